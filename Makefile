@@ -1,0 +1,52 @@
+# make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
+# make test                           every test
+# make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1"
+# make bench | lab | sync | lock | clean
+# Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed
+# to pip, e.g. an index with CPU-only builds of torch.
+
+PYTHON ?= python3
+PRESET ?= quick
+JOBS ?= 2
+PIP_OPTIONS ?=
+PY := .venv/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: book test bench sweep lab sync lock clean
+
+book: .venv/.installed
+	@$(PY) -m icl.runs book --preset "$(PRESET)" --jobs "$(JOBS)"
+
+test: .venv/.installed
+	@$(PY) -m pytest $(TESTS)
+
+bench: .venv/.installed
+	@$(PY) -m benchmarks
+
+sweep: .venv/.installed
+	@$(PY) -m icl.runs sweep "$(NOTEBOOK)" --grid "$(GRID)" --preset "$(PRESET)" --jobs "$(JOBS)"
+
+lab: .venv/.installed
+	@$(PY) -m jupyterlab notebooks
+
+sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
+	@$(PY) -m icl.runs sync
+
+lock: .venv/.installed  # renew requirements.lock (UV_OPTIONS=--upgrade for newer versions); +cpu is a build
+	@$(PY) -m pip install --quiet uv
+	@$(PY) -m uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-annotate --quiet --prerelease disallow \
+	  --custom-compile-command "make lock" $(UV_OPTIONS) -o requirements.lock
+	@sed -i 's/+cpu$$//' requirements.lock
+
+clean:
+	rm -rf _build .snakemake .pytest_cache .ruff_cache
+
+# The stamp is written last: an interrupted installation is begun again from nothing.
+.venv/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: Python %d.%d found, 3.11 or newer is needed; try: make PYTHON=python3.12" % sys.version_info[:2])'
+	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
+	@echo "installing the locked packages into .venv (once; a minute or more, torch is large)"
+	@mkdir -p .venv && touch .venv/.installing && $(PYTHON) -m venv .venv
+	@$(PY) -m pip install $(PIP_OPTIONS) -r requirements.lock
+	@$(PY) -m pip install $(PIP_OPTIONS) --no-deps --quiet -e .
+	@rm .venv/.installing && touch .venv/.installed

@@ -1,0 +1,55 @@
+# The graph: notebook x parameters -> executed notebook -> book.
+#
+# Snakemake only schedules. What is up to date is decided by names: an output's file name holds a
+# digest of everything its numbers depend on (icl/addresses.py), so a file that exists is right and
+# rules need no inputs. Flags that go with this are in profiles/default/config.yaml.
+#
+#   make book PRESET=paper JOBS=8                       on this machine
+#   make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"
+#
+# On a Slurm cluster, with the plugin snakemake-executor-plugin-slurm installed in .venv:
+#
+#   .venv/bin/python -m snakemake --config preset=paper --jobs 20 --executor slurm \
+#       --default-resources slurm_partition=main mem_mb=4000 runtime=60
+#
+# and --slurm-status-command squeue where the cluster keeps no accounts.
+
+import shlex
+import sys
+
+sys.path.insert(0, workflow.basedir)
+from icl import runs
+
+PRESET = config.get("preset", "quick")
+NOTEBOOK = config.get("notebook")
+RUNS = {os.path.relpath(r.path, workflow.basedir): r for r in runs.plan(PRESET, NOTEBOOK, config.get("grid", ""))}
+WAITING = [path for path in RUNS if not os.path.exists(path)]
+LABELS = {path: f"{i} of {len(WAITING)}" for i, path in enumerate(WAITING, 1)}
+PYTHON = shlex.quote(sys.executable)
+
+
+def arguments(wildcards, output):
+    """Command-line arguments of the run with this output."""
+    run = RUNS[output[0]]
+    words = [run.name, "--preset", run.preset, "--label", LABELS.get(output[0], "")]
+    for name, value in run.overrides.items():
+        words += ["-p", f"{name}={value}"]
+    return shlex.join(words)
+
+
+rule all:
+    input:
+        list(RUNS),
+    shell:
+        "true" if NOTEBOOK else PYTHON + " book/assemble.py --preset {PRESET} " + shlex.join(
+            f"{run.name}={path}" for path, run in RUNS.items())
+
+
+rule notebook:
+    output:
+        "_build/runs/{run}.ipynb",
+    params:
+        arguments=arguments,
+        threads=max(1, (os.cpu_count() or 1) // (workflow.cores or 1)),
+    shell:
+        "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl.runs execute {params.arguments}"

