@@ -1,0 +1,96 @@
+r"""Large-context laws of the window: what the paper prints and what is sharp.
+
+Throughout ``Lambda = n L^2 / sigma^2`` and the kernel is ``exp(w x.x')`` on the unit sphere
+of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``).
+
+For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
+query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``:
+
+    noise ~ sigma^2 kappa w^((d-1)/2) / n,
+    bias ~ L^2 (d-1)^2 / (12 d) w^-2        (affine),
+    bias ~ L^2 p_0 G / 6 w^(-3/2)           (ReLU: the kink's neighborhood).
+
+Minimizing bias + noise gives the sharp laws of `sharp_window`. Derivations are in the
+chapter ``notebooks/theorem2_scaling``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import gammaln, ive
+
+from icl.tasks import Affine, ReLU, Zonal
+
+#: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
+KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
+
+
+def resultant_length(dim: int, w):
+    """``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the softmax weights."""
+    return ive(dim / 2, w) / ive(dim / 2 - 1, w)
+
+
+def effective_fraction(dim: int, w: float) -> float:
+    """``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
+    nu = dim / 2 - 1
+    log = (-gammaln(dim / 2) - nu * math.log(2 / w) + nu * math.log(0.5)
+           + math.log(ive(nu, 2 * w)) - 2 * math.log(ive(nu, w)))
+    return math.exp(log)
+
+
+def noise_constant(dim: int) -> float:
+    """``kappa = lim R_d(w) w^{-(d-1)/2} = sqrt(pi) / (Gamma(d/2) 4^{d/2-1})``."""
+    return math.exp(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
+
+
+def bias_law(task: Zonal) -> tuple[float, float]:
+    """Constant and exponent of the large-window bias, ``bias ~ constant * w**exponent``.
+
+    Args:
+        task: An `Affine` or `ReLU` class.
+
+    Returns:
+        ``(constant, exponent)``.
+
+    Raises:
+        TypeError: For any other class.
+    """
+    d = task.dim
+    if isinstance(task, Affine):
+        return task.lipschitz**2 * (d - 1) ** 2 / (12 * d), -2.0
+    if isinstance(task, ReLU):
+        density = math.exp(gammaln(d / 2) - gammaln((d - 1) / 2)) / math.sqrt(math.pi)  # of q.x at 0
+        return task.lipschitz**2 / 6 * density * KINK, -1.5
+    raise TypeError(f"task={task!r}: a sharp law is known for Affine and ReLU only")
+
+
+def window_exponent(task: Zonal) -> float:
+    """Sharp exponent of ``w*`` in Lambda: ``2/(d+3)`` (affine), ``2/(d+2)`` (ReLU)."""
+    return 2 / (task.dim - 1 - 2 * bias_law(task)[1])
+
+
+def sharp_window(task: Zonal, n, noise_std: float):
+    """Leading-order ``w*`` for n -> infinity at fixed L / sigma.
+
+    Args:
+        task: An `Affine` or `ReLU` class.
+        n: Context length.
+        noise_std: Noise standard deviation, > 0.
+
+    Returns:
+        The minimizer of ``bias_law + sigma^2 kappa w^((d-1)/2) / n``.
+    """
+    constant, exponent = bias_law(task)
+    ratio = -2 * exponent * constant * n / ((task.dim - 1) * noise_constant(task.dim) * noise_std**2)
+    return ratio ** window_exponent(task)
+
+
+def printed_exponents(dim: int) -> tuple[float, float]:
+    """Exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
+    return 1 / dim, 2 / dim
+
+
+def sketch_exponents(dim: int) -> tuple[float, float]:
+    """The exponents that follow from the slides' own proof sketch: ``1/(d+2), 2/(d+2)``."""
+    return 1 / (dim + 2), 2 / (dim + 2)

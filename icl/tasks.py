@@ -1,0 +1,258 @@
+r"""Function classes ``D(F)`` and their covariance on the unit sphere.
+
+Every class here is *zonal*: the law of ``f`` does not change under rotations, so
+``E f(x) f(x') = k(x . x')``. The exact population risk needs nothing else of a class,
+and it needs ``k`` as its expansion in normalized Gegenbauer polynomials,
+
+    k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
+
+because the addition theorem then separates pairs of tokens. ``a_0`` never matters (a
+constant is predicted without error), so `spectrum` starts at degree 1.
+
+Sources: ReLU class, ITA slides ("Intuition Summary"); the formulas of the affine and the
+cosine class are not in any source available to us and are our declared choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import gammaln, jv, roots_gegenbauer, spherical_jn
+
+from icl.tokens import integer, uniform_sphere
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Zonal:
+    """Base of all rotation-invariant classes on the unit sphere of R^dim.
+
+    A class of your own derives from this one and gives `covariance`; `spectrum` and
+    `variogram` then follow by quadrature (slower and less accurate than closed forms).
+
+    Attributes:
+        dim: Dimension d >= 2 of the covariates.
+
+    Raises:
+        ValueError: If dim is not an integer >= 2.
+    """
+
+    dim: int
+
+    def __post_init__(self):
+        integer(self.dim, "dim", 2)
+        lipschitz = getattr(self, "lipschitz", 1.0)
+        if not (isinstance(lipschitz, (int, float)) and 0 < lipschitz < math.inf):
+            raise ValueError(f"lipschitz={lipschitz!r}: must be a finite number > 0")
+
+    def covariance(self, cosine: np.ndarray) -> np.ndarray:
+        """``k(cosine) = E f(x) f(x')`` for unit vectors at angle ``arccos(cosine)``."""
+        raise NotImplementedError
+
+    def spectrum(self, degree: int) -> tuple[np.ndarray, float]:
+        """Gegenbauer coefficients of the covariance.
+
+        Args:
+            degree: Highest degree wanted, >= 1.
+
+        Returns:
+            ``(a_1, ..., a_degree)`` and the sum of all later coefficients.
+        """
+        nodes = 4 * degree + 200
+        if self.dim == 2:
+            t = np.cos((2 * np.arange(nodes) + 1) * np.pi / (2 * nodes))
+            p = np.full(nodes, 1 / nodes)
+        else:
+            t, p = roots_gegenbauer(nodes, (self.dim - 2) / 2)
+            p = p / p.sum()
+        k, theta = self.covariance(t), np.arccos(t)
+        count = multiplicity(self.dim, degree)
+        a = np.array([count[i] * np.sum(p * k * (1 - q))
+                      for i, q in enumerate(one_minus_gegenbauer(self.dim, theta, degree))])
+        # Schoenberg: coefficients are >= 0; anything below is rounding.
+        return np.maximum(a[1:], 0.0), max(float(self.covariance(np.array(1.0)) - a.sum()), 0.0)
+
+    def variogram(self, theta: np.ndarray) -> np.ndarray:
+        """``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
+        return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
+
+    def sample(self, rng: np.random.Generator, count: int) -> Function:
+        """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Affine(Zonal):
+    """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        return self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + 1)
+
+    def variogram(self, theta):
+        return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(np.asarray(theta) / 2) ** 2
+
+    def spectrum(self, degree):
+        a = np.zeros(degree)
+        a[0] = self.lipschitz**2 / (3 * self.dim)
+        return a, 0.0
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        slope, b = torch.from_numpy(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
+        return lambda x: slope.to(x) * _project(q, x) + b.to(x)
+
+
+@dataclass(frozen=True)
+class ReLU(Zonal):
+    """``f(x) = l1 (q.x)_+ + l2 (-q.x)_+ + b``, ``l1, l2, b ~ U[-L, L]`` (ITA slides, ``F_L^+``).
+
+    The law of ``q`` is not printed; rotation invariance makes it ``U(S^{d-1})``.
+    """
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        theta = np.arccos(np.clip(cosine, -1, 1))
+        arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
+        return self.lipschitz**2 / 3 * (1 + arc / self.dim)
+
+    def variogram(self, theta):
+        theta = np.asarray(theta, dtype=float)
+        # sin t - t cos t = t^2 j_1(t), without the cancellation
+        arc = 2 * np.sin(theta / 2) ** 2 - theta**2 * spherical_jn(1, theta) / np.pi
+        return self.lipschitz**2 / (3 * self.dim) * arc
+
+    def spectrum(self, degree):
+        # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
+        # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        d, scale = self.dim, self.lipschitz**2 / 6
+        last = 2 * math.ceil(max(4 * degree, 4000) / 2)
+        even = np.arange(0, last + 1, 2)
+        mean = math.exp(gammaln(d / 2) - gammaln((d + 1) / 2)) / math.sqrt(math.pi)
+        ratios = -(even[:-1] - 1) / (even[:-1] + d + 1)
+        projection = mean * np.concatenate([[1.0], np.cumprod(ratios)])
+        a = scale * multiplicity(d, last)[::2] * projection**2
+        # past `last`, a_l = (l + nu)^-4 (A + B (l + nu)^-2 + ...): fit A, B, integrate by midpoints
+        x = even[[len(even) // 2, -1]] + d / 2 - 1
+        slope, level = np.polyfit(x**-2.0, a[[len(even) // 2, -1]] * x**4.0, 1)
+        edge = x[1] + 1
+        rest = 0.5 * (level * edge**-3 / 3 + slope * edge**-5 / 5) - level * edge**-5 * 4 / 12
+        out = np.zeros(degree)
+        out[1::2] = a[1 : degree // 2 + 1]
+        out[0] = scale / d
+        return out, float(a[degree // 2 + 1 :][::-1].sum() + rest)
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        right, left, b = torch.from_numpy(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
+
+        def f(x):
+            t = _project(q, x)
+            return right.to(x) * t.clamp(min=0) + left.to(x) * (-t).clamp(min=0) + b.to(x)
+
+        return f
+
+
+@dataclass(frozen=True)
+class Cosine(Zonal):
+    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, no source prints the formula."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        cosine = np.clip(cosine, -1, 1)
+        near, far = np.sqrt(2 - 2 * cosine), np.sqrt(2 + 2 * cosine)
+        return (self._wave(near) + self._wave(far)) / 2
+
+    def _wave(self, distance):
+        # E cos(L u.v) for |v| = distance
+        nu, r = self.dim / 2 - 1, np.maximum(self.lipschitz * np.asarray(distance, dtype=float), 1e-8)
+        return np.exp(gammaln(nu + 1) + nu * np.log(2 / r)) * jv(nu, r)
+
+    def spectrum(self, degree):
+        # Plane-wave expansion: a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2 for even l. The sum
+        # over all degrees is k(1); past L the coefficients fall faster than geometrically.
+        nu = self.dim / 2 - 1
+        last = max(degree, int(2 * self.lipschitz) + 60)
+        degrees = np.arange(last + 1)
+        wave = np.exp(gammaln(nu + 1) + nu * np.log(2 / self.lipschitz)) * jv(nu + degrees, self.lipschitz)
+        a = np.where(degrees % 2 == 0, multiplicity(self.dim, last) * wave**2, 0.0)
+        return a[1 : degree + 1], float(a[degree + 1 :].sum())
+
+    def variogram(self, theta):
+        a, _ = self.spectrum(int(2 * self.lipschitz) + 60)
+        a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
+        theta = np.asarray(theta, dtype=float)
+        q = one_minus_gegenbauer(self.dim, theta.ravel(), a.size)
+        next(q)  # degree 0
+        return sum(a_l * q_l for a_l, q_l in zip(a, q, strict=True)).reshape(theta.shape)
+
+    def sample(self, rng, count):
+        u = uniform_sphere(rng, count, self.dim)
+        return lambda x: torch.cos(self.lipschitz * _project(u, x))
+
+
+CLASSES = {"affine": Affine, "relu": ReLU, "cosine": Cosine}
+
+
+def named(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
+    """The class called ``name`` ("affine", "relu", "cosine").
+
+    Args:
+        name: Key of `CLASSES`.
+        dim: Dimension of the covariates.
+        lipschitz: Lipschitz constant L.
+
+    Returns:
+        The task.
+
+    Raises:
+        ValueError: If the name is unknown or a value is out of range.
+    """
+    if name not in CLASSES:
+        raise ValueError(f"task={name!r}: allowed are {', '.join(CLASSES)}")
+    return CLASSES[name](dim, lipschitz)
+
+
+def multiplicity(dim: int, degree: int) -> np.ndarray:
+    """Numbers N_l of independent spherical harmonics of degree l = 0..degree on S^{dim-1}."""
+    i = np.arange(1, degree + 1)
+    if dim == 2:
+        return np.concatenate([[1.0], np.full(degree, 2.0)])
+    # N_l = (2l+d-2)/l * binom(l+d-3, l-1)
+    binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
+    return np.concatenate([[1.0], (2 * i + dim - 2) / i * binomial])
+
+
+def one_minus_gegenbauer(dim: int, theta: np.ndarray, degree: int):
+    """``1 - P_l(cos theta)`` for l = 0..degree, one array at a time, free of cancellation.
+
+    The three-term recurrence is run on the differences ``P_l - P_{l+1}``, which are small
+    together with theta, so narrow windows lose no digits.
+
+    Args:
+        dim: Dimension d >= 2.
+        theta: Angles, shape (m,).
+        degree: Highest degree.
+
+    Yields:
+        Arrays of shape (m,).
+    """
+    gap = 2 * np.sin(theta / 2) ** 2  # 1 - cos theta
+    q, step = np.zeros_like(gap), gap.copy()
+    yield q
+    for i in range(1, degree + 1):
+        q = q + step
+        yield q
+        step = (i * step + (2 * i + dim - 2) * gap * (1 - q)) / (i + dim - 2)
+
+
+def _project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("bd,bnd->bn", q.to(x), x)

@@ -1,0 +1,43 @@
+"""The sharp laws against the exact risk, and their constants against integrals."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from icl import rates
+from icl.risk import optimal_window, population_risk
+from icl.tasks import Affine, Cosine, ReLU
+
+
+def test_kink_constant_is_its_integral():
+    value, _ = quad(lambda u: (norm.pdf(u) - u * norm.sf(u)) ** 2, 0, np.inf, epsabs=1e-14)
+    assert pytest.approx(8 * value, rel=1e-10) == rates.KINK
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 8])
+@pytest.mark.parametrize("cls", [Affine, ReLU])
+def test_bias_and_noise_laws(dim, cls):
+    w = 1e5
+    constant, exponent = rates.bias_law(cls(dim))
+    r = population_risk(cls(dim), w, 1e40, 1.0)
+    # corrections are of relative order w^-1 (affine) and w^-1/2 (ReLU), with constants growing in d
+    assert r.bias / (constant * w**exponent) == pytest.approx(1, abs=1e-3 if cls is Affine else 0.03)
+    assert r.noise * 1e40 / w ** ((dim - 1) / 2) == pytest.approx(rates.noise_constant(dim), rel=1e-3)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5])
+@pytest.mark.parametrize("cls, wrong", [(Affine, ReLU), (ReLU, Affine)])
+def test_sharp_window(dim, cls, wrong):
+    n = 1e16
+    w = optimal_window(cls(dim), n, 1.0).w
+    assert w / rates.sharp_window(cls(dim), n, 1.0) == pytest.approx(1, abs=0.02)
+    assert w / rates.sharp_window(wrong(dim), n, 1.0) != pytest.approx(1, abs=0.2)
+
+
+def test_exponents():
+    assert rates.window_exponent(Affine(3)) == pytest.approx(2 / 6)
+    assert rates.window_exponent(ReLU(3)) == pytest.approx(2 / 5)
+    assert rates.printed_exponents(4) == (0.25, 0.5) and rates.sketch_exponents(4) == (1 / 6, 1 / 3)
+    with pytest.raises(TypeError, match="Affine and ReLU"):
+        rates.bias_law(Cosine(3))

@@ -1,0 +1,235 @@
+"""The exact risk against brute force, closed forms, sampling, and planted bugs."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from icl import quadrature, reference, risk
+from icl.claims import Z
+from icl.rates import effective_fraction, resultant_length
+from icl.risk import monte_carlo_risk, optimal_window, population_risk
+from icl.tasks import CLASSES, Affine, Cosine, ReLU, Zonal, named
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def random_settings(count, seed=11):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        name = rng.choice(list(CLASSES))
+        yield (named(name, int(rng.choice([2, 3, 4, 5, 8, 16])), float(rng.choice([0.5, 1.0, 3.0]))),
+               float(10 ** rng.uniform(-1, 1.3)), int(10 ** rng.uniform(0, 5)), float(rng.uniform(0.1, 2)))
+
+
+@pytest.mark.parametrize("task, w, n, noise_std", list(random_settings(25)), ids=str)
+def test_against_brute_force(task, w, n, noise_std):
+    bias, noise = reference.population_risk(task, w, n, noise_std, nodes=160)
+    exact = population_risk(task, w, n, noise_std)
+    # the brute force rule meets the ReLU variogram's kink at distance zero: good to 1e-8 there
+    assert exact.bias == pytest.approx(bias, rel=2e-8 if isinstance(task, ReLU) else 1e-10)
+    assert exact.noise == pytest.approx(noise, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (3, 20.0, 60, 0.1), (5, 9.4, 100, 0.1),
+                                                  (5, 200.0, 20, 0.5), (2, 1e3, 30, 0.5), (8, 0.7, 20, 1.0)])
+@pytest.mark.parametrize("integrate_labels", [False, True])
+def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
+    task = named(name, dim)
+    contexts = 2_000 if integrate_labels else 20_000
+    sample = monte_carlo_risk(task, w, n, noise_std, contexts, seed=4, integrate_labels=integrate_labels)
+    assert abs(sample.mean - population_risk(task, w, n, noise_std).total) < Z * sample.standard_error
+
+
+def test_integrating_labels_narrows_the_interval():
+    plain, narrow = (monte_carlo_risk(Affine(5), 5.0, 20, 0.1, 5000, integrate_labels=b)
+                     for b in (False, True))
+    assert narrow.standard_error < plain.standard_error / 2
+
+
+@pytest.mark.parametrize("task", [Affine(2), ReLU(3), Cosine(5, 3.0), ReLU(64)], ids=str)
+def test_one_token(task):
+    """n = 1: the prediction is the label, whatever w: bias 2 (k(1) - a_0), noise sigma^2."""
+    a, rest = task.spectrum(4000)
+    for w in (0.0, 1.0, 30.0):
+        r = population_risk(task, w, 1, 0.7)
+        assert r.bias == pytest.approx(2 * (a.sum() + rest), rel=1e-10)
+        assert r.noise == pytest.approx(0.49, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000, 10**12])
+def test_equal_weights(n):
+    """w = 0: the plain mean of n labels."""
+    r = population_risk(Affine(5, 2.0), 0.0, n, 0.7)
+    assert r.noise == pytest.approx(0.49 / n, rel=1e-12)
+    assert r.bias == pytest.approx(4 / 15 * (1 + 1 / n), rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 16])
+@pytest.mark.parametrize("w", [0.5, 10.0, 300.0])
+def test_long_contexts(dim, w):
+    """n to infinity: bias (1 - A_d)^2 L^2 / 3d, noise sigma^2 R_d / n."""
+    r = population_risk(Affine(dim), w, 1e40, 1.0)
+    assert r.bias == pytest.approx((1 - resultant_length(dim, w)) ** 2 / (3 * dim), rel=1e-10)
+    assert r.noise * 1e40 == pytest.approx(effective_fraction(dim, w), rel=1e-9)
+
+
+@pytest.mark.parametrize("dim, n", [(2, 5), (3, 3), (5, 3), (8, 4)])
+def test_nearest_neighbor_limit(dim, n):
+    """w to infinity: the nearest token's label; its inner product has density n F^(n-1) dF."""
+    task, w = Affine(dim), 1e5
+    gap = np.linspace(0, 2, 400_001)
+    from scipy.special import betainc
+    beyond = 1 - betainc((dim - 1) / 2, (dim - 1) / 2, gap / 2)
+    nearest_gap = np.trapezoid(beyond**n, gap)  # E[1 - x.x_q] of the nearest token
+    limit = 2 * nearest_gap / (3 * dim)
+    r = population_risk(task, w, n, 1.0)
+    assert r.bias == pytest.approx(limit, rel=2e-4)
+    assert 1 - 1e-3 < r.noise < 1
+
+
+def test_reference_values():
+    """Values that a naive mesh gets wrong, and optima from Monte Carlo grids (good to 2 %)."""
+    assert population_risk(ReLU(5), 200.0, 20, 0.5).total == pytest.approx(0.26797, abs=6e-6)
+    grid = ((2, 20, 0.1, 8.92, 10.73), (3, 100, 0.5, 4.46, 4.38), (5, 1600, 1.0, 6.4, 6.15))
+    for d, n, s, affine, relu in grid:
+        assert optimal_window(Affine(d), n, s).w == pytest.approx(affine, rel=0.02)
+        assert optimal_window(ReLU(d), n, s).w == pytest.approx(relu, rel=0.02)
+
+
+@pytest.mark.parametrize("task", [Affine(3), ReLU(2), ReLU(8), Cosine(5, 4.0)], ids=str)
+@pytest.mark.parametrize("w, n", [(0.3, 10), (12.0, 1000), (60.0, 30), (400.0, 10**9)])
+def test_slope_against_differences(task, w, n):
+    h = 1e-4 * w
+    r = population_risk(task, w, n, 0.5)
+    near = population_risk(task, np.array([w - h, w + h]), n, 0.5)
+    for ours, values in ((r.bias_slope, near.bias), (r.noise_slope, near.noise)):
+        # differences lose what the two values share
+        noise_floor = 1e-12 * values.max() / h
+        assert ours == pytest.approx((values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor)
+
+
+def test_broadcasting_equals_one_by_one():
+    w, n, s = np.array([[0.0], [3.0], [40.0]]), np.array([1, 20, 10**6]), 0.3
+    whole = population_risk(ReLU(3), w, n, s)
+    assert whole.total.shape == (3, 3)
+    for i in range(3):
+        for j in range(3):
+            one = population_risk(ReLU(3), float(w[i, 0]), int(n[j]), s)
+            assert whole.total[i, j] == pytest.approx(one.total, rel=1e-12)
+            assert whole.slope[i, j] == pytest.approx(one.slope, rel=1e-9, abs=1e-13)
+
+
+def test_only_the_ratio_of_L_and_sigma_matters():
+    for cls in (Affine, ReLU):
+        a, b = optimal_window(cls(5, 10.0), 100, 1.0), optimal_window(cls(5, 1.0), 100, 0.1)
+        assert a.w == pytest.approx(b.w, rel=1e-9) and a.risk == pytest.approx(100 * b.risk, rel=1e-9)
+
+
+@pytest.mark.parametrize("task", [Affine(2), ReLU(5), Cosine(3, 2.0)], ids=str)
+@pytest.mark.parametrize("n, noise_std", [(20, 0.1), (400, 1.0), (10**8, 0.5)])
+def test_optimum_is_stationary_and_lowest(task, n, noise_std):
+    best = optimal_window(task, n, noise_std)
+    assert best.interior
+    curvature = population_risk(task, best.w * np.array([0.99, 1.01]), n, noise_std).slope
+    assert curvature[0] < 0 < curvature[1]
+    grid = population_risk(task, best.w * np.geomspace(0.01, 10, 40), n, noise_std).total
+    assert best.risk <= grid.min() * (1 + 1e-12)
+
+
+def test_cosine_at_zero_and_with_two_minima():
+    """Undersampled cosines are best predicted by the plain mean (w* = 0)."""
+    assert not optimal_window(Cosine(5, 8.0), 20, 0.1).interior
+    assert optimal_window(Cosine(5, 8.0), 20, 0.1).w == 0
+    assert optimal_window(Cosine(5, 3.0), 20, 0.1).w == pytest.approx(7, rel=0.1)
+    # two local minima: w = 0, where the risk begins to rise, and one near 12.5; the better one wins
+    task, w = Cosine(5, 7.0), np.geomspace(0.01, 60, 300)
+    curve = population_risk(task, w, 100, 0.1)
+    assert curve.slope[0] > 0 and (np.diff(np.sign(curve.slope)) > 0).sum() == 1
+    best = optimal_window(task, 100, 0.1)
+    assert best.risk <= min(curve.total.min(), population_risk(task, 0.0, 100, 0.1).total) * (1 + 1e-12)
+
+
+def test_enormous_noise():
+    """sigma to infinity: w* falls like sigma^-2 and stays resolved."""
+    a, b = (float(optimal_window(Affine(5), 20, s).w) for s in (1e2, 1e4))
+    assert a / b == pytest.approx(1e4, rel=1e-3)
+
+
+@pytest.mark.parametrize("bad, name", [
+    (dict(w=-1.0), "w=-1.0"), (dict(w=float("nan")), "w=nan"), (dict(n=0), "n=0"), (dict(n=2.5), "n=2.5"),
+    (dict(noise_std=-0.1), "noise_std=-0.1"), (dict(noise_std=math.inf), "noise_std=inf"),
+    (dict(n="20"), "n='20'"),
+    (dict(w=1e12, n=1e30, task=ReLU(2)), "w is too large for ReLU")])
+def test_bad_values_are_named(bad, name):
+    with pytest.raises(ValueError, match=name.replace("(", r"\(")) as error:
+        population_risk(**{"task": Affine(3), "w": 1.0, "n": 20, "noise_std": 0.1} | bad)
+    assert "\n" not in str(error.value)
+
+
+def test_only_rotation_invariant_classes():
+    with pytest.raises(TypeError, match="rotation-invariant"):
+        population_risk("affine", 1.0, 20, 0.1)
+
+
+def test_a_class_of_your_own():
+    """Only the covariance is given; spectrum and variogram follow by quadrature."""
+
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return (1 + 2 * np.asarray(cosine) ** 2) / (self.dim * (self.dim + 2))  # f(x) = (u.x)^2
+
+    r = population_risk(Mine(4), 6.0, 40, 0.2)
+    bias, noise = reference.population_risk(Mine(4), 6.0, 40, 0.2, nodes=120)
+    assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-9), pytest.approx(noise, rel=1e-9))
+
+
+# Planted bugs: each of these must be caught by comparison with sampling or a closed form.
+
+
+def planted_density(monkeypatch):
+    original = quadrature._panels
+
+    def wrong(dim, edges):
+        theta, p = original(dim, edges)
+        p = p * np.sin(theta)  # exponent d - 1 for d - 2
+        return theta, p / p.sum()
+
+    monkeypatch.setattr(quadrature, "_panels", wrong)
+
+
+def planted_factor_two(monkeypatch):
+    original = risk._integrate
+    monkeypatch.setattr(risk, "_integrate", lambda task, w, n: original(task, 2 * w, n))
+
+
+def planted_count(monkeypatch):
+    original = risk._integrate
+    # the query counted as a token
+    monkeypatch.setattr(risk, "_integrate", lambda task, w, n: original(task, w, n + 1))
+
+
+def planted_no_diagonal(monkeypatch):
+    monkeypatch.setattr(ReLU, "variogram", lambda self, theta: np.zeros_like(theta))
+
+
+def planted_no_tail(monkeypatch):
+    original = risk._spectrum
+    monkeypatch.setattr(risk, "_spectrum", lambda task, degree: (original(task, 2)[0], 0.0))
+
+
+@pytest.mark.parametrize("plant", [planted_density, planted_factor_two, planted_count, planted_no_diagonal,
+                                   planted_no_tail])
+def test_planted_bugs_are_caught(plant, monkeypatch):
+    task, w, n, noise_std = ReLU(3), 12.0, 15, 0.3
+    truth = reference.population_risk(task, w, n, noise_std, nodes=160)
+    plant(monkeypatch)
+    broken = population_risk(task, w, n, noise_std)
+    assert (broken.bias, broken.noise) != pytest.approx(truth, rel=1e-6)

@@ -1,0 +1,67 @@
+"""Streams are pure functions of (seed, name, step); tokens have the law they claim."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import beta, kstest
+
+from icl.claims import FALSE_ALARM_RATE
+from icl.tokens import STREAMS, cap_quantile, low_rank_sphere, stream, uniform_sphere
+
+
+def test_a_step_does_not_depend_on_other_steps():
+    alone = stream(3, "noise", 1000).standard_normal(5)
+    for step in range(999, 1001):
+        drawn = stream(3, "noise", step).standard_normal(5)
+    assert np.array_equal(alone, drawn)
+
+
+def test_streams_of_different_seed_name_and_step_differ():
+    first = {(seed, name, step): stream(seed, name, step).integers(2**63)
+             for seed in range(3) for name in STREAMS for step in range(3)}
+    assert len(set(first.values())) == len(first)
+
+
+def test_known_values():
+    """The portable stream must never change: results of old runs are compared with new ones."""
+    assert stream(1, "covariates", 2).integers(2**63, size=2).tolist() == [
+        6932379900233523315, 8801019763620080157]
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 16])
+def test_uniform_on_the_sphere(dim):
+    x = uniform_sphere(stream(0, "covariates"), 20_000, dim)
+    assert torch.allclose(x.norm(dim=-1), torch.ones(20_000, dtype=x.dtype), atol=1e-14)
+    # (1 + x.e) / 2 of a uniform point is Beta((d-1)/2, (d-1)/2)
+    for axis in (0, dim - 1):
+        p = kstest((1 + x[:, axis].numpy()) / 2, beta((dim - 1) / 2, (dim - 1) / 2).cdf).pvalue
+        assert p > FALSE_ALARM_RATE
+
+
+def test_cap_quantile_is_the_law_of_the_inner_product():
+    assert cap_quantile(5, 0.5) == pytest.approx(1.0)
+    assert cap_quantile(3, 1e-9) == pytest.approx(2e-9)  # Archimedes: x.e is uniform on [-1, 1]
+    assert cap_quantile(2, 1e-6) == pytest.approx(1 - math.cos(math.pi * 1e-6), rel=1e-6)
+    assert cap_quantile(7, 1.0) == 2.0
+
+
+def test_low_rank_tokens_have_unit_projections():
+    basis = torch.linalg.qr(torch.from_numpy(stream(0, "tasks").standard_normal((6, 2)))).Q
+    x = low_rank_sphere(stream(0, "covariates"), basis, 50, 4)
+    inside = x @ basis
+    assert torch.allclose(inside.norm(dim=-1), torch.ones(50, 4, dtype=x.dtype))
+    assert torch.allclose(x.norm(dim=-1), torch.full((50, 4), math.sqrt(2), dtype=x.dtype))
+
+
+@pytest.mark.parametrize(
+    "bad", [dict(seed=-1), dict(seed=1.5), dict(name="nois"), dict(step=-2), dict(seed=True)])
+def test_bad_streams_are_named(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        stream(**{"seed": 0, "name": "noise", "step": 0} | bad)
+
+
+def test_dimension_one_is_no_sphere():
+    with pytest.raises(ValueError, match="dim=1"):
+        uniform_sphere(stream(0, "covariates"), 3, 1)
