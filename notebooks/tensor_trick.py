@@ -1,0 +1,640 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The tensor trick: many softmax regressions as one
+#
+# Paper 2 {cite:p}`gao2023tensor` turns attention into a regression problem and then writes the matrix problem
+# as a vector problem. Everything it proves rests on one line of algebra. This chapter checks that line,
+# everything built directly on it, and what it costs to take it literally.
+
+# %% tags=["hide-input"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+
+import math
+from collections import defaultdict
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl import claims, measure, plots, reference, runs, tensor_trick
+from icl.tensor_trick import gradient, hvp, kron_block, loss, row_gradient, vec
+
+plots.style()
+
+# %% [markdown]
+# The parameters of this run; change them and run the notebook again.
+
+# %% tags=["parameters"]
+dims = [2, 3, 5]  # dimensions d in the identity checks, each with 3 d tokens
+draws = 10  # random problems for each d
+sizes = [48, 64, 80, 96]  # n and d, equal; the Kronecker product is built
+large_sizes = [256, 512, 1024]  # the same, for the matrix form only
+repeats = 5  # timed repetitions, the fastest counts
+seed = 0  # root of the random numbers
+
+# %%
+runs.check(globals(), "dims", "draws", "sizes", "large_sizes", "repeats", "seed")
+
+# %% [markdown]
+# ## What is printed
+#
+# The abstract of arXiv 2307.02419 sets two problems for given $A_1, A_2\in\mathbb R^{n\times d}$ and
+# $B\in\mathbb R^{n\times n}$, with the exponential taken entry by entry and
+# $D(X)=\mathrm{diag}(\exp(A_1XA_2^\top)1_n)$:
+#
+# $$
+# \begin{aligned}
+# \text{normalized:}&\quad\min_X \Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2,\\
+# \text{rescaled:}&\quad\min_X \Vert \exp(A_1XA_2^\top)-D(X)\,B\Vert_F^2.
+# \end{aligned}
+# $$ (eq-tt-problems)
+#
+# It relates them to the *single* regressions $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
+# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$ of earlier papers, and says that vectorization "expands
+# the dimension from $d$ to $d^2$".
+#
+# The abstract does not print the identity that does the work. The full text was not among our sources; we
+# read the identity in two later papers that share authors with it and cite it for the trick
+# {cite:p}`gao2025fast,alman2024gradient`, and in a machine-written summary of it:
+#
+# $$
+# \mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X).
+# $$ (eq-tt-trick)
+#
+# The summary leaves out what $\mathrm{vec}$ means. {cite:t}`gao2025fast` define it row by row,
+# $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$, and that is the reading under which {eq}`eq-tt-trick` is true. Many
+# textbooks (and MATLAB, Julia, R) read a matrix column by column; under that reading {eq}`eq-tt-trick` is
+# false, and the factors have to be swapped to $A_2\otimes A_1$. **In this book vec is row-major**, as
+# `reshape(-1)` is in NumPy and PyTorch.
+#
+# ## In plain words
+#
+# Think of $A_1$ as $n$ queries, of $A_2$ as $n$ keys, and of $X$ as the weights between them: row $j$ of
+# $A_1XA_2^\top$ holds the attention scores of query $j$. The scores are linear in $X$. So they are *some*
+# matrix times the list of all entries of $X$, and the Kronecker product $A_1\otimes A_2$ is that matrix. Its
+# rows come in $n$ blocks, one for each query. Attention with $n$ queries is therefore $n$ ordinary softmax
+# regressions **that share one unknown vector** $x=\mathrm{vec}(X)$ of length $d^2$.
+#
+# The direction of the statement matters. The trick takes a matrix problem *to* the vector form, so that
+# proofs about single regressions can be reused. It is not a recipe for computing: the vector form holds the
+# same $d^2$ unknowns, but its data matrix has $n^2d^2$ entries where $A_1$ and $A_2$ together have $2nd$.
+
+# %% [markdown]
+# ## By hand
+#
+# Two tokens, two dimensions, small integers. Every number below can be checked with a pencil.
+
+# %%
+A1 = torch.tensor([[1, 2], [0, 1]])
+A2 = torch.tensor([[1, 0], [2, 1]])
+X = torch.tensor([[1, 2], [3, 4]])
+
+S = A1 @ X @ A2.T
+K = torch.kron(A1, A2)
+rows, columns = vec(X), vec(X.T)  # vec(X) row by row, and column by column
+
+print("A1 X A2' =", S.tolist())
+print("read by rows:    vec(A1 X A2')      =", vec(S).tolist())
+print("                 (A1 (x) A2) vec(X) =", (K @ rows).tolist())
+print("read by columns: vec(A1 X A2')      =", vec(S.T).tolist())
+print("                 (A1 (x) A2) vec(X) =", (K @ columns).tolist())
+print("                 (A2 (x) A1) vec(X) =", (torch.kron(A2, A1) @ columns).tolist())
+
+# %% [markdown]
+# Reading rows, both sides are the same list. Reading columns, they are not, and swapping the factors repairs
+# it. {numref}`fig-tt-hand` shows where the numbers sit: the upper two rows of $A_1\otimes A_2$ make the first
+# row of $A_1XA_2^\top$, the lower two the second.
+
+# %% mystnb={"figure": {"caption": "The worked example. Left: the Kronecker product, each 2 x 2 block a multiple of $A_2$; the line separates the blocks $\\mathsf A_1$ (upper two rows) and $\\mathsf A_2$ (lower two). Middle: vec of $X$, its rows one after the other. Right: the product, which is $A_1XA_2^\\top$ read row by row. Pure numbers, no units.", "name": "fig-tt-hand"}, "image": {"alt": "Three matrices with their entries printed. The 4 by 4 Kronecker product with rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2 1, cut by a horizontal line into two blocks; the column 1 2 3 4; and the column 7 24 3 10, the entries of A1 X A2 transposed read row by row."}} tags=["hide-input"]
+figure, axes = plt.subplots(1, 3, figsize=(5.8, 2.7), width_ratios=[4, 1, 1])
+for ax, values, title in zip(axes, (K, rows[:, None], (K @ rows)[:, None]),
+                             (r"$A_1\otimes A_2$", r"$\mathrm{vec}(X)$", r"$\mathrm{vec}(A_1XA_2^\top)$"),
+                             strict=True):
+    plots.matrix(ax, values.numpy(), fmt=".0f", limit=30)
+    ax.set_title(title)
+axes[0].axhline(1.5, color=plots.COLORS["exact"], linewidth=1.5)
+axes[2].axhline(1.5, color=plots.COLORS["exact"], linewidth=1.5)
+plt.show()
+
+# %% [markdown]
+# ## The statement and its proof
+#
+# ```{prf:proposition} Tensor trick, corrected to say what vec is
+# :label: prop-tensor-trick
+#
+# Let $\mathrm{vec}$ read a matrix row by row. For all $A_1\in\mathbb R^{n\times d}$,
+# $A_2\in\mathbb R^{m\times e}$ and $X\in\mathbb R^{d\times e}$,
+# $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$. Rows $(j-1)m+1,\dots,jm$ of $A_1\otimes A_2$
+# form the block $\mathsf A_j=A_1[j,:]\otimes A_2$, and $\mathsf A_j\,\mathrm{vec}(X)$ is row $j$ of
+# $A_1XA_2^\top$.
+# ```
+#
+# ```{prf:proof}
+# Row $j$ of $A_1XA_2^\top$, written as a column, is 
+# $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This is the row of blocks
+# $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows $X[1,:],\dots,X[d,:]$ stacked on top of
+# one another, which is $\mathrm{vec}(X)$. Stack over $j$.
+# ```
+#
+# **Gradient.** If a loss has the gradient $P=\partial L/\partial S$ in the scores $S=A_1XA_2^\top$, then
+# $dL=\langle P, A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$, so
+#
+# $$
+# \nabla_XL=A_1^\top PA_2,\qquad\text{that is}\qquad
+# (A_1\otimes A_2)^\top\mathrm{vec}(P)=\mathrm{vec}(A_1^\top PA_2).
+# $$ (eq-tt-gradient)
+#
+# ### Assumptions, and which of them we test
+#
+# ```{list-table}
+# :header-rows: 1
+# :widths: 44 56
+#
+# * - assumption
+#   - tested here
+# * - $\mathrm{vec}$ is row-major
+#   - yes: the column-major reading is the negative control of P2.trick
+# * - blocks are consecutive rows
+#   - yes: control of P2.blocks
+# * - target $b_j$ is *row* $j$ of $B$, and each row has its own normalization
+#   - yes: controls of P2.normalized and P2.rescaled
+# * - row $j$ of $P$ belongs to row $j$ of the scores
+#   - yes: control of P2.gradient
+# * - scores are small enough for $\exp$ in the rescaled problem
+#   - by the package: it raises an error that names the largest score instead of returning infinity
+# * - no $1/\sqrt d$ in the scores; $B$ is any real matrix
+#   - conventions, nothing to test; we draw rows of $B$ from the simplex
+# ```
+#
+# The losses in `icl.tensor_trick` carry a factor $\tfrac12$, as in the sibling papers; {eq}`eq-tt-problems`
+# has none. Below we compare *twice* our loss with the printed formula.
+
+# %% [markdown]
+# ## The experiment
+#
+# For each $d$ we draw {glue:text}`tt-draws` random problems with $n=3d$ tokens: $A_1$, $A_2$ standard normal,
+# $X$ standard normal divided by $d$, rows of $B$ softmaxes of standard normal vectors. Both sides of every
+# identity are computed in float64. Rounding leaves about 16 digits, and no sum here has more than a few
+# thousand terms, so we call the sides different if they differ by more than **1e-12 of the largest number
+# that was summed**. Nothing is sampled in the statistical sense: one draw beyond the tolerance would refute
+# an identity. A card shows the worst draw of each case and, of a negative control, the draw that looks best.
+
+# %%
+TOLERANCE = 1e-12
+runs.glue("tt-draws", draws)
+
+
+def problem(n, d):
+    """A batch of random problems A1, A2, X, B."""
+    rng = torch.Generator().manual_seed(seed)
+    shapes = (n, d), (n, d), (d, d), (n, n)
+    A1, A2, X, B = (torch.randn(draws, *shape, generator=rng, dtype=torch.float64)
+                    for shape in shapes)
+    return [t.to(runs.device()) for t in (A1, A2, X / d, B.softmax(-1))]
+
+
+def kron(A1, A2):
+    return torch.stack([torch.kron(a, b) for a, b in zip(A1, A2, strict=True)])
+
+
+def apply(K, x):
+    return (K @ x.unsqueeze(-1)).squeeze(-1)
+
+
+def difference(left, right, scale):
+    """Largest difference over the batch; scale is the largest number summed."""
+    gap = (left - right).abs().reshape(draws, -1).amax(1)
+    return (gap / scale.reshape(draws, -1).amax(1)).max().item()
+
+
+problems = {d: problem(3 * d, d) for d in dims}
+summary = {}  # claim: (largest difference, smallest of its controls), for the figure
+
+
+def judge(claim, cases, controls):
+    """Hand the worst case and the best-looking control of each name to the claim."""
+    cases = {name: max(values) for name, values in cases.items()}
+    controls = {name: min(values) for name, values in controls.items()}
+    summary[claim] = max(cases.values()), min(controls.values())
+    return claims.judge(claim, *([claims.exact(name, value, TOLERANCE)
+                                  for name, value in group.items()] for group in (cases, controls)))
+
+
+# %% [markdown]
+# ### Row-major and not column-major
+#
+# The left side multiplies three small matrices, the right side builds the $n^2\times d^2$ matrix. The control
+# reads both $X$ and the scores column by column and leaves the factors in place.
+
+# %%
+holds, broken = defaultdict(list), defaultdict(list)
+for d, (A1, A2, X, _) in problems.items():
+    S, K = A1 @ X @ A2.mT, kron(A1, A2)
+    scale = A1.abs() @ X.abs() @ A2.abs().mT
+    holds[f"n = {3 * d}, d = {d}"] += [difference(apply(K, vec(X)), vec(S), scale)]
+    broken[f"by columns, n = {3 * d}, d = {d}"] += [difference(apply(K, vec(X.mT)), vec(S.mT), scale)]
+judge("P2.trick", holds, broken)
+
+# %% [markdown]
+# ### Blocks
+#
+# `kron_block(A1, A2, j)` builds $\mathsf A_j$ alone, with $nd^2$ entries. We compare it with the rows cut
+# from the whole product and its scores with row $j$ of $A_1XA_2^\top$. The control takes every $n$-th row
+# instead of consecutive ones, which is the right split for $A_2\otimes A_1$.
+
+# %%
+holds, broken = defaultdict(list), defaultdict(list)
+for d, (A1, A2, X, _) in problems.items():
+    n, x, S, K = 3 * d, vec(X), A1 @ X @ A2.mT, kron(A1, A2)
+    scale = A1.abs() @ X.abs() @ A2.abs().mT
+    alone = torch.stack([apply(kron_block(A1, A2, j), x) for j in range(n)], 1)
+    cut = torch.stack([apply(K[:, j * n:(j + 1) * n], x) for j in range(n)], 1)
+    strided = torch.stack([apply(K[:, j::n], x) for j in range(n)], 1)
+    holds["block built alone"] += [difference(alone, S, scale)]
+    holds["block cut out"] += [difference(cut, S, scale)]
+    broken["every n-th row"] += [difference(strided, S, scale)]
+judge("P2.blocks", holds, broken)
+
+# %% [markdown]
+# ### The two losses, both ways
+#
+# One way is the printed matrix formula {eq}`eq-tt-problems`, with $D(X)$ as a matrix. The other is the sum
+# over $j$ of single regressions built from $u_j=\exp(\mathsf A_jx)$, $\alpha_j=\langle u_j,1_n\rangle$ and
+# $f_j=u_j/\alpha_j$. A third number is twice the package's loss.
+
+# %%
+def single_regressions(A1, A2, X, B, kind, shared=False):
+    """Sum of single regressions; ``shared`` wrongly normalizes all rows by one number."""
+    x, n = vec(X), A1.shape[-2]
+    u = [torch.exp(apply(kron_block(A1, A2, j), x)) for j in range(n)]
+    alpha = [u_j.sum(-1, keepdim=True) for u_j in u]
+    if shared:
+        alpha = [sum(alpha)] * n
+    rows = zip(u, alpha, B.unbind(-2), strict=True)
+    if kind == "normalized":
+        return sum((u_j / a - b).square().sum(-1) for u_j, a, b in rows)
+    return sum((u_j - a * b).square().sum(-1) for u_j, a, b in rows)
+
+
+def both_ways(kind):
+    holds, broken = defaultdict(list), defaultdict(list)
+    for A1, A2, X, B in problems.values():
+        E = torch.exp(A1 @ X @ A2.mT)
+        D = torch.diag_embed(E.sum(-1))
+        fit, target = (torch.linalg.inv(D) @ E, B) if kind == "normalized" else (E, D @ B)
+        printed = torch.linalg.matrix_norm(fit - target).square()
+        scale = fit.square().sum((-2, -1)) + target.square().sum((-2, -1))
+        for group, name, value in (
+                (holds, "single regressions", single_regressions(A1, A2, X, B, kind)),
+                (holds, "twice our loss", 2 * loss(A1, A2, X, B, kind)),
+                (broken, "columns of B", single_regressions(A1, A2, X, B.mT, kind)),
+                (broken, "one normalization", single_regressions(A1, A2, X, B, kind, shared=True))):
+            group[name] += [difference(printed, value, scale)]
+    return holds, broken
+
+
+judge("P2.normalized", *both_ways("normalized"))
+
+# %%
+judge("P2.rescaled", *both_ways("rescaled"))
+
+# %% [markdown]
+# ### The gradient
+#
+# The package never differentiates automatically. For the normalized loss, with $F$ the matrix of softmax
+# rows, $C=F-B$ and $\mathrm{rd}$ the row-wise inner product kept as a column,
+# $P=F\circ\big(C-\mathrm{rd}(F,C)\big)$; for the rescaled loss, with $U=\exp(S)$ and
+# $Q=U-\mathrm{diag}(U1)B$, $P=U\circ\big(Q-\mathrm{rd}(Q,B)\big)$. The source file lists all five losses. The
+# other side of the comparison is autograd through the explicit Kronecker product
+# (`icl.reference.kron_gradient`), which shares no formula with it. Controls: $P$ transposed, which is what
+# one gets by storing the row gradients as columns (by our reading, Lemma B.4 of
+# {cite:t}`gao2025fast` stores them so, while {cite:t}`alman2024gradient` use rows); and the opposite sign.
+
+# %%
+def by_autograd(*batch, kind):
+    return torch.stack([reference.kron_gradient(*one, kind) for one in zip(*batch, strict=True)])
+
+
+holds, broken = defaultdict(list), defaultdict(list)
+for kind in tensor_trick.KINDS:
+    name = kind.replace("_", "-")
+    for A1, A2, X, B in problems.values():
+        P = row_gradient(A1 @ X @ A2.mT, B, kind)
+        scale = A1.abs().mT @ P.abs() @ A2.abs()
+        wanted = by_autograd(A1, A2, X, B, kind=kind)
+        ours = gradient(A1, A2, X, B, kind)
+        holds[name] += [difference(ours, wanted, scale)]
+        broken[f"P transposed, {name}"] += [difference(A1.mT @ P.mT @ A2, wanted, scale)]
+        broken[f"sign turned, {name}"] += [difference(-ours, wanted, scale)]
+judge("P2.gradient", holds, broken)
+
+# %% [markdown]
+# ### All of it in one picture
+#
+# An identity checked in floating point is only convincing beside the same check failing. In
+# {numref}`fig-tt-errors` the worst difference of each identity is {glue:text}`tt-worst:.1e`, the best of any
+# broken version {glue:text}`tt-closest:.1e`: the tolerance lies in a gap of {glue:text}`tt-gap:.0f` powers of
+# ten, so its exact value decides nothing.
+
+# %% mystnb={"figure": {"caption": "Difference of the two sides of each identity, as a fraction of the largest number summed (no unit). Dots: the largest over all draws and sizes. Crosses: the smallest among the broken versions (negative controls). Dashed: the tolerance. A difference of exactly zero would be drawn at 1e-17.", "name": "fig-tt-errors"}, "image": {"alt": "Five rows, one for each identity: trick, blocks, normalized loss, rescaled loss and gradient. On a logarithmic axis all dots lie between 1e-17 and 1e-14, left of the dashed tolerance at 1e-12; all crosses of the broken versions lie near 1, far to the right of it."}} tags=["hide-input"]
+worst, closest = (max(v[0] for v in summary.values()), min(v[1] for v in summary.values()))
+runs.glue("tt-worst", worst)
+runs.glue("tt-closest", closest)
+runs.glue("tt-gap", math.log10(closest / worst))
+figure, ax = plt.subplots(figsize=(5.8, 2.8))
+places = np.arange(len(summary))
+good = [max(v[0], 1e-17) for v in summary.values()]
+ax.plot(good, places, "o", color=plots.COLORS["corrected"], label="as stated")
+bad = [v[1] for v in summary.values()]
+ax.plot(bad, places, "X", color=plots.COLORS["printed"], label="broken on purpose")
+ax.axvline(TOLERANCE, color=plots.COLORS["guide"], linestyle="--", linewidth=1.2, label="tolerance")
+ax.set_xscale("log")
+ax.set_xlim(3e-18, 10)
+ax.set_yticks(places, [name.removeprefix("P2.") for name in summary])
+ax.invert_yaxis()
+ax.set_xlabel("relative difference of the two sides")
+ax.legend(loc="upper center", bbox_to_anchor=(0.45, 1.2), ncols=3)
+plt.show()
+
+# %% [markdown]
+# ## What $x$ is, and what "from $d$ to $d^2$" means
+#
+# A single regression $\Vert\langle e^{Ax},1\rangle^{-1}e^{Ax}-b\Vert^2$ with a data matrix of width $d$ has
+# $d$ unknowns; the vectorized problem has $d^2$. That is what the abstract says, and it is right: we count
+# the unknowns that the data can determine, the rank of $A_1\otimes A_2$. (It is
+# $\operatorname{rank}A_1\cdot\operatorname{rank}A_2$. With fewer tokens than dimensions it drops to $n^2$:
+# the control.) Note that nothing *grew*: $X$ had $d^2$ entries before it was written as a vector. What grows
+# is the data matrix.
+
+# %%
+def rank(n, d):
+    A1, A2, _, _ = problem(n, d)
+    return torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])).item()
+
+
+claims.judge("P2.dimension",
+             [claims.exact(f"n = {3 * d}, d = {d}", rank(3 * d, d), d=d) for d in dims],
+             [claims.exact(f"n = {d - 1}, d = {d}", rank(d - 1, d), d=d) for d in dims])
+
+# %% [markdown]
+# The summary of the paper quotes it as saying that $x\in\mathbb R^{d^2}$ "can be considered as the
+# vectorization of $A_1$ and $A_2$". Taken at its word that cannot be: $A_1$ and $A_2$ have $2nd$ entries, and
+# the map that acts on $x$ is *made of* them. What training updates is $X$, and $x=\mathrm{vec}(X)$.
+
+# %%
+def entries(n, d):
+    """Entries x must have for (A1 (x) A2) x to make sense: columns of the explicit product."""
+    A1, A2, _, _ = problem(n, d)
+    return torch.kron(A1[0], A2[0]).shape[1]
+
+
+def offered(n, d):
+    """Entries of A1 and A2, offered as x; the product refuses them."""
+    A1, A2, _, _ = problem(n, d)
+    x = torch.cat([vec(A1[0]), vec(A2[0])])
+    try:
+        torch.kron(A1[0], A2[0]) @ x
+    except RuntimeError:
+        return len(x)
+    raise AssertionError("the product accepted a vector that is not vec(X)")
+
+
+claims.judge("P2.x",
+             [claims.exact(f"n = {3 * d}, d = {d}", entries(3 * d, d), n=3 * d, d=d) for d in dims],
+             [claims.exact(f"n = {3 * d}, d = {d}", offered(3 * d, d), n=3 * d, d=d) for d in dims])
+
+# %% [markdown]
+# ### What the data cannot see
+#
+# Does the minimizer $X$ have to be unique? Not even when $A_1\otimes A_2$ has full rank. Softmax does not
+# notice a number added to a whole row of scores. If some $y$ has $A_2y=1_n$, for example because one
+# coordinate of every token is constant, then moving $X$ to $X+wy^\top$ adds $(A_1w)_j$ to row $j$ of the
+# scores, and the normalized loss stays the same for every $w\in\mathbb R^d$: $d$ of the $d^2$ directions are
+# invisible. The rescaled loss does see them.
+
+# %%
+d = dims[-1]
+A1, A2, X, B = (t[0] for t in problem(3 * d, d))
+A2_constant = A2.clone()
+A2_constant[:, -1] = 1.0
+directions = torch.eye(d * d, dtype=X.dtype, device=X.device).unflatten(-1, (d, d))
+
+
+def curved_directions(A2, kind):
+    """Rank of the d^2 x d^2 Hessian, assembled from Hessian products."""
+    return torch.linalg.matrix_rank(vec(hvp(A1, A2, X, B, directions, kind)), rtol=1e-10).item()
+
+
+for name, keys in (("plain", A2), ("constant", A2_constant)):
+    for kind in ("normalized", "rescaled"):
+        runs.glue(f"tt-rank-{kind}-{name}", curved_directions(keys, kind))
+runs.glue("tt-d", d)
+runs.glue("tt-d2", d * d)
+
+# %% [markdown]
+# At $d=$ {glue:text}`tt-d` the Hessian of the normalized loss at a random $X$ has rank
+# {glue:text}`tt-rank-normalized-plain` of {glue:text}`tt-d2` for random tokens, and
+# {glue:text}`tt-rank-normalized-constant` once one coordinate of all tokens in $A_2$ is set to 1. The
+# rescaled loss keeps {glue:text}`tt-rank-rescaled-plain` and {glue:text}`tt-rank-rescaled-constant`.
+
+# %% [markdown]
+# ## The memory wall
+#
+# The summary lists as a limitation that going from $d$ to $d^2$ "may be computationally prohibitive". For the
+# explicit form the prediction is easy: $n^2d^2$ numbers of 8 bytes, read once per product. For the matrix
+# form $A_1(XA_2^\top)$ it is $n^2$ numbers for the scores plus $nd$ for the intermediate product.
+#
+# Each point below comes from a fresh process that computes the scores once, on one core, and reports the
+# highest resident memory above what it held before. The operating system counts pages in batches, so a peak
+# is good to about 1 MiB. Sizes are $n=d=$ {glue:text}`tt-sizes`; one more process has the same predicted
+# bytes with four times as many tokens per dimension, to see that $n$ and $d$ enter alike. The processes use
+# NumPy only because it starts faster than PyTorch; the arithmetic is the same.
+
+# %%
+SETUP = """
+import os
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+import numpy as np
+
+def explicit(A1, X, A2):
+    return np.kron(A1, A2) @ X.reshape(-1)
+
+def matrix(A1, X, A2):
+    return A1 @ (X @ A2.T)
+
+def data(n, d):
+    rng = np.random.default_rng({seed})
+    return [rng.standard_normal(shape) for shape in ((n, d), (d, d), (n, d))]
+
+for form in (explicit, matrix):
+    form(*data(24, 24))  # loads the code
+given = data({n}, {d})
+"""
+RESOLUTION = 2.0**20  # bytes to which a peak is good
+
+
+def cost(form, n, d):
+    return measure.fresh(f"{form}(*given)", SETUP.format(n=n, d=d, seed=seed), repeats)
+
+
+middle = sizes[len(sizes) // 2]
+explicit = {(n, n): cost("explicit", n, n) for n in sizes}
+explicit[2 * middle, middle // 2] = cost("explicit", 2 * middle, middle // 2)
+matrix = {(n, n): cost("matrix", n, n) for n in [*sizes, *large_sizes]}
+runs.glue("tt-sizes", ", ".join(map(str, sizes)))
+
+# %%
+def in_units(name, cost, n, d):
+    unit = 8 * n**2 * d**2
+    return claims.exact(name, cost.peak_bytes / unit, RESOLUTION / unit)
+
+
+claims.judge(
+    "P2.memory",
+    [in_units(f"n = {n}, d = {d}", c, n, d) for (n, d), c in explicit.items()],
+    [in_units(f"A1 X A2', {n = }", matrix[n, n], n, n) for n in sizes])
+
+# %% mystnb={"figure": {"caption": "Peak memory (bytes) of computing all scores once in float64, $n=d$. Points: measured in fresh processes. Lines: predicted, $8n^2d^2$ for the explicit Kronecker product and $8(n^2+nd)$ for the matrix form. Dashed: all the memory of the machine that made this page. Points below 1 MiB, to which a peak is good, are left out; the matrix product's own work space lifts the others slightly above their line.", "name": "fig-tt-memory"}, "image": {"alt": "Log-log plot of peak memory against n equal to d. The measured points of the explicit form lie on its steep predicted line of slope four, which meets the dashed line of the machine's memory at a few hundred. The matrix form, with slope two, is still at a few tens of megabytes at a thousand."}} tags=["hide-input"]
+total = measure.memory_total()
+wall = (total / 8) ** 0.25
+grid = np.geomspace(min(sizes) / 1.5, max(large_sizes) * 1.5, 100)
+figure, ax = plt.subplots()
+ax.loglog(grid, 8 * grid**4, color=plots.COLORS["printed"])
+ax.loglog(grid, 16 * grid**2, color=plots.COLORS["corrected"])
+for costs, color, marker, label in (
+        (explicit, "printed", "o", r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$"),
+        (matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$")):
+    square = {n: c.peak_bytes for (n, d), c in costs.items() if n == d and c.peak_bytes > RESOLUTION}
+    ax.loglog(square.keys(), square.values(), marker, color=plots.COLORS[color], markerfacecolor="white",
+              markeredgewidth=1.4, label=label)
+ax.axhline(total, color=plots.COLORS["guide"], linestyle="--", linewidth=1.2)
+ax.text(min(grid), 1.4 * total, "memory of this machine", color=plots.COLORS["guide"])
+ax.set_ylim(1e3, 100 * total)
+ax.set_xlabel("n = d")
+ax.set_ylabel("peak memory (bytes)")
+ax.legend(loc="lower right")
+plt.show()
+
+runs.glue("tt-wall", wall)
+runs.glue("tt-total-gib", total / 2**30)
+largest = max(sizes)
+runs.glue("tt-largest", largest)
+runs.glue("tt-large", max(large_sizes))
+runs.glue("tt-terabytes", 8 * max(large_sizes) ** 4 / 1e12)
+runs.glue("tt-megabytes", matrix[max(large_sizes), max(large_sizes)].peak_bytes / 1e6)
+
+# %% [markdown]
+# This machine has {glue:text}`tt-total-gib:.1f` GiB. The explicit form meets that wall at $n=d\approx$
+# {glue:text}`tt-wall:.0f`. At $n=d=$ {glue:text}`tt-large` it would need {glue:text}`tt-terabytes:.1f` TB;
+# the matrix form was measured at {glue:text}`tt-megabytes:.0f` MB.
+
+# %% [markdown]
+# ### Time
+#
+# The explicit form writes and reads $8n^2d^2$ bytes, so at $n=d$ its time should grow with slope 4. The
+# matrix form does $2nd^2+2n^2d$ floating-point operations, slope 3, and reaches it once the products are
+# large enough to hide the overhead of a call.
+
+# %% mystnb={"figure": {"caption": "Seconds to compute all scores once in float64 on one core, $n=d$, fastest of several repetitions. Dashed: the predicted slopes, drawn through the largest measured size of each form. Times are of this machine; the slopes and the gap are the result.", "name": "fig-tt-time"}, "image": {"alt": "Log-log plot of seconds against n equal to d. The explicit form rises along a dashed line of slope four and takes a tenth of a second near size eighty; the matrix form takes about ten microseconds there, and rises along a dashed line of slope three to a tenth of a second near a thousand."}} tags=["hide-input"]
+seconds_explicit = {n: c.seconds for (n, d), c in explicit.items() if n == d}
+seconds_matrix = {n: c.seconds for (n, _), c in matrix.items()}
+
+figure, ax = plt.subplots()
+ax.set_xscale("log")
+ax.set_yscale("log")
+for seconds, color, marker, label, power in (
+        (seconds_explicit, "printed", "o", r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$", 4),
+        (seconds_matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$", 3)):
+    start, end = min(seconds), max(seconds)
+    ax.plot(seconds.keys(), seconds.values(), marker, color=plots.COLORS[color], markerfacecolor="white",
+            markeredgewidth=1.4, label=label)
+    plots.guide(ax, start, seconds[end] * (start / end)**power, power, f"slope {power}",
+                decades=math.log10(end / start))
+ax.set_xlim(right=2 * max(large_sizes))
+ax.set_xlabel("n = d")
+ax.set_ylabel("seconds")
+ax.legend(loc="lower right")
+plt.show()
+
+slope = np.polyfit(np.log(list(seconds_explicit)), np.log(list(seconds_explicit.values())), 1)[0]
+runs.glue("tt-slope", float(slope))
+runs.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
+
+# %% [markdown]
+# The fitted slope of the explicit form is {glue:text}`tt-slope:.1f` (a fit over few points on a shared
+# machine; it is shown, not judged). At $n=d=$ {glue:text}`tt-largest` the matrix form computes the same
+# numbers {glue:text}`tt-ratio:.0f` times faster.
+#
+# So the limitation is real for anyone who builds the product, and void for anyone who does not. The trick is
+# an instrument of proof. Its statements about $\mathsf A_jx$ are computed as rows of $A_1XA_2^\top$, its
+# gradient as {eq}`eq-tt-gradient`; neither ever needs more than $n\times n$ and $n\times d$ arrays.
+
+# %% [markdown]
+# ## Exercises
+#
+# **Exercise 1.** In the worked example, compute $\mathsf A_2\,\mathrm{vec}(X)$ by hand and find the numbers
+# in the output above.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $\mathsf A_2=(0,1)\otimes A_2$ has the rows $(0,0,1,0)$ and $(0,0,2,1)$. Times $(1,2,3,4)$ this is $(3,10)$:
+# the second row of $A_1XA_2^\top$.
+# ```
+#
+# **Exercise 2.** Show that with the column-major $\mathrm{vec}_c$ the identity is
+# $\mathrm{vec}_c(A_1XA_2^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Reading columns of $X$ is reading rows of $X^\top$: $\mathrm{vec}_c(X)=\mathrm{vec}(X^\top)$. So
+# $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)
+# =(A_2\otimes A_1)\,\mathrm{vec}_c(X)$, using {prf:ref}`prop-tensor-trick` in the middle.
+# ```
+#
+# **Exercise 3.** The spectral norm of a block is $\Vert\mathsf A_j\Vert=\Vert A_1[j,:]\Vert_2\,\Vert
+# A_2\Vert$. The papers of this line assume $\Vert\mathsf A_j\Vert\le R$. Does $\Vert A_1\Vert,\Vert
+# A_2\Vert\le R$ imply it?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Not for $R>1$: it gives only $R^2$, and $A_1=A_2=R\,I$ attains that. The two assumptions are different.
+# ```
+#
+# **Exercise 4.** When is the minimizer of the normalized problem not unique, although $A_1\otimes A_2$ has
+# full column rank? How many parameters are lost?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# When $1_n$ is in the column space of $A_2$, say $A_2y=1_n$. Then $X+wy^\top$ has the same softmax rows for
+# every $w\in\mathbb R^d$, so $d$ parameters are lost, and $d^2-d$ remain. Subtracting the mean token from
+# every row of $A_2$ does not help: then $A_2y=0$, and the same directions are invisible.
+# ```
+#
+# **Exercise 5.** Build the explicit matrix block by block instead, using each $\mathsf A_j$ once and
+# forgetting it. What are its memory and its time?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $8nd^2$ bytes instead of $8n^2d^2$, so the wall moves from $n=d\approx(M/8)^{1/4}$ to $(M/8)^{1/3}$ for a
+# memory of $M$ bytes; but still $2n^2d^2$ operations, against $2nd^2+2n^2d$ in matrix form. It saves the
+# memory and keeps the waste.
+# ```
+#
+# ## How long it takes
+
+# %%
+runs.footer()
