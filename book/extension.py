@@ -1,0 +1,73 @@
+"""The book's own Sphinx extension: plain-text docstrings, and no scripts that nobody asked for.
+
+Docstrings are written to be read as they are; here they become reStructuredText:
+
+- An indented block after a blank line is a formula or a table in ASCII: a literal block.
+- ``$...$`` is mathematics.
+- A lone ``*`` or ``|`` is only a character (``*shape``, ``|f - b|``), emphasis in pairs stays.
+"""
+
+from __future__ import annotations
+
+import re
+
+EMPHASIS = r"(?<![\w*(])\*(?=[^\s*])[^*\n]+(?:\n[^*\n]+)?(?<=\S)\*(?![\w*])"
+TOKEN = re.compile(rf"(?P<code>``.+?``|`[^`\n]+`)|\$(?P<math>[^$\n]+(?:\n[^$\n]+)?)\$|(?P<strong>{EMPHASIS})"
+                   r"|(?P<mark>[*|])", re.S)
+
+
+def _token(match: re.Match) -> str:
+    if match["math"]:
+        return f":math:`{' '.join(match['math'].split())}`"
+    return f"\\{match['mark']}" if match["mark"] else match[0]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def convert(lines: list[str]) -> list[str]:
+    """Docstring lines as reStructuredText lines."""
+    out, text, literal, last = [], [], None, ""
+
+    def flush():
+        out.extend(TOKEN.sub(_token, "\n".join(text)).split("\n") if text else [])
+        text.clear()
+
+    for before, line in zip(["", *lines], lines, strict=False):
+        if literal is not None and line.strip() and _indent(line) <= literal:
+            literal = None
+        starts = (literal is None and line.strip() and not before.strip() and last
+                  and _indent(line) > _indent(last) and not last.lstrip().startswith((">>>", "..", "- ")))
+        if starts:
+            flush()
+            literal = _indent(last)
+            out.extend([" " * literal + ".. code-block:: text", ""])
+        if line.lstrip().startswith(">>>"):
+            flush()
+        if literal is None and not line.lstrip().startswith(">>>"):
+            text.append(line)
+        else:
+            out.append(line)
+        last = line if line.strip() else last
+    flush()
+    return out
+
+
+def _process(app, what, name, obj, options, lines):
+    lines[:] = convert(lines)
+
+
+def _without_thebe(app, pagename, templatename, context, doctree):
+    """Drop live-kernel scripts: they need a server and a CDN, and their double inclusion is an error."""
+    def is_thebe(script):
+        body = getattr(script, "attributes", {}).get("body")
+        return "thebe" in str(script.filename) or "THEBE" in str(body)
+
+    context["script_files"] = [s for s in context.get("script_files", []) if not is_thebe(s)]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
+    app.connect("html-page-context", _without_thebe, priority=900)
+    return {"parallel_read_safe": True}
