@@ -70,9 +70,11 @@ def meshes(dim: int, w: float, n: np.ndarray) -> list[Mesh]:
     # ... and has decayed by exp(-_CUT) here: its law is at most as wide as a gamma law's
     reach = max(peak, nearest) + math.sqrt(2 * _CUT * peak) + _CUT
     theta, p = _shared_angles(dim, w, 0.0, nearest, reach)
-    log_mean = float(logsumexp(-2 * w * np.sin(theta / 2) ** 2, b=p))  # log E[exp(-w (1 - t))]
+    tau = 2 * w * np.sin(theta / 2) ** 2
+    log_mean, log_square = (float(logsumexp(-k * tau, b=p)) for k in (1, 2))  # of exp(-w (1 - t))
 
-    low = -math.log(most) - log_mean - _CUT / 2  # integrands rise like exp(2u)
+    # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
+    low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
     # Integrands end where phi^(n-1) has vanished, or, for few tokens, past the last weight.
     high = 2 * w + 5.0
     if least > 1:
@@ -88,7 +90,7 @@ def meshes(dim: int, w: float, n: np.ndarray) -> list[Mesh]:
     if low >= _DEEP:
         return [_deep(dim, w, low, high, nearest, reach)]
     theta, p = _shared_angles(dim, w, _DEEP, nearest, reach + _DEEP)
-    u, weight = _composite(np.linspace(low, _DEEP, math.ceil((_DEEP - low) / 2.5) + 1))
+    u, weight = _composite(np.linspace(low, _DEEP, math.ceil((_DEEP - low) / 2.0) + 1))
     shallow = Mesh(u, weight, theta, p, np.array(0.0), np.array(1 - p.sum()))
     return [shallow, _deep(dim, w, _DEEP, high, nearest, reach)]
 
@@ -100,8 +102,8 @@ def _deep(dim: int, w: float, low: float, high: float, nearest: float, reach: fl
     edges = [low]
     while edges[-1] < high:
         u = edges[-1]
-        step = min(0.4 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u)) if u > reach else 4.0
-        edges.append(u + max(2.5, step))
+        step = min(0.35 * u, 5 * u / dim, 2 * w / math.sqrt(dim), 0.3 * (2 * w - u)) if u > reach else 3.0
+        edges.append(u + max(2.0, step))
     u, weight = _composite(np.array(edges))
     # panels in y = tau - u: short where exp(-exp(-y)) turns, longer in the tail exp(-y)
     widest, y = 3 * w / math.sqrt(dim), [-4.0]

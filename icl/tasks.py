@@ -133,12 +133,14 @@ class ReLU(Zonal):
         # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         d, scale = self.dim, self.lipschitz**2 / 6
-        last = 2 * math.ceil(max(4 * degree, 4000) / 2)
+        last = 2 * math.ceil(max(4 * degree, 4000, 40 * d) / 2)
         even = np.arange(0, last + 1, 2)
         mean = math.exp(gammaln(d / 2) - gammaln((d + 1) / 2)) / math.sqrt(math.pi)
-        ratios = -(even[:-1] - 1) / (even[:-1] + d + 1)
-        projection = mean * np.concatenate([[1.0], np.cumprod(ratios)])
-        a = scale * multiplicity(d, last)[::2] * projection**2
+        i = even[1:-1]
+        growth = (2 * i + d + 2) / (2 * i + d - 2) * (i + d - 2) * (i + d - 1) / ((i + 1) * (i + 2))  # of N_l
+        growth = np.concatenate([[(d + 2) * (d - 1) / 2], growth])
+        ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
+        a = scale * mean**2 * np.concatenate([[1.0], np.cumprod(ratios)])
         # past `last`, a_l = (l + nu)^-4 (A + B (l + nu)^-2 + ...): fit A, B, integrate by midpoints
         x = even[[len(even) // 2, -1]] + d / 2 - 1
         slope, level = np.polyfit(x**-2.0, a[[len(even) // 2, -1]] * x**4.0, 1)
@@ -167,22 +169,18 @@ class Cosine(Zonal):
     lipschitz: float = 1.0
 
     def covariance(self, cosine):
-        cosine = np.clip(cosine, -1, 1)
-        near, far = np.sqrt(2 - 2 * cosine), np.sqrt(2 + 2 * cosine)
-        return (self._wave(near) + self._wave(far)) / 2
-
-    def _wave(self, distance):
-        # E cos(L u.v) for |v| = distance
-        nu, r = self.dim / 2 - 1, np.maximum(self.lipschitz * np.asarray(distance, dtype=float), 1e-8)
-        return np.exp(gammaln(nu + 1) + nu * np.log(2 / r)) * jv(nu, r)
+        cosine, nu = np.clip(cosine, -1, 1), self.dim / 2 - 1  # E cos(L u.v) depends on |v| alone
+        near, far = (_bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1))
+        return (near + far) / 2
 
     def spectrum(self, degree):
-        # Plane-wave expansion: a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2 for even l. The sum
-        # over all degrees is k(1); past L the coefficients fall faster than geometrically.
+        # Plane-wave expansion: a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2 for even l; past L
+        # the coefficients fall faster than geometrically.
         nu = self.dim / 2 - 1
         last = max(degree, int(2 * self.lipschitz) + 60)
         degrees = np.arange(last + 1)
-        wave = np.exp(gammaln(nu + 1) + nu * np.log(2 / self.lipschitz)) * jv(nu + degrees, self.lipschitz)
+        wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(self.lipschitz / 2))
+        wave *= _bessel(nu + degrees, np.full(last + 1, self.lipschitz))
         a = np.where(degrees % 2 == 0, multiplicity(self.dim, last) * wave**2, 0.0)
         return a[1 : degree + 1], float(a[degree + 1 :].sum())
 
@@ -252,6 +250,21 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, degree: int):
         q = q + step
         yield q
         step = (i * step + (2 * i + dim - 2) * gap * (1 - q)) / (i + dim - 2)
+
+
+def _bessel(mu, x):
+    """``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, near one for small x, by its series where that is short."""
+    mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))
+    quarter = -(x**2) / 4
+    short = -quarter <= mu + 1
+    term = np.where(short, 1.0, 0.0)
+    total = term.copy()
+    for k in range(1, 40):
+        term = term * quarter / (k * (mu + k))
+        total += term
+    large = np.where(short, 1.0, x)
+    direct = np.exp(gammaln(np.where(short, 0, mu) + 1) + np.where(short, 0, mu) * np.log(2 / large))
+    return np.where(short, total, direct * jv(mu, large))
 
 
 def _project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
