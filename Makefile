@@ -10,6 +10,7 @@ PRESET ?= quick
 JOBS ?= 2
 PIP_OPTIONS ?=
 PY := .venv/bin/python
+BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: book test bench sweep lab sync lock clean
@@ -21,7 +22,7 @@ test: .venv/.installed
 	@$(PY) -m pytest $(TESTS)
 
 bench: .venv/.installed
-	@$(PY) -m benchmarks
+	@$(foreach f,$(BENCHMARKS),$(PY) $(f) &&) echo "$(words $(BENCHMARKS)) benchmarks run"
 
 sweep: .venv/.installed
 	@$(PY) -m icl.runs sweep "$(NOTEBOOK)" --grid "$(GRID)" --preset "$(PRESET)" --jobs "$(JOBS)"
@@ -32,11 +33,12 @@ lab: .venv/.installed
 sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
 	@$(PY) -m icl.runs sync
 
-lock: .venv/.installed  # renew requirements.lock (UV_OPTIONS=--upgrade for newer versions); +cpu is a build
+# UV_OPTIONS=--upgrade takes newer versions. What only CUDA builds of torch need, torch itself pins.
+lock: .venv/.installed
 	@$(PY) -m pip install --quiet uv
 	@$(PY) -m uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-annotate --quiet --prerelease disallow \
 	  --custom-compile-command "make lock" $(UV_OPTIONS) -o requirements.lock
-	@sed -i 's/+cpu$$//' requirements.lock
+	@sed -i -e 's/+cpu$$//' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.lock
 
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache

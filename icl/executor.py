@@ -7,7 +7,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,11 +49,10 @@ def execute(run: Run, label: str = "") -> Path:
     node.metadata["icl"] = {
         "name": run.name, "preset": run.preset, "parameters": defaults(run.name) | run.overrides,
         "digest": path.name.split(".")[1]}
-    _replace(failed, json.dumps(node, indent=1))
     surprises = []
     if problem is None:
         try:
-            record = collect(failed)
+            record = _record(node)
             surprises = [_surprise(c) for c in record["cards"] if not c["as_expected"]
                          and not (run.preset == "smoke" and c["verdict"] == "inconclusive")]
         except BadInput as error:
@@ -63,13 +62,14 @@ def execute(run: Run, label: str = "") -> Path:
     if problem is None and surprises and not run.exploring:
         problem = "; ".join(surprises)
     if problem is not None:
+        _replace(failed, json.dumps(node, indent=1))
         raise BadInput(f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
                        f"(see {os.path.relpath(failed)})")
     _replace(path.with_suffix(".json"), json.dumps(record, indent=1))
     if run.preset == "paper" and not run.exploring:
         (ROOT / "results" / "paper").mkdir(parents=True, exist_ok=True)
         _replace(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
-    os.replace(failed, path)
+    _replace(path, json.dumps(node, indent=1))
     if not run.exploring:
         _forget(run)
     print("; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True)
@@ -187,11 +187,17 @@ def collect(path: Path | str) -> dict:
     Raises:
         BadInput: If the notebook was not executed by this runner to its end.
     """
-    node = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        return _record(json.loads(Path(path).read_text(encoding="utf-8")))
+    except BadInput as error:
+        raise BadInput(f"{os.path.relpath(path)}: {error}") from None
+
+
+def _record(node: Mapping) -> dict:
     shown = [o.get("data", {}) for c in node["cells"] for o in c.get("outputs", [])]
     footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
-        raise BadInput(f"{os.path.relpath(path)}: needs one runs.footer(), executed by icl.runs")
+        raise BadInput("needs one runs.footer(), executed by icl.runs")
     return node["metadata"]["icl"] | {k: v for k, v in footers[0].items() if k != "parameters"} | {
         "cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
 

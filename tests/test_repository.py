@@ -146,6 +146,7 @@ def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
     lines = [x for x in (ROOT / "requirements.lock").read_text().splitlines() if x and not x.startswith("#")]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+( ; .*)?", x) for x in lines), "name==version, no +cpu"
     assert not [x for x in lines if re.search(r"\d(a|b|rc|\.dev)\d", x)], "no pre-releases"
+    assert not [x for x in lines if x.startswith(("nvidia-", "cuda-", "triton="))], "no CUDA; run: make lock"
     locked = [normal(x) for x in lines]
     assert len(locked) == len(set(locked))
     extras = PROJECT["project"]["optional-dependencies"].values()

@@ -206,6 +206,64 @@ def test_only_the_last_few_outputs_are_kept(tree):
     assert {p.name for p in folder.iterdir()} == kept | {"tinier.1.ipynb"}
 
 
+def executed(*cards):
+    """An executed notebook with a footer and these cards, as `executor._papermill` returns it."""
+    class Node(dict):
+        metadata = property(lambda self: self["metadata"])
+
+    outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
+    outputs += [{"data": {executor.CARD_MIME: card}} for card in cards]
+    return Node(metadata={}, cells=[{"outputs": outputs}])
+
+
+CARD = {"id": "X", "verdict": "holds", "expected": "holds", "as_expected": True, "control_passed": True,
+        "why_not": ""}
+
+
+def test_a_run_during_which_the_package_changed_does_not_count(tree, monkeypatch):
+    def edited_meanwhile(*_):
+        (tree / "icl" / "module.py").write_text("constant = 2\n")
+        return executed(CARD), None
+
+    monkeypatch.setattr(executor, "_papermill", edited_meanwhile)
+    (run,) = runs.plan("quick")
+    path = run.path
+    with pytest.raises(BadInput, match="changed while it ran"):
+        executor.execute(run)
+    assert not path.exists() and not run.path.exists() and path.with_suffix(".failed.ipynb").is_file()
+
+
+@pytest.mark.parametrize("card, preset, passes", [
+    (CARD, "quick", True),
+    (CARD | {"verdict": "inconclusive", "as_expected": False}, "quick", False),
+    (CARD | {"verdict": "inconclusive", "as_expected": False}, "smoke", True),
+    (CARD | {"verdict": "fails as printed", "as_expected": False}, "smoke", False),
+    (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
+])
+def test_a_verdict_that_is_not_the_expected_one_fails_the_run(tree, monkeypatch, card, preset, passes):
+    monkeypatch.setattr(executor, "_papermill", lambda *_: (executed(card), None))
+    (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
+    (run,) = runs.plan(preset)
+    if passes:
+        assert executor.collect(executor.execute(run))["cards"] == [card]
+    else:
+        with pytest.raises(BadInput, match="X: "):
+            executor.execute(run)
+    assert run.path.exists() == passes
+
+
+def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
+    monkeypatch.setattr(executor, "_papermill", lambda *_: (executed(CARD), None))
+    (tree / "presets" / "paper.yml").write_text("tiny: {seed: 3}\n")
+    (run,) = runs.plan("paper")
+    path = executor.execute(run)
+    kept = json.loads((tree / "results" / "paper" / "tiny.json").read_text())
+    assert kept == executor.collect(path) == json.loads(path.with_suffix(".json").read_text())
+    assert kept["parameters"] == {"dims": [2, 3], "noise_std": 0.5, "context_length": 4, "seed": 3}
+    executor.execute(runs.plan("paper", "tiny", "seed=4")[0])
+    assert json.loads((tree / "results" / "paper" / "tiny.json").read_text()) == kept
+
+
 # ------------------------------------------------------------------------- command line
 @pytest.mark.parametrize("words, expected", [
     ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
