@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -109,7 +111,7 @@ def _papermill(run: Run, shown: str, start: float):
     thread = threading.Thread(target=heartbeat, daemon=True)
     thread.start()
     try:
-        with _kernel_home() as connection:
+        with _kernel_home() as connection, _prompt_interrupt(shown):
             papermill.execute_notebook(
                 node, None, parameters=run.overrides, engine_name="icl", kernel_name="python3",
                 language="python", progress_bar=False, cwd=ROOT / "notebooks",
@@ -117,8 +119,6 @@ def _papermill(run: Run, shown: str, start: float):
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
         problem = f"cell {error.cell_index + 1}: {error.ename}: {message}"
-    except KeyboardInterrupt:
-        problem = "interrupted"
     except Exception as error:  # a dead kernel, a full disk: still one line
         problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
     finally:
@@ -132,6 +132,29 @@ def _papermill(run: Run, shown: str, start: float):
         cell.metadata.pop("execution", None)
     _settle(node)
     return node, problem
+
+
+@contextmanager
+def _prompt_interrupt(shown: str) -> Iterator[None]:
+    """Ctrl-C ends the run at once.
+
+    The executor's event loop can swallow an interrupt while a kernel starts and then wait for
+    the cell. Nothing is lost by leaving: outputs are only written when a run is complete, and a
+    kernel whose parent is gone ends itself.
+    """
+    def leave(*_):
+        print(f"{shown}: interrupted", flush=True)
+        shutil.rmtree(os.environ["IPYTHONDIR"], ignore_errors=True)
+        os._exit(130)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, betaincc, gammaln, logsumexp
 
 from icl.tokens import cap_quantile
 
-_STEP = 0.25  # trapezoid in u: the error is about exp(-pi^2 / step), if both ends have decayed
+_STEP = 4.0  # trapezoid in u with step _STEP / order: error about exp(-pi^2 / step), both ends decayed
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
 _DEEP = 10.0  # above this u the angles follow u
-_GAUSS = np.polynomial.legendre.leggauss(16)
+_GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,14 @@ class Mesh:
         return table @ h if self.theta.ndim == 1 else np.einsum("uk,uk->u", table, h)
 
 
-def meshes(dim: int, w: float, n: np.ndarray) -> list[Mesh]:
+def meshes(dim: int, w: float, n: np.ndarray, order: int = 16) -> list[Mesh]:
     """The meshes on which the integrals for all context lengths ``n`` are sums.
 
     Args:
         dim: Dimension d.
         w: Window parameter.
         n: Context lengths, shape (j,).
+        order: Gauss-Legendre nodes a panel; the panels are made for 16.
 
     Returns:
         One mesh, or a shallow and a deep one.
@@ -69,7 +71,7 @@ def meshes(dim: int, w: float, n: np.ndarray) -> list[Mesh]:
     peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
     # ... and has decayed by exp(-_CUT) here: its law is at most as wide as a gamma law's
     reach = max(peak, nearest) + math.sqrt(2 * _CUT * peak) + _CUT
-    theta, p = _shared_angles(dim, w, 0.0, nearest, reach)
+    theta, p = _shared_angles(dim, w, 0.0, nearest, reach, 16)
     tau = 2 * w * np.sin(theta / 2) ** 2
     log_mean, log_square = (float(logsumexp(-k * tau, b=p)) for k in (1, 2))  # of exp(-w (1 - t))
 
@@ -83,19 +85,20 @@ def meshes(dim: int, w: float, n: np.ndarray) -> list[Mesh]:
         linear = math.log(needed / 0.63) - log_mean  # phi <= 1 - .63 s E[exp(..)] while s <= 1
         if linear <= 0:
             high = min(high, linear)
-    if high <= _DEEP + 5:
-        u = low + _STEP * np.arange(math.ceil((high - low) / _STEP) + 1)
-        theta, p = _shared_angles(dim, w, high, nearest, reach + max(high, 0.0))
-        return [Mesh(u, np.full(u.size, _STEP), theta, p, np.array(0.0), np.array(1 - p.sum()))]
+    if high <= _DEEP + 15:
+        step = _STEP / order
+        u = low + step * np.arange(math.ceil((high - low) / step) + 1)
+        theta, p = _shared_angles(dim, w, high, nearest, reach + max(high, 0.0), order)
+        return [Mesh(u, np.full(u.size, step), theta, p, np.array(0.0), np.array(1 - p.sum()))]
     if low >= _DEEP:
-        return [_deep(dim, w, low, high, nearest, reach)]
-    theta, p = _shared_angles(dim, w, _DEEP, nearest, reach + _DEEP)
-    u, weight = _composite(np.linspace(low, _DEEP, math.ceil((_DEEP - low) / 2.0) + 1))
+        return [_deep(dim, w, low, high, nearest, reach, order)]
+    theta, p = _shared_angles(dim, w, _DEEP, nearest, reach + _DEEP, order)
+    u, weight = _composite(np.linspace(low, _DEEP, math.ceil((_DEEP - low) / 2.0) + 1), order)
     shallow = Mesh(u, weight, theta, p, np.array(0.0), np.array(1 - p.sum()))
-    return [shallow, _deep(dim, w, _DEEP, high, nearest, reach)]
+    return [shallow, _deep(dim, w, _DEEP, high, nearest, reach, order)]
 
 
-def _deep(dim: int, w: float, low: float, high: float, nearest: float, reach: float) -> Mesh:
+def _deep(dim: int, w: float, low: float, high: float, nearest: float, reach: float, order: int) -> Mesh:
     # Integrands grow at most like exp(2u) until u has passed the bulk of the weights. From there on they
     # change on the scale of u / d (powers of phi) and of the density's width w / sqrt(d), smoothed by the
     # kernel to no less than 1; the end at tau = 2w is felt within a few units.
@@ -104,20 +107,21 @@ def _deep(dim: int, w: float, low: float, high: float, nearest: float, reach: fl
         u = edges[-1]
         step = min(0.35 * u, 5 * u / dim, 2 * w / math.sqrt(dim), 0.3 * (2 * w - u)) if u > reach else 3.0
         edges.append(u + max(2.0, step))
-    u, weight = _composite(np.array(edges))
-    # panels in y = tau - u: short where exp(-exp(-y)) turns, longer in the tail exp(-y)
+    u, weight = _composite(np.array(edges), order)
+    # panels in y = tau - u: short where exp(-exp(-y)) turns, so that they also resolve the degrees that
+    # matter there; longer in the tail exp(-y)
     widest, y = 3 * w / math.sqrt(dim), [-4.0]
     while y[-1] < max(_CUT, reach - low):
-        y.append(y[-1] + min(widest, 2.0 if y[-1] < 2 else 2.0 + 0.3 * (y[-1] - 2), 12.0))
+        y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
     tau = np.clip(u[:, None] + np.array(y), nearest, 2 * w)
     edge = 2 * np.arcsin(np.sqrt(tau / (2 * w)))
-    theta, p = _panels(dim, edge)
+    theta, p = _panels(dim, edge, order)
     half = (dim - 1) / 2
     return Mesh(u, weight, theta, p,
                 betainc(half, half, tau[:, 0] / (2 * w)), betaincc(half, half, tau[:, -1] / (2 * w)))
 
 
-def _shared_angles(dim: int, w: float, u_high: float, tau_low: float, tau_high: float):
+def _shared_angles(dim: int, w: float, u_high: float, tau_low: float, tau_high: float, order: int):
     """Panels short in tau and in theta, up to the angle beyond which z is negligible for all u."""
     ends = [0.0, math.pi]
     if w > 0:
@@ -127,12 +131,12 @@ def _shared_angles(dim: int, w: float, u_high: float, tau_low: float, tau_high: 
     degree = math.sqrt(w) * (9 + 4.5 * math.sqrt(max(u_high, 0.0))) + 20
     need = 2 * w * np.sin(fine / 2) ** 2 / 3.0 + fine * ((1 + math.sqrt(dim)) / 2 + degree / 14)
     count = math.ceil(need[-1] - need[0]) + 1
-    return _panels(dim, np.interp(np.linspace(need[0], need[-1], count), need, fine))
+    return _panels(dim, np.interp(np.linspace(need[0], need[-1], count), need, fine), order)
 
 
-def _panels(dim: int, edges: np.ndarray):
+def _panels(dim: int, edges: np.ndarray, order: int):
     """Gauss-Legendre angles between neighboring edges (last axis) with their probabilities."""
-    x, weight = _GAUSS
+    x, weight = _GAUSS(order)
     half = np.diff(edges)[..., None] / 2
     theta = edges[..., :-1, None] + half * (1 + x)
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
@@ -140,7 +144,20 @@ def _panels(dim: int, edges: np.ndarray):
     return theta.reshape(*edges.shape[:-1], -1), p.reshape(*edges.shape[:-1], -1)
 
 
-def _composite(edges: np.ndarray):
-    x, weight = _GAUSS
+def _composite(edges: np.ndarray, order: int):
+    x, weight = _GAUSS(order)
     half = np.diff(edges)[:, None] / 2
     return (edges[:-1, None] + half * (1 + x)).ravel(), (half * weight).ravel()
+
+
+def sphere_angles(dim: int, w: float) -> tuple[np.ndarray, np.ndarray]:
+    """Angles on the whole sphere S^{dim-1}, fine enough for functions of ``w (1 - cos theta)``.
+
+    Args:
+        dim: Dimension, >= 2.
+        w: Scale, >= 0.
+
+    Returns:
+        Angles and probabilities, shape (m,), m growing like w.
+    """
+    return _shared_angles(dim, w, 0.0, 0.0, math.inf, 16)

@@ -30,22 +30,23 @@ done with the nodes of `icl.quadrature`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 import numpy as np
-import torch
-from scipy.optimize import brentq
+from scipy.integrate import solve_ivp
 
-from icl.attention import softmax_weights
-from icl.claims import Z
 from icl.quadrature import Mesh, meshes
-from icl.tasks import Zonal, one_minus_gegenbauer
-from icl.tokens import cap_quantile, integer, stream, uniform_sphere
+from icl.sampling import MonteCarlo, bayes_linear_risk, monte_carlo_risk
+from icl.tasks import Zonal, check_setting, one_minus_gegenbauer
+from icl.tokens import cap_quantile
+
+__all__ = ["MonteCarlo", "OptimalWindow", "Risk", "bayes_linear_risk", "mismatch_risk", "monte_carlo_risk",
+           "optimal_window", "population_flow", "population_risk"]
 
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
+_TOLERANCE = 1e-7  # so are values on which two rules differ by more
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Risk:
         noise: ``sigma^2 E sum omega_i^2``.
         bias_slope: Derivative of ``bias`` in w.
         noise_slope: Derivative of ``noise`` in w.
+        error: Estimated relative error of ``bias`` and ``noise``: what a coarser rule changes.
 
     All are float64 arrays of the broadcast shape of the arguments (scalars if all were).
     """
@@ -65,6 +67,7 @@ class Risk:
     noise: np.ndarray
     bias_slope: np.ndarray
     noise_slope: np.ndarray
+    error: np.ndarray
 
     @property
     def total(self) -> np.ndarray:
@@ -91,43 +94,38 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
 
     Raises:
         TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range, or the window is too narrow for a class
-            whose spectrum falls slowly (ReLU in two dimensions, w beyond about 1e5).
+        ValueError: If an argument is out of range, if the window is too narrow for a class
+            whose spectrum falls slowly (ReLU in two dimensions, w beyond about 1e8), or if
+            two rules differ by more than 1e-7: no value is returned that is not vouched for.
 
     >>> from icl.tasks import Affine
     >>> risk = population_risk(Affine(dim=5), w=0.0, n=20, noise_std=1.0)
     >>> round(float(risk.noise), 12)  # equal weights average the noise
     0.05
     """
-    _check(task, w, n, noise_std)
+    check_setting(task, w, n, noise_std)
     w, n, noise_std = np.broadcast_arrays(
         np.asarray(w, float), np.asarray(n, float), np.asarray(noise_std, float))
-    out = np.empty((4, w.size))
+    out = np.empty((5, w.size))
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
     for value in np.unique(flat_w):  # one table serves every n and sigma
         here = flat_w == value
         lengths, back = np.unique(flat_n[here], return_inverse=True)
-        bias, bias_slope, noise, noise_slope = _integrate(task, float(value), lengths)[:, back]
-        out[:, here] = bias, variance[here] * noise, bias_slope, variance[here] * noise_slope
-    bias, noise, bias_slope, noise_slope = out.reshape(4, *w.shape)
-    return Risk(bias[()], noise[()], bias_slope[()], noise_slope[()])
+        bias, bias_slope, noise, noise_slope = fine = _integrate(task, float(value), lengths)
+        coarse = _integrate(task, float(value), lengths, order=13)
+        error = np.max(np.abs(coarse[::2] / fine[::2] - 1), axis=0)
+        if not np.all(error <= _TOLERANCE):
+            raise ValueError(f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
+                             f"differ by {np.max(error):.1e}, more than {_TOLERANCE:g}")
+        rows = np.stack([bias, noise, bias_slope, noise_slope, error])[:, back]
+        rows[[1, 3]] *= variance[here]
+        out[:, here] = rows
+    return Risk(*(row[()] for row in out.reshape(5, *w.shape)))
 
 
-def _check(task, w, n, noise_std):
-    if not isinstance(task, Zonal):
-        raise TypeError(f"task={task!r}: must be a rotation-invariant class from icl.tasks")
-    arguments = (("w", w, 0, False), ("n", n, 1, True), ("noise_std", noise_std, 0, False))
-    for name, value, least, whole in arguments:
-        array = np.asarray(value)
-        if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)) or np.any(array < least) or (
-                whole and np.any(array != np.floor(array))):
-            kind = "an integer" if whole else "a finite number"
-            raise ValueError(f"{name}={value!r}: must be {kind} >= {least}")
-
-
-def _integrate(task: Zonal, w: float, n: np.ndarray) -> np.ndarray:
+def _integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16) -> np.ndarray:
     """(bias, d bias/dw, noise / sigma^2, its derivative) for every n; shape (4, len(n))."""
-    pieces = [_piece(task, w, n, mesh) for mesh in meshes(task.dim, w, n)]
+    pieces = [_piece(task, w, n, mesh) for mesh in meshes(task.dim, w, n, order)]
     return sum(pieces[1:], pieces[0])
 
 
@@ -166,14 +164,14 @@ def _pairs(task, mesh, gap, first, first_w, weight, scale):
 
     Beyond the degrees that the window resolves, P_l averages out and m_l = E[z e^-z]: from
     there on the whole rest of the spectrum acts as one number. Degrees are added until the
-    part of m_l that this neglects is below rounding in every integral it enters.
+    part of m_l that this neglects is below 1e-12 of every integral it enters.
     """
     p, shared = mesh.p, mesh.theta.ndim == 1
     flat, flat_w = mesh.mean(first, p), mesh.mean(first_w, gap * p)
     value, slope = np.zeros_like(flat), np.zeros_like(flat)
     polynomials = islice(one_minus_gegenbauer(task.dim, mesh.theta, 10**9), 1, None)
     table = None if shared else np.stack([first * p, first_w * gap * p])
-    start, block = 0, 32
+    start, block, done = 0, 32, np.zeros(flat.size, dtype=bool)
     while True:
         a, rest = _spectrum(task, start + block)
         a = np.trim_zeros(a[start:], "b")
@@ -185,16 +183,33 @@ def _pairs(task, mesh, gap, first, first_w, weight, scale):
             else:
                 m, m_w = np.stack([np.einsum("suk,uk->su", table, q) for q, weighs in
                                    zip(islice(polynomials, a.size), a > 0, strict=True) if weighs], axis=-1)
+            done = _forget_unresolved(m, m_w, flat, flat_w, done)
             value += m**2 @ a[used]
             slope += 2 * (m * m_w) @ a[used]
         if rest <= 0:
             return value, slope
         neglected = 2 * rest * flat * np.abs(m[:, -4:] - flat[:, None]).max(axis=1)
-        if np.all(weight @ neglected <= 1e-14 * (weight @ value + scale)):
+        if np.all(weight @ neglected <= 1e-12 * (weight @ value + scale)):
             return value + rest * flat**2, slope + 2 * rest * flat * flat_w
         start, block = start + a.size, min(2 * block, 2048)
         if start > _DEGREES:
             raise ValueError(f"w is too large for {task!r}: its spectrum falls too slowly for this window")
+
+
+def _forget_unresolved(m, m_w, flat, flat_w, done):
+    """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
+
+    Changes m and m_w, both (u, degree), in place; returns which u are beyond their last degree.
+    """
+    small = np.abs(m - flat[:, None]) <= 1e-9 * flat[:, None]
+    run = small.copy()  # this degree and the three before it
+    for back in (1, 2, 3):
+        run[:, back:] &= small[:, :-back]
+    run[:, :3] = False
+    out = np.logical_or.accumulate(run, axis=1) | done[:, None]
+    m[:] = np.where(out, flat[:, None], m)
+    m_w[:] = np.where(out, flat_w[:, None], m_w)
+    return out[:, -1]
 
 
 @lru_cache(maxsize=256)
@@ -223,7 +238,7 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     """The window with the smallest population risk.
 
     The risk is scanned upwards in w with a ratio of 1.4 and every minimum met is refined
-    as a root of its exact derivative; the best one, or w = 0, wins. The scan may stop where
+    as a root of the exact derivative; the best one, or w = 0, wins. The scan may stop where
     the noise term alone exceeds the best risk so far, because that term never falls in w
     (its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every set of tokens); with
     little noise it stops where the query's nearest token has taken over.
@@ -247,22 +262,24 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     >>> bool(abs(a.w - b.w) < 1e-8)  # only L / sigma matters
     True
     """
-    _check(task, 0.0, n, noise_std)
+    check_setting(task, 0.0, n, noise_std)
     n, noise_std = np.broadcast_arrays(np.asarray(n, float), np.asarray(noise_std, float))
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
 
+    unique, back = np.unique(lengths, return_inverse=True)
+
     def at(w, some):
-        """Risk, its derivative and its noise part for the settings ``some``."""
-        unique, back = np.unique(lengths[some], return_inverse=True)
-        bias, bias_w, noise, noise_w = _integrate(task, float(w), unique)[:, back]
-        return bias + variance[some] * noise, bias_w + variance[some] * noise_w, variance[some] * noise
+        """(risk, its derivative, its noise part) for the settings ``some``."""
+        here, index = np.unique(back[some], return_inverse=True)
+        bias, bias_w, noise, noise_w = _integrate(task, float(w), unique[here])[:, index]
+        s2 = variance[some]
+        return np.stack([bias + s2 * noise, bias_w + s2 * noise_w, s2 * noise])
 
     # At w = 0 the noise is stationary and the bias falls exactly if the class has a degree-1 part;
     # then zero is no minimum, even where the gain is below the rounding of the risk.
     a, rest = _spectrum(task, 1)
     falls_at_zero = a[0] > 1e-12 * (a[0] + rest)
-    everything = np.arange(lengths.size)
-    best_risk = at(0.0, everything)[0]
+    best_risk = at(0.0, np.arange(lengths.size))[0]
     best_w = np.zeros_like(best_risk)
     lowest = best_risk.copy()
     # the scan's end without noise: on average less than one token is left within the kernel's reach
@@ -273,15 +290,15 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     while active.size:
         try:
             risk, slope, noise = at(w, active)
+            rises = slope > 0
+            found = active[falling[active] & rises]
+            if found.size:
+                root, value = _refine(lower, w, lambda x, found=found: at(x, found)[:2])
+                better = (value < best_risk[found]) | (lower == 0)
+                best_w[found[better]], best_risk[found[better]] = root[better], value[better]
         except ValueError as problem:
             raise ValueError(f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
                              f"no minimum found up to w={lower:.3g}; {problem}") from None
-        rises = slope > 0
-        for i in active[falling[active] & rises]:
-            root = brentq(lambda x, i=i: at(x, [i])[1][0], lower, w, xtol=1e-18, rtol=1e-12)
-            value = at(root, [i])[0][0]
-            if value < best_risk[i] or (lower == 0 and falls_at_zero):
-                best_w[i], best_risk[i] = root, value
         falling[active] = ~rises
         lowest[active] = np.minimum(lowest[active], risk)
         active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]
@@ -290,69 +307,78 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     return OptimalWindow(*(v.reshape(shape)[()] for v in (best_w, best_risk, best_w > 0)))
 
 
-@dataclass(frozen=True)
-class MonteCarlo:
-    """A sampled risk.
+def _refine(lower: float, upper: float, curve) -> tuple[np.ndarray, np.ndarray]:
+    """Roots of many slopes in one short interval, and the risks there.
 
-    Attributes:
-        mean: Average over the contexts.
-        standard_error: Its standard error.
-        contexts: Number of independent contexts.
+    All settings share the nodes: over a ratio of 1.4 in w, risk and slope are Chebyshev
+    polynomials of degree 11 to about 1e-13, and bisection on them costs nothing.
     """
+    basis = np.cos(np.pi * (np.arange(12) + 0.5) / 12)
+    middle, half = (lower + upper) / 2, (upper - lower) / 2
+    values = np.stack([curve(middle + half * x) for x in basis])  # (node, (risk, slope), setting)
+    coefficients = np.polynomial.chebyshev.chebfit(basis, values.reshape(12, -1), 11).reshape(values.shape)
+    left, right = np.full(values.shape[2], -1.0), np.full(values.shape[2], 1.0)
+    for _ in range(60):
+        x = (left + right) / 2
+        rising = _chebyshev(x, coefficients[:, 1]) > 0
+        left, right = np.where(rising, left, x), np.where(rising, x, right)
+    return middle + half * x, _chebyshev(x, coefficients[:, 0])
 
-    mean: float
-    standard_error: float
-    contexts: int
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Normal interval with false-alarm rate `icl.claims.FALSE_ALARM_RATE`."""
-        half = Z * self.standard_error
-        return self.mean - half, self.mean + half
+def _chebyshev(x: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """Column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
+    return np.polynomial.chebyshev.chebval(x, coefficients, tensor=False)
 
 
-def monte_carlo_risk(task: Zonal, w: float, n: int, noise_std: float, contexts: int = 100_000, seed: int = 0,
-                     integrate_labels: bool = False) -> MonteCarlo:
-    """The population risk by sampling: what everybody does, and the check of the exact value.
+def mismatch_risk(trained: Zonal, tested: Zonal, n, noise_std) -> Risk:
+    """Risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
+
+    Args:
+        trained: The class whose optimal window is used.
+        tested: The class the functions come from, of the same dimension.
+        n: Context length, of pretraining and test.
+        noise_std: Noise standard deviation, of both.
+
+    Returns:
+        The risk on ``tested``; ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        ValueError: If the dimensions differ or an argument is out of range.
+    """
+    if trained.dim != tested.dim:
+        raise ValueError(f"tested.dim={tested.dim}: must be that of the trained class, {trained.dim}")
+    return population_risk(tested, optimal_window(trained, n, noise_std).w, n, noise_std)
+
+
+def population_flow(task: Zonal, n: int, noise_std: float, times, start: float = 0.0) -> np.ndarray:
+    """The training curve of infinitely many contexts and infinitely small steps.
+
+    For rotation-invariant tokens and classes the gradient of the population risk at
+    ``M = w I`` is ``(risk'(w) / d) I``: started there, gradient flow on the whole matrix
+    stays there and moves w by ``dw/dt = -risk'(w) / d``.
 
     Args:
         task: A rotation-invariant class.
-        w: Window parameter, >= 0.
         n: Context length.
         noise_std: Noise standard deviation.
-        contexts: Number of sampled contexts, >= 2, fixed in advance.
-        seed: Seed of the streams.
-        integrate_labels: Rao-Blackwell: sample tokens only and take the mean over f and
-            the noise in closed form (fewer contexts for the same error).
+        times: Increasing times >= 0; a gradient step of size eta takes time eta.
+        start: w at time 0, >= 0.
 
     Returns:
-        Mean, standard error, interval.
+        w at the times, shape (len(times),), relative error about 1e-8.
 
     Raises:
         ValueError: If an argument is out of range.
     """
-    _check(task, w, n, noise_std)
-    contexts = integer(contexts, "contexts", 2)
-    chunk = max(1, min(contexts, 2_000_000 // (n * (n if integrate_labels else task.dim))))
-    losses = []
-    for step, start in enumerate(range(0, contexts, chunk)):
-        size = min(chunk, contexts - start)
-        x = uniform_sphere(stream(seed, "monte carlo", step), size, n + 1, task.dim)
-        context, query = x[:, :-1], x[:, -1]
-        weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=x.dtype))
-        if integrate_labels:
-            def gamma(a, b):
-                cosine = torch.einsum("bid,bjd->bij", a, b).clamp(-1, 1)
-                return torch.from_numpy(task.variogram(np.arccos(cosine.numpy())))
+    check_setting(task, start, n, noise_std)
+    times = np.asarray(times, float)
+    if times.ndim != 1 or not np.all(np.diff(times, prepend=0.0) >= 0) or not np.all(np.isfinite(times)):
+        raise ValueError(f"times={times!r}: must be finite, increasing and >= 0")
+    length = np.array([float(n)])
 
-            near = gamma(context, query[:, None]).squeeze(-1)
-            among = gamma(context, context)
-            loss = (2 * (weights * near).sum(-1) - torch.einsum("bi,bij,bj->b", weights, among, weights)
-                    + noise_std**2 * (weights**2).sum(-1))
-        else:
-            values = task.sample(stream(seed, "tasks", step), size)(x)
-            noise = noise_std * torch.from_numpy(stream(seed, "noise", step).standard_normal((size, n)))
-            loss = ((weights * (values[:, :-1] + noise)).sum(-1) - values[:, -1]) ** 2
-        losses.append(loss.numpy())
-    losses = np.concatenate(losses)
-    return MonteCarlo(float(losses.mean()), float(losses.std(ddof=1) / math.sqrt(contexts)), contexts)
+    def velocity(_, w):
+        _, bias_w, _, noise_w = _integrate(task, max(float(w[0]), 0.0), length)[:, 0]
+        return [-(bias_w + noise_std**2 * noise_w) / task.dim]
+
+    solution = solve_ivp(velocity, (0.0, times[-1]), [start], "LSODA", times, rtol=1e-9, atol=1e-12)
+    return solution.y[0]

@@ -197,11 +197,58 @@ class Cosine(Zonal):
         return lambda x: torch.cos(self.lipschitz * _project(u, x))
 
 
-CLASSES = {"affine": Affine, "relu": ReLU, "cosine": Cosine}
+@dataclass(frozen=True)
+class Linear(Zonal):
+    """``f(x) = L q.x`` with ``q ~ U(S^{d-1})``: no intercept, no even part."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        return self.lipschitz**2 * np.asarray(cosine) / self.dim
+
+    def variogram(self, theta):
+        return self.lipschitz**2 / self.dim * 2 * np.sin(np.asarray(theta) / 2) ** 2
+
+    def spectrum(self, degree):
+        a = np.zeros(degree)
+        a[0] = self.lipschitz**2 / self.dim
+        return a, 0.0
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        return lambda x: self.lipschitz * _project(q, x)
+
+
+@dataclass(frozen=True)
+class Quadratic(Zonal):
+    """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        d = self.dim
+        return self.lipschitz**2 * (1 + 2 * np.asarray(cosine) ** 2) / (d * (d + 2))
+
+    def variogram(self, theta):
+        d = self.dim
+        return self.lipschitz**2 * 2 * np.sin(np.asarray(theta)) ** 2 / (d * (d + 2))
+
+    def spectrum(self, degree):
+        # 2 c^2 = 2 (d-1)/d P_2 + 2/d
+        d, a = self.dim, np.zeros(max(degree, 2))
+        a[1] = self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))
+        return a[:degree], float(a[degree:].sum())
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        return lambda x: self.lipschitz * _project(q, x) ** 2
+
+
+CLASSES = {"affine": Affine, "relu": ReLU, "cosine": Cosine, "linear": Linear, "quadratic": Quadratic}
 
 
 def named(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
-    """The class called ``name`` ("affine", "relu", "cosine").
+    """The class called ``name``, a key of `CLASSES`.
 
     Args:
         name: Key of `CLASSES`.
@@ -217,6 +264,30 @@ def named(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
     if name not in CLASSES:
         raise ValueError(f"task={name!r}: allowed are {', '.join(CLASSES)}")
     return CLASSES[name](dim, lipschitz)
+
+
+def check_setting(task: Zonal, w, n, noise_std) -> None:
+    """Refuse what no exact or sampled risk is defined for.
+
+    Args:
+        task: Must be a `Zonal` class.
+        w: Window parameter, finite, >= 0.
+        n: Context length, whole, >= 1.
+        noise_std: Noise standard deviation, finite, >= 0.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: For the first number out of range, or array with such an entry.
+    """
+    if not isinstance(task, Zonal):
+        raise TypeError(f"task={task!r}: must be a rotation-invariant class from icl.tasks")
+    arguments = (("w", w, 0, False), ("n", n, 1, True), ("noise_std", noise_std, 0, False))
+    for name, value, least, whole in arguments:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)) or np.any(array < least) or (
+                whole and np.any(array != np.floor(array))):
+            kind = "an integer" if whole else "a finite number"
+            raise ValueError(f"{name}={value!r}: must be {kind} >= {least}")
 
 
 def multiplicity(dim: int, degree: int) -> np.ndarray:

@@ -5,12 +5,20 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from icl import quadrature, reference, risk
 from icl.claims import Z
 from icl.rates import effective_fraction, resultant_length
-from icl.risk import monte_carlo_risk, optimal_window, population_risk
-from icl.tasks import CLASSES, Affine, Cosine, ReLU, Zonal, named
+from icl.risk import (
+    bayes_linear_risk,
+    mismatch_risk,
+    monte_carlo_risk,
+    optimal_window,
+    population_flow,
+    population_risk,
+)
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, named
 
 
 @pytest.fixture(autouse=True)
@@ -191,14 +199,108 @@ def test_a_class_of_your_own():
     assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-9), pytest.approx(noise, rel=1e-9))
 
 
+def every_regime(count, w_max, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        dim = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
+        task = named(rng.choice(["affine", "relu", "cosine"]), dim, float(10 ** rng.uniform(-1, 1)))
+        w, n = float(10 ** rng.uniform(-2, math.log10(w_max))), int(10 ** rng.uniform(0, 12))
+        if not (isinstance(task, ReLU) and dim <= 3 and w > 30):  # right too, but seconds each
+            yield task, w, n
+
+
+@pytest.mark.parametrize("w_max, tolerance", [(1e3, 1e-10), (1e5, 1e-8)])
+def test_every_regime_against_a_finer_rule(w_max, tolerance, monkeypatch):
+    """d to 256, n to 1e12: more nodes, a later cut and another border between the two meshes."""
+    settings = list(every_regime(120, w_max, seed=3))
+    values = [population_risk(task, w, n, 1.0) for task, w, n in settings]
+    monkeypatch.setattr(quadrature, "_CUT", 48.0)
+    monkeypatch.setattr(quadrature, "_DEEP", 7.0)
+    for (task, w, n), value in zip(settings, values, strict=True):
+        bias, _, noise, _ = risk._integrate(task, w, np.array([float(n)]), order=23)[:, 0]
+        assert value.bias == pytest.approx(bias, rel=tolerance), (task, w, n)
+        assert value.noise == pytest.approx(noise, rel=tolerance), (task, w, n)
+        assert max(abs(value.bias / bias - 1), abs(value.noise / noise - 1)) < max(value.error, 1e-11)
+
+
+def test_refuses_what_it_cannot_vouch_for(monkeypatch):
+    original = risk.meshes
+    monkeypatch.setattr(risk, "meshes", lambda dim, w, n, order: original(dim, w, n, order // 4))
+    with pytest.raises(ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"):
+        population_risk(ReLU(3), 40.0, 20, 0.1)
+
+
+@pytest.mark.parametrize("task", [Linear(3, 2.0), Quadratic(4, 3.0), Quadratic(2)], ids=str)
+def test_linear_and_quadratic_classes(task):
+    bias, noise = reference.population_risk(task, 6.0, 40, 0.2, nodes=120)
+    r = population_risk(task, 6.0, 40, 0.2)
+    assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-10), pytest.approx(noise, rel=1e-10))
+
+
+@pytest.mark.parametrize("task, n, noise_std", [(Affine(5), 100, 0.1), (ReLU(5), 10**8, 0.5),
+                                                (Cosine(5, 3.0), 20, 0.1), (ReLU(8), 20, 0.0)], ids=str)
+def test_optimum_against_a_root_finder(task, n, noise_std):
+    best = optimal_window(task, n, noise_std)
+    root = brentq(lambda w: population_risk(task, w, n, noise_std).slope,
+                  0.9 * best.w, 1.1 * best.w, rtol=1e-13)
+    assert best.w == pytest.approx(root, rel=1e-8)
+    assert best.risk == pytest.approx(population_risk(task, root, n, noise_std).total, rel=1e-11)
+
+
+def test_many_optima_at_once_equal_one_by_one():
+    n, noise_std = np.array([[10], [300]]), np.array([0.1, 1.0, 5.0])
+    together = optimal_window(ReLU(3), n, noise_std)
+    for i in range(2):
+        for j in range(3):
+            alone = optimal_window(ReLU(3), int(n[i, 0]), float(noise_std[j]))
+            assert together.w[i, j] == pytest.approx(alone.w, rel=1e-8)
+
+
+def test_mismatch():
+    """Monte Carlo values of the reference document, good to a few percent."""
+    for L, expected in ((0.1, 0.040), (0.3, 0.025), (1.0, 0.0153)):
+        assert mismatch_risk(ReLU(5, L), ReLU(5), 100, 0.3).total == pytest.approx(expected, rel=0.04)
+    best = optimal_window(ReLU(5), 100, 0.3).risk
+    assert mismatch_risk(ReLU(5), ReLU(5), 100, 0.3).total == pytest.approx(best, rel=1e-10)
+    with pytest.raises(ValueError, match="tested.dim=4"):
+        mismatch_risk(ReLU(5), ReLU(4), 100, 0.3)
+
+
+def test_population_flow_descends_to_the_optimum():
+    times = np.array([0.0, 1.0, 10.0, 100.0, 1e6])
+    w = population_flow(ReLU(5), 20, 0.1, times)
+    assert w[0] == 0 and np.all(np.diff(w) > 0)
+    assert w[-1] == pytest.approx(optimal_window(ReLU(5), 20, 0.1).w, rel=1e-6)
+    # by hand: one short step of dw/dt = -risk'(w) / d
+    h = 1e-4
+    (_, step) = population_flow(ReLU(5), 20, 0.1, [0.0, h])
+    assert step == pytest.approx(-h * population_risk(ReLU(5), 0.0, 20, 0.1).slope / 5, rel=1e-4)
+    with pytest.raises(ValueError, match="times="):
+        population_flow(ReLU(5), 20, 0.1, [1.0, 0.5])
+
+
+@pytest.mark.parametrize("name", ["affine", "relu", "cosine"])
+def test_kriging_is_a_floor(name):
+    task = named(name, 3)
+    floor = bayes_linear_risk(task, 20, 0.3, contexts=2000)
+    assert floor.interval[1] < optimal_window(task, 20, 0.3).risk
+
+
+def test_kriging_of_one_token():
+    """n = 1: k(1) - E k(x.x_q)^2 / (k(1) + sigma^2); for the linear class E k^2 = 1 / d^3."""
+    sample = bayes_linear_risk(Linear(3), 1, 0.5, contexts=20_000)
+    expected = 1 / 3 - 1 / 27 / (1 / 3 + 0.25)
+    assert abs(sample.mean - expected) < Z * sample.standard_error
+
+
 # Planted bugs: each of these must be caught by comparison with sampling or a closed form.
 
 
 def planted_density(monkeypatch):
     original = quadrature._panels
 
-    def wrong(dim, edges):
-        theta, p = original(dim, edges)
+    def wrong(dim, edges, order):
+        theta, p = original(dim, edges, order)
         p = p * np.sin(theta)  # exponent d - 1 for d - 2
         return theta, p / p.sum()
 
@@ -207,13 +309,13 @@ def planted_density(monkeypatch):
 
 def planted_factor_two(monkeypatch):
     original = risk._integrate
-    monkeypatch.setattr(risk, "_integrate", lambda task, w, n: original(task, 2 * w, n))
+    monkeypatch.setattr(risk, "_integrate", lambda task, w, n, **k: original(task, 2 * w, n, **k))
 
 
 def planted_count(monkeypatch):
     original = risk._integrate
     # the query counted as a token
-    monkeypatch.setattr(risk, "_integrate", lambda task, w, n: original(task, w, n + 1))
+    monkeypatch.setattr(risk, "_integrate", lambda task, w, n, **k: original(task, w, n + 1, **k))
 
 
 def planted_no_diagonal(monkeypatch):
@@ -231,5 +333,9 @@ def test_planted_bugs_are_caught(plant, monkeypatch):
     task, w, n, noise_std = ReLU(3), 12.0, 15, 0.3
     truth = reference.population_risk(task, w, n, noise_std, nodes=160)
     plant(monkeypatch)
-    broken = population_risk(task, w, n, noise_std)
+    try:
+        broken = population_risk(task, w, n, noise_std)
+    except ValueError as error:  # caught even earlier: two rules no longer agree
+        assert "quadrature rules differ" in str(error)
+        return
     assert (broken.bias, broken.noise) != pytest.approx(truth, rel=1e-6)
