@@ -18,6 +18,24 @@ _SIGMA_GROWS = r"noise variance grows with $n$, so that $nL^2/\sigma^2$ stays fi
 
 CLAIMS: list[Claim] = [
     Claim(
+        id="P1.risk.split",
+        source="ITA slides, (ICL): decomposition of the population loss",
+        statement=r"$\mathcal L=\mathcal L_{\rm bias}+\mathcal L_{\rm noise}$",
+        quantity="sampled loss divided by the sum of exact bias and exact noise",
+        rule=lambda case: (1.0, 1.0),
+        resolution=0.2,
+        control=r"noise with a mean (of the same second moment $\sigma^2$)",
+    ),
+    Claim(
+        id="P1.risk.exact",
+        source="this book: exact population risk",
+        statement=r"The population loss at $M=wI$ is the sum of one-dimensional integrals derived here",
+        quantity="sampled loss divided by the exact risk",
+        rule=lambda case: (1.0, 1.0),
+        resolution=0.2,
+        control="the query counted as one more token of the denominator",
+    ),
+    Claim(
         id="P1.T2.form",
         source="ITA slides, Lemma 1 and Theorem 2: form of the minimizer, Sigma = I",
         statement=r"$M^*=w_{KQ}I_d$",

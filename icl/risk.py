@@ -45,6 +45,7 @@ from icl.tokens import cap_quantile
 __all__ = ["MonteCarlo", "OptimalWindow", "Risk", "bayes_linear_risk", "mismatch_risk", "monte_carlo_risk",
            "optimal_window", "population_flow", "population_risk"]
 
+_EVERY = 256  # in two dimensions, degrees beyond are sampled where m_l is smooth in l
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
 _TOLERANCE = 1e-7  # so are values on which two rules differ by more
 
@@ -172,28 +173,46 @@ def _pairs(task, mesh, gap, first, first_w, weight, scale):
     polynomials = islice(one_minus_gegenbauer(task.dim, mesh.theta, 10**9), 1, None)
     table = None if shared else np.stack([first * p, first_w * gap * p])
     start, block, done = 0, 32, np.zeros(flat.size, dtype=bool)
+    smooth = 0  # over how many degrees m_l is smooth; of use on the circle, where P_l = cos(l theta)
+    if shared and task.dim == 2:
+        smooth = int(8 / np.max(2 * mesh.mean(first, p * mesh.theta) / flat))
     while True:
+        sampled = start >= _EVERY and smooth > 64
+        block = min(block, smooth) if sampled else block
         a, rest = _spectrum(task, start + block)
         a = np.trim_zeros(a[start:], "b")
         used = np.flatnonzero(a)
         if used.size:
-            if shared:
+            weights = a[used]
+            if sampled:
+                degrees, weights = _sampled_degrees(start + 1 + used, weights)
+                h = 2 * np.sin(np.outer(mesh.theta, degrees) / 2) ** 2 * p[:, None]
+                m, m_w = first @ h, first_w @ (gap[:, None] * h)
+            elif shared:
                 h = np.stack(list(islice(polynomials, a.size)), axis=1)[:, used] * p[:, None]
                 m, m_w = first @ h, first_w @ (gap[:, None] * h)
             else:
                 m, m_w = np.stack([np.einsum("suk,uk->su", table, q) for q, weighs in
                                    zip(islice(polynomials, a.size), a > 0, strict=True) if weighs], axis=-1)
             done = _forget_unresolved(m, m_w, flat, flat_w, done)
-            value += m**2 @ a[used]
-            slope += 2 * (m * m_w) @ a[used]
+            value += m**2 @ weights
+            slope += 2 * (m * m_w) @ weights
         if rest <= 0:
             return value, slope
         neglected = 2 * rest * flat * np.abs(m[:, -4:] - flat[:, None]).max(axis=1)
         if np.all(weight @ neglected <= 1e-12 * (weight @ value + scale)):
             return value + rest * flat**2, slope + 2 * rest * flat * flat_w
-        start, block = start + a.size, min(2 * block, 2048)
+        start, block = start + a.size, 2 * block if sampled else min(2 * block, 2048)
         if start > _DEGREES:
             raise ValueError(f"w is too large for {task!r}: its spectrum falls too slowly for this window")
+
+
+def _sampled_degrees(degrees: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A few real degrees and weights that sum smooth functions like all of ``degrees`` with ``a``."""
+    middle, half = (degrees[-1] + degrees[0]) / 2, (degrees[-1] - degrees[0]) / 2
+    x = -np.cos(np.pi * (np.arange(24) + 0.5) / 24)  # ascending
+    vander = np.polynomial.chebyshev.chebvander
+    return middle + half * x, np.linalg.solve(vander(x, 23).T, vander((degrees - middle) / half, 23).T @ a)
 
 
 def _forget_unresolved(m, m_w, flat, flat_w, done):

@@ -223,6 +223,16 @@ def test_every_regime_against_a_finer_rule(w_max, tolerance, monkeypatch):
         assert max(abs(value.bias / bias - 1), abs(value.noise / noise - 1)) < max(value.error, 1e-11)
 
 
+@pytest.mark.parametrize("w, n", [(3e3, 1e4), (1e4, 1e6), (1e6, 1e12)])
+def test_sampled_degrees_sum_like_all(w, n, monkeypatch):
+    """On the circle most degrees are interpolated; summing every one of them gives the same."""
+    few = population_risk(ReLU(2), w, n, 1.0)
+    monkeypatch.setattr(risk, "_EVERY", 10**9)
+    every = population_risk(ReLU(2), w, n, 1.0)
+    assert few.bias == pytest.approx(every.bias, rel=3e-12)
+    assert few.bias_slope == pytest.approx(every.bias_slope, rel=1e-9)
+
+
 def test_refuses_what_it_cannot_vouch_for(monkeypatch):
     original = risk.meshes
     monkeypatch.setattr(risk, "meshes", lambda dim, w, n, order: original(dim, w, n, order // 4))

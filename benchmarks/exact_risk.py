@@ -1,0 +1,128 @@
+"""The exact risk against plain Monte Carlo, against a finer rule, and against the clock.
+
+    make bench      or      .venv/bin/python benchmarks/exact_risk.py [settings]
+
+Writes benchmarks/results/exact_risk.json. Times are CPU seconds of one process on one thread; Monte
+Carlo is this package's own vectorized sampler in float64, which checks to compute the same number.
+"""
+
+import json
+import os
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded: CPU seconds of one thread
+
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from icl import provenance, quadrature, risk
+from icl.risk import monte_carlo_risk, optimal_window, population_risk
+from icl.tasks import Affine, ReLU, named
+
+OUT = Path(__file__).parent / "results" / "exact_risk.json"
+
+
+def cpu(call, repeats):
+    """Median, least and largest CPU seconds of single calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return {"median": float(np.median(times)), "min": min(times), "max": max(times), "repeats": repeats}
+
+
+def evaluations():
+    """One value, w <= 100: typical settings, and the deepest nearest-neighbor ones."""
+    cases = {}
+    for name in ("affine", "relu", "cosine"):
+        for d in (2, 3, 5, 20):
+            for w in (1.0, 10.0, 100.0):
+                for n in (20, 10**2, 10**6, 10**12):
+                    took = cpu(partial(population_risk, named(name, d), w, n, 0.5), 5)
+                    cases[f"{name} d={d} w={w:g} n={n:g}"] = took["median"]
+    slow = sorted(cases.items(), key=lambda kv: -kv[1])
+    return {"settings": len(cases), "median_ms": 1e3 * float(np.median(list(cases.values()))),
+            "share_below_5ms": float(np.mean(np.array(list(cases.values())) <= 5e-3)),
+            "slowest": {k: 1e3 * v for k, v in slow[:5]}}
+
+
+def growth():
+    short, long = (cpu(lambda n=n: population_risk(ReLU(5), 10.0, n, 0.5), 21) for n in (100, 10**12))
+    return {"n=1e2": short, "n=1e12": long, "ratio": long["median"] / short["median"]}
+
+
+def phase_diagram():
+    n, noise_std = np.logspace(1, 12, 25).round(), np.logspace(-2, 1.5, 25)
+    start, wall, parts = time.process_time(), time.perf_counter(), {}
+    for cls in (Affine, ReLU):
+        for d in (2, 3, 5, 8):
+            begin = time.process_time()
+            optimal_window(cls(d), n[:, None], noise_std)
+            parts[f"{cls.__name__} d={d}"] = time.process_time() - begin
+    return {"minimizers": 8 * 625, "cpu_seconds": time.process_time() - start,
+            "wall_seconds": time.perf_counter() - wall, "parts_cpu_seconds": parts}
+
+
+def against_sampling():
+    rows = {}
+    for n in (100, 10_000):
+        task, w, contexts = ReLU(5), 10.0, 20_000 if n == 100 else 400
+        exact = cpu(partial(population_risk, task, w, n, 0.5), 11)["median"]
+        value = float(population_risk(task, w, n, 0.5).total)
+        begin = time.process_time()
+        sample = monte_carlo_risk(task, w, n, 0.5, contexts, seed=1)
+        seconds = time.process_time() - begin
+        assert sample.interval[0] < value < sample.interval[1], "they must compute the same number"
+        spread = sample.standard_error * contexts**0.5 / value
+        cost = {error: seconds / contexts * (spread / error) ** 2 for error in (1e-3, 1e-6)}
+        rows[f"n={n}"] = {"exact_cpu_seconds": exact, "sampling_cpu_seconds_per_context": seconds / contexts,
+                          "relative_spread_of_one_context": spread, "measured_on_contexts": contexts,
+                          "ratio_at_1e-3_by_1/sqrt(N)": cost[1e-3] / exact,
+                          "ratio_at_1e-6_by_1/sqrt(N)": cost[1e-6] / exact}
+    return rows
+
+
+def accuracy(settings):
+    """Random settings against a finer rule: 23 nodes for 16, a later cut, another border of the meshes."""
+    rng, worst, used = np.random.default_rng(0), {}, 0
+    for limit, w_max, share in ((1e-10, 1e3, 0.8), (1e-8, 1e5, 0.2)):
+        errors = []
+        for _ in range(int(settings * share)):
+            d = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
+            task = named(rng.choice(["affine", "relu", "cosine"]), d, float(10 ** rng.uniform(-1, 1)))
+            w, n = float(10 ** rng.uniform(-2, np.log10(w_max))), int(10 ** rng.uniform(0, 12))
+            value = risk._integrate(task, w, np.array([float(n)]))[::2, 0]
+            before = quadrature._CUT, quadrature._DEEP
+            quadrature._CUT, quadrature._DEEP = 48.0, 7.0
+            finer = risk._integrate(task, w, np.array([float(n)]), order=23)[::2, 0]
+            quadrature._CUT, quadrature._DEEP = before
+            errors.append((float(np.max(np.abs(value / finer - 1))), f"{task} w={w:.4g} n={n:g}"))
+            used += 1
+        errors.sort(reverse=True)
+        worst[f"w<={w_max:g}"] = {
+            "settings": len(errors), "allowed": limit, "largest": errors[0],
+            "median": errors[len(errors) // 2][0], "above": sum(e > limit for e, _ in errors)}
+    return worst
+
+
+def main():
+    settings = int(sys.argv[1]) if len(sys.argv) > 1 else 2500
+    record = {"machine": provenance.machine(), "versions": provenance.versions(),
+              "commit": provenance.commit()}
+    for name, measure in (
+            ("evaluation", evaluations), ("growth", growth), ("against_sampling", against_sampling),
+            ("phase_diagram", phase_diagram), ("accuracy", partial(accuracy, settings))):
+        record[name] = measure()
+        print(name, json.dumps(record[name], indent=1), flush=True)
+    OUT.parent.mkdir(exist_ok=True)
+    part = OUT.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=1) + "\n")
+    os.replace(part, OUT)
+
+
+if __name__ == "__main__":
+    main()
