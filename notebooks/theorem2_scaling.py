@@ -433,8 +433,9 @@ plt.show()
 
 # %% [markdown]
 # In all {glue:text}`units` units were trained on {glue:text}`contexts` contexts each, in dimension
-# {glue:text}`dimension`. The cards use the settings with $L/\sigma$ at least that of the middle of the list, fixed
-# in advance: with weak signals $w^*$ is small and its *relative* interval too wide to decide anything.
+# {glue:text}`dimension`. The cards use the settings with $L/\sigma$ at least that of the middle of the list: with
+# weak signals $w^*$ is small and its *relative* interval too wide to decide anything. This cut was written before the
+# first run; the list of $L$ and the number of seeds were shortened after trial runs, to save time.
 
 # %%
 judged = [k for k, (_, L, _) in enumerate(settings) if pivot <= L]
@@ -444,7 +445,7 @@ minimizer
 
 # %% [markdown]
 # **The form $M = wI$.** Two numbers a unit, both zero for a multiple of the identity, for the units at the common
-# context length. The control trains
+# context length (in a trial run the shortest contexts left intervals too wide to decide, and were left out). The control trains
 # on functions whose slope always lies along the first axis: not rotation invariant, and the first diagonal entry
 # runs away from the others, because the unit narrows its window in the only direction that matters.
 
