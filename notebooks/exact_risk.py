@@ -173,7 +173,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 #
 # | assumption | here |
 # |---|---|
-# | tokens and query independent, uniform on the unit sphere | used; broken tokens: see the low-rank chapter |
+# | tokens and query independent, uniform on the unit sphere | used; another token law has its own exact risk, `icl.low_rank` |
 # | class rotation invariant | used: only $k$ enters |
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; broken in the control |
 # | query not in the denominator | the paper's definition; the other convention is a control |
@@ -189,7 +189,7 @@ d = dims[len(dims) // 2]
 sampled_risk = {name: [monte_carlo_risk(named(name, d, lipschitz), w, context_length, noise_std, contexts, seed)
                        for w in windows] for name in CLASSES}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. The star marks the exact optimum.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with one minimum marked by a star. Sampled points lie on the curves."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
 for name, marker in zip(CLASSES, "os^", strict=True):
     task, color = named(name, d, lipschitz), plots.COLORS[name]
@@ -303,7 +303,7 @@ runs.glue("milliseconds", float(exact_seconds[0] * 1e3))
 runs.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
 runs.glue("ratio", float(sampled_seconds[0] / exact_seconds[0]))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for one value of the risk against the context length $n$: exact (to about $10^{-12}$, measured) and plain Monte Carlo to a relative error of $10^{-3}$ (measured on 4000 contexts and scaled by the $1/\\sqrt N$ law). Affine class, $d=5$, $w=10$.", "name": "fig-cost"}, "image": {"alt": "Log-log plot of seconds against context length. The exact cost is flat at milliseconds up to ten to the twelve tokens; the sampling cost is many thousand times higher and rises in proportion to the context length."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for one value of the risk against the context length $n$: exact and plain Monte Carlo to a relative error of $10^{-3}$ (measured on 4000 contexts and scaled by the $1/\\sqrt N$ law). Affine class, $d=5$, $w=10$.", "name": "fig-cost"}, "image": {"alt": "Log-log plot of seconds against context length. The exact cost is flat at milliseconds up to ten to the twelve tokens; the sampling cost is many thousand times higher and rises in proportion to the context length."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="seconds")
 plots.exact_curve(ax, lengths, exact_seconds, "exact")
