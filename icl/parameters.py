@@ -103,6 +103,7 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "context_length": Integer("number n of labeled examples in a context", 1),
     "noise_std": Real("standard deviation sigma of the label noise", 0),
     "noise_stds": Several(Real("standard deviations sigma of the label noise", 0)),
+    "unit_noise_std": Real("standard deviation sigma of the label noise of the pretrained units", 0),
     "lipschitz": Real("Lipschitz constant L of the class", 0, strict=True),
     "lipschitz_values": Several(Real("Lipschitz constants L of the class", 0, strict=True)),
     "seed": Integer("root of all random streams", 0),
