@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count, islice
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ class Zonal:
         k, theta = self.covariance(t), np.arccos(t)
         count = multiplicity(self.dim, degree)
         a = np.array([count[i] * np.sum(p * k * (1 - q))
-                      for i, q in enumerate(one_minus_gegenbauer(self.dim, theta, degree))])
+                      for i, q in enumerate(islice(one_minus_gegenbauer(self.dim, theta), degree + 1))])
         # Schoenberg: coefficients are >= 0; anything below is rounding.
         return np.maximum(a[1:], 0.0), max(float(self.covariance(np.array(1.0)) - a.sum()), 0.0)
 
@@ -188,9 +189,9 @@ class Cosine(Zonal):
         a, _ = self.spectrum(int(2 * self.lipschitz) + 60)
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         theta = np.asarray(theta, dtype=float)
-        q = one_minus_gegenbauer(self.dim, theta.ravel(), a.size)
+        q = one_minus_gegenbauer(self.dim, theta.ravel(), even=True)
         next(q)  # degree 0
-        return sum(a_l * q_l for a_l, q_l in zip(a, q, strict=True)).reshape(theta.shape)
+        return sum(a_l * q_l for a_l, q_l in zip(a[1::2], q, strict=False)).reshape(theta.shape)
 
     def sample(self, rng, count):
         u = uniform_sphere(rng, count, self.dim)
@@ -300,27 +301,34 @@ def multiplicity(dim: int, degree: int) -> np.ndarray:
     return np.concatenate([[1.0], (2 * i + dim - 2) / i * binomial])
 
 
-def one_minus_gegenbauer(dim: int, theta: np.ndarray, degree: int):
-    """``1 - P_l(cos theta)`` for l = 0..degree, one array at a time, free of cancellation.
+def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
+    """``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., one array at a time, free of cancellation.
 
-    The three-term recurrence is run on the differences ``P_l - P_{l+1}``, which are small
-    together with theta, so narrow windows lose no digits.
+    The three-term recurrence is run on the differences of successive polynomials, which are
+    small together with theta, so narrow windows lose no digits.
 
     Args:
         dim: Dimension d >= 2.
         theta: Angles, shape (m,).
-        degree: Highest degree.
+        even: Only the degrees 0, 2, 4, ..., at half the cost.
 
     Yields:
-        Arrays of shape (m,).
+        Arrays of shape (m,), without end.
     """
-    gap = 2 * np.sin(theta / 2) ** 2  # 1 - cos theta
-    q, step = np.zeros_like(gap), gap.copy()
-    yield q
-    for i in range(1, degree + 1):
-        q = q + step
+    def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
+        return (i + dim - 2) / (2 * i + dim - 2) if i else 1.0
+
+    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2  # 1 - cos^2, or 1 - cos
+    q, step = np.zeros_like(gap), np.zeros_like(gap)
+    for i in count(0, 2 if even else 1):
         yield q
-        step = (i * step + (2 * i + dim - 2) * gap * (1 - q)) / (i + dim - 2)
+        ahead, behind = up(i), 1 - up(i)
+        if even and i:
+            behind *= 1 - up(i - 1)
+        if even:
+            ahead *= up(i + 1)
+        step = (behind / ahead) * step + (gap / ahead) * (1 - q)
+        q = q + step
 
 
 def _bessel(mu, x):
@@ -333,9 +341,10 @@ def _bessel(mu, x):
     for k in range(1, 40):
         term = term * quarter / (k * (mu + k))
         total += term
-    large = np.where(short, 1.0, x)
-    direct = np.exp(gammaln(np.where(short, 0, mu) + 1) + np.where(short, 0, mu) * np.log(2 / large))
-    return np.where(short, total, direct * jv(mu, large))
+    large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
+    wave = jv(mu, large)
+    size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)  # orders may underflow
+    return np.where(short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size))
 
 
 def _project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
