@@ -28,7 +28,7 @@ LAYERS = """
     measure tensor_trick lipschitz
     claims_p1 claims_p2
     parameters provenance addresses executor runs
-    plots reference
+    plots explorer reference
 """.split()
 
 
