@@ -8,7 +8,18 @@ import torch
 from scipy.special import eval_gegenbauer
 
 from icl.claims import Z
-from icl.tasks import CLASSES, Affine, Cosine, ReLU, Zonal, multiplicity, named, one_minus_gegenbauer
+from icl.risk import population_risk
+from icl.tasks import (
+    CLASSES,
+    Affine,
+    Cosine,
+    Quadratic,
+    ReLU,
+    Zonal,
+    multiplicity,
+    named,
+    one_minus_gegenbauer,
+)
 from icl.tokens import stream, uniform_sphere
 
 DIMS = [2, 3, 5, 8, 33]
@@ -111,3 +122,32 @@ def test_float32_points_give_float32_values():
     x = uniform_sphere(stream(0, "covariates"), 4, 2, 3).float()
     for name in CLASSES:
         assert named(name, 3).sample(stream(0, "tasks"), 4)(x).dtype == torch.float32
+
+
+def user_class(task):
+    """``task`` as a user would give it: by its covariance alone."""
+
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return task.covariance(cosine)
+
+    return Mine(task.dim)
+
+
+@pytest.mark.parametrize("dim", [5, 16, 256])
+@pytest.mark.parametrize("cls, lipschitz", [(Affine, 1.0), (ReLU, 1.0), (Cosine, 3.0), (Quadratic, 2.0)])
+def test_a_covariance_alone_gives_the_risk(cls, lipschitz, dim):
+    task, n = cls(dim, lipschitz), np.array([1.0, 3.0, 30.0, 1e4, 1e8])
+    for w in (0.0, 100.0, 1000.0):
+        ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
+        assert np.allclose(ours, exact, rtol=1e-8, atol=0), (w, ours / exact - 1)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 64])
+def test_a_covariance_that_is_none_is_refused(dim):
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3  # a negative coefficient of P_3
+
+    with pytest.raises(ValueError, match="not positive definite"):
+        Mine(dim).spectrum(10)
