@@ -179,7 +179,7 @@ def published():
         for path in todo.pop().iterdir():
             if path.is_dir() and path.name not in skip and not path.name.endswith(".egg-info"):
                 todo.append(path)
-            elif path.is_file():
+            elif path.is_file() and path.name not in skip:  # .git is a file in a linked worktree
                 yield path
 
 
