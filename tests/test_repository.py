@@ -24,11 +24,11 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 #: A module may import only from those before it.
 LAYERS = """
     claims
-    tokens tasks attention sampling quadrature risk rivals worst_case low_rank rates pretrain subspace
+    tokens tasks attention sampling quadrature integrals risk rivals worst_case low_rank rates pretrain subspace
     measure tensor_trick lipschitz
     claims_p1 claims_p2
     parameters provenance addresses executor runs
-    plots reference
+    plots explorer reference
 """.split()
 
 
@@ -179,7 +179,7 @@ def published():
         for path in todo.pop().iterdir():
             if path.is_dir() and path.name not in skip and not path.name.endswith(".egg-info"):
                 todo.append(path)
-            elif path.is_file():
+            elif path.is_file() and path.name not in skip:  # .git is a file in a linked worktree
                 yield path
 
 
