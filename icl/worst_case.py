@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -43,12 +44,11 @@ class Harmonic(Zonal):
 
     def variogram(self, theta):
         theta = np.asarray(theta, dtype=float)
-        *_, last = one_minus_gegenbauer(self.dim, theta.ravel(), self.degree)
-        return last.reshape(theta.shape)
+        polynomials = one_minus_gegenbauer(self.dim, theta.ravel())
+        return next(islice(polynomials, self.degree, None)).reshape(theta.shape)
 
     def spectrum(self, degree):
-        a = np.full(max(degree, self.degree), np.finfo(float).tiny)  # so that no block of degrees is empty
-        a[self.degree - 1 :] = 0.0
+        a = np.zeros(max(degree, self.degree))
         a[self.degree - 1] = 1.0
         return a[:degree], float(degree < self.degree)
 
