@@ -251,6 +251,23 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
+# **Beyond Lipschitzness.** The summary concludes that softmax attention "does not adapt much beyond Lipschitzness". Take $\frac1b\cos(b\,u\cdot x)$: for every $b\ge\frac\pi2$ the Lipschitz constant is one. Its window
+# nevertheless narrows with $b$, like $b^{4/(d+3)}$ for long contexts. What looks like adaptation to $L$ alone is the special case of classes that differ by a factor.
+
+
+# %%
+def unit_slope_window(d, b, n, sigma):
+    """Best window for cos(b u.x) / b: that of the cosine class with b times the noise."""
+    return float(optimal_window(Cosine(d, b), n, b * sigma).w)
+
+
+judge("P1.PD.beyond",
+      [exact(f"d = {d}, n = 1e{k}", unit_slope_window(d, 8.0, 10.0**k, noise_std) / unit_slope_window(d, 1.0, 10.0**k, noise_std), 1e-6)
+       for d in dims for k in (6, 8)],
+      [exact(f"ReLU over affine, d = {d}, n = 20", optimal_window(named("relu", d), 20, noise_std).w
+             / optimal_window(Affine(d), 20, noise_std).w, 1e-6) for d in dims])
+
+# %% [markdown]
 # ## Move it: two minima
 #
 # The risk of the cosine class on $S^2$ against the window, while the wavenumber grows. Watch the right-hand minimum rise above the value at $w=0$: the best window jumps to zero.
