@@ -89,7 +89,7 @@ print(f"nearest neighbor {nearest_neighbor_risk(fast, 20, 0.0).total:.4f}   equa
 # %%
 d_low, d_high = min(dims), max(dims)
 lengths = np.array(n_values, float)
-snr = np.geomspace(0.1, 1000, 17)  # L / sigma
+snr = np.geomspace(0.1, 1000, 13)  # L / sigma
 rough = np.array(lipschitz_values)
 maps = {("affine", d_high): optimal_window(Affine(d_high), lengths, 1 / snr[:, None]).w,
         ("ReLU", d_high): optimal_window(named("relu", d_high), lengths, 1 / snr[:, None]).w}
@@ -273,7 +273,7 @@ judge("P1.PD.beyond",
 # The risk of the cosine class on $S^2$ against the window, while the wavenumber grows. Watch the right-hand minimum rise above the value at $w=0$: the best window jumps to zero.
 
 # %% tags=["hide-input"]
-grid, stops, frames = np.geomspace(0.05, 300, 60), [1.0, 2.0, 4.0, 7.0, 9.0, 11.0, 13.0, 16.0, 20.0], []
+grid, stops, frames = np.geomspace(0.05, 300, 40), [1.0, 2.0, 4.0, 7.0, 9.0, 11.0, 13.0, 16.0, 20.0], []
 for L in stops:
     figure, ax = plt.subplots(figsize=(5.8, 3.3))
     task = Cosine(3, L)
