@@ -14,7 +14,7 @@ import torch
 
 from icl.composed import Network, Task
 from icl.tasks import Affine, Quadratic, ReLU, Zonal
-from icl.tokens import NativeStream, Sphere, integer, stream
+from icl.tokens import NativeStream, Sphere, integer, planes, stream
 from icl.unit import Shape, check_unit
 
 #: Native random numbers are drawn for up to `_BLOCK` steps at once, of up to `_NUMBERS` numbers.
@@ -104,7 +104,7 @@ class Contexts:
         first = sets[0][0]
         size = batch_size * (first.context_length + 1) * first.task.dim
         self._steps = max(1, min(_BLOCK, _NUMBERS // size))  # in a block; a step is a slice of it
-        self._block, self._drawn = -1, None
+        self._block, self._drawn, self._buffers = -1, None, None
 
     def at(self, step: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Tokens (S, 1, d, n + 1, B) and labels (S, K, n + 1, B) of a step, or None for the labels."""
@@ -123,31 +123,32 @@ class Contexts:
 
     def _draw(self, step, count, source):
         first = self.sets[0][0]
-        n, d = first.context_length, first.task.dim
-        options = {"dtype": self.dtype, "device": self.device}
-        xs = torch.empty(len(self.sets), 1, d, n + 1, count, **options)
-        ys = torch.empty(len(self.sets), len(self.sets[0]), n + 1, count, **options) if self.labels else None
+        n, d, rows = first.context_length, first.task.dim, len(self.sets)
+        if self._buffers is None:  # kept: memory that is new each time costs more than what is computed in it
+            self._buffers = [
+                torch.empty(size, dtype=self.dtype, device=self.device)
+                for size in ((rows, 1, d, n + 1, count), (rows, len(self.sets[0]), n + 1, count))
+            ]
+        xs, ys = self._buffers
         for s, members in enumerate(self.sets):
             seed, law = members[0].seed, members[0].law
-            normal = _normal(source(seed, "covariates", step), count, n + 1, d)
-            x = law.tokens(normal)
-            xs[s, 0] = x.permute(2, 1, 0)
+            x = law.tokens(_normal(source(seed, "covariates", step), count, n + 1, d))
+            xs[s, 0] = planes(x)
             if not self.labels:
                 continue
-            noise = _normal(source(seed, "noise", step), count, n + 1).mT
-            values = {}
+            noise, values = _normal(source(seed, "noise", step), count, n + 1).mT.to(xs), {}
             for k, member in enumerate(members):
                 task, scale = _base(member.task)
                 if task not in values:
-                    values[task] = task.sample(source(seed, "tasks", step), count)(x).mT
-                ys[s, k] = torch.add(scale * values[task], noise, alpha=member.noise_std)
-        return xs, ys
+                    values[task] = task.sample(source(seed, "tasks", step), count)(x).mT.to(xs)
+                torch.add(member.noise_std * noise, values[task], alpha=scale, out=ys[s, k])
+        return xs, ys if self.labels else None
 
 
 def _normal(source, *shape: int) -> torch.Tensor:
     """Normal numbers of that shape; native ones lie in memory with the contexts innermost."""
     if isinstance(source, NativeStream):
-        return source.standard_normal(shape[::-1]).permute(*reversed(range(len(shape))))
+        return planes(source.standard_normal(shape[::-1]))
     return torch.as_tensor(source.standard_normal(shape))
 
 

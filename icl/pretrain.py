@@ -36,7 +36,8 @@ from icl.unit import Shape, gradient
 
 __all__ = ["Member", "Pretrained", "Settings", "loss_gradient", "pretrain"]
 
-_CACHE = 2**16  # numbers in one array of a group on a CPU: a few such arrays fit into a core's cache
+_CACHE = 2**15  # numbers in one array of a group on a CPU: a few such arrays fit into a core's cache
+_SAVE_SECONDS = 10.0  # between two checkpoints
 _CHOICES = {
     "optimizer": ("adam", "sgd"),
     "schedule": ("linear", "constant"),
@@ -274,7 +275,7 @@ class _Group:
 
     def gradient(self, x, y):
         """Mean gradient over the batch, taken in pieces that stay in the cache."""
-        total, B = torch.zeros_like(self.theta), x.shape[-1]
+        total, B = 0.0, x.shape[-1]
         for begin in range(0, B, self.piece):
             here = slice(begin, begin + self.piece)
             some = x[..., here]
@@ -282,19 +283,19 @@ class _Group:
             part = gradient(
                 self.shape, self.theta, self.activation, some, None if y is None else y[..., here], integrated
             )
-            total.add_(part, alpha=some.shape[-1] / B)
+            total = part if some.shape[-1] == B else total + part * (some.shape[-1] / B)
         return total
 
     def descend(self, gradient, step):
         """One step of the optimizer: elementwise, so stacked units do not touch each other."""
         rate = self.rate * self.settings.rate(step)
         if self.settings.optimizer == "sgd":
-            self.theta = self.theta - rate * gradient
+            self.theta.addcmul_(rate, gradient, value=-1)
             return
-        self.mean = self.mean.lerp(gradient, 0.1)
-        self.square = self.square.lerp(gradient * gradient, 0.001)
-        size = (self.square / (1 - 0.999 ** (step + 1))).sqrt_().add_(1e-8)
-        self.theta = self.theta - rate / (1 - 0.9 ** (step + 1)) * self.mean / size
+        self.mean.lerp_(gradient, 0.1)
+        self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        size = self.square.sqrt().div_((1 - 0.999 ** (step + 1)) ** 0.5).add_(1e-8)
+        self.theta.addcdiv_(self.mean * rate, size, value=-1 / (1 - 0.9 ** (step + 1)))
 
 
 def _stack(members, settings, device) -> list[list[list[int]]]:
@@ -336,7 +337,7 @@ def _run(groups, step, settings, device, progress, save) -> int:
                     raise
                 step, now = stop, time.perf_counter()
                 stretch = max(16, int(stretch * min(4.0, 2.0 / max(now - begun, 1e-3))))  # about two seconds
-                if step == settings.steps or now - saved > 10:
+                if step == settings.steps or now - saved > _SAVE_SECONDS:
                     save(step)
                     saved = now
                 if progress:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from scipy.special import gammaln, jv, roots_gegenbauer, spherical_jn
 
-from icl.tokens import integer, uniform_sphere
+from icl.tokens import dot, integer, planes, uniform_sphere
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
@@ -346,4 +346,4 @@ def _project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     q = q.to(x)
     if x.stride(-1) == 1:
         return torch.einsum("bd,bnd->bn", q, x)
-    return (q.unsqueeze(1) * x).sum(-1)  # x lies in memory coordinate by coordinate
+    return dot(q.T.contiguous().unsqueeze(1), planes(x)).T  # x lies in memory coordinate by coordinate

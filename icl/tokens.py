@@ -122,8 +122,24 @@ def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
 
 
 def unit(x: torch.Tensor) -> torch.Tensor:
-    """``x / |x|`` along the last axis."""
-    return x / x.norm(dim=-1, keepdim=True)
+    """``x / |x|`` along the last axis, in the same memory layout and perhaps in place."""
+    if x.stride(-1) == 1:
+        return x / x.norm(dim=-1, keepdim=True)
+    p = planes(x)
+    return planes(p.mul_(dot(p, p).rsqrt_()))
+
+
+def planes(x: torch.Tensor) -> torch.Tensor:
+    """``x`` with its axes reversed: contiguous if x lies in memory coordinate by coordinate."""
+    return x.permute(*reversed(range(x.ndim)))
+
+
+def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """``sum_i a[i] b[i]`` over the first axis, plane by plane and so without a large intermediate."""
+    total = a[0] * b[0]
+    for one, other in zip(a[1:], b[1:], strict=True):
+        total.addcmul_(one, other)
+    return total
 
 
 def cap_quantile(dim: int, mass: float) -> float:
@@ -174,7 +190,7 @@ class Sphere:
         integer(self.dim, "dim", 2)
 
     def tokens(self, normal: torch.Tensor) -> torch.Tensor:
-        """Tokens from standard normal numbers of the same shape (..., d), in the same memory layout."""
+        """Tokens from standard normal numbers (..., d), which it may overwrite; same shape and layout."""
         return unit(normal)
 
 
@@ -270,5 +286,5 @@ def apply(matrix, x: torch.Tensor) -> torch.Tensor:
     A = torch.as_tensor(np.asarray(matrix, dtype=float)).to(x)
     if x.stride(-1) == 1:
         return x @ A.T
-    planes = x.movedim(-1, 0)  # coordinate by coordinate in memory: one plain matrix product
-    return (A @ planes.reshape(len(planes), -1)).reshape(-1, *planes.shape[1:]).movedim(0, -1)
+    p = planes(x)
+    return planes((A @ p.reshape(len(p), -1)).reshape(-1, *p.shape[1:]))

@@ -149,18 +149,20 @@ def gradient(
     logits, values = _scores(shape, theta, x, y)
     omega, slope = weights(logits, activation, -2)
     if kernel is None:
-        prediction = (omega * values).sum(-2, keepdim=True)
-        error = scale * (prediction - y[..., -1:, :])
-        pull = (values - prediction) * slope if normalized else values * slope
-        pull *= error  # dL/ds
+        share = omega * values
+        prediction = share.sum(-2, keepdim=True)
+        error = scale * (prediction - y[..., -1:, :])  # dL/dp, a factor of every dL/ds_i
+        pull = share if slope is omega else slope * values
     else:
         h = kernel(omega)
-        pull = scale * slope * (h - (omega * h).sum(-2, keepdim=True) if normalized else h)
-    reach = (context * pull.unsqueeze(2)).sum(-2)  # sum_i dL/ds_i x_i: (S, K, d, B)
+        error, prediction, pull = scale, (omega * h).sum(-2, keepdim=True), slope * h
+    if normalized:
+        pull.addcmul_(prediction, slope, value=-1)
+    reach = (context * pull.unsqueeze(2)).sum(-2) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
     if shape.width is None:
         return (reach @ query.mT).flatten(-2)
     labels, parts, weighted = y[..., :-1, :], shape.unpack(theta), omega * error
-    reach = torch.cat([reach, (labels * pull).sum(-2, keepdim=True)], 2)
+    reach = torch.cat([reach, (labels * pull).sum(-2, keepdim=True) * error], 2)
     dA = torch.nn.functional.pad(reach @ query.mT, (0, 1))  # (S, K, d + 1, d + 1): the query's label is 0
     dV = torch.cat(
         [(context * weighted.unsqueeze(2)).sum((-1, -2)), (labels * weighted).sum((-1, -2)).unsqueeze(-1)], -1
