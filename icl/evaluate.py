@@ -14,7 +14,7 @@ import torch
 from icl.composed import Task
 from icl.contexts import Member
 from icl.pretrain import Pretrained
-from icl.tokens import integer, stream
+from icl.tokens import integer, planes, stream
 from icl.unit import predict
 
 
@@ -89,7 +89,8 @@ def test_error(
         x = law.tokens(torch.from_numpy(rng.standard_normal((piece, context_length + 1, task.dim))))
         noise = noise_std * torch.from_numpy(rng.standard_normal((piece, context_length + 1)))
         f = task.sample(rng, piece)(x)
-        x, y, clean = x.permute(2, 1, 0)[None, None, ..., :count], (f + noise).mT[..., :count], f[:count, -1]
+        clean, y = f[:count, -1], planes((f + noise)[:count]).contiguous()
+        x = planes(x[:count]).contiguous()[None, None]
         for (shape, activation), indices in alike.items():
             for t, parameters in enumerate(times):
                 for index in indices:
