@@ -189,11 +189,12 @@ def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
 
 
 def growth():
-    """Exponents of time (CPU) and memory in members, batch, n, d: least squares over a factor of eight each."""
+    """Exponents of CPU time and memory in members, batch, n, d: least squares over a factor of eight."""
     middle, factors = {"members": 8, "batch": 128, "n": 250, "d": 10}, (0.5, 1, 2, 4)
     setup = (
         "import torch; from icl.pretrain import Member, pretrain; from icl.tasks import ReLU\n"
-        "def run(members, batch, n, d, steps=4): pretrain([Member(ReLU(d), 0.1, n, s) for s in range(members)], "
+        "def run(members, batch, n, d, steps=4):\n"
+        "    pretrain([Member(ReLU(d), 0.1, n, s) for s in range(members)], "
         "steps, batch, 0.05, stream='native', dtype='float32')\n"
         "run(2, 8, 8, 3)"
     )

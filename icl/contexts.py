@@ -107,7 +107,7 @@ class Contexts:
         self._block, self._drawn, self._buffers = -1, None, None
 
     def at(self, step: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Tokens (S, 1, d, n + 1, B) and labels (S, K, n + 1, B) of a step, or None for the labels."""
+        """Tokens (S, 1, d, n + 1, B) and labels (S, K, n + 1, B) or None; good until the next call."""
         if self.kind == "portable":
             return self._draw(step, self.batch_size, stream)
         block, place = divmod(step, self._steps)

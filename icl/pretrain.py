@@ -258,7 +258,7 @@ class _Group:
         )
         per_context = stacked.shape[0] * stacked.shape[1] * first.context_length * first.task.dim
         most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
-        self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time; 16 fill a line
+        self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
         self.seen = []  # parameters after the recorded steps
 
     def advance(self, start: int, stop: int, stopped: threading.Event) -> None:

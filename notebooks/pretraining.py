@@ -142,12 +142,25 @@ runs.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
 # differ by at most {glue:text}`difference`, rounding. In the time that training all units one after the other by hand
 # would have taken, this call could have run {glue:text}`ratio:.0f` times, in double precision and with the numbers that
 # are the same on every device.
+#
+# **A unit is alone.** Stacking is bookkeeping: the optimizer works entry by entry, every random number is a function of
+# (seed, stream, step), so a unit's numbers depend neither on its company nor on where an interrupted run went on
+# (`checkpoint="state.npz"`). There are two kinds of streams, and every result records which it used: the *portable* one
+# of this page, in double precision, gives the same numbers on every device; the *native* one, in single precision, is
+# the device's own and several times faster. A unit that diverges is named in a warning and leaves the others alone.
+
+# %%
+last = len(sweep) - 1
+alone = pretrain([sweep[last]], steps, batch_size, learning_rate, runs.device())
+print(f"unit {last} alone and in company differ by {np.abs(alone.M[0] - trained.M[last]).max():.0e}")
+print("settings:", trained.settings)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
 chosen = {L: [i for i, m in enumerate(sweep) if m.task == named("relu", d, L)] for L in lipschitz_values}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 norms = spectral_norm(trained.M_history)
-errors = {L: test_error(trained, named("relu", d, L), noise_std, context_length, 1000)[:-1, chosen[L]] for L in lipschitz_values}
+errors = {L: test_error(trained, named("relu", d, L), noise_std, context_length, 1000)[:-1, chosen[L]]
+          for L in lipschitz_values}
 for L, color in zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True):
     best = optimal_window(named("relu", d, L), context_length, noise_std)
     axes[0].plot(record, norms[:, chosen[L]].mean(1), color=color, label=f"L = {L:g}")
