@@ -96,6 +96,8 @@ def test_a_step_does_not_depend_on_other_steps_or_on_company(kind):
         own_x, own_y = one.at(step)
         assert torch.equal(x[2:], own_x) and torch.equal(y[2:], own_y)
         assert not torch.equal(x[0], x[1])
+    seen = {part.sum().item() for step in range(20) for part in one.at(step)}
+    assert len(seen) == 40  # every step has numbers of its own
 
 
 def test_native_training_follows_the_reference_on_the_same_numbers():
