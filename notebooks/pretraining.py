@@ -238,10 +238,11 @@ for row, k in zip(axes, dims, strict=True):
 axes[0, 0].legend(fontsize=9)
 plt.show()
 
-# %%
-for (k, name, integrated), (miss, width, inside) in misses.items():
-    print(f"d = {k}, {CLASSES[name]:7} {'labels integrated out' if integrated else 'labels sampled':21} largest distance of "
-          f"the mean {miss:.1%}, spread of one unit {width:.1%}, flow inside the interval at {inside:.0%} of the times")
+# %% tags=["hide-input"]
+plots.table(("units", "largest distance of the mean", "spread of one unit", "flow inside the interval"),
+            [(f"{CLASSES[name]}, d = {k}, labels {'integrated out' if integrated else 'sampled'}", f"{miss:.1%}",
+              f"{width:.1%}", f"at {inside:.0%} of the times") for (k, name, integrated), (miss, width, inside)
+             in misses.items()], "Distances relative to the exact flow, the largest over the recorded times.")
 
 # %% [markdown]
 # **Control.** The same units against the flow of a slightly wrong problem (twice the noise) must miss it:
@@ -282,29 +283,47 @@ print("mean test error, w < 0 and w > 0:", *(f"{e.mean():.4f}" if e.size else "n
 
 # %% tags=["hide-input"]
 bench = json.loads(runs.data("benchmarks/results/pretraining.json").read_text())
-print(f"{bench['machine']['cpu']}, {bench['machine']['cores']} cores, {bench['threads']} threads; "
-      f"load of other work before and after: {bench['load before'][0]:.1f}, {bench['load after'][0]:.1f}")
-for key in ("sweep", "large"):
-    table = bench[key]
-    print(f"\nd = {table['d']}, n = {table['n']}, batch {table['batch']}, {table['units']} units; median [least, largest] of "
-          f"{table['loop']['ms a step, CPU']['repeats']} interleaved repeats")
-    print(f"{'':38}{'one-at-a-time loop':>22}{'separate tokens':>24}{'shared across L':>24}")
-    for quantity, form in (("ms a step, wall", "{:.1f}"), ("ms a step, CPU", "{:.1f}"), ("ratio, wall", "{:.1f}"),
-                           ("ratio, CPU", "{:.1f}"), ("contexts a second", "{:,.0f}"), ("fraction of the limit, wall", "{:.2f}")):
-        cells = []
-        for column in ("loop", "separate tokens", "shared across L"):
-            value = table[column].get(quantity)
-            cells.append("" if value is None else form.format(value["median"]) + (
-                "" if quantity.startswith("contexts") else f" [{form.format(value['min'])}, {form.format(value['max'])}]"))
-        print(f"{quantity:38}{cells[0]:>22}{cells[1]:>24}{cells[2]:>24}")
-print("\ngrowth of CPU time and memory, fitted exponents around", bench["growth"]["around"])
-for name in bench["growth"]["around"]:
-    print(f"  {name:8} time {bench['growth'][name]['time_exponent']:.2f}   memory {bench['growth'][name]['memory_exponent']:.2f}")
-print("\ncontexts until M is within 1 % of w* I (root mean square over 10 seeds, fitted power law):")
-for name, table in bench["rao_blackwell"].items():
-    print(f"  {name:28} labels sampled {table['sampled']['contexts_for_1_percent']:.1e}, "
-          f"integrated out {table['integrated']['contexts_for_1_percent']:.1e}: {table['ratio']:.1f} times fewer")
-print("\nGPU:", json.dumps(bench["gpu"]) if bench["gpu"] else "not measured")
+COLUMNS = {"loop": "loop, one at a time", "separate tokens": "separate tokens", "shared across L": "tokens shared across L"}
+FORMS = {"ms a step, wall": "{:.1f}", "ms a step, CPU": "{:.1f}", "ratio, wall": "{:.1f}", "ratio, CPU": "{:.1f}",
+         "contexts a second": "{:.2g}", "fraction of the limit, wall": "{:.2f}"}
+
+
+def speed(key):
+    part = bench[key]
+
+    def cell(value, form):
+        return "" if value is None else "{} [{}, {}]".format(*(form.format(value[q]) for q in ("median", "min", "max")))
+
+    rows = [(name, *(cell(part[column].get(name), form) for column in COLUMNS)) for name, form in FORMS.items()]
+    repeats = part["loop"]["ms a step, CPU"]["repeats"]
+    return plots.table(("", *COLUMNS.values()), rows,
+                       f"d = {part['d']}, n = {part['n']}, batch {part['batch']}, {part['units']} units; median [least, largest] "
+                       f"of {repeats} interleaved repeats. {bench['machine']['cpu']}, {bench['threads']} threads, other "
+                       f"work on the machine: load {bench['load before'][0]:.1f} before, {bench['load after'][0]:.1f} after.")
+
+
+speed("sweep")
+
+# %% tags=["hide-input"]
+speed("large")
+
+# %% [markdown]
+# Growth around a middle setting, as fitted exponents, and what integrating the labels out is worth:
+
+# %% tags=["hide-input"]
+around = bench["growth"]["around"]
+plots.table(("grows with", "CPU time", "memory"),
+            [(name, f"{bench['growth'][name]['time_exponent']:.2f}", f"{bench['growth'][name]['memory_exponent']:.2f}")
+             for name in around],
+            "Exponents around " + ", ".join(f"{name} = {value}" for name, value in around.items())
+            + "; one is proportional. A fixed overhead flattens those of memory.")
+
+# %% tags=["hide-input"]
+plots.table(("contexts until M is within 1 % of w* I", "labels sampled", "integrated out", "times fewer"),
+            [(name, f"{r['sampled']['contexts_for_1_percent']:.1e}", f"{r['integrated']['contexts_for_1_percent']:.1e}",
+              f"{r['ratio']:.3g}") for name, r in bench["rao_blackwell"].items()],
+            "Root mean square distance over ten seeds, read from a fitted power law. "
+            + ("" if bench["gpu"] else "No number on this page was measured on a GPU."))
 
 # %% [markdown]
 # ## A million settings on a cluster
