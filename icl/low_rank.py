@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import roots_gegenbauer
 
-from icl.quadrature import sphere_angles
 from icl.tokens import integer
 
 _CUT = 42.0
@@ -92,8 +92,14 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: int, noise_std: fl
 
 
 def _factor(dim: int, w: float):
-    """``1 - cos`` of the angle and its probabilities on S^{dim-1}; S^0 is two points."""
+    """``1 - cos`` of the angle and its probabilities on S^{dim-1}, exact for the kernel ``exp(w cos)``.
+
+    Gauss quadrature with the law of the cosine as its weight; S^0 is two points.
+    """
     if dim == 1:
         return np.array([0.0, 2.0]), np.array([0.5, 0.5])
-    theta, p = sphere_angles(dim, w)
-    return 2 * np.sin(theta / 2) ** 2, p
+    nodes = 24 + math.ceil(4 * w)
+    if dim == 2:
+        return 1 - np.cos((np.arange(nodes) + 0.5) * np.pi / nodes), np.full(nodes, 1 / nodes)
+    cosine, p = roots_gegenbauer(nodes, (dim - 2) / 2)
+    return 1 - cosine, p / p.sum()

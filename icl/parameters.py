@@ -98,11 +98,13 @@ class Choice:
 #: Every parameter that any notebook of the book may have.
 PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "dims": Several(Integer("dimensions d of the covariates", 2)),
+    "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
     "n_decades": Several(Integer("powers of ten of the context length n", 0)),
     "n_values": Several(Integer("context lengths n", 1)),
     "context_length": Integer("number n of labeled examples in a context", 1),
     "noise_std": Real("standard deviation sigma of the label noise", 0),
     "noise_stds": Several(Real("standard deviations sigma of the label noise", 0)),
+    "unit_noise_std": Real("standard deviation sigma of the label noise of the pretrained units", 0),
     "lipschitz": Real("Lipschitz constant L of the class", 0, strict=True),
     "lipschitz_values": Several(Real("Lipschitz constants L of the class", 0, strict=True)),
     "seed": Integer("root of all random streams", 0),

@@ -86,6 +86,31 @@ def sharp_window(task: Zonal, n, noise_std: float):
     return ratio ** window_exponent(task)
 
 
+def risk_exponent(task: Zonal) -> float:
+    """Sharp exponent of the least risk in Lambda: ``-4/(d+3)`` (affine), ``-3/(d+2)`` (ReLU)."""
+    return bias_law(task)[1] * window_exponent(task)
+
+
+def mismatch_penalty(task: Zonal, ratio):
+    """Limit for n -> infinity of the risk with the wrong L over the risk with the right one.
+
+    The unit is pretrained at L and tested at ``L' = ratio * L``. With bias law ``L^2 c w^-a`` the
+    noise at the optimum is ``2 a / (d - 1)`` times the bias, and optimal windows differ by the factor
+    ``ratio^(2 e)``, e the exponent of `window_exponent`:
+
+        (ratio^2 + 2 a / (d - 1)) / ((1 + 2 a / (d - 1)) ratio^(2 - 2 a e)).
+
+    Args:
+        task: An `Affine` or `ReLU` class.
+        ratio: ``L' / L``, > 0.
+
+    Returns:
+        The factor, >= 1; it does not depend on n, sigma or L.
+    """
+    a, share = -bias_law(task)[1], -2 * bias_law(task)[1] / (task.dim - 1)
+    return (ratio**2 + share) / ((1 + share) * ratio ** (2 - 2 * a * window_exponent(task)))
+
+
 def printed_exponents(dim: int) -> tuple[float, float]:
     """Exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
     return 1 / dim, 2 / dim

@@ -97,8 +97,7 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     check_setting(task, 0.0, n, noise_std)
 
     def losses(tokens, step):
-        cosine = torch.einsum("bid,bjd->bij", tokens, tokens).clamp(-1, 1)
-        k = torch.from_numpy(np.asarray(task.covariance(cosine.numpy())))
+        k = _covariances(task, tokens)
         among, near = k[:, :-1, :-1] + noise_std**2 * torch.eye(n, dtype=k.dtype), k[:, :-1, -1:]
         if noise_std > 0:
             solved = torch.cholesky_solve(near, torch.linalg.cholesky(among))
@@ -107,6 +106,50 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
         return k[:, -1, -1] - (near * solved).sum((-1, -2))
 
     return _average(losses, task.dim, n, contexts, seed, n)
+
+
+def ridge_risk(task: Zonal, n: int, noise_std: float, penalty: float, contexts: int = 10_000,
+               seed: int = 0) -> MonteCarlo:
+    """Risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
+
+    Labels are integrated out: a prediction ``a' y`` has the risk
+    ``k(1) - 2 a' k_q + a' (K + sigma^2 I) a`` given the tokens, and only those are sampled.
+
+    Args:
+        task: A rotation-invariant class.
+        n: Context length.
+        noise_std: Noise standard deviation.
+        penalty: Penalty on the slope, > 0; the intercept is free.
+        contexts: Number of sampled contexts, >= 2.
+        seed: Seed of the streams.
+
+    Returns:
+        Mean, standard error, interval.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    check_setting(task, 0.0, n, noise_std)
+    if not (math.isfinite(penalty) and penalty > 0):
+        raise ValueError(f"penalty={penalty!r}: must be a finite number > 0")
+
+    def losses(tokens, step):
+        k, (x, query) = _covariances(task, tokens), (tokens[:, :-1], tokens[:, -1])
+        center = x.mean(1, keepdim=True)
+        gram = (x - center).mT @ (x - center) + penalty * torch.eye(task.dim, dtype=x.dtype)
+        pull = torch.linalg.solve(gram, query - center.squeeze(1))
+        a = torch.einsum("bnd,bd->bn", x - center, pull) + 1 / n
+        among = k[:, :-1, :-1] + noise_std**2 * torch.eye(n, dtype=k.dtype)
+        return (k[:, -1, -1] - 2 * torch.einsum("bi,bi->b", a, k[:, :-1, -1])
+                + torch.einsum("bi,bij,bj->b", a, among, a))
+
+    return _average(losses, task.dim, n, contexts, seed, n)
+
+
+def _covariances(task: Zonal, tokens: torch.Tensor) -> torch.Tensor:
+    """``k(x_i . x_j)`` among the tokens and the query, which is last; shape (B, n + 1, n + 1)."""
+    cosine = torch.einsum("bid,bjd->bij", tokens, tokens).clamp(-1, 1)
+    return torch.from_numpy(np.asarray(task.covariance(cosine.numpy())))
 
 
 def _average(losses, dim: int, n: int, contexts: int, seed: int, width: int) -> MonteCarlo:

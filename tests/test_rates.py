@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from icl import rates
-from icl.risk import optimal_window, population_risk
+from icl.risk import mismatch_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU
 
 
@@ -41,3 +41,24 @@ def test_exponents():
     assert rates.printed_exponents(4) == (0.25, 0.5) and rates.sketch_exponents(4) == (1 / 6, 1 / 3)
     with pytest.raises(TypeError, match="Affine and ReLU"):
         rates.bias_law(Cosine(3))
+
+
+@pytest.mark.parametrize("dim, cls, ratio", [
+    (2, ReLU, 0.25), (3, ReLU, 4.0), (5, Affine, 4.0), (3, Affine, 0.1)])
+def test_mismatch_penalty(dim, cls, ratio):
+    n = round((1e4 / rates.sharp_window(cls(dim), 1.0, 1.0)) ** (1 / rates.window_exponent(cls(dim))))
+    best = optimal_window(cls(dim, ratio), float(n), 1.0).risk
+    loss = mismatch_risk(cls(dim), cls(dim, ratio), float(n), 1.0).total / best
+    assert loss == pytest.approx(rates.mismatch_penalty(cls(dim), ratio), rel=0.02)
+
+
+def test_mismatch_penalty_is_a_price():
+    ratio = np.geomspace(0.01, 100, 41)
+    for cls in (Affine, ReLU):
+        price = rates.mismatch_penalty(cls(3), ratio)
+        assert price[20] == pytest.approx(1.0) and np.all(np.delete(price, 20) > 1)
+
+
+def test_risk_exponents():
+    assert rates.risk_exponent(Affine(5)) == pytest.approx(-4 / 8)
+    assert rates.risk_exponent(ReLU(5)) == pytest.approx(-3 / 7)

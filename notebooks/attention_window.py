@@ -1,0 +1,461 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The attention window
+#
+# On the sphere, softmax attention is an old friend: kernel regression. Its one number $w$ sets how far around the query
+# it looks. This page redraws the paper's first figure with exact curves, turns the table "what a large $M$ does" into
+# measured numbers, and checks the kernel against three libraries that have never heard of in-context learning.
+
+# %% tags=["hide-input"]
+import sys
+import warnings
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.stats import vonmises_fisher
+from sklearn.neighbors import KNeighborsRegressor
+from statsmodels.nonparametric.kernel_regression import KernelReg
+
+from icl import plots, runs
+from icl.attention import softmax_attention, softmax_weights
+from icl.claims import exact, judge
+from icl.risk import optimal_window, population_risk
+from icl.rivals import linear_optimum
+from icl.tasks import Affine, Cosine, ReLU, named
+from icl.tokens import stream, uniform_sphere
+
+plots.style()
+warnings.filterwarnings("ignore", category=FutureWarning)  # statsmodels, about random numbers not used here
+
+# %% [markdown]
+# The parameters of this run. The three columns of the figure live on the circle, $d=2$, where one angle shows everything.
+
+# %% tags=["parameters"]
+lipschitz_values = [1.0, 4.0, 8.0]  # Lipschitz constants L of the figure's three columns
+context_length = 40  # tokens n in the figure's contexts
+n_values = [20, 40, 80, 160, 320, 640]  # context lengths of the error curves
+noise_std = 0.2  # standard deviation sigma of the label noise
+dims = [2, 3, 5]  # dimensions d of the claims
+draws = 20  # contexts drawn for each check of the weights
+seed = 0  # root of the random streams
+
+# %% tags=["hide-input"]
+runs.check(globals(), "lipschitz_values", "context_length", "n_values", "noise_std", "dims", "draws", "seed")
+
+# %% [markdown]
+# ## What is printed
+#
+# The slides ("ICL Estimator Intuition") rewrite the attention that the query $x_{n+1}$ pays to token $x_i$ as
+#
+# $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}{\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}$$ (eq-kernel)
+#
+# and add two observations: attention is larger for points closer to $x_{n+1}$; how much larger is controlled by $w_{KQ}$, and
+# a larger $w_{KQ}$ concentrates attention on the closest points. Then a table:
+#
+# | tradeoff | $M$ large | $M$ small |
+# |:--|:--|:--|
+# | attention decays | quickly with distance | slowly with distance |
+# | number of points that are attended to | fewer | more |
+# | estimator bias | low | high |
+# | noise variance | high | low |
+#
+# and a summary: rapid function change wants a small window (large $w_{KQ}$), slow change a large window (small $w_{KQ}$). Fig. 1
+# shows this in three columns, with the caption "**Top:** Varying Lipschitzness in the ground truth results in different
+# optimal attention windows. **Middle:** Attention unit can adapt to these attention windows using softmax. **Bottom:** ICL
+# error with varying number of context tokens."
+#
+# **Corrections, proved or measured below.** The authors' rebuttal and appendix write $e^{-w\|x-y\|^2}$ for $e^{x^\top My}$
+# with $M=wI$; the factor is $\frac w2$. And with the slides' own definition of the bias, "$M$ large, bias low" ends at a
+# window that still holds a few tokens.
+#
+# **Convention.** $w=w_{KQ}$ everywhere in this book. The query is not in the denominator.
+
+# %% [markdown]
+# ## In plain words
+#
+# Attention predicts with a weighted mean of labels. Tokens near the query count most. A large $w$ is a narrow window: few
+# labels are averaged (noisy), all of them from close by (little is smeared). A small $w$ is a wide window: many labels
+# (quiet), some of them from far away (smeared). The faster the functions change, the narrower the window should be; the
+# noisier the labels, the wider.
+#
+# ## By hand
+#
+# On the unit circle, a token at angle $60°$ from the query has $x\cdot x_q=\frac12$ and $\|x-x_q\|^2=1$. One at $0°$
+# has $1$ and $0$. The softmax gives them weights in the ratio $e^{w}:e^{w/2}$; the kernel {eq}`eq-kernel` gives
+# $1:e^{-w/2}$. The same. With $w=\ln 4$ that is $2:1$. The appendix's kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
+#
+# :::{prf:proof}
+# For unit vectors $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and the factor $e^w$
+# cancels in the softmax. As a law of $x$ on the sphere, $e^{w\,x\cdot x_q}$ is the von Mises-Fisher density with
+# concentration $w$: attention is Nadaraya-Watson regression with that kernel. $\square$
+# :::
+
+# %%
+angles = torch.tensor([0.0, 60.0], dtype=torch.float64).deg2rad()
+pair = torch.stack([angles.cos(), angles.sin()], dim=-1)
+print(softmax_weights(pair, pair[0], np.log(4) * torch.eye(2).double()))
+
+# %% [markdown]
+# ## What is assumed, and what we test
+#
+# | assumption | here |
+# |---|---|
+# | tokens on the unit sphere | used by the kernel form; broken in three controls |
+# | $M=wI$ | the form of the optimum for rotation-invariant classes, [](/notebooks/theorem2_scaling.ipynb) |
+# | functions of Fig. 1 | not printed; we take the cosine class, $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
+#
+# ## Experiment 1: attention is kernel regression
+#
+# Four independent implementations predict the same query from the same context: `KernelReg` of statsmodels (local constant,
+# Gaussian kernel, bandwidth $w^{-1/2}$), a nearest-neighbor regressor of scikit-learn over all tokens with Gaussian
+# weights, the von Mises-Fisher density of SciPy, and PyTorch's fused attention with the label as value.
+
+
+# %%
+def context(d: int, step: int, on_sphere: bool = True):
+    """One context: tokens, labels, query."""
+    rng = stream(seed, "monte carlo", step)
+    x = uniform_sphere(rng, context_length + 1, d)
+    if not on_sphere:
+        x = torch.from_numpy(rng.standard_normal((context_length + 1, d)))
+    y = ReLU(d).sample(stream(seed, "tasks", step), 1)(x[None])[0]
+    y = y + noise_std * torch.from_numpy(stream(seed, "noise", step).standard_normal(context_length + 1))
+    return x[:-1], y[:-1], x[-1]
+
+
+def by_statsmodels(x, y, query, w):
+    h = np.full(x.shape[1], w**-0.5)
+    return KernelReg(y.numpy(), x.numpy(), "c" * x.shape[1], "lc", bw=h).fit(query.numpy()[None])[0][0]
+
+
+def by_scikit_learn(x, y, query, w):
+    model = KNeighborsRegressor(len(x), weights=lambda distance: np.exp(-w / 2 * distance**2))
+    return model.fit(x.numpy(), y.numpy()).predict(query.numpy()[None])[0]
+
+
+def by_von_mises_fisher(x, y, query, w):
+    density = vonmises_fisher(query.numpy(), w).pdf(x.numpy())
+    return density @ y.numpy() / density.sum()
+
+
+def by_fused_attention(x, y, query, w):
+    q, k, v = query[None, None], x[None], y[None, :, None]
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=w)[0, 0, 0].item()
+
+
+def by_the_appendix(x, y, query, w):
+    return by_scikit_learn(x, y, query, 2 * w)
+
+
+windows = (0.5, 4.0, 30.0)
+gaps = {}
+for predict in (by_statsmodels, by_scikit_learn, by_von_mises_fisher, by_fused_attention, by_the_appendix):
+    for d in dims:
+        gaps[predict, d] = max(
+            abs(predict(x, y, query, w) - float(softmax_attention(x, y, query, w * torch.eye(d).double())))
+            for step in range(draws) for x, y, query in [context(d, step)] for w in windows)
+names = {by_statsmodels: "statsmodels", by_scikit_learn: "scikit-learn", by_von_mises_fisher: "SciPy, von Mises-Fisher",
+         by_fused_attention: "PyTorch, fused attention"}
+judge("P1.W.nadaraya-watson", [exact(f"{name}, d = {d}", gaps[f, d]) for f, name in names.items() for d in dims],
+      [exact(f"appendix's kernel, d = {d}", gaps[by_the_appendix, d]) for d in dims])
+
+
+# %% [markdown]
+# The weights themselves, the factor in the exponent, and the order of the weights; every control takes the tokens off the sphere.
+
+
+# %%
+def weights_and_distances(d, on_sphere, w=4.0):
+    for step in range(draws):
+        x, _, query = context(d, step, on_sphere)
+        yield (softmax_weights(x, query, w * torch.eye(d).double()).numpy(), ((x - query) ** 2).sum(-1).numpy(), w)
+
+
+def kernel_gap(d, on_sphere):
+    gap = 0.0
+    for omega, square, w in weights_and_distances(d, on_sphere):
+        kernel = np.exp(-w / 2 * square)
+        gap = max(gap, np.abs(omega - kernel / kernel.sum()).max())
+    return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), gap)
+
+
+def coefficient(d, on_sphere):
+    slopes = [np.polyfit(square, -np.log(omega) / w, 1)[0] for omega, square, w in weights_and_distances(d, on_sphere)]
+    return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(slopes), 1e-10)
+
+
+def out_of_order(d, on_sphere):
+    wrong = [((omega[:, None] > omega) & (square[:, None] > square)).sum() / (omega.size * (omega.size - 1) / 2)
+             for omega, square, _ in weights_and_distances(d, on_sphere)]
+    return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(wrong))
+
+
+judge("P1.W.kernel", [kernel_gap(d, True) for d in dims], [kernel_gap(d, False) for d in dims])
+
+# %%
+judge("P1.W.appendix-kernel", [coefficient(d, True) for d in dims], [coefficient(d, False) for d in dims])
+
+# %%
+judge("P1.W.closer", [out_of_order(d, True) for d in dims], [out_of_order(d, False) for d in dims])
+
+
+# %% [markdown]
+# ## Experiment 2: the table, measured
+#
+# For each window: the distance at which the weight has fallen to half of its largest possible value, the number of points attended to,
+# $1/\mathbb E\sum_i\omega_i^2$, and the two parts of the risk. All exact; ReLU class with $L=1$ in the largest dimension of the list.
+
+# %%
+d = max(dims)
+table = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]
+row = population_risk(ReLU(d), table, context_length, noise_std)
+points = noise_std**2 / row.noise if noise_std else 1 / population_risk(ReLU(d), table, context_length, 1.0).noise
+print(f"d = {d}, n = {context_length}, sigma = {noise_std:g}\n"
+      f"{'w':>8}{'half-weight distance':>22}{'points':>9}{'bias':>9}{'noise':>9}{'risk':>9}")
+for w, p, b, v in zip(table, points, row.bias, row.noise, strict=True):
+    half = np.sqrt(2 * np.log(2) / w)
+    print(f"{w:8g}{format(half, '.2f') if half <= 2 else 'none':>22}{p:9.1f}{b:9.4f}{v:9.4f}{b + v:9.4f}")
+noiseless = {(name, k): float(optimal_window(named(name, k), context_length, 0.0).w)
+             for name in ("affine", "relu") for k in dims}
+runs.glue("noiseless", noiseless["relu", d])
+runs.glue("left", 1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise)
+
+# %% [markdown]
+# Three rows of the printed table come out as printed at every window. The bias does not. The slides define
+# $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$ with *random* tokens, and this falls only up to
+# $w_0=${glue:text}`noiseless:.1f` here, where {glue:text}`left:.1f` points are attended to. Narrowing the window further
+# only makes the prediction depend more on where those few tokens happen to lie. In the limit of long contexts, where every
+# window holds many tokens, the printed row is right.
+
+# %%
+grid = np.geomspace(0.01, 1e3, 21)
+
+
+def noise_growth(k, sign=1):
+    r = population_risk(Affine(k), grid, context_length, 1.0)  # the noise term is the same for every class
+    return exact(f"d = {k}, n = {context_length}" + ("" if sign > 0 else ", exchanged"),
+                 (sign * r.noise_slope * grid / r.noise).min(), 1e-12)
+
+
+judge("P1.W.table-noise", [noise_growth(k) for k in dims], [noise_growth(k, -1) for k in dims])
+
+
+# %%
+def bias_growth(task, label, w0):
+    for factor, beyond in ((0.1, False), (0.5, False), (0.9, False), (1.1, True), (3.0, True), (10.0, True)):
+        r = population_risk(task, factor * w0, context_length, 0.0)
+        yield exact(f"{label}, $w={factor:g}\\,w_0$", r.bias_slope * factor * w0 / r.bias, 1e-8, beyond=beyond)
+
+
+unresolved = Cosine(5, 8.0)
+rises = [exact(f"cosine, L = 8, d = 5, n = 20, w = {w:g}", r.bias_slope * w / r.bias, 1e-8, beyond=False)
+         for w in (1.0, 3.0) for r in [population_risk(unresolved, w, 20, 0.0)]]
+judge("P1.W.table-bias", [c for (name, k), w0 in noiseless.items()
+                          for c in bias_growth(named(name, k), f"{name}, d = {k}", w0)], rises)
+
+# %%
+judge("P1.W.concentrate",
+      [exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e6, 20, 1.0).noise, 1e-7) for k in dims],
+      [exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e-6, 20, 1.0).noise, 1e-7) for k in dims])
+
+# %% [markdown]
+# ## Experiment 3: Fig. 1, redrawn with exact curves
+#
+# The top row shows one context each, drawn from the streams of this run; everything in the other two rows is exact. "Linear attention" gives the token the
+# weight $m\,x_i\cdot x_q/n$ with any $m$: the shape of its window is a cosine of the angle, whatever is trained.
+
+# %%
+circle = {L: Cosine(2, L) for L in lipschitz_values}
+best = {L: optimal_window(task, context_length, noise_std) for L, task in circle.items()}
+lengths = np.array(n_values)
+adapted = {L: optimal_window(task, lengths, noise_std) for L, task in circle.items()}
+errors = {(L, other): population_risk(circle[L], adapted[other].w, lengths, noise_std).total
+          for L in circle for other in circle if L != other}
+around = np.linspace(-np.pi, np.pi, 400)
+ring = torch.from_numpy(np.stack([np.cos(around), np.sin(around)], axis=-1))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 1 with declared functions $\\cos(L\\,u\\cdot x)$ on the circle. Top: target (black), noisy data (gray) and query (white) against the angle to the query; blue shading is the optimal window, darker where the weight is larger. Middle: exact optimal softmax weight and linear weight, each in units of its value at the query. Bottom: exact ICL error against the context length, with the window optimal for this column's $L$ (solid blue), with the windows optimal for the other two columns (dashed), and with the best linear attention (dotted).", "name": "fig-one"}, "image": {"alt": "Nine panels. From left to right the target wiggles faster and the shaded window around the query shrinks. In the middle row the softmax weight becomes a narrower bump, the linear weight stays the same cosine. In the bottom row the adapted window has the lowest error, the others lie above it, and linear attention does not improve with the context length."}}
+figure, axes = plt.subplots(3, len(circle), figsize=(2.8 * len(circle), 7.4), squeeze=False)
+for column, (L, task) in enumerate(circle.items()):
+    w = float(best[L].w)
+    f = task.sample(stream(seed, "tasks", column), 1)
+    theta = np.sort(stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length))
+    x = torch.from_numpy(np.stack([np.cos(theta), np.sin(theta)], axis=-1))
+    y = f(x[None])[0].numpy() + noise_std * stream(seed, "noise", column).standard_normal(context_length)
+    kernel = np.exp(w * (np.cos(around) - 1))
+    top, middle, bottom = axes[:, column]
+    top.imshow(kernel[None], extent=(-np.pi, np.pi, -1.8, 1.8), aspect="auto", cmap="Blues", alpha=0.6, vmin=0, vmax=1.5)
+    top.plot(around, f(ring[None])[0], color="black")
+    top.plot(theta, y, ".", color="#767676")
+    top.plot(0, f(ring.new_tensor([[[1.0, 0.0]]]))[0, 0], "o", color="black", markerfacecolor="white", markersize=8)
+    top.set(title=f"L = {L:g}, w* = {w:.0f}", ylim=(-1.8, 1.8))
+    top.grid(False)
+    plots.exact_curve(middle, around, kernel, "softmax", plots.COLORS["softmax"])
+    plots.exact_curve(middle, around, np.cos(around), "linear", plots.COLORS["linear attention"], linestyle=":")
+    for ax in (top, middle):
+        ax.set(xlabel="angle to the query (radians)", xticks=[-np.pi, 0, np.pi])
+        ax.set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
+    plots.exact_curve(bottom, lengths, adapted[L].risk, "adapted", plots.COLORS["softmax"])
+    for (mine, other), error in errors.items():
+        if mine == L:
+            plots.exact_curve(bottom, lengths, error, f"window of L = {other:g}", plots.COLORS["guide"], linestyle="--",
+                              linewidth=1.2, marker="os^D"[list(circle).index(other) % 4], markersize=3)
+    plots.exact_curve(bottom, lengths, linear_optimum(task, lengths, noise_std).risk, "linear attention",
+                      plots.COLORS["linear attention"], linestyle=":")
+    bottom.set(xscale="log", yscale="log", xlabel="context length n", ylim=(3e-4, 2))
+    bottom.set_xticks(lengths[::2], [str(m) for m in lengths[::2]])
+    bottom.set_xticks([], minor=True)
+    bottom.legend(fontsize=7, loc="lower left")
+for ax, label in zip(axes[:, 0], ("label", "weight / weight at the query", "ICL error"), strict=True):
+    ax.set_ylabel(label)
+axes[1, 0].legend(fontsize=8, loc="upper right", bbox_to_anchor=(1.08, 1.05), handlelength=1.2)
+plt.show()
+
+# %% [markdown]
+# These cosines have no part that is linear in $x$ (they are even), so the best linear attention predicts zero and its error does not
+# move; [](/notebooks/linear_attention.ipynb) says what linear attention can and cannot do. Where the context is too short for the functions, the adapted window is no
+# better than others: with few tokens between two wiggles, no window helps.
+
+
+# %%
+def half_width(w):
+    """Distance at which the weight is half of its value at the query; 2 if that is nowhere."""
+    return min(2.0, np.sqrt(2 * np.log(2) / w)) if w > 0 else 2.0
+
+
+def sharper(task_of, n, label):
+    few, many = (float(optimal_window(task_of(L), n, noise_std).w) for L in (min(lipschitz_values), max(lipschitz_values)))
+    return exact(label, half_width(many) / half_width(few), 1e-8)
+
+
+judge("P1.W.softmax-adapts",
+      [sharper(lambda L: Cosine(2, L), context_length, f"cosine, d = 2, n = {context_length}")]
+      + [sharper(lambda L, k=k, name=name: named(name, k, L), context_length, f"{name}, d = {k}, n = {context_length}")
+         for name in ("affine", "relu") for k in dims],
+      [exact("linear attention: weight $m\\,x_i\\cdot x_q/n$, half of it at 60 degrees whatever m is", 1.0)])
+
+# %%
+far = np.array([1e5, 1e6])
+
+
+def last_slope(task, w):
+    return np.diff(np.log(population_risk(task, w, far, noise_std).total))[0] / np.diff(np.log(far))[0]
+
+
+judge("P1.W.context-error",
+      [exact(f"L = {L:g}", last_slope(task, optimal_window(task, far, noise_std).w), 1e-7) for L, task in circle.items()],
+      [exact(f"L = {L:g}, window of n = {n_values[-1]}", last_slope(task, adapted[L].w[-1]), 1e-7)
+       for L, task in circle.items()])
+
+# %% [markdown]
+# **Rapid and slow, noisy and quiet.** For affine and ReLU functions the window narrows with $L$ and widens with $\sigma$ at every
+# context length. A larger $L$ of the cosine class means a shorter wavelength, not a larger amplitude, and once
+# the wavelength is below the spacing of the tokens the best window *widens* again. That is the control here and a region of the
+# phase diagram in [](/notebooks/theorem2_scaling.ipynb).
+
+# %%
+rough, quiet = np.geomspace(0.25, 16, 13), np.geomspace(0.05, 3, 13)
+sigma = noise_std or 1.0
+
+
+def slopes_in(axis, w):
+    return np.diff(np.log(w)) / np.diff(np.log(axis))
+
+
+def over_L(name, k):
+    """Slopes over L; for affine and ReLU functions only L / sigma matters, so one call does."""
+    w = optimal_window(named(name, k), context_length, sigma / rough).w
+    return exact(f"{name}, d = {k}", slopes_in(rough, w).min(), 1e-8)
+
+
+def cosine_over_L(d, n, s, L):
+    w = np.array([float(optimal_window(Cosine(d, v), n, s).w) for v in L])
+    return exact(f"cosine, d = {d}, n = {n}, L = {L[0]:g} to {L[-1]:g}", slopes_in(np.array(L), w).min(), 1e-8)
+
+
+judge("P1.W.rapid",
+      [over_L(name, k) for name in ("affine", "relu") for k in dims] + [cosine_over_L(2, context_length, sigma, (1.0, 2.0, 4.0))],
+      [cosine_over_L(5, 20, 0.1, (3.0, 4.0))])
+
+
+# %%
+def over_sigma(name, k, together):
+    if together:
+        w = np.array([float(optimal_window(named(name, k, s), context_length, s).w) for s in quiet[[0, -1]]])
+        return exact(f"{name}, d = {k}", slopes_in(quiet[[0, -1]], w).max(), 1e-8)
+    return exact(f"{name}, d = {k}", slopes_in(quiet, optimal_window(named(name, k), context_length, quiet).w).max(), 1e-8)
+
+
+judge("P1.W.noisy", [over_sigma(name, k, False) for name in ("affine", "relu") for k in dims],
+      [over_sigma(name, k, True) for name in ("affine", "relu") for k in dims])
+
+# %% [markdown]
+# ## Move it
+#
+# The slider narrows the window. Left: one context on the circle and what attention would predict for a query at *every* angle.
+# Right: exact bias, noise and risk, with the place of this window. Wide: the prediction is flat. Narrow: it
+# jumps from label to label.
+
+# %% tags=["hide-input"]
+L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
+task, column = circle[L], lipschitz_values.index(L)
+f = task.sample(stream(seed, "tasks", column), 1)
+theta = np.sort(stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length))
+x = torch.from_numpy(np.stack([np.cos(theta), np.sin(theta)], axis=-1))
+y = f(x[None])[0] + noise_std * torch.from_numpy(stream(seed, "noise", column).standard_normal(context_length))
+line = np.geomspace(0.3, 3000, 50)
+curve = population_risk(task, line, context_length, noise_std)
+stops, frames = [0.0, 1.0, 3.0, 10.0, 20.0, round(float(best[L].w)), 100.0, 300.0, 1000.0], []
+for w in stops:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.1))
+    left.plot(around, f(ring[None])[0], color="black", linewidth=1, label="target")
+    left.plot(theta, y, ".", color="#767676", label="data")
+    seen = softmax_attention(x.expand(len(ring), -1, -1), y.expand(len(ring), -1), ring, w * torch.eye(2).double())
+    left.plot(around, seen, color=plots.COLORS["softmax"], label="prediction")
+    left.set(ylim=(-1.8, 2.6), xlabel="angle (radians)", ylabel="label", title=f"L = {L:g}, n = {context_length}")
+    left.legend(fontsize=8, ncols=3, loc="upper center")
+    for part, style in (("bias", "--"), ("noise", "-."), ("total", "-")):
+        if getattr(curve, part).any():
+            plots.exact_curve(right, line, getattr(curve, part), part, plots.COLORS[part], linestyle=style)
+    now = float(population_risk(task, w, context_length, noise_std).total)
+    right.plot(max(w, line[0]), now, "o", color=plots.COLORS["softmax"], markersize=8, zorder=4)
+    right.set(xscale="log", yscale="log", ylim=(5e-4, 2), xlabel="window parameter w", title=f"w = {w:g}, risk = {now:.3f}")
+    right.legend(fontsize=8, loc="lower right")
+    frames.append(plots.svg(figure))
+    plt.close(figure)
+plots.slider_figure(frames, [f"{w:g}" for w in stops], "window parameter w",
+                    "Left, data on the circle with the attention's prediction at every angle; right, exact bias, noise and "
+                    "risk against the window parameter with the current window marked")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Put the tokens on a sphere of radius $r$. What becomes of the kernel, and what of the optimal $w$?
+# 2. In the table, at which window do bias and noise balance? Change `noise_std` and predict the answer before running.
+#
+# :::{dropdown} Solutions
+# 1. $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance; distances grow by $r$, and for functions of
+#    $x/r$ the optimal $w$ falls by $r^2$.
+# 2. Where the two columns are about equal; the noise column scales with $\sigma^2$, so the balance moves to wider windows as $\sigma$ grows.
+#    At the minimum it is the *slopes* that balance, not the values.
+# :::
+#
+# Most of this page's time goes into the exact error curves of the figure and the slopes of the optimal window.
+
+# %% tags=["hide-input"]
+runs.footer()
