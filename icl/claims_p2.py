@@ -100,6 +100,65 @@ CLAIMS: list[Claim] = [
         **_IDENTITY,
     ),
     Claim(
+        id="P2.five",
+        source=f"names of the losses from the {_SUMMARY}, Mechanism 3; sparse as in {_H2O}, App. D.41; "
+               "cross-entropy and entropy by our definition",
+        statement="The sparse, cross-entropy and entropy losses of the matrix problem are sums over $j$ of "
+                  "those of "
+                  r"$\exp(\mathsf A_jx)$",
+        quantity=_DIFFERENCE,
+        control="targets read as columns of B, or one normalization for the whole matrix",
+        **_IDENTITY,
+    ),
+    Claim(
+        id="P2.hvp",
+        source="this book: Hessian product in closed form",
+        statement=r"$\nabla^2L[V]=A_1^\top WA_2$, where $W$ is the derivative of $P$ along $A_1VA_2^\top$",
+        quantity=_DIFFERENCE + "; the other side is forward-over-reverse autograd through the explicit "
+                               "Kronecker product",
+        control="the direction transposed",
+        **_IDENTITY,
+    ),
+    Claim(
+        id="P2.hessian",
+        source="this book: the Hessian from its blocks",
+        statement=r"$\nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j=\sum_j\big(a_ja_j^\top\big)\otimes"
+                  r"\big(A_2^\top H_jA_2\big)$ with $a_j=A_1[j,:]$ and $H_j$ the Hessian of row $j$ in its "
+                  r"scores",
+        quantity=_DIFFERENCE + "; the other side is assembled from Hessian products",
+        control="only the diagonals of the row Hessians kept",
+        **_IDENTITY,
+    ),
+    Claim(
+        id="P2.identifiable",
+        source="this book: directions the data cannot see",
+        statement=r"If $1_n$ is in the column space of $A_2$, the normalized, cross-entropy and entropy "
+                  r"losses determine "
+                  "$d^2-d$ of the $d^2$ unknowns, the rescaled and sparse ones all",
+        quantity=r"rank of the Hessian at a random $X$",
+        rule=lambda case: (case["d"] ** 2 - (case["d"] if case["invisible"] else 0),) * 2,
+        control=r"a constant column in $A_1$ instead of $A_2$",
+    ),
+    Claim(
+        id="P2.misprint.sign",
+        source=f"{_H2O}, App. D.44, part 5",
+        statement=r"$\nabla\frac12\Vert f-b\Vert^2=A^\top\big(f\circ(f-b)+f\,(f-b)^\top f\big)$",
+        quantity=_DIFFERENCE + "; the other side is autograd",
+        expected=Verdict.FAILS,
+        control="the same with a minus sign",
+        **_IDENTITY,
+    ),
+    Claim(
+        id="P2.misprint.factors",
+        source=f"{_GRADIENT}, Lemma D.5",
+        statement=r"If $f=U_1V_1^\top$, then $\mathrm{diag}(r)f=U_4V_4^\top$ with $U_4=U_1$, "
+                  r"$V_4=\mathrm{diag}(r)V_1$",
+        quantity=_DIFFERENCE,
+        expected=Verdict.FAILS,
+        control=r"$U_4=\mathrm{diag}(r)U_1$, $V_4=V_1$",
+        **_IDENTITY,
+    ),
+    Claim(
         id="P2.dimension",
         source=_ABSTRACT,
         statement=r"The vectorization expands the dimension from $d$ to $d^2$",
