@@ -25,7 +25,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 LAYERS = """
     claims
     tokens tasks attention sampling quadrature risk low_rank rates pretrain subspace
-    measure tensor_trick lipschitz suprema target_shift
+    measure tensor_trick lipschitz suprema target_shift streaming
     claims_p1 claims_p2
     parameters provenance addresses executor runs
     plots reference
