@@ -115,6 +115,11 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "contexts": Integer("Monte Carlo contexts", 1),
     "draws": Integer("random problems per size", 1),
     "large_sizes": Several(Integer("problem sizes that only the fast form reaches", 1)),
+    "radii": Several(Real("bounds R on the norms of data and weights", 0, strict=True)),
+    "step_sizes": Several(Real("step sizes eta in units of the sharp one", 0, strict=True)),
+    "conditions": Several(Real("condition numbers of the data matrices", 1)),
+    "dim": Integer("dimension d", 2),
+    "starts": Integer("random starts of a search", 1),
     "sizes": Several(Integer("problem sizes", 1)),
     "repeats": Integer("timed repetitions, of which the fastest counts", 1),
 }

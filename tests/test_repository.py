@@ -26,7 +26,7 @@ LAYERS = """
     claims
     tokens tasks composed attention sampling quadrature integrals risk rivals worst_case low_rank rates
     unit contexts pretrain evaluate subspace
-    measure tensor_trick lipschitz
+    measure tensor_trick lipschitz suprema target_shift streaming
     claims_p1 claims_p2
     parameters provenance addresses executor runs
     plots explorer reference
