@@ -7,7 +7,7 @@ For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law 
 query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``:
 
     noise ~ sigma^2 kappa w^((d-1)/2) / n,
-    bias ~ L^2 (d-1)^2 / (12 d) w^-2        (affine),
+    bias ~ E (Laplacian f)^2 / 4 w^-2       (smooth; affine: L^2 (d-1)^2 / (12 d)),
     bias ~ L^2 p_0 G / 6 w^(-3/2)           (ReLU: the kink's neighborhood).
 
 Minimizing bias + noise gives the sharp laws of `sharp_window`. Derivations are in the
@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from scipy.special import gammaln, ive
 
-from icl.tasks import Affine, ReLU, Zonal
+from icl.tasks import ReLU, Zonal
 
 #: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
 KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
@@ -47,26 +48,34 @@ def noise_constant(dim: int) -> float:
 def bias_law(task: Zonal) -> tuple[float, float]:
     """Constant and exponent of the large-window bias, ``bias ~ constant * w**exponent``.
 
+    A narrow window of bandwidth ``w^(-1/2)`` shifts a smooth function by ``Laplacian f / (2 w)``, so
+    the constant is ``E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4``. At a kink the shift is
+    of order ``w^(-1/2)`` within a bandwidth, and the ReLU class has its own law.
+
     Args:
-        task: An `Affine` or `ReLU` class.
+        task: A `ReLU` class, or one whose spectrum falls fast (affine, cosine, quadratic, ...).
 
     Returns:
         ``(constant, exponent)``.
 
     Raises:
-        TypeError: For any other class.
+        TypeError: For a class with kinks other than `ReLU`.
     """
     d = task.dim
-    if isinstance(task, Affine):
-        return task.lipschitz**2 * (d - 1) ** 2 / (12 * d), -2.0
     if isinstance(task, ReLU):
         density = math.exp(gammaln(d / 2) - gammaln((d - 1) / 2)) / math.sqrt(math.pi)  # of q.x at 0
         return task.lipschitz**2 / 6 * density * KINK, -1.5
-    raise TypeError(f"task={task!r}: a sharp law is known for Affine and ReLU only")
+    for last in (50, 200, 800):
+        a, rest = task.spectrum(last)
+        eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
+        terms = a * eigenvalue**2
+        if rest * eigenvalue[-1] ** 2 + terms[last // 2 :].sum() <= 1e-9 * terms.sum():
+            return float(terms.sum()) / 4, -2.0
+    raise TypeError(f"task={task!r}: a sharp law is known for ReLU and for smooth classes only")
 
 
 def window_exponent(task: Zonal) -> float:
-    """Sharp exponent of ``w*`` in Lambda: ``2/(d+3)`` (affine), ``2/(d+2)`` (ReLU)."""
+    """Sharp exponent of ``w*`` in n: ``2/(d+3)`` (smooth classes), ``2/(d+2)`` (ReLU)."""
     return 2 / (task.dim - 1 - 2 * bias_law(task)[1])
 
 
@@ -74,7 +83,7 @@ def sharp_window(task: Zonal, n, noise_std: float):
     """Leading-order ``w*`` for n -> infinity at fixed L / sigma.
 
     Args:
-        task: An `Affine` or `ReLU` class.
+        task: A class with a `bias_law`.
         n: Context length.
         noise_std: Noise standard deviation, > 0.
 
@@ -87,7 +96,7 @@ def sharp_window(task: Zonal, n, noise_std: float):
 
 
 def risk_exponent(task: Zonal) -> float:
-    """Sharp exponent of the least risk in Lambda: ``-4/(d+3)`` (affine), ``-3/(d+2)`` (ReLU)."""
+    """Sharp exponent of the least risk in n: ``-4/(d+3)`` (smooth classes), ``-3/(d+2)`` (ReLU)."""
     return bias_law(task)[1] * window_exponent(task)
 
 

@@ -366,7 +366,7 @@ judge("P1.W.context-error",
 # **Rapid and slow, noisy and quiet.** For affine and ReLU functions the window narrows with $L$ and widens with $\sigma$ at every
 # context length. A larger $L$ of the cosine class means a shorter wavelength, not a larger amplitude, and once
 # the wavelength is below the spacing of the tokens the best window *widens* again. That is the control here and a region of the
-# phase diagram in [](/notebooks/theorem2_scaling.ipynb).
+# [phase diagram](/notebooks/phase_diagram.ipynb).
 
 # %%
 rough, quiet = np.geomspace(0.25, 16, 13), np.geomspace(0.05, 3, 13)

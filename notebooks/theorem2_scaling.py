@@ -550,7 +550,8 @@ ratio
 # The theorem's message holds: one number, the window, adapts to smoothness, noise and context length, and
 # pretraining finds it. For the class it is stated for, the printed range is right in every dimension. But it
 # does not follow from its own proof sketch, it is not sharp, and it does not carry over to the affine class
-# in two dimensions; with $d+2$ in place of $d$ both repairs are made at once.
+# in two dimensions; with $d+2$ in place of $d$ both repairs are made at once. What happens at short contexts, and for functions
+# that oscillate, is drawn in the [phase diagram](/notebooks/phase_diagram.ipynb).
 #
 # ## Exercises
 #

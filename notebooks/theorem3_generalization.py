@@ -397,7 +397,7 @@ for d in dims:
     windows = optimal_window(ReLU(d, lipschitz), worst_lengths, noise_std).w
     worst[d] = windows, [worst_case_risk(d, float(w), int(m), noise_std, lipschitz)
                          for w, m in zip(windows, worst_lengths, strict=True)]
-waves = np.geomspace(0.3, 200, 40)
+waves = np.geomspace(0.3, 60, 40)
 w_show, n_show = float(worst[showcase][0][1]), int(worst_lengths[1])
 family = [float(population_risk(Cosine(showcase, float(b)), w_show, n_show, 0.0).bias) * (lipschitz / b) ** 2 for b in waves]
 noise_show = float(population_risk(ReLU(showcase), w_show, n_show, noise_std).noise)

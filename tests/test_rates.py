@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from icl import rates
 from icl.risk import mismatch_risk, optimal_window, population_risk
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
 
 def test_kink_constant_is_its_integral():
@@ -39,8 +39,28 @@ def test_exponents():
     assert rates.window_exponent(Affine(3)) == pytest.approx(2 / 6)
     assert rates.window_exponent(ReLU(3)) == pytest.approx(2 / 5)
     assert rates.printed_exponents(4) == (0.25, 0.5) and rates.sketch_exponents(4) == (1 / 6, 1 / 3)
-    with pytest.raises(TypeError, match="Affine and ReLU"):
-        rates.bias_law(Cosine(3))
+    with pytest.raises(TypeError, match="smooth classes only"):
+        rates.bias_law(Kinked(3))
+
+
+@pytest.mark.parametrize("task", [
+    Cosine(2, 0.5), Cosine(3, 6.0), Cosine(8, 2.0), Quadratic(3), Linear(4)], ids=str)
+def test_smooth_classes_follow_their_laplacian(task):
+    constant, exponent = rates.bias_law(task)
+    w = 1e6
+    bias = population_risk(task, w, 1e40, 0.0).bias
+    assert exponent == -2 and bias / (constant * w**-2.0) == pytest.approx(1, rel=1e-3)
+
+
+def test_the_affine_law_is_the_closed_form():
+    assert rates.bias_law(Affine(5, 2.0))[0] == pytest.approx(4 * 16 / 60, rel=1e-12)
+
+
+class Kinked(Zonal):
+    """ReLU by another name: its spectrum falls too slowly for a smooth law."""
+
+    def covariance(self, cosine):
+        return ReLU(self.dim).covariance(cosine)
 
 
 @pytest.mark.parametrize("dim, cls, ratio", [
