@@ -127,7 +127,7 @@ def test_readme_block_is_rewritten_and_nothing_else():
     new = pages.readme(text, found())
     assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
     assert "| holds | 1 | 0 |" in new and "| P1.a |" not in new
-    assert "| P1.b | **holds corrected** | $\\vert b\\vert  \\le 1$ | slides |" in new  # no bare bar in a table
+    assert "| P1.b | **holds corrected** | $\\vert b\\vert  \\le 1$ | slides |" in new
     assert pages.readme(new, found()) == new
     with pytest.raises(ValueError, match="has no"):
         pages.readme("# T\n", found())
