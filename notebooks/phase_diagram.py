@@ -105,7 +105,7 @@ def tokens_in_reach(d, w):
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. White: $w^*=0$, equal weights. Black line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is white: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
-for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=True):
+for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):  # one dimension: three maps
     y = rough if name == "cosine" else snr
     image = ax.pcolormesh(lengths, y, np.ma.masked_less_equal(w, 1e-9), cmap="viridis_r", norm="log", vmin=0.1 if name != "cosine" else 1,
                           vmax=3000, shading="nearest")
@@ -249,6 +249,23 @@ for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
 ax.set(xscale="log", yscale="log", xlabel="wavenumber L", ylabel="optimal window parameter w*")
 ax.legend()
 plt.show()
+
+# %% [markdown]
+# **Beyond Lipschitzness.** The summary concludes that softmax attention "does not adapt much beyond Lipschitzness". Take $\frac1b\cos(b\,u\cdot x)$: for every $b\ge\frac\pi2$ the Lipschitz constant is one. Its window
+# nevertheless narrows with $b$, like $b^{4/(d+3)}$ for long contexts. What looks like adaptation to $L$ alone is the special case of classes that differ by a factor.
+
+
+# %%
+def unit_slope_window(d, b, n, sigma):
+    """Best window for cos(b u.x) / b: that of the cosine class with b times the noise."""
+    return float(optimal_window(Cosine(d, b), n, b * sigma).w)
+
+
+judge("P1.PD.beyond",
+      [exact(f"d = {d}, n = 1e{k}", unit_slope_window(d, 8.0, 10.0**k, noise_std) / unit_slope_window(d, 1.0, 10.0**k, noise_std), 1e-6)
+       for d in dims for k in (6, 8)],
+      [exact(f"ReLU over affine, d = {d}, n = 20", optimal_window(named("relu", d), 20, noise_std).w
+             / optimal_window(Affine(d), 20, noise_std).w, 1e-6) for d in dims])
 
 # %% [markdown]
 # ## Move it: two minima

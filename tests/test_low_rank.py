@@ -35,8 +35,9 @@ def test_against_sampling(dim, rank, c, e, n, noise_std):
     assert abs(float(loss.mean()) - low_rank_risk(dim, rank, c, e, n, noise_std).total) < Z * error
 
 
-def test_without_the_complement_it_is_the_linear_class():
-    ours, full = low_rank_risk(6, 3, 9.0, 0.0, 40, 0.2), population_risk(Linear(3), 9.0, 40, 0.2)
+@pytest.mark.parametrize("rank, c, n", [(2, 0.0, 3), (3, 9.0, 40), (2, 90.0, 20), (4, 25.0, 10**6)])
+def test_without_the_complement_it_is_the_linear_class(rank, c, n):
+    ours, full = low_rank_risk(6, rank, c, 0.0, n, 0.2), population_risk(Linear(rank), c, n, 0.2)
     assert ours.bias == pytest.approx(full.bias, rel=1e-10)
     assert ours.noise == pytest.approx(full.noise, rel=1e-10)
 
