@@ -540,4 +540,23 @@ CLAIMS: list[Claim] = [
         resolution=0.01,
         control="gradient descent at a tenth of the sharp step size",
     ),
+    Claim(
+        id="P2.scale.operations",
+        source=f"{_GRADIENT}, Lemmas 4.1 and C.8",
+        statement=r"The gradient takes $O(n^2d+nd^2)$ operations with ordinary matrix products",
+        quantity="exponent with which the counted operations of matrix products grow with $n=d$, between two "
+                 "sizes",
+        rule=lambda case: (-inf, 3.0),
+        resolution=0.01,
+        control="the explicit Kronecker product, and the product block by block",
+    ),
+    Claim(
+        id="P2.scale.memory",
+        source="this book: streamed gradient and Hessian product",
+        statement=r"Beside the data and $B$ they need $O(nd)$ memory",
+        quantity="exponent with which the peak memory of a fresh process grows with $n$ at fixed $d$",
+        rule=lambda case: (-inf, 1.1),
+        resolution=0.05,
+        control="the plain closed form, which holds several $n\\times n$ arrays",
+    ),
 ]
