@@ -26,7 +26,7 @@ LAYERS = """
     claims
     tokens tasks attention sampling quadrature risk low_rank rates pretrain subspace
     measure tensor_trick lipschitz suprema target_shift streaming
-    claims_p1 claims_p2
+    claims_p1 claims_p2_bounds claims_p2
     parameters provenance addresses executor runs
     plots reference
 """.split()
