@@ -62,7 +62,7 @@ LIPSCHITZ = (
           r"2\sqrt{n}\,R\,e^{R^2}", _power(2, 0.5, 1, 1)),
     Bound("u-sibling", "u", f"{_G}, Lemma E.5, part 1", r"\sqrt{n}\,e^{2R^2}", _power(1, 0.5, 0, 2)),
     Bound("u-proof", "u", f"{_G}, proof of Lemma E.5, part 1", r"\sqrt{n}\,R\,e^{R^2}", _power(1, 0.5, 1, 1)),
-    Bound("alpha", "alpha", f"{_G}, Lemma E.5, part 2: $\\sqrt n$ times the bound on u of {_H}, App. D.48",
+    Bound("alpha", "alpha", f"{_G}, Lemma E.5, part 2: the square root of n times the bound on u of {_H}, App. D.48",
           r"2n\,R\,e^{R^2}", _power(2, 1, 1, 1)),
     Bound("inverse", "1/alpha", f"{_G}, Lemma E.5, part 2", r"n\,e^{4R^2}", _power(1, 1, 0, 4)),
     Bound("f", "f", f"{_G}, Lemma E.5, part 3", r"n^{1.5}R\,e^{6R^2}", _power(1, 1.5, 1, 6)),
