@@ -199,6 +199,30 @@ class HTML:
         return self.markup
 
 
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> HTML:
+    """A table of words and numbers that are formatted already.
+
+    Args:
+        columns: Column names; the first column is read as the name of the row.
+        rows: As many cells each.
+        caption: What the numbers are, and from which machine.
+
+    Returns:
+        An object that draws itself in a notebook.
+
+    Raises:
+        ValueError: If a row has another number of cells.
+    """
+    if any(len(row) != len(columns) for row in rows):
+        raise ValueError(f"rows: every row must have {len(columns)} cells, one for each column")
+    esc = html.escape
+    head = "".join(f'<th scope="col">{esc(name)}</th>' for name in columns)
+    cells = [(esc(first), "".join(f"<td>{esc(cell)}</td>" for cell in rest)) for first, *rest in rows]
+    body = "".join(f'<tr><th scope="row">{name}</th>{values}</tr>' for name, values in cells)
+    return HTML(f'<div class="icl-table"><table><caption>{esc(caption)}</caption>'
+                f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
+
+
 def slider_figure(svgs: Sequence[str], values: Sequence, label: str, alt: str) -> HTML:
     """Pre-rendered frames behind a range slider: moves without a server, a kernel or a network.
 

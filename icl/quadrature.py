@@ -1,12 +1,17 @@
 r"""Nodes for the integrals of the exact risk.
 
-Two variables: ``u = log s`` and the angle theta between token and query, whose law on the
+Two variables: ``s = e^u`` and the angle theta between token and query, whose law on the
 sphere is ``sin(theta)^(d-2)``. With ``tau = w (1 - cos theta)`` everything the risk needs is
 a mean over theta of a function of ``z = exp(u - tau)`` that vanishes like ``z`` for small z
 and like ``exp(-z)`` for large z: seen from u, only tau between ``u - 4`` and ``u + 42``
-matters. While u is below `_DEEP` one set of angles serves all u and means are matrix products.
-Above it (few tokens within the window: the nearest-neighbor regime) the angles follow u, so
-that the cost grows with the logarithm of w and not with its square.
+matters, and all such means are analytic in u for ``|Im u| < pi / 2``. So
+
+- s from 0 to where powers of phi begin to fall is one panel in s: everything is entire there;
+- from there on panels in u, at first short, then growing with u, because for u >> 1 the means
+  follow the density of tau, which is smooth on the scale of tau itself;
+- the nodes of one panel in u share their angles, laid where one of them needs them, so that means
+  are matrix products; very wide panels (narrow kernels, few tokens: the nearest-neighbor regime)
+  have angles for each node, so that the cost grows with the logarithm of w.
 """
 
 from __future__ import annotations
@@ -16,27 +21,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaincc, gammaln, logsumexp
+from scipy.special import betainc, betaincc, gammaln, ive
 
 from icl.tokens import cap_quantile
 
-_STEP = 4.0  # trapezoid in u with step _STEP / order: error about exp(-pi^2 / step), both ends decayed
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
-_DEEP = 10.0  # above this u the angles follow u
+_WIDE = 30.0  # panels in u wider than this have angles for each node
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Nodes and weights in u, and angles with their probabilities.
+    """Panels of nodes in u, each with angles and their probabilities.
 
     Attributes:
-        u: Nodes, shape (k,).
-        weight: Their weights, shape (k,).
-        theta: Angles, shape (m,) if all u share them, else (k, m).
-        p: Probabilities of the angles, shaped as ``theta``.
-        below: Probability of the nearer angles left out, where z is infinite; () or (k,).
-        above: Probability of the farther angles left out, where z is zero; () or (k,).
+        u: Nodes, shape (panels, k).
+        weight: Their weights, shape (panels, k).
+        theta: Angles, shape (panels, m).
+        p: Probabilities of the angles, shape (panels, m).
+        below: Probability of the nearer angles left out, where z is infinite; (panels, 1).
+        above: Probability of the farther angles left out, where z is zero; (panels, 1).
     """
 
     u: np.ndarray
@@ -46,22 +50,19 @@ class Mesh:
     below: np.ndarray
     above: np.ndarray
 
-    def mean(self, table: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """``sum_theta table(u, theta) h(theta)``; h contains the probabilities. Shape (k,)."""
-        return table @ h if self.theta.ndim == 1 else np.einsum("uk,uk->u", table, h)
 
-
-def meshes(dim: int, w: float, n: np.ndarray, order: int = 16) -> list[Mesh]:
+def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: int = 16) -> list[Mesh]:
     """The meshes on which the integrals for all context lengths ``n`` are sums.
 
     Args:
         dim: Dimension d.
         w: Window parameter.
         n: Context lengths, shape (j,).
+        degree: Highest Gegenbauer degree that will be integrated.
         order: Gauss-Legendre nodes a panel; the panels are made for 16.
 
     Returns:
-        One mesh, or a shallow and a deep one.
+        One mesh, or one for narrow and one for wide panels in u.
     """
     least, most = float(n.min()), float(n.max())
     # No token falls nearer than this, up to a probability that no digit of the risk can see.
@@ -71,67 +72,106 @@ def meshes(dim: int, w: float, n: np.ndarray, order: int = 16) -> list[Mesh]:
     peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
     # ... and has decayed by exp(-_CUT) here: its law is at most as wide as a gamma law's
     reach = max(peak, nearest) + math.sqrt(2 * _CUT * peak) + _CUT
-    theta, p = _shared_angles(dim, w, 0.0, nearest, reach, 16)
-    tau = 2 * w * np.sin(theta / 2) ** 2
-    log_mean, log_square = (float(logsumexp(-k * tau, b=p)) for k in (1, 2))  # of exp(-w (1 - t))
+    log_mean, log_square = (_log_mean_weight(dim, k * w) for k in (1, 2))
 
     # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
     low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
+    low = max(low, nearest - math.log(most) - _CUT / 2)
     # Integrands end where phi^(n-1) has vanished, or, for few tokens, past the last weight.
     high = 2 * w + 5.0
     if least > 1:
-        needed = _CUT / (least - 1)  # -log phi
-        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + 2.5)
+        needed = 36 / (least - 1)  # -log phi
+        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
         linear = math.log(needed / 0.63) - log_mean  # phi <= 1 - .63 s E[exp(..)] while s <= 1
         if linear <= 0:
             high = min(high, linear)
-    if high <= _DEEP + 15:
-        step = _STEP / order
-        u = low + step * np.arange(math.ceil((high - low) / step) + 1)
-        theta, p = _shared_angles(dim, w, high, nearest, reach + max(high, 0.0), order)
-        return [Mesh(u, np.full(u.size, step), theta, p, np.array(0.0), np.array(1 - p.sum()))]
-    if low >= _DEEP:
-        return [_deep(dim, w, low, high, nearest, reach, order)]
-    theta, p = _shared_angles(dim, w, _DEEP, nearest, reach + _DEEP, order)
-    u, weight = _composite(np.linspace(low, _DEEP, math.ceil((_DEEP - low) / 2.0) + 1), order)
-    shallow = Mesh(u, weight, theta, p, np.array(0.0), np.array(1 - p.sum()))
-    return [shallow, _deep(dim, w, _DEEP, high, nearest, reach, order)]
 
-
-def _deep(dim: int, w: float, low: float, high: float, nearest: float, reach: float, order: int) -> Mesh:
-    # Integrands grow at most like exp(2u) until u has passed the bulk of the weights. From there on they
-    # change on the scale of u / d (powers of phi) and of the density's width w / sqrt(d), smoothed by the
-    # kernel to no less than 1; the end at tau = 2w is felt within a few units.
     edges = [low]
+    if low < 0:  # phi^n falls no faster than exp(-n s E[exp(..)])
+        edges = [-math.inf, min(0.0, math.log(8 / most) - log_mean, high)]
     while edges[-1] < high:
-        u = edges[-1]
-        step = min(0.35 * u, 5 * u / dim, 2 * w / math.sqrt(dim), 0.3 * (2 * w - u)) if u > reach else 3.0
-        edges.append(u + max(2.0, step))
-    u, weight = _composite(np.array(edges), order)
-    # panels in y = tau - u: short where exp(-exp(-y)) turns, so that they also resolve the degrees that
-    # matter there; longer in the tail exp(-y)
+        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach), high))
+    left, right = np.array(edges[:-1]), np.array(edges[1:])
+    u, weight = _nodes_in_u(left, right, order)
+    left = np.where(np.isinf(left), right, left)
+    wide = right - left > _WIDE
+    out = []
+    if not wide.all():
+        theta, p, ends = _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order)
+        out.append(_mesh(dim, w, u[~wide], weight[~wide], theta, p, ends))
+    if wide.any():
+        theta, p, ends = _following(dim, w, u[wide].ravel(), nearest, reach, order)
+        out.append(_mesh(dim, w, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), theta, p, ends))
+    return out
+
+
+def _log_mean_weight(dim: int, w: float) -> float:
+    """``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough."""
+    nu = dim / 2 - 1
+    bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
+    if bessel > 1e-280 and w > 0:
+        return math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w)
+    return -w + w * w / (2 * dim)
+
+
+def _step(dim: int, w: float, u: float, reach: float) -> float:
+    """Width of the panel in u that begins at u."""
+    if u < 8:  # the strip of analyticity is pi / 2 wide on each side
+        return 3.0
+    # From here on integrands change on the scale of u / d (powers of phi) and of the density's width
+    # w / sqrt(d), smoothed by the kernel to no less than 1, and the end at tau = 2w is felt within a few
+    # units; until u has passed the bulk of the weights they grow at most like exp(2u).
+    widest = _WIDE if u < max(reach, 200.0) else math.inf
+    smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
+    return max(3.0 if u < reach else 2.5, smooth)
+
+
+def _nodes_in_u(left: np.ndarray, right: np.ndarray, order: int):
+    x, weight = _GAUSS(order)
+    first = np.isinf(left)[:, None]  # u from -infinity is s = exp(u) from 0: a panel in s
+    half = np.where(first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2)
+    u = right[:, None] + np.where(first, np.log((1 + x) / 2), half * (x - 1))
+    return u, np.where(first, weight / (1 + x), half * weight)
+
+
+def _mesh(dim, w, u, weight, theta, p, ends) -> Mesh:
+    half, near, far = (dim - 1) / 2, *np.hsplit(np.sin(ends / 2) ** 2, 2)
+    return Mesh(u, weight, theta, p, betainc(half, half, near), betaincc(half, half, far))
+
+
+def _shared(dim, w, left, right, nearest, reach, degree, order):
+    """Angles for all u between ``left`` and ``right``, as many panels of them for each row."""
+    right = np.maximum(right, 0.0)
+    ends = np.stack([np.maximum(left - 4, nearest), right + max(reach, _CUT)], axis=1)
+    if w > 0:
+        ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
+    else:
+        ends = np.tile([0.0, math.pi], (left.size, 1))
+    fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * np.linspace(0, 1, 400)
+    # How many panels each stretch needs: 3 wide in tau where exp(-z) turns, wider in the tail exp(-tau);
+    past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
+    need = w * np.sin(fine) / np.minimum(3 + 0.3 * past, 16.0)
+    # short enough for the highest degree that the window, about (w u)^(-1/2) wide, resolves,
+    resolved = np.minimum(math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20, degree)
+    need = np.maximum(need, resolved[:, None] / 13 / (1 + past / 10))
+    # and for the density of theta.
+    need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
+    need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
+    need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
+    count = math.ceil(need[:, -1].max())
+    edges = np.stack([np.interp(np.linspace(0, total[-1], count + 1), total, row)
+                      for total, row in zip(need, fine, strict=True)])
+    return *_panels(dim, edges, order), ends
+
+
+def _following(dim, w, u, nearest, reach, order):
+    """Angles for each u: panels in y = tau - u, short where exp(-exp(-y)) turns, longer in its tail."""
     widest, y = 3 * w / math.sqrt(dim), [-4.0]
-    while y[-1] < max(_CUT, reach - low):
+    while y[-1] < max(_CUT, reach - u[0]):
         y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
     tau = np.clip(u[:, None] + np.array(y), nearest, 2 * w)
-    edge = 2 * np.arcsin(np.sqrt(tau / (2 * w)))
-    theta, p = _panels(dim, edge, order)
-    half = (dim - 1) / 2
-    return Mesh(u, weight, theta, p,
-                betainc(half, half, tau[:, 0] / (2 * w)), betaincc(half, half, tau[:, -1] / (2 * w)))
-
-
-def _shared_angles(dim: int, w: float, u_high: float, tau_low: float, tau_high: float, order: int):
-    """Panels short in tau and in theta, up to the angle beyond which z is negligible for all u."""
-    ends = [0.0, math.pi]
-    if w > 0:
-        ends = [2 * math.asin(math.sqrt(min(tau / (2 * w), 1.0))) for tau in (tau_low, tau_high)]
-    fine = np.linspace(*ends, 4001)
-    # ... and short enough for the highest degree that the window, about (w u)^(-1/2) wide, resolves
-    degree = math.sqrt(w) * (9 + 4.5 * math.sqrt(max(u_high, 0.0))) + 20
-    need = 2 * w * np.sin(fine / 2) ** 2 / 3.0 + fine * ((1 + math.sqrt(dim)) / 2 + degree / 14)
-    count = math.ceil(need[-1] - need[0]) + 1
-    return _panels(dim, np.interp(np.linspace(need[0], need[-1], count), need, fine), order)
+    edges = 2 * np.arcsin(np.sqrt(tau / (2 * w)))
+    return *_panels(dim, edges, order), edges[:, [0, -1]]
 
 
 def _panels(dim: int, edges: np.ndarray, order: int):
@@ -144,12 +184,6 @@ def _panels(dim: int, edges: np.ndarray, order: int):
     return theta.reshape(*edges.shape[:-1], -1), p.reshape(*edges.shape[:-1], -1)
 
 
-def _composite(edges: np.ndarray, order: int):
-    x, weight = _GAUSS(order)
-    half = np.diff(edges)[:, None] / 2
-    return (edges[:-1, None] + half * (1 + x)).ravel(), (half * weight).ravel()
-
-
 def sphere_angles(dim: int, w: float) -> tuple[np.ndarray, np.ndarray]:
     """Angles on the whole sphere S^{dim-1}, fine enough for functions of ``w (1 - cos theta)``.
 
@@ -160,4 +194,5 @@ def sphere_angles(dim: int, w: float) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         Angles and probabilities, shape (m,), m growing like w.
     """
-    return _shared_angles(dim, w, 0.0, 0.0, math.inf, 16)
+    theta, p, _ = _shared(dim, w, np.zeros(1), np.full(1, 2 * w), 0.0, 0.0, math.inf, 16)
+    return theta[0], p[0]

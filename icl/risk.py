@@ -25,29 +25,25 @@ z = s E and ``phi(u) = E exp(-z)``,
 where the expansion of the covariance in Gegenbauer polynomials turns the pair of tokens
 into squares of one-token integrals (addition theorem): every term is positive, nothing
 cancels, and n is only an exponent. What is left are integrals over one angle and over u,
-done with the nodes of `icl.quadrature`.
+done in `icl.integrals` with the nodes of `icl.quadrature`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from icl.quadrature import Mesh, meshes
+from icl.integrals import integrate
 from icl.sampling import MonteCarlo, bayes_linear_risk, monte_carlo_risk
-from icl.tasks import Zonal, check_setting, one_minus_gegenbauer
+from icl.tasks import Zonal, check_setting
 from icl.tokens import cap_quantile
 
 __all__ = ["MonteCarlo", "OptimalWindow", "Risk", "bayes_linear_risk", "mismatch_risk", "monte_carlo_risk",
            "optimal_window", "population_flow", "population_risk"]
 
-_EVERY = 256  # in two dimensions, degrees beyond are sampled where m_l is smooth in l
-_DEGREES = 200_000  # more Gegenbauer degrees than this are refused
-_TOLERANCE = 1e-7  # so are values on which two rules differ by more
+_TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
 @dataclass(frozen=True)
@@ -112,8 +108,8 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
     for value in np.unique(flat_w):  # one table serves every n and sigma
         here = flat_w == value
         lengths, back = np.unique(flat_n[here], return_inverse=True)
-        bias, bias_slope, noise, noise_slope = fine = _integrate(task, float(value), lengths)
-        coarse = _integrate(task, float(value), lengths, order=13)
+        bias, bias_slope, noise, noise_slope = fine = integrate(task, float(value), lengths)
+        coarse = integrate(task, float(value), lengths, order=13)
         error = np.max(np.abs(coarse[::2] / fine[::2] - 1), axis=0)
         if not np.all(error <= _TOLERANCE):
             raise ValueError(f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
@@ -122,118 +118,6 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
         rows[[1, 3]] *= variance[here]
         out[:, here] = rows
     return Risk(*(row[()] for row in out.reshape(5, *w.shape)))
-
-
-def _integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16) -> np.ndarray:
-    """(bias, d bias/dw, noise / sigma^2, its derivative) for every n; shape (4, len(n))."""
-    pieces = [_piece(task, w, n, mesh) for mesh in meshes(task.dim, w, n, order)]
-    return sum(pieces[1:], pieces[0])
-
-
-def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh) -> np.ndarray:
-    mean, p = mesh.mean, mesh.p
-    gap = 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
-    z = np.exp(np.minimum(mesh.u[:, None] - w * gap, 6.0))  # exp(-exp(6)) is zero
-    decay = np.exp(-z)
-    first, second = z * decay, z * z * decay
-    first_w, second_w = first * (z - 1), second * (z - 2)  # d/dw g(z) = -z g'(z), times gap
-
-    missed = mesh.below + mean(-np.expm1(-z), p)  # 1 - phi
-    phi = np.maximum(mesh.above + mean(decay, p), 1e-300)
-    log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi))
-    log_phi_w = mean(first, gap * p) / phi
-    # powers of phi for all n at once, with the weights in u: (len(n), len(u))
-    count = n[:, None]
-    one = mesh.weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
-    two = mesh.weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
-
-    variogram = 2 * task.variogram(mesh.theta) * p
-    single, noise = mean(second, variogram), mean(second, p)
-    single_w, noise_w = mean(second_w, gap * variogram), mean(second_w, gap * p)
-    pair, pair_w = _pairs(task, mesh, gap, first, first_w, two, one @ single)
-    return np.stack([
-        one @ single + two @ pair,
-        one @ single_w + (one * (count - 1)) @ (single * log_phi_w)
-        + two @ pair_w + (two * (count - 2)) @ (pair * log_phi_w),
-        one @ noise,
-        one @ noise_w + (one * (count - 1)) @ (noise * log_phi_w),
-    ])
-
-
-def _pairs(task, mesh, gap, first, first_w, weight, scale):
-    """``sum_l a_l m_l^2`` and its w-derivative on the u grid, ``m_l = E[z (1 - P_l) e^-z]``.
-
-    Beyond the degrees that the window resolves, P_l averages out and m_l = E[z e^-z]: from
-    there on the whole rest of the spectrum acts as one number. Degrees are added until the
-    part of m_l that this neglects is below 1e-12 of every integral it enters.
-    """
-    p, shared = mesh.p, mesh.theta.ndim == 1
-    flat, flat_w = mesh.mean(first, p), mesh.mean(first_w, gap * p)
-    value, slope = np.zeros_like(flat), np.zeros_like(flat)
-    polynomials = islice(one_minus_gegenbauer(task.dim, mesh.theta, 10**9), 1, None)
-    table = None if shared else np.stack([first * p, first_w * gap * p])
-    start, block, done = 0, 32, np.zeros(flat.size, dtype=bool)
-    smooth = 0  # over how many degrees m_l is smooth; of use on the circle, where P_l = cos(l theta)
-    if shared and task.dim == 2:
-        smooth = int(8 / np.max(2 * mesh.mean(first, p * mesh.theta) / flat))
-    while True:
-        sampled = start >= _EVERY and smooth > 64
-        block = min(block, smooth) if sampled else block
-        a, rest = _spectrum(task, start + block)
-        a = np.trim_zeros(a[start:], "b")
-        used = np.flatnonzero(a)
-        if used.size:
-            weights = a[used]
-            if sampled:
-                degrees, weights = _sampled_degrees(start + 1 + used, weights)
-                h = 2 * np.sin(np.outer(mesh.theta, degrees) / 2) ** 2 * p[:, None]
-                m, m_w = first @ h, first_w @ (gap[:, None] * h)
-            elif shared:
-                h = np.stack(list(islice(polynomials, a.size)), axis=1)[:, used] * p[:, None]
-                m, m_w = first @ h, first_w @ (gap[:, None] * h)
-            else:
-                m, m_w = np.stack([np.einsum("suk,uk->su", table, q) for q, weighs in
-                                   zip(islice(polynomials, a.size), a > 0, strict=True) if weighs], axis=-1)
-            done = _forget_unresolved(m, m_w, flat, flat_w, done)
-            value += m**2 @ weights
-            slope += 2 * (m * m_w) @ weights
-        if rest <= 0:
-            return value, slope
-        neglected = 2 * rest * flat * np.abs(m[:, -4:] - flat[:, None]).max(axis=1)
-        if np.all(weight @ neglected <= 1e-12 * (weight @ value + scale)):
-            return value + rest * flat**2, slope + 2 * rest * flat * flat_w
-        start, block = start + a.size, 2 * block if sampled else min(2 * block, 2048)
-        if start > _DEGREES:
-            raise ValueError(f"w is too large for {task!r}: its spectrum falls too slowly for this window")
-
-
-def _sampled_degrees(degrees: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A few real degrees and weights that sum smooth functions like all of ``degrees`` with ``a``."""
-    middle, half = (degrees[-1] + degrees[0]) / 2, (degrees[-1] - degrees[0]) / 2
-    x = -np.cos(np.pi * (np.arange(24) + 0.5) / 24)  # ascending
-    vander = np.polynomial.chebyshev.chebvander
-    return middle + half * x, np.linalg.solve(vander(x, 23).T, vander((degrees - middle) / half, 23).T @ a)
-
-
-def _forget_unresolved(m, m_w, flat, flat_w, done):
-    """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
-
-    Changes m and m_w, both (u, degree), in place; returns which u are beyond their last degree.
-    """
-    small = np.abs(m - flat[:, None]) <= 1e-9 * flat[:, None]
-    run = small.copy()  # this degree and the three before it
-    for back in (1, 2, 3):
-        run[:, back:] &= small[:, :-back]
-    run[:, :3] = False
-    out = np.logical_or.accumulate(run, axis=1) | done[:, None]
-    m[:] = np.where(out, flat[:, None], m)
-    m_w[:] = np.where(out, flat_w[:, None], m_w)
-    return out[:, -1]
-
-
-@lru_cache(maxsize=256)
-def _spectrum(task: Zonal, degree: int):
-    return task.spectrum(degree)
 
 
 @dataclass(frozen=True)
@@ -290,13 +174,13 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     def at(w, some):
         """(risk, its derivative, its noise part) for the settings ``some``."""
         here, index = np.unique(back[some], return_inverse=True)
-        bias, bias_w, noise, noise_w = _integrate(task, float(w), unique[here])[:, index]
+        bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
         s2 = variance[some]
         return np.stack([bias + s2 * noise, bias_w + s2 * noise_w, s2 * noise])
 
     # At w = 0 the noise is stationary and the bias falls exactly if the class has a degree-1 part;
     # then zero is no minimum, even where the gain is below the rounding of the risk.
-    a, rest = _spectrum(task, 1)
+    a, rest = task.spectrum(1)
     falls_at_zero = a[0] > 1e-12 * (a[0] + rest)
     best_risk = at(0.0, np.arange(lengths.size))[0]
     best_w = np.zeros_like(best_risk)
@@ -396,7 +280,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times, start: float =
     length = np.array([float(n)])
 
     def velocity(_, w):
-        _, bias_w, _, noise_w = _integrate(task, max(float(w[0]), 0.0), length)[:, 0]
+        _, bias_w, _, noise_w = integrate(task, max(float(w[0]), 0.0), length)[:, 0]
         return [-(bias_w + noise_std**2 * noise_w) / task.dim]
 
     solution = solve_ivp(velocity, (0.0, times[-1]), [start], "LSODA", times, rtol=1e-9, atol=1e-12)

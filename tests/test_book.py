@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 
@@ -399,3 +400,34 @@ def test_sliders_move_by_keyboard_and_independently(browser, tmp_path):
     assert state() == [["100", 1, "100"], ["1000", 2, "1000"]]
     second.send_keys(Keys.HOME)
     assert state() == [["100", 1, "100"], ["10", 0, "10"]]
+
+
+@pytest.mark.browser
+def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
+    """Class, noise and window as the reader sets them; the numbers read out are those of the package."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    from icl.explorer import risk_explorer
+    from icl.risk import population_risk
+    from icl.tasks import named
+
+    w = np.geomspace(0.1, 100, 31)
+    parts = {name: population_risk(named(name, 5), w, 20, 1.0) for name in ("affine", "cosine")}
+    curves = {name: (r.bias, r.noise) for name, r in parts.items()}
+    figure = risk_explorer(w, curves, (0.1, 1.0), "risk")._repr_html_()
+    page = tmp_path / "explorer.html"
+    page.write_text(f"<html data-theme='light'><body>{figure}{figure}</body></html>")
+    look(browser, page.as_uri())
+    first, second = browser.find_elements(By.CLASS_NAME, "icl-explorer")
+    before = second.find_element(By.CLASS_NAME, "read").text
+    Select(first.find_element(By.TAG_NAME, "select")).select_by_visible_text("cosine")
+    first.find_element(By.CLASS_NAME, "noise").send_keys(Keys.END)
+    first.find_element(By.CLASS_NAME, "window").send_keys(Keys.HOME, Keys.ARROW_RIGHT)
+    truth = population_risk(named("cosine", 5), w, 20, 1.0)
+    at = int(np.argmin(truth.total))
+    shown = first.find_element(By.CLASS_NAME, "read").text
+    assert float(shown.split()[1]) == pytest.approx(truth.total[1], rel=1e-3)
+    assert f"Lowest on this grid: {float(f'{truth.total[at]:.4g}')}" in shown.replace("0 at", " at")
+    assert second.find_element(By.CLASS_NAME, "read").text == before, "figures on one page are independent"

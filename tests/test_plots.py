@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from icl import plots
+from icl.explorer import risk_explorer
 
 
 @pytest.fixture
@@ -114,3 +115,19 @@ def test_slider_shows_one_frame_and_describes_all():
 def test_slider_refuses(svgs, values, alt, message):
     with pytest.raises(ValueError, match=message):
         plots.slider_figure(svgs, values, "n", alt)
+
+
+def test_table_escapes_and_refuses_ragged_rows():
+    page = plots.table(("what", "value"), [("a < b", "1")], "measured")._repr_html_()
+    assert "a &lt; b" in page and '<th scope="row">' in page and "<caption>measured</caption>" in page
+    with pytest.raises(ValueError, match="rows: every row must have 2 cells"):
+        plots.table(("what", "value"), [("a",)], "measured")
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"alt": " "}, "alt is empty"), ({"noise_stds": (0.0, 1.0)}, "0 < low < high"),
+    ({"classes": {"a": (np.ones(2), np.ones(3))}}, "classes: every curve must have 3 values")])
+def test_explorer_refuses(change, message):
+    good = {"w": [1.0, 2.0, 4.0], "classes": {"a": (np.ones(3), np.ones(3))}, "noise_stds": (0.1, 1.0)}
+    with pytest.raises(ValueError, match=message):
+        risk_explorer(**good | {"alt": "x"} | change)

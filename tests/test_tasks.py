@@ -1,12 +1,25 @@
 """Covariances, their expansions, and sampled functions agree with each other."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import eval_gegenbauer
 
 from icl.claims import Z
-from icl.tasks import CLASSES, Affine, Cosine, ReLU, Zonal, multiplicity, named, one_minus_gegenbauer
+from icl.risk import population_risk
+from icl.tasks import (
+    CLASSES,
+    Affine,
+    Cosine,
+    Quadratic,
+    ReLU,
+    Zonal,
+    multiplicity,
+    named,
+    one_minus_gegenbauer,
+)
 from icl.tokens import stream, uniform_sphere
 
 DIMS = [2, 3, 5, 8, 33]
@@ -18,14 +31,14 @@ TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 def test_gegenbauer_recurrence_against_scipy(dim):
     theta = np.array([1e-3, 0.3, 1.2, 3.0])
     a = dim / 2 - 1
-    for degree, q in enumerate(one_minus_gegenbauer(dim, theta, 12)):
+    for degree, q in enumerate(islice(one_minus_gegenbauer(dim, theta), 13)):
         p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(degree, a, 1.0)
         assert np.allclose(1 - q, p, atol=1e-13)
 
 
 def test_gegenbauer_on_the_circle_is_the_cosine():
     theta = np.array([1e-9, 0.3, 3.0])
-    for degree, q in enumerate(one_minus_gegenbauer(2, theta, 40)):
+    for degree, q in enumerate(islice(one_minus_gegenbauer(2, theta), 41)):
         expected = 2 * np.sin(degree * theta / 2) ** 2
         assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)  # a tiny angle keeps all digits
         assert np.allclose(q, expected, atol=1e-13)
@@ -44,7 +57,7 @@ def test_expansion_sums_to_the_variogram(task):
     a, rest = task.spectrum(degree)
     assert (a >= 0).all() and rest >= 0
     theta = np.array([0.05, 0.7, np.pi / 2, 2.8])
-    q = np.stack(list(one_minus_gegenbauer(task.dim, theta, degree)))[1:]
+    q = np.stack(list(islice(one_minus_gegenbauer(task.dim, theta), degree + 1)))[1:]
     expected = Zonal.variogram(task, theta)
     # the degrees left out oscillate; their sum lies within [0, 2 rest]
     assert np.all(np.abs(a @ q + rest - expected) <= rest + 1e-12)
@@ -109,3 +122,32 @@ def test_float32_points_give_float32_values():
     x = uniform_sphere(stream(0, "covariates"), 4, 2, 3).float()
     for name in CLASSES:
         assert named(name, 3).sample(stream(0, "tasks"), 4)(x).dtype == torch.float32
+
+
+def user_class(task):
+    """``task`` as a user would give it: by its covariance alone."""
+
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return task.covariance(cosine)
+
+    return Mine(task.dim)
+
+
+@pytest.mark.parametrize("dim", [5, 16, 256])
+@pytest.mark.parametrize("cls, lipschitz", [(Affine, 1.0), (ReLU, 1.0), (Cosine, 3.0), (Quadratic, 2.0)])
+def test_a_covariance_alone_gives_the_risk(cls, lipschitz, dim):
+    task, n = cls(dim, lipschitz), np.array([1.0, 3.0, 30.0, 1e4, 1e8])
+    for w in (0.0, 100.0, 1000.0):
+        ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
+        assert np.allclose(ours, exact, rtol=1e-8, atol=0), (w, ours / exact - 1)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 64])
+def test_a_covariance_that_is_none_is_refused(dim):
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3  # a negative coefficient of P_3
+
+    with pytest.raises(ValueError, match="not positive definite"):
+        Mine(dim).spectrum(10)
