@@ -181,4 +181,52 @@ CLAIMS: list[Claim] = [
         resolution=0.02,
         control="the affine law held against the ReLU class",
     ),
+    # Chapters on trained units: norm_growth, lemma1_covariance, learned_parameters, nonlinear_low_rank
+    Claim(
+        id="P1.F3.relu",
+        source="ITA slides, Empirical Scaling of ||M|| with L (Fig. 3 in the reviews): ReLU tasks",
+        statement=r"$\Vert M\Vert$ grows faster during pretraining with larger $L$, on ReLU tasks, with both "
+                  r"isotropic and non-isotropic $x_i$",
+        quantity="logarithm of the ratio of the spectral norms of $M$ at $L$ and at the next smaller $L$, at the "
+                 "least favorable of a quarter, half and all of the training; mean over seeds",
+        rule=lambda case: (0.01, inf),
+        resolution=0.0,
+        control=r"$L$ and $\sigma$ doubled together, plain steps in proportion to $1/L^2$",
+    ),
+    Claim(
+        id="P1.F3.cosine",
+        source="ITA slides, Empirical Scaling of ||M|| with L (Fig. 3 in the reviews): cosine tasks",
+        statement=r"$\Vert M\Vert$ grows faster during pretraining with larger $L$, on cosine tasks, with both "
+                  r"isotropic and non-isotropic $x_i$",
+        quantity="logarithm of the ratio of the spectral norms of $M$ at $L$ and at the next smaller $L$, at the "
+                 "least favorable of a quarter, half and all of the training; mean over seeds",
+        rule=lambda case: (0.01, inf),
+        resolution=0.0,
+        expected=Verdict.CORRECTED,
+        corrected="It grows faster with larger $L$ as long as the exact optimal window does; where waves are too "
+                  "short for the context, $w^*$ falls to zero and larger $L$ means slower growth",
+        corrected_rule=lambda case: (0.01, inf) if case["grows"] else (-inf, -0.01),
+        control="the two Lipschitz constants exchanged",
+    ),
+    Claim(
+        id="P1.F3.flow",
+        source="this book: gradient flow of the population risk",
+        statement=r"Plain gradient steps from $M=0$ follow $\dot w=-\frac1d\mathcal L'(w)$, $M=wI$",
+        quantity="mean diagonal of $M$ divided by the exact flow, averaged over the last three quarters of the "
+                 "training; mean over seeds",
+        rule=lambda case: (0.97, 1.03),
+        resolution=0.05,
+        control="the flow with twice the noise",
+    ),
+    Claim(
+        id="P1.F3.adam",
+        source="this book: growth of ||M|| with Adam",
+        statement=r"With Adam, the start of the growth of $\Vert M\Vert$ does not depend on $L$ (ReLU class, "
+                  "small noise)",
+        quantity="spectral norm of $M$ at $L$ divided by that at the next smaller $L$ at the first recorded step; "
+                 "mean over seeds",
+        rule=lambda case: (0.9, 1.1),
+        resolution=0.15,
+        control="plain gradient steps",
+    ),
 ]
