@@ -291,4 +291,74 @@ CLAIMS: list[Claim] = [
         resolution=0.1,
         control="an odd part is added to the even functions",
     ),
+    Claim(
+        id="P1.B1.rows",
+        source="reviews: submission, line 135, and its correction in the rebuttal",
+        statement="The estimator does not depend on the first $d$ columns of $W_V$",
+        quantity="largest change of the predictions of random units when these entries of $W_V$ are drawn "
+                 "anew",
+        rule=lambda case: (0.0, 0.0),
+        resolution=0.0,
+        expected=Verdict.CORRECTED,
+        corrected="It does not depend on the first $d$ rows (the authors' correction); on the columns it does"
+                  "",
+        corrected_rule=lambda case: (0.0, 0.0) if case["part"] == "rows" else (1e-3, inf),
+        control="the last row of $W_V$ instead of the first ones",
+    ),
+    Claim(
+        id="P1.B1.values",
+        source="rebuttal, Lemma B.1: the optimal W_V ignores the covariates",
+        statement=r"With $(v^\top,c)$ the last row of $W_V$, the optimal $v$ is $0$",
+        quantity=r"$\Vert v\Vert/|c|$ of trained full units, mean over seeds",
+        rule=lambda case: (-inf, 0.1),
+        resolution=0.02,
+        control=r"functions that all lean the same way, not symmetric under $f\to-f$",
+    ),
+    Claim(
+        id="P1.P.labels",
+        source="rebuttal: the optimal attention parameters ignore the labels (last rows set to zero after "
+               "Ahn et al. and Mahankali et al.)",
+        statement=r"The label row of the optimal $W_K^\top W_Q$ is zero",
+        quantity=r"norm of the label row of trained $W_K^\top W_Q$ divided by that of its token block, mean "
+                 "over seeds",
+        rule=lambda case: (-inf, 0.1),
+        resolution=0.02,
+        control=r"functions that all lean the same way, not symmetric under $f\to-f$",
+    ),
+    Claim(
+        id="P1.P.block",
+        source="rebuttal, answer 1: trained models have the decomposition of eq. (4)",
+        statement=r"Trained $W_K^\top W_Q$ have the block form $\mathrm{diag}(M,0)$",
+        quantity="norm of the last column of $W_Q$, which the form sets to zero, after training divided by "
+                 "before; the seed farthest from one",
+        rule=lambda case: (0.0, 0.1),
+        resolution=0.0,
+        expected=Verdict.CORRECTED,
+        corrected="All entries that act on the query's covariates have it; the last column of $W_Q$ meets "
+                  "only the query's empty label slot, never gets a gradient and keeps its initialization",
+        corrected_rule=lambda case: (1 - 1e-5, 1 + 1e-5),
+        control="the first column of $W_Q$, which learns",
+    ),
+    Claim(
+        id="P1.P.corner",
+        source="ITA slides, restriction of the parameters (eq. (4)), read as a statement on the optimum",
+        statement=r"$W_V=\mathrm{diag}(0_{d\times d},1)$: the corner is $c=1$",
+        quantity="$|c|$ of trained full units, mean over seeds",
+        rule=lambda case: (1.0, 1.0),
+        resolution=0.05,
+        expected=Verdict.CORRECTED,
+        corrected=r"The optimal corner is $c^*=\mathbb E\,pf_q/\mathbb E\,p^2$, below $1$ when labels are "
+                  "noisy",
+        corrected_rule=lambda case: (case["corner"] - 0.02, case["corner"] + 0.02),
+        control="units trained with much noise held against the optimum with little noise",
+    ),
+    Claim(
+        id="P1.P.width",
+        source="rebuttal, point 3: infinite width",
+        statement=r"Increasing the inner dimension of $M_K^\top M_Q$ does not change the optimal $M$",
+        quantity="mean diagonal of the token block divided by that at inner dimension $d+1$, mean over seeds",
+        rule=lambda case: (0.97, 1.03),
+        resolution=0.1,
+        control="inner dimension below $d$",
+    ),
 ]
