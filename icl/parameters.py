@@ -97,6 +97,7 @@ class Choice:
 
 #: Every parameter that any notebook of the book may have.
 PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
+    "dim": Integer("dimension d", 2),
     "dims": Several(Integer("dimensions d of the covariates", 2)),
     "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
     "n_decades": Several(Integer("powers of ten of the context length n", 0)),
