@@ -120,7 +120,6 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "step_sizes": Several(Real("step sizes eta in units of the sharp one", 0, strict=True)),
     "memory_limit": Real("GiB of address space a measured process may use", 0, strict=True),
     "conditions": Several(Real("condition numbers of the data matrices", 1)),
-    "dim": Integer("dimension d", 2),
     "starts": Integer("random starts of a search", 1),
     "sizes": Several(Integer("problem sizes", 1)),
     "repeats": Integer("timed repetitions, of which the fastest counts", 1),
