@@ -17,7 +17,7 @@ from torch import Tensor
 from icl.tensor_trick import row_gradient, row_hvp
 
 #: Numbers in a tile of logits.
-TILE = 2**19
+TILE = 2**18
 
 
 def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized",
