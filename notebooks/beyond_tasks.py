@@ -32,22 +32,19 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
     get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import islice
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from numpy.polynomial.legendre import leggauss
 
 from icl import plots, rates, runs
 from icl.claims import exact, judge, sampled
 from icl.composed import Network
 from icl.evaluate import test_error
+from icl.links import Tanh
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window
-from icl.tasks import Affine, Cosine, Quadratic, ReLU, Zonal, multiplicity, one_minus_gegenbauer
-from icl.tokens import uniform_sphere
+from icl.tasks import Affine, Cosine, Quadratic, ReLU
 
 plots.style()
 
@@ -92,46 +89,6 @@ runs.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "n_dec
 
 
 # %%
-@lru_cache
-def tanh_spectrum(dim, steepness, degree=140):
-    """Gegenbauer coefficients a_1, ... of tanh(steepness q.x), by Funk-Hecke: N_l E[g(t) P_l(t)]^2."""
-    nodes, weight = leggauss(500)
-    theta = (nodes + 1) * np.pi / 2
-    density = weight * np.sin(theta) ** (dim - 2)
-    P = 1 - np.stack(list(islice(one_minus_gegenbauer(dim, theta), degree + 1)))
-    m = P @ (density / density.sum() * np.tanh(steepness * np.cos(theta)))
-    a = multiplicity(dim, degree) * m**2
-    return np.where(np.arange(1, degree + 1) % 2, a[1:], 0.0)  # odd function
-
-
-@dataclass(frozen=True)
-class Tanh(Zonal):
-    """``f(x) = (L / beta) tanh(beta q.x)``: Lipschitz constant L, whatever beta is."""
-
-    lipschitz: float = 1.0
-    steepness: float = 1.0
-
-    def spectrum(self, degree):
-        a = (self.lipschitz / self.steepness) ** 2 * tanh_spectrum(self.dim, self.steepness)
-        full = np.zeros(max(degree, a.size))
-        full[: a.size] = a
-        return full[:degree], float(full[degree:].sum())
-
-    def variogram(self, theta):
-        theta = np.asarray(theta, float)
-        a, _ = self.spectrum(140)
-        q = islice(one_minus_gegenbauer(self.dim, theta.ravel()), 141)
-        return sum(a_l * q_l for a_l, q_l in zip(np.append(0.0, a), q, strict=True)).reshape(theta.shape)
-
-    def covariance(self, cosine):
-        return self.spectrum(140)[0].sum() - self.variogram(np.arccos(np.clip(cosine, -1, 1)))
-
-    def sample(self, rng, count):
-        q = uniform_sphere(rng, count, self.dim)
-        scale = self.lipschitz / self.steepness
-        return lambda x: scale * torch.tanh(self.steepness * torch.einsum("bd,bnd->bn", q.to(x), x))
-
-
 def laplacian(task, gradient=False):
     """E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
     a, _ = task.spectrum(140)

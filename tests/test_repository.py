@@ -24,7 +24,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 #: A module may import only from those before it.
 LAYERS = """
     claims
-    tokens tasks composed attention sampling given_tokens quadrature integrals risk low_rank rates
+    tokens tasks links composed attention sampling given_tokens quadrature integrals risk low_rank rates
     unit contexts pretrain evaluate subspace
     measure tensor_trick lipschitz
     claims_p1 claims_p2
