@@ -186,7 +186,7 @@ CLAIMS: list[Claim] = [
         id="P1.beyond.smooth",
         source="this book, after question 2 of the machine-written summary: sigmoid and tanh classes",
         statement=r"For every smooth rotation-invariant class "
-                  r"$w^*\sim\big[\tfrac{\mathbb E(\Delta f)^2}{(d-1)\kappa}\tfrac n{\sigma^2}\big]^{2/(d+3)}$",
+                  r"$w^*\sim\big[\tfrac{\mathbb E(\Delta f)^2n}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$",
         quantity="exact $w^*$ divided by the law, extrapolated to infinite $n$ linearly in $1/w$",
         rule=lambda case: (1.0, 1.0),
         resolution=0.02,
@@ -196,7 +196,7 @@ CLAIMS: list[Claim] = [
         id="P1.summary.mlp",
         source="machine-written summary, contribution 4: experiments on nonlinear functions like MLPs",
         statement="The conclusions (a narrower window for more Lipschitz functions) extend to MLPs",
-        quantity=r"local slope of $\log w^*$ in $\log L$ at fixed noise, exact; random two-layer ReLU networks",
+        quantity=r"local slope of $\log w^*$ in $\log L$ at fixed noise, exact; random two-layer networks",
         rule=lambda case: (0.05, inf),
         resolution=0.01,
         control="noise that grows with $L$",
