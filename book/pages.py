@@ -84,11 +84,13 @@ def _paper(entry: Entry) -> str:
     return entry.claim.id.split(".")[0]
 
 
+VERDICTS = ["holds", "holds corrected", "fails as printed", "inconclusive", "not testable"]
+
+
 def counts(found: Sequence[Entry]) -> str:
     """A table: how many claims of each paper got each verdict."""
-    verdicts = ["holds", "holds corrected", "fails as printed", "inconclusive", "not testable"]
     tally = Counter((_paper(e), e.verdict) for e in found)
-    verdicts = [v for v in verdicts if v != "inconclusive" or any(key[1] == v for key in tally)]
+    verdicts = [v for v in VERDICTS if v != "inconclusive" or any(key[1] == v for key in tally)]
     papers = sorted({_paper(e) for e in found})
     rows = ["| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
             "|:--|" + "--:|" * len(papers)]
@@ -186,14 +188,23 @@ README_BLOCK = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->
 
 
 def readme_block(found: Sequence[Entry]) -> str:
-    """The README's verdict table; GitHub's tables allow no bar inside mathematics."""
-    rows = ["| claim | verdict | statement as printed | where |", "|:--|:--|:--|:--|"]
+    """The README's verdicts: counts, then all that does not simply hold.
+
+    GitHub's tables allow no bar inside mathematics.
+    """
+    papers = sorted({_paper(e) for e in found})
+    tally = Counter((e.verdict, _paper(e)) for e in found)
+    rows = ["| verdict | " + " | ".join(papers) + " |", "|:--|" + "--:|" * len(papers)]
+    rows += [f"| {v} | " + " | ".join(str(tally[v, p]) for p in papers) + " |"
+             for v in VERDICTS if any(tally[v, p] for p in papers)]
+    rows += ["", "All that does not hold as printed, and what cannot be tested:", "",
+             "| claim | verdict | statement as printed | where |", "|:--|:--|:--|:--|"]
     for e in found:
+        if e.verdict == "holds":
+            continue
         math = re.sub(r"\$[^$]*\$", lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "),
                       _line(e.claim.statement))
         rows.append(f"| {e.claim.id} | **{e.verdict}** | {math} | {_line(e.claim.source)} |")
-    tally = Counter(e.verdict for e in found)
-    rows += ["", "Together: " + ", ".join(f"{k} {v}" for v, k in tally.items()) + "."]
     return "\n".join(rows) + "\n"
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import inf
 
 from icl.claims import Claim, Verdict
+from icl.claims_p1_beyond import CLAIMS as BEYOND
+from icl.claims_p1_trained import CLAIMS as TRAINED
 from icl.rates import printed_exponents, risk_exponent, sketch_exponents
 from icl.tasks import named
 
@@ -807,3 +809,4 @@ CLAIMS: list[Claim] = [
                 "slides' figure is judged in P1.W.table-noise and P1.W.table-bias.",
     ),
 ]
+CLAIMS += TRAINED + BEYOND

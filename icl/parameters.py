@@ -97,6 +97,7 @@ class Choice:
 
 #: Every parameter that any notebook of the book may have.
 PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
+    "dim": Integer("dimension d", 2),
     "dims": Several(Integer("dimensions d of the covariates", 2)),
     "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
     "n_decades": Several(Integer("powers of ten of the context length n", 0)),
@@ -115,6 +116,11 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "contexts": Integer("Monte Carlo contexts", 1),
     "draws": Integer("random problems per size", 1),
     "large_sizes": Several(Integer("problem sizes that only the fast form reaches", 1)),
+    "radii": Several(Real("bounds R on the norms of data and weights", 0, strict=True)),
+    "step_sizes": Several(Real("step sizes eta in units of the sharp one", 0, strict=True)),
+    "memory_limit": Real("GiB of address space a measured process may use", 0, strict=True),
+    "conditions": Several(Real("condition numbers of the data matrices", 1)),
+    "starts": Integer("random starts of a search", 1),
     "sizes": Several(Integer("problem sizes", 1)),
     "repeats": Integer("timed repetitions, of which the fastest counts", 1),
 }

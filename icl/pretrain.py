@@ -1,68 +1,144 @@
-r"""Pretraining attention units: many at once, each exactly as if it were alone.
+r"""Pretraining attention units: a whole sweep in one call, each unit exactly as if it were alone.
 
-A unit is the reduced softmax unit of `icl.attention` with a full matrix ``M``, started at
-zero and trained by Adam on fresh contexts; the loss is the paper's empirical one, with the
-noisy query label (its minimizer is that of the population risk). Members with the same
-seed, dimension and context length see the same tokens (common random numbers): the tokens
-of step k are a pure function of (seed, k), so no member's numbers depend on its company.
+A unit (`icl.unit`) is trained on fresh contexts (`icl.contexts`) with the paper's empirical loss, which
+has the noisy query label (its minimizer is that of the population risk), or with that loss averaged over
+functions and noise. Units of the same shape are stacked into groups that fit into the cache; groups run
+side by side in threads. Nothing couples two units: the optimizer is elementwise, and random numbers are
+pure functions of (seed, stream, step).
+
+>>> from icl.tasks import ReLU
+>>> sweep = [Member(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
+>>> trained = pretrain(sweep, steps=10, batch_size=16, shared_tokens=True)
+>>> trained.M.shape
+(3, 3, 3)
 """
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+import threading
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from icl.tasks import Zonal
-from icl.tokens import integer, stream, uniform_sphere
+from icl.contexts import Contexts, Member, check_integrable, kernel
+from icl.tokens import integer
+from icl.unit import Shape, gradient
+
+__all__ = ["Member", "Pretrained", "Settings", "loss_gradient", "pretrain"]
+
+_CACHE = 2**15  # numbers in one array of a group on a CPU: a few such arrays fit into a core's cache
+_SAVE_SECONDS = 10.0  # between two checkpoints
+_CHOICES = {
+    "optimizer": ("adam", "sgd"),
+    "schedule": ("linear", "constant"),
+    "stream": ("portable", "native"),
+    "dtype": ("float64", "float32"),
+}
 
 
 @dataclass(frozen=True)
-class Member:
-    """One unit to train.
+class Settings:
+    """What the members of a sweep have in common.
 
     Attributes:
-        task: Class that the pretraining functions are drawn from.
-        noise_std: Standard deviation of the label noise.
-        context_length: n, tokens in a context.
-        seed: Seed of all its streams.
+        steps: Optimizer steps, >= 1.
+        batch_size: B, fresh contexts a step.
+        learning_rate: Initial step size of members that have none of their own.
+        optimizer: "adam" (0.9, 0.999, 1e-8) or "sgd", the plain gradient step.
+        schedule: "linear" lets the step size fall to zero, ``rate (1 - step / steps)``; "constant" keeps it.
+        shared_tokens: Whether members with the same seed, context length and token law see the same
+            tokens, noise and, class by class, functions.
+        stream: "portable" or "native", see `icl.tokens`.
+        dtype: "float64" or "float32", of everything that is computed.
+        integrate_labels: Rao-Blackwell: train on the loss averaged over functions and noise, given tokens.
+        record: Numbers of steps after which the parameters are kept; 0 is the start.
     """
 
-    task: Zonal
-    noise_std: float
-    context_length: int
-    seed: int
+    steps: int = 2000
+    batch_size: int = 256
+    learning_rate: float = 0.05
+    optimizer: str = "adam"
+    schedule: str = "linear"
+    shared_tokens: bool = False
+    stream: str = "portable"
+    dtype: str = "float64"
+    integrate_labels: bool = False
+    record: tuple[int, ...] = ()
 
     def __post_init__(self):
-        integer(self.context_length, "context_length", 1)
-        integer(self.seed, "seed", 0)
-        if not (np.isfinite(self.noise_std) and self.noise_std >= 0):
-            raise ValueError(f"noise_std={self.noise_std!r}: must be a finite number >= 0")
+        integer(self.steps, "steps", 1), integer(self.batch_size, "batch_size", 1)
+        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise ValueError(f"learning_rate={self.learning_rate!r}: must be a finite number > 0")
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {', '.join(allowed)}")
+        object.__setattr__(self, "record", tuple(integer(step, "record", 0) for step in self.record))
+        if list(self.record) != sorted(set(self.record)) or self.record[-1:] > (self.steps,):
+            raise ValueError(f"record={self.record!r}: must be increasing and at most steps={self.steps}")
+
+    def rate(self, step: int) -> float:
+        """The step size of ``step`` as a share of the initial one."""
+        return 1 - step / self.steps if self.schedule == "linear" else 1.0
+
+    @property
+    def elapsed(self) -> np.ndarray:
+        """Sum of the shares before each recorded step: times the learning rate, the time of gradient flow."""
+        sums = np.cumsum([0.0, *map(self.rate, range(self.steps))])
+        return sums[list(self.record)]
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """What came out.
+    """What came out, and what it was.
 
     Attributes:
         members: The members, in the order given.
-        M: Final matrices, (len(members), d, d), float64.
-        steps: Adam steps.
-        contexts: Contexts each member saw.
+        settings: What they have in common.
+        parameters: For each member its trained parameters by name, float64: ``M``, or ``W_V`` (last row),
+            ``W_K``, ``W_Q``.
+        history: For each of ``settings.record``, all members' parameters at that time.
+        diverged: Members whose parameters became infinite or NaN; the others are not affected.
         device: Device type.
         seconds: Wall time.
     """
 
     members: tuple[Member, ...]
-    M: np.ndarray
-    steps: int
-    contexts: int
+    settings: Settings
+    parameters: tuple[dict[str, np.ndarray], ...]
+    history: tuple[tuple[dict[str, np.ndarray], ...], ...]
+    diverged: tuple[Member, ...]
     device: str
     seconds: float
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps."""
+        return self.settings.steps
+
+    @property
+    def contexts(self) -> int:
+        """Contexts that each member saw."""
+        return self.settings.steps * self.settings.batch_size
+
+    @property
+    def M(self) -> np.ndarray:
+        """Key-query matrices, (members, d, d): ``M``, or the token block of ``W_K' W_Q``."""
+        return _key_query(self.members, self.parameters)
+
+    @property
+    def M_history(self) -> np.ndarray:
+        """The same at the recorded steps, (len(record), members, d, d)."""
+        return np.stack([_key_query(self.members, parameters) for parameters in self.history])
 
     @property
     def windows(self) -> np.ndarray:
@@ -76,60 +152,259 @@ class Pretrained:
         return np.linalg.norm(rest, axis=(1, 2)) / np.linalg.norm(self.M, axis=(1, 2))
 
 
-def pretrain(members: Sequence[Member], steps: int = 2000, batch_size: int = 256, learning_rate: float = 0.05,
-             device: torch.device | str = "cpu") -> Pretrained:
-    """Train every member; the learning rate falls linearly to zero.
+def pretrain(
+    members: Sequence[Member],
+    steps: int = 2000,
+    batch_size: int = 256,
+    learning_rate: float = 0.05,
+    device: torch.device | str = "cpu",
+    *,
+    checkpoint: str | os.PathLike | None = None,
+    progress: bool = False,
+    **settings,
+) -> Pretrained:
+    """Train every member.
 
     Args:
-        members: Units to train, all of one dimension.
-        steps: Adam steps, >= 1.
+        members: Units to train, all of one dimension; everything else may differ. Without
+            ``shared_tokens=True`` no two may have the same seed.
+        steps: Optimizer steps.
         batch_size: Fresh contexts a step.
-        learning_rate: Adam's initial step size, > 0.
-        device: Where to compute; the random numbers are the same everywhere.
+        learning_rate: Initial step size.
+        device: Where to compute. Portable streams give the same random numbers everywhere.
+        checkpoint: A file (.npz) that keeps the state, written whole about every ten seconds and at the
+            end. If it exists, training goes on from it, to the same numbers as without the interruption.
+        progress: Whether to show a line with the steps done.
+        **settings: The rest of `Settings`: optimizer, schedule, shared_tokens, stream, dtype,
+            integrate_labels, record.
 
     Returns:
-        The trained matrices.
+        The trained units. A warning names members that diverged.
 
     Raises:
-        ValueError: If there are no members, their dimensions differ, a setting is out of
-            range, or a member's M became infinite or NaN.
+        ValueError: If there are no members, their dimensions differ, two share a seed unasked, a setting
+            is out of range, or the checkpoint belongs to other settings.
+        KeyboardInterrupt: After the checkpoint, if there is one, is safe.
     """
-    integer(steps, "steps", 1), integer(batch_size, "batch_size", 1)
-    if not (np.isfinite(learning_rate) and learning_rate > 0):
-        raise ValueError(f"learning_rate={learning_rate!r}: must be a finite number > 0")
+    settings = Settings(steps, batch_size, learning_rate, **settings)
+    members, device = tuple(members), torch.device(device)
     dims = {m.task.dim for m in members}
     if len(dims) != 1:
         raise ValueError(f"members have dimensions {sorted(dims)}: exactly one dimension is allowed")
-    (dim,) = dims
+    if settings.integrate_labels:
+        check_integrable(members)
+    if not settings.shared_tokens:
+        first = {}
+        for index, member in enumerate(members):
+            if first.setdefault(member.seed, index) != index:
+                raise ValueError(
+                    f"members {first[member.seed]} and {index} both have seed={member.seed}: give each "
+                    "its own, or let them see the same tokens with shared_tokens=True"
+                )
     start = time.perf_counter()
-    groups = defaultdict(list)  # members that share tokens
-    for index, member in enumerate(members):
-        groups[member.seed, member.context_length].append(index)
+    groups = [
+        _Group([[members[i] for i in row] for row in rows], rows, settings, device)
+        for rows in _stack(members, settings, device)
+    ]
+    done = _resume(checkpoint, groups, members, settings)
+    done = _run(
+        groups,
+        done,
+        settings,
+        device,
+        progress,
+        lambda step: _save(checkpoint, groups, members, settings, step),
+    )
 
-    M = torch.zeros(len(members), dim, dim, dtype=torch.float64, device=device)
-    gradient, mean, square = torch.empty_like(M), torch.zeros_like(M), torch.zeros_like(M)
-    for step in range(steps):
-        for (seed, n), indices in groups.items():
-            x = uniform_sphere(stream(seed, "covariates", step), batch_size, n + 1, dim)
-            noise = torch.from_numpy(stream(seed, "noise", step).standard_normal(x.shape[:2]))
-            y = torch.stack([members[i].task.sample(stream(seed, "tasks", step), batch_size)(x)
-                             + members[i].noise_std * noise for i in indices])
-            gradient[indices] = loss_gradient(M[indices], x.to(device), y.to(device))
-        # Adam is elementwise, so stacked members do not touch each other
-        mean.lerp_(gradient, 0.1)
-        square.lerp_(gradient**2, 0.001)
-        rate = learning_rate * (1 - step / steps)
-        M -= rate * (mean / (1 - 0.9 ** (step + 1))) / ((square / (1 - 0.999 ** (step + 1))).sqrt() + 1e-8)
-    lost = [members[i] for i in torch.nonzero(~torch.isfinite(M).all(-1).all(-1)).ravel().tolist()]
-    if lost:
-        raise ValueError(
-            f"learning_rate={learning_rate!r}: too large for {len(lost)} members, first {lost[0]}")
-    return Pretrained(tuple(members), M.cpu().numpy(), steps, steps * batch_size, torch.device(device).type,
-                      time.perf_counter() - start)
+    last = _collect(members, groups, lambda group: group.theta)
+    history = tuple(
+        _collect(members, groups, lambda group, t=t: group.seen[t]) for t in range(len(settings.record))
+    )
+    diverged = tuple(
+        m
+        for m, p in zip(members, last, strict=True)
+        if not all(np.isfinite(value).all() for value in p.values())
+    )
+    for member in diverged:
+        warnings.warn(
+            f"diverged with learning_rate={member.learning_rate or learning_rate!r}: {member}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return Pretrained(members, settings, last, history, diverged, device.type, time.perf_counter() - start)
+
+
+class _Group:
+    """Units of one shape, S token sets with K units each: parameters (S, K, P) and the optimizer's state."""
+
+    def __init__(self, sets, indices, settings, device):
+        self.indices, self.sets, self.settings = indices, sets, settings
+        dtype = getattr(torch, settings.dtype)
+        first = sets[0][0]
+        self.shape, self.activation = first.shape, first.activation
+        self.contexts = Contexts(
+            sets, settings.batch_size, settings.stream, device, dtype, not settings.integrate_labels
+        )
+        stacked = torch.from_numpy(np.array([[m.initial() for m in row] for row in sets]))
+        self.theta = stacked.to(device, dtype)
+        self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
+        self.rate = (
+            torch.tensor(
+                [[m.learning_rate or settings.learning_rate for m in row] for row in sets],
+                dtype=torch.float64,
+            )
+            .to(device, dtype)
+            .unsqueeze(-1)
+        )
+        per_context = stacked.shape[0] * stacked.shape[1] * first.context_length * first.task.dim
+        most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
+        self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
+        self.seen = []  # parameters after the recorded steps
+
+    def advance(self, start: int, stop: int, stopped: threading.Event) -> None:
+        """Take the steps from ``start`` to ``stop``, unless stopped."""
+        if not self.seen and self.settings.record[:1] == (0,):
+            self.seen.append(self.theta.clone())
+        for step in range(start, stop):
+            if stopped.is_set():
+                return
+            self.descend(self.gradient(*self.contexts.at(step)), step)
+            if step + 1 in self.settings.record:
+                self.seen.append(self.theta.clone())
+
+    def gradient(self, x, y):
+        """Mean gradient over the batch, taken in pieces that stay in the cache."""
+        total, B = 0.0, x.shape[-1]
+        for begin in range(0, B, self.piece):
+            here = slice(begin, begin + self.piece)
+            some = x[..., here]
+            integrated = kernel(self.sets, some) if y is None else None
+            part = gradient(
+                self.shape, self.theta, self.activation, some, None if y is None else y[..., here], integrated
+            )
+            total = part if some.shape[-1] == B else total + part * (some.shape[-1] / B)
+        return total
+
+    def descend(self, gradient, step):
+        """One step of the optimizer: elementwise, so stacked units do not touch each other."""
+        rate = self.rate * self.settings.rate(step)
+        if self.settings.optimizer == "sgd":
+            self.theta.addcmul_(rate, gradient, value=-1)
+            return
+        self.mean.lerp_(gradient, 0.1)
+        self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        size = self.square.sqrt().div_((1 - 0.999 ** (step + 1)) ** 0.5).add_(1e-8)
+        self.theta.addcdiv_(self.mean * rate, size, value=-1 / (1 - 0.9 ** (step + 1)))
+
+
+def _stack(members, settings, device) -> list[list[list[int]]]:
+    """Groups of indices, each S lists of K members that share tokens; S x K is small enough for the cache."""
+    sets = defaultdict(list)  # members that share tokens, and have the same shape
+    for index, m in enumerate(members):
+        sets[m.seed, m.context_length, m.law, m.activation, m.width].append(index)
+    alike = defaultdict(list)
+    for (_, n, _, activation, width), row in sets.items():
+        alike[n, activation, width, len(row)].append(row)
+    out = []
+    for (n, _, _, units), rows in alike.items():
+        limit = _CACHE if device.type == "cpu" else 2**12 * _CACHE
+        many = max(1, limit // (units * n * settings.batch_size))
+        if device.type == "cpu":  # no fewer groups than threads
+            many = min(many, -(-len(rows) // torch.get_num_threads()))
+        out += [rows[i : i + many] for i in range(0, len(rows), many)]
+    return out
+
+
+def _run(groups, step, settings, device, progress, save) -> int:
+    """Advance all groups from ``step`` to the end, in stretches between which the state can be saved."""
+    threads = min(len(groups), torch.get_num_threads()) if device.type == "cpu" else 1
+    before, stopped = torch.get_num_threads(), threading.Event()
+    stretch, saved = 16, time.perf_counter()
+    try:
+        if threads > 1:  # one thread a group instead of several threads an operation
+            torch.set_num_threads(1)
+        with ThreadPoolExecutor(
+            threads, initializer=torch.set_num_threads, initargs=(max(1, before // threads),)
+        ) as pool:
+            while step < settings.steps:
+                begun, stop = time.perf_counter(), min(step + stretch, settings.steps)
+                try:
+                    for job in [pool.submit(group.advance, step, stop, stopped) for group in groups]:
+                        job.result()
+                except BaseException:
+                    stopped.set()
+                    raise
+                step, now = stop, time.perf_counter()
+                stretch = max(16, int(stretch * min(4.0, 2.0 / max(now - begun, 1e-3))))  # about two seconds
+                if step == settings.steps or now - saved > _SAVE_SECONDS:
+                    save(step)
+                    saved = now
+                if progress:
+                    print(
+                        f"\rpretraining: step {step} of {settings.steps}",
+                        end="" if step < settings.steps else "\n",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+    finally:
+        torch.set_num_threads(before)
+    return step
+
+
+def _description(members, settings, groups) -> str:
+    where = groups[0].theta.device.type if settings.stream == "native" else "any"
+    return json.dumps({"settings": asdict(settings), "members": [repr(m) for m in members], "device": where})
+
+
+def _save(path, groups, members, settings, step) -> None:
+    """Write the state, member by member and so for any grouping, whole or not at all."""
+    if path is None:
+        return
+    arrays = {"step": np.array(step), "what": np.array(_description(members, settings, groups))}
+    for group in groups:
+        for s, row in enumerate(group.indices):
+            for k, index in enumerate(row):
+                state = [group.theta, group.mean, group.square, *group.seen]
+                arrays[f"member{index}"] = np.stack([tensor[s, k].cpu().numpy() for tensor in state])
+    part = Path(path).with_name(Path(path).name + ".part")
+    with part.open("wb") as file:
+        np.savez(file, **arrays)
+    os.replace(part, path)
+
+
+def _resume(path, groups, members, settings) -> int:
+    """Load the state, if there is one; returns the steps done."""
+    if path is None or not Path(path).is_file():
+        return 0
+    with np.load(path, allow_pickle=False) as arrays:
+        if str(arrays["what"]) != _description(members, settings, groups):
+            raise ValueError(f"checkpoint={str(path)!r}: belongs to other members or settings")
+        for group in groups:
+            state = np.stack([[arrays[f"member{index}"] for index in row] for row in group.indices])
+            group.theta, group.mean, group.square, *group.seen = (
+                torch.from_numpy(state).to(group.theta).unbind(2)
+            )
+        return int(arrays["step"])
+
+
+def _collect(members, groups, get) -> tuple[dict[str, np.ndarray], ...]:
+    """Packed parameters of all groups as one dictionary a member, in the members' order."""
+    out = [None] * len(members)
+    for group in groups:
+        theta = get(group).double().cpu().numpy()
+        for s, row in enumerate(group.indices):
+            for k, index in enumerate(row):
+                out[index] = group.shape.unpack(theta[s, k])
+    return tuple(out)
+
+
+def _key_query(members, parameters) -> np.ndarray:
+    d = members[0].task.dim
+    return np.stack([p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters])
 
 
 def loss_gradient(M: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    r"""Gradient of the mean squared error of K units on one batch of contexts.
+    r"""Gradient of the mean squared error of K reduced softmax units on one batch of contexts.
 
     With prediction p and weights omega of a context,
     ``dL/dM = 2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``, averaged over the batch.
@@ -142,10 +417,8 @@ def loss_gradient(M: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Te
     Returns:
         (K, d, d).
     """
-    context, query = x[:, :-1], x[:, -1]
-    keys = torch.einsum("kij,bj->bik", M, query)
-    weights = torch.softmax(context @ keys, dim=1)  # (B, n, K)
-    labels = y.permute(1, 2, 0)
-    prediction = (weights * labels[:, :-1]).sum(1, keepdim=True)
-    pull = weights * (labels[:, :-1] - prediction) * (prediction - labels[:, -1:])
-    return 2 / len(x) * torch.einsum("bik,bj->kij", context.mT @ pull, query)
+    shape = Shape(x.shape[-1], None)
+    tokens = x.permute(2, 1, 0).contiguous()[None, None]
+    return gradient(shape, M.flatten(1)[None], "softmax", tokens, y.mT.contiguous()[None])[0].unflatten(
+        -1, M.shape[1:]
+    )

@@ -26,7 +26,7 @@ import torch
 from scipy.optimize import nnls
 from scipy.special import gammaln, jv, spherical_jn
 
-from icl.tokens import integer, uniform_sphere
+from icl.tokens import dot, integer, planes, uniform_sphere
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
@@ -119,7 +119,7 @@ class Affine(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        slope, b = torch.from_numpy(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
+        slope, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
         return lambda x: slope.to(x) * _project(q, x) + b.to(x)
 
 
@@ -167,7 +167,7 @@ class ReLU(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        right, left, b = torch.from_numpy(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
+        right, left, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
 
         def f(x):
             t = _project(q, x)
@@ -213,12 +213,16 @@ class Cosine(Zonal):
 
 @dataclass(frozen=True)
 class Linear(Zonal):
-    """``f(x) = L q.x`` with ``q ~ U(S^{d-1})``: no intercept, no even part."""
+    """``f(x) = L q.x + offset`` with ``q ~ U(S^{d-1})``; without the offset there is no even part.
+
+    ``Linear(k, 1, offset=2)`` of projected tokens is the affine link of the slides' last page, ``w.x + 2``.
+    """
 
     lipschitz: float = 1.0
+    offset: float = 0.0
 
     def covariance(self, cosine):
-        return self.lipschitz**2 * np.asarray(cosine) / self.dim
+        return self.lipschitz**2 * np.asarray(cosine) / self.dim + self.offset**2
 
     def variogram(self, theta):
         return self.lipschitz**2 / self.dim * 2 * np.sin(np.asarray(theta) / 2) ** 2
@@ -230,7 +234,7 @@ class Linear(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        return lambda x: self.lipschitz * _project(q, x)
+        return lambda x: self.lipschitz * _project(q, x) + self.offset
 
 
 @dataclass(frozen=True)
@@ -390,4 +394,7 @@ def _bessel(mu, x):
 
 
 def _project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    return torch.einsum("bd,bnd->bn", q.to(x), x)
+    q = q.to(x)
+    if x.stride(-1) == 1:
+        return torch.einsum("bd,bnd->bn", q, x)
+    return dot(q.T.contiguous().unsqueeze(1), planes(x)).T  # x lies in memory coordinate by coordinate

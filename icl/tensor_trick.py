@@ -140,20 +140,10 @@ def loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str =
 def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized") -> Tensor:
     """The gradient of `loss` with respect to X, A1' P A2 with P = dloss/dS.
 
-    Args:
-        A1: (..., n, d).
-        A2: (..., m, e).
-        X: (..., d, e).
-        B: (..., n, m) targets; may be None for "sparse" and "entropy".
-        kind: One of `KINDS`.
+    Arguments and all errors are those of `loss`.
 
     Returns:
         (..., d, e).
-
-    Raises:
-        TypeError: As `loss`.
-        ValueError: As `loss`.
-        OverflowError: As `loss`.
     """
     S = _logits(A1, A2, X, B, kind)
     P = row_gradient(S, B, kind)
@@ -163,21 +153,10 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
 def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized") -> Tensor:
     """The Hessian of `loss` in X applied to the direction V.
 
-    Args:
-        A1: (..., n, d).
-        A2: (..., m, e).
-        X: (..., d, e).
-        B: (..., n, m) targets; may be None for "sparse" and "entropy".
-        V: (..., d, e) direction.
-        kind: One of `KINDS`.
+    V (..., d, e) is the direction. The other arguments and all errors are those of `loss`.
 
     Returns:
         (..., d, e).
-
-    Raises:
-        TypeError: As `loss`.
-        ValueError: As `loss`.
-        OverflowError: As `loss`.
     """
     S = _logits(A1, A2, X, B, kind, V=V)
     W = row_hvp(S, A1 @ V @ A2.mT, B, kind)

@@ -3,13 +3,19 @@
 Everything random in the project is drawn from a *stream*: a counter-based generator that
 is a pure function of ``(seed, name, step)``. Step 1000 can be drawn without drawing the
 999 before it, so work can be resumed anywhere, and the numbers of one stream never depend
-on how much another one used. Streams are drawn on the CPU and then moved, so every device
-sees the same numbers.
+on how much another one used.
+
+There are two kinds. `stream` is *portable*: float64, drawn on the CPU and then moved, so every
+device sees the same numbers. `NativeStream` is *native*: float32, drawn on the device that uses
+them, several times faster, and different on a GPU. What draws from one draws from the other:
+both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``, the first giving NumPy
+arrays, the second tensors (``torch.as_tensor`` takes either).
 """
 
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -62,6 +68,45 @@ def integer(value, name: str, least: int) -> int:
     return whole
 
 
+class NativeStream:
+    """A stream in the device's own generator, float32: the fast counterpart of `stream`.
+
+    A pure function of the arguments and the device's type. On the CPU the whole state of the
+    Mersenne Twister is drawn from the Philox generator of `stream` (its own seeding keeps only
+    32 bits, and streams would collide); on a GPU the generator is Philox with a 64-bit seed.
+
+    Args:
+        seed: As in `stream`.
+        name: As in `stream`.
+        step: As in `stream`.
+        device: Where to draw.
+    """
+
+    def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
+        self.device = torch.device(device)
+        bits = stream(seed, name, step).bit_generator
+        if self.device.type == "cpu":
+            state = _TWISTER.copy()
+            state[24:5016].view(np.uint64)[:] = bits.random_raw(312).view(np.uint32)
+            self.generator = torch.Generator()
+            self.generator.set_state(torch.from_numpy(state))
+        else:
+            self.generator = torch.Generator(self.device)
+            self.generator.manual_seed(int(bits.random_raw()) >> 1)
+
+    def standard_normal(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Normal numbers, a float32 tensor of that shape."""
+        return torch.empty(shape, device=self.device).normal_(generator=self.generator)
+
+    def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
+        """Uniform numbers in [low, high), a float32 tensor of that shape."""
+        return torch.empty(shape, device=self.device).uniform_(low, high, generator=self.generator)
+
+
+#: A seeded Mersenne Twister as PyTorch stores it: 24 bytes of counters, 624 words of state, the rest unused.
+_TWISTER = torch.Generator().manual_seed(0).get_state().numpy()
+
+
 def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
     """Points uniform on the unit sphere, ``x ~ U(S^{d-1})``.
 
@@ -73,8 +118,28 @@ def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
         float64 tensor of that shape whose last axis has norm 1.
     """
     integer(shape[-1], "dim", 2)
-    x = torch.from_numpy(rng.standard_normal(shape))
-    return x / x.norm(dim=-1, keepdim=True)
+    return unit(torch.as_tensor(rng.standard_normal(shape)))
+
+
+def unit(x: torch.Tensor) -> torch.Tensor:
+    """``x / |x|`` along the last axis, in the same memory layout and perhaps in place."""
+    if x.stride(-1) == 1:
+        return x / x.norm(dim=-1, keepdim=True)
+    p = planes(x)
+    return planes(p.mul_(dot(p, p).rsqrt_()))
+
+
+def planes(x: torch.Tensor) -> torch.Tensor:
+    """``x`` with its axes reversed: contiguous if x lies in memory coordinate by coordinate."""
+    return x.permute(*reversed(range(x.ndim)))
+
+
+def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """``sum_i a[i] b[i]`` over the first axis, plane by plane and so without a large intermediate."""
+    total = a[0] * b[0]
+    for one, other in zip(a[1:], b[1:], strict=True):
+        total.addcmul_(one, other)
+    return total
 
 
 def cap_quantile(dim: int, mass: float) -> float:
@@ -106,3 +171,120 @@ def low_rank_sphere(rng: np.random.Generator, basis: torch.Tensor, *shape: int) 
     complement = torch.linalg.qr(basis.double(), mode="complete").Q[:, k:]
     u, v = uniform_sphere(rng, *shape, k), uniform_sphere(rng, *shape, d - k)
     return u @ basis.double().T + v @ complement.T
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Tokens ``x ~ U(S^{d-1})``, the paper's isotropic case.
+
+    A token law turns independent normal numbers into tokens. It has ``dim`` and `tokens`; write
+    your own with these two, and write `tokens` for any strides of its argument.
+
+    Attributes:
+        dim: Dimension d >= 2.
+    """
+
+    dim: int
+
+    def __post_init__(self):
+        integer(self.dim, "dim", 2)
+
+    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers (..., d), which it may overwrite; same shape and layout."""
+        return unit(normal)
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """Tokens ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
+
+    Attributes:
+        matrix: A, rows as tuples (an array is converted), shape (d, d). ``E x x' = A A' / d``:
+            the slides' Sigma is not divided by d.
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "matrix", frozen(self.matrix, "matrix"))
+        if len({len(self.matrix), *map(len, self.matrix)}) != 1:
+            raise ValueError(f"matrix={self.matrix!r}: must be square")
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return len(self.matrix)
+
+    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers, as in `Sphere.tokens`."""
+        return apply(self.matrix, unit(normal))
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Tokens ``x = B u + e B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
+
+    Attributes:
+        basis: B, orthonormal columns, shape (d, k) with 1 <= k < d, rows as tuples (an array is
+            converted). ``S^0`` is the two points -1 and 1.
+        outside: e, the length of the part outside the subspace.
+    """
+
+    basis: tuple[tuple[float, ...], ...]
+    outside: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "basis", frozen(self.basis, "basis"))
+        basis = np.array(self.basis)
+        if not (0 < basis.shape[1] < len(basis)) or not np.allclose(basis.T @ basis, np.eye(basis.shape[1])):
+            raise ValueError(f"basis={self.basis!r}: must have fewer columns than rows, orthonormal ones")
+        if not np.isfinite(self.outside):
+            raise ValueError(f"outside={self.outside!r}: must be a finite number")
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return len(self.basis)
+
+    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers, as in `Sphere.tokens`."""
+        k = len(self.basis[0])
+        full = np.linalg.qr(np.array(self.basis), mode="complete").Q
+        u, v = unit(normal[..., :k]), unit(normal[..., k:])
+        return apply(self.basis, u) + apply(self.outside * full[:, k:], v)
+
+
+def frozen(matrix, name: str) -> tuple[tuple[float, ...], ...]:
+    """A matrix as a tuple of rows, which a frozen dataclass can hold and compare.
+
+    Args:
+        matrix: Anything NumPy reads as a matrix.
+        name: The parameter's name, for the message.
+
+    Returns:
+        Its rows.
+
+    Raises:
+        ValueError: If it is no matrix of finite numbers.
+    """
+    array = np.asarray(matrix, dtype=float)
+    if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"{name}={matrix!r}: must be a matrix of finite numbers")
+    return tuple(map(tuple, array.tolist()))
+
+
+def apply(matrix, x: torch.Tensor) -> torch.Tensor:
+    """``matrix @ x`` along the last axis of ``x``, keeping the memory layout of planes.
+
+    Args:
+        matrix: (m, d), anything NumPy reads as a matrix.
+        x: (..., d).
+
+    Returns:
+        (..., m).
+    """
+    A = torch.as_tensor(np.asarray(matrix, dtype=float)).to(x)
+    if x.stride(-1) == 1:
+        return x @ A.T
+    p = planes(x)
+    return planes((A @ p.reshape(len(p), -1)).reshape(-1, *p.shape[1:]))

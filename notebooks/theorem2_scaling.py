@@ -399,7 +399,7 @@ pivot = lipschitz_values[len(lipschitz_values) // 2]  # L of the units at severa
 settings = [(name, L, context_length) for name in CLASSES for L in lipschitz_values]
 settings += [(name, pivot, m) for name in CLASSES for m in n_values if m != context_length]
 members = [Member(named(name, d, L * noise_std), noise_std, m, seed) for seed in range(seeds) for name, L, m in settings]
-trained = pretrain(members, steps, batch_size, learning_rate, runs.device())
+trained = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True)
 M = trained.M.reshape(seeds, len(settings), d, d)
 trained_w = trained.windows.reshape(seeds, len(settings))
 exact_w = np.array([float(optimal_window(named(name, d, L * noise_std), m, noise_std).w) for name, L, m in settings])

@@ -450,7 +450,7 @@ kinds = {"affine, L = 1": Affine(d_unit), "ReLU, L = 1": ReLU(d_unit), "cosine, 
          "cosine, L = 0.1": Cosine(d_unit, 0.1), "cosine, L = 10": Cosine(d_unit, 10.0)}
 members = [Member(task, unit_noise_std, context_length, seed) for seed in range(seeds) for task in kinds.values()]
 stages = [max(1, steps // 10), max(1, steps // 3), steps]
-raw = {k: pretrain(members, k, batch_size, learning_rate, runs.device()).M.reshape(seeds, len(kinds), d_unit, d_unit)
+raw = {k: pretrain(members, k, batch_size, learning_rate, runs.device(), shared_tokens=True).M.reshape(seeds, len(kinds), d_unit, d_unit)
        for k in stages}
 turned = {k: M * np.where(np.trace(M, axis1=-2, axis2=-1) < 0, -1, 1)[..., None, None] for k, M in raw.items()}
 

@@ -66,7 +66,7 @@ def registry():
     rule = {"rule": lambda p: (0.0, 1.0), "control": "far"}
     return {c.id: c for c in (
         Claim("P1.a", "slides", "$|a| \\le 1$", "a", **rule),
-        Claim("P1.b", "slides", "$b \\le 1$", "b", expected=Verdict.CORRECTED, corrected="$b \\le 9$",
+        Claim("P1.b", "slides", "$|b| \\le 1$", "b", expected=Verdict.CORRECTED, corrected="$b \\le 9$",
               corrected_rule=lambda p: (0.0, 9.0), **rule),
         Claim("P2.c", "abstract", "c", expected=Verdict.NOT_TESTABLE, why_not="the text is lost"))}
 
@@ -108,7 +108,7 @@ def found(paper=()):
 def test_audit_says_everything():
     paper = run_of(card("P1.b", 2.0)) | {"device": "cuda (big)"}
     text = pages.audit(found([paper]), 1e-5)
-    for part in ("$b \\le 1$", "**Corrected.** $b \\le 9$", "**Not tested.** the text is lost", "slides",
+    for part in ("$|b| \\le 1$", "**Corrected.** $b \\le 9$", "**Not tested.** the text is lost", "slides",
                  "exact, 1 case; Monte Carlo, 1 case, $n = 60$", "far: rejected, as it must be",
                  "../notebooks/n.html#claim-P1.b", "**Paper preset** (cuda (big))", 'id="audit-P2.c"',
                  "controls included: 6, of which 2 sampled", "$2 \\times 10^{-5}$"):
@@ -126,7 +126,8 @@ def test_readme_block_is_rewritten_and_nothing_else():
     text = "# T\n<!-- verdicts:begin -->\nstale\n<!-- verdicts:end -->\nrest\n"
     new = pages.readme(text, found())
     assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
-    assert "| P1.a | **holds** | $\\vert a\\vert  \\le 1$ | slides |" in new  # no bare bar in a table
+    assert "| holds | 1 | 0 |" in new and "| P1.a |" not in new
+    assert "| P1.b | **holds corrected** | $\\vert b\\vert  \\le 1$ | slides |" in new
     assert pages.readme(new, found()) == new
     with pytest.raises(ValueError, match="has no"):
         pages.readme("# T\n", found())
@@ -136,8 +137,12 @@ def test_readme_is_in_step_with_the_registry():
     block = pages.README_BLOCK.search((ROOT / "README.md").read_text())
     assert block, "README.md has no verdict block"
     rows = re.findall(r"^\| (P\d\S*) \| \*\*([a-z ]+)\*\* \|", block[0], re.M)
-    expected = [(c.id, str(c.expected)) for c in claims.registry().values()]
+    known = claims.registry().values()
+    expected = [(c.id, str(c.expected)) for c in known if c.expected != claims.Verdict.HOLDS]
     assert rows == expected, "README.md is out of step; run: make book && python book/assemble.py --readme"
+    for verdict in claims.Verdict:
+        counts = [sum(c.expected == verdict and c.id.startswith(p) for c in known) for p in ("P1", "P2")]
+        assert not any(counts) or "| {} | {} | {} |".format(verdict, *counts) in block[0]
 
 
 def test_readme_shows_a_picture_that_is_there():

@@ -24,10 +24,11 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 #: A module may import only from those before it.
 LAYERS = """
     claims
-    tokens tasks attention sampling quadrature integrals risk rivals worst_case low_rank rates
-    pretrain subspace
-    measure tensor_trick lipschitz
-    claims_p1 claims_p2
+    tokens tasks links composed attention sampling given_tokens quadrature integrals risk rivals worst_case
+    low_rank rates
+    unit contexts pretrain evaluate subspace
+    measure tensor_trick lipschitz suprema target_shift streaming
+    claims_p1_trained claims_p1_beyond claims_p1 claims_p2_bounds claims_p2
     parameters provenance addresses executor runs
     plots explorer reference
 """.split()

@@ -8,7 +8,19 @@ import torch
 from scipy.stats import beta, kstest
 
 from icl.claims import FALSE_ALARM_RATE
-from icl.tokens import STREAMS, cap_quantile, low_rank_sphere, stream, uniform_sphere
+from icl.tokens import (
+    STREAMS,
+    Ellipsoid,
+    LowRank,
+    NativeStream,
+    cap_quantile,
+    frozen,
+    low_rank_sphere,
+    planes,
+    stream,
+    uniform_sphere,
+    unit,
+)
 
 
 def test_a_step_does_not_depend_on_other_steps():
@@ -65,3 +77,45 @@ def test_bad_streams_are_named(bad):
 def test_dimension_one_is_no_sphere():
     with pytest.raises(ValueError, match="dim=1"):
         uniform_sphere(stream(0, "covariates"), 3, 1)
+
+
+def test_native_streams_are_pure_functions_of_their_address():
+    first = NativeStream(3, "noise", 7).standard_normal((1000,))
+    assert torch.equal(first, NativeStream(3, "noise", 7).standard_normal((1000,)))
+    others = [NativeStream(*address).standard_normal((1000,)) for address in (
+        (4, "noise", 7), (3, "tasks", 7), (3, "noise", 8), (3 + 2**32, "noise", 7))]
+    for other in others:
+        assert not torch.equal(first, other)
+        assert abs(float((first * other).mean())) < 6 / 1000**0.5
+
+
+def test_native_streams_have_the_laws_they_claim():
+    rng = NativeStream(0, "noise")
+    normal, uniform = rng.standard_normal((100, 500)), rng.uniform(-2, 3, (100, 500))
+    assert normal.dtype == uniform.dtype == torch.float32
+    assert kstest(normal.ravel().numpy(), "norm").pvalue > FALSE_ALARM_RATE
+    assert kstest(uniform.ravel().numpy(), "uniform", (-2, 5)).pvalue > FALSE_ALARM_RATE
+    x = unit(planes(rng.standard_normal((5, 20, 1000))))  # the layout that training uses
+    assert torch.allclose(x.norm(dim=-1), torch.ones(1000, 20))
+    assert kstest((1 + x[..., 2].ravel().numpy()) / 2, beta(2, 2).cdf).pvalue > FALSE_ALARM_RATE
+
+
+def test_token_laws_of_the_theorems():
+    basis = np.linalg.qr(stream(0, "tasks").standard_normal((5, 2))).Q
+    x = LowRank(basis, 0.5).tokens(torch.from_numpy(stream(0, "covariates").standard_normal((50, 4, 5))))
+    inside = x @ torch.from_numpy(basis)
+    assert torch.allclose(inside.norm(dim=-1), torch.ones(50, 4, dtype=x.dtype))
+    assert torch.allclose(x.norm(dim=-1), torch.full((50, 4), math.sqrt(1.25), dtype=x.dtype))
+    A = np.arange(9.0).reshape(3, 3) + np.eye(3)
+    y = Ellipsoid(A).tokens(torch.from_numpy(stream(0, "covariates").standard_normal((7, 3))))
+    assert np.allclose(np.linalg.norm(np.linalg.solve(A, y.numpy().T), axis=0), 1)
+    assert Ellipsoid(A) == Ellipsoid(A.tolist()) and hash(Ellipsoid(A)) == hash(Ellipsoid(A.tolist()))
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda: Ellipsoid(np.ones((2, 3))), "matrix"), (lambda: LowRank(np.ones((3, 2))), "basis"),
+    (lambda: LowRank(np.eye(3)), "basis"), (lambda: LowRank(np.eye(3)[:, :1], math.inf), "outside=inf"),
+    (lambda: frozen([1.0], "matrix"), "matrix"), (lambda: frozen([[math.nan]], "matrix"), "matrix")])
+def test_bad_laws_are_named(call, name):
+    with pytest.raises(ValueError, match=name):
+        call()

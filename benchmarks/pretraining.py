@@ -1,0 +1,302 @@
+"""Pretraining a sweep: against the one-at-a-time autograd loop, against the machine, and its growth.
+
+    make bench      or      .venv/bin/python benchmarks/pretraining.py [repeats]
+
+Writes benchmarks/results/pretraining.json. Every comparison is interleaved: in each repeat all
+competitors run one after the other, and ratios are taken within a repeat. Wall time suffers where the
+machine has other work; CPU time of the process is given beside it.
+"""
+
+import gc
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from icl import measure, provenance
+from icl.contexts import Contexts
+from icl.pretrain import Member, pretrain
+from icl.risk import optimal_window
+from icl.tasks import Affine, ReLU
+
+OUT = Path(__file__).parent / "results" / "pretraining.json"
+LIPSCHITZ, SEEDS, NOISE, RATE = (0.1, 0.3, 1.0, 3.0, 10.0), 10, 0.1, 0.05
+THREADS = torch.get_num_threads()
+FAST = {"stream": "native", "dtype": "float32"}
+
+
+def draw(task, noise_std, n, batch_size, device):
+    """A batch of the ReLU class, as a PyTorch user draws it."""
+    x = F.normalize(torch.randn(batch_size, n + 1, task.dim, device=device), dim=-1)
+    q = F.normalize(torch.randn(batch_size, task.dim, 1, device=device), dim=1)
+    right, left, b = torch.empty(3, batch_size, 1, device=device).uniform_(-task.lipschitz, task.lipschitz)
+    t = (x @ q).squeeze(-1)
+    return x, right * t.relu() + left * (-t).relu() + b + noise_std * torch.randn(
+        batch_size, n + 1, device=device
+    )
+
+
+def loop(task, noise_std, n, steps, batch_size, device="cpu", batches=None):
+    """The competitor: one unit, autograd, fused Adam, single precision."""
+    M = torch.zeros(task.dim, task.dim, device=device, requires_grad=True)
+    optimizer = torch.optim.Adam([M], lr=RATE, fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+    for step in range(steps):
+        x, y = batches(step) if batches else draw(task, noise_std, n, batch_size, device)
+        scores = (x[:, :-1] @ (x[:, -1] @ M.T).unsqueeze(-1)).squeeze(-1)
+        loss = F.mse_loss((torch.softmax(scores, -1) * y[:, :-1]).sum(-1), y[:, -1])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return M.detach()
+
+
+def same_thing():
+    """Both on the same batches: how far the trained matrices are apart, relative to their size."""
+    member = Member(ReLU(5), NOISE, 20, 3)
+    source = Contexts([[member]], 256, "native", torch.device("cpu"), torch.float32)
+
+    def batches(step):
+        x, y = source.at(step)
+        return x[0, 0].permute(2, 1, 0).contiguous(), y[0, 0].T.contiguous()
+
+    slow = loop(member.task, NOISE, 20, 200, 256, batches=batches).numpy()
+    fast = pretrain([member], 200, 256, RATE, **FAST).M[0]
+    difference = float(np.abs(fast - slow).max() / np.abs(slow).max())
+    assert difference < 1e-3, "the competitors must compute the same thing"
+    return difference
+
+
+def clock(call, synchronize=False):
+    """(wall, CPU) seconds of a call."""
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    if synchronize:
+        torch.cuda.synchronize()
+    return np.array([time.perf_counter() - wall, time.process_time() - cpu])
+
+
+def with_threads(count, call):
+    torch.set_num_threads(count)
+    try:
+        return call()
+    finally:
+        torch.set_num_threads(THREADS)
+
+
+def side_by_side(amount):
+    """Seconds for 2**20 normal numbers, exponentials and multiply-adds, all threads together."""
+    size = 2**16
+    buffers = [(torch.empty(size), torch.rand(size), torch.Generator()) for _ in range(THREADS)]
+    square = [torch.rand(256, 256) for _ in range(THREADS)]
+    jobs = {
+        "normal numbers": (lambda k: buffers[k][0].normal_(generator=buffers[k][2]), size),
+        "exponentials": (lambda k: torch.exp(buffers[k][1], out=buffers[k][0]), size),
+        "multiply-adds": (lambda k: square[k] @ square[k], 256**3),
+    }
+    out = {}
+    with ThreadPoolExecutor(THREADS, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        for name, (call, each) in jobs.items():
+            many = max(1, amount // each)
+            start = time.perf_counter()
+            list(pool.map(lambda k, call=call, many=many: [call(k) for _ in range(many)], range(THREADS)))
+            out[name] = (time.perf_counter() - start) / (many * each * THREADS)
+    return out
+
+
+def work(d, n, units, token_sets):
+    """What a step must do at least, per context of the batch: counts over all units."""
+    return {
+        "normal numbers": token_sets * ((n + 1) * (d + 1) + d + 3),
+        "exponentials": units * n,
+        "multiply-adds": units * 2 * n * d,
+    }  # scores, and the sum of pulls; labels and the rest neglected
+
+
+def spread(values):
+    return {
+        "median": float(np.median(values)),
+        "min": float(np.min(values)),
+        "max": float(np.max(values)),
+        "repeats": len(values),
+    }
+
+
+def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
+    """The whole sweep against the loop; seconds are for one step of all its units."""
+    members = {
+        "separate tokens": [
+            Member(ReLU(d, L), NOISE, n, 1000 * k + s) for k, L in enumerate(values) for s in range(seeds)
+        ],
+        "shared across L": [Member(ReLU(d, L), NOISE, n, s) for L in values for s in range(seeds)],
+    }
+    units, token_sets = (
+        len(values) * seeds,
+        {"separate tokens": len(values) * seeds, "shared across L": seeds},
+    )
+    slow = partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size)
+    threads = min((1, THREADS), key=lambda count: with_threads(count, lambda: (slow(), clock(slow)[0])[1]))
+    rows = {name: [] for name in ("loop", *members)}
+    limits = {name: [] for name in members}
+    for _ in range(repeats):
+        rows["loop"].append(with_threads(threads, lambda: clock(slow)) / slow_steps * units)
+        rates = side_by_side(2**22)
+        for name, sweep_members in members.items():
+            fast = partial(
+                pretrain,
+                sweep_members,
+                fast_steps,
+                batch_size,
+                RATE,
+                shared_tokens=name == "shared across L",
+                **FAST,
+            )
+            rows[name].append(clock(fast) / fast_steps)
+            needs = work(d, n, units, token_sets[name])
+            limits[name].append(sum(batch_size * needs[key] * rates[key] for key in needs))
+    table = {
+        "d": d,
+        "n": n,
+        "batch": batch_size,
+        "units": units,
+        "threads of the loop": threads,
+        "steps timed": {"loop": slow_steps, "sweep": fast_steps},
+        "loop": {
+            "ms a step, wall": spread([1e3 * r[0] for r in rows["loop"]]),
+            "ms a step, CPU": spread([1e3 * r[1] for r in rows["loop"]]),
+        },
+    }
+    for name in members:
+        pairs = list(zip(rows["loop"], rows[name], limits[name], strict=True))
+        table[name] = {
+            "ms a step, wall": spread([1e3 * r[0] for r in rows[name]]),
+            "ms a step, CPU": spread([1e3 * r[1] for r in rows[name]]),
+            "ratio, wall": spread([a[0] / b[0] for a, b, _ in pairs]),
+            "ratio, CPU": spread([a[1] / b[1] for a, b, _ in pairs]),
+            "contexts a second": spread([units * batch_size / r[0] for r in rows[name]]),
+            "fraction of the limit, wall": spread([c / b[0] for _, b, c in pairs]),
+        }
+    return table
+
+
+def growth():
+    """Exponents of CPU time and memory in members, batch, n, d: least squares over a factor of eight."""
+    middle, factors = {"members": 8, "batch": 128, "n": 250, "d": 10}, (0.5, 1, 2, 4)
+    setup = (
+        "import torch; from icl.pretrain import Member, pretrain; from icl.tasks import ReLU\n"
+        "def run(members, batch, n, d, steps=4):\n"
+        "    pretrain([Member(ReLU(d), 0.1, n, s) for s in range(members)], "
+        "steps, batch, 0.05, stream='native', dtype='float32')\n"
+        "run(2, 8, 8, 3)"
+    )
+    names = {}
+    exec(setup, names)
+    out = {}
+    for name in middle:
+        sizes = [int(middle[name] * factor) for factor in factors]
+        seconds, peaks = [], []
+        for size in sizes:
+            call = partial(names["run"], **middle | {name: size}, steps=16)
+            call()
+            seconds.append(min(clock(call)[1] for _ in range(3)))
+            words = ", ".join(f"{k}={v}" for k, v in (middle | {name: size}).items())
+            peaks.append(measure.fresh(f"run({words})", setup, repeats=1).peak_bytes)
+        slope = lambda values, sizes=sizes: float(np.polyfit(np.log(sizes), np.log(values), 1)[0])  # noqa: E731
+        out[name] = {
+            "values": sizes,
+            "cpu_seconds_of_16_steps": seconds,
+            "peak_bytes": peaks,
+            "time_exponent": slope(seconds),
+            "memory_exponent": slope(peaks),
+        }
+    return {"around": middle, **out}
+
+
+def rao_blackwell():
+    """Contexts until the trained matrix is within 1 % of ``w* I``: root mean square over seeds.
+
+    The distance against the contexts seen is a power law once the start is forgotten; it is fitted to
+    the three largest batches, and where 1 % is not reached the number is the fit's.
+    """
+    d, n, steps = 5, 20, 300
+    out = {}
+    for noise_std, rate in ((0.1, 0.2), (1.0, 0.1)):
+        best = float(optimal_window(Affine(d), n, noise_std).w)
+        table = {"steps": steps, "learning rate": rate}
+        for integrated in (False, True):
+            batches, errors = (8, 32, 128, 512, 2048), []
+            for batch in batches:
+                members = [Member(Affine(d), noise_std, n, seed) for seed in range(10)]
+                M = pretrain(members, steps, batch, rate, integrate_labels=integrated, **FAST).M
+                errors.append(float(np.sqrt(np.mean((M - best * np.eye(d)) ** 2 * d)) / best))
+            contexts = steps * np.array(batches)
+            slope, level = np.polyfit(np.log(contexts[-3:]), np.log(errors[-3:]), 1)
+            table["integrated" if integrated else "sampled"] = {
+                "contexts": contexts.tolist(),
+                "relative_distance": errors,
+                "fitted_exponent": float(slope),
+                "reached": min(errors) <= 0.01,
+                "contexts_for_1_percent": float(np.exp((np.log(0.01) - level) / slope)),
+            }
+        table["ratio"] = (
+            table["sampled"]["contexts_for_1_percent"] / table["integrated"]["contexts_for_1_percent"]
+        )
+        out[f"affine d={d} n={n} L=1 sigma={noise_std:g}"] = table
+    return out
+
+
+def on_gpu(repeats):
+    """The first sweep on a GPU, the loop on the same GPU; None where there is none."""
+    if not torch.cuda.is_available():
+        return None
+    members = [
+        Member(ReLU(5, L), NOISE, 20, 1000 * k + s) for k, L in enumerate(LIPSCHITZ) for s in range(SEEDS)
+    ]
+    fast = partial(pretrain, members, 200, 256, RATE, "cuda", **FAST)
+    slow = partial(loop, ReLU(5), NOISE, 20, 200, 256, "cuda")
+    fast(), slow()
+    rows = [(clock(slow, True)[0] * len(members), clock(fast, True)[0]) for _ in range(repeats)]
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "ratio, wall": spread([a / b for a, b in rows]),
+        "contexts a second": spread([len(members) * 256 * 200 / b for _, b in rows]),
+    }
+
+
+def main():
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    record = {
+        "machine": provenance.machine(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+        "threads": THREADS,
+        "load before": os.getloadavg(),
+        "difference of the competitors": same_thing(),
+    }
+    for name, job in (
+        ("sweep", partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 300, repeats)),
+        ("large", partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2))),
+        ("growth", growth),
+        ("rao_blackwell", rao_blackwell),
+        ("gpu", partial(on_gpu, repeats)),
+    ):
+        record[name] = job()
+        print(name, json.dumps(record[name], indent=1), flush=True)
+    record["load after"] = os.getloadavg()
+    OUT.parent.mkdir(exist_ok=True)
+    part = OUT.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=1) + "\n")
+    os.replace(part, OUT)
+
+
+if __name__ == "__main__":
+    main()

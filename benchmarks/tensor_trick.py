@@ -1,0 +1,152 @@
+"""The gradient and the Hessian product of the softmax regressions against other ways to them.
+
+    make bench      or      .venv/bin/python benchmarks/tensor_trick.py [rounds] [threads]
+
+Writes benchmarks/results/tensor_trick.json. All contenders of a setting run in turn, round after round; a
+ratio is the median over rounds of (contender's seconds / ours), so that what else the machine does hits
+both. Every contender is checked to compute the same numbers. Peak memory comes from fresh processes.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from icl import measure, provenance, streaming, tensor_trick
+
+OUT = Path(__file__).parent / "results" / "tensor_trick.json"
+THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+SETTINGS = ((4096, 64), (1024, 1024))
+
+
+def value(A1, A2, X, B, kind):
+    """The loss as anybody would write it."""
+    S = A1 @ X @ A2.T
+    if kind == "normalized":
+        return 0.5 * (torch.softmax(S, -1) - B).square().sum()
+    U = S.exp()
+    return 0.5 * (U - U.sum(-1, keepdim=True) * B).square().sum()
+
+
+def autograd(A1, A2, X, B, kind):
+    X = X.detach().requires_grad_()
+    return torch.autograd.grad(value(A1, A2, X, B, kind), X)[0]
+
+
+def autograd_hvp(A1, A2, X, B, V, kind):
+    X = X.detach().requires_grad_()
+    slope = torch.autograd.grad(value(A1, A2, X, B, kind), X, create_graph=True)[0]
+    return torch.autograd.grad(slope, X, V)[0]
+
+
+def functional(A1, A2, X, B, kind):
+    return torch.func.grad(lambda Y: value(A1, A2, Y, B, kind))(X)
+
+
+def functional_hvp(A1, A2, X, B, V, kind):
+    return torch.func.jvp(torch.func.grad(lambda Y: value(A1, A2, Y, B, kind)), (X,), (V,))[1]
+
+
+def attention(A1, A2, X, B, kind):
+    """Normalized gradient from three fused attentions that also return their normalizers."""
+    Q, K = (A1 @ X)[None, None], A2[None, None]
+
+    def fused(queries, mask=None):
+        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            queries, K, K, 0.0, False, attn_mask=mask, scale=1.0)
+        return out[0, 0], lse.reshape(-1, 1)
+
+    once, lse = fused(Q)
+    twice, lse2 = fused(2 * Q)
+    target, lse_b = fused(Q, B.log()[None, None])
+    squares, products = (lse2 - 2 * lse).exp(), (lse_b - lse).exp()
+    return A1.T @ (squares * twice - products * target - (squares - products) * once)
+
+
+def contenders(kind, product):
+    found = {"autograd": autograd_hvp if product else autograd,
+             "torch.func": functional_hvp if product else functional,
+             "closed form": tensor_trick.hvp if product else tensor_trick.gradient}
+    if shutil.which("g++"):  # torch.compile needs a C++ compiler; double backward it does not offer
+        compiled = torch.compile(functional_hvp if product else functional)
+        found["torch.compile"] = compiled
+    if kind == "normalized" and not product:
+        found["fused attention"] = attention
+    return found
+
+
+def setting(n, d, dtype, kind, product, rounds):
+    rng = torch.Generator().manual_seed(0)
+    A1, A2, X, B, V = (torch.randn(*shape, generator=rng, dtype=dtype)
+                       for shape in ((n, d), (n, d), (d, d), (n, n), (d, d)))
+    given = (A1, A2, X / d**1.5, B.softmax(-1), *([V / d] if product else []))
+    ours = streaming.hvp if product else streaming.gradient
+    calls, failed = {"streaming": ours} | contenders(kind, product), {}
+    wanted = tensor_trick.hvp(*(t.double() for t in given), kind) if product else \
+        tensor_trick.gradient(*(t.double() for t in given), kind)
+    for name, call in list(calls.items()):
+        try:
+            error = ((call(*given, kind) - wanted).abs().max() / wanted.abs().max()).item()
+        except Exception as problem:  # a contender that cannot do this is recorded, not hidden
+            failed[name] = f"{type(problem).__name__}: {str(problem).splitlines()[0][:120]}"
+            del calls[name]
+            continue
+        assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
+    square = torch.randn(1024, 1024, generator=rng, dtype=dtype)
+    calls["product"] = lambda *_: square @ square
+    seconds = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call(*given, kind)
+            seconds[name].append(time.perf_counter() - start)
+    ratio = {name: sorted(t / u for t, u in zip(s, seconds["streaming"], strict=True))[rounds // 2]
+             for name, s in seconds.items()}
+    flops = (4 * n * n * d + 4 * n * d * d) if not product else (6 * n * n * d + 6 * n * d * d)
+    # our rate of operations in matrix products, relative to that of one plain product
+    return {"n": n, "d": d, "dtype": str(dtype).removeprefix("torch."), "kind": kind,
+            "what": "hvp" if product else "gradient",
+            "median_seconds": {name: sorted(s)[rounds // 2] for name, s in seconds.items()},
+            "times_ours": {name: r for name, r in ratio.items() if name != "product"},
+            "share_of_product_rate": flops / 2 / 1024**3 * ratio["product"], "failed": failed}
+
+
+def memory():
+    """Peak bytes of one call in a fresh process, and the size of one n x n array."""
+    n, d = SETTINGS[0]
+    setup = ("import torch; torch.set_num_threads(1)\nfrom icl import streaming, tensor_trick\n"
+             f"A1, A2, X, B = (torch.randn(*s) for s in (({n}, {d}), ({n}, {d}), ({d}, {d}), ({n}, {n})))\n"
+             f"X = X / {d}**1.5\nV = X\n"
+             "for m in (streaming, tensor_trick):\n"
+             "    m.gradient(A1[:9], A2[:9], X, B[:9, :9]); m.hvp(A1[:9], A2[:9], X, B[:9, :9], V)")
+    calls = [f"{module}.{call}" for module in ("streaming", "tensor_trick")
+             for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)")]
+    return {"n": n, "d": d, "dtype": "float32", "bytes_of_n_by_n": 4 * n * n} | {
+        call: measure.fresh(call, setup, 1).peak_bytes for call in calls}
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    torch.set_num_threads(THREADS)
+    record = {"machine": provenance.machine(), "versions": provenance.versions(),
+              "commit": provenance.commit(), "threads": THREADS, "rounds": rounds,
+              "load_before": os.getloadavg()[0], "memory": memory(), "settings": []}
+    for n, d in SETTINGS:
+        for dtype in (torch.float32, torch.float64):
+            for kind in ("normalized", "rescaled"):
+                for product in (False, True):
+                    record["settings"].append(setting(n, d, dtype, kind, product, rounds))
+                    print(json.dumps(record["settings"][-1]), flush=True)
+    record["load_after"] = os.getloadavg()[0]
+    OUT.parent.mkdir(exist_ok=True)
+    part = OUT.with_suffix(".part")
+    part.write_text(json.dumps(record, indent=1) + "\n")
+    os.replace(part, OUT)
+
+
+if __name__ == "__main__":
+    main()

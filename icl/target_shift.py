@@ -1,0 +1,73 @@
+r"""Moving the weights or the data is moving the target: what "in-context learning = gradient descent" says.
+
+Papers of this line (arXiv 2304.13276, and arXiv 2307.02419 for matrices) compare two moves of the logits
+S -> S', a gradient step on the weights and a change of the data by attention, with a move of the
+target B -> B~ that leaves the residual, and so the value of the loss, what it becomes:
+
+    normalized     F(S') - B           =  F(S) - B~
+    rescaled       U(S') - a(S') B     =  U(S) - a(S) B~        (U = exp, a = row sums)
+
+Only the residual is matched. The gradients at (S', B) and (S, B~) differ, because they are
+the same residual multiplied by different derivatives.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
+    """The target that makes the loss at the old logits what it is at the new ones with the old target.
+
+    Computed from softmaxes and the ratio of row sums alone, so large logits do no harm as long as the
+    ratio itself is in range.
+
+    Args:
+        S: Logits before the move, (..., n, m).
+        S_next: Logits after it, same shape.
+        B: Target, same shape.
+        kind: "normalized" or "rescaled".
+
+    Returns:
+        The new target, same shape. Normalized: row sums are those of B. Rescaled: they are kept
+        if they were 1.
+
+    Raises:
+        ValueError: If kind is neither.
+    """
+    F, F_next = torch.softmax(S, -1), torch.softmax(S_next, -1)
+    match kind:
+        case "normalized":
+            return B + (F - F_next)
+        case "rescaled":
+            ratio = (S_next.logsumexp(-1, keepdim=True) - S.logsumexp(-1, keepdim=True)).exp()
+            return F - ratio * (F_next - B)
+    raise ValueError(f"kind is {kind!r}; allowed: normalized, rescaled")
+
+
+def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
+    """The queries A1' with A1' X A2' = A1 X_next A2': the data move that imitates a move of the weights.
+
+    Args:
+        A1: (..., n, d).
+        X: (..., d, d), invertible.
+        X_next: (..., d, d).
+
+    Returns:
+        A1 X_next X^{-1}, (..., n, d).
+    """
+    return A1 @ torch.linalg.solve(X.mT, X_next.mT).mT
+
+
+def linear_attention(tokens: Tensor, values: Tensor, step: float) -> Tensor:
+    """One linear self-attention layer with residual: tokens - step * (tokens tokens') values, (..., n, d).
+
+    With values = P A2 X^{-1} it is the `data_move` of a gradient step of that size.
+    """
+    return tokens - step * (tokens @ tokens.mT) @ values
+
+
+def softmax_weights(tokens: Tensor, sharpness: float) -> Tensor:
+    """Softmax self-attention weights, (..., n, n), scores sharpness * tokens tokens'."""
+    return torch.softmax(sharpness * tokens @ tokens.mT, -1)

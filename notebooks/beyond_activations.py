@@ -1,0 +1,417 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Other activations
+#
+# **Questions** (machine-written summary of paper 1). *Question 1:* the attention window adapts to the Lipschitzness of
+# the class with softmax; "does this hold for other activation functions besides softmax, such as sigmoid or tanh
+# activations?" *Question 7:* "What specific properties of the softmax function facilitate learning the scale and
+# directions of the attention window, as opposed to other bounded activations?"
+#
+# **Short answer.** With no extra parameters it holds for none of sigmoid, tanh and ReLU. Two properties of softmax do the
+# work. The exponential *grows faster than every power*, so the window can become small; the other activations keep an
+# error that no context removes. And the weights are *normalized*; without that, the unit treats the function's own size as
+# noise, and the window stops following $L$ even for the exponential. Positivity is not needed, boundedness does no harm:
+# a normalized sigmoid with one more learned number, a shift of the score, imitates softmax. The abstract's statement
+# on *linear* attention is judged in a chapter of its own.
+
+# %% tags=["hide-input"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+
+from dataclasses import replace
+from itertools import islice
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from numpy.polynomial.legendre import leggauss
+
+from icl import plots, runs
+from icl.claims import sampled
+from icl.evaluate import test_error
+from icl.given_tokens import GivenTokens
+from icl.pretrain import Member, pretrain
+from icl.risk import optimal_window, population_risk
+from icl.tasks import ReLU, one_minus_gegenbauer
+from icl.tokens import stream, uniform_sphere
+
+plots.style()
+
+# %% [markdown]
+# The parameters of this run; change them and run the notebook again.
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the ReLU class
+noise_std = 0.3  # standard deviation sigma of the label noise
+context_length = 32  # tokens n in a context
+contexts = 1500  # sampled token sets
+seeds = 10  # pretrained units of each activation
+steps = 600  # optimizer steps
+batch_size = 64  # fresh contexts a step
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+runs.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "contexts", "seeds", "steps",
+           "batch_size", "learning_rate")
+
+# %% [markdown]
+# ## Attention as kernel regression
+#
+# With $M=wI$ and scores $s_i=w\,t_i$, $t_i=x_i\cdot x_q$, an activation $\varphi$ gives one of two predictors,
+#
+# $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\qquad
+#   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)},$$
+#
+# both local averages with the kernel $\varphi(wt)$; the first with $\varphi=\exp$ is softmax. A unit that is not normalized
+# must learn the height of its kernel too; we give it the gain $c$, the label corner of $W_V$, so that the comparison is
+# fair.
+#
+# *By hand.* Three tokens with $t=1,\frac12,-1$ and labels $y=0,1,1$, and $w=4$. Softmax gives the first token
+# the share $e^4/(e^4+e^2+e^{-4})$, about seven eighths; the normalized sigmoid gives it about one half, since $\sigma(4)$ and
+# $\sigma(2)$ are both close to one. With $w=40$ softmax gives the first token all, the sigmoid still one half.
+
+# %%
+t = torch.tensor([1.0, 0.5, -1.0])
+for w in (4.0, 40.0):
+    for name, phi in (("softmax", torch.softmax(w * t, 0)), ("sigmoid", torch.sigmoid(w * t) / torch.sigmoid(w * t).sum())):
+        print(f"w = {w:4.0f}  {name}: weights {phi.numpy().round(3)}, prediction {float(phi[1] + phi[2]):.3f}")
+
+# %% [markdown]
+# ## What no context removes: the exact floors
+#
+# **Longer and longer contexts.** For $n\to\infty$ the sums become means over the sphere. A kernel that depends on $t$ only
+# multiplies every spherical harmonic of degree $l$ by one number (Funk-Hecke),
+# $\lambda_l=c\,m_l$ or $\lambda_l=m_l/m_0$ with $m_l=\mathbb E[\varphi(wt)P_l(t)]$. A class with the covariance
+# $\sum_l a_lP_l$ then leaves the error
+#
+# $$\sum_l a_l\,(1-\lambda_l)^2 ,$$ (eq-floor)
+#
+# and the unit's floor is the smallest value over $w$ (and $c$). Two ways to have a floor can be read off.
+#
+# - **Parity.** $\tanh$ and the identity are odd, so $m_l=0$ for even $l$: the even part of $f$ is never seen. The sigmoid is
+#   $\frac12$ plus an odd function: it sees the constant, and no other even degree.
+# - **No locality.** All $\lambda_l$ near one means a kernel near a point mass.
+#
+# :::{prf:theorem} A window shrinks for rapidly varying activations only
+# :nonumber:
+# Let $\varphi>0$ be nondecreasing and the tokens' scores distinct, with $t_1>0$ the largest. If $\varphi(\lambda s)/\varphi(s)\to0$ for
+# $s\to\infty$ and every $0<\lambda<1$ (rapid variation: faster growth than every power), the normalized weight of the nearest
+# token tends to one as $w\to\infty$. If instead $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ with $\rho<\infty$ (growth like a power), the weights of the tokens
+# with $t_i>0$ tend to shares proportional to $t_i^\rho$, whatever $w$ does.
+# :::
+#
+# :::{prf:proof}
+# :nonumber:
+# Take a token $i$ with $t_i<t_1$ and put $\lambda=t_i/t_1$ if $t_i>0$, else any $\lambda\in(0,1)$. Monotonicity gives
+# $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let $w\to\infty$.
+# :::
+#
+# The sigmoid ($\rho=0$) keeps a hemisphere, the ReLU ($\rho=1$) a cosine lobe. ReLU attention is positively homogeneous,
+# $\varphi(wt)=w\varphi(t)$: after normalization $w$ cancels, and there is no window to learn at all.
+
+# %% tags=["hide-input"]
+d = dims[0]
+L_last = lipschitz_values[-1]
+degree = 120
+nodes, weight = leggauss(400)
+theta = (nodes + 1) * np.pi / 2
+density = weight * np.sin(theta) ** (d - 2)
+density /= density.sum()
+P = 1 - np.stack(list(islice(one_minus_gegenbauer(d, theta), degree + 1)))  # (degree + 1, nodes)
+KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
+    "exp": lambda s, w: np.exp(s - w),
+    "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
+    "tanh": lambda s, w: np.tanh(s),
+    "relu": lambda s, w: np.maximum(s, 0),
+    "linear": lambda s, w: s,
+}
+PAIRS = [("exp", True), ("exp", False), ("sigmoid", True), ("sigmoid", False), ("relu", True), ("relu", False),
+         ("tanh", False), ("linear", False)]  # normalizing odd activations divides by sums near zero
+grid = np.geomspace(0.05, 400, 60)
+
+
+def moments(name, w):
+    """m_0, ..., m_degree and E phi^2 at window parameter w."""
+    phi = KERNELS[name](w * np.cos(theta), w)
+    return P @ (density * phi), density @ phi**2
+
+
+def coefficients(task):
+    """a_0, ..., a_degree of the class; what lies beyond is lost on every kernel here and goes into the last."""
+    a, rest = task.spectrum(degree)
+    a[-1] += rest
+    return np.concatenate([[float(task.covariance(np.array(1.0))) - a.sum()], a])
+
+
+def floor(name, normalized, task):
+    """The smallest error that an infinite context leaves, and the w that attains it."""
+    a, best = coefficients(task), []
+    for w in grid:
+        m, _ = moments(name, w)
+        gain = 1 / m[0] if normalized else (a @ m) / (a @ m**2)
+        best.append(a @ (1 - gain * m) ** 2)
+    return min(best), grid[int(np.argmin(best))]
+
+
+def label(name, normalized):
+    return ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
+
+
+task = ReLU(d, L_last)
+variance = coefficients(task)[1:].sum()
+floors = {pair: floor(*pair, task)[0] / variance for pair in PAIRS}
+for pair, share in floors.items():
+    end = "  (still falling at the largest w of the grid)" if floor(*pair, task)[1] == grid[-1] else ""
+    print(f"{label(*pair):20} leaves {share:8.2%} of the variance of f over the sphere{end}")
+runs.glue("sigmoid_floor", 100 * floors["sigmoid", True])
+runs.glue("relu_floor", 100 * floors["relu", True])
+runs.glue("tanh_floor", 100 * floors["tanh", False])
+
+# %% [markdown]
+# The variance is that of the nonconstant part of $f$. Softmax, and the exponential without normalization, tend to
+# zero as $w$ grows. The normalized sigmoid keeps at least {glue:text}`sigmoid_floor:.0f` % and the normalized ReLU
+# {glue:text}`relu_floor:.1f` % for ever. ReLU *without* normalization does better than with it, since its gain then
+# inflates the lobe to the right size, but it has no window. $\tanh$ loses the constant as well: its error is
+# {glue:text}`tanh_floor:.0f` % of that variance.
+
+# %% [markdown]
+# ## Finite contexts
+#
+# Without normalization the risk at finite $n$ is *exact* as well. The tokens are independent given the query, and
+# the addition theorem turns the mean over two tokens into squares of $m_l$:
+#
+# $$\mathbb E(\hat f-f)^2=\sum_la_l-2c\sum_la_lm_l+\frac{c^2}n\Big[(n-1)\sum_la_lm_l^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big],\qquad k(1)=\sum_l a_l,$$ (eq-gain)
+#
+# a parabola in $c$. Note $k(1)$ in the last term: without normalization the *constant* part of $f$ is estimated with a random
+# total weight, and its square enters the fluctuation. Normalized weights sum to one and reproduce constants without
+# error. For normalized activations other than softmax we sample tokens and integrate the labels out, which is
+# exact given the tokens.
+
+
+# %%
+def gain_risk(name, task, w, n):
+    """Exact risk at the best gain, equation (eq-gain), not normalized."""
+    a, (m, square) = coefficients(task), moments(name, w)
+    return a.sum() - (a @ m) ** 2 / (((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n)
+
+
+x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, d)
+cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
+
+
+def normalized_weights(name, w, n=context_length):
+    phi = KERNELS[name](w * cosine[:, :n], w)
+    total = phi.sum(1, keepdims=True)
+    return torch.from_numpy(phi / np.where(total == 0, 1, total))
+
+
+# Sampling, checked where the answer is known: exp normalized, and the formula above for the sigmoid.
+form = GivenTokens.of(task, x, noise_std)
+known = float(population_risk(task, 8.0, context_length, noise_std).total)
+print("softmax, w = 8: sampled", sampled("", form.risk(normalized_weights("exp", 8.0)).tolist()).interval, "exact", known)
+m, square = moments("sigmoid", 4.0)
+a = coefficients(task)
+c = (a @ m) / (((context_length - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / context_length)
+plain = torch.from_numpy(c / context_length * KERNELS["sigmoid"](4.0 * cosine, 4.0))
+print("sigmoid, w = 4: sampled", sampled("", form.risk(plain).tolist()).interval, "exact", gain_risk("sigmoid", task, 4.0, context_length))
+
+# %%
+curves, ends = {}, {}
+some = grid[::2]
+for pair in PAIRS:
+    name, normalized = pair
+    if pair == ("exp", True):
+        curves[pair] = population_risk(task, some, context_length, noise_std).total
+    elif normalized:
+        cases = [sampled("", form.risk(normalized_weights(name, w)).tolist()) for w in some]
+        curves[pair] = np.array([case.measured for case in cases])
+        ends[pair] = np.array([case.interval for case in cases])
+    else:
+        curves[pair] = np.array([gain_risk(name, task, w, context_length) for w in some])
+krige = sampled("kriging", form.risk(form.kriging()).tolist())
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
+figure, ax = plt.subplots(figsize=(7.6, 3.8))
+shade = dict(zip(KERNELS, plots.PALETTE, strict=False))
+for pair in PAIRS:
+    ax.plot(some, curves[pair], "-" if pair[1] else "--", color=shade[pair[0]], label=label(*pair))
+    if pair in ends:
+        ax.fill_between(some, *ends[pair].T, color=shade[pair[0]], alpha=0.15, linewidth=0)
+ax.axhspan(*krige.interval, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
+ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk", ylim=(None, 2 * max(curves["linear", False])))
+ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+plt.show()
+
+# %% [markdown]
+# **Does the best $w$ follow $L$?** For each $L$ the best window, its risk, and the *price of not adapting*: the risk at
+# the largest $L$ with the window that is best for the smallest, relative to the best. The ratio one means that there
+# was nothing to adapt. For sigmoid and $\tanh$ the best window runs to an end of the grid or the risk hardly depends on it.
+
+# %%
+forms = {L: GivenTokens.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
+
+
+def risks(pair, L):
+    name, normalized = pair
+    if pair == ("exp", True):
+        return population_risk(ReLU(d, L), some, context_length, noise_std).total
+    if normalized:
+        return np.array([float(forms[L].risk(normalized_weights(name, w)).mean()) for w in some])
+    return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
+
+
+rows, price = [], {}
+for pair in PAIRS:
+    table = np.array([risks(pair, L) for L in lipschitz_values])
+    best = table.argmin(1)
+    price[pair] = table[-1, best[0]] / table[-1].min()
+    scale_free = pair[0] in ("relu", "linear")  # phi(w t) = w phi(t): gain or normalization takes w out
+    rows.append([label(*pair), *("none" if scale_free else f"{some[b]:.2g}" for b in best),
+                 *(f"{table[i].min() / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
+                   for i, L in enumerate(lipschitz_values)), f"{price[pair]:.2f}"])
+rows.append(["kriging", *["none"] * len(lipschitz_values),
+             *(f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
+               for L in lipschitz_values), "none"])
+negative = form.kriging().clamp(max=0).abs().sum(-1) / form.kriging().abs().sum(-1)
+runs.glue("negative", 100 * float(negative.mean()))
+runs.glue("price", price["exp", True])
+runs.glue("unnormalized", curves["exp", False].min() / float(optimal_window(task, context_length, noise_std).risk))
+runs.glue("price_sigmoid", price["sigmoid", True])
+plots.table(["activation", *(f"best w, L = {L:g}" for L in lipschitz_values),
+             *(f"risk / softmax, L = {L:g}" for L in lipschitz_values), "price of not adapting"], rows,
+            f"ReLU class, d = {d}, n = {context_length}, sigma = {noise_std:g}. Grid of w in steps of "
+            f"{some[1] / some[0] - 1:.0%}.")
+
+# %% [markdown]
+# Not adapting costs softmax a factor of {glue:text}`price:.2f`, and the normalized sigmoid a factor of
+# {glue:text}`price_sigmoid:.2f`: it has no small window to adapt.
+#
+# **Without normalization the exponential does not adapt to $L$ either.** Its best $w$ is the same for all $L$ of the table, and
+# its risk is {glue:text}`unnormalized:.1f` times that of softmax at the largest $L$. Equation {eq}`eq-gain` says why: what
+# plays the part of the noise variance is $k(1)+\sigma^2$, and $k(1)=\mathbb E f^2$ grows with $L$ like the signal does. Their ratio
+# saturates once $L\gtrsim\sigma$. Normalized weights see differences $f(x_i)-f(x_q)$ only, which are small in a small window.
+# Longer contexts do not close the gap (exact). Both follow the same power of $n$, and the sharp law for the ReLU class,
+# risk $\propto(\text{noise variance}/n)^{3/(d+2)}$, predicts the ratio of the two risks,
+# $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}=$ {glue:text}`predicted_ratio:.0f` at the largest $L$:
+
+# %%
+lengths = [10**2, 10**4, 10**6]
+runs.glue("predicted_ratio", (1 + coefficients(task).sum() / noise_std**2) ** (3 / (d + 2)))
+wide = np.geomspace(0.05, 400, 120)
+rows = []
+for m in lengths:
+    best = {L: min((gain_risk("exp", ReLU(d, L), w, m), w) for w in wide) for L in (lipschitz_values[0], L_last)}
+    soft = {L: optimal_window(ReLU(d, L), m, noise_std) for L in best}
+    rows.append([f"{m:,}", *(f"{best[L][1]:.3g}" for L in best), *(f"{float(soft[L].w):.3g}" for L in best),
+                 f"{best[L_last][0] / float(soft[L_last].risk):.1f}"])
+ends_L = (lipschitz_values[0], L_last)
+plots.table(["n", *(f"w, exp, L = {L:g}" for L in ends_L), *(f"w, softmax, L = {L:g}" for L in ends_L),
+             f"risk exp / softmax, L = {L_last:g}"], rows,
+            f"The exponential without normalization (best gain) against softmax; ReLU class, d = {d}, sigma = {noise_std:g}, exact; "
+            f"w of exp on a grid with steps of {wide[1] / wide[0] - 1:.0%}.")
+
+# %% [markdown]
+# **Positivity does not matter.** The best linear predictor, kriging, puts {glue:text}`negative:.0f` % of its absolute weight
+# on negative weights.
+#
+# ## One more number repairs the sigmoid
+#
+# Shift the scores: $\sigma(s-b)\to e^{-b}e^{s}$ for large $b$, and normalization removes $e^{-b}$. Sigmoid attention
+# *with a learned bias* contains softmax as a limit. It is the exponential *tail* that counts; that the sigmoid is bounded
+# does no harm.
+
+# %%
+shifts = [0, 2, 5, 10, 20]
+best_shifted = []
+for b in shifts:
+    values = []
+    for w in some[some < 60]:
+        phi = 1 / (1 + np.exp(-(w * cosine - b)))
+        values.append(float(form.risk(torch.from_numpy(phi / phi.sum(1, keepdims=True))).mean()))
+    best_shifted.append(min(values))
+reference = min(float(form.risk(normalized_weights("exp", w)).mean()) for w in some)
+for b, value in zip(shifts, best_shifted, strict=True):
+    print(f"shift b = {b:2}: best risk over w / best risk of softmax on the same tokens = {value / reference:.3f}")
+
+# %% [markdown]
+# ## Trained units
+#
+# So far $M=wI$, and the best gain. Now full units ($W_K$, $W_Q$ and the last row of $W_V$, random start) are
+# pretrained with each activation, and tested on fresh contexts. The prediction is the best value of the
+# curves above. A unit may find something better than $M=wI$ with a gain; that would show.
+
+# %%
+NAMES = {("exp", True): "softmax", ("sigmoid", True): "normalized sigmoid", ("relu", True): "normalized relu",
+         ("sigmoid", False): "sigmoid", ("relu", False): "relu", ("tanh", False): "tanh", ("linear", False): "linear"}
+members = [Member(task, noise_std, context_length, seed, activation=activation, width=d + 1, initial_std=0.3)
+           for activation in NAMES.values() for seed in range(seeds)]
+trained = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, stream="native",
+                   dtype="float32")
+owner = np.array([member.seed for member in members])
+errors = np.empty((len(NAMES), seeds))
+for seed in range(seeds):  # every seed has test contexts of its own, so that intervals contain their randomness
+    mine = np.flatnonzero(owner == seed)
+    some_units = replace(trained, members=tuple(members[i] for i in mine), history=(),
+                         parameters=tuple(trained.parameters[i] for i in mine))
+    errors[:, seed] = test_error(some_units, task, noise_std, context_length, 2000, seed=seed)[-1]
+ours = list(NAMES).index(("exp", True))
+softmax_best = float(optimal_window(task, context_length, noise_std).risk)
+print("softmax, trained: test error", sampled("", errors[ours]).interval, " exact optimum", softmax_best)
+results = {}
+for (pair, activation), values in zip(NAMES.items(), errors, strict=True):
+    results[pair] = sampled(activation, values / errors[ours])
+    low, high = results[pair].interval
+    print(f"{activation:20} test error / trained softmax, same contexts: mean {results[pair].measured:.2f} in [{low:.2f}, {high:.2f}], "
+          f"median {np.median(values / errors[ours]):.2f};  predicted {min(curves[pair]) / softmax_best:.2f}")
+unclear = [label(*pair) for pair in NAMES if pair != ("exp", True) and results[pair].interval[0] <= 1]
+better = [label(*pair) for pair in NAMES if results[pair].interval[1] < 1]
+runs.glue("unclear", ", ".join(unclear) or "none")
+runs.glue("better", ", ".join(better) or "none")
+
+# %% [markdown]
+# Activations that are better than softmax: {glue:text}`better`; not clearly worse: {glue:text}`unclear` (an interval is
+# wide where single seeds get stuck, as ReLU units can, all of whose scores are negative; the median is printed beside it).
+
+# %% [markdown]
+# ## Answers and limits
+#
+# | property | who lacks it | what it costs |
+# |---|---|---|
+# | rapid growth of $\varphi$: the window can shrink | sigmoid, ReLU, $\tanh$, linear | an error that no context removes; no window to adapt |
+# | weights that sum to one | all unnormalized, the exponential too | the function's own size counts as noise: the window does not follow $L$, and the risk is several times larger at finite $n$ |
+# | an even *and* an odd part in every degree | $\tanh$, linear; sigmoid beyond the constant | the even part of $f$ |
+# | positive weights | kriging, $\tanh$, linear | nothing: the best linear predictor uses negative weights |
+# | boundedness | exp, ReLU, linear | nothing: a shifted sigmoid is bounded and imitates softmax |
+#
+# *Not answered.* Whether deep networks with sigmoid or ReLU attention build narrow windows in another way (an MLP before
+# the scores can sharpen them). *Directions* of the window are learned through $M$ and not through $\varphi$: that is the
+# subject of the chapters on low-rank tasks. One dimension, one class, one context length at this preset: change them above.
+#
+# ## Exercises
+#
+# 1. Why does the sigmoid without shift predict affine functions without floor, and ReLU-class functions with one?
+# 2. Show that $\varphi(s)=e^{\sqrt s}$ for $s>0$ also has a window that shrinks. Is it as sharp as that of softmax at the same $w$?
+#
+# :::{dropdown} Solutions
+# 1. $\sigma=\frac12+$ odd: degrees 0 and 1 pass, with the right gains if $W_V$ or normalization provides them. ReLU
+#    functions contain $|q\cdot x|$, all whose degrees are even.
+# 2. $\varphi(\lambda s)/\varphi(s)=e^{-(1-\sqrt\lambda)\sqrt s}\to0$. It is wider: near $t=1$ the exponent has the slope
+#    $\frac12\sqrt w$ in place of $w$.
+# :::
+
+# %% tags=["hide-input"]
+runs.footer()

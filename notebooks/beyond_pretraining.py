@@ -1,0 +1,320 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Finite and autoregressive pretraining
+#
+# The theorems are about the minimizer of the *population* loss at *one* context length. Real pretraining has finitely many
+# tasks, finitely many steps, and a loss at every position. **Questions.** Summary, *question 6*: "Does the number of
+# pretraining steps impact the tightness of your bounds relating the attention window scale to properties like
+# Lipschitzness and noise?" Slides, future work: "auto-regressive pretraining". And ours: how many pretraining tasks are enough?
+#
+# **Short answer.** *Steps:* yes. At a fixed training time the window grows more slowly with $n$ than the minimizer's, or not at all, so
+# exponents read off units that are not converged are too small. *Tasks:* the excess risk falls like one over the number of
+# contexts, and a full matrix pays several times more than a single number $w$; some tens of distinct *functions* are enough, since one
+# unit has too few numbers to memorize functions. *Autoregression:* one $w$ for all lengths is an exact compromise between the lengths' own windows; its price is small.
+
+# %% tags=["hide-input"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from icl import plots, runs
+from icl.claims import sampled
+from icl.given_tokens import GivenTokens
+from icl.pretrain import Member, pretrain
+from icl.risk import optimal_window, population_flow, population_risk
+from icl.tasks import Affine, ReLU
+from icl.tokens import NativeStream, stream, uniform_sphere
+
+plots.style()
+
+# %% [markdown]
+# The parameters of this run; change them and run the notebook again.
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz = 2.0  # Lipschitz constant L
+noise_std = 0.5  # standard deviation sigma of the label noise
+context_length = 16  # tokens n in a context
+sizes = [30, 100, 300, 1000]  # numbers T of pretraining contexts, or of functions
+n_decades = [1, 2, 3, 4]  # powers of ten of the context length, for the training time
+contexts = 3000  # test token sets
+draws = 40  # data sets of each size
+seeds = 12  # pretrained units of each setting
+steps = 500  # optimizer steps
+batch_size = 64  # fresh contexts a step
+learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+runs.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "sizes", "n_decades", "contexts", "draws", "seeds",
+           "steps", "batch_size", "learning_rate")
+d, n = dims[0], context_length
+task = ReLU(d, lipschitz)
+best = optimal_window(task, n, noise_std)
+x_test = uniform_sphere(stream(1, "evaluation"), contexts, n + 1, d)
+form = GivenTokens.of(task, x_test, noise_std)
+
+
+def class_risk(M):
+    """Risk on the class of units M, (k, d, d), minus that of the exact optimum on the same tokens; shape (k,)."""
+    def one(m):
+        scores = torch.einsum("bnd,de,be->bn", x_test[:, :-1], torch.as_tensor(m).double(), x_test[:, -1])
+        return float(form.risk(torch.softmax(scores, -1)).mean())
+
+    reference = one(float(best.w) * np.eye(d))
+    return np.array([one(m) - reference for m in M])
+
+
+# %% [markdown]
+# ## How many contexts
+#
+# The slides' empirical loss is a mean over $T$ contexts, $\frac1T\sum_t(\hat f_t-y_{t,n+1})^2$, each with a function of its own.
+# We draw $T$ contexts once, minimize it over the single number $w$, and over all of $M$, and ask how much *population* risk
+# is lost. For the single number theory says, with the score $g=\partial_w(\hat f-y)^2$ of one context,
+#
+# $$\mathbb E\,L(\hat w)-L(w^*)\approx\frac{\operatorname{Var}g}{2T\,L''(w^*)} ,$$
+#
+# and the risk $L$ is exact. For a full $M$ the loss of $\hat M$ is evaluated with labels integrated out, as a difference to
+# $w^*I$ on the same tokens.
+
+
+# %%
+def draw(T, seed):
+    """T fixed contexts: tokens (T, n + 1, d), labels (T, n + 1)."""
+    x = uniform_sphere(stream(seed, "covariates"), T, n + 1, d)
+    y = task.sample(stream(seed, "tasks"), T)(x)
+    return x, y + noise_std * torch.from_numpy(stream(seed, "noise").standard_normal((T, n + 1)))
+
+
+def best_scalar(x, y):
+    t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
+
+    def loss(u):
+        return float((((torch.softmax(np.exp(u) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2).mean())
+
+    return np.exp(minimize_scalar(loss, bounds=(-3, 5), method="bounded", options={"xatol": 1e-4}).x)
+
+
+def best_matrix(x, y, start):
+    M = (start * torch.eye(d, dtype=x.dtype)).requires_grad_()
+    solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
+
+    def closure():
+        solver.zero_grad()
+        scores = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1] @ M.T)
+        loss = (((torch.softmax(scores, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2).mean()
+        loss.backward()
+        return loss
+
+    solver.step(closure)
+    return M.detach().numpy()
+
+
+scalar, matrices = {}, {}
+for T in sizes:
+    data = [draw(T, 1000 * T + k) for k in range(draws)]
+    w = np.array([best_scalar(*one) for one in data])
+    scalar[T] = population_risk(task, w, n, noise_std).total - float(best.risk)
+    matrices[T] = class_risk([best_matrix(*one, float(best.w)) for one in data])
+
+x, y = draw(20_000, 5)
+t, h = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]), 1e-3
+up, down = ((((torch.softmax((float(best.w) + e) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2) for e in (h, -h))
+score = float(((up - down) / (2 * h)).var())
+slopes = population_risk(task, float(best.w) * np.array([0.99, 1.01]), n, noise_std).slope
+curvature = float(np.diff(slopes)[0] / (0.02 * float(best.w)))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
+figure, ax = plt.subplots()
+line = score / (2 * np.array(sizes) * curvature) / float(best.risk)
+plots.exact_curve(ax, sizes, line, "theory, one number")
+for values, name, marker, shift in ((scalar, "one number w", "o", 1.0), (matrices, "full matrix M", "s", 1.06)):
+    cases = [sampled(f"{name}, T = {T}", values[T] / float(best.risk)) for T in sizes]
+    ends = np.array([c.interval for c in cases]).clip(1e-5)
+    plots.sampled_points(ax, np.array(sizes) * shift, [c.measured for c in cases], *ends.T, name,
+                         plots.COLORS["sampled" if marker == "o" else "bias"], marker)
+    print(name, *(f"T = {T}: {np.mean(values[T]) / float(best.risk):.2%}" for T in sizes))
+ax.set(xscale="log", yscale="log", xlabel="contexts T", ylabel="excess risk / optimal risk", ylim=(line[-1] / 20, None))
+ax.legend()
+plt.show()
+runs.glue("one_percent", score / (2 * 0.01 * float(best.risk) * curvature))
+runs.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
+
+# %% [markdown]
+# One percent of the optimal risk is reached with about {glue:text}`one_percent:.0f` contexts if a single number is
+# learned. At the largest $T$ the full matrix loses {glue:text}`matrix_price:.1f` times as much: its $d^2$ numbers are also fitted to
+# the noise.
+#
+# ## How many functions
+#
+# Now contexts are fresh at every step, but their functions come from a fixed pool of $T$ functions. With a single
+# function the unit may fit that function's slope and direction. Can it memorize more? It cannot: its prediction is an
+# average of the context's labels, and $M$ has $d^2$ numbers. It can only adapt to the pool's mean slope and its directions.
+
+
+# %%
+@dataclass(frozen=True)
+class Pool:
+    """A fixed pool of ReLU-class functions, from which every context draws one."""
+
+    dim: int
+    lipschitz: float
+    size: int
+    seed: int
+
+    def sample(self, rng, count):
+        own = stream(self.seed, "evaluation", 99)
+        q = uniform_sphere(own, self.size, self.dim)
+        right, left, b = torch.as_tensor(own.uniform(-self.lipschitz, self.lipschitz, (3, self.size, 1)))
+        pick = (torch.as_tensor(rng.uniform(0.0, 1.0, (count,))) * self.size).long().clamp(max=self.size - 1).cpu()
+
+        def f(x):
+            t = torch.einsum("bd,bnd->bn", q[pick].to(x), x)
+            return right[pick].to(x) * t.clamp(min=0) + left[pick].to(x) * (-t).clamp(min=0) + b[pick].to(x)
+
+        return f
+
+
+pools = [1, 3, 10, 30, None]
+members = [Member(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed) for T in pools for seed in range(seeds)]
+pooled = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, stream="native", dtype="float32")
+pool_excess = class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
+for T, values, w in zip(pools, pool_excess, pooled.windows.reshape(len(pools), seeds), strict=True):
+    case, scale = sampled("", values), sampled("", w)
+    print(f"{'fresh functions' if T is None else f'{T} functions':16} excess risk on the whole class {case.measured:7.2%} in "
+          f"[{case.interval[0]:.2%}, {case.interval[1]:.2%}], median {np.median(values):.2%}; "
+          f"w = {scale.measured:.2f} in [{scale.interval[0]:.2f}, {scale.interval[1]:.2f}], exact w* = {float(best.w):.2f}")
+runs.glue("one_function", 100 * np.median(pool_excess[0]))
+runs.glue("ten_functions", 100 * np.median(pool_excess[2]))
+runs.glue("fresh_functions", 100 * np.median(pool_excess[-1]))
+
+# %% [markdown]
+# Pretraining on *one* function costs {glue:text}`one_function:.0f` % of risk on the whole class in the median pool, on ten
+# functions {glue:text}`ten_functions:.1f` %; what is left with fresh functions, {glue:text}`fresh_functions:.1f` %, is the optimizer's own noise.
+# The intervals for small pools are wide because pools differ: a pool can consist of one flat function.
+#
+# ## Steps, and the tightness of the bounds
+#
+# Plain gradient descent with small steps follows the population flow, $\dot w=-L'(w)/d$ from $w=0$, which we compute without
+# sampling. The theorem's exponents belong to $t=\infty$. At finite time, compare two context lengths a decade apart:
+
+# %%
+times = np.array([0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0])
+lengths = 10 ** np.array(n_decades)
+flow = np.array([population_flow(Affine(d, lipschitz), int(m), noise_std, times) for m in lengths])[:, 1:]
+final = optimal_window(Affine(d, lipschitz), lengths, noise_std)
+rows = []
+for time, w in zip(times[1:], flow.T, strict=True):
+    lost = population_risk(Affine(d, lipschitz), np.array(w), lengths, noise_std).total / final.risk - 1
+    rows.append([f"{time:g}", *(f"{s:.3f}" for s in np.diff(np.log(w)) / np.log(10)), *(f"{v:.1%}" for v in lost)])
+rows.append(["minimizer", *(f"{s:.3f}" for s in np.diff(np.log(final.w)) / np.log(10)), *["0.0%"] * len(lengths)])
+plots.table(["time", *(f"slope, n = 10^{a} to 10^{b}" for a, b in zip(n_decades[:-1], n_decades[1:], strict=True)),
+             *(f"excess risk, n = 10^{k}" for k in n_decades)], rows,
+            f"Local slope of log w in log n along the exact flow, and excess risk; affine class, d = {d}, L/sigma = {lipschitz / noise_std:g}.")
+
+# %% [markdown]
+# Early in training $w$ is the same for all long contexts: the slope is near zero, and any lower bound with a positive
+# exponent looks violated. Longer contexts converge *later*, because their minimum is further out and flatter ($L'$ is of order $L^2/w^3$
+# on the way), so the largest $n$ of a fit are the least converged. The bounds themselves are about the minimizer and do not change; what changes is
+# whether an experiment can see them. Adam with step sizes as in this book moves much faster than this flow, but the
+# order is the same.
+#
+# ## A loss at every context length
+#
+# Autoregressive pretraining predicts *every* label from those before it. With one $M$ for all positions the
+# population loss is the mean of the risks at $m=1,\dots,n$, so its minimizer is exact too.
+
+# %%
+every = np.arange(1, n + 1)
+
+
+def all_lengths(w):
+    return population_risk(task, float(w), every, noise_std).total
+
+
+found = minimize_scalar(lambda u: all_lengths(np.exp(u)).mean(), bounds=(-3, 4), method="bounded", options={"xatol": 1e-6})
+w_every, own = float(np.exp(found.x)), optimal_window(task, every, noise_std)
+price = all_lengths(w_every) / own.risk - 1
+print(f"one w for all lengths: {w_every:.3f}; w* at n = {n}: {own.w[-1]:.3f}")
+runs.glue("price_last", 100 * price[-1])
+runs.glue("price_mean", 100 * (found.fun / own.risk.mean() - 1))
+runs.glue("price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.mean() - 1))
+
+# %%
+M = torch.zeros(seeds, d, d, requires_grad=True)  # every seed has sequences of its own
+adam = torch.optim.Adam([M], lr=learning_rate)
+decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
+before = torch.ones(n + 1, n + 1).tril(-1).bool()  # a label is predicted from those before it
+for step in range(steps):
+    count = seeds * batch_size
+    x = uniform_sphere(NativeStream(2, "covariates", step), count, n + 1, d).float()
+    y = task.sample(NativeStream(2, "tasks", step), count)(x)
+    y = (y + noise_std * NativeStream(2, "noise", step).standard_normal((count, n + 1))).reshape(seeds, batch_size, n + 1)
+    x = x.reshape(seeds, batch_size, n + 1, d)
+    scores = ((x @ M.mT.unsqueeze(1)) @ x.mT).masked_fill(~before, -1e9)  # [..., q, i] = x_i' M x_q
+    guess = (torch.softmax(scores[..., 1:, :], -1) @ y.unsqueeze(-1)).squeeze(-1)
+    adam.zero_grad()
+    ((guess - y[..., 1:]) ** 2).mean((1, 2)).sum().backward()
+    adam.step()
+    decay.step()
+trained_w = torch.diagonal(M.detach(), dim1=1, dim2=2).mean(1).numpy()
+auto = sampled("autoregressive", trained_w)
+single = sampled("last position only", pooled.windows.reshape(len(pools), seeds)[-1])
+print(f"trained at every position: w = {auto.measured:.3f} in [{auto.interval[0]:.3f}, {auto.interval[1]:.3f}], exact {w_every:.3f}")
+print(f"trained at the last only:  w = {single.measured:.3f} in [{single.interval[0]:.3f}, {single.interval[1]:.3f}], exact {float(best.w):.3f}")
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: the optimal window of each context length $m$ (curve, exact), the single window that is optimal for the mean over all lengths (dashed, exact), and units trained autoregressively (point with interval, drawn at the right edge). Right: the relative price of one window for all lengths, exact, for that window and for the one that is optimal at the last length.", "name": "fig-autoregressive"}, "image": {"alt": "Left: the optimal window parameter rises with the context length; a dashed horizontal line crosses it in the middle, and the trained units' point lies on the dashed line. Right: excess risk against the context length; for the autoregressive window it is zero where the curves cross and grows to both sides; for the last length's window it is large at short contexts and zero at the end."}}
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
+plots.exact_curve(axes[0], every, own.w, "best for length m")
+axes[0].axhline(w_every, color=plots.COLORS["bias"], linestyle="--", label="best on average")
+plots.sampled_points(axes[0], [n + 0.5], [auto.measured], [auto.interval[0]], [auto.interval[1]], "trained")
+axes[0].set(xlabel="context length m", ylabel="window parameter w")
+axes[0].legend(fontsize=9)
+for w, style, name in ((w_every, "--", "best on average"), (own.w[-1], ":", f"best at m = {n}")):
+    axes[1].plot(every, 100 * (all_lengths(w) / own.risk - 1), style, color=plots.COLORS["bias"], label=name)
+axes[1].set(xlabel="context length m", ylabel="excess risk, %")
+axes[1].legend(fontsize=9)
+plt.show()
+
+# %% [markdown]
+# One window for all lengths costs {glue:text}`price_mean:.1f` % of the mean risk, compared with a window for each length, and
+# {glue:text}`price_last:.1f` % at full length; the window of the last length, used everywhere, would cost
+# {glue:text}`price_single:.1f` % on average. A unit whose $w$ could depend on the position would win these
+# percents back; the slides' unit has no positions.
+#
+# ## Limits
+#
+# One dimension, one class, one noise level, short contexts. The pools are pools of *functions*; language has no such
+# thing. Steps are studied for plain gradient flow at $M=wI$ (exact) only. Scaling of depth and data together is out of reach here, and with it
+# the reviewer's question on *emergent* abilities at scale: *not answered*.
+#
+# ## Exercises
+#
+# 1. With $T$ contexts and labels integrated out, would the excess risk still fall like $1/T$? With another constant?
+# 2. At $m=1$ the risk does not depend on $w$. Why?
+#
+# :::{dropdown} Solutions
+# 1. Yes, the tokens are still random; the score's variance is smaller, and with it the constant.
+# 2. A single token has weight one.
+# :::
+
+# %% tags=["hide-input"]
+runs.footer()

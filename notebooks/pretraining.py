@@ -1,0 +1,360 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Pretraining whole sweeps
+#
+# The figures of paper 1 are sweeps: several Lipschitz constants, noise levels, classes, token laws, and many
+# seeds, each of them a unit that has to be trained. This page shows what is trained, does it once by hand in
+# twenty lines, then a whole sweep in one call, and checks both against the exact theory: the mean training curve
+# against the population gradient flow, its end against the exact optimal window. It also says how long it takes.
+
+# %% tags=["hide-input"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+
+import json
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl import plots, runs
+from icl.claims import sampled
+from icl.evaluate import spectral_norm, test_error
+from icl.pretrain import Member, pretrain
+from icl.risk import optimal_window, population_flow, population_risk
+from icl.tasks import Cosine, named
+from icl.tokens import stream, uniform_sphere
+
+plots.style()
+
+# %% [markdown]
+# The parameters of this run; change them and run the notebook again.
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates; a figure row for each
+lipschitz_values = [1.0, 2.0, 4.0]  # Lipschitz constants L
+noise_std = 0.3  # standard deviation sigma of the label noise
+context_length = 10  # tokens n in a context
+seeds = 12  # units of each setting
+steps = 240  # optimizer steps
+batch_size = 128  # fresh contexts a step
+learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+runs.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "seeds", "steps", "batch_size",
+           "learning_rate")
+CLASSES = {"affine": "affine", "relu": "ReLU"}
+
+# %% [markdown]
+# ## What is trained
+#
+# A unit has one $d\times d$ matrix $M$. From a context of labeled tokens $(x_i, y_i)$ and a query $x_q$ it predicts
+#
+# $$\hat f(x_q) = \sum_i \omega_i\,y_i,\qquad \omega_i = \frac{e^{x_i^\top M x_q}}{\sum_j e^{x_j^\top M x_q}}.$$
+#
+# Pretraining draws a fresh function $f$ and a fresh context for every row of every batch and follows the gradient of
+# the mean of $(\hat f(x_q) - y_q)^2$. The label $y_q = f(x_q)+\epsilon$ of the query is noisy here and clean in the
+# population risk; the two losses differ by the constant $\sigma^2$ and have the same minimizer.
+#
+# **Declared choices.** No source prints an optimizer, a step size, a batch size, a number of steps, a start or the law
+# of the noise. We use Adam with a step size that falls linearly to zero, fresh contexts at every step, $M=0$ at
+# the start (equal weights: the unit knows nothing), and Gaussian noise.
+#
+# **The gradient.** With $p=\hat f(x_q)$, differentiating the softmax gives for one context
+#
+# $$\frac{\partial}{\partial M}\,(p-y_q)^2 = 2\,(p-y_q)\sum_i \omega_i\,(y_i-p)\;x_i\,x_q^\top .$$ (eq-gradient)
+#
+# *By hand.* At $M=0$ with two tokens, $\omega_1=\omega_2=\frac12$. Let $y_1=1$, $y_2=0$ and $y_q=1$. Then
+# $p=\frac12$ and the gradient is $-\left[\frac14x_1-\frac14x_2\right]x_q^\top$: the step raises the score of token 1,
+# whose label was right, and lowers that of token 2.
+
+# %% [markdown]
+# ## One unit by hand
+#
+# Twenty lines of PyTorch. The random numbers come from streams that are pure functions of (seed, name, step), so
+# that step 100 can be drawn without drawing the 99 before it.
+
+# %%
+d, L = dims[0], lipschitz_values[-1]
+task = named("relu", d, L)
+
+
+def by_hand(seed):
+    M = torch.zeros(d, d, dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([M], lr=learning_rate)
+    decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
+    for step in range(steps):
+        x = uniform_sphere(stream(seed, "covariates", step), batch_size, context_length + 1, d)
+        f = task.sample(stream(seed, "tasks", step), batch_size)
+        noise = stream(seed, "noise", step).standard_normal((batch_size, context_length + 1))
+        y = f(x) + noise_std * torch.from_numpy(noise)
+        scores = torch.einsum("bnd,de,be->bn", x[:, :-1], M, x[:, -1])
+        prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
+        adam.zero_grad()
+        ((prediction - y[:, -1]) ** 2).mean().backward()
+        adam.step()
+        decay.step()
+    return M.detach().numpy()
+
+
+threads = torch.get_num_threads()
+torch.set_num_threads(1)  # operations as small as these lose by being split
+begin = time.perf_counter()
+M = by_hand(seed=0)
+seconds_by_hand = time.perf_counter() - begin
+torch.set_num_threads(threads)
+print(M.round(2))
+print(f"mean of the diagonal {np.trace(M) / d:.2f}, "
+      f"exact optimal window {float(optimal_window(task, context_length, noise_std).w):.2f}, {seconds_by_hand:.1f} s")
+
+# %% [markdown]
+# ## The sweep in one call
+#
+# Two classes, all Lipschitz constants, all seeds. `shared_tokens=True` is asked for: units with the same seed then see
+# the same tokens and noise, whatever their $L$, so that differences between settings are less random (common random
+# numbers); intervals are over seeds, which are independent. The parameters at chosen steps are kept.
+
+# %%
+sweep = [Member(named(name, d, L), noise_std, context_length, seed)
+         for name in CLASSES for L in lipschitz_values for seed in range(seeds)]
+record = tuple(np.unique(np.linspace(0, steps, 13).round().astype(int)).tolist())
+trained = pretrain(sweep, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=record)
+same = next(i for i, m in enumerate(sweep) if m == Member(task, noise_std, context_length, 0))
+difference = np.abs(trained.M[same] - M).max()
+runs.glue("units", len(sweep))
+runs.glue("contexts", f"{trained.contexts:,}")
+runs.glue("difference", f"{difference:.0e}")
+runs.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
+
+# %% [markdown]
+# {glue:text}`units` units on {glue:text}`contexts` contexts each. The unit trained by hand is one of them; their matrices
+# differ by at most {glue:text}`difference`, rounding. In the time that training all units one after the other by hand
+# would have taken, this call could have run {glue:text}`ratio:.0f` times, in double precision and with the numbers that
+# are the same on every device.
+#
+# **A unit is alone.** Stacking is bookkeeping: the optimizer works entry by entry, every random number is a function of
+# (seed, stream, step), so a unit's numbers depend neither on its company nor on where an interrupted run went on
+# (`checkpoint="state.npz"`). There are two kinds of streams, and every result records which it used: the *portable* one
+# of this page, in double precision, gives the same numbers on every device; the *native* one, in single precision, is
+# the device's own and several times faster. A unit that diverges is named in a warning and leaves the others alone.
+
+# %%
+last = len(sweep) - 1
+alone = pretrain([sweep[last]], steps, batch_size, learning_rate, runs.device())
+print(f"unit {last} alone and in company differ by {np.abs(alone.M[0] - trained.M[last]).max():.0e}")
+print("settings:", trained.settings)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. The test set is the same 1,000 contexts at all times, so each error curve is shifted as a whole by their luck. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
+chosen = {L: [i for i, m in enumerate(sweep) if m.task == named("relu", d, L)] for L in lipschitz_values}
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
+norms = spectral_norm(trained.M_history)
+errors = {L: test_error(trained, named("relu", d, L), noise_std, context_length, 1000)[:-1, chosen[L]]
+          for L in lipschitz_values}
+for L, color in zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True):
+    best = optimal_window(named("relu", d, L), context_length, noise_std)
+    axes[0].plot(record, norms[:, chosen[L]].mean(1), color=color, label=f"L = {L:g}")
+    axes[1].plot(record, errors[L].mean(1), color=color)
+    for ax, level in zip(axes, (best.w, best.risk), strict=True):
+        ax.axhline(level, color=color, linestyle=":", linewidth=1)
+axes[0].set(xlabel="step", ylabel=r"$\|M\|_2$")
+axes[1].set(xlabel="step", ylabel="test error", yscale="log")
+axes[0].legend()
+plt.show()
+
+# %% [markdown]
+# The norm ends a little above the dotted line: the largest singular value of a matrix that fluctuates around $w^*I$
+# exceeds $w^*$. The mean of the diagonal does not have this bias:
+
+# %%
+for name in CLASSES:
+    for L in lipschitz_values:
+        w = trained.windows[[i for i, m in enumerate(sweep) if m.task == named(name, d, L)]]
+        low, high = sampled(name, w).interval
+        exact_w = float(optimal_window(named(name, d, L), context_length, noise_std).w)
+        print(f"{CLASSES[name]:7} L = {L:g}   trained {w.mean():.3f} in [{low:.3f}, {high:.3f}]   exact w* = {exact_w:.3f}")
+
+# %% [markdown]
+# Where an interval misses the exact value, the optimizer has not arrived: a few hundred steps are few for the largest
+# windows, which are furthest from the start. More steps and contexts close the distance; the last table of the section
+# on speed shows how many contexts it takes to come within one percent.
+#
+# ## Trained units on the population flow
+#
+# Infinitely many contexts and infinitely small steps give a curve that can be computed. At $M=wI$ the gradient of the
+# population risk is $\frac{1}{d}L'(w)\,I$, by symmetry, so plain gradient descent from $M=0$ follows
+#
+# $$\dot w = -\tfrac1d\,L'(w),\qquad w(0)=0 .$$
+#
+# Plain steps of a constant size $\eta$ are steps of time $\eta$. The test is sharp: nothing is fitted, and the curve is
+# exact. With the labels integrated out (`integrate_labels=True`, Rao-Blackwell), a unit is trained on the mean of
+# its loss over functions and noise, given the tokens; it follows the same flow with less randomness, so much less
+# that the finite size of the steps, which the flow does not have, can show.
+
+# %%
+flow_rate = 0.25  # size of the plain steps: small enough for the flow, large enough to get somewhere
+flows = {}
+for k in dims:
+    for name in CLASSES:
+        L = lipschitz_values[len(lipschitz_values) // 2]
+        members = [Member(named(name, k, L), noise_std, context_length, seed) for seed in range(seeds)]
+        for integrated in (False, True):
+            unit = pretrain(members, steps, batch_size, flow_rate, runs.device(), optimizer="sgd", schedule="constant",
+                            integrate_labels=integrated, record=record)
+            flows[k, name, integrated] = np.trace(unit.M_history, axis1=-2, axis2=-1) / k
+clock = flow_rate * unit.settings.elapsed
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Window parameter $w$ (mean diagonal of $M$) against gradient-flow time (number of steps times their size), for plain gradient descent on the affine and the ReLU class. Curve: the exact population flow. Points: mean over pretrained units with interval, labels sampled (circles) or integrated out (squares, shifted to the right for legibility). One row for each dimension; all quantities are dimensionless.", "name": "fig-flow"}, "image": {"alt": "Panels with a smooth rising curve each. Circles and squares with error bars lie on the curve; the bars of the squares are shorter."}}
+figure, axes = plt.subplots(len(dims), 2, figsize=(7.6, 3.4 * len(dims)), squeeze=False)
+fine = np.linspace(0, clock[-1], 60)
+misses = {}
+for row, k in zip(axes, dims, strict=True):
+    for ax, name in zip(row, CLASSES, strict=True):
+        task_k = named(name, k, L)
+        plots.exact_curve(ax, fine, population_flow(task_k, context_length, noise_std, fine), "population flow",
+                          plots.COLORS[name])
+        at = population_flow(task_k, context_length, noise_std, clock[1:])
+        for integrated, marker in ((False, "o"), (True, "s")):
+            w = flows[k, name, integrated][1:]
+            ends = np.array([sampled("w", values).interval for values in w])
+            plots.sampled_points(ax, clock[1:] + integrated * clock[-1] / 60, w.mean(1), *ends.T,
+                                 "labels integrated out" if integrated else "labels sampled", plots.COLORS[name], marker)
+            misses[k, name, integrated] = (np.abs(w.mean(1) / at - 1).max(), (w.std(1, ddof=1) / at).max(),
+                                           ((ends[:, 0] <= at) & (at <= ends[:, 1])).mean())
+        ax.set(xlabel="time", ylabel="w", title=f"{CLASSES[name]}, d = {k}, L = {L:g}")
+axes[0, 0].legend(fontsize=9)
+plt.show()
+
+# %% tags=["hide-input"]
+plots.table(("units", "largest distance of the mean", "spread of one unit", "flow inside the interval"),
+            [(f"{CLASSES[name]}, d = {k}, labels {'integrated out' if integrated else 'sampled'}", f"{miss:.1%}",
+              f"{width:.1%}", f"at {inside:.0%} of the times") for (k, name, integrated), (miss, width, inside)
+             in misses.items()], "Distances relative to the exact flow, the largest over the recorded times.")
+
+# %% [markdown]
+# **Control.** The same units against the flow of a slightly wrong problem (twice the noise) must miss it:
+
+# %%
+for k in dims:
+    wrong = population_flow(named("affine", k, L), context_length, 2 * noise_std, clock[1:])
+    ends = np.array([sampled("w", values).interval for values in flows[k, "affine", True][1:]])
+    print(f"d = {k}: wrong flow inside the interval at {((ends[:, 0] <= wrong) & (wrong <= ends[:, 1])).mean():.0%} of the times")
+
+# %% [markdown]
+# ## A unit that looks the other way
+#
+# Train on $f(x)=\cos(L\,u\cdot x)$ and about half of the seeds end at $M\approx -w^*I$. They are not stuck: for
+# **even** functions, $f(-x)=f(x)$, turning the query around changes neither its label nor the law of the tokens, so
+# $L(-M)=L(M)$ *exactly*, and both signs are minimizers. Attending to the tokens *opposite* the query is just as good.
+# Slide Lemma 1 says $w_{KQ}\ge0$ for *any* minimizer; for even classes the sign is not determined.
+
+# %%
+even = Cosine(d, 4.0)
+mirror = pretrain([Member(even, noise_std, context_length, seed) for seed in range(seeds)], steps, batch_size,
+                  learning_rate, runs.device())
+best = optimal_window(even, context_length, noise_std)
+print("trained w:", *np.sort(mirror.windows).round(2), f"  exact: +-{float(best.w):.2f}")
+both = [test_error(mirror, even, noise_std, context_length, 1000)[0, mirror.windows * sign > 0] for sign in (-1, 1)]
+print("mean test error, w < 0 and w > 0:", *(f"{e.mean():.4f}" if e.size else "none" for e in both),
+      f"  exact minimum: {float(best.risk):.4f}, at w = 0: {float(population_risk(even, 0.0, context_length, noise_std).total):.4f}")
+
+# %% [markdown]
+# ## How fast
+#
+# The table is measured by `benchmarks/pretraining.py` on the machine named below it, not by this run. The sweep: ReLU
+# class, five $L$ and ten seeds, full $M$, Adam. The competitor trains one unit at a time with autograd, in single
+# precision, with a fused optimizer and its best number of threads; on the same batches both give the same matrices.
+# Ours uses the native stream. The ratio of CPU times is the one to trust where a machine also does other work.
+# The limit counts, per context, the normal numbers, exponentials and multiply-adds that cannot be avoided, at the speeds
+# that PyTorch reaches for each of them alone, with all threads.
+
+# %% tags=["hide-input"]
+bench = json.loads(runs.data("benchmarks/results/pretraining.json").read_text())
+COLUMNS = {"loop": "loop, one at a time", "separate tokens": "separate tokens", "shared across L": "tokens shared across L"}
+FORMS = {"ms a step, wall": "{:.1f}", "ms a step, CPU": "{:.1f}", "ratio, wall": "{:.1f}", "ratio, CPU": "{:.1f}",
+         "contexts a second": "{:.2g}", "fraction of the limit, wall": "{:.2f}"}
+
+
+def speed(key):
+    part = bench[key]
+
+    def cell(value, form):
+        return "" if value is None else "{} [{}, {}]".format(*(form.format(value[q]) for q in ("median", "min", "max")))
+
+    rows = [(name, *(cell(part[column].get(name), form) for column in COLUMNS)) for name, form in FORMS.items()]
+    repeats = part["loop"]["ms a step, CPU"]["repeats"]
+    return plots.table(("", *COLUMNS.values()), rows,
+                       f"d = {part['d']}, n = {part['n']}, batch {part['batch']}, {part['units']} units; median [least, largest] "
+                       f"of {repeats} interleaved repeats. {bench['machine']['cpu']}, {bench['threads']} threads, other "
+                       f"work on the machine: load {bench['load before'][0]:.1f} before, {bench['load after'][0]:.1f} after.")
+
+
+speed("sweep")
+
+# %% tags=["hide-input"]
+speed("large")
+
+# %% [markdown]
+# Growth around a middle setting, as fitted exponents, and what integrating the labels out is worth:
+
+# %% tags=["hide-input"]
+around = bench["growth"]["around"]
+plots.table(("grows with", "CPU time", "memory"),
+            [(name, f"{bench['growth'][name]['time_exponent']:.2f}", f"{bench['growth'][name]['memory_exponent']:.2f}")
+             for name in around],
+            "Exponents around " + ", ".join(f"{name} = {value}" for name, value in around.items())
+            + "; one is proportional. A fixed overhead flattens those of memory.")
+
+# %% tags=["hide-input"]
+plots.table(("contexts until M is within 1 % of w* I", "labels sampled", "integrated out", "times fewer"),
+            [(name, f"{r['sampled']['contexts_for_1_percent']:.1e}", f"{r['integrated']['contexts_for_1_percent']:.1e}",
+              f"{r['ratio']:.3g}") for name, r in bench["rao_blackwell"].items()],
+            "Root mean square distance over ten seeds, read from a fitted power law. "
+            + ("" if bench["gpu"] else "No number on this page was measured on a GPU."))
+
+# %% [markdown]
+# ## A million settings on a cluster
+#
+# Units do not talk to each other, so a sweep is split by members and nothing else changes: a member's numbers do not
+# depend on its company. The arithmetic, from the measured rate with tokens shared across $L$, for the sweep's own
+# steps and batch:
+
+# %%
+rate = bench["sweep"]["shared across L"]["contexts a second"]["median"]
+total = 1e6 * 2000 * bench["sweep"]["batch"]
+hours = total / rate / 3600
+print(f"one million units x 2000 steps x {bench['sweep']['batch']} contexts = {total:.1e} contexts")
+print(f"at {rate:.1e} contexts a second and machine: {hours:.0f} machine hours, {hours / 100:.1f} hours on 100 such machines")
+print(f"parameters and optimizer: {1e6 * 3 * 25 * 4 / 1e9:.1f} GB in all; results: {1e6 * 25 * 8 / 1e9:.1f} GB")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Train one of the units above with `width=d + 1, initial_std=0.3`, the full $W_V, W_K, W_Q$. Which column of $W_Q$
+#    never moves, and why?
+# 2. The flow uses $\dot w=-L'(w)/d$. Where does the $1/d$ come from?
+# 3. Interrupt `pretrain(..., checkpoint="state.npz")` and call it again. Why are the numbers the same?
+#
+# :::{dropdown} Solutions
+# 1. The last: it multiplies the query's label slot, which is zero, so its gradient is zero.
+# 2. $\frac{d}{dw}L(wI)=\langle\nabla L, I\rangle$ is the trace of the gradient, and by symmetry the gradient is a
+#    multiple $g$ of $I$: $gd=L'(w)$.
+# 3. The state is only the parameters, the optimizer's two averages and the step; the random numbers of a step are a
+#    function of (seed, name, step), not of how one got there.
+# :::
+
+# %% tags=["hide-input"]
+runs.footer()

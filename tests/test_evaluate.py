@@ -1,0 +1,64 @@
+"""Measures of trained units: known matrices, and errors against the exact risk."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from icl import evaluate
+from icl.claims import Z
+from icl.composed import Projected
+from icl.pretrain import Member, pretrain
+from icl.risk import population_risk
+from icl.tasks import Affine, Linear, ReLU
+from icl.tokens import LowRank, stream
+
+
+def test_measures_of_known_matrices():
+    basis = np.eye(4)[:, :2]
+    M = np.stack(
+        [np.diag([3.0, 2.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 2.0]), np.diag([1.0, 1.0, 1.0, 1.0])]
+    )
+    assert np.allclose(evaluate.spectral_norm(M), [3, 2, 1])
+    assert np.allclose(evaluate.distance_to_identity(M[2]), 0)
+    assert np.allclose(evaluate.distance_to_identity(M[0]), np.sqrt(1.75**2 + 0.75**2 + 2 * 1.25**2))
+    assert np.allclose(evaluate.subspace_error(M[:2], basis), [0, 1])
+    assert np.allclose(evaluate.outside_ratio(M, basis), [0, 2, 1])
+
+
+def test_subspace_error_is_the_sine_of_the_angle():
+    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    M = np.zeros((3, 3))
+    M[:2, :2] = turn @ np.diag([5.0, 0.1]) @ turn.T
+    assert np.isclose(evaluate.subspace_error(M, np.eye(3)[:, :1]), np.sin(0.3))
+
+
+def test_test_error_is_the_exact_risk():
+    member, w, n, noise_std, contexts = Member(ReLU(3), 0.2, 8, 0), 4.0, 8, 0.2, 20_000
+    trained = pretrain([member], 2, 4, record=(0,))
+    trained = dataclasses.replace(trained, parameters=({"M": w * np.eye(3)},))
+    error = evaluate.test_error(trained, ReLU(3), noise_std, n, contexts)
+    for value, window in zip(error[:, 0], (0.0, w), strict=True):
+        risk = float(population_risk(ReLU(3), window, n, noise_std).total)
+        # one context's squared error spreads by less than 2.5 times its mean
+        assert abs(value - risk) < Z * 2.5 * risk / contexts**0.5
+
+
+def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
+    members = [Member(Affine(3), 0.2, 8, 0), Member(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
+    both, one = pretrain(members, 5, 4), pretrain(members[1:], 5, 4)
+    assert np.allclose(
+        evaluate.test_error(both, ReLU(3), 0.2, 8)[0, 1], evaluate.test_error(one, ReLU(3), 0.2, 8)[0, 0]
+    )
+    first = stream(0, "evaluation").standard_normal(4)
+    assert not np.allclose(first, stream(0, "covariates").standard_normal(4))
+
+
+def test_other_tokens_and_bad_values():
+    basis = np.eye(4)[:, :2]
+    task = Projected(Linear(2), basis.T)
+    trained = pretrain([Member(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
+    before, after = evaluate.test_error(trained, task, 0.1, 8, tokens=LowRank(basis))[:, 0]
+    assert after < before / 2
+    with pytest.raises(ValueError, match="contexts=0"):
+        evaluate.test_error(trained, task, 0.1, 8, contexts=0)
