@@ -99,6 +99,7 @@ class Choice:
 PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "dim": Integer("dimension d", 2),
     "dims": Several(Integer("dimensions d of the covariates", 2)),
+    "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
     "n_decades": Several(Integer("powers of ten of the context length n", 0)),
     "n_values": Several(Integer("context lengths n", 1)),
     "context_length": Integer("number n of labeled examples in a context", 1),
