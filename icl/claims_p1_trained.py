@@ -177,7 +177,7 @@ CLAIMS: list[Claim] = [
         resolution=0.05,
         expected=Verdict.CORRECTED,
         corrected=r"The optimal corner is $c^*=\mathbb E\,pf_q/\mathbb E\,p^2$, below $1$ when labels are "
-                  "noisy",
+                  "noisy, slightly above when they are not",
         corrected_rule=lambda case: (case["corner"] - 0.02, case["corner"] + 0.02),
         control="units trained with much noise held against the optimum with little noise",
     ),
@@ -189,5 +189,46 @@ CLAIMS: list[Claim] = [
         rule=lambda case: (0.97, 1.03),
         resolution=0.1,
         control="inner dimension below $d$",
+    ),
+    Claim(
+        id="P1.F9.subspace",
+        source="ITA slides, last slide (Fig. 9): GLMs with affine, quadratic and cosine link",
+        statement="Softmax attention learns low-dimensional structure in nonlinear functions",
+        quantity=r"sine of the largest principal angle between $\mathrm{col}(B)$ and the leading left "
+                 "singular subspace of trained $M$, mean over seeds",
+        rule=lambda case: (-inf, 0.1),
+        resolution=0.0,
+        control="linear attention on the two even links",
+    ),
+    Claim(
+        id="P1.F9.error",
+        source="ITA slides, last slide, and abstract: linear attention against softmax (Fig. 9)",
+        statement="Linear attention fails on basic nonlinear tasks, on which softmax attention succeeds",
+        quantity="test error divided by the variance of the query's label over tasks and queries, each unit "
+                 "on a test set of its own; mean over seeds",
+        rule=lambda case: (-inf, 1.0) if case["softmax"] else (1.0, inf),
+        resolution=0.0,
+        control="the affine link without its +2: a purely linear class",
+    ),
+    Claim(
+        id="P1.F9.window",
+        source="rebuttal to reviewer BJxR: with nonlinear links the attention weights learn the projection "
+               "and implement nearest neighbors in its range (suspected there)",
+        statement="The trained unit is the projection with the window that is best for the link on the low-"
+                  "dimensional sphere",
+        quantity="test error of trained units, each on a test set of its own, divided by the exact minimal "
+                 "risk of the $k$-dimensional problem; mean over seeds",
+        rule=lambda case: (0.9, 1.1),
+        resolution=0.15,
+        control="the best unit without the projection, $M=wI_d$ (affine link, exact)",
+    ),
+    Claim(
+        id="P1.F9.even",
+        source="this book: linear attention on even links",
+        statement="On even links linear attention has nothing to learn: its optimal $M$ is zero",
+        quantity=r"mean diagonal of $B^\top MB$ of trained linear attention, mean over seeds",
+        rule=lambda case: (0.0, 0.0),
+        resolution=0.3,
+        control="the affine link, whose odd part it does learn",
     ),
 ]

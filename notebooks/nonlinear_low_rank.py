@@ -1,0 +1,327 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Low rank behind a nonlinear link
+#
+# Theorem 4 is about linear functions that see only a few directions of the tokens. The paper's last experiment
+# (its Figure 9) puts a nonlinear link behind the projection: does softmax attention still find the subspace, and does linear
+# attention? This page trains both on three links, follows subspace and error during training, and compares the end with
+# an exact answer: if the projection is found, what remains is a problem in few dimensions, whose risk is known
+# exactly.
+
+# %% tags=["hide-input"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from icl import plots, runs
+from icl.attention import softmax_weights
+from icl.claims import exact, judge, sampled
+from icl.composed import Projected
+from icl.evaluate import outside_ratio, subspace_error, test_error
+from icl.low_rank import low_rank_risk
+from icl.pretrain import Member, pretrain
+from icl.risk import optimal_window
+from icl.tasks import Cosine, Linear, Quadratic
+from icl.tokens import LowRank, stream
+
+plots.style()
+
+# %% [markdown]
+# The parameters of this run; change them and run the notebook again.
+
+# %% tags=["parameters"]
+dims = [5, 8, 8]  # dimensions d of the tokens
+ranks = [2, 2, 3]  # dimensions k of the subspace, one for each d
+context_length = 20  # tokens n in a context
+noise_std = 0.1  # standard deviation sigma of the label noise
+seeds = 10  # units of each setting
+steps = 500  # Adam steps
+batch_size = 128  # fresh contexts a step
+contexts = 4000  # test contexts, other ones for each unit
+
+# %% tags=["hide-input"]
+runs.check(globals(), "dims", "ranks", "context_length", "noise_std", "seeds", "steps", "batch_size", "contexts")
+if len(ranks) != len(dims):
+    raise runs.BadInput(f"ranks={ranks!r}: must have as many entries as dims={dims!r}")
+PROBLEMS = list(zip(dims, ranks, strict=True))
+LINKS = {"affine": lambda k: Linear(k, 1.0, 2.0), "quadratic": Quadratic, "cosine": lambda k: Cosine(k, 4.0)}
+PURE = {"linear": lambda k: Linear(k, 1.0)}  # for a control
+UNITS = ("softmax", "linear")
+
+# %% [markdown]
+# ## What is printed
+#
+# :::{prf:definition} ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in Nonlinear Functions"
+# :label: def-glm
+# :nonumber:
+# Generalized linear models: affine $f(x)=w^\top x+2$, quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
+# :::
+#
+# The figure shows a representation error $\rho(M,B)$ and the test error during pretraining, for softmax and linear attention. Its
+# caption says that softmax attention learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it
+# learns the projection and averages over neighbors **in its range**, with a neighborhood suited to the link and the noise.
+#
+# Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$ uniform on the unit sphere of
+# $\mathbb R^k$, as in Theorem 4), the law of the tokens, $d$, $k$, $n$, $\sigma$, and the formula of $\rho$.
+#
+# ## In plain words
+#
+# A token has a part $u$ that matters and a part $v$ that does not. Attention that also compares the $v$ parts throws
+# away good neighbors for no reason: the **more** irrelevant directions it looks at, the **fewer** tokens it can use. So the
+# loss pushes the irrelevant block of $M$ to zero, whatever the link is. Linear attention predicts with
+# $\frac1n\sum_iy_ix_i^\top Mx_q$, which changes sign when the query is turned around. For an even link (the quadratic, the cosine)
+# this is never any help, so it learns nothing, not even the subspace; for the affine link it can learn the slope but not
+# the $+2$.
+#
+# ## By hand: three coordinates, two of which matter
+#
+# $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$. With $M=cBB^\top$ the score is $c\cos(\theta-\theta_q)$. With $M=cI$ it is
+# $c\cos(\theta-\theta_q)\pm c$: tokens whose last coordinate differs from the query's weigh less by $e^{-2c}$, which is
+# $\frac1{16}$ already at $c=\ln4$. Half of the context is lost, for nothing.
+
+# %%
+angles = torch.tensor([0.0, 0.0, 60.0, 60.0], dtype=torch.float64).deg2rad()
+x = torch.stack([angles.cos(), angles.sin(), torch.tensor([1.0, -1.0, 1.0, -1.0]).double()], -1)
+query = torch.tensor([1.0, 0.0, 1.0]).double()
+for name, M in (("c BB'", np.log(4) * torch.diag(torch.tensor([1.0, 1.0, 0.0])).double()), ("c I", np.log(4) * torch.eye(3).double())):
+    print(f"M = {name:6} weights of the four tokens:", softmax_weights(x, query, M).numpy().round(3))
+
+# %% [markdown]
+# ## What the exact theory says here
+#
+# With $M=cBB^\top$ the score is $c\,u\cdot u_q$ and the label a function of $u$: *exactly* the problem on the sphere of $\mathbb R^k$ with
+# $M=cI_k$. Its best window $w^*$ and its risk are known ([](exact_risk)). So if a unit finds the projection, its error must
+# come down to the exact minimum of the $k$-dimensional problem. For comparison, the best unit **without** the projection
+# ($M=wI_d$, exact for the affine link by the integrals of Theorem 4's chapter):
+
+# %%
+best = {(name, k): optimal_window(LINKS[name](k), context_length, noise_std) for name in LINKS for k in set(ranks)}
+
+
+def without_projection(d, k):
+    """Smallest risk of M = w I_d on the affine link, to about a thousandth (the minimum is flat)."""
+    def risk(w):
+        return low_rank_risk(d, k, w, w, context_length, noise_std).total
+
+    return minimize_scalar(risk, bounds=(0, 12), method="bounded", options={"xatol": 0.2}).fun
+
+
+isotropic = {(d, k): without_projection(d, k) for d, k in PROBLEMS}
+for d, k in PROBLEMS:
+    print(f"d = {d}, k = {k}: " + ", ".join(f"{name} w* {float(best[name, k].w):.1f}, risk {float(best[name, k].risk):.4f}" for name in LINKS)
+          + f"; affine without projection {isotropic[d, k]:.4f}")
+
+# %% [markdown]
+# ## What is assumed, and what we test
+#
+# | assumption | here |
+# |---|---|
+# | tokens | $x=Bu+B_\perp v$, $u$ and $v$ independent and uniform on unit spheres; $B$ random, the same for all units of a $(d,k)$ |
+# | $w=Ba$, $a$ uniform on the sphere of $\mathbb R^k$ | kept |
+# | $\rho(M,B)$ | two stand-ins: sine of the largest principal angle (drawn and judged), and $\Vert B_\perp^\top MB_\perp\Vert_2/\Vert B^\top MB\Vert_2$ (printed) |
+#
+# **Declared choices.** Start at $M=0$, Adam with steps falling linearly to zero; softmax units have the initial step size
+# $w^*/50$ (they have about that far to go), linear attention $0.03$. **What trial runs changed.** With one step size for all, the
+# windows of the $k=2$ problems, which are far larger, were still on their way at the end; hence the rule. In all
+# trials the subspace was found and linear attention failed in the same way. We had meant to judge the trained
+# *window* against $w^*$; it converges slowly because the risk is flat around it, so the card judges the *risk* instead, and the
+# windows are printed as they are.
+#
+# ## The experiment
+
+# %%
+record = tuple(np.unique(np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)).tolist())
+laws, trained = {}, {}
+for j, (d, k) in enumerate(PROBLEMS):
+    B = np.linalg.qr(stream(j, "initialization").standard_normal((d, d))).Q[:, :k]
+    laws[d, k] = LowRank(B)
+    for unit in UNITS:
+        links = LINKS if unit == "softmax" else LINKS | PURE
+        members = [Member(Projected(make(k), B.T), noise_std, context_length, seed, laws[d, k], activation=unit,
+                          learning_rate=float(best[name, k].w) / 50 if unit == "softmax" else 0.03)
+                   for name, make in links.items() for seed in range(seeds)]
+        whole = pretrain(members, steps, batch_size, device=runs.device(), shared_tokens=True, stream="native", dtype="float32",
+                         record=record)
+        for i, name in enumerate(links):
+            mine = slice(i * seeds, (i + 1) * seeds)
+            trained[d, k, unit, name] = replace(whole, members=whole.members[mine], parameters=whole.parameters[mine],
+                                                history=tuple(h[mine] for h in whole.history))
+runs.glue("contexts_seen", f"{steps * batch_size:,}")
+
+
+def angle(d, k, unit, name):
+    """Sine of the largest principal angle, (times, seeds)."""
+    return subspace_error(trained[d, k, unit, name].M_history, np.array(laws[d, k].basis))
+
+
+def final_error(d, k, unit, name):
+    """Error of each unit at the end, every unit on contexts of its own."""
+    t, out = trained[d, k, unit, name], []
+    for i, member in enumerate(t.members):
+        one = replace(t, members=(member,), parameters=(t.parameters[i],), history=())
+        out.append(test_error(one, member.task, noise_std, context_length, contexts, seed=member.seed, tokens=laws[d, k])[-1, 0])
+    return np.array(out)
+
+
+errors = {key: final_error(*key) for key in trained}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Figure 9 for the first $(d,k)$ of the list: sine of the largest principal angle between $\\mathrm{col}(B)$ and the leading singular subspace of $M$ (top) and test error with the clean query label (bottom, common test set), against the Adam step. Circles: softmax, squares: linear attention; mean over seeds, intervals in the top row. Solid lines: exact minimal risk of the $k$-dimensional problem. Dashed: error of the best constant. All quantities are dimensionless.", "name": "fig-glm"}, "image": {"alt": "Six panels, three links. Top: the angle of softmax units falls below a few hundredths for all three links; that of linear attention falls only for the affine link and stays near one for the quadratic and the cosine. Bottom: the softmax error falls to the exact line; that of linear attention stays above the dashed line of the best constant in all three."}}
+d, k = PROBLEMS[0]
+figure, panels = plt.subplots(2, 3, figsize=(7.8, 5.4), sharex=True, sharey="row")
+for (top, bottom), name in zip(panels.T, LINKS, strict=True):
+    link = LINKS[name](k)
+    for unit, marker in zip(UNITS, "os", strict=True):
+        color = plots.COLORS["softmax" if unit == "softmax" else "linear attention"]
+        a = angle(d, k, unit, name)
+        ends = np.array([sampled("", v).interval for v in a]).clip(1e-3, 1)
+        plots.sampled_points(top, record, a.mean(1), *ends.T, f"{unit} attention", color, marker)
+        e = test_error(trained[d, k, unit, name], trained[d, k, unit, name].members[0].task, noise_std, context_length, 1000,
+                       tokens=laws[d, k])[:-1].mean(1)
+        bottom.plot(record, e, marker, color=color, markerfacecolor="white", markeredgewidth=1.4)
+    plots.exact_curve(bottom, record, np.full(len(record), float(best[name, k].risk)))
+    top.set(title=f"{name}, d = {d}, k = {k}", xscale="log", yscale="log")
+    bottom.set(xlabel="step", yscale="log")
+panels[0, 0].set_ylabel("subspace error")
+panels[1, 0].set_ylabel("test error")
+panels[0, 0].legend(fontsize=8)
+
+
+def constant_error(name, k):
+    """Variance of the query's label over functions and queries: the error of the best constant."""
+    rng = stream(0, "monte carlo")
+    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
+    f = (LINKS | PURE)[name](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
+    return float(f.var())
+
+
+variance = {(name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)}
+for bottom, name in zip(panels[1], LINKS, strict=True):
+    bottom.axhline(variance[name, k], color=plots.COLORS["guide"], linestyle="--", linewidth=1)
+plt.show()
+
+# %% [markdown]
+# Each unit saw {glue:text}`contexts_seen` contexts. All settings, at the end of training:
+
+# %% tags=["hide-input"]
+rows = []
+for d, k in PROBLEMS:
+    basis = np.array(laws[d, k].basis)
+    for name in LINKS:
+        for unit in UNITS:
+            M = trained[d, k, unit, name].M
+            c = np.abs(np.trace(basis.T @ M @ basis, axis1=1, axis2=2) / k)
+            rows.append([f"d = {d}, k = {k}, {name}, {unit}", f"{angle(d, k, unit, name)[-1].mean():.3f}",
+                         f"{np.mean(outside_ratio(M, basis)):.3f}", f"{errors[d, k, unit, name].mean():.4f}",
+                         f"{float(best[name, k].risk):.4f}", f"{variance[name, k]:.4f}",
+                         f"{c.mean():.2f}", f"{float(best[name, k].w):.2f}" if unit == "softmax" else ""])
+plots.table(["unit", "subspace error", "outside / inside", "test error", "exact minimum for softmax", "best constant", "window", "exact w*"],
+            rows, "Means over seeds at the end of training")
+
+# %% [markdown]
+# ## Is the subspace learned?
+#
+# The control is linear attention on the two even links, which must be rejected by the same rule.
+
+# %%
+subspace = judge("P1.F9.subspace",
+                 [sampled(f"{name}, d = {d}, k = {k}", angle(d, k, "softmax", name)[-1]) for d, k in PROBLEMS for name in LINKS],
+                 [sampled(f"linear attention, {name}, d = {d}, k = {k}", angle(d, k, "linear", name)[-1])
+                  for d, k in PROBLEMS for name in ("quadratic", "cosine")])
+subspace
+
+# %% [markdown]
+# ## Who fails?
+#
+# The yardstick is the best constant, the mean of the label, which needs no context at all. Softmax attention must be
+# better, linear attention, if it fails, is worse. The control is the affine link *without* its $+2$, where linear attention does
+# well and the statement "fails" must be rejected.
+
+# %%
+def relative(d, k, unit, name):
+    return sampled(f"{unit} attention, {name}, d = {d}, k = {k}", errors[d, k, unit, name] / variance[name, k],
+                   softmax=unit == "softmax")
+
+
+error = judge("P1.F9.error", [relative(d, k, unit, name) for d, k in PROBLEMS for name in LINKS for unit in UNITS],
+              [relative(d, k, "linear", "linear") for d, k in PROBLEMS])
+error
+
+# %% [markdown]
+# ## What does the trained softmax unit do?
+#
+# If the authors' suspicion is right, the error of the trained unit is that of the best window on the $k$-dimensional sphere,
+# up to a small excess for the noise that training leaves in the irrelevant entries of $M$. The intervals are as wide as they are
+# because every unit has a test set of its own. The control is the best unit without the projection.
+
+# %%
+window = judge("P1.F9.window",
+               [sampled(f"{name}, d = {d}, k = {k}", errors[d, k, "softmax", name] / float(best[name, k].risk))
+                for d, k in PROBLEMS for name in LINKS],
+               [exact(f"affine, d = {d}, k = {k}", isotropic[d, k] / float(best["affine", k].risk), 0.01) for d, k in PROBLEMS])
+window
+
+# %% [markdown]
+# ## Why linear attention does not even find the subspace
+#
+# Turn the query around, $u_q\to-u_q$: an even link's label stays, the prediction $h$ changes sign. So
+# $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, least at $h=0$: the optimal $M$ is zero, and what training leaves there is noise without a preferred
+# subspace. On the affine link the odd part $w^\top x$ is learned, the subspace with it, and the error of the $+2$ remains.
+
+# %%
+def slope(d, k, name):
+    basis = np.array(laws[d, k].basis)
+    return np.trace(basis.T @ trained[d, k, "linear", name].M @ basis, axis1=1, axis2=2) / k
+
+
+even = judge("P1.F9.even",
+             [sampled(f"{name}, d = {d}, k = {k}", slope(d, k, name)) for d, k in PROBLEMS for name in ("quadratic", "cosine")],
+             [sampled(f"affine, d = {d}, k = {k}", slope(d, k, "affine")) for d, k in PROBLEMS])
+even
+
+# %% [markdown]
+# ## Where this leaves Figure 9
+#
+# Its message reproduces, for every link and every $(d,k)$ tried, and the suspicion in the rebuttal can be sharpened: what softmax
+# attention reaches is the exact minimum of the small problem. One reservation. "Linear attention does not learn the subspace" is
+# true for even links for a reason that has nothing to do with rank; on the affine link it does find the subspace, less
+# precisely than softmax in the same number of steps, and fails all the same.
+# And success is relative: with three relevant directions, twenty tokens hardly resolve $\cos(4w^\top x)$, and the exact
+# minimum itself is more than half of the error of the best constant (see the table).
+#
+# ## Exercises
+#
+# 1. The sign of $M$ differs between seeds for two of the three links. Which, and why? (See [](lemma1_covariance).)
+# 2. Replace $+2$ by $+20$. What happens to each of the two units?
+# 3. Is the subspace found faster for the link with the larger Lipschitz constant? Compare the top row of the figure with
+#    the step sizes before you answer.
+#
+# :::{dropdown} Solutions
+# 1. The quadratic and the cosine: they are even, so $\mathcal L(-M)=\mathcal L(M)$.
+# 2. Nothing for softmax: weights sum to one, and a constant passes through. The error of linear attention grows with the
+#    square of the offset.
+# 3. The figure cannot say: step sizes were chosen in proportion to $w^*$, so time is not comparable between links.
+# :::
+#
+# Training takes most of this page's time.
+
+# %% tags=["hide-input"]
+runs.footer()
