@@ -216,4 +216,14 @@ CLAIMS: list[Claim] = [
         resolution=0.01,
         control="the context length changes along: a hundredfold with the noise, to a tenth with $L$",
     ),
+    Claim(
+        id="P1.rebuttal.collapse",
+        source="rebuttal, point 3: more layers",
+        statement="Without MLP or normalization, attention layers make the tokens collapse to a single "
+                  "point, similar to a power iteration",
+        quantity="mean squared distance of the tokens to their mean, relative to the start",
+        rule=lambda case: (0.0, 1e-3),
+        resolution=0.01,
+        control="a window so narrow that every token attends to itself only",
+    ),
 ]
