@@ -1,6 +1,6 @@
 """Statements beyond the theorems of the first paper: the reviews, the rebuttal and the summary's questions.
 
-The chapters are called beyond_*; `icl.claims_p1` joins these claims with the others.
+The chapters have names that begin with ``beyond``; `icl.claims_p1` joins these claims with the others.
 """
 
 from __future__ import annotations
@@ -43,5 +43,15 @@ CLAIMS: list[Claim] = [
         corrected_rule=lambda case: (-inf, -0.05) if case["change"] == "noise" else (0.05, inf),
         resolution=0.01,
         control="the context length changes along: a hundredfold with the noise, to a tenth with $L$",
+    ),
+    Claim(
+        id="P1.rebuttal.collapse",
+        source="rebuttal, point 3: more layers",
+        statement="Without MLP or normalization, attention layers make the tokens collapse to a single "
+                  "point, similar to a power iteration",
+        quantity="mean squared distance of the tokens to their mean, relative to the start",
+        rule=lambda case: (0.0, 1e-3),
+        resolution=0.01,
+        control="a window so narrow that every token attends to itself only",
     ),
 ]

@@ -159,7 +159,7 @@ def _spectrum(task: Zonal, degree: int):
 @lru_cache(maxsize=256)
 def _band(task: Zonal) -> float:
     """The highest degree that any digit of the covariance can see."""
-    for degree in (2, 32, 512):
+    for degree in (2, 32, 512, 4096):
         a, rest = _spectrum(task, degree)
         if rest <= 1e-18 * a.sum():
             return 1.0 + np.flatnonzero(a > 1e-18 * a.sum())[-1]

@@ -58,7 +58,7 @@ def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: i
         dim: Dimension d.
         w: Window parameter.
         n: Context lengths, shape (j,).
-        degree: Highest Gegenbauer degree that will be integrated.
+        degree: Highest Gegenbauer degree of the class, infinite if there is none.
         order: Gauss-Legendre nodes a panel; the panels are made for 16.
 
     Returns:
@@ -151,9 +151,10 @@ def _shared(dim, w, left, right, nearest, reach, degree, order):
     # How many panels each stretch needs: 3 wide in tau where exp(-z) turns, wider in the tail exp(-tau);
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
     need = w * np.sin(fine) / np.minimum(3 + 0.3 * past, 16.0)
-    # short enough for the highest degree that the window, about (w u)^(-1/2) wide, resolves,
-    resolved = np.minimum(math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20, degree)
-    need = np.maximum(need, resolved[:, None] / 13 / (1 + past / 10))
+    # short enough for the variogram's highest degree, or, if there is none, for the highest that the
+    # window, about (w u)^(-1/2) wide, resolves,
+    finest = math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
+    need = np.maximum(need, finest[:, None] / 13 / (1 + past / 10))
     # and for the density of theta.
     need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
     need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
@@ -182,17 +183,3 @@ def _panels(dim: int, edges: np.ndarray, order: int):
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
     p = half * weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
     return theta.reshape(*edges.shape[:-1], -1), p.reshape(*edges.shape[:-1], -1)
-
-
-def sphere_angles(dim: int, w: float) -> tuple[np.ndarray, np.ndarray]:
-    """Angles on the whole sphere S^{dim-1}, fine enough for functions of ``w (1 - cos theta)``.
-
-    Args:
-        dim: Dimension, >= 2.
-        w: Scale, >= 0.
-
-    Returns:
-        Angles and probabilities, shape (m,), m growing like w.
-    """
-    theta, p, _ = _shared(dim, w, np.zeros(1), np.full(1, 2 * w), 0.0, 0.0, math.inf, 16)
-    return theta[0], p[0]

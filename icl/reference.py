@@ -89,7 +89,7 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
     """`icl.risk.population_risk` for the built-in classes, slower and by other means.
 
     Args:
-        task: Affine, ReLU, Cosine, Linear or Quadratic.
+        task: Affine, ReLU, Linear, Quadratic, or Cosine with L up to about 30 (steps do not follow waves).
         w: Window parameter, one number.
         n: Context lengths, any shape; many cost little more than one.
         noise_std: Noise standard deviation, one number.

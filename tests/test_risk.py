@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import betainc, ive
+from scipy.special import betainc, ive, jv
 
 from icl import integrals, reference
 from icl.claims import Z
@@ -95,6 +95,21 @@ def test_nearest_neighbor_limit(task, n):
     r = population_risk(task, 1e5, n, 1.0)
     assert r.bias == pytest.approx(limit, rel=2e-3)
     assert 1 - 2e-3 < r.noise < 1
+
+
+def test_waves_finer_than_the_window():
+    """On the circle, against one fine grid: the mesh must follow the function, not the kernel alone."""
+    L, w, n = 300.0, 3.0, 1000
+    theta, degrees = (np.arange(8192) + 0.5) * np.pi / 8192, np.arange(2, 800, 2)
+    a = 2 * jv(degrees, L) ** 2
+    missing = 1 - np.cos(np.outer(theta, degrees))
+    bias, p = 0.0, 1 / theta.size
+    for u in np.arange(-30, 8, 0.1):
+        z = np.exp(u - w * (1 - np.cos(theta)))
+        phi, first = np.exp(-z).mean(), p * z * np.exp(-z)
+        single, pair = 2 * (first * z) @ missing @ a, a @ (first @ missing) ** 2
+        bias += 0.1 * (n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
+    assert population_risk(Cosine(2, L), w, n, 0.5).bias == pytest.approx(bias, rel=1e-10)
 
 
 @pytest.mark.parametrize("cls", [Affine, ReLU])
