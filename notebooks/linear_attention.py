@@ -339,6 +339,9 @@ plt.show()
 # linear tasks of the literature that the slides set themselves apart from, linear attention is the better unit. And neither is close to Bayes-linear when $n$ is large: a
 # fixed window forgets what the class knows.
 #
+# **What trial runs changed.** After a first run the resolution of P1.LA.floor was widened from $10^{-6}$ to 0.05 and that of
+# P1.LA.closed-form from 0.05 to 0.2.
+#
 # ## Exercises
 #
 # 1. Add an intercept to {eq}`eq-linear`: $h+\frac1n\sum_iy_i$. What is the floor of the ReLU class then?

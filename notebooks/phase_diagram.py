@@ -294,6 +294,9 @@ plots.slider_figure(frames, [f"{L:g}" for L in stops], "wavenumber L",
 # Within a class that scales, affine or ReLU, the window follows $L$, as printed. Across classes and wavenumbers it follows the curvature of the functions, as far as the context resolves it, and the Lipschitz constant is
 # a proxy. That is no objection to the theorems, which are about a class that scales.
 #
+# **What trial runs changed.** Some settings of P1.PD.monotone were replaced after a first run: both windows were zero there, so they
+# could not decide.
+#
 # ## Exercises
 #
 # 1. Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$ now?
