@@ -135,7 +135,8 @@ LAWS = {
     "non-isotropic": lambda name, L: (Projected(named(name, dim, L), np.linalg.inv(root)), Ellipsoid(root)),
     "non-isotropic, same functions": lambda name, L: (named(name, dim, L), Ellipsoid(root)),
 }
-record = tuple(np.unique(np.linspace(0, steps, 17).round().astype(int)).tolist())
+start_step = min(20, steps)  # where the start of the growth is looked at
+record = tuple(np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist())
 options = {"device": runs.device(), "shared_tokens": True, "stream": "native", "dtype": "float32",
            "schedule": "constant", "record": record}
 
@@ -300,7 +301,7 @@ for L in lipschitz_values:
 
 # %%
 adam = spectral_norm(train("relu", "isotropic", learning_rate=0.1))
-early, top = 1, range(1, len(lipschitz_values))  # the first recorded time after the start
+early, top = record.index(start_step), range(1, len(lipschitz_values))
 start_cases = [sampled(f"L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}, step {record[early]}",
                        adam[early, i] / adam[early, i - 1]) for i in top]
 start_control = [sampled(f"plain steps, L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}",
