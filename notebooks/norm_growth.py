@@ -122,7 +122,8 @@ for L, value in zip(lipschitz_values, first, strict=True):
 # **What trial runs changed.** $d$, $n$, $\sigma$ and the list of $L$ were fixed from the exact $w^*$, before training, so that
 # the last cosine has $w^*=0$; the step sizes were set from exact curvatures. After a first run the norms were compared by
 # logarithms (the ratio has a heavy tail where the smaller norm is near zero), the training was shortened by a fifth
-# to save time, and the resolutions of two cards were set to the width of the intervals that ten seeds give.
+# to save time, Adam's step was doubled so that its curves branch within the page, and the resolutions of two cards were
+# set to the width of the intervals that ten seeds give.
 
 # %% [markdown]
 # ## The experiment
