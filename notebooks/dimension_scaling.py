@@ -258,7 +258,8 @@ runs.glue("scale-ratio", costs["explicit", common].seconds / costs["closed", com
 fits = {}
 for name in NAMES:
     own = sorted(n for form, n in costs if form == name)
-    fits[name] = float(np.polyfit(np.log(own), [math.log(costs[name, n].seconds) for n in own], 1)[0])
+    seconds = [math.log(costs[name, n].seconds) for n in own]
+    fits[name] = float(np.polyfit(np.log(own), seconds, 1)[0]) if len(own) > 1 else math.nan  # one point has no slope
     runs.glue(f"scale-fit-{name}", fits[name])
 
 # %% [markdown]

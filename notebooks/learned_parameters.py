@@ -288,12 +288,15 @@ settings = [(name, sigma) for name in CLASSES for sigma in noise_stds]
 units, _ = train([named(name, d, lipschitz) for name, _ in settings], [sigma for _, sigma in settings], d + 1)
 corners = {key: np.abs(values(u)[:, -1]) for key, u in zip(settings, units, strict=True)}
 theory = {(name, sigma): best_corner(tables[name], level[name], sigma) for name, sigma in settings}
+rows = []
 for (name, sigma), u in zip(settings, units, strict=True):
     w = np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d
     c, best_w, risk, fixed_w, fixed_risk = theory[name, sigma]
-    print(f"{CLASSES[name]:7} sigma = {sigma:<4g} trained c {corners[name, sigma].mean():.3f}, w {w.mean():.2f}   optimum c {c:.3f}, "
-          f"w {best_w:.2f}, risk {risk:.4f}   at c = 1: w {fixed_w:.2f} (exact risk code: "
-          f"{float(optimal_window(named(name, d, lipschitz), context_length, sigma).w):.2f}), risk {fixed_risk:.4f}")
+    check = float(optimal_window(named(name, d, lipschitz), context_length, sigma).w)
+    rows.append([f"{CLASSES[name]}, noise {sigma:g}", f"{corners[name, sigma].mean():.3f}", f"{c:.3f}", f"{w.mean():.2f}",
+                 f"{best_w:.2f}", f"{risk:.4f}", f"{fixed_w:.2f}", f"{check:.2f}", f"{fixed_risk:.4f}"])
+plots.table(["class", "c trained", "c optimum", "w trained", "w optimum", "risk there", "w at c = 1", "the same, exact risk code", "risk at c = 1"],
+            rows, "Corner and window, trained (means over seeds) and at the joint optimum; the exact risk code knows c = 1 only and checks the sampling")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The corner $c$ of $W_V$ against the noise $\\sigma$ (both dimensionless, $L$ as in the parameters). Curves: joint population optimum of $c$ and $w$. Points: trained full units, mean over seeds with interval. Dotted: eq. (4), $c=1$.", "name": "fig-corner"}, "image": {"alt": "Two falling curves that start near one at small noise and fall below nine tenths at the largest noise; points with error bars lie on them. A dotted horizontal line at one."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.6))
@@ -319,15 +322,16 @@ corner
 # %% [markdown]
 # The gain is small (compare the risks above): that is why setting $c=1$ is a harmless simplification *for functions with a random
 # intercept*, which a unit with $c\ne1$ would get wrong. Take the intercept away, and the corner moves farther from
-# one: a unit can then use a wider window, which averages more noise, and undo the flattening with $c>1$, a regime that
-# resembles one step of gradient descent. At this context length the gain is still small:
+# one. With little noise a unit then uses a wider window, which averages more noise, and undoes the flattening with $c>1$, a
+# regime that resembles one step of gradient descent; with much noise it shrinks everything. At this context length the gain is
+# still small:
 
 # %%
-pure = moments(Linear(d, lipschitz))
+pure, rows = moments(Linear(d, lipschitz)), []
 for sigma in (0.0, *noise_stds):
     c, w, risk, w_one, risk_one = best_corner(pure, lipschitz**2 / d, sigma)
-    print(f"linear functions without intercept, sigma = {sigma:<4g} c* = {c:.2f} with w = {w:.2f}: risk {risk:.4f}; "
-          f"at c = 1, w = {w_one:.2f}: risk {risk_one:.4f}, {risk_one / risk:.2f} times as large")
+    rows.append([f"noise {sigma:g}", f"{c:.2f}", f"{w:.2f}", f"{risk:.4f}", f"{w_one:.2f}", f"{risk_one:.4f}", f"{risk_one / risk:.2f}"])
+plots.table(["", "c*", "w there", "risk", "w at c = 1", "risk at c = 1", "ratio of risks"], rows, "Linear functions without intercept")
 
 # %% [markdown]
 # ## The width of the key and query space

@@ -188,11 +188,14 @@ def distance(N, w):
     return np.linalg.norm(N - w * np.eye(dim), axis=(-2, -1)) / (w * dim**0.5)
 
 
+rows = []
 for c, name in enumerate(CLASSES):
-    for label, units in [("sphere", round_N[c]), *((f"Sigma_{i + 1}", N[c, i]) for i in range(draws))]:
+    for label, units in [("sphere", round_N[c]), *((f"ellipsoid {i + 1}", N[c, i]) for i in range(draws))]:
         one = sampled("", distance(units, best[name]))
-        print(f"{CLASSES[name]:7} {label:9} distance of a unit {one.measured:.3f} in [{one.interval[0]:.3f}, {one.interval[1]:.3f}],"
-              f" of the mean over seeds {distance(units.mean(0), best[name]):.3f}")
+        rows.append([f"{CLASSES[name]}, {label}", f"{one.measured:.3f}", f"[{one.interval[0]:.3f}, {one.interval[1]:.3f}]",
+                     f"{distance(units.mean(0), best[name]):.3f}"])
+plots.table(["", "distance of a unit, mean", "its interval", "distance of the mean over seeds"], rows,
+            "Relative Frobenius distance from the claimed form")
 
 # %% [markdown]
 # A distance cannot be negative, so no interval around it can contain zero. The card therefore uses signed numbers that the
@@ -278,13 +281,13 @@ original
 # of $\lambda_i$:
 
 # %%
-z = np.log(np.diag(stretch) ** 2)  # log lambda
+z, rows = np.log(np.diag(stretch) ** 2), []  # log lambda
 for c, name in enumerate(CLASSES):
     power = np.polyfit(z, np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)).T, 1)[0]
-    ends = np.polyfit(z[[0, -1]], np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)[:, [0, -1]]).T, 1)[0]
+    part = np.polyfit(z[:2], np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)[:, :2]).T, 1)[0]
     one = sampled("", power)
-    print(f"{CLASSES[name]:7} M_ii ~ lambda_i^p with p = {one.measured:.3f} in [{one.interval[0]:.3f}, {one.interval[1]:.3f}] "
-          f"(two outer axes only: {ends.mean():.3f}); Lemma 1 would have p = -1, no whitening p = 0")
+    rows.append([CLASSES[name], f"{one.measured:.3f}", f"[{one.interval[0]:.3f}, {one.interval[1]:.3f}]", f"{part.mean():.3f}"])
+plots.table(["class", "p", "interval", "two longer axes only"], rows, "Fitted power of lambda_i in M_ii; Lemma 1 would have -1, no whitening 0")
 
 # %% [markdown]
 # ## The sign of w
@@ -333,7 +336,7 @@ sign
 # :::{dropdown} Solutions
 # 1. Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
 # 2. Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
-# 3. Not exactly; the fitted power depends on the range, which is why the page prints it for the outer axes too. It is a
+# 3. Not exactly; the fitted power depends on the range, which is why the page fits it to two of the axes as well. It is a
 #    description, not a law.
 # :::
 #

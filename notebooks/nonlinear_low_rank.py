@@ -126,9 +126,9 @@ def without_projection(d, k):
 
 
 isotropic = {(d, k): without_projection(d, k) for d, k in PROBLEMS}
-for d, k in PROBLEMS:
-    print(f"d = {d}, k = {k}: " + ", ".join(f"{name} w* {float(best[name, k].w):.1f}, risk {float(best[name, k].risk):.4f}" for name in LINKS)
-          + f"; affine without projection {isotropic[d, k]:.4f}")
+plots.table(["problem", *(f"{name}: {what}" for name in LINKS for what in ("w*", "risk")), "affine, without projection: risk"],
+            [[f"d = {d}, k = {k}", *(text for name in LINKS for text in (f"{float(best[name, k].w):.1f}", f"{float(best[name, k].risk):.4f}")),
+              f"{isotropic[d, k]:.4f}"] for d, k in PROBLEMS], "Exact best windows and risks of the k-dimensional problems")
 
 # %% [markdown]
 # ## What is assumed, and what we test
