@@ -99,6 +99,9 @@ links = judge("P1.rebuttal.links", cases, controls)
 links
 
 # %% [markdown]
+# The trained means lie within a few percent of the exact number. We read the rest as the optimizer's: in a separate run of the first
+# class, with 2000 steps of 256 contexts at the same step size, the ratio came within two percent of one.
+#
 # ## A nonlinear layer first
 #
 # Now the shared hidden layer is nonlinear: $f(x)=g(|x|)$ with the absolute value entry by entry, and $g$ of the affine class. Tokens that are
