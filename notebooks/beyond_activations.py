@@ -115,7 +115,6 @@ for w in (4.0, 40.0):
 # :::
 #
 # :::{prf:proof}
-# :nonumber:
 # Take a token $i$ with $t_i<t_1$ and put $\lambda=t_i/t_1$ if $t_i>0$, else any $\lambda\in(0,1)$. Monotonicity gives
 # $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let $w\to\infty$.
 # :::
