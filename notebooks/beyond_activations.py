@@ -183,7 +183,7 @@ runs.glue("tanh_floor", 100 * floors["tanh", False])
 # %% [markdown]
 # The variance is that of the nonconstant part of $f$. Softmax, and the exponential without normalization, tend to
 # zero as $w$ grows. The normalized sigmoid keeps at least {glue:text}`sigmoid_floor:.0f` % and the normalized ReLU
-# {glue:text}`relu_floor:.1f` % for ever. ReLU *without* normalization does better than with it, since its gain then
+# {glue:text}`relu_floor:.1f` % for ever. ReLU *without* normalization does slightly better in this limit, since its gain then
 # inflates the lobe to the right size, but it has no window. $\tanh$ loses the constant as well: its error is
 # {glue:text}`tanh_floor:.0f` % of that variance.
 
