@@ -71,5 +71,4 @@ def _tanh_expansion(dim: int, steepness: float) -> np.ndarray:
     density = weight * np.sin(theta) ** (dim - 2)
     P = 1 - np.stack(list(islice(one_minus_gegenbauer(dim, theta), _DEGREE + 1)))
     m = P @ (density / density.sum() * np.tanh(steepness * np.cos(theta)))
-    odd = np.arange(_DEGREE + 1) % 2 == 1
-    return np.where(odd, multiplicity(dim, _DEGREE) * m**2, 0.0)[1:]
+    return (multiplicity(dim, _DEGREE) * m**2)[1:]
