@@ -808,16 +808,5 @@ CLAIMS: list[Claim] = [
                 "beside the "
                 "slides' figure is judged in P1.W.table-noise and P1.W.table-bias.",
     ),
-    Claim(
-        id="P1.rebuttal.links",
-        source="rebuttal: hierarchical function classes, shared projection before a nonlinear link",
-        statement="The attention weights again learn the projection and implement a nearest neighbors "
-                  "regressor in its range, with a neighborhood size that fits Lipschitzness and noise",
-        quantity=r"mean diagonal of $B^\top MB$ of pretrained $M$ divided by the exact optimal window of "
-                 "the projected problem; mean over seeds",
-        rule=lambda case: (0.97, 1.03),
-        resolution=0.1,
-        control="the window of twice the noise",
-    ),
 ]
 CLAIMS += TRAINED + BEYOND
