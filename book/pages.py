@@ -99,10 +99,10 @@ def counts(found: Sequence[Entry]) -> str:
 
 
 def verdict_table(found: Sequence[Entry]) -> str:
-    """The introduction's table: one row per claim, linked to its card."""
+    """The introduction's table: one row per claim that does not simply hold, linked to its card."""
     out = [":::{list-table}", ":header-rows: 1", ":widths: 25 75", ":class: icl-verdicts", "",
            "* - verdict", "  - statement as printed, and where"]
-    for e in found:
+    for e in (e for e in found if e.verdict != "holds"):
         out += [f"* - {badge(e.verdict)}<br>{_link(e, e.claim.id)}", f"  - {_line(e.claim.statement)}", "",
                 f'    <span class="icl-source">{html.escape(_line(e.claim.source))}</span>']
     return "\n".join([*out, ":::", ""])

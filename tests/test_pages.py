@@ -122,6 +122,11 @@ def test_counts_are_by_paper():
                     "not testable": "0 | 1"}
 
 
+def test_the_introduction_lists_what_does_not_simply_hold():
+    table = pages.verdict_table(found())
+    assert "#claim-P1.b" in table and "P2.c" in table and "P1.a" not in table
+
+
 def test_readme_block_is_rewritten_and_nothing_else():
     text = "# T\n<!-- verdicts:begin -->\nstale\n<!-- verdicts:end -->\nrest\n"
     new = pages.readme(text, found())
