@@ -309,6 +309,9 @@ for w in windows:
 # range shrinks by a factor $1-e^{-2w}$ or more: at any finite $w$ the tokens merge. **It is slow.** The bound allows a time of order $e^{2w}$, and the
 # figure shows plateaus: tokens gather in clusters, and clusters that do not see each other persist. At the depth of real models a
 # narrow window has not collapsed. The card judges the windows up to $w=8$ at the largest depth; in the control every token attends to itself.
+#
+# **What trial runs changed.** The first version of the card took windows up to 16 at 24 layers, where 8 and 16 had not collapsed; depth
+# and windows were changed after that, and "holds" depends on it. The curves show all four windows.
 
 # %%
 collapse = judge("P1.rebuttal.collapse", [sampled(f"w = {w:g}, {DEPTHS[-1]} layers", naive[w][-1]) for w in windows if w <= 8],
