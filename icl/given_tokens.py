@@ -29,11 +29,13 @@ class GivenTokens:
         prior: ``k(1) = E f(x)^2``, the risk of predicting zero.
         near: ``k_q``, shape (B, n).
         among: ``K + sigma^2 I``, shape (B, n, n).
+        noisy: Whether sigma > 0.
     """
 
     prior: float
     near: torch.Tensor
     among: torch.Tensor
+    noisy: bool
 
     @classmethod
     def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> GivenTokens:
@@ -57,7 +59,7 @@ class GivenTokens:
         cosine = (tokens @ tokens.mT).clamp(-1, 1)
         k = torch.as_tensor(np.asarray(task.covariance(cosine.numpy())))
         among = k[:, :-1, :-1] + noise_std**2 * torch.eye(tokens.shape[1] - 1, dtype=k.dtype)
-        return cls(float(task.covariance(np.array(1.0))), k[:, :-1, -1], among)
+        return cls(float(task.covariance(np.array(1.0))), k[:, :-1, -1], among, noise_std > 0)
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
         """Risks of the predictors with these weights.
@@ -79,5 +81,11 @@ class GivenTokens:
         return torch.einsum("...bi,bij,...bj->...b", a, self.among, b)
 
     def kriging(self) -> torch.Tensor:
-        """The weights with the smallest risk, ``(K + sigma^2 I)^{-1} k_q``, shape (B, n); needs noise."""
-        return torch.cholesky_solve(self.near.unsqueeze(-1), torch.linalg.cholesky(self.among)).squeeze(-1)
+        """The weights with the smallest risk, ``(K + sigma^2 I)^{-1} k_q``, shape (B, n).
+
+        Without noise K may be singular (an affine class has d + 1 dimensions): the pseudo-inverse is used.
+        """
+        near = self.near.unsqueeze(-1)
+        if self.noisy:
+            return torch.cholesky_solve(near, torch.linalg.cholesky(self.among)).squeeze(-1)
+        return (torch.linalg.pinv(self.among, hermitian=True, rtol=1e-12) @ near).squeeze(-1)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.polynomial.legendre import leggauss
 
-from icl.tasks import Zonal, multiplicity, one_minus_gegenbauer
+from icl.tasks import Zonal, multiplicity, one_minus_gegenbauer, project
 from icl.tokens import uniform_sphere
 
 _DEGREE = 200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
@@ -60,7 +60,7 @@ class Tanh(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        return lambda x: self._scale * torch.tanh(self.steepness * torch.einsum("bd,bnd->bn", q.to(x), x))
+        return lambda x: self._scale * torch.tanh(self.steepness * project(q, x))
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ import torch
 
 from icl.attention import softmax_weights
 from icl.claims import Z
+from icl.given_tokens import GivenTokens
 from icl.tasks import Zonal, check_setting
 from icl.tokens import integer, stream, uniform_sphere
 
@@ -97,13 +98,8 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     check_setting(task, 0.0, n, noise_std)
 
     def losses(tokens, step):
-        k = _covariances(task, tokens)
-        among, near = k[:, :-1, :-1] + noise_std**2 * torch.eye(n, dtype=k.dtype), k[:, :-1, -1:]
-        if noise_std > 0:
-            solved = torch.cholesky_solve(near, torch.linalg.cholesky(among))
-        else:
-            solved = torch.linalg.pinv(among, hermitian=True, rtol=1e-12) @ near
-        return k[:, -1, -1] - (near * solved).sum((-1, -2))
+        form = GivenTokens.of(task, tokens, noise_std)
+        return form.risk(form.kriging())
 
     return _average(losses, task.dim, n, contexts, seed, n)
 
@@ -112,8 +108,7 @@ def ridge_risk(task: Zonal, n: int, noise_std: float, penalty: float, contexts: 
                seed: int = 0) -> MonteCarlo:
     """Risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
 
-    Labels are integrated out: a prediction ``a' y`` has the risk
-    ``k(1) - 2 a' k_q + a' (K + sigma^2 I) a`` given the tokens, and only those are sampled.
+    It is linear in the labels: they are integrated out (`icl.given_tokens`), and only tokens are sampled.
 
     Args:
         task: A rotation-invariant class.
@@ -134,22 +129,14 @@ def ridge_risk(task: Zonal, n: int, noise_std: float, penalty: float, contexts: 
         raise ValueError(f"penalty={penalty!r}: must be a finite number > 0")
 
     def losses(tokens, step):
-        k, (x, query) = _covariances(task, tokens), (tokens[:, :-1], tokens[:, -1])
+        x, query = tokens[:, :-1], tokens[:, -1]
         center = x.mean(1, keepdim=True)
         gram = (x - center).mT @ (x - center) + penalty * torch.eye(task.dim, dtype=x.dtype)
         pull = torch.linalg.solve(gram, query - center.squeeze(1))
-        a = torch.einsum("bnd,bd->bn", x - center, pull) + 1 / n
-        among = k[:, :-1, :-1] + noise_std**2 * torch.eye(n, dtype=k.dtype)
-        return (k[:, -1, -1] - 2 * torch.einsum("bi,bi->b", a, k[:, :-1, -1])
-                + torch.einsum("bi,bij,bj->b", a, among, a))
+        weights = torch.einsum("bnd,bd->bn", x - center, pull) + 1 / n
+        return GivenTokens.of(task, tokens, noise_std).risk(weights)
 
     return _average(losses, task.dim, n, contexts, seed, n)
-
-
-def _covariances(task: Zonal, tokens: torch.Tensor) -> torch.Tensor:
-    """``k(x_i . x_j)`` among the tokens and the query, which is last; shape (B, n + 1, n + 1)."""
-    cosine = torch.einsum("bid,bjd->bij", tokens, tokens).clamp(-1, 1)
-    return torch.from_numpy(np.asarray(task.covariance(cosine.numpy())))
 
 
 def _average(losses, dim: int, n: int, contexts: int, seed: int, width: int) -> MonteCarlo:

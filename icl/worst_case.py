@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from icl.risk import population_risk
-from icl.tasks import Cosine, Zonal, multiplicity, one_minus_gegenbauer
+from icl.tasks import Cosine, Zonal, multiplicity, one_minus_gegenbauer, project
 from icl.tokens import integer, uniform_sphere
 
 
@@ -56,7 +56,7 @@ class Harmonic(Zonal):
         u, scale = uniform_sphere(rng, count, self.dim), math.sqrt(multiplicity(self.dim, self.degree)[-1])
 
         def f(x):
-            cosine = torch.einsum("bd,bnd->bn", u.to(x), x).cpu()
+            cosine = project(u, x).cpu()
             return scale * torch.from_numpy(self.covariance(cosine.numpy())).to(x)
 
         return f

@@ -47,7 +47,23 @@ def test_kriging_is_the_floor():
     form = GivenTokens.of(task, x, SIGMA)
     best = form.kriging()
     floor = form.risk(best)
+    k = task.covariance(np.clip(x[0].numpy() @ x[0].numpy().T, -1, 1))  # the first context by NumPy
+    by_hand = k[-1, -1] - k[-1, :-1] @ np.linalg.solve(k[:-1, :-1] + SIGMA**2 * np.eye(N), k[:-1, -1])
+    assert np.isclose(floor[0], by_hand, rtol=1e-12)
     assert np.isclose(floor.mean(), bayes_linear_risk(task, N, SIGMA, CONTEXTS, seed=7).mean, rtol=1e-12)
+
+
+def test_kriging_without_noise_of_a_class_with_few_dimensions():
+    """Affine functions in d dimensions are known from d + 1 tokens: nothing is left of the risk."""
+    form = GivenTokens.of(Affine(D), tokens()[:200], 0.0)
+    assert form.risk(form.kriging()).abs().max() < 1e-8 < form.prior
+
+
+def test_kriging_beats_what_is_near_it():
+    x, task = tokens(), ReLU(D)
+    form = GivenTokens.of(task, x, SIGMA)
+    best = form.kriging()
+    floor = form.risk(best)
     for other in (softmax(x, 3.0), best + 1e-3 * torch.eye(N, dtype=x.dtype)[0]):
         assert (form.risk(other) > floor).all()
 

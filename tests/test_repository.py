@@ -24,7 +24,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 #: A module may import only from those before it.
 LAYERS = """
     claims
-    tokens tasks links composed attention sampling given_tokens quadrature integrals risk rivals worst_case
+    tokens tasks links composed attention given_tokens sampling quadrature integrals risk rivals worst_case
     low_rank rates
     unit contexts pretrain evaluate subspace
     measure tensor_trick lipschitz suprema target_shift streaming
