@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from icl import evaluate
 from icl.claims import Z
@@ -12,6 +13,7 @@ from icl.pretrain import Member, pretrain
 from icl.risk import population_risk
 from icl.tasks import Affine, Linear, ReLU
 from icl.tokens import LowRank, stream
+from icl.unit import predict
 
 
 def test_measures_of_known_matrices():
@@ -52,6 +54,33 @@ def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
     )
     first = stream(0, "evaluation").standard_normal(4)
     assert not np.allclose(first, stream(0, "covariates").standard_normal(4))
+
+
+def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
+    members = [Member(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
+    trained = pretrain(members, 5, 4, shared_tokens=True, record=(0,))
+    own = evaluate.test_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
+    for seed, mine in ((3, slice(0, 2)), (4, slice(2, 4))):
+        assert np.array_equal(own[:, mine], evaluate.test_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine])
+    assert own[0, 0] == own[0, 1] != own[0, 2]  # all start at zero: the test sets alone make the difference
+
+
+def test_turned_units_attend_to_the_opposite_end():
+    members = [Member(ReLU(3), 0.2, 8, 0), Member(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
+    trained = pretrain(members, 5, 4, record=(2,))
+    other = evaluate.turned(trained, [-1, 3])
+    assert np.allclose(other.M, np.array([-1, 3])[:, None, None] * trained.M)
+    assert np.allclose(other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history)
+    rng = stream(0, "noise")
+    x, y = (torch.from_numpy(rng.standard_normal((1, 1, *size))) for size in ((3, 9, 5), (9, 5)))
+    opposite = torch.cat([x[..., :-1, :], -x[..., -1:, :]], -2)
+    one, two = (
+        predict(members[0].shape, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
+        for t, tokens in ((trained, x), (other, opposite))
+    )
+    assert torch.allclose(one, two)
+    with pytest.raises(ValueError, match="shorter"):
+        evaluate.turned(trained, [-1])
 
 
 def test_other_tokens_and_bad_values():
