@@ -23,19 +23,17 @@ import sys
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
     get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 
 from icl import plots, rates, runs
-from icl.attention import softmax_attention
 from icl.claims import exact, judge, sampled
+from icl.evaluate import test_error, turned
 from icl.pretrain import Member, pretrain
 from icl.risk import mismatch_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU, named
-from icl.tokens import stream, uniform_sphere
 from icl.worst_case import worst_case_risk
 
 plots.style()
@@ -55,7 +53,7 @@ seeds = 10  # pretrained units a setting
 steps = 400  # Adam steps a unit
 batch_size = 64  # fresh contexts a step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-contexts = 4000  # test contexts a class
+contexts = 4000  # test contexts a class and seed
 
 # %% tags=["hide-input"]
 runs.check(globals(), "dims", "n_decades", "lipschitz", "lipschitz_values", "noise_std", "context_length",
@@ -437,41 +435,35 @@ judge("P1.T3.any", [worst_slope(d) for d in dims], [rougher_than_lipschitz(d) fo
 # ## Experiment 4: trained units, as in Fig. 5
 #
 # Five kinds of units: affine, ReLU and cosine with $L=1$, cosine with $L=0.1$ and $L=10$. The slides do not print dimension, context length or
-# noise; we take $d=3$, $n=20$, $\sigma=0.1$. Each unit is trained from zero for a tenth, a third and all of the steps (every time with its own
-# schedule) and tested on fresh contexts of the three classes with $L=1$.
+# noise; we take $d=3$, $n=20$, $\sigma=0.1$. Each unit is trained from zero, recorded on the way, and tested on fresh contexts of the three classes
+# with $L=1$. Units of the same seed share training and test contexts, units of different seeds share none, so that intervals over seeds cover the luck of both.
 #
 # **A sign.** The cosine class is even, $f(-x)=f(x)$, so $M=-wI$ (look at the *opposite* end of the sphere) is exactly as good as $M=wI$, and
-# started at zero a unit finds either. The slides' "$w_{KQ}\ge0$" cannot come from such a class. Below, cosine units that found $-w$ are turned around before they are
-# tested on the other classes; the control shows what happens if they are not.
+# started at zero a unit finds either. The slides' "$w_{KQ}\ge0$" cannot come from such a class. Below, units that end at $-w$ are turned around, with their whole history, before they are
+# tested; the control shows what happens if they are not.
 
 # %%
 d_unit = 3
 kinds = {"affine, L = 1": Affine(d_unit), "ReLU, L = 1": ReLU(d_unit), "cosine, L = 1": Cosine(d_unit, 1.0),
          "cosine, L = 0.1": Cosine(d_unit, 0.1), "cosine, L = 10": Cosine(d_unit, 10.0)}
 members = [Member(task, unit_noise_std, context_length, seed) for seed in range(seeds) for task in kinds.values()]
-stages = [max(1, steps // 10), max(1, steps // 3), steps]
-raw = {k: pretrain(members, k, batch_size, learning_rate, runs.device(), shared_tokens=True).M.reshape(seeds, len(kinds), d_unit, d_unit)
-       for k in stages}
-turned = {k: M * np.where(np.trace(M, axis1=-2, axis2=-1) < 0, -1, 1)[..., None, None] for k, M in raw.items()}
+stages = sorted({*np.geomspace(max(1, steps // 40), steps, 6).round().astype(int).tolist()})
+raw = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=stages[:-1])
+signs = np.where(raw.windows < 0, -1, 1)
 
 
-def test_errors(M, task, seed=10_000):
-    """Sampled risk of every unit on one class: shape of M without its last two axes."""
-    x = uniform_sphere(stream(seed, "evaluation"), contexts, context_length + 1, d_unit)
-    f = task.sample(stream(seed, "tasks"), contexts)(x)
-    y = f[:, :-1] + unit_noise_std * torch.from_numpy(stream(seed, "noise").standard_normal((contexts, context_length)))
-    flat = torch.from_numpy(M.reshape(-1, 1, d_unit, d_unit))
-    loss = [((softmax_attention(x[:, :-1], y, x[:, -1], m) - f[:, -1]) ** 2).mean().item() for m in flat]
-    return np.array(loss).reshape(M.shape[:-2])
+def test_errors(factors, test, units=raw):
+    """Sampled risk on one class, each seed on test contexts of its own: (recorded steps and the end, seeds, kinds)."""
+    error = test_error(turned(units, factors), kinds[test], unit_noise_std, context_length, contexts, seed=None)
+    return error.reshape(-1, seeds, len(kinds))
 
 
 trio = dict(list(kinds.items())[:3])
-errors = {(k, test): test_errors(turned[k], task) for k in stages for test, task in trio.items()}
-negative = np.trace(raw[steps][:, 2], axis1=-2, axis2=-1) < 0
-runs.glue("negative", int(negative.sum()))
+errors = {test: test_errors(signs, test) for test in trio}
+runs.glue("negative", int((raw.windows.reshape(seeds, -1)[:, 2] < 0).sum()))
 runs.glue("seeds", seeds)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test error (squared label units) of pretrained units against the steps they were trained, on three classes with $L=1$; mean over seeds with interval. Filled lines are exact: the least risk on the test class (solid) and the risk with equal weights, $w=0$ (dashed), where every unit starts. $d=3$, $n=20$, $\\sigma=0.1$.", "name": "fig-five"}, "image": {"alt": "Three panels. In each, the units pretrained on affine, ReLU and cosine functions with L = 1 fall to the exact least risk. The units pretrained on cosines with L = 0.1 and L = 10 stay at the dashed line of equal weights."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test error (squared label units) of units during pretraining, whose step size falls to zero at the last point, on three classes with $L=1$; mean over seeds with interval. Horizontal lines are exact: the least risk on the test class (solid) and the risk with equal weights, $w=0$ (dashed), where every unit starts. $d=3$, $n=20$, $\\sigma=0.1$.", "name": "fig-five"}, "image": {"alt": "Three panels. In each, the units pretrained on affine, ReLU and cosine functions with L = 1 fall to the exact least risk. The units pretrained on cosines with L = 0.1 and L = 10 stay near the dashed line of equal weights."}}
 figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.5))
 colors = [plots.COLORS[c] for c in ("affine", "relu", "cosine")] + [plots.PALETTE[3], plots.PALETTE[4]]
 for ax, (test, task) in zip(axes, trio.items(), strict=True):
@@ -479,7 +471,7 @@ for ax, (test, task) in zip(axes, trio.items(), strict=True):
     ax.axhline(float(population_risk(task, 0.0, context_length, unit_noise_std).total), color=plots.COLORS["exact"],
                linewidth=1.2, linestyle="--")
     for i, (kind, color, marker) in enumerate(zip(kinds, colors, "os^Dv", strict=True)):
-        cases = [sampled(kind, errors[k, test][:, i]) for k in stages]
+        cases = [sampled(kind, values) for values in errors[test][..., i]]
         plots.sampled_points(ax, np.array(stages) * 1.07 ** (i - 2), [c.measured for c in cases],
                              *zip(*(c.interval for c in cases), strict=True), kind, color, marker)
     start = float(population_risk(task, 0.0, context_length, unit_noise_std).total)
@@ -487,7 +479,7 @@ for ax, (test, task) in zip(axes, trio.items(), strict=True):
     ax.set_xticks(stages, [str(k) for k in stages])
     ax.set_xticks([], minor=True)
 axes[0].set_ylabel("test error")
-axes[0].legend(fontsize=7.5, loc=(0.42, 0.22))
+axes[2].legend(fontsize=7.5, loc="lower right")
 plt.show()
 
 # %% [markdown]
@@ -495,17 +487,16 @@ plt.show()
 
 
 # %%
-def against_own(test, i, M=None):
-    """Errors of the i-th kind over those of the unit pretrained on the test class, one number a seed."""
-    own = errors[steps, test][:, list(kinds).index(test)]
-    mine = errors[steps, test][:, i] if M is None else test_errors(M, kinds[test])
-    return mine / own
+def against_own(test, i, mine=None):
+    """Errors of the i-th kind at the end over those of the unit pretrained on the test class, one number a seed."""
+    end = errors[test][-1]
+    return (end if mine is None else mine)[:, i] / end[:, list(kinds).index(test)]
 
 
 same = [sampled(f"{kind} to {test}", against_own(test, i)) for test in trio for i, kind in enumerate(trio) if kind != test]
-backwards = -turned[steps][:, 2]
-judge("P1.F5.sufficient", same, [sampled(f"cosine, -w, to {test}", against_own(test, 2, backwards))
-                                 for test in ("affine, L = 1", "ReLU, L = 1")])
+wrong_end = {test: test_errors(-signs, test, replace(raw, history=()))[-1] for test in ("affine, L = 1", "ReLU, L = 1")}
+judge("P1.F5.sufficient", same, [sampled(f"cosine, -w, to {test}", against_own(test, 2, mine))
+                                 for test, mine in wrong_end.items()])
 
 # %% [markdown]
 # In three dimensions with 20 tokens a cosine of $L=10$ is far below the resolution of the context: equal weights are best for it, and the unit does not generalize because
