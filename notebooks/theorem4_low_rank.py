@@ -25,16 +25,17 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from scipy.linalg import subspace_angles
 from scipy.optimize import minimize, minimize_scalar
 
 from icl import plots, runs
-from icl.attention import softmax_attention
 from icl.claims import exact, judge, sampled
+from icl.composed import Projected
+from icl.evaluate import subspace_error
 from icl.low_rank import low_rank_risk
+from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window
 from icl.tasks import Cosine, Linear
-from icl.tokens import low_rank_sphere, stream, uniform_sphere
+from icl.tokens import LowRank, stream
 
 plots.style()
 
@@ -256,68 +257,33 @@ judge("P1.T4.dimension", [projected_slope(k) for k in sorted({k for _, k in rank
 # %% [markdown]
 # ## Experiment 2: trained units
 #
-# Now any $d\times d$ matrix, not symmetric, started at random, Adam on fresh contexts; ten units a setting, each with its own data. At several steps we record the singular
-# values of $M$ and the largest principal angle between $\mathrm{col}(B)$ and the leading $k$ left singular vectors.
-
+# Now any $d\times d$ matrix, not symmetric, started at random, Adam on fresh contexts. All units are trained in one call: several a setting, each
+# with its own start and data. At several steps we record $M$, and from it the singular
+# values and the largest principal angle between $\mathrm{col}(B)$ and the leading $k$ left singular vectors. The control's units learn linear functions of all
+# $d$ directions, on the sphere.
 
 # %%
-def train(n, sigma, rank, seed=0):
-    """Units of the shape (seeds, d, d) at several steps; functions depend on the first ``rank`` directions of Q."""
-    d, B = d_show, Q[:, :rank]
-    start = stream(seed, "initialization").standard_normal((seeds, d, d))
-    M = torch.from_numpy(0.3 * start).requires_grad_()
-    optimizer = torch.optim.Adam([M], learning_rate)
-    kept = {}
-    for step in range(steps + 1):
-        if step in marks:
-            kept[step] = M.detach().numpy().copy()
-        rng = stream(seed, "covariates", step)
-        if rank < d:
-            x = low_rank_sphere(rng, B, seeds, batch_size, n + 1)
-        else:
-            x = uniform_sphere(rng, seeds, batch_size, n + 1, d)
-        a = uniform_sphere(stream(seed, "tasks", step), seeds, batch_size, rank) if rank > 1 else torch.sign(
-            torch.from_numpy(stream(seed, "tasks", step).standard_normal((seeds, batch_size, 1))))
-        f = torch.einsum("kbnd,dr,kbr->kbn", x, B, a)
-        y = f + sigma * torch.from_numpy(stream(seed, "noise", step).standard_normal(f.shape))
-        loss = ((softmax_attention(x[:, :, :-1], y[..., :-1], x[:, :, -1], M[:, None]) - y[..., -1]) ** 2).mean((1,)).sum()
-        optimizer.zero_grad()
-        loss.backward()
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate * (1 - step / (steps + 1))
-        optimizer.step()
-    return kept
-
-
-Q = torch.linalg.qr(torch.from_numpy(stream(7, "tasks").standard_normal((d_show, d_show)))).Q
-marks = sorted({0, *np.unique(np.geomspace(max(1, steps // 50), steps, 7).astype(int))})
-taught = {(n, s): train(n, s, k_show) for n, s in views}
-everything = train(context_length, noise_std, d_show)
-
-
-def sine(M):
-    """Sine of the largest principal angle to col(B) of the leading k left singular vectors, one for each unit."""
-    B = Q[:, :k_show].numpy()
-    return np.array([np.sin(subspace_angles(B, np.linalg.svd(m)[0][:, :k_show])[0]) for m in M])
-
-
-def sharpness(M):
-    """Mean diagonal of B' M B, one for each unit."""
-    B = Q[:, :k_show].numpy()
-    return np.trace(B.T @ M @ B, axis1=1, axis2=2) / k_show
-
+B = np.linalg.qr(stream(0, "monte carlo").standard_normal((d_show, d_show))).Q[:, :k_show]
+low_rank, all_directions = Projected(Linear(k_show), B.T), Linear(d_show)
+problems = [*((low_rank, s, n, LowRank(B)) for n, s in views), (all_directions, noise_std, context_length, None)]
+members = [Member(task, s, n, seed, tokens, initial_std=0.3) for task, s, n, tokens in problems for seed in range(seeds)]
+marks = tuple(sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()}))
+M = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=marks).M_history
+M = M.reshape(len(marks), len(problems), seeds, d_show, d_show)
+sine = subspace_error(M, B)  # of the largest principal angle, (marks, problems, seeds)
+spectra = np.linalg.svd(M, compute_uv=False)
+sharpness = dict(zip(views, np.trace(B.T @ M[-1] @ B, axis1=-2, axis2=-1) / k_show, strict=False))  # mean diagonal of B'MB
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Trained units, three settings (columns). Top: singular values of $M$ over the steps, mean over seeds with interval; the leading $k$ in blue, the others in gray; the line is the exact $c^*$. Bottom: sine of the largest principal angle to $\\mathrm{col}(B)$, mean with interval.", "name": "fig-spectra"}, "image": {"alt": "Six panels. In the top row two singular values rise towards the exact line, in the middle column only a third of the way, and the others fall to zero. In the bottom row the sine of the principal angle falls from near one to near zero."}}
 figure, axes = plt.subplots(2, 3, figsize=(8.8, 5.4), sharex=True)
-for column, ((n, s), kept) in enumerate(taught.items()):
+for column, (n, s) in enumerate(views):
     top, bottom = axes[:, column]
-    spectra = {step: np.linalg.svd(M, compute_uv=False) for step, M in kept.items()}
     for i in range(d_show):
-        cases = [sampled("", spectra[step][:, i]) for step in marks]
+        cases = [sampled("", values) for values in spectra[:, column, :, i]]
         plots.sampled_points(top, marks, [c.measured for c in cases], *zip(*(c.interval for c in cases), strict=True), None,
                              plots.COLORS["softmax"] if i < k_show else "#8a8a8a", "o" if i < k_show else "s", markersize=4)
     top.axhline(free.get((k_show, n, s), best_c(d_show, k_show, n, s, 80.0)), color=plots.COLORS["exact"], linewidth=1.2)
-    cases = [sampled("", sine(kept[step])) for step in marks]
+    cases = [sampled("", values) for values in sine[:, column]]
     plots.sampled_points(bottom, marks, [c.measured for c in cases], *zip(*(c.interval for c in cases), strict=True), None,
                          plots.COLORS["sampled"])
     top.set(title=rf"n = {n}, $\sigma$ = {s:g}, d = {d_show}, k = {k_show}")
@@ -327,15 +293,16 @@ axes[1, 0].set_ylabel("sine of the principal angle")
 plt.show()
 
 # %%
-judge("P1.T4.learns", [sampled(f"d = {d_show}, k = {k_show}, n = {n}, $\\sigma$ = {s:g}", sine(kept[steps])) for (n, s), kept in taught.items()],
-      [sampled(f"all {d_show} directions matter, n = {context_length}", sine(everything[steps]))])
+judge("P1.T4.learns", [sampled(f"d = {d_show}, k = {k_show}, n = {n}, $\\sigma$ = {s:g}", values)
+                        for (n, s), values in zip(views, sine[-1], strict=False)],
+      [sampled(f"all {d_show} directions matter, n = {context_length}", sine[-1, -1])])
 
 # %%
 exact_c = {(n, s): best_c(d_show, k_show, n, s, 80.0) for n, s in views}
 near = [(2, 0.0), (context_length, noise_std)]
-runs.glue("covered", float(sharpness(taught[context_length, 0.0][steps]).mean() / exact_c[context_length, 0.0]))
-judge("P1.T4.scale", [sampled(f"n = {n}, $\\sigma$ = {s:g}", sharpness(taught[n, s][steps]) / exact_c[n, s]) for n, s in near],
-      [sampled(f"n = {n}, $\\sigma$ = {s:g}, half of it", 2 * sharpness(taught[n, s][steps]) / exact_c[n, s]) for n, s in near])
+runs.glue("covered", float(sharpness[context_length, 0.0].mean() / exact_c[context_length, 0.0]))
+judge("P1.T4.scale", [sampled(f"n = {n}, $\\sigma$ = {s:g}", sharpness[n, s] / exact_c[n, s]) for n, s in near],
+      [sampled(f"n = {n}, $\\sigma$ = {s:g}, half of it", 2 * sharpness[n, s] / exact_c[n, s]) for n, s in near])
 
 # %% [markdown]
 # The directions are found long before the scale. Without noise and with many tokens the optimum is far away and flat, and the units have covered {glue:text}`covered:.2f` of the way to it (with
