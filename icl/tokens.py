@@ -156,23 +156,6 @@ def cap_quantile(dim: int, mass: float) -> float:
     return 2.0 if mass >= 1 else 2 * float(betaincinv((dim - 1) / 2, (dim - 1) / 2, mass))
 
 
-def low_rank_sphere(rng: np.random.Generator, basis: torch.Tensor, *shape: int) -> torch.Tensor:
-    """Tokens ``x = B u + B_perp v`` with independent ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})``.
-
-    Args:
-        rng: A stream.
-        basis: ``B``, shape (d, k) with orthonormal columns, 2 <= k <= d - 2.
-        *shape: Leading sizes of the result.
-
-    Returns:
-        float64 tensor of shape (*shape, d), every token of norm sqrt(2).
-    """
-    d, k = basis.shape
-    complement = torch.linalg.qr(basis.double(), mode="complete").Q[:, k:]
-    u, v = uniform_sphere(rng, *shape, k), uniform_sphere(rng, *shape, d - k)
-    return u @ basis.double().T + v @ complement.T
-
-
 @dataclass(frozen=True)
 class Sphere:
     """Tokens ``x ~ U(S^{d-1})``, the paper's isotropic case.

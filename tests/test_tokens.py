@@ -15,7 +15,6 @@ from icl.tokens import (
     NativeStream,
     cap_quantile,
     frozen,
-    low_rank_sphere,
     planes,
     stream,
     uniform_sphere,
@@ -57,14 +56,6 @@ def test_cap_quantile_is_the_law_of_the_inner_product():
     assert cap_quantile(3, 1e-9) == pytest.approx(2e-9)  # Archimedes: x.e is uniform on [-1, 1]
     assert cap_quantile(2, 1e-6) == pytest.approx(1 - math.cos(math.pi * 1e-6), rel=1e-6)
     assert cap_quantile(7, 1.0) == 2.0
-
-
-def test_low_rank_tokens_have_unit_projections():
-    basis = torch.linalg.qr(torch.from_numpy(stream(0, "tasks").standard_normal((6, 2)))).Q
-    x = low_rank_sphere(stream(0, "covariates"), basis, 50, 4)
-    inside = x @ basis
-    assert torch.allclose(inside.norm(dim=-1), torch.ones(50, 4, dtype=x.dtype))
-    assert torch.allclose(x.norm(dim=-1), torch.full((50, 4), math.sqrt(2), dtype=x.dtype))
 
 
 @pytest.mark.parametrize(
