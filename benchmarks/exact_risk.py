@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from icl import provenance, reference
+from icl.files import write_whole
 from icl.risk import monte_carlo_risk, optimal_window, population_risk
 from icl.tasks import CLASSES, Affine, ReLU, named
 
@@ -116,9 +117,7 @@ def main():
         record[name] = measure()
         print(name, json.dumps(record[name], indent=1), flush=True)
     OUT.parent.mkdir(exist_ok=True)
-    part = OUT.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1) + "\n")
-    os.replace(part, OUT)
+    write_whole(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

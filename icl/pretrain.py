@@ -31,6 +31,7 @@ import numpy as np
 import torch
 
 from icl.contexts import Contexts, Member, check_integrable, kernel
+from icl.files import replacing
 from icl.tokens import integer
 from icl.unit import Shape, gradient
 
@@ -366,10 +367,8 @@ def _save(path, groups, members, settings, step) -> None:
             for k, index in enumerate(row):
                 state = [group.theta, group.mean, group.square, *group.seen]
                 arrays[f"member{index}"] = np.stack([tensor[s, k].cpu().numpy() for tensor in state])
-    part = Path(path).with_name(Path(path).name + ".part")
-    with part.open("wb") as file:
+    with replacing(path) as part, part.open("wb") as file:
         np.savez(file, **arrays)
-    os.replace(part, path)
 
 
 def _resume(path, groups, members, settings) -> int:
