@@ -32,7 +32,7 @@ LAYERS = """
     claims_p1_phases claims_p1_trained claims_p1_beyond claims_p1
     claims_p2_common claims_p2_bounds claims_p2_shift claims_p2_optimization claims_p2
     parameters provenance addresses executor runs
-    plots explorer reference
+    plots explorer reference reference_kink reference_risk
 """.split()
 
 
