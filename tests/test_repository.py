@@ -26,7 +26,7 @@ LAYERS = """
     claims files
     tokens tasks links composed attention given_tokens sampling quadrature integrals risk rivals worst_case
     low_rank rates
-    unit contexts pretrain evaluate subspace
+    unit contexts training pretrain evaluate subspace
     measure tensor_trick lipschitz suprema target_shift streaming
     claims_p1_window claims_p1_theorem2 claims_p1_theorem3 claims_p1_linear claims_p1_theorem4
     claims_p1_phases claims_p1_trained claims_p1_beyond claims_p1
