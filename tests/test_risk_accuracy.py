@@ -124,7 +124,7 @@ def test_reference_knows_its_classes():
 # ------------------------------------------------------------------------------------ planted bugs
 #: Modules that together compute the risk, in the order of their imports. A planted bug is one text that
 #: occurs once in all of them, and what it becomes; when code moves between them, nothing changes here.
-MODULES = ["tasks", "quadrature", "integrals", "risk"]
+MODULES = ["gegenbauer", "tasks", "quadrature", "integrals", "risk"]
 BUGS = {
     "exponent d - 1 in the density": ("constant + (dim - 2) * np.log", "constant + (dim - 1) * np.log"),
     "factor 2 in the kernel": ("mesh.u[..., None] - (w * gap)", "mesh.u[..., None] - (2 * w * gap)"),
