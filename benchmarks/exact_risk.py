@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from icl import provenance, reference
+from icl import provenance, reference_risk
+from icl.files import write_whole
 from icl.risk import monte_carlo_risk, optimal_window, population_risk
 from icl.tasks import CLASSES, Affine, ReLU, named
 
@@ -87,7 +88,7 @@ def against_sampling():
 
 
 def accuracy(settings):
-    """Random settings, eight context lengths each time, against the independent `icl.reference`."""
+    """Random settings, eight context lengths each time, against the independent `icl.reference_risk`."""
     rng, worst = np.random.default_rng(0), {}
     for limit, w_max, share in ((1e-10, 1e3, 0.8), (1e-8, 1e5, 0.2)):
         errors = []
@@ -95,7 +96,7 @@ def accuracy(settings):
             d = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
             task = named(str(rng.choice(list(CLASSES))), d, float(10 ** rng.uniform(-1, 1)))
             w, n = float(10 ** rng.uniform(-2, np.log10(w_max))), np.floor(10 ** rng.uniform(0, 12, 8))
-            bias, noise = reference.population_risk(task, w, n, 1.0)
+            bias, noise = reference_risk.population_risk(task, w, n, 1.0)
             r = population_risk(task, w, n, 1.0)
             off = np.maximum(np.abs(r.bias / bias - 1), np.abs(r.noise / noise - 1))
             errors += [(float(e), f"{task} w={w:.4g} n={m:g}") for e, m in zip(off, n, strict=True)]
@@ -116,9 +117,7 @@ def main():
         record[name] = measure()
         print(name, json.dumps(record[name], indent=1), flush=True)
     OUT.parent.mkdir(exist_ok=True)
-    part = OUT.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1) + "\n")
-    os.replace(part, OUT)
+    write_whole(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import torch.nn.functional as F
 
 from icl import measure, provenance
 from icl.contexts import Contexts
+from icl.files import write_whole
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU
@@ -293,9 +294,7 @@ def main():
         print(name, json.dumps(record[name], indent=1), flush=True)
     record["load after"] = os.getloadavg()
     OUT.parent.mkdir(exist_ok=True)
-    part = OUT.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1) + "\n")
-    os.replace(part, OUT)
+    write_whole(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from icl import measure, provenance, streaming, tensor_trick
+from icl.files import write_whole
 
 OUT = Path(__file__).parent / "results" / "tensor_trick.json"
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
@@ -143,9 +144,7 @@ def main():
                     print(json.dumps(record["settings"][-1]), flush=True)
     record["load_after"] = os.getloadavg()[0]
     OUT.parent.mkdir(exist_ok=True)
-    part = OUT.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1) + "\n")
-    os.replace(part, OUT)
+    write_whole(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

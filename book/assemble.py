@@ -208,6 +208,7 @@ def readme(root: Path = ROOT) -> None:
 
     from icl import claims
     from icl.addresses import plan
+    from icl.files import write_whole
 
     files = [run.path.with_suffix(".json") for run in plan("quick")]
     if missing := [f.name for f in files if not f.is_file()]:
@@ -215,9 +216,7 @@ def readme(root: Path = ROOT) -> None:
     results = [json.loads(f.read_text(encoding="utf-8")) for f in files]
     path = root / "README.md"
     text = pages.readme(path.read_text(encoding="utf-8"), pages.entries(claims.registry(), results))
-    temporary = path.with_name(".README.md.part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, text)
     make_picture.draw(root / "book" / "_static" / "picture.svg")
 
 

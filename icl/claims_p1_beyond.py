@@ -1,6 +1,6 @@
 """Statements beyond the theorems of the first paper: the reviews, the rebuttal and the summary's questions.
 
-The chapters have names that begin with ``beyond``; `icl.claims_p1` joins these claims with the others.
+The chapters have names that begin with ``beyond``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Statements of the first paper that are judged on trained units.
 
-The chapters are norm_growth, lemma1_covariance, learned_parameters and nonlinear_low_rank; `icl.claims_p1`
-has the others and joins them.
+The chapters are norm_growth, lemma1_covariance, learned_parameters and nonlinear_low_rank.
 """
 
 from __future__ import annotations

@@ -3,19 +3,20 @@
 The full text of arXiv 2307.02419 was not among our sources. A claim therefore names what it was
 read from: the abstract, which is the authors' own; sibling papers that restate a definition;
 or a machine-written summary that quotes the paper.
+
+Here are the statements on the tensor trick itself, its losses and what it costs, and the order of all; the
+others are in ``claims_p2_<topic>``.
 """
 
 from __future__ import annotations
 
 from math import inf
 
+from icl import claims_p2_bounds, claims_p2_optimization, claims_p2_shift
 from icl.claims import Claim, Verdict
-from icl.claims_p2_bounds import CLAIMS as BOUNDS
-from icl.claims_p2_bounds import GRADIENT, H2O, IDENTITY, SIBLING, SUMMARY, TLDR
+from icl.claims_p2_common import GRADIENT, H2O, IDENTITY, SIBLING, SUMMARY, TLDR
 
 _ABSTRACT = "abstract of arXiv 2307.02419"
-
-
 _DIFFERENCE = ("largest difference of the two sides in units of the largest number summed, float64, "
                "good to the chapter's tolerance")
 
@@ -70,8 +71,7 @@ CLAIMS: list[Claim] = [
         source=f"names of the losses from the {SUMMARY}, Mechanism 3; sparse as in {H2O}, App. D.41; "
                "cross-entropy and entropy by our definition",
         statement="The sparse, cross-entropy and entropy losses of the matrix problem are sums over $j$ of "
-                  "those of "
-                  r"$\exp(\mathsf A_jx)$",
+                  r"those of $\exp(\mathsf A_jx)$",
         quantity=_DIFFERENCE,
         control="targets read as columns of B, or one normalization for the whole matrix",
         **IDENTITY,
@@ -98,9 +98,8 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P2.identifiable",
         source="this book: directions the data cannot see",
-        statement=r"If $1_n$ is in the column space of $A_2$, the normalized, cross-entropy and entropy "
-                  r"losses determine "
-                  "$d^2-d$ of the $d^2$ unknowns, the rescaled and sparse ones all",
+        statement="If $1_n$ is in the column space of $A_2$, the normalized, cross-entropy and entropy "
+                  "losses determine $d^2-d$ of the $d^2$ unknowns, the rescaled and sparse ones all",
         quantity=r"rank of the Hessian at a random $X$",
         rule=lambda case: (case["d"] ** 2 - (case["d"] if case["invisible"] else 0),) * 2,
         control=r"a constant column in $A_1$ instead of $A_2$",
@@ -163,7 +162,9 @@ CLAIMS: list[Claim] = [
         expected=Verdict.NOT_TESTABLE,
         why_not="the definitions of h and q and the constants themselves are in none of our sources",
     ),
-    *BOUNDS,
+    *claims_p2_bounds.CLAIMS,
+    *claims_p2_shift.CLAIMS,
+    *claims_p2_optimization.CLAIMS,
     Claim(
         id="P2.scale.operations",
         source=f"{GRADIENT}, Lemmas 4.1 and C.8",

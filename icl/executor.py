@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from icl.addresses import Run, defaults, notebooks
+from icl.files import write_whole
 from icl.parameters import BadInput
 from icl.provenance import FOOTER_MIME, ROOT
 
@@ -64,14 +65,14 @@ def execute(run: Run, label: str = "") -> Path:
     if problem is None and surprises and not run.exploring:
         problem = "; ".join(surprises)
     if problem is not None:
-        _replace(failed, json.dumps(node, indent=1))
+        write_whole(failed, json.dumps(node, indent=1))
         raise BadInput(f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
                        f"(see {os.path.relpath(failed)})")
-    _replace(path.with_suffix(".json"), json.dumps(record, indent=1))
+    write_whole(path.with_suffix(".json"), json.dumps(record, indent=1))
     if run.preset == "paper" and not run.exploring:
         (ROOT / "results" / "paper").mkdir(parents=True, exist_ok=True)
-        _replace(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
-    _replace(path, json.dumps(node, indent=1))
+        write_whole(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
+    write_whole(path, json.dumps(node, indent=1))
     if not run.exploring:
         _forget(run)
     print("; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True)
@@ -179,13 +180,6 @@ def _kernel_home() -> Iterator[dict]:
             os.environ.update(before)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
-
-
 def _forget(run: Run) -> None:
     """Drop all but the last few outputs of a notebook, and what failed before it succeeded."""
     folder = run.path.parent
@@ -248,6 +242,6 @@ def sync() -> list[Path]:
         text, target = jupytext.writes(node, fmt="ipynb"), source.with_suffix(".ipynb")
         text = text.rstrip("\n") + "\n"
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            _replace(target, text)
+            write_whole(target, text)
             written.append(target)
     return written

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from numpy.polynomial.legendre import leggauss
 
-from icl.tasks import Zonal, multiplicity, one_minus_gegenbauer, project
+from icl.gegenbauer import multiplicity, one_minus_gegenbauer
+from icl.tasks import Zonal, project
 from icl.tokens import uniform_sphere
 
 _DEGREE = 200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13

@@ -2,9 +2,8 @@ r"""Pretraining attention units: a whole sweep in one call, each unit exactly as
 
 A unit (`icl.unit`) is trained on fresh contexts (`icl.contexts`) with the paper's empirical loss, which
 has the noisy query label (its minimizer is that of the population risk), or with that loss averaged over
-functions and noise. Units of the same shape are stacked into groups that fit into the cache; groups run
-side by side in threads. Nothing couples two units: the optimizer is elementwise, and random numbers are
-pure functions of (seed, stream, step).
+functions and noise. `icl.training` stacks units, which is faster than one after the other; nothing couples
+them.
 
 >>> from icl.tasks import ReLU
 >>> sweep = [Member(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
@@ -15,29 +14,22 @@ pure functions of (seed, stream, step).
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import threading
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from icl.contexts import Contexts, Member, check_integrable, kernel
+from icl.contexts import Member, check_integrable
 from icl.tokens import integer
+from icl.training import resume, run, save, stack
 from icl.unit import Shape, gradient
 
 __all__ = ["Member", "Pretrained", "Settings", "loss_gradient", "pretrain"]
 
-_CACHE = 2**15  # numbers in one array of a group on a CPU: a few such arrays fit into a core's cache
-_SAVE_SECONDS = 10.0  # between two checkpoints
 _CHOICES = {
     "optimizer": ("adam", "sgd"),
     "schedule": ("linear", "constant"),
@@ -202,20 +194,12 @@ def pretrain(
                     "its own, or let them see the same tokens with shared_tokens=True"
                 )
     start = time.perf_counter()
-    groups = [
-        _Group([[members[i] for i in row] for row in rows], rows, settings, device)
-        for rows in _stack(members, settings, device)
-    ]
-    done = _resume(checkpoint, groups, members, settings)
-    done = _run(
-        groups,
-        done,
-        settings,
-        device,
-        progress,
-        lambda step: _save(checkpoint, groups, members, settings, step),
-    )
+    groups = stack(members, settings, device)
 
+    def keep(step):
+        save(checkpoint, groups, members, settings, step)
+
+    run(groups, resume(checkpoint, groups, members, settings), settings, device, progress, keep)
     last = _collect(members, groups, lambda group: group.theta)
     history = tuple(
         _collect(members, groups, lambda group, t=t: group.seen[t]) for t in range(len(settings.record))
@@ -232,159 +216,6 @@ def pretrain(
             stacklevel=2,
         )
     return Pretrained(members, settings, last, history, diverged, device.type, time.perf_counter() - start)
-
-
-class _Group:
-    """Units of one shape, S token sets with K units each: parameters (S, K, P) and the optimizer's state."""
-
-    def __init__(self, sets, indices, settings, device):
-        self.indices, self.sets, self.settings = indices, sets, settings
-        dtype = getattr(torch, settings.dtype)
-        first = sets[0][0]
-        self.shape, self.activation = first.shape, first.activation
-        self.contexts = Contexts(
-            sets, settings.batch_size, settings.stream, device, dtype, not settings.integrate_labels
-        )
-        stacked = torch.from_numpy(np.array([[m.initial() for m in row] for row in sets]))
-        self.theta = stacked.to(device, dtype)
-        self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
-        self.rate = (
-            torch.tensor(
-                [[m.learning_rate or settings.learning_rate for m in row] for row in sets],
-                dtype=torch.float64,
-            )
-            .to(device, dtype)
-            .unsqueeze(-1)
-        )
-        per_context = stacked.shape[0] * stacked.shape[1] * first.context_length * first.task.dim
-        most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
-        self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
-        self.seen = []  # parameters after the recorded steps
-
-    def advance(self, start: int, stop: int, stopped: threading.Event) -> None:
-        """Take the steps from ``start`` to ``stop``, unless stopped."""
-        if not self.seen and self.settings.record[:1] == (0,):
-            self.seen.append(self.theta.clone())
-        for step in range(start, stop):
-            if stopped.is_set():
-                return
-            self.descend(self.gradient(*self.contexts.at(step)), step)
-            if step + 1 in self.settings.record:
-                self.seen.append(self.theta.clone())
-
-    def gradient(self, x, y):
-        """Mean gradient over the batch, taken in pieces that stay in the cache."""
-        total, B = 0.0, x.shape[-1]
-        for begin in range(0, B, self.piece):
-            here = slice(begin, begin + self.piece)
-            some = x[..., here]
-            integrated = kernel(self.sets, some) if y is None else None
-            part = gradient(
-                self.shape, self.theta, self.activation, some, None if y is None else y[..., here], integrated
-            )
-            total = part if some.shape[-1] == B else total + part * (some.shape[-1] / B)
-        return total
-
-    def descend(self, gradient, step):
-        """One step of the optimizer: elementwise, so stacked units do not touch each other."""
-        rate = self.rate * self.settings.rate(step)
-        if self.settings.optimizer == "sgd":
-            self.theta.addcmul_(rate, gradient, value=-1)
-            return
-        self.mean.lerp_(gradient, 0.1)
-        self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-        size = self.square.sqrt().div_((1 - 0.999 ** (step + 1)) ** 0.5).add_(1e-8)
-        self.theta.addcdiv_(self.mean * rate, size, value=-1 / (1 - 0.9 ** (step + 1)))
-
-
-def _stack(members, settings, device) -> list[list[list[int]]]:
-    """Groups of indices, each S lists of K members that share tokens; S x K is small enough for the cache."""
-    sets = defaultdict(list)  # members that share tokens, and have the same shape
-    for index, m in enumerate(members):
-        sets[m.seed, m.context_length, m.law, m.activation, m.width].append(index)
-    alike = defaultdict(list)
-    for (_, n, _, activation, width), row in sets.items():
-        alike[n, activation, width, len(row)].append(row)
-    out = []
-    for (n, _, _, units), rows in alike.items():
-        limit = _CACHE if device.type == "cpu" else 2**12 * _CACHE
-        many = max(1, limit // (units * n * settings.batch_size))
-        if device.type == "cpu":  # no fewer groups than threads
-            many = min(many, -(-len(rows) // torch.get_num_threads()))
-        out += [rows[i : i + many] for i in range(0, len(rows), many)]
-    return out
-
-
-def _run(groups, step, settings, device, progress, save) -> int:
-    """Advance all groups from ``step`` to the end, in stretches between which the state can be saved."""
-    threads = min(len(groups), torch.get_num_threads()) if device.type == "cpu" else 1
-    before, stopped = torch.get_num_threads(), threading.Event()
-    stretch, saved = 16, time.perf_counter()
-    try:
-        if threads > 1:  # one thread a group instead of several threads an operation
-            torch.set_num_threads(1)
-        with ThreadPoolExecutor(
-            threads, initializer=torch.set_num_threads, initargs=(max(1, before // threads),)
-        ) as pool:
-            while step < settings.steps:
-                begun, stop = time.perf_counter(), min(step + stretch, settings.steps)
-                try:
-                    for job in [pool.submit(group.advance, step, stop, stopped) for group in groups]:
-                        job.result()
-                except BaseException:
-                    stopped.set()
-                    raise
-                step, now = stop, time.perf_counter()
-                stretch = max(16, int(stretch * min(4.0, 2.0 / max(now - begun, 1e-3))))  # about two seconds
-                if step == settings.steps or now - saved > _SAVE_SECONDS:
-                    save(step)
-                    saved = now
-                if progress:
-                    print(
-                        f"\rpretraining: step {step} of {settings.steps}",
-                        end="" if step < settings.steps else "\n",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-    finally:
-        torch.set_num_threads(before)
-    return step
-
-
-def _description(members, settings, groups) -> str:
-    where = groups[0].theta.device.type if settings.stream == "native" else "any"
-    return json.dumps({"settings": asdict(settings), "members": [repr(m) for m in members], "device": where})
-
-
-def _save(path, groups, members, settings, step) -> None:
-    """Write the state, member by member and so for any grouping, whole or not at all."""
-    if path is None:
-        return
-    arrays = {"step": np.array(step), "what": np.array(_description(members, settings, groups))}
-    for group in groups:
-        for s, row in enumerate(group.indices):
-            for k, index in enumerate(row):
-                state = [group.theta, group.mean, group.square, *group.seen]
-                arrays[f"member{index}"] = np.stack([tensor[s, k].cpu().numpy() for tensor in state])
-    part = Path(path).with_name(Path(path).name + ".part")
-    with part.open("wb") as file:
-        np.savez(file, **arrays)
-    os.replace(part, path)
-
-
-def _resume(path, groups, members, settings) -> int:
-    """Load the state, if there is one; returns the steps done."""
-    if path is None or not Path(path).is_file():
-        return 0
-    with np.load(path, allow_pickle=False) as arrays:
-        if str(arrays["what"]) != _description(members, settings, groups):
-            raise ValueError(f"checkpoint={str(path)!r}: belongs to other members or settings")
-        for group in groups:
-            state = np.stack([[arrays[f"member{index}"] for index in row] for row in group.indices])
-            group.theta, group.mean, group.square, *group.seen = (
-                torch.from_numpy(state).to(group.theta).unbind(2)
-            )
-        return int(arrays["step"])
 
 
 def _collect(members, groups, get) -> tuple[dict[str, np.ndarray], ...]:

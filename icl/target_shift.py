@@ -68,6 +68,6 @@ def linear_attention(tokens: Tensor, values: Tensor, step: float) -> Tensor:
     return tokens - step * (tokens @ tokens.mT) @ values
 
 
-def softmax_weights(tokens: Tensor, sharpness: float) -> Tensor:
+def self_attention_weights(tokens: Tensor, sharpness: float) -> Tensor:
     """Softmax self-attention weights, (..., n, n), scores sharpness * tokens tokens'."""
     return torch.softmax(sharpness * tokens @ tokens.mT, -1)

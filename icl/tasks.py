@@ -18,19 +18,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import count, islice
 
 import numpy as np
 import torch
-from scipy.optimize import nnls
 from scipy.special import gammaln, jv, spherical_jn
 
+from icl.gegenbauer import expansion, multiplicity, one_minus_gegenbauer
 from icl.tokens import dot, integer, planes, uniform_sphere
 
 Function = Callable[[torch.Tensor], torch.Tensor]
-
-_MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
 
 
 @dataclass(frozen=True)
@@ -73,23 +69,7 @@ class Zonal:
         Raises:
             ValueError: If a covariance given by the user has no expansion with coefficients >= 0.
         """
-        if self.dim == 2:  # P_l oscillates too much to be fitted, and projections lose few digits
-            nodes = 4 * degree + 200
-            theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
-            k = self.covariance(np.cos(theta))
-            a = 2 / nodes * np.array([k @ np.cos(i * theta) for i in range(degree + 1)])
-            a[0] /= 2
-            size = np.abs(k).max()
-            if np.any(a < -1e-9 * size):
-                raise ValueError(f"{self!r}: covariance is not positive definite, "
-                                 f"a_{np.argmin(a)}={a.min():.2g}")
-            a = np.where(a > 1e-15 * size, a, 0.0)  # below is rounding; Schoenberg: none is negative
-            rest = float(self.covariance(np.array(1.0)) - a.sum())
-            return a[1:], rest if rest > 1e-14 * size else 0.0
-        degrees, a, rest = _nonnegative_expansion(self)
-        out, wanted = np.zeros(degree), degrees <= degree
-        out[degrees[wanted] - 1] = a[wanted]
-        return out, float(a[~wanted].sum() + rest)
+        return expansion(self, degree)
 
     def variogram(self, theta: np.ndarray) -> np.ndarray:
         """``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
@@ -306,75 +286,6 @@ def check_setting(task: Zonal, w, n, noise_std) -> None:
                 whole and np.any(array != np.floor(array))):
             kind = "an integer" if whole else "a finite number"
             raise ValueError(f"{name}={value!r}: must be {kind} >= {least}")
-
-
-@lru_cache(maxsize=64)
-def _nonnegative_expansion(task: Zonal) -> tuple[np.ndarray, np.ndarray, float]:
-    """Degrees, coefficients and the sum of all later ones, fitted to the variogram.
-
-    On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
-    rounding, and N_l multiplies that. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
-    a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
-    the fitted gamma only. Beyond 300 degrees P_l changes slowly with l; some stand for all.
-    """
-    sparse = np.round(300 * 1.04 ** np.arange(1, 100)).astype(int)
-    degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))  # of both parities
-    near = np.geomspace(2 / degrees[-1], 0.3, 225)
-    theta = np.concatenate([near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]])
-    gamma = task.variogram(theta)
-    if not np.abs(gamma).max() > 0:
-        return degrees, np.zeros(degrees.size), 0.0  # constants
-    kept = set(degrees.tolist())
-    table = [q for i, q in enumerate(islice(one_minus_gegenbauer(task.dim, theta), degrees[-1] + 1))
-             if i in kept]
-    table = np.stack([*table, np.ones_like(theta)], axis=1)  # the last: degrees that no window resolves
-    weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())  # small angles matter in narrow windows
-    a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
-    misfit = np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max()
-    if not misfit <= _MISFIT:
-        raise ValueError(f"{task!r}: no Gegenbauer coefficients >= 0 give the covariance (misfit "
-                         f"{misfit:.1e}, allowed {_MISFIT:g}): not positive definite, or too rough")
-    return degrees, a[:-1], float(a[-1])
-
-
-def multiplicity(dim: int, degree: int) -> np.ndarray:
-    """Numbers N_l of independent spherical harmonics of degree l = 0..degree on S^{dim-1}."""
-    i = np.arange(1, degree + 1)
-    if dim == 2:
-        return np.concatenate([[1.0], np.full(degree, 2.0)])
-    # N_l = (2l+d-2)/l * binom(l+d-3, l-1)
-    binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
-    return np.concatenate([[1.0], (2 * i + dim - 2) / i * binomial])
-
-
-def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
-    """``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., one array at a time, free of cancellation.
-
-    The three-term recurrence is run on the differences of successive polynomials, which are
-    small together with theta, so narrow windows lose no digits.
-
-    Args:
-        dim: Dimension d >= 2.
-        theta: Angles, shape (m,).
-        even: Only the degrees 0, 2, 4, ..., at half the cost.
-
-    Yields:
-        Arrays of shape (m,), without end.
-    """
-    def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
-        return (i + dim - 2) / (2 * i + dim - 2) if i else 1.0
-
-    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2  # 1 - cos^2, or 1 - cos
-    q, step = np.zeros_like(gap), np.zeros_like(gap)
-    for i in count(0, 2 if even else 1):
-        yield q
-        ahead, behind = up(i), 1 - up(i)
-        if even and i:
-            behind *= 1 - up(i - 1)
-        if even:
-            ahead *= up(i + 1)
-        step = (behind / ahead) * step + (gap / ahead) * (1 - q)
-        q = q + step
 
 
 def _bessel(mu, x):

@@ -20,8 +20,9 @@ from itertools import islice
 import numpy as np
 import torch
 
+from icl.gegenbauer import multiplicity, one_minus_gegenbauer
 from icl.risk import population_risk
-from icl.tasks import Cosine, Zonal, multiplicity, one_minus_gegenbauer, project
+from icl.tasks import Cosine, Zonal, project
 from icl.tokens import integer, uniform_sphere
 
 

@@ -32,7 +32,7 @@ import torch
 
 from icl import claims, plots, runs, suprema
 from icl.lipschitz import extremal, witness
-from icl.target_shift import data_move, linear_attention, shifted_target, softmax_weights
+from icl.target_shift import data_move, linear_attention, self_attention_weights, shifted_target
 from icl.tensor_trick import gradient, hvp, loss, row_gradient, vec
 
 plots.style()
@@ -382,7 +382,7 @@ def layer_gap(weights):
         P = row_gradient(scores(X), B, "normalized")
         values = torch.linalg.solve(X.mT, (P @ A2).mT).mT
         moved = (linear_attention(A1, values, eta) if weights == "linear"
-                 else A1 - eta * softmax_weights(A1, 1.0) @ values)
+                 else A1 - eta * self_attention_weights(A1, 1.0) @ values)
         gap = relative(scores(X, moved) - scores(X), scores(X_next) - scores(X))
         worst = max(worst, gap) if weights == "linear" else min(worst, gap)
     return worst
@@ -429,7 +429,7 @@ def cosine(U, V):
 
 def fitted(c, shared):
     """Cosines of the score moves on the second half of the problems; with ``shared`` fitted to the first."""
-    features = [softmax_weights(a1, c) @ a1 for a1, *_ in problems]
+    features = [self_attention_weights(a1, c) @ a1 for a1, *_ in problems]
     goals = [wanted_move(*p) for p in problems]
     found = []
     for i in range(draws // 2, draws):
@@ -481,7 +481,7 @@ a1, a2, x0, b = problems[0]
 for eta, color in zip(step_sizes, plots.ramp(len(step_sizes)), strict=True):
     x, tokens, cosines, distances = x0, a1, [], []
     for _ in range(horizon):
-        feature = softmax_weights(tokens, 1.0) @ tokens
+        feature = self_attention_weights(tokens, 1.0) @ tokens
         goal = wanted_move(tokens, a2, x0, b, eta)
         move = feature @ torch.linalg.lstsq(feature, goal, driver="gelsd").solution
         x_next = next_weights(a1, a2, x, b, eta)

@@ -119,7 +119,7 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
 def test_batches_too_large_for_the_cache_are_taken_in_pieces(monkeypatch):
     member = Member(ReLU(3), 0.2, 8, 1)
     whole = pretrain([member], 5, 50, 0.1)
-    monkeypatch.setattr("icl.pretrain._CACHE", 1)
+    monkeypatch.setattr("icl.training._CACHE", 1)
     assert_same(pretrain([member], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
 
 
@@ -246,7 +246,7 @@ def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, tmp_path, mon
     ]
     options = dict(steps=60, batch_size=8, learning_rate=0.1, record=(0, 7, 50), stream=kind)
     whole, path = pretrain(members, **options), tmp_path / "state.npz"
-    monkeypatch.setattr("icl.pretrain._SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("icl.training._SAVE_SECONDS", 0.0)
     stopper = Interrupt(40)
     monkeypatch.setattr(Contexts, "at", lambda self, step: stopper(self, step))
     with pytest.raises(KeyboardInterrupt):
@@ -254,7 +254,7 @@ def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, tmp_path, mon
     assert path.is_file()
     with np.load(path) as state:
         assert 0 < state["step"] <= 40
-    monkeypatch.setattr("icl.pretrain._CACHE", 1)  # another machine may group the members differently
+    monkeypatch.setattr("icl.training._CACHE", 1)  # another machine may group the members differently
     resumed = pretrain(members, **options, checkpoint=path)
     for a, b in zip((whole.parameters, *whole.history), (resumed.parameters, *resumed.history), strict=True):
         for p, q in zip(a, b, strict=True):
@@ -267,7 +267,7 @@ def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, tmp_path, mon
 def test_one_group_that_fails_stops_the_run(monkeypatch):
     stopper = Interrupt(3, RuntimeError("planted"))
     monkeypatch.setattr(Contexts, "at", lambda self, step: stopper(self, step))
-    monkeypatch.setattr("icl.pretrain._CACHE", 1)
+    monkeypatch.setattr("icl.training._CACHE", 1)
     with pytest.raises(RuntimeError, match="planted"):
         pretrain([Member(Affine(3), 0.2, 8, s) for s in range(3)], 1000, 8)
 

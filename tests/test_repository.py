@@ -23,14 +23,16 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 
 #: A module may import only from those before it.
 LAYERS = """
-    claims
-    tokens tasks links composed attention given_tokens sampling quadrature integrals risk rivals worst_case
-    low_rank rates
-    unit contexts pretrain evaluate subspace
+    claims files
+    tokens gegenbauer tasks links composed attention given_tokens sampling
+    quadrature integrals risk rivals worst_case low_rank rates
+    unit contexts training pretrain evaluate
     measure tensor_trick lipschitz suprema target_shift streaming
-    claims_p1_trained claims_p1_beyond claims_p1 claims_p2_bounds claims_p2
+    claims_p1_window claims_p1_theorem2 claims_p1_theorem3 claims_p1_linear claims_p1_theorem4
+    claims_p1_phases claims_p1_trained claims_p1_beyond claims_p1
+    claims_p2_common claims_p2_bounds claims_p2_shift claims_p2_optimization claims_p2
     parameters provenance addresses executor runs
-    plots explorer reference
+    plots explorer reference reference_kink reference_risk
 """.split()
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import betainc, ive, jv
 
-from icl import integrals, reference
+from icl import integrals, reference_risk
 from icl.claims import Z
 from icl.rates import effective_fraction, resultant_length, sharp_window, window_exponent
 from icl.risk import (
@@ -224,7 +224,7 @@ def test_a_class_of_your_own():
             return (1 + 2 * np.asarray(cosine) ** 2) / (self.dim * (self.dim + 2))  # f(x) = (u.x)^2
 
     r = population_risk(Mine(4), 6.0, 40, 0.2)
-    bias, noise = reference.population_risk(Quadratic(4), 6.0, 40, 0.2)
+    bias, noise = reference_risk.population_risk(Quadratic(4), 6.0, 40, 0.2)
     assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-9), pytest.approx(noise, rel=1e-9))
 
 

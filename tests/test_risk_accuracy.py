@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import icl
-from icl import reference
+from icl import reference_risk
 from icl.risk import population_risk
 from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, named
 
@@ -40,7 +40,7 @@ def settings(count, w_max, seed):
 def test_two_thousand_settings(count, w_max, tolerance, seed):
     """2,000 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
     for task, w, n, noise_std in settings(count, w_max, seed):
-        bias, noise = reference.population_risk(task, w, n, noise_std)
+        bias, noise = reference_risk.population_risk(task, w, n, noise_std)
         r = population_risk(task, w, n, noise_std)
         worst = np.maximum(np.abs(r.bias / bias - 1), np.abs(r.noise / noise - 1))
         assert np.all(worst <= (1e-10 if w <= 1e3 else tolerance)), (task, w, n, worst)
@@ -51,7 +51,7 @@ def test_two_thousand_settings(count, w_max, tolerance, seed):
                                      (ReLU(16), 1e3)], ids=str)
 def test_few_tokens_and_narrow_windows(task, w):
     n = np.arange(1.0, 9.0)
-    bias, noise = reference.population_risk(task, w, n, 1.0)
+    bias, noise = reference_risk.population_risk(task, w, n, 1.0)
     r = population_risk(task, w, n, 1.0)
     assert np.allclose(r.bias, bias, rtol=1e-8, atol=0) and np.allclose(r.noise, noise, rtol=1e-8, atol=0)
 
@@ -109,7 +109,7 @@ def mpmath_risk(task, w, n, degrees):
     (ReLU(3), 1.0, 9, 40), (ReLU(8, 0.3), 3.0, 10**8, 40), (ReLU(64), 4.0, 2, 24)], ids=str)
 def test_reference_against_mpmath(task, w, n, degrees):
     bias, noise = mpmath_risk(task, w, n, degrees)
-    ours = reference.population_risk(task, w, n, 1.0)
+    ours = reference_risk.population_risk(task, w, n, 1.0)
     assert abs(float(ours[0] / bias - 1)) < 1e-13 and abs(float(ours[1] / noise - 1)) < 1e-13
 
 
@@ -118,13 +118,13 @@ def test_reference_knows_its_classes():
         pass
 
     with pytest.raises(TypeError, match="built-in"):
-        reference.population_risk(Mine(3), 1.0, 5, 0.1)
+        reference_risk.population_risk(Mine(3), 1.0, 5, 0.1)
 
 
 # ------------------------------------------------------------------------------------ planted bugs
 #: Modules that together compute the risk, in the order of their imports. A planted bug is one text that
 #: occurs once in all of them, and what it becomes; when code moves between them, nothing changes here.
-MODULES = ["tasks", "quadrature", "integrals", "risk"]
+MODULES = ["gegenbauer", "tasks", "quadrature", "integrals", "risk"]
 BUGS = {
     "exponent d - 1 in the density": ("constant + (dim - 2) * np.log", "constant + (dim - 1) * np.log"),
     "factor 2 in the kernel": ("mesh.u[..., None] - (w * gap)", "mesh.u[..., None] - (2 * w * gap)"),
@@ -166,7 +166,7 @@ def variant(monkeypatch, old="", new=""):
 def misfit(tasks, risk):
     """Largest relative error of bias, noise and slope on one cheap setting; infinite if refused."""
     w, n, noise_std = 12.0, np.array([2.0, 15.0]), 0.3
-    truth = [reference.population_risk(ReLU(4), x, n, noise_std) for x in (w, w - 1e-4, w + 1e-4)]
+    truth = [reference_risk.population_risk(ReLU(4), x, n, noise_std) for x in (w, w - 1e-4, w + 1e-4)]
     slope = (sum(truth[2]) - sum(truth[1])) / 2e-4
     try:
         r = risk.population_risk(tasks.ReLU(4), w, n, noise_std)

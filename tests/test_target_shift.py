@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from icl.target_shift import data_move, linear_attention, shifted_target, softmax_weights
+from icl.target_shift import data_move, linear_attention, self_attention_weights, shifted_target
 from icl.tensor_trick import gradient, loss, row_gradient
 
 
@@ -52,9 +52,9 @@ def test_linear_attention_is_a_gradient_step():
     assert torch.allclose(layer @ X @ A2.T, A1 @ (X - eta * gradient(A1, A2, X, B)) @ A2.T, rtol=1e-10)
 
 
-def test_softmax_weights_are_rows_of_a_softmax():
+def test_self_attention_weights_are_rows_of_a_softmax():
     A1, *_ = problem()
-    W = softmax_weights(A1, 2.0)
+    W = self_attention_weights(A1, 2.0)
     assert torch.allclose(W.sum(-1), torch.ones(6, dtype=A1.dtype))
     assert W[1, 2] / W[1, 3] == pytest.approx(torch.exp(2 * A1[1] @ (A1[2] - A1[3])).item())
-    assert torch.allclose(softmax_weights(A1, 0.0), torch.full((6, 6), 1 / 6, dtype=A1.dtype))
+    assert torch.allclose(self_attention_weights(A1, 0.0), torch.full((6, 6), 1 / 6, dtype=A1.dtype))
