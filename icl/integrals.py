@@ -17,14 +17,15 @@ from itertools import islice
 
 import numpy as np
 
+from icl.gegenbauer import one_minus_gegenbauer
 from icl.quadrature import Mesh, meshes
-from icl.tasks import Zonal, one_minus_gegenbauer
+from icl.tasks import Zonal
 
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
-_TABLE = 2**22  # numbers of one block of Gegenbauer polynomials
+_TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
 
-def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16) -> np.ndarray:
+def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: bool = True) -> np.ndarray:
     """Bias, its w-derivative, noise / sigma^2, its w-derivative.
 
     Args:
@@ -32,33 +33,33 @@ def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16) -> np.ndarr
         w: Window parameter, >= 0.
         n: Context lengths, shape (j,).
         order: Gauss-Legendre nodes a panel.
+        slopes: Whether the derivatives are wanted; without them there are two rows.
 
     Returns:
-        Shape (4, j).
+        Shape (4, j), or (2, j).
 
     Raises:
         ValueError: If the class needs too many Gegenbauer degrees for this window.
     """
-    out = np.empty((4, n.size))
-    out[:, n == 1] = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
+    out = np.empty((4, n.size) if slopes else (2, n.size))
+    single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
+    out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
         several = meshes(task.dim, w, n[n > 1], _band(task), order)
-        out[:, n > 1] = sum(_piece(task, w, n[n > 1], mesh) for mesh in several)
+        out[:, n > 1] = sum(_piece(task, w, n[n > 1], mesh, slopes) for mesh in several)
     return out
 
 
-def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh) -> np.ndarray:
+def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh, slopes: bool) -> np.ndarray:
     p, gap = mesh.p, 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
     lost = np.expm1(-z)
     decay = 1 + lost
     first, second = z * decay, z * z * decay
-    first_w, second_w = first * (z - 1), second * (z - 2)  # d/dw g(z) = -z g'(z), times gap
 
     missed = mesh.below + _mean(-lost, p)  # 1 - phi
     phi = np.maximum(mesh.above + _mean(decay, p), 1e-300)
     log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
-    log_phi_w = (_mean(first, gap * p) / phi).ravel()
     # powers of phi for all n at once, with the weights in u: (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
@@ -66,13 +67,20 @@ def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh) -> np.ndarray:
 
     gamma = task.variogram(mesh.theta) * p
     single, noise = 2 * _mean(second, gamma).ravel(), _mean(second, p).ravel()
+    tables = [first * p[:, None]]
+    if slopes:
+        first_w, second_w = first * (z - 1), second * (z - 2)  # d/dw g(z) = -z g'(z), times gap
+        tables.append(first_w * (gap * p)[:, None])
+    pair, *pair_w = _pairs(task, mesh.theta, tables, two, one @ single)
+    bias = one @ single + two @ pair
+    if not slopes:
+        return np.stack([bias, one @ noise])
+    log_phi_w = (_mean(first, gap * p) / phi).ravel()
     single_w, noise_w = 2 * _mean(second_w, gap * gamma).ravel(), _mean(second_w, gap * p).ravel()
-    pair, pair_w = _pairs(task, mesh.theta, first * p[:, None], first_w * (gap * p)[:, None],
-                          two, one @ single)
     return np.stack([
-        one @ single + two @ pair,
+        bias,
         one @ single_w + (one * (count - 1)) @ (single * log_phi_w)
-        + two @ pair_w + (two * (count - 2)) @ (pair * log_phi_w),
+        + two @ pair_w[0] + (two * (count - 2)) @ (pair * log_phi_w),
         one @ noise,
         one @ noise_w + (one * (count - 1)) @ (noise * log_phi_w),
     ])
@@ -83,7 +91,7 @@ def _mean(table: np.ndarray, h: np.ndarray) -> np.ndarray:
     return (table @ h[..., None])[..., 0]
 
 
-def _pairs(task, theta, first, first_w, weight, scale):
+def _pairs(task, theta, tables, weight, scale):
     """``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
     Write ``m_l = m - e_l`` with ``m = E[z e^-z]``; e_l falls as P_l averages out within the window. As
@@ -92,13 +100,22 @@ def _pairs(task, theta, first, first_w, weight, scale):
         2 m (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - m^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
 
     and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral.
+    Tables and results have one row, or two with the derivative.
     """
-    k, size = first.shape[1], theta.size
-    both = np.concatenate([first, first_w], axis=1)
-    flat, flat_w = both[:, :k].sum(-1).ravel(), both[:, k:].sum(-1).ravel()
-    whole = _mean(both, task.variogram(theta))
-    left, left_w = whole[:, :k].ravel(), whole[:, k:].ravel()  # of the sum over l of a_l m_l
-    value, slope, done = np.zeros(flat.size), np.zeros(flat.size), np.zeros(flat.size, dtype=bool)
+    (panels, k, _), size = tables[0].shape, theta.size
+    table = np.concatenate(tables, axis=1)
+
+    def by_row(x):  # (panels, rows k, ...) -> (rows, panels k, ...)
+        split = x.reshape(panels, len(tables), k, *x.shape[2:]).swapaxes(0, 1)
+        return split.reshape(len(tables), panels * k, *x.shape[2:])
+
+    def product(x, y):  # of a row pair (x, x') and (y, y'): (x y, (x y)')
+        out = x[:1] * y
+        out[1:] += x[1:] * y[:1]
+        return out
+
+    flat, left = by_row(table.sum(-1)), by_row(_mean(table, task.variogram(theta)))
+    total, done = np.zeros_like(flat), np.zeros(flat.shape[1], dtype=bool)
 
     even = not _spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
     polynomials = one_minus_gegenbauer(task.dim, theta.ravel(), even)
@@ -116,38 +133,33 @@ def _pairs(task, theta, first, first_w, weight, scale):
             h = np.empty((degrees.size, size))
             for row, q in zip(h, islice(polynomials, degrees.size), strict=True):
                 row[:] = q
-        m = both @ h.reshape(-1, *theta.shape).transpose(1, 2, 0)
-        m, m_w = m[:, :k].reshape(flat.size, -1), m[:, k:].reshape(flat.size, -1)
+        m = by_row(table @ h.reshape(-1, *theta.shape).transpose(1, 2, 0))
         if degrees[0] > 1:
-            done = _forget_unresolved(m, m_w, flat, flat_w, done)
-        value += m**2 @ a
-        slope += 2 * (m * m_w) @ a
+            done = _forget_unresolved(m, flat, done)
+        total += product(m, m) @ a
         if rest <= 0:
-            return value, slope
+            return total
         left -= m @ a
-        left_w -= m_w @ a
-        neglected = rest * ((m[:, -4:] - flat[:, None]) ** 2).max(axis=1)
-        if degrees[0] > 1 and np.all(weight @ neglected <= 1e-12 * (weight @ value + scale)):
-            return (value + 2 * flat * left - rest * flat**2,
-                    slope + 2 * (flat_w * left + flat * left_w - rest * flat * flat_w))
+        neglected = rest * ((m[0, :, -4:] - flat[0, :, None]) ** 2).max(axis=1)
+        if degrees[0] > 1 and np.all(weight @ neglected <= 1e-12 * (weight @ total[0] + scale)):
+            return total + 2 * product(flat, left) - rest * product(flat, flat)
         step = 2 if even else 1
         many = max(1, min(2 * degrees.size if degrees[0] > 1 else 16, _TABLE // size))
         degrees = degrees[-1] + (1 if degrees[0] == 1 else step) + step * np.arange(many)
 
 
-def _forget_unresolved(m, m_w, flat, flat_w, done):
+def _forget_unresolved(m, flat, done):
     """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
 
-    Changes m and m_w, both (nodes, degree), in place; returns which nodes are beyond their last degree.
+    Changes m, (rows, nodes, degrees), in place; returns which nodes are beyond their last degree.
     """
-    small = np.abs(m - flat[:, None]) <= 1e-6 * flat[:, None]
+    small = np.abs(m[0] - flat[0, :, None]) <= 1e-6 * flat[0, :, None]
     run = small.copy()  # this degree and the three before it
     for back in (1, 2, 3):
         run[:, back:] &= small[:, :-back]
     run[:, :3] = False
     out = np.logical_or.accumulate(run, axis=1) | done[:, None]
-    m[:] = np.where(out, flat[:, None], m)
-    m_w[:] = np.where(out, flat_w[:, None], m_w)
+    m[:] = np.where(out, flat[..., None], m)
     return out[:, -1]
 
 

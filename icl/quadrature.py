@@ -27,6 +27,7 @@ from icl.tokens import cap_quantile
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
 _WIDE = 30.0  # panels in u wider than this have angles for each node
+_TABLE = 2**15  # numbers in one table: larger ones are given back to the system and cost page faults
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
@@ -62,7 +63,7 @@ def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: i
         order: Gauss-Legendre nodes a panel; the panels are made for 16.
 
     Returns:
-        One mesh, or one for narrow and one for wide panels in u.
+        Several meshes, whose sums add up.
     """
     least, most = float(n.min()), float(n.max())
     # No token falls nearer than this, up to a probability that no digit of the risk can see.
@@ -97,11 +98,11 @@ def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: i
     wide = right - left > _WIDE
     out = []
     if not wide.all():
-        theta, p, ends = _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order)
-        out.append(_mesh(dim, w, u[~wide], weight[~wide], theta, p, ends))
+        for rows, *angles in _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order):
+            out.append(_mesh(dim, w, u[~wide][rows], weight[~wide][rows], *angles))
     if wide.any():
-        theta, p, ends = _following(dim, w, u[wide].ravel(), nearest, reach, order)
-        out.append(_mesh(dim, w, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), theta, p, ends))
+        angles = _following(dim, w, u[wide].ravel(), nearest, reach, order)
+        out.append(_mesh(dim, w, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), *angles))
     return out
 
 
@@ -140,7 +141,7 @@ def _mesh(dim, w, u, weight, theta, p, ends) -> Mesh:
 
 
 def _shared(dim, w, left, right, nearest, reach, degree, order):
-    """Angles for all u between ``left`` and ``right``, as many panels of them for each row."""
+    """Angles for all u between ``left`` and ``right``, for groups of rows with equally many each."""
     right = np.maximum(right, 0.0)
     ends = np.stack([np.maximum(left - 4, nearest), right + max(reach, _CUT)], axis=1)
     if w > 0:
@@ -159,10 +160,16 @@ def _shared(dim, w, left, right, nearest, reach, degree, order):
     need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
     need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
     need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
-    count = math.ceil(need[:, -1].max())
-    edges = np.stack([np.interp(np.linspace(0, total[-1], count + 1), total, row)
-                      for total, row in zip(need, fine, strict=True)])
-    return *_panels(dim, edges, order), ends
+    start = 0
+    while start < len(need):  # as many rows as fit, with the angles that the neediest of them asks for
+        counts = np.ceil(np.maximum.accumulate(need[start:, -1])).astype(int)
+        fit = np.arange(1, len(counts) + 1) * counts * order**2 <= _TABLE
+        rows = slice(start, start + max(1, int(fit.sum())))
+        count = counts[rows.stop - start - 1]
+        edges = np.stack([np.interp(np.linspace(0, total[-1], count + 1), total, row)
+                          for total, row in zip(need[rows], fine[rows], strict=True)])
+        yield rows, *_panels(dim, edges, order), ends[rows]
+        start = rows.stop
 
 
 def _following(dim, w, u, nearest, reach, order):
