@@ -126,9 +126,10 @@ def without_projection(d, k):
 
 
 isotropic = {(d, k): without_projection(d, k) for d, k in PROBLEMS}
-plots.table(["problem", *(f"{name}: {what}" for name in LINKS for what in ("w*", "risk")), "affine, without projection: risk"],
+plots.table(["problem", *(f"{name}: {what}" for name in LINKS for what in ("$w^*$", "risk")), "affine, $M=wI_d$: risk"],
             [[f"d = {d}, k = {k}", *(text for name in LINKS for text in (f"{float(best[name, k].w):.1f}", f"{float(best[name, k].risk):.4f}")),
-              f"{isotropic[d, k]:.4f}"] for d, k in PROBLEMS], "Exact best windows and risks of the k-dimensional problems")
+              f"{isotropic[d, k]:.4f}"] for d, k in PROBLEMS],
+            "Exact best windows and risks of the $k$-dimensional problems; last column: the best unit without the projection")
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -219,22 +220,28 @@ for bottom, name in zip(panels[1], LINKS, strict=True):
 plt.show()
 
 # %% [markdown]
-# Each unit saw {glue:text}`contexts_seen` contexts. All settings, at the end of training:
+# Each unit saw {glue:text}`contexts_seen` contexts. All settings, at the end of training: first the subspace, then the error.
 
 # %% tags=["hide-input"]
-rows = []
+shape_rows, error_rows = [], []
 for d, k in PROBLEMS:
     basis = np.array(laws[d, k].basis)
     for name in LINKS:
         for unit in UNITS:
             M = trained[d, k, unit, name].M
             c = np.abs(np.trace(basis.T @ M @ basis, axis1=1, axis2=2) / k)
-            rows.append([f"d = {d}, k = {k}, {name}, {unit}", f"{angle(d, k, unit, name)[-1].mean():.3f}",
-                         f"{np.mean(outside_ratio(M, basis)):.3f}", f"{errors[d, k, unit, name].mean():.4f}",
-                         f"{float(best[name, k].risk):.4f}", f"{variance[name, k]:.4f}",
-                         f"{c.mean():.2f}", f"{float(best[name, k].w):.2f}" if unit == "softmax" else ""])
-plots.table(["unit", "subspace error", "outside / inside", "test error", "exact minimum for softmax", "best constant", "window", "exact w*"],
-            rows, "Means over seeds at the end of training")
+            shape_rows.append([f"{name}, d = {d}, k = {k}", unit, f"{angle(d, k, unit, name)[-1].mean():.3f}",
+                               f"{np.mean(outside_ratio(M, basis)):.3f}",
+                               f"{c.mean():.2f}", f"{float(best[name, k].w):.2f}" if unit == "softmax" else "none"])
+        error_rows.append([f"{name}, d = {d}, k = {k}", *(f"{errors[d, k, unit, name].mean():.4f}" for unit in UNITS),
+                           f"{float(best[name, k].risk):.4f}", f"{variance[name, k]:.4f}"])
+plots.table(["link, problem", "attention", "subspace error", "outside / inside", "mean diagonal", "exact $w^*$"], shape_rows,
+            r"Means over seeds at the end of training. Outside / inside: $\Vert B_\perp^\top MB_\perp\Vert_2/\Vert B^\top MB\Vert_2$; "
+            r"mean diagonal: of $B^\top MB$, its absolute value")
+
+# %% tags=["hide-input"]
+plots.table(["link, problem", "softmax", "linear attention", "exact minimum for softmax", "best constant"], error_rows,
+            "Test error with the clean query label, mean over seeds, at the end of training")
 
 # %% [markdown]
 # ## Is the subspace learned?
