@@ -241,7 +241,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
     head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
     cells = [(_cell(first), "".join(f"<td>{_cell(cell)}</td>" for cell in rest)) for first, *rest in rows]
     body = "".join(f'<tr><th scope="row">{name}</th>{values}</tr>' for name, values in cells)
-    return HTML(f'<div class="icl-table"><table><caption>{_cell(caption)}</caption>'
+    short = " icl-short" * all(len(first) <= 24 for first, *_ in rows)  # names that stay on one line
+    return HTML(f'<div class="icl-table{short}"><table><caption>{_cell(caption)}</caption>'
                 f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 

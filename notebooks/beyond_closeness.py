@@ -224,14 +224,14 @@ axes[0].legend(fontsize=8)
 plt.show()
 
 # %%
-rows = [[rf"{name}, $\tau$ = {limit:g}", *(f"{found[0][m].measured:.3f}" for m in METHODS), f"{found[1]:.1f}", f"{found[2]:.2f}"]
+rows = [[f"{name}, τ = {limit:g}", *(f"{found[0][m].measured:.3f}" for m in METHODS), f"{found[1]:.1f}", f"{found[2]:.2f}"]
         for name, table in far.items() for limit, found in zip(LIMITS, table, strict=True)]
 hemisphere = LIMITS.index(0.0)
 runs.glue("softmax_far", far["affine"][hemisphere][0]["softmax"].measured)
 runs.glue("kriging_far", far["affine"][hemisphere][0]["kriging"].measured)
 runs.glue("kriging_relu", far["ReLU"][hemisphere][0]["kriging"].measured)
 plots.table(["class, similarity", *METHODS, "$w$ of softmax", "gain"], rows,
-            rf"Risk over the variance of $f$, at the largest allowed similarity $\tau$; d = {d}, n = {n}, L = {lipschitz:g}, $\sigma$ = {noise_std:g}")
+            rf"Risk over the variance of $f$, at the largest allowed similarity τ; d = {d}, n = {n}, L = {lipschitz:g}, $\sigma$ = {noise_std:g}")
 
 # %% [markdown]
 # With no example in the query's hemisphere ($\tau=0$) the risk of softmax on affine functions is {glue:text}`softmax_far:.2f` of their variance,

@@ -38,9 +38,9 @@ plots.style()
 # The parameters of this run; change them and run the notebook again.
 
 # %% tags=["parameters"]
-dims = [16, 64]  # dimensions d, with n = d tokens, for every form
+dims = [16, 64]  # dimensions d, with as many tokens n, for every form
 large_sizes = [256, 1024]  # the same, for forms that take at most a second there
-n_values = [2048, 4096]  # tokens n at fixed d = 16, for the growth of memory
+n_values = [2048, 4096]  # tokens n at a fixed dimension of 16, for the growth of memory
 memory_limit = 4.0  # GiB of address space a measured process may use
 repeats = 2  # timed repetitions, the fastest counts
 seed = 0  # root of the random numbers
@@ -233,7 +233,7 @@ for name in NAMES:
                  f"{died[name]}" if name in died else "no size tried"])
 runs.glue("scale-dies-explicit", died.get("explicit", "no size tried"))
 runs.glue("scale-dies-blockwise", died.get("blockwise", "no size tried"))
-plots.table(["form", "largest $n=d$ that ran", "milliseconds", "peak memory, MiB", "dies at $n=d$"], rows,
+plots.table(["form", "largest $n=d$ that ran", "milliseconds", "peak memory, MiB", "dies at"], rows,
             f"One gradient in a fresh process with one core and {memory_limit:g} GiB of address space, at the largest size tried")
 
 # %% mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}} tags=["hide-input"]

@@ -329,7 +329,7 @@ ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
 ax.set(xscale="log", xlabel="context length n", ylabel=r"intercept spread $\beta$", ylim=(0, 1.15))
 ax.text(many[-1], 1.02, r"affine class of this book, $\beta$ = 1", fontsize=9.5, color=plots.COLORS["guide"], ha="right")
 ax.text(10**3.2, 0.55, "softmax attention wins\nabove the curves", fontsize=9.5, ha="center")
-ax.text(2.6, 0.04, "linear attention wins\nbelow the curves", fontsize=9.5)
+ax.text(1.9, 0.015, "linear attention\nwins below\nthe curves", fontsize=9.5)
 ax.legend(fontsize=9.5, loc="center right")
 plt.show()
 

@@ -63,7 +63,7 @@ runs.check(globals(), "context_length", "dim", "steps", "n_values", "starts", "d
 # ## In plain words
 #
 # Seen from the scores, every row of the problem is the same function, whatever the data. So its curvature has
-# universal limits: two numbers. The upper one gives the largest safe step, the lower one says how far from convex the
+# universal limits: two numbers. The upper one gives a step that is always safe, the lower one says how far from convex the
 # problem is. The data only stretch space, and stretching can be undone.
 #
 # ## By hand
@@ -353,7 +353,6 @@ for values, color, marker, label in ((needed[False], plots.PALETTE[0], "o", "gra
                                      ([s[0] for s in second], plots.PALETTE[2], "D", "Newton-CG")):
     ax.plot(conditions, values, "-", marker=marker, color=color, label=label)
 ax.set_xticks(conditions)
-ax.set_ylim(top=3 * max(needed[False]))
 ax.set_yscale("log")
 ax.set_xlabel("condition number of $A_1$ and $A_2$")
 ax.set_ylabel("passes over the data")
