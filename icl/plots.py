@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -199,11 +200,33 @@ class HTML:
         return self.markup
 
 
+def ten(exponent: int) -> str:
+    """A power of ten in plain text, e.g. ``10⁴``; for the heads of tables and for labels."""
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def interval(ends: Sequence[float], digits: str = ".2f") -> str:
+    """An interval in plain text, both ends in the same format, e.g. ``[0.98, 1.02]``."""
+    return "[" + ", ".join(format(end, digits) for end in ends) + "]"
+
+
+def _cell(text: str) -> str:
+    """Text of a table as HTML: ``$...$`` is mathematics; ``d = 5`` and intervals do not break."""
+    def whole(plain: str) -> str:
+        plain = re.sub(r"\[[^\]]*\]", lambda found: found[0].replace(" ", "\u00a0"), plain)
+        return plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
+
+    parts = html.escape(text, quote=False).split("$")
+    return "".join(rf'<span class="math notranslate nohighlight">\({part}\)</span>' if i % 2 else whole(part)
+                   for i, part in enumerate(parts))
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> HTML:
     """A table of words and numbers that are formatted already.
 
     Args:
-        columns: Column names; the first column is read as the name of the row.
+        columns: Column names; the first column is read as the name of the row. ``$...$`` in
+            any text is mathematics.
         rows: As many cells each.
         caption: What the numbers are, and from which machine.
 
@@ -215,11 +238,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
     """
     if any(len(row) != len(columns) for row in rows):
         raise ValueError(f"rows: every row must have {len(columns)} cells, one for each column")
-    esc = html.escape
-    head = "".join(f'<th scope="col">{esc(name)}</th>' for name in columns)
-    cells = [(esc(first), "".join(f"<td>{esc(cell)}</td>" for cell in rest)) for first, *rest in rows]
+    head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
+    cells = [(_cell(first), "".join(f"<td>{_cell(cell)}</td>" for cell in rest)) for first, *rest in rows]
     body = "".join(f'<tr><th scope="row">{name}</th>{values}</tr>' for name, values in cells)
-    return HTML(f'<div class="icl-table"><table><caption>{esc(caption)}</caption>'
+    short = " icl-short" * all(len(first) <= 24 for first, *_ in rows)  # names that stay on one line
+    return HTML(f'<div class="icl-table{short}"><table><caption>{_cell(caption)}</caption>'
                 f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 

@@ -73,7 +73,7 @@ runs.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length",
 #
 # With $M=wI$ and scores $s_i=w\,t_i$, $t_i=x_i\cdot x_q$, an activation $\varphi$ gives one of two predictors,
 #
-# $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\qquad
+# $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)},$$
 #
 # both local averages with the kernel $\varphi(wt)$; the first with $\varphi=\exp$ is softmax. A unit that is not normalized
@@ -86,9 +86,11 @@ runs.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length",
 
 # %%
 t = torch.tensor([1.0, 0.5, -1.0])
+rows = []
 for w in (4.0, 40.0):
-    for name, phi in (("softmax", torch.softmax(w * t, 0)), ("sigmoid", torch.sigmoid(w * t) / torch.sigmoid(w * t).sum())):
-        print(f"w = {w:4.0f}  {name}: weights {phi.numpy().round(3)}, prediction {float(phi[1] + phi[2]):.3f}")
+    for name, phi in (("softmax", torch.softmax(w * t, 0)), ("normalized sigmoid", torch.sigmoid(w * t) / torch.sigmoid(w * t).sum())):
+        rows.append([f"{name}, w = {w:g}", *(f"{share:.3f}" for share in phi.tolist()), f"{float(phi[1] + phi[2]):.3f}"])
+plots.table(["activation", "weight of $t=1$", r"of $t=\frac12$", "of $t=-1$", "prediction"], rows, "The three tokens of the example")
 
 # %% [markdown]
 # ## What no context removes: the exact floors
@@ -167,18 +169,19 @@ def floor(name, normalized, task):
 
 
 def label(name, normalized):
+    name = "ReLU" if name == "relu" else name
     return ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
 
 
 task = ReLU(d, L_last)
 variance = coefficients(task)[1:].sum()
 floors = {pair: floor(*pair, task)[0] / variance for pair in PAIRS}
-for pair, share in floors.items():
-    end = "  (still falling at the largest w of the grid)" if floor(*pair, task)[1] == grid[-1] else ""
-    print(f"{label(*pair):20} leaves {share:8.2%} of the variance of f over the sphere{end}")
 runs.glue("sigmoid_floor", 100 * floors["sigmoid", True])
 runs.glue("relu_floor", 100 * floors["relu", True])
 runs.glue("tanh_floor", 100 * floors["tanh", False])
+plots.table(["activation", "what an infinite context leaves, % of the variance", "still falling at the largest $w$?"],
+            [[label(*pair), f"{100 * share:.2f}", "yes" if floor(*pair, task)[1] == grid[-1] else "no"] for pair, share in floors.items()],
+            f"Exact floors of the ReLU class, d = {d}, L = {L_last:g}, the best w up to {grid[-1]:g} (and the best gain without normalization)")
 
 # %% [markdown]
 # The variance is that of the nonconstant part of $f$. Softmax, and the exponential without normalization, tend to
@@ -193,9 +196,10 @@ runs.glue("tanh_floor", 100 * floors["tanh", False])
 # Without normalization the risk at finite $n$ is *exact* as well. The tokens are independent given the query, and
 # the addition theorem turns the mean over two tokens into squares of $m_l$:
 #
-# $$\mathbb E(\hat f-f)^2=\sum_la_l-2c\sum_la_lm_l+\frac{c^2}n\Big[(n-1)\sum_la_lm_l^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big],\qquad k(1)=\sum_l a_l,$$ (eq-gain)
+# $$\begin{aligned}\mathbb E(\hat f-f)^2=\;&\sum_la_l-2c\sum_la_lm_l\\
+#   &+\frac{c^2}n\Big[(n-1)\sum_la_lm_l^2+(k(1)+\sigma^2)\,\mathbb E\varphi^2\Big],\end{aligned}$$ (eq-gain)
 #
-# a parabola in $c$. Note $k(1)$ in the last term: without normalization the *constant* part of $f$ is estimated with a random
+# with $k(1)=\sum_la_l$, a parabola in $c$. Note $k(1)$ in the last term: without normalization the *constant* part of $f$ is estimated with a random
 # total weight, and its square enters the fluctuation. Normalized weights sum to one and reproduce constants without
 # error. For normalized activations other than softmax we sample tokens and integrate the labels out, which is
 # exact given the tokens.
@@ -221,12 +225,14 @@ def normalized_weights(name, w, n=context_length):
 # Sampling, checked where the answer is known: exp normalized, and the formula above for the sigmoid.
 form = GivenTokens.of(task, x, noise_std)
 known = float(population_risk(task, 8.0, context_length, noise_std).total)
-print("softmax, w = 8: sampled", sampled("", form.risk(normalized_weights("exp", 8.0)).tolist()).interval, "exact", known)
+rows = [["softmax, w = 8", plots.interval(sampled("", form.risk(normalized_weights("exp", 8.0)).tolist()).interval, ".3f"), f"{known:.3f}"]]
 m, square = moments("sigmoid", 4.0)
 a = coefficients(task)
 c = (a @ m) / (((context_length - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / context_length)
 plain = torch.from_numpy(c / context_length * KERNELS["sigmoid"](4.0 * cosine, 4.0))
-print("sigmoid, w = 4: sampled", sampled("", form.risk(plain).tolist()).interval, "exact", gain_risk("sigmoid", task, 4.0, context_length))
+rows.append(["sigmoid with gain, w = 4", plots.interval(sampled("", form.risk(plain).tolist()).interval, ".3f"),
+             f"{gain_risk('sigmoid', task, 4.0, context_length):.3f}"])
+plots.table(["risk of", "sampled, interval", "exact"], rows, "The sampling, checked at two settings where the exact risk is known")
 
 # %%
 curves, ends = {}, {}
@@ -243,11 +249,12 @@ for pair in PAIRS:
         curves[pair] = np.array([gain_risk(name, task, w, context_length) for w in some])
 krige = sampled("kriging", form.risk(form.kriging()).tolist())
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
 figure, ax = plt.subplots(figsize=(7.6, 3.8))
 shade = dict(zip(KERNELS, plots.PALETTE, strict=False))
+styles = {pair: "-" if pair[1] else "--" for pair in PAIRS} | {("linear", False): (0, (2, 4))}  # it lies on tanh
 for pair in PAIRS:
-    ax.plot(some, curves[pair], "-" if pair[1] else "--", color=shade[pair[0]], label=label(*pair))
+    ax.plot(some, curves[pair], linestyle=styles[pair], color=shade[pair[0]], label=label(*pair))
     if pair in ends:
         ax.fill_between(some, *ends[pair].T, color=shade[pair[0]], alpha=0.15, linewidth=0)
 ax.axhspan(*krige.interval, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
@@ -259,6 +266,7 @@ plt.show()
 # **Does the best $w$ follow $L$?** For each $L$ the best window, its risk, and the *price of not adapting*: the risk at
 # the largest $L$ with the window that is best for the smallest, relative to the best. The ratio one means that there
 # was nothing to adapt. For sigmoid and $\tanh$ the best window runs to an end of the grid or the risk hardly depends on it.
+# The second table compares the risks themselves.
 
 # %%
 forms = {L: GivenTokens.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
@@ -273,27 +281,31 @@ def risks(pair, L):
     return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
 
 
-rows, price = [], {}
+rows, risk_rows, price = [], [], {}
 for pair in PAIRS:
     table = np.array([risks(pair, L) for L in lipschitz_values])
     best = table.argmin(1)
     price[pair] = table[-1, best[0]] / table[-1].min()
     scale_free = pair[0] in ("relu", "linear")  # phi(w t) = w phi(t): gain or normalization takes w out
-    rows.append([label(*pair), *("none" if scale_free else f"{some[b]:.2g}" for b in best),
-                 *(f"{table[i].min() / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
-                   for i, L in enumerate(lipschitz_values)), f"{price[pair]:.2f}"])
-rows.append(["kriging", *["none"] * len(lipschitz_values),
-             *(f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
-               for L in lipschitz_values), "none"])
+    rows.append([label(*pair), *("none" if scale_free else f"{some[b]:.2g}" for b in best), f"{price[pair]:.2f}"])
+    risk_rows.append([label(*pair), *(f"{table[i].min() / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
+                                      for i, L in enumerate(lipschitz_values))])
+risk_rows.append(["kriging", *(
+    f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
+    for L in lipschitz_values)])
 negative = form.kriging().clamp(max=0).abs().sum(-1) / form.kriging().abs().sum(-1)
 runs.glue("negative", 100 * float(negative.mean()))
 runs.glue("price", price["exp", True])
 runs.glue("unnormalized", curves["exp", False].min() / float(optimal_window(task, context_length, noise_std).risk))
 runs.glue("price_sigmoid", price["sigmoid", True])
-plots.table(["activation", *(f"best w, L = {L:g}" for L in lipschitz_values),
-             *(f"risk / softmax, L = {L:g}" for L in lipschitz_values), "price of not adapting"], rows,
-            f"ReLU class, d = {d}, n = {context_length}, sigma = {noise_std:g}. Grid of w in steps of "
-            f"{some[1] / some[0] - 1:.0%}.")
+plots.table(["best $w$ of", *(f"L = {L:g}" for L in lipschitz_values), "price of not adapting"], rows,
+            rf"The best $w$, on a grid in steps of {100 * (some[1] / some[0] - 1):.0f} %; none: $w$ has no effect beyond the gain. "
+            rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}")
+
+# %% tags=["hide-input"]
+plots.table(["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values)], risk_rows,
+            rf"Risk at the best $w$ over the exact risk of softmax at its optimal window; ReLU class, d = {d}, n = {context_length}, "
+            rf"$\sigma$ = {noise_std:g}")
 
 # %% [markdown]
 # Not adapting costs softmax a factor of {glue:text}`price:.2f`, and the normalized sigmoid a factor of
@@ -315,13 +327,13 @@ rows = []
 for m in lengths:
     best = {L: min((gain_risk("exp", ReLU(d, L), w, m), w) for w in wide) for L in (lipschitz_values[0], L_last)}
     soft = {L: optimal_window(ReLU(d, L), m, noise_std) for L in best}
-    rows.append([f"{m:,}", *(f"{best[L][1]:.3g}" for L in best), *(f"{float(soft[L].w):.3g}" for L in best),
+    rows.append([plots.ten(round(np.log10(m))), *(f"{best[L][1]:.1f}" for L in best), *(f"{float(soft[L].w):.1f}" for L in best),
                  f"{best[L_last][0] / float(soft[L_last].risk):.1f}"])
 ends_L = (lipschitz_values[0], L_last)
-plots.table(["n", *(f"w, exp, L = {L:g}" for L in ends_L), *(f"w, softmax, L = {L:g}" for L in ends_L),
-             f"risk exp / softmax, L = {L_last:g}"], rows,
-            f"The exponential without normalization (best gain) against softmax; ReLU class, d = {d}, sigma = {noise_std:g}, exact; "
-            f"w of exp on a grid with steps of {wide[1] / wide[0] - 1:.0%}.")
+plots.table(["n", *(f"$w$, exp, L = {L:g}" for L in ends_L), *(f"$w$, softmax, L = {L:g}" for L in ends_L),
+             f"risk, exp / softmax, L = {L_last:g}"], rows,
+            rf"The exponential without normalization (best gain) against softmax; ReLU class, d = {d}, $\sigma$ = {noise_std:g}, exact; "
+            rf"$w$ of exp on a grid with steps of {100 * (wide[1] / wide[0] - 1):.0f} %")
 
 # %% [markdown]
 # **Positivity does not matter.** The best linear predictor, kriging, puts {glue:text}`negative:.0f` % of its absolute weight
@@ -343,8 +355,9 @@ for b in shifts:
         values.append(float(form.risk(torch.from_numpy(phi / phi.sum(1, keepdims=True))).mean()))
     best_shifted.append(min(values))
 reference = min(float(form.risk(normalized_weights("exp", w)).mean()) for w in some)
-for b, value in zip(shifts, best_shifted, strict=True):
-    print(f"shift b = {b:2}: best risk over w / best risk of softmax on the same tokens = {value / reference:.3f}")
+plots.table(["shift $b$ of the sigmoid", *(f"{b}" for b in shifts)],
+            [["risk over softmax's", *(f"{value / reference:.3f}" for value in best_shifted)]],
+            "Best risk over $w$ of the normalized shifted sigmoid, over the best risk of softmax on the same tokens")
 
 # %% [markdown]
 # ## Trained units
@@ -369,21 +382,26 @@ for seed in range(seeds):  # every seed has test contexts of its own, so that in
     errors[:, seed] = test_error(some_units, task, noise_std, context_length, 2000, seed=seed)[-1]
 ours = list(NAMES).index(("exp", True))
 softmax_best = float(optimal_window(task, context_length, noise_std).risk)
-print("softmax, trained: test error", sampled("", errors[ours]).interval, " exact optimum", softmax_best)
-results = {}
+results, rows = {}, []
 for (pair, activation), values in zip(NAMES.items(), errors, strict=True):
     results[pair] = sampled(activation, values / errors[ours])
-    low, high = results[pair].interval
-    print(f"{activation:20} test error / trained softmax, same contexts: mean {results[pair].measured:.2f} in [{low:.2f}, {high:.2f}], "
-          f"median {np.median(values / errors[ours]):.2f};  predicted {min(curves[pair]) / softmax_best:.2f}")
+    rows.append([label(*pair), f"{results[pair].measured:.2f}", plots.interval(results[pair].interval),
+                 f"{np.median(values / errors[ours]):.2f}", f"{min(curves[pair]) / softmax_best:.2f}"])
 unclear = [label(*pair) for pair in NAMES if pair != ("exp", True) and results[pair].interval[0] <= 1]
 better = [label(*pair) for pair in NAMES if results[pair].interval[1] < 1]
 runs.glue("unclear", ", ".join(unclear) or "none")
 runs.glue("better", ", ".join(better) or "none")
+runs.glue("trained_softmax", plots.interval(sampled("", errors[ours]).interval, ".3f"))
+runs.glue("exact_softmax", f"{softmax_best:.3f}")
+plots.table(["activation", "error over softmax's", "its interval", "median", "predicted"], rows,
+            "Test error of trained full units over that of trained softmax units on the same contexts, "
+            f"mean and median over {seeds} seeds; predicted: the best value of the curves above")
 
 # %% [markdown]
-# Activations that are better than softmax: {glue:text}`better`; not clearly worse: {glue:text}`unclear` (an interval is
-# wide where single seeds get stuck, as ReLU units can, all of whose scores are negative; the median is printed beside it).
+# The test error of trained softmax units has the interval {glue:text}`trained_softmax`, around the exact optimum
+# {glue:text}`exact_softmax`. Activations that are better than softmax: {glue:text}`better`; not clearly worse:
+# {glue:text}`unclear` (an interval is wide where single seeds get stuck, as ReLU units can, all of whose scores are negative; the
+# median stands beside it).
 
 # %% [markdown]
 # ## Answers and limits

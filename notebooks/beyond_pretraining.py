@@ -20,7 +20,7 @@
 #
 # **Short answer.** *Steps:* yes. At a fixed training time the window grows more slowly with $n$ than the minimizer's, or not at all, so
 # exponents read off units that are not converged are too small. *Tasks:* the excess risk falls like one over the number of
-# contexts, and a full matrix pays several times more than a single number $w$; some tens of distinct *functions* are enough, since one
+# contexts, and a full matrix pays many times more than a single number $w$; some tens of distinct *functions* are enough, since one
 # unit has too few numbers to memorize functions. *Autoregression:* one $w$ for all lengths is an exact compromise between the lengths' own windows; its price is small.
 
 # %% tags=["hide-input"]
@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from matplotlib.ticker import MaxNLocator
 from scipy.optimize import minimize_scalar
 
 from icl import plots, runs
@@ -151,12 +152,18 @@ for values, name, marker, shift in ((scalar, "one number w", "o", 1.0), (matrice
     ends = np.array([c.interval for c in cases]).clip(1e-5)
     plots.sampled_points(ax, np.array(sizes) * shift, [c.measured for c in cases], *ends.T, name,
                          plots.COLORS["sampled" if marker == "o" else "bias"], marker)
-    print(name, *(f"T = {T}: {np.mean(values[T]) / float(best.risk):.2%}" for T in sizes))
 ax.set(xscale="log", yscale="log", xlabel="contexts T", ylabel="excess risk / optimal risk", ylim=(line[-1] / 20, None))
 ax.legend()
 plt.show()
 runs.glue("one_percent", score / (2 * 0.01 * float(best.risk) * curvature))
 runs.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
+
+# %% tags=["hide-input"]
+plots.table(["excess risk, % of the optimal risk", *(f"T = {T}" for T in sizes)],
+            [[name, *(f"{100 * np.mean(values[T]) / float(best.risk):.2f}" for T in sizes)]
+             for name, values in (("one number $w$", scalar), ("full matrix $M$", matrices))]
+            + [["theory, one number", *(f"{100 * v:.2f}" for v in line)]],
+            f"Means over {draws} data sets; d = {d}, n = {n}")
 
 # %% [markdown]
 # One percent of the optimal risk is reached with about {glue:text}`one_percent:.0f` contexts if a single number is
@@ -197,14 +204,17 @@ pools = [1, 3, 10, 30, None]
 members = [Member(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed) for T in pools for seed in range(seeds)]
 pooled = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, stream="native", dtype="float32")
 pool_excess = class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
+rows = []
 for T, values, w in zip(pools, pool_excess, pooled.windows.reshape(len(pools), seeds), strict=True):
     case, scale = sampled("", values), sampled("", w)
-    print(f"{'fresh functions' if T is None else f'{T} functions':16} excess risk on the whole class {case.measured:7.2%} in "
-          f"[{case.interval[0]:.2%}, {case.interval[1]:.2%}], median {np.median(values):.2%}; "
-          f"w = {scale.measured:.2f} in [{scale.interval[0]:.2f}, {scale.interval[1]:.2f}], exact w* = {float(best.w):.2f}")
+    rows.append(["fresh functions" if T is None else f"{T} function{'s' * (T > 1)}", f"{100 * case.measured:.1f}",
+                 plots.interval([100 * end for end in case.interval], ".1f"), f"{100 * np.median(values):.1f}",
+                 f"{scale.measured:.2f} {plots.interval(scale.interval)}"])
 runs.glue("one_function", 100 * np.median(pool_excess[0]))
 runs.glue("ten_functions", 100 * np.median(pool_excess[2]))
 runs.glue("fresh_functions", 100 * np.median(pool_excess[-1]))
+plots.table(["pool", "excess risk, %", "its interval", "median", "mean diagonal $w$"], rows,
+            f"Excess risk on the whole class after pretraining on a pool, mean and median over {seeds} pools; the exact $w^*$ is {float(best.w):.2f}")
 
 # %% [markdown]
 # Pretraining on *one* function costs {glue:text}`one_function:.0f` % of risk on the whole class in the median pool, on ten
@@ -221,14 +231,19 @@ times = np.array([0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0])
 lengths = 10 ** np.array(n_decades)
 flow = np.array([population_flow(Affine(d, lipschitz), int(m), noise_std, times) for m in lengths])[:, 1:]
 final = optimal_window(Affine(d, lipschitz), lengths, noise_std)
-rows = []
+rows, lost_rows = [], []
 for time, w in zip(times[1:], flow.T, strict=True):
-    lost = population_risk(Affine(d, lipschitz), np.array(w), lengths, noise_std).total / final.risk - 1
-    rows.append([f"{time:g}", *(f"{s:.3f}" for s in np.diff(np.log(w)) / np.log(10)), *(f"{v:.1%}" for v in lost)])
-rows.append(["minimizer", *(f"{s:.3f}" for s in np.diff(np.log(final.w)) / np.log(10)), *["0.0%"] * len(lengths)])
-plots.table(["time", *(f"slope, n = 10^{a} to 10^{b}" for a, b in zip(n_decades[:-1], n_decades[1:], strict=True)),
-             *(f"excess risk, n = 10^{k}" for k in n_decades)], rows,
-            f"Local slope of log w in log n along the exact flow, and excess risk; affine class, d = {d}, L/sigma = {lipschitz / noise_std:g}.")
+    lost = population_risk(Affine(d, lipschitz), np.array(w), lengths, noise_std).total / final.risk
+    rows.append([f"{time:g}", *(f"{s:.3f}" for s in np.diff(np.log(w)) / np.diff(np.log(lengths)))])
+    lost_rows.append([f"{time:g}", *(f"{v:.3f}" if v < 10 else f"{v:.0f}" for v in lost)])
+rows.append(["minimizer", *(f"{s:.3f}" for s in np.diff(np.log(final.w)) / np.diff(np.log(lengths)))])
+plots.table(["time $t$", *(f"n = {plots.ten(a)} to {plots.ten(b)}" for a, b in zip(n_decades[:-1], n_decades[1:], strict=True))], rows,
+            r"Local slope of $\log w$ in $\log n$ along the exact flow; affine class, "
+            rf"d = {d}, $L/\sigma$ = {lipschitz / noise_std:g}")
+
+# %% tags=["hide-input"]
+plots.table(["time $t$", *(f"n = {plots.ten(k)}" for k in n_decades)], lost_rows,
+            r"Risk along the same flow over the risk of the minimizer")
 
 # %% [markdown]
 # Early in training $w$ is the same for all long contexts: the slope is near zero, and any lower bound with a positive
@@ -253,10 +268,15 @@ def all_lengths(w):
 found = minimize_scalar(lambda u: all_lengths(np.exp(u)).mean(), bounds=(-3, 4), method="bounded", options={"xatol": 1e-6})
 w_every, own = float(np.exp(found.x)), optimal_window(task, every, noise_std)
 price = all_lengths(w_every) / own.risk - 1
-print(f"one w for all lengths: {w_every:.3f}; w* at n = {n}: {own.w[-1]:.3f}")
+runs.glue("w_every", w_every)
+runs.glue("w_last", own.w[-1])
 runs.glue("price_last", 100 * price[-1])
 runs.glue("price_mean", 100 * (found.fun / own.risk.mean() - 1))
 runs.glue("price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.mean() - 1))
+
+# %% [markdown]
+# The best single window is $w=$ {glue:text}`w_every:.2f`; at the last length alone it would be {glue:text}`w_last:.2f`. Units are
+# trained on the same loss, one attention map with a causal mask for each sequence:
 
 # %%
 M = torch.zeros(seeds, d, d, requires_grad=True)  # every seed has sequences of its own
@@ -278,8 +298,10 @@ for step in range(steps):
 trained_w = torch.diagonal(M.detach(), dim1=1, dim2=2).mean(1).numpy()
 auto = sampled("autoregressive", trained_w)
 single = sampled("last position only", pooled.windows.reshape(len(pools), seeds)[-1])
-print(f"trained at every position: w = {auto.measured:.3f} in [{auto.interval[0]:.3f}, {auto.interval[1]:.3f}], exact {w_every:.3f}")
-print(f"trained at the last only:  w = {single.measured:.3f} in [{single.interval[0]:.3f}, {single.interval[1]:.3f}], exact {float(best.w):.3f}")
+plots.table(["loss", "trained $w$", "its interval", "exact"],
+            [["at every position", f"{auto.measured:.3f}", plots.interval(auto.interval, ".3f"), f"{w_every:.3f}"],
+             ["at the last position only", f"{single.measured:.3f}", plots.interval(single.interval, ".3f"), f"{float(best.w):.3f}"]],
+            f"Mean diagonal of $M$ after training, mean over {seeds} seeds")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: the optimal window of each context length $m$ (curve, exact), the single window that is optimal for the mean over all lengths (dashed, exact), and units trained autoregressively (point with interval, drawn at the right edge). Right: the relative price of one window for all lengths, exact, for that window and for the one that is optimal at the last length.", "name": "fig-autoregressive"}, "image": {"alt": "Left: the optimal window parameter rises with the context length; a dashed horizontal line crosses it in the middle, and the trained units' point lies on the dashed line. Right: excess risk against the context length; for the autoregressive window it is zero where the curves cross and grows to both sides; for the last length's window it is large at short contexts and zero at the end."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
@@ -291,6 +313,8 @@ axes[0].legend(fontsize=9)
 for w, style, name in ((w_every, "--", "best on average"), (own.w[-1], ":", f"best at m = {n}")):
     axes[1].plot(every, 100 * (all_lengths(w) / own.risk - 1), style, color=plots.COLORS["bias"], label=name)
 axes[1].set(xlabel="context length m", ylabel="excess risk, %")
+for ax in axes:
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 axes[1].legend(fontsize=9)
 plt.show()
 

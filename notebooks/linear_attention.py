@@ -256,8 +256,8 @@ kriging = {name: [bayes_linear_risk(task, m, noise_std, draws) for m in sampled_
 ridge = {name: [ridge_risk(task, m, noise_std, matched_penalty(task), draws) for m in sampled_at]
          for name, task in field.items() if matched_penalty(task)}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk (squared label units) against the context length for four classes. Curves are exact: softmax attention at its optimal window, linear attention at its optimum, nearest neighbor. Points are sampled, with intervals: ridge regression, and the Bayes-linear floor that no predictor linear in the labels can pass. The cosine class ($L=2$) has no linear part, so ridge regression is left out there.", "name": "fig-rivals"}, "image": {"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length, and above ridge regression. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls; the Bayes-linear points lie below all of them, and coincide with ridge regression for affine functions."}}
-figure, axes = plt.subplots(2, 2, figsize=(7.8, 6.2), sharex=True)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk (squared label units) against the context length for four classes. Curves are exact: softmax attention at its optimal window, linear attention at its optimum, nearest neighbor. Points are sampled, with intervals: ridge regression, and the Bayes-linear floor that no predictor linear in the labels can pass. All panels share their axes. The cosine class ($L=2$) has no linear part, so ridge regression is left out there.", "name": "fig-rivals"}, "image": {"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length, and above ridge regression. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls; the Bayes-linear points lie below all of them, and coincide with ridge regression for affine functions."}}
+figure, axes = plt.subplots(2, 2, figsize=(7.8, 6.2), sharex=True, sharey=True)
 for ax, name in zip(axes.ravel(), field, strict=True):
     plots.exact_curve(ax, lengths, softmax[name], "softmax attention", plots.COLORS["softmax"])
     plots.exact_curve(ax, lengths, linear[name], "linear attention", plots.COLORS["linear attention"], linestyle="--")
@@ -327,9 +327,10 @@ for (d, curve), color in zip(boundaries.items(), plots.ramp(len(dims)), strict=T
     plots.exact_curve(ax, many, curve, f"d = {d}", color)
 ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
 ax.set(xscale="log", xlabel="context length n", ylabel=r"intercept spread $\beta$", ylim=(0, 1.15))
-ax.text(many[2], 0.93, "softmax wins above", fontsize=9)
-ax.text(many[2], 0.05, "linear wins below", fontsize=9)
-ax.legend(fontsize=9)
+ax.text(many[-1], 1.02, r"affine class of this book, $\beta$ = 1", fontsize=9.5, color=plots.COLORS["guide"], ha="right")
+ax.text(10**3.2, 0.55, "softmax attention wins\nabove the curves", fontsize=9.5, ha="center")
+ax.text(1.9, 0.015, "linear attention\nwins below\nthe curves", fontsize=9.5)
+ax.legend(fontsize=9.5, loc="center right")
 plt.show()
 
 # %% [markdown]

@@ -49,7 +49,7 @@ draws = 10  # random problems in the check of the step size
 conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
 seed = 0  # root of the random numbers
 
-# %%
+# %% tags=["hide-input"]
 runs.check(globals(), "context_length", "dim", "steps", "n_values", "starts", "draws", "conditions", "seed")
 
 # %% [markdown]
@@ -63,7 +63,7 @@ runs.check(globals(), "context_length", "dim", "steps", "n_values", "starts", "d
 # ## In plain words
 #
 # Seen from the scores, every row of the problem is the same function, whatever the data. So its curvature has
-# universal limits: two numbers. The upper one gives the largest safe step, the lower one says how far from convex the
+# universal limits: two numbers. The upper one gives a step that is always safe, the lower one says how far from convex the
 # problem is. The data only stretch space, and stretching can be undone.
 #
 # ## By hand
@@ -89,7 +89,9 @@ def g(p):
 SMOOTH, CONCAVE = 4 * g(P_LOW), 4 * g(P_HIGH)
 runs.glue("opt-smooth", SMOOTH)
 runs.glue("opt-concave", CONCAVE)
-print(f"p- = {P_LOW:.4f}: {SMOOTH:.4f}    p+ = {P_HIGH:.4f}: {CONCAVE:.4f}")
+plots.table(["point", "$p$", "second derivative $4g(p)$"],
+            [["$p_-$", f"{P_LOW:.4f}", f"{SMOOTH:.4f}"], ["$p_+$", f"{P_HIGH:.4f}", f"{CONCAVE:.4f}"]],
+            "The largest and the most negative curvature of two tokens")
 
 # %% mystnb={"figure": {"caption": "The normalized loss of two tokens, $p^2$ (left), and its second derivative (right) along the unit direction of the scores that separates them; $t$ is the difference of the two scores. Exact curves, no units. Marked: the extremes of the curvature.", "name": "fig-opt-two"}, "image": {"alt": "Left: an S-shaped curve from zero to one. Right: its second derivative, positive with a maximum of about three tenths left of zero, negative with a minimum of about minus one quarter near t equal to two, and zero far out on both sides."}} tags=["hide-input"]
 t = np.linspace(-6, 8, 400)
@@ -101,7 +103,7 @@ for q, value in ((P_LOW, SMOOTH), (P_HIGH, CONCAVE)):
     axes[1].plot(math.log(q / (1 - q)), value, "o", color=plots.COLORS["printed"])
 axes[1].axhline(0, color=plots.COLORS["guide"], linewidth=1)
 for ax, title in zip(axes, ("loss", "second derivative"), strict=True):
-    ax.set_xlabel("t")
+    ax.set_xlabel("difference t of the two scores")
     ax.set_title(title)
 plt.show()
 
@@ -226,8 +228,8 @@ claims.judge("P2.opt.descent", [claims.exact(f"start of size {s:g}", v) for s, v
 #
 # A target $B=F(X^*)$ can be fitted exactly, a random one cannot. {numref}`fig-opt-descent` also shows a far start:
 # saturated rows are nearly flat, and gradient descent waits on a plateau. No step of size $1/M$ with a printed constant is
-# shown, because there is nothing to see: at $R=4$ and this $n$ the step would be
-# 1e{glue:text}`opt-tiny:.0f`, and adding it to $X$ changes no bit of float64.
+# shown, because there is nothing to see: at $R=4$ and this $n$ the step size has {glue:text}`opt-tiny:.0f` zeros after the point,
+# and steps of that size change no bit of a float64 number of ordinary size.
 
 # %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by about six powers of ten. From a far start it hardly moves. With the random target it soon becomes nearly constant at a positive value."}} tags=["hide-input"]
 a1, a2 = normal(n, d), normal(n, d)
@@ -246,7 +248,7 @@ ax.set_xlabel("step")
 ax.set_ylabel("loss")
 ax.legend()
 plt.show()
-runs.glue("opt-tiny", -(1.5 * math.log10(n) + 10 * 16 / math.log(10)))
+runs.glue("opt-tiny", math.floor(1.5 * math.log10(n) + 10 * 16 / math.log(10)))
 
 # %% [markdown]
 # ## Undoing the data
@@ -350,6 +352,7 @@ for values, color, marker, label in ((needed[False], plots.PALETTE[0], "o", "gra
                                      (needed[True], plots.PALETTE[1], "s", "preconditioned"),
                                      ([s[0] for s in second], plots.PALETTE[2], "D", "Newton-CG")):
     ax.plot(conditions, values, "-", marker=marker, color=color, label=label)
+ax.set_xticks(conditions)
 ax.set_yscale("log")
 ax.set_xlabel("condition number of $A_1$ and $A_2$")
 ax.set_ylabel("passes over the data")
@@ -366,7 +369,7 @@ runs.glue("opt-newton-last", second[-1][0])
 # ## What to remember
 #
 # *What is the Lipschitz analysis good for?* (Open question 1 of the summary.) The printed constants are too large to
-# choose a step size. The sharp constant of the row gives one that is safe and not far from the best, and,
+# choose a step size. The sharp constant of the row gives one that is safe, and,
 # with the data divided out, one that is the same for every problem. *What limits it?* (Open question 2.) The loss
 # is not convex, saturated rows are flat, and no bound on smoothness helps there; second-order steps do.
 #
@@ -395,7 +398,7 @@ runs.glue("opt-newton-last", second[-1][0])
 # $A_1^\top A_1$ is singular. Use its pseudoinverse: the scores do not see the missing directions anyway.
 # ```
 #
-# ## How long it takes
+# Much of this page's time goes into the search for extreme curvature.
 
-# %%
+# %% tags=["hide-input"]
 runs.footer()

@@ -124,6 +124,14 @@ def test_table_escapes_and_refuses_ragged_rows():
         plots.table(("what", "value"), [("a",)], "measured")
 
 
+def test_table_sets_mathematics_and_keeps_numbers_together():
+    row = ("a", f"1.00 {plots.interval((0.984, 1.016))}")
+    page = plots.table(("$w^*$", "d = 5"), [row], "$a<b$")._repr_html_()
+    assert r'<span class="math notranslate nohighlight">\(w^*\)</span>' in page and r"\(a&lt;b\)" in page
+    assert "d\u00a0=\u00a05" in page and "1.00 [0.98,\u00a01.02]" in page
+    assert plots.ten(-12) == "10⁻¹²"
+
+
 @pytest.mark.parametrize("change, message", [
     ({"alt": " "}, "alt is empty"), ({"noise_stds": (0.0, 1.0)}, "0 < low < high"),
     ({"classes": {"a": (np.ones(2), np.ones(3))}}, "classes: every curve must have 3 values")])
