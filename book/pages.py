@@ -109,7 +109,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
 
 
 def audit(found: Sequence[Entry], rate: float) -> str:
-    """The audit: counts, the false-alarm budget, then every claim in full."""
+    """The audit: counts, the false-alarm budget, then every claim in full, chapter by chapter."""
     cases = [c for e in found if e.card for c in e.card["cases"] + e.card["control_cases"]]
     total, sampled = len(cases), sum(c["samples"] is not None for c in cases)
     out = [counts(found), "## False alarms", "",
@@ -119,7 +119,10 @@ def audit(found: Sequence[Entry], rate: float) -> str:
            f"this page with probability at most ${_power(sampled * rate) if sampled else 0}$.", ""]
     for paper in sorted({_paper(e) for e in found}):
         out += [f"## {PAPERS.get(paper, paper)}", ""]
-        out += [_audit_entry(e) for e in found if _paper(e) == paper]
+        mine = [e for e in found if _paper(e) == paper]
+        for notebook in sorted(dict.fromkeys(e.notebook for e in mine), key=lambda name: not name):
+            out += [f"### {{doc}}`../notebooks/{notebook}`" if notebook else "### Not testable", ""]
+            out += [_audit_entry(e) for e in mine if e.notebook == notebook]
     return "\n".join(out)
 
 

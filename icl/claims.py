@@ -230,7 +230,7 @@ class Card:
         surprise = "" if self.as_expected else (
             f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}'
             f'{"" if self.control_passed else "; the control was not judged as it must be"}.</p>')
-        head = ("<tr><th>case</th><th>printed statement permits</th>"
+        head = ("<tr><th>case</th><th>statement permits</th>"
                 + ("<th>corrected permits</th>" if claim.corrected_rule else "")
                 + "<th>measured</th><th>interval</th><th>samples</th></tr>")
 

@@ -38,7 +38,7 @@ CLAIMS: list[Claim] = [
                  r"$\pm1$, squared loss, exact",
         rule=lambda case: (0.05, inf) if case["change"] == "noise" else (-inf, -0.05),
         expected=Verdict.CORRECTED,
-        corrected=r"The optimal *window* $w^{*-1/2}$ does; the weights $M^*=w^*I$ fall with label noise and "
+        corrected=r"The optimal window $w^{*-1/2}$ does; the weights $M^*=w^*I$ fall with label noise and "
                   "grow with Lipschitzness",
         corrected_rule=lambda case: (-inf, -0.05) if case["change"] == "noise" else (0.05, inf),
         resolution=0.01,

@@ -18,7 +18,7 @@ _SIGMA_GROWS = r"noise variance grows with $n$, so that $nL^2/\sigma^2$ stays fi
 CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.form",
-        source="ITA slides, Lemma 1 and Theorem 2: form of the minimizer, Sigma = I",
+        source="ITA slides, Lemma 1 and Theorem 2: form of the minimizer, Σ = I",
         statement=r"$M^*=w_{KQ}I_d$",
         quantity="entries of pretrained $M$ that the form forbids, in units of its mean diagonal: the mean "
                  "off-diagonal entry, and the first diagonal entry minus the others' mean; mean over seeds",

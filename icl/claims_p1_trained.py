@@ -70,7 +70,7 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         id="P1.L1.scale",
-        source="ITA slides, Lemma 1: afterwards Sigma = I without loss of generality",
+        source="ITA slides, Lemma 1: afterwards Σ = I without loss of generality",
         statement=r"The $w_{KQ}$ of $M^*=w_{KQ}\Sigma^{-1}$ is that of the isotropic problem, whatever "
                   r"$\Sigma$",
         quantity=r"mean diagonal of $\Sigma^{1/2}M\Sigma^{1/2}$ divided by the exact $w^*$ of the sphere; "
@@ -81,7 +81,7 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         id="P1.L1.wlog",
-        source="ITA slides, Lemma 1: afterwards Sigma = I without loss of generality",
+        source="ITA slides, Lemma 1: afterwards Σ = I without loss of generality",
         statement=r"A unit $M$ on tokens $\Sigma^{1/2}u$ predicts what the unit $\Sigma^{1/2}M\Sigma^{1/2}$ "
                   "predicts on tokens $u$",
         quantity="largest difference of the two predictions over random contexts and random $M$",
@@ -108,7 +108,7 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         id="P1.L1.sign",
-        source="ITA slides, Lemma 1: some w >= 0 for any minimizer",
+        source="ITA slides, Lemma 1: some w ≥ 0 for any minimizer",
         statement=r"$w_{KQ}\ge0$ for any $M^*\in\arg\min\mathcal L$",
         quantity="sampled risk at $M=-w^*I$ divided by the exact risk at $w^*I$",
         rule=lambda case: (1.05, inf),

@@ -45,7 +45,7 @@ CLAIMS: list[Claim] = [
         statement=r"$\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2=\sum_j\Vert\langle\exp(\mathsf A_jx),1_n"
                   r"\rangle^{-1}\exp(\mathsf A_jx)-b_j\Vert_2^2$",
         quantity=_DIFFERENCE,
-        control="targets b_j read as columns of B; and one normalization for the whole matrix",
+        control="targets $b_j$ read as columns of $B$; and one normalization for the whole matrix",
         **IDENTITY,
     ),
     Claim(
@@ -54,7 +54,7 @@ CLAIMS: list[Claim] = [
         statement=r"$\Vert\exp(A_1XA_2^\top)-D(X)\,B\Vert_F^2=\sum_j\Vert\exp(\mathsf A_jx)-"
                   r"\langle\exp(\mathsf A_jx),1_n\rangle\,b_j\Vert_2^2$",
         quantity=_DIFFERENCE,
-        control="targets b_j read as columns of B; and one normalization for the whole matrix",
+        control="targets $b_j$ read as columns of $B$; and one normalization for the whole matrix",
         **IDENTITY,
     ),
     Claim(
@@ -129,7 +129,7 @@ CLAIMS: list[Claim] = [
         statement=r"The vectorization expands the dimension from $d$ to $d^2$",
         quantity="number of unknowns that the data determine: the rank of the explicit Kronecker product",
         rule=lambda case: (case["d"] ** 2,) * 2,
-        control="fewer tokens than dimensions, n < d: the data determine only n^2 combinations",
+        control="fewer tokens than dimensions, $n < d$: the data determine only $n^2$ combinations",
     ),
     Claim(
         id="P2.x",
@@ -141,7 +141,7 @@ CLAIMS: list[Claim] = [
         corrected=r"$x=\mathrm{vec}(X)$, which has $d^2$ entries; $A_1$ and $A_2$ (together $2nd$ entries) "
                   r"are the data and stay fixed while $x$ is trained",
         corrected_rule=lambda case: (case["d"] ** 2,) * 2,
-        control="the vectorization of A1 and A2 offered as x",
+        control="the vectorization of $A_1$ and $A_2$ offered as $x$",
     ),
     Claim(
         id="P2.memory",
@@ -149,10 +149,10 @@ CLAIMS: list[Claim] = [
         statement=r"The tensor trick increases dimensionality from $d$ to $d^2$, which may be "
                   r"computationally prohibitive",
         quantity="peak memory of a fresh process that multiplies by the explicit Kronecker product, in units "
-                 "of 8 n^2 d^2 bytes; 1 means that the whole matrix and nothing else of that size is held",
+                 "of $8 n^2 d^2$ bytes; 1 means that the whole matrix and nothing else of that size is held",
         rule=lambda case: (1.0, 1.1),
         resolution=0.2,
-        control="the same logits computed as A1 X A2', which never forms the product",
+        control=r"the same logits computed as $A_1XA_2^\top$, which never forms the product",
     ),
     Claim(
         id="P2.letters",

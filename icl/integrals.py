@@ -45,12 +45,17 @@ def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: boo
     single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
-        several = meshes(task.dim, w, n[n > 1], _band(task), order)
-        out[:, n > 1] = sum(_piece(task, w, n[n > 1], mesh, slopes) for mesh in several)
+        total = np.zeros((len(out), np.count_nonzero(n > 1)))
+        for mesh in meshes(task.dim, w, n[n > 1], _band(task), order):
+            total += _piece(task, w, n[n > 1], mesh, total[0], slopes)
+        out[:, n > 1] = total
     return out
 
 
-def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh, slopes: bool) -> np.ndarray:
+def _piece(
+    task: Zonal, w: float, n: np.ndarray, mesh: Mesh, before: np.ndarray, slopes: bool
+) -> np.ndarray:
+    """The sums over one mesh; ``before`` is the bias from earlier ones, to which errors are relative."""
     p, gap = mesh.p, 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
     lost = np.expm1(-z)
@@ -65,18 +70,18 @@ def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh, slopes: bool) -> np
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
     two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
 
-    gamma = task.variogram(mesh.theta) * p
-    single, noise = 2 * _mean(second, gamma).ravel(), _mean(second, p).ravel()
+    gamma = task.variogram(mesh.theta)
+    single, noise = 2 * _mean(second, gamma * p).ravel(), _mean(second, p).ravel()
     tables = [first * p[:, None]]
     if slopes:
         first_w, second_w = first * (z - 1), second * (z - 2)  # d/dw g(z) = -z g'(z), times gap
         tables.append(first_w * (gap * p)[:, None])
-    pair, *pair_w = _pairs(task, mesh.theta, tables, two, one @ single)
+    pair, *pair_w = _pairs(task, mesh.theta, gamma, tables, two, before + one @ single)
     bias = one @ single + two @ pair
     if not slopes:
         return np.stack([bias, one @ noise])
     log_phi_w = (_mean(first, gap * p) / phi).ravel()
-    single_w, noise_w = 2 * _mean(second_w, gap * gamma).ravel(), _mean(second_w, gap * p).ravel()
+    single_w, noise_w = 2 * _mean(second_w, gap * gamma * p).ravel(), _mean(second_w, gap * p).ravel()
     return np.stack([
         bias,
         one @ single_w + (one * (count - 1)) @ (single * log_phi_w)
@@ -91,7 +96,7 @@ def _mean(table: np.ndarray, h: np.ndarray) -> np.ndarray:
     return (table @ h[..., None])[..., 0]
 
 
-def _pairs(task, theta, tables, weight, scale):
+def _pairs(task, theta, gamma, tables, weight, scale):
     """``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
     Write ``m_l = m - e_l`` with ``m = E[z e^-z]``; e_l falls as P_l averages out within the window. As
@@ -114,7 +119,7 @@ def _pairs(task, theta, tables, weight, scale):
         out[1:] += x[1:] * y[:1]
         return out
 
-    flat, left = by_row(table.sum(-1)), by_row(_mean(table, task.variogram(theta)))
+    flat, left = by_row(table.sum(-1)), by_row(_mean(table, gamma))
     total, done = np.zeros_like(flat), np.zeros(flat.shape[1], dtype=bool)
 
     even = not _spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case

@@ -23,11 +23,13 @@ import sys
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
     get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
 
+import json
 import math
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from IPython.display import display
 from torch.utils.flop_counter import FlopCounterMode
 
 from icl import claims, measure, plots, runs
@@ -293,6 +295,37 @@ claims.judge("P2.scale.memory", [claims.exact("streaming", memory_exponent("stre
              [claims.exact("closed form", memory_exponent("closed"), 0.05)])
 
 # %% [markdown]
+# ### Gradient and Hessian product against the best of others
+#
+# Measured by `benchmarks/tensor_trick.py` (`make bench`), not by this run: all contenders of a setting run in turn, round after
+# round, and a ratio is the median over rounds of the contender's time over that of the streamed form.
+
+# %% tags=["hide-input"]
+bench = json.loads(runs.data("benchmarks/results/tensor_trick.json").read_text())
+others = {"closed form": "closed", "autograd": "autograd", "torch.func": "func", "torch.compile": "compile",
+          "fused attention": "fused"}
+for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
+    rows = [[f"{r['kind']}, {r['what']}, {r['dtype'].replace('float', '')} bits", f"{1e3 * r['median_seconds']['streaming']:.0f}",
+             *(f"{r['times_ours'][name]:.2f}" if name in r["times_ours"] else "–" for name in others),
+             f"{r['share_of_product_rate']:.2f}"] for r in bench["settings"] if (r["n"], r["d"]) == (n, d)]
+    display(plots.table([f"$n = {n}$, $d = {d}$", "ms, streamed", *others.values(), "rate"], rows,
+                        f"Contender's time over that of the streamed form; above one the streamed form is faster. Rate: our operations "
+                        f"in matrix products a second, over those of one plain product of size 1024 in the same rounds. "
+                        f"{bench['machine']['cpu']}, {bench['threads']} threads, {bench['rounds']} rounds; load of the machine "
+                        f"{bench['load_before']:.1f} before and {bench['load_after']:.1f} after, our own included."))
+
+# %% tags=["hide-input"]
+kept = bench["memory"]
+plots.table(["one call in a fresh process", "peak memory, MiB", r"over one $n\times n$ array"],
+            [[f"`{name}`".replace("`", ""), f"{value / 2**20:.1f}", f"{value / kept['bytes_of_n_by_n']:.2f}"]
+             for name, value in kept.items() if "(" in name],
+            f"n = {kept['n']}, d = {kept['d']}, {kept['dtype']}; the data, target included, are not counted.")
+
+# %% [markdown]
+# At $n=4096$, $d=64$ the passes over $n\times n$ arrays bind everybody else; the streamed form makes them in the cache, and what is
+# left is mostly the two (or, for the Hessian product, three) matrix products. At $n=d=1024$ the products bind everybody, and no
+# form can be much faster than another.
+#
 # ## What to remember
 #
 # *Is the $d^2$ of the trick practical?* (The summary's third open question.) As a formula, yes: nobody needs to form the

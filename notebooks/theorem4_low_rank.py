@@ -49,7 +49,7 @@ n_values = [3, 20, 200]  # context lengths beside n = 2
 noise_stds = [0.1, 1.0]  # noise standard deviations sigma beside sigma = 0
 context_length = 20  # n of the trained units
 noise_std = 0.5  # sigma of the trained units with noise
-seeds = 10  # trained units a setting
+seeds = 16  # trained units a setting
 steps = 500  # Adam steps a unit
 batch_size = 128  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
@@ -266,7 +266,8 @@ judge("P1.T4.dimension", [projected_slope(k) for k in sorted({k for _, k in rank
 B = np.linalg.qr(stream(0, "monte carlo").standard_normal((d_show, d_show))).Q[:, :k_show]
 low_rank, all_directions = Projected(Linear(k_show), B.T), Linear(d_show)
 problems = [*((low_rank, s, n, LowRank(B)) for n, s in views), (all_directions, noise_std, context_length, None)]
-members = [Member(task, s, n, seed, tokens, initial_std=0.3) for task, s, n, tokens in problems for seed in range(seeds)]
+members = [Member(task, s, n, 100 + i, tokens, initial_std=0.3)  # trial runs had used smaller seeds
+           for task, s, n, tokens in problems for i in range(seeds)]
 marks = tuple(sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()}))
 M = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=marks).M_history
 M = M.reshape(len(marks), len(problems), seeds, d_show, d_show)
@@ -317,7 +318,8 @@ judge("P1.T4.scale", [sampled(f"n = {n}, $\\sigma$ = {s:g}", sharpness[n, s] / e
 #
 # **What trial runs changed.** After a first run the resolution of P1.T4.scale was widened from 0.1 to 0.2, the grid of $c$ on which the
 # rise with $e$ is tested was changed, the pair $k=1$, $\sigma=0$ was left out of P1.T4.minimizer because it has no finite optimum, and the noise of the
-# trained units was raised from 0.1 to 0.5, where they converge.
+# trained units was raised from 0.1 to 0.5, where they converge. Ten seeds left P1.T4.learns undecided, its interval being barely too wide; the spread over
+# many trial seeds said that sixteen suffice, and these are seeds that no trial run has used.
 #
 # ## Exercises
 #
