@@ -57,26 +57,28 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
 def _squared(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str, tile: int) -> Tensor:
     """The gradients of 1/2 |f - b|^2 and 1/2 |u - a b|^2, row by row from the same few passes.
 
-    With the row's largest logit t, e = exp(s - t), z = sum of e and c = b - f = b - e / z,
+    With any number t near the row's largest logit, e = exp(s - t), z = sum of e and c = b - f = b - e / z,
 
         normalized:  p = -(1 / z)    e (c - r),   r = <c, f>,
         rescaled:    p = -exp(2t) z  e (c - r),   r = <c, b> = <c, f> + |c|^2,
 
     so that a tile needs two buffers, and the factor of a row can wait until P A2 is known. Powers of two
-    take a quarter of the time of exp here; the logits carry the factor log2(e) from the start.
+    take a quarter of the time of exp here; the logits carry the factor log2(e) from the start. If no logit
+    can be large, t = 0 saves two more passes.
     """
     queries, products = A1 @ X * math.log2(math.e), A1.new_empty(len(A1), A2.shape[1])
     tiles = list(_tiles(A1, A2, tile))
     first, second = A1.new_empty(2, tiles[0].stop, len(A2))
+    small = queries.norm(dim=1).max() * A2.norm(dim=1).max() < math.log2(torch.finfo(X.dtype).max) / 4
     for rows in tiles:
         e = torch.mm(queries[rows], A2.T, out=first[: rows.stop - rows.start])
-        top = e.amax(-1, keepdim=True)
-        z = e.sub_(top).exp2_().sum(-1, keepdim=True)
+        t = torch.zeros_like(e[:, :1]) if small else e.amax(-1, keepdim=True)
+        z = (e if small else e.sub_(t)).exp2_().sum(-1, keepdim=True)
         c = torch.addcmul(B[rows], e, 1 / z, value=-1, out=second[: len(e)])
         miss = torch.linalg.vector_norm(c, dim=-1, keepdim=True).square() if kind == "rescaled" else 0
         r = c.mul_(e).sum(-1, keepdim=True) / z + miss
         c.addcmul_(e, r, value=-1)
-        factor = -1 / z if kind == "normalized" else -z * (2 * top).exp2()
+        factor = -1 / z if kind == "normalized" else -z * (2 * t).exp2()
         torch.mm(c, A2, out=products[rows]).mul_(factor)
     return A1.T @ products
 
