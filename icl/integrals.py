@@ -21,6 +21,7 @@ from icl.gegenbauer import one_minus_gegenbauer
 from icl.quadrature import Mesh, meshes
 from icl.tasks import Zonal
 
+np.empty(2**21)  # glibc keeps freed blocks up to the largest ever freed: no page faults for each table below
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
