@@ -112,6 +112,7 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "seeds": Integer("number of independent repetitions; an interval needs two", 2),
     "steps": Integer("optimizer steps", 1),
     "batch_size": Integer("contexts per optimizer step", 1),
+    "batch_sizes": Several(Integer("contexts per optimizer step", 1)),
     "learning_rate": Real("step size of the optimizer", 0, strict=True),
     "contexts": Integer("Monte Carlo contexts", 1),
     "draws": Integer("random problems per size", 1),
