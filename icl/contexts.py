@@ -18,7 +18,7 @@ from icl.tokens import NativeStream, Sphere, integer, planes, stream
 from icl.unit import Shape, check_unit
 
 #: Native random numbers are drawn for up to `_BLOCK` steps at once, of up to `_NUMBERS` numbers.
-_BLOCK, _NUMBERS = 8, 2**19
+_BLOCK, _NUMBERS = 16, 2**19
 
 
 @dataclass(frozen=True)
@@ -132,24 +132,24 @@ class Contexts:
         xs, ys = self._buffers
         for s, members in enumerate(self.sets):
             seed, law = members[0].seed, members[0].law
-            x = law.tokens(_normal(source(seed, "covariates", step), count, n + 1, d))
-            xs[s, 0] = planes(x)
+            x = law.tokens(_normal(source(seed, "covariates", step), xs[s, 0]))
+            xs[s, 0] = planes(x)  # costs nothing where x has been drawn and turned into tokens in place
             if not self.labels:
                 continue
-            noise, values = _normal(source(seed, "noise", step), count, n + 1).mT.to(xs), {}
+            noise, values = _normal(source(seed, "noise", step), torch.empty_like(ys[s, 0])).mT.to(xs), {}
             for k, member in enumerate(members):
                 task, scale = _base(member.task)
                 if task not in values:
                     values[task] = task.sample(source(seed, "tasks", step), count)(x).mT.to(xs)
-                torch.add(member.noise_std * noise, values[task], alpha=scale, out=ys[s, k])
+                torch.mul(noise, member.noise_std, out=ys[s, k]).add_(values[task], alpha=scale)
         return xs, ys if self.labels else None
 
 
-def _normal(source, *shape: int) -> torch.Tensor:
-    """Normal numbers of that shape; native ones lie in memory with the contexts innermost."""
+def _normal(source, out: torch.Tensor) -> torch.Tensor:
+    """Normal numbers with the axes of ``out`` reversed; native ones are drawn into it, if it is float32."""
     if isinstance(source, NativeStream):
-        return planes(source.standard_normal(shape[::-1]))
-    return torch.as_tensor(source.standard_normal(shape))
+        return planes(source.standard_normal(out.shape, out if out.dtype == torch.float32 else None))
+    return torch.as_tensor(source.standard_normal(out.shape[::-1]))
 
 
 def _base(task: Task) -> tuple[Task, float]:

@@ -24,7 +24,7 @@ import torch
 from scipy.special import gammaln, jv, spherical_jn
 
 from icl.gegenbauer import expansion, multiplicity, one_minus_gegenbauer
-from icl.tokens import dot, integer, planes, uniform_sphere
+from icl.tokens import dot, fusible, integer, planes, uniform_sphere
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
@@ -150,8 +150,9 @@ class ReLU(Zonal):
         right, left, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
 
         def f(x):
-            t = project(q, x)
-            return right.to(x) * t.clamp(min=0) + left.to(x) * (-t).clamp(min=0) + b.to(x)
+            t = project(q, x)  # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
+            odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
+            return torch.addcmul(torch.addcmul(b.to(x), odd, t), even, t.abs())
 
         return f
 
@@ -309,4 +310,11 @@ def project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     q = q.to(x)
     if x.stride(-1) == 1:
         return torch.einsum("bd,bnd->bn", q, x)
-    return dot(q.T.contiguous().unsqueeze(1), planes(x)).T  # x lies in memory coordinate by coordinate
+    q, p = q.T.contiguous(), planes(x)  # x lies in memory coordinate by coordinate
+    if fusible(p):
+        from icl import fused
+
+        out = torch.empty(p.shape[1:])
+        fused.project(q.numpy(), p.numpy(), out.numpy())
+        return out.T
+    return dot(q.unsqueeze(1), p).T

@@ -71,40 +71,50 @@ def integer(value, name: str, least: int) -> int:
 class NativeStream:
     """A stream in the device's own generator, float32: the fast counterpart of `stream`.
 
-    A pure function of the arguments and the device's type. On the CPU the whole state of the
-    Mersenne Twister is drawn from the Philox generator of `stream` (its own seeding keeps only
-    32 bits, and streams would collide); on a GPU the generator is Philox with a 64-bit seed.
+    A pure function of the arguments and the device's type, up to the rounding of the processor at hand.
+    On the CPU it is Philox-4x32 with key ``seed`` and counter (number, call, step, name), see `icl.fused`;
+    on a GPU it is PyTorch's Philox.
 
     Args:
         seed: As in `stream`.
         name: As in `stream`.
-        step: As in `stream`.
+        step: As in `stream`, below 2**32.
         device: Where to draw.
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
-        self.device = torch.device(device)
-        bits = stream(seed, name, step).bit_generator
+        self.device, self._calls = torch.device(device), 0
         if self.device.type == "cpu":
-            state = _TWISTER.copy()
-            state[24:5016].view(np.uint64)[:] = bits.random_raw(312).view(np.uint32)
-            self.generator = torch.Generator()
-            self.generator.set_state(torch.from_numpy(state))
+            self._address = np.array([seed % 2**32, seed >> 32], np.uint32), step, STREAMS[name]
         else:
             self.generator = torch.Generator(self.device)
-            self.generator.manual_seed(int(bits.random_raw()) >> 1)
+            self.generator.manual_seed(int(stream(seed, name, step).bit_generator.random_raw()) >> 1)
 
-    def standard_normal(self, shape: tuple[int, ...]) -> torch.Tensor:
-        """Normal numbers, a float32 tensor of that shape."""
-        return torch.empty(shape, device=self.device).normal_(generator=self.generator)
+    def standard_normal(self, shape: tuple[int, ...], out: torch.Tensor | None = None) -> torch.Tensor:
+        """Normal numbers, a float32 tensor of that shape: ``out``, if that is given, or a new one."""
+        out = torch.empty(shape, device=self.device) if out is None else out
+        if self.device.type == "cpu":
+            return self._fill("fill_normal", out)
+        return out.normal_(generator=self.generator)
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
-        """Uniform numbers in [low, high), a float32 tensor of that shape."""
-        return torch.empty(shape, device=self.device).uniform_(low, high, generator=self.generator)
+        """Uniform numbers between low and high, a float32 tensor of that shape."""
+        out = torch.empty(shape, device=self.device)
+        if self.device.type == "cpu":
+            return self._fill("fill_uniform", out, np.float32(low), np.float32(high))
+        return out.uniform_(low, high, generator=self.generator)
 
+    def _fill(self, loop, out, *limits):
+        from icl import fused  # here, because numba takes a while to import and few runs need it
 
-#: A seeded Mersenne Twister as PyTorch stores it: 24 bytes of counters, 624 words of state, the rest unused.
-_TWISTER = torch.Generator().manual_seed(0).get_state().numpy()
+        key, step, name = self._address
+        flat = out.view(-1).numpy()
+        whole = flat if flat.size % 4 == 0 else np.empty(4 * -(-flat.size // 4), np.float32)
+        getattr(fused, loop)(whole, key, self._calls, step, name, *limits)
+        if whole is not flat:
+            flat[:] = whole[: flat.size]
+        self._calls += 1
+        return out
 
 
 def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
@@ -118,7 +128,9 @@ def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
         float64 tensor of that shape whose last axis has norm 1.
     """
     integer(shape[-1], "dim", 2)
-    return unit(torch.as_tensor(rng.standard_normal(shape)))
+    if isinstance(rng, NativeStream):
+        return unit(planes(rng.standard_normal(shape[::-1])))
+    return unit(torch.from_numpy(rng.standard_normal(shape)))
 
 
 def unit(x: torch.Tensor) -> torch.Tensor:
@@ -126,7 +138,17 @@ def unit(x: torch.Tensor) -> torch.Tensor:
     if x.stride(-1) == 1:
         return x / x.norm(dim=-1, keepdim=True)
     p = planes(x)
+    if fusible(p):
+        from icl import fused
+
+        fused.normalize(p.view(len(p), -1).numpy())
+        return x
     return planes(p.mul_(dot(p, p).rsqrt_()))
+
+
+def fusible(x: torch.Tensor) -> bool:
+    """Whether the loops of `icl.fused` take it: single precision, on a CPU, without gaps."""
+    return x.device.type == "cpu" and x.dtype == torch.float32 and x.is_contiguous()
 
 
 def planes(x: torch.Tensor) -> torch.Tensor:

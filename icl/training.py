@@ -26,7 +26,16 @@ from icl.files import replacing
 from icl.unit import gradient
 
 _CACHE = 2**15  # numbers in one array of a group on a CPU: a few such arrays fit into a core's cache
+_FUSED = 2**18  # the same where `icl.fused` computes, which keeps no arrays: few groups, few calls
 _SAVE_SECONDS = 10.0  # between two checkpoints
+_SWITCH_SECONDS = 1e-4  # a thread that comes back from a compiled loop waits no longer for the interpreter
+
+
+def fusible(member, settings, device) -> bool:
+    """Whether the compiled loops of `icl.fused` do it: softmax, ``M`` alone, float32, on a CPU."""
+    return (device.type, settings.dtype, member.activation, member.width, settings.integrate_labels) == (
+        "cpu", "float32", "softmax", None, False,
+    )
 
 
 class Group:
@@ -53,6 +62,7 @@ class Group:
         )
         per_context = stacked.shape[0] * stacked.shape[1] * first.context_length * first.task.dim
         most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
+        self.fused = fusible(first, settings, device)
         self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
         self.seen = []  # parameters after the recorded steps
 
@@ -69,6 +79,10 @@ class Group:
 
     def gradient(self, x, y):
         """Mean gradient over the batch, taken in pieces that stay in the cache."""
+        if self.fused:
+            from icl import fused
+
+            return fused.softmax_gradient(self.theta, x, y)
         total, B = 0.0, x.shape[-1]
         for begin in range(0, B, self.piece):
             here = slice(begin, begin + self.piece)
@@ -85,6 +99,12 @@ class Group:
         rate = self.rate * self.settings.rate(step)
         if self.settings.optimizer == "sgd":
             self.theta.addcmul_(rate, gradient, value=-1)
+            return
+        if self.fused:
+            from icl import fused
+
+            state = (self.theta, self.mean, self.square, gradient, rate)
+            fused.adam(*(tensor.numpy() for tensor in state), 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1))
             return
         self.mean.lerp_(gradient, 0.1)
         self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
@@ -103,6 +123,8 @@ def stack(members, settings, device) -> list[Group]:
     stacked = []
     for (n, _, _, units), rows in alike.items():
         limit = _CACHE if device.type == "cpu" else 2**12 * _CACHE
+        if fusible(members[rows[0][0]], settings, device):
+            limit = _FUSED
         many = max(1, limit // (units * n * settings.batch_size))
         if device.type == "cpu":  # no fewer groups than threads
             many = min(many, -(-len(rows) // torch.get_num_threads()))
@@ -122,11 +144,12 @@ def run(groups, step, settings, device, progress, keep) -> None:
         keep: Called with the number of steps done about every ten seconds, and at the end.
     """
     threads = min(len(groups), torch.get_num_threads()) if device.type == "cpu" else 1
-    before, stopped = torch.get_num_threads(), threading.Event()
+    before, switch, stopped = torch.get_num_threads(), sys.getswitchinterval(), threading.Event()
     stretch, saved = 16, time.perf_counter()
     try:
         if threads > 1:  # one thread a group instead of several threads an operation
             torch.set_num_threads(1)
+            sys.setswitchinterval(_SWITCH_SECONDS)
         with ThreadPoolExecutor(
             threads, initializer=torch.set_num_threads, initargs=(max(1, before // threads),)
         ) as pool:
@@ -152,6 +175,7 @@ def run(groups, step, settings, device, progress, keep) -> None:
                     )
     finally:
         torch.set_num_threads(before)
+        sys.setswitchinterval(switch)
 
 
 def _description(members, settings, groups) -> str:

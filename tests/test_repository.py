@@ -23,7 +23,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 
 #: A module may import only from those before it.
 LAYERS = """
-    claims files
+    claims files fused
     tokens gegenbauer tasks links composed attention given_tokens sampling
     quadrature integrals risk rivals worst_case low_rank rates
     unit contexts training pretrain evaluate

@@ -1,0 +1,272 @@
+"""Compiled loops for a CPU: random numbers, and the gradient of softmax units, in single precision.
+
+PyTorch passes over memory once an operation. Here everything that happens to a number happens while it is
+in a register; numba compiles the loops for the machine at hand and keeps the result beside the module.
+
+Random numbers come from Philox-4x32 (Salmon, Moraes, Dror and Shaw, 2011, "Parallel random numbers: as easy
+as 1, 2, 3"): ten rounds of multiplication scramble a counter, so that number i needs none of those before
+it, and many can be made at once. Box and Muller turn two words into two normal numbers.
+
+Layout as in `icl.unit`: contexts lie next to each other, and loops run along them. Every loop has a plain
+counterpart in NumPy, PyTorch or `icl.unit.gradient` that the tests compare it with.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import torch
+from numba import njit
+
+_LANES = 64  # contexts that go through the gradient side by side
+
+# What may be rearranged: sums and products, not the meaning of infinity and NaN, so that a unit that
+# diverges is seen.
+_FAST = {"reassoc", "contract", "arcp", "nsz"}
+_inline = functools.partial(njit, inline="always")
+
+
+def _compiled(function):
+    options = {"fastmath": _FAST, "nogil": True, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # there is no folder to keep the result in
+        return njit(**options)(function)
+
+
+u32, u64, i32, f32 = np.uint32, np.uint64, np.int32, np.float32  # numba would widen every result
+
+
+# ------------------------------------------------------------------------- functions of one number
+def _polynomial(function, low, high, degree):
+    """The interpolant at the Chebyshev points of [low, high], compiled; its degree is 5 or 7."""
+    series = np.polynomial.Chebyshev.interpolate(function, degree, [low, high])
+    c0, c1, c2, c3, c4, c5, *more = (f32(c) for c in series.convert(kind=np.polynomial.Polynomial).coef)
+    if degree == 5:
+        return _inline(lambda x: c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5)))))
+    c6, c7 = more
+    return _inline(lambda x: c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * (c5 + x * (c6 + x * c7)))))))
+
+
+_half_turn = np.pi / 2
+_exp2 = _polynomial(np.exp2, -0.5, 0.5, 5)
+_log1p_over_x = _polynomial(lambda x: np.log1p(x) / x, -1 / 3, 1 / 3, 7)
+_sine_over_t = _polynomial(lambda s: np.sin(_half_turn * np.sqrt(s)) / np.sqrt(s), 1e-12, 1, 5)  # of t^2
+_cosine = _polynomial(lambda s: np.cos(_half_turn * np.sqrt(np.abs(s))), 0, 1, 5)
+_LOG2, _PER_LOG2 = f32(math.log(2)), f32(1 / math.log(2))
+
+
+@_inline
+def exp(x):
+    """``exp(x)`` for x <= 88: a power of two, written into the exponent's bits, times a polynomial."""
+    scaled = max(f32(x * _PER_LOG2), f32(-126))
+    whole = f32(np.floor(scaled + f32(0.5)))
+    return f32(_exp2(f32(scaled - whole)) * i32(i32(i32(whole) + i32(127)) << i32(23)).view(f32))
+
+
+@_inline
+def log(x):
+    """``log(x)`` for normal x > 0: with x = 2^e m and m in [2/3, 4/3), which is exact near 1."""
+    bits = f32(x).view(i32)
+    e = i32(i32(bits - i32(0x3F2AAAAB)) >> i32(23))
+    m = f32(i32(bits - i32(e << i32(23))).view(f32) - f32(1))
+    return f32(f32(e) * _LOG2 + m * _log1p_over_x(m))
+
+
+@_inline
+def circle(t):
+    """``cos(pi t), sin(pi t)`` for t in [-1, 1], by doubling the angle."""
+    square = f32(t * t)
+    sine, cosine = f32(t * _sine_over_t(square)), _cosine(square)
+    return f32(f32(1) - f32(2) * sine * sine), f32(f32(2) * sine * cosine)
+
+
+# ------------------------------------------------------------------------------------ random numbers
+@_inline
+def philox(a, b, c, d, key, other):
+    """Philox-4x32-10: four words from a counter of four words and a key of two."""
+    for _ in range(10):
+        left, right = u64(0xD2511F53) * u64(a), u64(0xCD9E8D57) * u64(c)
+        a, b = u32(u32(right >> u64(32)) ^ b ^ key), u32(right)
+        c, d = u32(u32(left >> u64(32)) ^ d ^ other), u32(left)
+        key, other = u32(key + u32(0x9E3779B9)), u32(other + u32(0xBB67AE85))
+    return a, b, c, d
+
+
+@_inline
+def unit_interval(word):
+    """A uniform number, 0 < u <= 1, from the upper 24 bits of a word."""
+    return f32((f32(i32(word >> u32(8))) + f32(0.5)) * f32(2.0**-24))
+
+
+@_inline
+def normal_pair(word, other):
+    """Two independent normal numbers from two words (Box and Muller)."""
+    radius = f32(np.sqrt(f32(-2) * log(unit_interval(word))))
+    cosine, sine = circle(f32(f32(i32(other)) * f32(2.0**-31)))
+    return f32(radius * cosine), f32(radius * sine)
+
+
+@_compiled
+def fill_words(out, key, call, step, name):
+    """Fill ``out``, a multiple of 4 words: the words that this call gets from that stream at that step."""
+    rows = out.reshape(4, -1)
+    for i in range(rows.shape[1]):
+        words = philox(u32(i), u32(call), u32(step), u32(name), key[0], key[1])
+        rows[0, i], rows[1, i], rows[2, i], rows[3, i] = words
+
+
+@_compiled
+def fill_normal(out, key, call, step, name):
+    """The same with normal numbers."""
+    rows = out.reshape(4, -1)
+    for i in range(rows.shape[1]):
+        a, b, c, d = philox(u32(i), u32(call), u32(step), u32(name), key[0], key[1])
+        (x, y), (z, t) = normal_pair(a, b), normal_pair(c, d)
+        rows[0, i], rows[1, i], rows[2, i], rows[3, i] = x, y, z, t
+
+
+@_compiled
+def fill_uniform(out, key, call, step, name, low, high):
+    """The same with uniform numbers between low and high."""
+    rows = out.reshape(4, -1)
+    for i in range(rows.shape[1]):
+        words = philox(u32(i), u32(call), u32(step), u32(name), key[0], key[1])
+        for j in range(4):
+            rows[j, i] = low + (high - low) * unit_interval(words[j])
+
+
+@_compiled
+def normalize(planes):
+    """Divide each column of (d, m) numbers by its norm, in place."""
+    norm = np.empty(1024, f32)
+    for begin in range(0, planes.shape[1], norm.size):
+        norm[:] = 0
+        for a in range(planes.shape[0]):
+            row = planes[a, begin : begin + norm.size]
+            for j in range(row.size):
+                norm[j] += row[j] * row[j]
+        norm[:] = f32(1) / np.sqrt(norm)
+        for a in range(planes.shape[0]):
+            row = planes[a, begin : begin + norm.size]
+            for j in range(row.size):
+                row[j] *= norm[j]
+
+
+@_compiled
+def project(q, x, out):
+    """``out[i, b] = sum_a q[a, b] x[a, i, b]``: directions (d, B), tokens (d, n, B), result (n, B)."""
+    for i in range(x.shape[1]):
+        row = out[i]
+        row[:] = 0
+        for a in range(x.shape[0]):
+            direction, token = q[a], x[a, i]
+            for j in range(row.size):
+                row[j] += direction[j] * token[j]
+
+
+# ---------------------------------------------------------------------------------------- the gradient
+def softmax_gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """`icl.unit.gradient` of reduced softmax units with sampled labels: float32, on a CPU.
+
+    Args:
+        theta: Key-query matrices, (S, K, d * d).
+        x: Tokens, (S, 1, d, n + 1, B), contexts next to each other in memory.
+        y: Labels, (S, K, n + 1, B), the same.
+
+    Returns:
+        Gradient of the mean loss, (S, K, d * d).
+    """
+    out = torch.zeros_like(theta)
+    _softmax_gradient(x.shape[2])(
+        theta.numpy(), *_flat(x), x.stride(0), x.stride(2), x.stride(3), *_flat(y), *y.stride()[:3],
+        x.shape[3] - 1, x.shape[4], out.numpy(),
+    )
+    return out.mul_(2 / x.shape[4])
+
+
+@_compiled
+def adam(theta, mean, square, gradient, rate, first, second):
+    """One step of Adam on (S, K, P) parameters in place, with step sizes (S, K, 1).
+
+    ``first`` and ``second`` are its bias corrections, ``1 - 0.9^t`` and ``1 - 0.999^t``.
+    """
+    for s in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            for i in range(theta.shape[2]):
+                g = gradient[s, k, i]
+                mean[s, k, i] += f32(0.1) * (g - mean[s, k, i])
+                square[s, k, i] += f32(0.001) * (g * g - square[s, k, i])
+                size = np.sqrt(square[s, k, i] / f32(second)) + f32(1e-8)
+                theta[s, k, i] -= rate[s, k, 0] / f32(first) * mean[s, k, i] / size
+
+
+def _flat(x):
+    """All of the memory that ``x`` is a view of, in one row, and where x begins in it."""
+    return x.as_strided((x.untyped_storage().nbytes() // 4,), (1,), 0).numpy(), x.storage_offset()
+
+
+@functools.cache
+def _softmax_gradient(d):
+    """The loop for tokens of dimension d, a constant to the compiler."""
+    W = _LANES
+
+    @_compiled
+    def loop(theta, xs, x0, xS, xd, xn, ys, y0, yS, yK, yn, n, B, out):
+        x, y, q = np.empty((n, d, W), f32), np.empty((n, W), f32), np.empty((d, W), f32)
+        z, reach, e = np.empty((d, W), f32), np.empty((d, W), f32), np.empty((n, W), f32)
+        top, total, p, error = np.empty(W, f32), np.empty(W, f32), np.empty(W, f32), np.zeros(W, f32)
+        for s in range(theta.shape[0]):
+            for begin in range(0, B, W):
+                lanes = min(W, B - begin)
+                for a in range(d):
+                    for i in range(n):
+                        row = xs[x0 + s * xS + a * xd + i * xn + begin :]
+                        for j in range(lanes):
+                            x[i, a, j] = row[j]
+                    row = xs[x0 + s * xS + a * xd + n * xn + begin :]
+                    for j in range(lanes):
+                        q[a, j] = row[j]
+                for k in range(theta.shape[1]):
+                    M, G = theta[s, k], out[s, k]
+                    for i in range(n):
+                        row = ys[y0 + s * yS + k * yK + i * yn + begin :]
+                        for j in range(lanes):
+                            y[i, j] = row[j]
+                    z[:], reach[:], top[:], total[:], p[:] = 0, 0, -np.inf, 0, 0
+                    for a in range(d):  # z = M x_q
+                        for b in range(d):
+                            m = M[a * d + b]
+                            for j in range(W):
+                                z[a, j] += m * q[b, j]
+                    for i in range(n):  # scores
+                        for j in range(W):
+                            score = f32(0)
+                            for a in range(d):
+                                score += z[a, j] * x[i, a, j]
+                            e[i, j] = score
+                            top[j] = max(top[j], score)
+                    for i in range(n):  # weights, up to their sum, and the prediction p
+                        for j in range(W):
+                            weight = exp(e[i, j] - top[j])
+                            e[i, j] = weight
+                            total[j] += weight
+                            p[j] += weight * y[i, j]
+                    row = ys[y0 + s * yS + k * yK + n * yn + begin :]
+                    for j in range(lanes):
+                        p[j] /= total[j]
+                        error[j] = (p[j] - row[j]) / total[j]
+                    for i in range(n):  # sum of omega_i (y_i - p) x_i
+                        for j in range(W):
+                            pull = e[i, j] * (y[i, j] - p[j])
+                            for a in range(d):
+                                reach[a, j] += pull * x[i, a, j]
+                    for a in range(d):
+                        for b in range(d):
+                            part = f32(0)
+                            for j in range(lanes):
+                                part += error[j] * reach[a, j] * q[b, j]
+                            G[a * d + b] += part
+    return loop

@@ -1,0 +1,154 @@
+"""The compiled loops against NumPy, PyTorch and the plain gradient."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from numba import njit
+from scipy.stats import kstest
+
+from icl import fused, training
+from icl.claims import FALSE_ALARM_RATE
+from icl.pretrain import Member, pretrain
+from icl.tasks import Cosine, ReLU, project
+from icl.tokens import NativeStream, planes, stream, uniform_sphere, unit
+from icl.unit import Shape, gradient
+
+
+@njit
+def each(function, x):
+    out = np.empty_like(x)
+    for i in range(x.size):
+        out[i] = function(x[i])
+    return out
+
+
+@njit
+def turned(t):
+    out = np.empty((2, t.size), np.float32)
+    for i in range(t.size):
+        out[0, i], out[1, i] = fused.circle(t[i])
+    return out
+
+
+@njit
+def scrambled(words):
+    return fused.philox(words[0], words[1], words[2], words[3], words[4], words[5])
+
+
+@pytest.mark.parametrize("given, expected", [
+    ("00000000 00000000 00000000 00000000 00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+])
+def test_philox_gives_the_published_answers(given, expected):
+    """The three known answers that come with Random123 (kat_vectors, philox4x32 10)."""
+    words = scrambled(np.array([int(word, 16) for word in given.split()], np.uint32))
+    assert " ".join(f"{word:08x}" for word in words) == expected
+
+
+def test_elementary_functions_are_single_precision():
+    x = np.linspace(-87, 88, 100_001, dtype=np.float32)
+    error = np.abs(each(fused.exp, x) / np.exp(x.astype(float)) - 1)
+    assert np.all(error < 3e-7 + 2.0**-23 * np.abs(x))  # log2(e) and its product with x are rounded
+    x = np.r_[np.geomspace(1e-30, 1, 50_000), 1 - np.geomspace(1e-7, 0.5, 50_000)].astype(np.float32)
+    exact = np.log(x.astype(float))
+    assert np.all(np.abs(each(fused.log, x) - exact) <= 3e-7 * np.abs(exact))
+    t = np.linspace(-1, 1, 100_001, dtype=np.float32)
+    angle = np.pi * t.astype(float)
+    assert np.abs(turned(t) - np.stack([np.cos(angle), np.sin(angle)])).max() < 1e-6
+
+
+def test_normal_numbers_are_those_of_box_and_muller():
+    address = np.array([7, 8], np.uint32), 1, 2, 3
+    words, normal = np.empty(4096, np.uint32), np.empty(4096, np.float32)
+    fused.fill_words(words, *address)
+    fused.fill_normal(normal, *address)
+    first, second = words.reshape(2, 2, -1).swapaxes(0, 1)  # (0, 2) and (1, 3): which words go together
+    radius = np.sqrt(-2 * np.log(((first >> 8) + 0.5) * 2.0**-24))
+    angle = np.pi * second.astype(np.int32) * 2.0**-31
+    ours = normal.reshape(2, 2, -1).swapaxes(0, 1)
+    assert np.abs(ours[0] - radius * np.cos(angle)).max() < 1e-5
+    assert np.abs(ours[1] - radius * np.sin(angle)).max() < 1e-5
+
+
+def test_numbers_of_one_stream_are_independent_and_normal():
+    """Neighbors in memory, the four words of one counter, and calls of one stream."""
+    rng, n = NativeStream(5, "covariates", 3), 2**18
+    a, b = (rng.standard_normal((n,)).numpy().astype(float) for _ in range(2))
+    assert min(kstest(values, "norm").pvalue for values in (a, b)) > FALSE_ALARM_RATE
+    limit = 5 / math.sqrt(n // 4)
+    quarters = a.reshape(4, -1)
+    for i in range(4):
+        for j in range(i):
+            assert abs(np.mean(quarters[i] * quarters[j])) < limit
+            assert abs(np.mean((quarters[i] ** 2 - 1) * (quarters[j] ** 2 - 1))) < 4 * limit
+    assert abs(np.mean(a[1:] * a[:-1])) < limit and abs(np.mean(a * b)) < limit
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 10])
+def test_any_number_of_numbers(size):
+    whole = NativeStream(0, "noise").standard_normal((12,))
+    some = NativeStream(0, "noise").standard_normal((size,))
+    assert some.shape == (size,) and some[0] == whole[0]
+
+
+def test_planes_are_normalized_and_projected():
+    rng = NativeStream(1, "covariates")
+    x = rng.standard_normal((3, 5, 1500))
+    exact = torch.nn.functional.normalize(x.double(), dim=0)
+    assert torch.allclose(planes(unit(planes(x))).double(), exact, rtol=0, atol=3e-7)
+    q = uniform_sphere(rng, 1500, 3)
+    expected = torch.einsum("bd,dnb->bn", q.double(), exact)
+    assert torch.allclose(project(q, planes(x)).double(), expected, rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("d, n, B", [(2, 1, 64), (5, 20, 100), (3, 8, 7), (20, 30, 130)])
+def test_gradient_is_the_plain_one(d, n, B):
+    rng = stream(d, "monte carlo")
+    x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[..., B : 2 * B]  # of a block
+    y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 2 * B))).float()[..., :B]
+    theta = torch.from_numpy(3 * rng.standard_normal((2, 3, d * d))).float()
+    plain = gradient(Shape(d, None), theta.double(), "softmax", x.double(), y.double())
+    assert (fused.softmax_gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
+
+
+def test_gradient_where_one_token_takes_all():
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1)
+    y = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1)
+    out = fused.softmax_gradient(torch.tensor([[[500.0, 0.0, 0.0, 0.0]]]), x, y)
+    assert out.abs().max() < 1e-30
+
+
+def test_adam_is_that_of_pytorch():
+    rng = stream(0, "monte carlo")
+    start = torch.from_numpy(rng.standard_normal((2, 3, 4))).float()
+    theirs = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([theirs], lr=0.05)
+    state = [start.clone().numpy(), np.zeros((2, 3, 4), np.float32), np.zeros((2, 3, 4), np.float32)]
+    for step in range(20):
+        g = torch.from_numpy(rng.standard_normal((2, 3, 4))).float()
+        theirs.grad = g
+        optimizer.step()
+        corrections = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        fused.adam(*state, g.numpy(), np.full((2, 3, 1), 0.05, np.float32), *corrections)
+    assert np.abs(state[0] - theirs.detach().numpy()).max() < 1e-5
+
+
+def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
+    members = [Member(ReLU(3, 2.0), 0.2, 8, 1), Member(Cosine(3, 2.0), 0.1, 8, 1), Member(ReLU(3), 0.2, 8, 2)]
+    options = dict(steps=60, batch_size=50, shared_tokens=True, stream="native", dtype="float32")
+    fast = pretrain(members, **options).M
+    monkeypatch.setattr(training, "fusible", lambda *_: False)
+    plain = pretrain(members, **options).M
+    assert np.abs(fast - plain).max() < 1e-4 * np.abs(plain).max()
+
+
+def test_a_diverging_member_is_seen():
+    members = [Member(ReLU(3), 0.2, 8, 1), Member(ReLU(3), 0.2, 8, 2, learning_rate=1e38)]
+    with pytest.warns(RuntimeWarning, match="diverged"):
+        trained = pretrain(members, 10, 64, 0.05, stream="native", dtype="float32")
+    assert trained.diverged == (members[1],)
+    alone = pretrain(members[:1], 10, 64, 0.05, stream="native", dtype="float32")
+    assert np.array_equal(trained.M[0], alone.M[0])
