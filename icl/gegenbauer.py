@@ -44,7 +44,7 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
         return (i + dim - 2) / (2 * i + dim - 2) if i else 1.0
 
     gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2  # 1 - cos^2, or 1 - cos
-    q, step = np.zeros_like(gap), np.zeros_like(gap)
+    q, step, change = np.zeros_like(gap), np.zeros_like(gap), np.empty_like(gap)
     for i in count(0, 2 if even else 1):
         yield q
         ahead, behind = up(i), 1 - up(i)
@@ -52,7 +52,12 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
             behind *= 1 - up(i - 1)
         if even:
             ahead *= up(i + 1)
-        step = (behind / ahead) * step + (gap / ahead) * (1 - q)
+        # step = (behind step + gap (1 - q)) / ahead, in memory that is there already
+        np.subtract(1.0, q, out=change)
+        change *= gap
+        step *= behind / ahead
+        change *= 1 / ahead
+        step += change
         q = q + step
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.special import gammaln, jv, spherical_jn
+from scipy.special import gammaln, jv
 
 from icl.gegenbauer import expansion, multiplicity, one_minus_gegenbauer
 from icl.tokens import dot, fusible, integer, planes, uniform_sphere
@@ -119,8 +119,12 @@ class ReLU(Zonal):
 
     def variogram(self, theta):
         theta = np.asarray(theta, dtype=float)
-        # sin t - t cos t = t^2 j_1(t), without the cancellation
-        arc = 2 * np.sin(theta / 2) ** 2 - theta**2 * spherical_jn(1, theta) / np.pi
+        square = theta * theta
+        tail = 1.0  # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
+        for k in (180, 130, 88, 54, 28, 10):
+            tail = 1 - square / k * tail
+        turn = np.where(theta < 0.5, theta * square / 3 * tail, np.sin(theta) - theta * np.cos(theta))
+        arc = 2 * np.sin(theta / 2) ** 2 - turn / np.pi
         return self.lipschitz**2 / (3 * self.dim) * arc
 
     def spectrum(self, degree):
