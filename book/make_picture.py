@@ -35,6 +35,7 @@ def draw(path: Path) -> float:
     import numpy as np
 
     from icl import plots
+    from icl.files import write_whole
     from icl.risk import optimal_window, population_risk
     from icl.tasks import Affine
 
@@ -57,6 +58,6 @@ def draw(path: Path) -> float:
     for name, shift in (("total", 6), ("noise", -5), ("bias", 0)):
         ax.annotate(name, (w[-1], getattr(risk, name)[-1]), xytext=(5, shift), textcoords="offset points",
                     va="center", color=plots.COLORS[name])
-    path.write_text(plots.svg(figure), encoding="utf-8")
+    write_whole(path, plots.svg(figure))
     plt.close(figure)
     return float(best.w)

@@ -225,15 +225,15 @@ d = max(dims)
 table = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]
 row = population_risk(ReLU(d), table, context_length, noise_std)
 points = noise_std**2 / row.noise if noise_std else 1 / population_risk(ReLU(d), table, context_length, 1.0).noise
-print(f"d = {d}, n = {context_length}, sigma = {noise_std:g}\n"
-      f"{'w':>8}{'half-weight distance':>22}{'points':>9}{'bias':>9}{'noise':>9}{'risk':>9}")
-for w, p, b, v in zip(table, points, row.bias, row.noise, strict=True):
-    half = np.sqrt(2 * np.log(2) / w)
-    print(f"{w:8g}{format(half, '.2f') if half <= 2 else 'none':>22}{p:9.1f}{b:9.4f}{v:9.4f}{b + v:9.4f}")
+half = np.sqrt(2 * np.log(2) / np.array(table))
+rows = [(f"$w = {w:g}$", f"{h:.2f}" if h <= 2 else "none", f"{p:.1f}", f"{b:.4f}", f"{v:.4f}", f"{b + v:.4f}")
+        for w, h, p, b, v in zip(table, half, points, row.bias, row.noise, strict=True)]
 noiseless = {(name, k): float(optimal_window(named(name, k), context_length, 0.0).w)
              for name in ("affine", "relu") for k in dims}
 runs.glue("noiseless", noiseless["relu", d])
 runs.glue("left", 1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise)
+plots.table(("window", "half-weight distance", "points", "bias", "noise", "risk"), rows,
+            f"ReLU class, L = 1, d = {d}, n = {context_length}, $\\sigma$ = {noise_std:g}; exact")
 
 # %% [markdown]
 # Three rows of the printed table come out as printed at every window. The bias does not. The slides define

@@ -159,17 +159,19 @@ def tested(M, c):
 
 one = float(optimal_window(task, n, noise_std).w) * torch.eye(d).double()[None]
 base = tested(one, torch.ones(1).double())
-trained_risk = {}
+trained_risk, rows = {}, []
 for count in (1, 2):
     M, c = train_heads(count)
     values = np.array([tested(*pair) for pair in zip(M, c, strict=True)]) / base
     trained_risk[count] = sampled(f"{count}", values)
     w = torch.diagonal(M, dim1=-2, dim2=-1).mean(-1)
-    print(f"{count} trained head(s): risk / exact best single head {values.mean():.3f} in [{trained_risk[count].interval[0]:.3f}, "
-          f"{trained_risk[count].interval[1]:.3f}]; first seed: w = {w[0].numpy().round(1)}, gains {c[0].numpy().round(2)}; "
-          f"opposite signs in {int((c.min(1).values * c.max(1).values < 0).sum())} of {seeds} seeds")
+    rows.append((str(count), f"{values.mean():.3f}", "[{:.3f}, {:.3f}]".format(*trained_risk[count].interval),
+                 ", ".join(f"{v:.1f}" for v in w[0]), ", ".join(f"{v:.2f}" for v in c[0]),
+                 f"{int((c.min(1).values * c.max(1).values < 0).sum())} of {seeds}"))
 chosen = tables[n]["two heads"][0].mean() / tables[n]["one head, gain 1"][0].mean()
 runs.glue("predicted_two", chosen)
+plots.table(("trained heads", "risk over exact best single head", "interval", "$w$, first seed", "gains, first seed",
+             "seeds with gains of opposite signs"), rows, f"Trained heads, n = {n}")
 runs.glue("trained_two", trained_risk[2].measured)
 runs.glue("n_trained", n)
 
@@ -243,17 +245,20 @@ def outside_share(parts, kind):
 layers, exact_low = {kind: train_layers(kind) for kind in MODELS}, optimal_window(Affine(K, lipschitz), LENGTH, noise_std)
 x, f, y = draw(0, 4000, seed=78)
 test = {kind: ((predict(parts, x.unsqueeze(0), y.unsqueeze(0), kind) - f[:, -1]) ** 2).mean(1).numpy() for kind, parts in layers.items()}
+rows = []
 for kind, parts in layers.items():
     ratio = sampled(kind, test[kind] / test["one layer"].mean())
     share = sampled(kind, outside_share(parts, kind).astype(float))
     M2 = parts["M2"].double().numpy()
     rest = np.linalg.norm(M2[:, K:, K:], 2, axis=(1, 2)) / np.linalg.norm(M2[:, :K, :K], 2, axis=(1, 2))
-    print(f"{kind:25} error / one layer {ratio.measured:.3f} in [{ratio.interval[0]:.3f}, {ratio.interval[1]:.3f}], best seed "
-          f"{test[kind].min() / test['one layer'].mean():.3f}, median {np.median(test[kind]) / test['one layer'].mean():.3f};  irrelevant share "
-          f"of h {share.measured:.2f} in [{share.interval[0]:.2f}, {share.interval[1]:.2f}], median {np.median(outside_share(parts, kind)):.2f};  outside / inside block of the last M: {np.median(rest):.2f} (median)")
-print(f"one layer: test error {test['one layer'].mean():.4f}; exact optimum of the projected problem {float(exact_low.risk):.4f}")
+    rows.append((kind, f"{ratio.measured:.3f}", "[{:.3f}, {:.3f}]".format(*ratio.interval),
+                 f"{test[kind].min() / test['one layer'].mean():.3f}", f"{np.median(test[kind]) / test['one layer'].mean():.3f}",
+                 f"{share.measured:.2f}", "[{:.2f}, {:.2f}]".format(*share.interval), f"{np.median(rest):.2f}"))
 gains = [kind for kind in MODELS[1:] if sampled("", test[kind] / test["one layer"].mean()).interval[1] < 1]
 runs.glue("gains", ", ".join(gains) or "none")
+plots.table(("layers", "error over one layer's", "interval", "best seed", "median seed", "irrelevant share of $h$", "interval",
+             "outside over inside block of the last $M$, median"), rows,
+            f"Test error of one layer: {test['one layer'].mean():.4f}; exact optimum of the projected problem: {float(exact_low.risk):.4f}")
 
 # %% [markdown]
 # Models that are clearly better than one layer: {glue:text}`gains`. With two layers training is less reliable, single seeds get stuck, and the interval
@@ -299,10 +304,12 @@ for ax, table, name in zip(axes, (naive, sphere), ("attention alone", "projected
 axes[0].set_ylabel("relative spread")
 axes[0].legend(fontsize=9)
 plt.show()
+
+# %% tags=["hide-input"]
 shallow = int(np.searchsorted(DEPTHS, 24))
-for w in windows:
-    print(f"w = {w:4g}: mean spread after {DEPTHS[shallow]} and {DEPTHS[-1]} layers: alone {naive[w][shallow].mean():.2g}, {naive[w][-1].mean():.2g}; "
-          f"on the sphere {sphere[w][shallow].mean():.2g}, {sphere[w][-1].mean():.2g}")
+plots.table(("", *(f"{name}, {DEPTHS[i]} layers" for name in ("alone", "sphere") for i in (shallow, -1))),
+            [(f"w = {w:g}", *(f"{table[w][i].mean():.2g}" for table in (naive, sphere) for i in (shallow, -1))) for w in windows],
+            "Mean spread of the tokens")
 
 # %% [markdown]
 # **It is certain.** All weights are at least $e^{-2w}/n$, so one layer moves every token at least by that share toward a common point, and every coordinate's

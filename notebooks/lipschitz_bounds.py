@@ -44,7 +44,7 @@ starts = 24  # starts of each search
 steps = 200  # steps of each ascent
 seed = 0  # root of the random numbers
 
-# %%
+# %% tags=["hide-input"]
 runs.check(globals(), "radii", "n_values", "starts", "steps", "seed")
 
 from icl.lipschitz import FUNCTIONS, LIPSCHITZ, SIZES, extremal, gain, sharp, witness
@@ -134,7 +134,8 @@ def printed(identity, n, R):
 
 runs.glue("lip-hand", 10 ** printed("f", 2, 4.0))
 p = 1 / (1 + np.exp(-np.array([0.0, 1.0, 3.0])))
-print("2 p (1 - p) at t = 0, 1, 3:", (2 * p * (1 - p)).round(4).tolist())
+plots.table(("$t$", "$2p(1-p)$"), [(f"{t}", f"{value:.4f}") for t, value in zip((0, 1, 3), 2 * p * (1 - p), strict=True)],
+            "Two tokens: the factor at three differences of the scores")
 
 # %% [markdown]
 # ## The true constants, with proofs
@@ -585,7 +586,6 @@ claims.judge("P2.lip.break",
 # %%
 KINDS = ("normalized", "cross_entropy", "entropy", "sparse", "rescaled")
 R_loss, m = 2.0, n_values[min(1, len(n_values) - 1)]
-print(f"n = {m}; plain numbers, but log10 at R = {R_loss:g} for sparse and rescaled\n{'':14} order 1  order 2  order 3")
 top = {}
 for kind in KINDS:
     plain = kind not in ("sparse", "rescaled")
@@ -593,9 +593,11 @@ for kind in KINDS:
         best = suprema.search_loss(along(kind), order, m, 36.0 if plain else R_loss**2, starts,
                                    steps, generator).best.item()
         top[kind, order] = 10**best if plain else best
-    print(f"{kind:14}", *(f"{top[kind, order]:8.4f}" for order in (1, 2, 3)))
 runs.glue("lip-gradient", top["normalized", 1])
 runs.glue("lip-gradient-hand", 8 * math.sqrt(2) / 27)
+plots.table(("loss", "order 1", "order 2", "order 3"),
+            [(kind.replace("_", " "), *(f"{top[kind, order]:.4f}" for order in (1, 2, 3))) for kind in KINDS],
+            f"n = {m}; plain numbers, but log10 at R = {R_loss:g} for sparse and rescaled")
 
 # %% [markdown]
 # The search finds {glue:text}`lip-gradient:.4f` for the gradient of the normalized loss; two tokens give
@@ -679,5 +681,5 @@ claims.judge("P2.lip.losses",
 #
 # ## How long it takes
 
-# %%
+# %% tags=["hide-input"]
 runs.footer()

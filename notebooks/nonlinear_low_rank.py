@@ -153,7 +153,7 @@ plots.table(["problem", *(f"{name}: {what}" for name in LINKS for what in ("$w^*
 record = tuple(np.unique(np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)).tolist())
 laws, trained = {}, {}
 for j, (d, k) in enumerate(PROBLEMS):
-    B = np.linalg.qr(stream(j, "initialization").standard_normal((d, d))).Q[:, :k]
+    B = np.linalg.qr(stream(j, "monte carlo").standard_normal((d, d))).Q[:, :k]
     laws[d, k] = LowRank(B)
     for unit in UNITS:
         links = LINKS if unit == "softmax" else LINKS | PURE

@@ -100,8 +100,9 @@ RATES = {"relu": 0.5, "cosine": 20.0}  # sizes of the plain gradient steps, see 
 
 # %%
 first = [-float(population_risk(ReLU(dim, L), 0.0, context_length, noise_std).slope) / dim for L in lipschitz_values]
-for L, value in zip(lipschitz_values, first, strict=True):
-    print(f"L = {L:g}   exact speed at M = 0: {value:.5f}   by hand: {L**2 / 3 / dim**3 * (1 - 1 / context_length):.5f}")
+plots.table(("ReLU class", "exact speed at $M=0$", "by hand"),
+            [(f"L = {L:g}", f"{value:.5f}", f"{L**2 / 3 / dim**3 * (1 - 1 / context_length):.5f}")
+             for L, value in zip(lipschitz_values, first, strict=True)], "Speed of $w$ under gradient flow from $M=0$, a unit of time")
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -251,10 +252,11 @@ cosine = judge("P1.F3.cosine", [case("cosine", law, *pair) for law in ends for p
 cosine
 
 # %% tags=["hide-input"]
-print("cosine, non-isotropic, same functions: mean spectral norm at the end, with interval")
+rows = []
 for L, values in zip(lipschitz_values, norms["cosine", "non-isotropic, same functions"][-1], strict=True):
     a, b = sampled("", values).interval
-    print(f"  L = {L:g}   {values.mean():6.2f} in [{a:.2f}, {b:.2f}]")
+    rows.append((f"L = {L:g}", f"{values.mean():.2f}", f"[{a:.2f}, {b:.2f}]"))
+plots.table(("cosine class", "mean spectral norm at the end", "interval"), rows, "Non-isotropic tokens, same functions")
 
 # %% [markdown]
 # ## Where the waves become too fast
@@ -286,11 +288,12 @@ plt.show()
 # units leave it (they do so at rate $e^{\lambda t}$) and positive where $M=0$ is a minimum and nothing grows:
 
 # %%
-small = 0.05
+small, rows = 0.05, []
 for L in lipschitz_values:
     bend = float(population_risk(named("cosine", dim, L), small, context_length, noise_std).slope) / small / dim
-    print(f"cosine, L = {L:g}   rate of growth near M = 0: {-bend:+.5f} a unit of time, exact w* = "
-          f"{float(optimal_window(named('cosine', dim, L), context_length, noise_std).w):.2f}")
+    best = float(optimal_window(named("cosine", dim, L), context_length, noise_std).w)
+    rows.append((f"L = {L:g}", f"{-bend:+.5f}", f"{best:.2f}"))
+plots.table(("cosine class", "rate of growth near $M=0$, a unit of time", "exact $w^*$"), rows, "Whether units leave $M=0$, and for where")
 
 # %% [markdown]
 # ## With Adam, it does not start faster

@@ -155,8 +155,12 @@ runs.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
 # %%
 last = len(sweep) - 1
 alone = pretrain([sweep[last]], steps, batch_size, learning_rate, runs.device())
-print(f"unit {last} alone and in company differ by {np.abs(alone.M[0] - trained.M[last]).max():.0e}")
-print("settings:", trained.settings)
+runs.glue("company", f"{np.abs(alone.M[0] - trained.M[last]).max():.0e}")
+trained.settings
+
+# %% [markdown]
+# One unit of the sweep, trained alone and in company: the matrices differ by {glue:text}`company`. Above, what the result says
+# about itself.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. The test set is the same 1,000 contexts at all times, so each error curve is shifted as a whole by their luck. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
 chosen = {L: [i for i, m in enumerate(sweep) if m.task == named("relu", d, L)] for L in lipschitz_values}
@@ -180,12 +184,14 @@ plt.show()
 # exceeds $w^*$. The mean of the diagonal does not have this bias:
 
 # %%
+rows = []
 for name in CLASSES:
     for L in lipschitz_values:
         w = trained.windows[[i for i, m in enumerate(sweep) if m.task == named(name, d, L)]]
         low, high = sampled(name, w).interval
         exact_w = float(optimal_window(named(name, d, L), context_length, noise_std).w)
-        print(f"{CLASSES[name]:7} L = {L:g}   trained {w.mean():.3f} in [{low:.3f}, {high:.3f}]   exact w* = {exact_w:.3f}")
+        rows.append((f"{CLASSES[name]}, L = {L:g}", f"{w.mean():.3f}", f"[{low:.3f}, {high:.3f}]", f"{exact_w:.3f}"))
+plots.table(("class", "trained, mean over seeds", "interval", "exact $w^*$"), rows, "Mean diagonal of $M$ after training")
 
 # %% [markdown]
 # Where an interval misses the exact value, the optimizer has not arrived: a few hundred steps are few for the largest
@@ -248,10 +254,12 @@ plots.table(("units", "largest distance of the mean", "spread of one unit", "flo
 # **Control.** The same units against the flow of a slightly wrong problem (twice the noise) must miss it:
 
 # %%
+rows = []
 for k in dims:
     wrong = population_flow(named("affine", k, L), context_length, 2 * noise_std, clock[1:])
     ends = np.array([sampled("w", values).interval for values in flows[k, "affine", True][1:]])
-    print(f"d = {k}: wrong flow inside the interval at {((ends[:, 0] <= wrong) & (wrong <= ends[:, 1])).mean():.0%} of the times")
+    rows.append((f"affine, d = {k}, twice the noise", f"at {((ends[:, 0] <= wrong) & (wrong <= ends[:, 1])).mean():.0%} of the times"))
+plots.table(("flow of", "inside the interval"), rows, "The control: units against a wrong flow")
 
 # %% [markdown]
 # ## A unit that looks the other way
@@ -266,10 +274,14 @@ even = Cosine(d, 4.0)
 mirror = pretrain([Member(even, noise_std, context_length, seed) for seed in range(seeds)], steps, batch_size,
                   learning_rate, runs.device())
 best = optimal_window(even, context_length, noise_std)
-print("trained w:", *np.sort(mirror.windows).round(2), f"  exact: +-{float(best.w):.2f}")
-both = [test_error(mirror, even, noise_std, context_length, 1000)[0, mirror.windows * sign > 0] for sign in (-1, 1)]
-print("mean test error, w < 0 and w > 0:", *(f"{e.mean():.4f}" if e.size else "none" for e in both),
-      f"  exact minimum: {float(best.risk):.4f}, at w = 0: {float(population_risk(even, 0.0, context_length, noise_std).total):.4f}")
+here = {sign: mirror.windows * sign > 0 for sign in (-1, 1)}
+error = test_error(mirror, even, noise_std, context_length, 1000)[0]
+flat = float(population_risk(even, 0.0, context_length, noise_std).total)
+plots.table(("units that end at", "how many", "mean $w$", "mean test error"),
+            [(f"$w {'<>'[sign > 0]} 0$", str(some.sum()), *((f"{mirror.windows[some].mean():.2f}", f"{error[some].mean():.4f}")
+                                                           if some.any() else ("", ""))) for sign, some in here.items()]
+            + [(r"exact: $\pm w^*$", "", f"{float(best.w):.2f}", f"{float(best.risk):.4f}"), ("exact: $w = 0$", "", "0", f"{flat:.4f}")],
+            "Cosine class, L = 4, both signs")
 
 # %% [markdown]
 # ## How fast
@@ -337,9 +349,13 @@ plots.table(("contexts until M is within 1 % of w* I", "labels sampled", "integr
 rate = bench["sweep"]["shared across L"]["contexts a second"]["median"]
 total = 1e6 * 2000 * bench["sweep"]["batch"]
 hours = total / rate / 3600
-print(f"one million units x 2000 steps x {bench['sweep']['batch']} contexts = {total:.1e} contexts")
-print(f"at {rate:.1e} contexts a second and machine: {hours:.0f} machine hours, {hours / 100:.1f} hours on 100 such machines")
-print(f"parameters and optimizer: {1e6 * 3 * 25 * 4 / 1e9:.1f} GB in all; results: {1e6 * 25 * 8 / 1e9:.1f} GB")
+plots.table(("one million units", ""), [
+    (f"2,000 steps of {bench['sweep']['batch']} contexts each", f"{total:.1e} contexts"),
+    (f"at {rate:.1e} contexts a second", f"{hours:.0f} machine hours"),
+    ("on 100 such machines", f"{hours / 100:.1f} hours"),
+    ("parameters and state of the optimizer", f"{1e6 * 3 * 25 * 4 / 1e9:.1f} GB in all"),
+    ("results", f"{1e6 * 25 * 8 / 1e9:.1f} GB"),
+], "Arithmetic, d = 5")
 
 # %% [markdown]
 # ## Exercises
