@@ -94,8 +94,10 @@ def stage(target: Path, notebooks: Mapping[str, Path], collected: list[dict], re
         text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
         path.write_text(text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1]), encoding="utf-8")
     (target / "notebooks").mkdir()
+    titles = {}
     for name, path in notebooks.items():
         content = json.loads(path.read_text(encoding="utf-8"))
+        titles[name] = re.search(r"^# (.+)$", "".join(content["cells"][0]["source"]), re.MULTILINE)[1]
         for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):
             for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.icl.")]:
                 del output["data"][mime]  # records for machines; the page shows their HTML
@@ -116,7 +118,7 @@ def stage(target: Path, notebooks: Mapping[str, Path], collected: list[dict], re
     generated.mkdir()
     for name, text in {"picture": make_picture.markdown(generated / "picture.svg"),
                        "counts": pages.counts(found), "verdicts": pages.verdict_table(found),
-                       "audit": pages.audit(found, FALSE_ALARM_RATE),
+                       "audit": pages.audit(found, FALSE_ALARM_RATE, titles.__getitem__),
                        "provenance": pages.provenance(collected, built), "api": pages.api(modules)}.items():
         (generated / f"{name}.md").write_text(text, encoding="utf-8")
 

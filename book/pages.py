@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 PAPERS = {"P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
@@ -108,8 +108,17 @@ def verdict_table(found: Sequence[Entry]) -> str:
     return "\n".join([*out, ":::", ""])
 
 
-def audit(found: Sequence[Entry], rate: float) -> str:
-    """The audit: counts, the false-alarm budget, then every claim in full, chapter by chapter."""
+def audit(found: Sequence[Entry], rate: float, title: Callable[[str], str] = str) -> str:
+    """The audit: counts, the false-alarm budget, then every claim in full, chapter by chapter.
+
+    Args:
+        found: All claims.
+        rate: False-alarm rate of one sampled number.
+        title: From a notebook's name to the title of its chapter.
+
+    Returns:
+        Markdown.
+    """
     cases = [c for e in found if e.card for c in e.card["cases"] + e.card["control_cases"]]
     total, sampled = len(cases), sum(c["samples"] is not None for c in cases)
     out = [counts(found), "## False alarms", "",
@@ -121,7 +130,8 @@ def audit(found: Sequence[Entry], rate: float) -> str:
         out += [f"## {PAPERS.get(paper, paper)}", ""]
         mine = [e for e in found if _paper(e) == paper]
         for notebook in sorted(dict.fromkeys(e.notebook for e in mine), key=lambda name: not name):
-            out += [f"### {{doc}}`../notebooks/{notebook}`" if notebook else "### Not testable", ""]
+            chapter = f"[{title(notebook)}](../notebooks/{notebook}.ipynb)" if notebook else "Not testable"
+            out += [f"### {chapter}", ""]
             out += [_audit_entry(e) for e in mine if e.notebook == notebook]
     return "\n".join(out)
 

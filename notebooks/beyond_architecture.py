@@ -170,10 +170,10 @@ for count in (1, 2):
                  f"{int((c.min(1).values * c.max(1).values < 0).sum())} of {seeds}"))
 chosen = tables[n]["two heads"][0].mean() / tables[n]["one head, gain 1"][0].mean()
 runs.glue("predicted_two", chosen)
-plots.table(("trained heads", "risk over exact best single head", "interval", "$w$, first seed", "gains, first seed",
-             "seeds with gains of opposite signs"), rows, f"Trained heads, n = {n}")
 runs.glue("trained_two", trained_risk[2].measured)
 runs.glue("n_trained", n)
+plots.table(("trained heads", "risk over exact best single head", "interval", "$w$, first seed", "gains, first seed",
+             "seeds with gains of opposite signs"), rows, f"Trained heads, n = {n}")
 
 # %% [markdown]
 # At $n=$ {glue:text}`n_trained` two heads are predicted to have {glue:text}`predicted_two:.2f` of the risk of one; trained ones reach
@@ -245,20 +245,24 @@ def outside_share(parts, kind):
 layers, exact_low = {kind: train_layers(kind) for kind in MODELS}, optimal_window(Affine(K, lipschitz), LENGTH, noise_std)
 x, f, y = draw(0, 4000, seed=78)
 test = {kind: ((predict(parts, x.unsqueeze(0), y.unsqueeze(0), kind) - f[:, -1]) ** 2).mean(1).numpy() for kind, parts in layers.items()}
-rows = []
+errors, projections = [], []
 for kind, parts in layers.items():
     ratio = sampled(kind, test[kind] / test["one layer"].mean())
     share = sampled(kind, outside_share(parts, kind).astype(float))
     M2 = parts["M2"].double().numpy()
     rest = np.linalg.norm(M2[:, K:, K:], 2, axis=(1, 2)) / np.linalg.norm(M2[:, :K, :K], 2, axis=(1, 2))
-    rows.append((kind, f"{ratio.measured:.3f}", "[{:.3f}, {:.3f}]".format(*ratio.interval),
-                 f"{test[kind].min() / test['one layer'].mean():.3f}", f"{np.median(test[kind]) / test['one layer'].mean():.3f}",
-                 f"{share.measured:.2f}", "[{:.2f}, {:.2f}]".format(*share.interval), f"{np.median(rest):.2f}"))
+    errors.append((kind, f"{ratio.measured:.3f}", "[{:.3f}, {:.3f}]".format(*ratio.interval),
+                   f"{test[kind].min() / test['one layer'].mean():.3f}", f"{np.median(test[kind]) / test['one layer'].mean():.3f}"))
+    projections.append((kind, f"{share.measured:.2f}", "[{:.2f}, {:.2f}]".format(*share.interval),
+                        f"{np.median(outside_share(parts, kind)):.2f}", f"{np.median(rest):.2f}"))
 gains = [kind for kind in MODELS[1:] if sampled("", test[kind] / test["one layer"].mean()).interval[1] < 1]
 runs.glue("gains", ", ".join(gains) or "none")
-plots.table(("layers", "error over one layer's", "interval", "best seed", "median seed", "irrelevant share of $h$", "interval",
-             "outside over inside block of the last $M$, median"), rows,
+plots.table(("layers", "error over one layer's", "interval", "best seed", "median seed"), errors,
             f"Test error of one layer: {test['one layer'].mean():.4f}; exact optimum of the projected problem: {float(exact_low.risk):.4f}")
+
+# %% tags=["hide-input"]
+plots.table(("layers", "irrelevant share of $h$", "interval", "median seed", "outside over inside block of the last $M$, median"), projections,
+            "What layer one lets through, and what the last layer does with it")
 
 # %% [markdown]
 # Models that are clearly better than one layer: {glue:text}`gains`. With two layers training is less reliable, single seeds get stuck, and the interval

@@ -336,7 +336,7 @@ judge("P1.T4.scale", [by_batch[-1], sampled(f"n = {context_length}, $\\sigma$ = 
 # **What trial runs changed.** Sizes and step size were chosen in trial runs. After a first run the resolution of P1.T4.scale was widened from 0.1 to 0.2, the grid of $c$ on which the
 # rise with $e$ is tested was changed, the pair $k=1$, $\sigma=0$ was left out of P1.T4.minimizer because it has no finite optimum, and the noise of the
 # trained units was raised from 0.1 to 0.5, where they converge. Ten seeds left P1.T4.learns undecided, its interval being barely too wide; the spread over
-# many trial seeds said that sixteen suffice, and these are seeds that no trial run had used. They then gave a scale of 1.098 [1.053, 1.144] for two tokens with batches of 128, outside what P1.T4.scale permits;
+# many trial seeds said that sixteen suffice, and these are seeds that no trial run had used. They then put the whole interval of the scale for two tokens above what P1.T4.scale permits;
 # trial runs with other seeds traced it to the batch size, hence the table above, and the card judges the largest batch, with seeds of its own.
 #
 # ## Exercises

@@ -107,8 +107,9 @@ def found(paper=()):
 
 def test_audit_says_everything():
     paper = run_of(card("P1.b", 2.0)) | {"device": "cuda (big)"}
-    text = pages.audit(found([paper]), 1e-5)
-    for part in ("$|b| \\le 1$", "**Corrected.** $b \\le 9$", "**Not tested.** the text is lost", "slides",
+    text = pages.audit(found([paper]), 1e-5, {"n": "A chapter"}.get)
+    for part in ("### [A chapter](../notebooks/n.ipynb)",
+                 "$|b| \\le 1$", "**Corrected.** $b \\le 9$", "**Not tested.** the text is lost", "slides",
                  "exact, 1 case; Monte Carlo, 1 case, $n = 60$", "far: rejected, as it must be",
                  "../notebooks/n.html#claim-P1.b", "**Paper preset** (cuda (big))", 'id="audit-P2.c"',
                  "controls included: 6, of which 2 sampled", "$2 \\times 10^{-5}$"):
