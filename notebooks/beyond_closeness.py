@@ -142,8 +142,8 @@ folded, rows = {}, []
 for name, member in kinds.items():
     group = [Member(member.task, noise_std, n, seed, tokens=member.tokens, initial_std=0.3) for seed in range(seeds)]
     done = pretrain(group, steps, batch_size, learning_rate, runs.device(), stream="native", dtype="float32")
-    folded[name] = sampled(name, test_error(done, member.task, noise_std, n, 4000, tokens=member.tokens)[-1])
-    # the mean of the context's labels, M = 0, on the same test contexts
+    folded[name] = sampled(name, test_error(done, member.task, noise_std, n, 4000, tokens=member.tokens, seed=None)[-1])
+    # the mean of the context's labels, M = 0, on the test contexts of one unit
     flat = pretrain([Member(member.task, noise_std, n, 0, tokens=member.tokens)], 1, 1, 1e-12, runs.device())
     level = test_error(flat, member.task, noise_std, n, 4000, tokens=member.tokens)[-1, 0]
     rows.append([name.replace("x", "$x$").replace("|$x$|", "$|x|$"), f"{folded[name].measured:.3f}",
