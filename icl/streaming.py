@@ -72,13 +72,13 @@ def _squared(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str, tile: int)
     small = queries.norm(dim=1).max() * A2.norm(dim=1).max() < math.log2(torch.finfo(X.dtype).max) / 4
     for rows in tiles:
         e = torch.mm(queries[rows], A2.T, out=first[: rows.stop - rows.start])
-        t = torch.zeros_like(e[:, :1]) if small else e.amax(-1, keepdim=True)
-        z = (e if small else e.sub_(t)).exp2_().sum(-1, keepdim=True)
+        t = None if small else e.amax(-1, keepdim=True)
+        z = (e if t is None else e.sub_(t)).exp2_().sum(-1, keepdim=True)
         c = torch.addcmul(B[rows], e, 1 / z, value=-1, out=second[: len(e)])
-        miss = torch.linalg.vector_norm(c, dim=-1, keepdim=True).square() if kind == "rescaled" else 0
-        r = c.mul_(e).sum(-1, keepdim=True) / z + miss
+        miss = torch.linalg.vector_norm(c, dim=-1, keepdim=True).square_() if kind == "rescaled" else 0
+        r = c.mul_(e).sum(-1, keepdim=True).div_(z).add_(miss)
         c.addcmul_(e, r, value=-1)
-        factor = -1 / z if kind == "normalized" else -z * (2 * t).exp2()
+        factor = -1 / z if kind == "normalized" else -z if t is None else -z * (2 * t).exp2()
         torch.mm(c, A2, out=products[rows]).mul_(factor)
     return A1.T @ products
 
