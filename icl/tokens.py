@@ -37,12 +37,19 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
         A NumPy generator; equal arguments give equal numbers on every machine.
 
     Raises:
-        ValueError: If the seed or step is negative or the name is unknown.
+        ValueError: If the seed or step is out of range or the name is unknown.
     """
+    seed, place, step = _address(seed, name, step)
+    return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
+
+
+def _address(seed, name, step) -> tuple[int, int, int]:
+    """The seed, the stream's place in the key, and the step, checked."""
     if name not in STREAMS:
         raise ValueError(f"name={name!r}: allowed are {', '.join(STREAMS)}")
-    seed, step = integer(seed, "seed", 0), integer(step, "step", 0)
-    return np.random.Generator(np.random.Philox(key=[seed, STREAMS[name]], counter=[0, 0, 0, step]))
+    if integer(seed, "seed", 0) >= 2**64:
+        raise ValueError(f"seed={seed!r}: must be below 2**64")
+    return int(seed), STREAMS[name], integer(step, "step", 0)
 
 
 def integer(value, name: str, least: int) -> int:
@@ -80,12 +87,18 @@ class NativeStream:
         name: As in `stream`.
         step: As in `stream`, below 2**32.
         device: Where to draw.
+
+    Raises:
+        ValueError: As `stream`.
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
         self.device, self._calls = torch.device(device), 0
         if self.device.type == "cpu":
-            self._address = np.array([seed % 2**32, seed >> 32], np.uint32), step, STREAMS[name]
+            seed, place, step = _address(seed, name, step)
+            if step >= 2**32:  # one word of the counter; it would begin again
+                raise ValueError(f"step={step!r}: must be below 2**32 for a native stream on a CPU")
+            self._where = np.array([seed % 2**32, seed >> 32], np.uint32), step, place
         else:
             self.generator = torch.Generator(self.device)
             self.generator.manual_seed(int(stream(seed, name, step).bit_generator.random_raw()) >> 1)
@@ -107,10 +120,10 @@ class NativeStream:
     def _fill(self, loop, out, *limits):
         from icl import fused  # here, because numba takes a while to import and few runs need it
 
-        key, step, name = self._address
+        key, step, place = self._where
         flat = out.view(-1).numpy()
         whole = flat if flat.size % 4 == 0 else np.empty(4 * -(-flat.size // 4), np.float32)
-        getattr(fused, loop)(whole, key, self._calls, step, name, *limits)
+        getattr(fused, loop)(whole, key, self._calls, step, place, *limits)
         if whole is not flat:
             flat[:] = whole[: flat.size]
         self._calls += 1

@@ -59,10 +59,17 @@ def test_cap_quantile_is_the_law_of_the_inner_product():
 
 
 @pytest.mark.parametrize(
-    "bad", [dict(seed=-1), dict(seed=1.5), dict(name="nois"), dict(step=-2), dict(seed=True)])
+    "bad", [dict(seed=-1), dict(seed=1.5), dict(seed=True), dict(seed=2**64),
+            dict(name="nois"), dict(step=-2)])
 def test_bad_streams_are_named(bad):
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        stream(**{"seed": 0, "name": "noise", "step": 0} | bad)
+    for kind in (stream, NativeStream):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            kind(**{"seed": 0, "name": "noise", "step": 0} | bad)
+
+
+def test_a_native_stream_does_not_begin_again():
+    with pytest.raises(ValueError, match="step"):
+        NativeStream(0, "noise", 2**32)
 
 
 def test_dimension_one_is_no_sphere():
