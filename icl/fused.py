@@ -1,14 +1,15 @@
-"""Compiled loops for a CPU: random numbers, and the gradient of softmax units, in single precision.
+"""Compiled loops for a CPU: random numbers, softmax units, rows of softmax regressions.
 
 PyTorch passes over memory once an operation. Here everything that happens to a number happens while it is
-in a register; numba compiles the loops for the machine at hand and keeps the result beside the module.
+in a register or near; numba compiles the loops for the machine at hand and keeps the result beside the
+module. Single precision throughout, for the rows also double.
 
 Random numbers come from Philox-4x32 (Salmon, Moraes, Dror and Shaw, 2011, "Parallel random numbers: as easy
 as 1, 2, 3"): ten rounds of multiplication scramble a counter, so that number i needs none of those before
 it, and many can be made at once. Box and Muller turn two words into two normal numbers.
 
-Layout as in `icl.unit`: contexts lie next to each other, and loops run along them. Every loop has a plain
-counterpart in NumPy, PyTorch or `icl.unit.gradient` that the tests compare it with.
+Layout of units as in `icl.unit`: contexts lie next to each other, and loops run along them. Every loop has
+a plain counterpart in NumPy, PyTorch, `icl.unit` or `icl.tensor_trick` that the tests compare it with.
 """
 
 from __future__ import annotations
@@ -36,34 +37,54 @@ def _compiled(function):
         return njit(**options)(function)
 
 
-u32, u64, i32, f32 = np.uint32, np.uint64, np.int32, np.float32  # numba would widen every result
+# numba would widen every result
+u32, u64, i32, i64, f32, f64 = np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64
 
 
 # ------------------------------------------------------------------------- functions of one number
-def _polynomial(function, low, high, degree):
-    """The interpolant at the Chebyshev points of [low, high], compiled; its degree is 5 or 7."""
+def _polynomial(function, low, high, degree, real=f32):
+    """The interpolant at the Chebyshev points of [low, high], compiled."""
     series = np.polynomial.Chebyshev.interpolate(function, degree, [low, high])
-    c0, c1, c2, c3, c4, c5, *more = (f32(c) for c in series.convert(kind=np.polynomial.Polynomial).coef)
-    if degree == 5:
-        return _inline(lambda x: c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5)))))
-    c6, c7 = more
-    return _inline(lambda x: c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * (c5 + x * (c6 + x * c7)))))))
+    first, *others = (real(c) for c in series.convert(kind=np.polynomial.Polynomial).coef[::-1])
+    others = tuple(others)
+
+    @_inline
+    def horner(x):
+        value = first
+        for c in others:
+            value = real(value * x + c)
+        return value
+    return horner
 
 
 _half_turn = np.pi / 2
-_exp2 = _polynomial(np.exp2, -0.5, 0.5, 5)
 _log1p_over_x = _polynomial(lambda x: np.log1p(x) / x, -1 / 3, 1 / 3, 7)
 _sine_over_t = _polynomial(lambda s: np.sin(_half_turn * np.sqrt(s)) / np.sqrt(s), 1e-12, 1, 5)  # of t^2
 _cosine = _polynomial(lambda s: np.cos(_half_turn * np.sqrt(np.abs(s))), 0, 1, 5)
 _LOG2, _PER_LOG2 = f32(math.log(2)), f32(1 / math.log(2))
 
 
+def _power_of_two(real, integer, degree):
+    """``2^x``, x below the largest exponent: a polynomial, and the whole part as the bits of an exponent."""
+    fraction, half, limits = _polynomial(np.exp2, -0.5, 0.5, degree, real), real(0.5), np.finfo(real)
+    lowest, bias, bits = real(limits.minexp), integer(limits.maxexp - 1), integer(limits.nmant)
+
+    @_inline
+    def exp2(x):
+        x = lowest if x < lowest else x  # NaN stays
+        whole = real(np.floor(real(x + half)))
+        scale = integer(integer(integer(i32(whole)) + bias) << bits).view(real)
+        return real(fraction(real(x - whole)) * scale)
+    return exp2
+
+
+exp2, exp2_double = _power_of_two(f32, i32, 5), _power_of_two(f64, i64, 11)
+
+
 @_inline
 def exp(x):
-    """``exp(x)`` for x <= 88: a power of two, written into the exponent's bits, times a polynomial."""
-    scaled = max(f32(x * _PER_LOG2), f32(-126))
-    whole = f32(np.floor(scaled + f32(0.5)))
-    return f32(_exp2(f32(scaled - whole)) * i32(i32(i32(whole) + i32(127)) << i32(23)).view(f32))
+    """``exp(x)`` for x <= 88."""
+    return exp2(f32(x * _PER_LOG2))
 
 
 @_inline
@@ -270,3 +291,111 @@ def _softmax_gradient(d):
                                 part += error[j] * reach[a, j] * q[b, j]
                             G[a * d + b] += part
     return loop
+
+
+# --------------------------------------------------------------------- rows of the softmax regressions
+def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
+    """Write `icl.tensor_trick.row_gradient` over the logits.
+
+    With t the row's largest logit, e = exp(s - t), z = sum of e and c = b - f = b - e / z,
+
+        normalized:  p = -(1 / z)    e (c - r),   r = <c, f>,
+        rescaled:    p = -exp(2t) z  e (c - r),   r = <c, b> = <c, f> + |c|^2.
+
+    Args:
+        S: Logits (n, m), contiguous, on a CPU, of a dtype in `REALS`.
+        B: Targets, the same.
+        kind: "normalized" or "rescaled".
+    """
+    REALS[S.dtype][0](S.numpy(), B.numpy(), kind == "rescaled")
+
+
+def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) -> None:
+    """Write `icl.tensor_trick.row_hvp` over the logits, of which T is the derivative.
+
+    With e and z as above and a trailing ``_t`` for the derivative along T,
+
+        normalized:  w = f_t (c - <f, c>) + f (f_t - <f_t, c> - <f, f_t>),   c = f - b,
+        rescaled:    w = exp(2t) e (T (q - <q, b>) + q_t - <q_t, b>),        q = e - z b.
+
+    Args:
+        S: As for `squared_gradient`.
+        T: As S.
+        B: As S.
+        kind: As for `squared_gradient`.
+    """
+    REALS[S.dtype][1](S.numpy(), T.numpy(), B.numpy(), kind == "rescaled")
+
+
+def _squared(real, exp2):
+    one, two, per_log2 = real(1), real(2), real(1 / math.log(2))
+
+    @_inline
+    def largest(row, top):  # a maximum kept in one number would not be vectorized
+        whole = row.size - row.size % _LANES
+        top[:] = row[0]
+        for begin in range(0, whole, _LANES):
+            part = row[begin : begin + _LANES]
+            for j in range(_LANES):
+                top[j] = max(top[j], part[j])
+        t = top[0]
+        for j in range(_LANES):
+            t = max(t, top[j])
+        for j in range(whole, row.size):
+            t = max(t, row[j])
+        return t
+
+    @_compiled
+    def gradient(S, B, rescaled):
+        top = np.empty(_LANES, real)
+        for i in range(S.shape[0]):
+            e, b, z = S[i], B[i], real(0)
+            t = largest(e, top)
+            for j in range(e.size):
+                e[j] = exp2(real((e[j] - t) * per_log2))
+                z += e[j]
+            share, r, miss = one / z, real(0), real(0)
+            for j in range(e.size):
+                c = b[j] - e[j] * share
+                r += c * e[j]
+                miss += c * c
+            r, factor = r * share, -share
+            if rescaled:
+                r, factor = r + miss, -z * real(np.exp(two * t))
+            for j in range(e.size):
+                e[j] *= factor * (b[j] - e[j] * share - r)
+
+    @_compiled
+    def hvp(S, T, B, rescaled):
+        top = np.empty(_LANES, real)
+        for i in range(S.shape[0]):
+            e, move, b, z, z_t = S[i], T[i], B[i], real(0), real(0)
+            t = largest(e, top)
+            for j in range(e.size):
+                e[j] = exp2(real((e[j] - t) * per_log2))
+                z += e[j]
+                z_t += e[j] * move[j]
+            if rescaled:
+                r, r_t, factor = real(0), real(0), real(np.exp(two * t))
+                for j in range(e.size):
+                    r += (e[j] - z * b[j]) * b[j]
+                    r_t += (e[j] * move[j] - z_t * b[j]) * b[j]
+                for j in range(e.size):
+                    q, q_t = e[j] - z * b[j], e[j] * move[j] - z_t * b[j]
+                    e[j] *= factor * (move[j] * (q - r) + q_t - r_t)
+            else:
+                share, mean, r, r_t = one / z, z_t / z, real(0), real(0)
+                for j in range(e.size):
+                    f = e[j] * share
+                    c, f_t = f - b[j], f * (move[j] - mean)
+                    r += f * c
+                    r_t += f_t * (c + f)
+                for j in range(e.size):
+                    f = e[j] * share
+                    c, f_t = f - b[j], f * (move[j] - mean)
+                    e[j] = f_t * (c - r) + f * (f_t - r_t)
+    return gradient, hvp
+
+
+#: The two loops for each dtype that has them.
+REALS = {torch.float32: _squared(f32, exp2), torch.float64: _squared(f64, exp2_double)}

@@ -6,27 +6,28 @@ Rows of the problem do not interact, so the logits of a few rows at a time are e
 
 A tile is sized to stay in a core's cache, so the many passes that softmax and its derivatives make over
 their arrays run at the speed of the cache instead of that of memory. Beside B, which is read once,
-extra memory is O(n d): a X, P A2, and two tiles of `TILE` bytes (or one row). For the gradients of the two
-squared losses, which people compute most, the passes also work in place and are as few as we could make
-them (`_squared`); the rest calls the functions of `icl.tensor_trick`.
+extra memory is O(n d): a X, P A2, and a few tiles. On a CPU the two squared losses, which people compute
+most, go through compiled loops (`icl.fused`); everything else calls the functions of `icl.tensor_trick`.
 """
 
 from __future__ import annotations
 
-import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 
 import torch
 from torch import Tensor
 
-from icl.tensor_trick import TARGETED, row_gradient, row_hvp
+from icl import fused
+from icl.tensor_trick import check_problem, row_gradient, row_hvp
 
-#: Bytes in a tile of logits.
-TILE = 2**21
+#: Bytes of logits in a tile: what two cores have of cache, or a GPU.
+TILE, TILE_GPU = 2**21, 2**26
+_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-@torch.no_grad()
 def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized",
-             tile: int = TILE) -> Tensor:
+             tile: int | None = None) -> Tensor:
     """`icl.tensor_trick.gradient` of one problem, streamed over rows.
 
     Args:
@@ -35,57 +36,22 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
         X: (d, e).
         B: (n, m) targets; may be None for "sparse" and "entropy".
         kind: One of `icl.tensor_trick.KINDS`.
-        tile: Most bytes in a tile; at least one row is taken.
+        tile: Bytes of logits in a tile; at least one row is taken. The default is what runs fast.
 
     Returns:
         (d, e), without autograd history.
 
     Raises:
-        ValueError: If an argument is not a single matrix, kind is unknown, or it needs a B.
+        TypeError: If an argument is not a floating tensor, or dtypes differ.
+        ValueError: If kind, a shape or a device is wrong.
         OverflowError: If the result is not finite; `icl.tensor_trick.gradient` says why.
     """
-    _check(kind, A1, A2, X, B)
-    if kind in ("normalized", "rescaled"):
-        return _finite(_squared(A1, A2, X, B, kind, tile), kind)
-    queries, total = A1 @ X, torch.zeros_like(X)
-    for rows in _tiles(A1, A2, tile):
-        P = row_gradient(queries[rows] @ A2.T, None if B is None else B[rows], kind)
-        total.addmm_(A1[rows].T, P @ A2)
-    return _finite(total, kind)
+    _check(A1, A2, X, B, kind)
+    return _streamed(A1, A2, (X,), B, kind, tile, fused.squared_gradient, row_gradient)
 
 
-def _squared(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str, tile: int) -> Tensor:
-    """The gradients of 1/2 |f - b|^2 and 1/2 |u - a b|^2, row by row from the same few passes.
-
-    With any number t near the row's largest logit, e = exp(s - t), z = sum of e and c = b - f = b - e / z,
-
-        normalized:  p = -(1 / z)    e (c - r),   r = <c, f>,
-        rescaled:    p = -exp(2t) z  e (c - r),   r = <c, b> = <c, f> + |c|^2,
-
-    so that a tile needs two buffers, and the factor of a row can wait until P A2 is known. Powers of two
-    take a quarter of the time of exp here; the logits carry the factor log2(e) from the start. If no logit
-    can be large, t = 0 saves two more passes.
-    """
-    queries, products = A1 @ X * math.log2(math.e), A1.new_empty(len(A1), A2.shape[1])
-    tiles = list(_tiles(A1, A2, tile))
-    first, second = A1.new_empty(2, tiles[0].stop, len(A2))
-    small = queries.norm(dim=1).max() * A2.norm(dim=1).max() < math.log2(torch.finfo(X.dtype).max) / 4
-    for rows in tiles:
-        e = torch.mm(queries[rows], A2.T, out=first[: rows.stop - rows.start])
-        t = None if small else e.amax(-1, keepdim=True)
-        z = (e if t is None else e.sub_(t)).exp2_().sum(-1, keepdim=True)
-        c = torch.addcmul(B[rows], e, 1 / z, value=-1, out=second[: len(e)])
-        miss = torch.linalg.vector_norm(c, dim=-1, keepdim=True).square_() if kind == "rescaled" else 0
-        r = c.mul_(e).sum(-1, keepdim=True).div_(z).add_(miss)
-        c.addcmul_(e, r, value=-1)
-        factor = -1 / z if kind == "normalized" else -z if t is None else -z * (2 * t).exp2()
-        torch.mm(c, A2, out=products[rows]).mul_(factor)
-    return A1.T @ products
-
-
-@torch.no_grad()
 def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized",
-        tile: int = TILE) -> Tensor:
+        tile: int | None = None) -> Tensor:
     """`icl.tensor_trick.hvp` of one problem, streamed over rows.
 
     Args:
@@ -95,39 +61,81 @@ def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: st
         B: (n, m) targets; may be None for "sparse" and "entropy".
         V: (d, e) direction.
         kind: One of `icl.tensor_trick.KINDS`.
-        tile: Most bytes in a tile; at least one row is taken.
+        tile: As for `gradient`.
 
     Returns:
         (d, e), without autograd history.
 
     Raises:
+        TypeError: As `gradient`.
         ValueError: As `gradient`.
         OverflowError: As `gradient`.
     """
-    _check(kind, A1, A2, X, B, V)
-    queries, moves, total = A1 @ X, A1 @ V, torch.zeros_like(X)
-    for rows in _tiles(A1, A2, tile):
-        W = row_hvp(queries[rows] @ A2.T, moves[rows] @ A2.T, None if B is None else B[rows], kind)
-        total.addmm_(A1[rows].T, W @ A2)
-    return _finite(total, kind)
+    _check(A1, A2, X, B, kind, V=V)
+    return _streamed(A1, A2, (X, V), B, kind, tile, fused.squared_hvp, row_hvp)
 
 
-def _tiles(A1: Tensor, A2: Tensor, tile: int):
-    n, rows = len(A1), max(1, tile // (len(A2) * A1.element_size()))
-    return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
+@torch.no_grad()
+def _streamed(A1, A2, maps, B, kind, tile, compiled, plain) -> Tensor:
+    """A1' W A2, where the rows of W come from those of A1 M A2' for each map M, and of B.
+
+    ``compiled(*logits, b, kind)`` writes W over the first of the logits, ``plain`` returns it.
+    """
+    on_cpu = A1.device.type == "cpu"
+    fast = on_cpu and kind in ("normalized", "rescaled") and A1.dtype in fused.REALS
+    # outside the compiled loops several arrays of a tile's size are alive at a time
+    tile = tile or (TILE_GPU if not on_cpu else TILE if fast else TILE // 4)
+    moved, columns = [_product(A1, M.T) for M in maps], _columns(A2)
+    reach = A1.new_empty(len(A1), A2.shape[1])
+    height = min(len(A1), max(1, tile // (len(A2) * A1.element_size())))
+    spare = A1.new_empty(len(maps), height, len(A2))
+    parts = max(1, torch.get_num_threads() // 2)  # to wake a second thread costs as much as it saves
+    with ThreadPoolExecutor(parts) as pool:
+        each = map if parts == 1 else pool.map
+        for start in range(0, len(A1), height):
+            rows = slice(start, min(start + height, len(A1)))
+            memory = spare[:, : rows.stop - start]
+            logits = [_product(a[rows], A2, own) for a, own in zip(moved, memory, strict=True)]
+            b = None if B is None else B[rows]
+            if fast:
+                given = (value.chunk(parts) for value in (*logits, b.contiguous()))
+                list(each(compiled, *given, repeat(kind)))
+                W = logits[0]
+            else:
+                W = plain(*logits, b, kind)
+            reach[rows] = _product(W, columns)
+    return _finite(_product(A1.T, reach.T), kind)
 
 
-def _check(kind: str, *matrices: Tensor | None) -> None:
-    for value in matrices:
-        if value is not None and value.ndim != 2:
-            raise ValueError(f"an argument has shape {tuple(value.shape)}; streaming takes one problem, of "
+def _product(left: Tensor, right: Tensor, spare: Tensor | None = None) -> Tensor:
+    """``left @ right.T``; ``spare`` is memory that may hold it, as new memory has a price of its own.
+
+    In single precision on a CPU by oneDNN: MKL, to which PyTorch gives its products, leaves the wide vectors
+    of processors other than Intel's unused. PyTorch has no public name for this; `torch.compile` writes it.
+    """
+    if _onednn(left):
+        return torch.ops.mkldnn._linear_pointwise(left, right, None, "none", [], "")
+    return torch.mm(left, right.T, out=spare)
+
+
+def _onednn(matrix: Tensor) -> bool:
+    return _ONEDNN and matrix.dtype == torch.float32 and matrix.device.type == "cpu"
+
+
+def _columns(A2: Tensor) -> Tensor:
+    """``A2.T``, as the product with it is fastest: MKL likes its columns in a row, oneDNN does not care."""
+    return A2.T if _onednn(A2) else A2.T.contiguous()
+
+
+def _check(*problem, **more: Tensor) -> None:
+    for name, value in check_problem(*problem, **more).items():
+        if value.ndim != 2:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; streaming takes one problem, of "
                              "matrices without leading dimensions")
-    if kind in TARGETED and matrices[3] is None:
-        raise ValueError(f"B is None; kind {kind!r} needs targets of shape (n, m)")
 
 
 def _finite(value: Tensor, kind: str) -> Tensor:
-    if not torch.isfinite(value).all():
+    if not torch.stack(torch.aminmax(value)).isfinite().all():  # NaN is both; a tenth of isfinite's time
         raise OverflowError(f"the result ({kind}) is not finite; icl.tensor_trick says whether the input or "
                             "exp is to blame")
     return value

@@ -245,6 +245,19 @@ def _dot(Y: Tensor, Z: Tensor) -> Tensor:
 
 def _logits(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str, **more: Tensor) -> Tensor:
     """Check everything, then return S = A1 X A2'."""
+    for name, value in check_problem(A1, A2, X, B, kind, **more).items():
+        if not _all_finite(value):
+            raise ValueError(f"{name} has a NaN or infinite entry; all must be finite")
+    S = A1 @ X @ A2.mT
+    return _finite(S, "logits", kind, S)
+
+
+def check_problem(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str, **more: Tensor) -> dict:
+    """Raise what `loss` says about kind, types and shapes, without a look at the entries.
+
+    Returns:
+        The tensors given, by name.
+    """
     if kind not in KINDS:
         raise ValueError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
     if B is None and kind in TARGETED:
@@ -256,8 +269,7 @@ def _logits(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str, **mo
         if name in given and given[name].shape[-2:] != wanted:
             raise ValueError(f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}, "
                              f"as A1 ends in {(n, d)} and A2 in {(m, e)}")
-    S = A1 @ X @ A2.mT
-    return _finite(S, "logits", kind, S)
+    return given
 
 
 def _check_matrices(**given: Tensor) -> None:
@@ -273,8 +285,6 @@ def _check_matrices(**given: Tensor) -> None:
         if value.ndim < 2 or 0 in value.shape[-2:]:
             raise ValueError(f"{name} has shape {tuple(value.shape)}; "
                              "a nonempty matrix (..., rows, cols) is needed")
-        if not _all_finite(value):
-            raise ValueError(f"{name} has a NaN or infinite entry; all must be finite")
     try:
         torch.broadcast_shapes(*(value.shape[:-2] for value in given.values()))
     except RuntimeError:

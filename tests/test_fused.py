@@ -12,6 +12,7 @@ from icl import fused, training
 from icl.claims import FALSE_ALARM_RATE
 from icl.pretrain import Member, pretrain
 from icl.tasks import Cosine, ReLU, project
+from icl.tensor_trick import row_gradient, row_hvp
 from icl.tokens import NativeStream, planes, stream, uniform_sphere, unit
 from icl.unit import Shape, gradient
 
@@ -52,6 +53,11 @@ def test_elementary_functions_are_single_precision():
     x = np.linspace(-87, 88, 100_001, dtype=np.float32)
     error = np.abs(each(fused.exp, x) / np.exp(x.astype(float)) - 1)
     assert np.all(error < 3e-7 + 2.0**-23 * np.abs(x))  # log2(e) and its product with x are rounded
+    x = np.linspace(-1020, 1020, 100_001)
+    assert np.abs(each(fused.exp2_double, x) / np.exp2(x) - 1).max() < 3e-15
+    for function, real in ((fused.exp2, np.float32), (fused.exp2_double, np.float64)):
+        low, nan = each(function, np.array([-np.inf, np.nan], real))
+        assert abs(low / np.finfo(real).tiny - 1) < 3e-7 and np.isnan(nan)
     x = np.r_[np.geomspace(1e-30, 1, 50_000), 1 - np.geomspace(1e-7, 0.5, 50_000)].astype(np.float32)
     exact = np.log(x.astype(float))
     assert np.all(np.abs(each(fused.log, x) - exact) <= 3e-7 * np.abs(exact))
@@ -152,3 +158,35 @@ def test_a_diverging_member_is_seen():
     assert trained.diverged == (members[1],)
     alone = pretrain(members[:1], 10, 64, 0.05, stream="native", dtype="float32")
     assert np.array_equal(trained.M[0], alone.M[0])
+
+
+@pytest.mark.parametrize("kind", ["normalized", "rescaled"])
+@pytest.mark.parametrize("m", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("spread", [0.1, 5.0])
+def test_rows_of_the_squared_losses_are_the_plain_ones(kind, m, spread):
+    rng = stream(m, "monte carlo")
+    S, T, B = torch.from_numpy(rng.standard_normal((3, 9, m)))
+    S, B = spread * S, B.softmax(-1)
+    S[:, -1] += torch.linspace(-60, 60, 9, dtype=S.dtype)  # the largest logit may be the last one
+    for real, tolerance in ((torch.float64, 1e-14), (torch.float32, 1e-5)):
+        S = S.clamp(max=math.log(torch.finfo(real).max) / 2.5)  # the result is about exp(2 S)
+        s, t, b = (value.to(real) for value in (S, T, B))
+        exact = s.double(), t.double(), b.double()
+        size = S.exp().sum(-1, keepdim=True) * S.exp().amax(-1, keepdim=True) if kind == "rescaled" else 1
+        p, w = s.clone(), s.clone()
+        fused.squared_gradient(p, b, kind)
+        assert ((p - row_gradient(exact[0], exact[2], kind)).abs() <= tolerance * size).all()
+        fused.squared_hvp(w, t, b, kind)
+        assert ((w - row_hvp(*exact, kind)).abs() <= 10 * tolerance * size).all()
+
+
+def test_rows_without_a_number_are_seen():
+    for bad in (np.nan, np.inf):
+        S = torch.zeros(3, 70)
+        S[1, 66] = bad
+        T, B = torch.ones(3, 70), torch.full((3, 70), 0.01)
+        for call in (lambda S, B: fused.squared_gradient(S, B, "normalized"),
+                     lambda S, B, T=T: fused.squared_hvp(S, T, B, "normalized")):
+            out = S.clone()
+            call(out, B)
+            assert out[1].isnan().all() and out[0].isfinite().all() and out[2].isfinite().all()
