@@ -1,8 +1,8 @@
-"""Compiled loops for a CPU: random numbers, softmax units, rows of softmax regressions.
+"""Compiled loops for a CPU: random numbers, softmax units, the exact risk's recurrence, softmax regressions.
 
 PyTorch passes over memory once an operation. Here everything that happens to a number happens while it is
 in a register or near; numba compiles the loops for the machine at hand and keeps the result beside the
-module. Single precision throughout, for the rows also double.
+module. Single precision for units, both for regressions, double for the recurrence.
 
 Random numbers come from Philox-4x32 (Salmon, Moraes, Dror and Shaw, 2011, "Parallel random numbers: as easy
 as 1, 2, 3"): ten rounds of multiplication scramble a counter, so that number i needs none of those before
@@ -29,8 +29,8 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 _inline = functools.partial(njit, inline="always")
 
 
-def _compiled(function):
-    options = {"fastmath": _FAST, "nogil": True, "error_model": "numpy"}
+def _compiled(function, fastmath=_FAST):
+    options = {"fastmath": fastmath, "nogil": True, "error_model": "numpy"}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # there is no folder to keep the result in
@@ -291,6 +291,28 @@ def _softmax_gradient(d):
                                 part += error[j] * reach[a, j] * q[b, j]
                             G[a * d + b] += part
     return loop
+
+
+# ------------------------------------------------------------------------------- the exact risk's recurrence
+@_inline
+def _up(i, dim):
+    return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
+
+
+@functools.partial(_compiled, fastmath=False)  # differences of small numbers: nothing may be rearranged
+def recur(rows, q, step, gap, dim, degree, even):
+    """Continue `icl.gegenbauer.one_minus_gegenbauer`: rows (k, m) from that degree on, and the state (m,)."""
+    for row in rows:
+        ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+        if even:
+            ahead *= _up(degree + 1, dim)
+            behind *= 1 - _up(degree - 1, dim)
+        ratio, lift = behind / ahead, 1 / ahead
+        for j in range(q.size):
+            row[j] = q[j]
+            step[j] = ratio * step[j] + lift * (gap[j] * (1 - q[j]))
+            q[j] += step[j]
+        degree += 2 if even else 1
 
 
 # --------------------------------------------------------------------- rows of the softmax regressions

@@ -13,6 +13,8 @@ from itertools import count, islice
 import numpy as np
 from scipy.optimize import nnls
 
+from icl import fused
+
 _MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
 
 
@@ -41,24 +43,40 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
         Arrays of shape (m,), without end.
     """
     def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
-        return (i + dim - 2) / (2 * i + dim - 2) if i else 1.0
+        return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
 
-    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2  # 1 - cos^2, or 1 - cos
-    q, step, change = np.zeros_like(gap), np.zeros_like(gap), np.empty_like(gap)
+    gap, q, step = _start(theta, even)
     for i in count(0, 2 if even else 1):
         yield q
-        ahead, behind = up(i), 1 - up(i)
-        if even and i:
-            behind *= 1 - up(i - 1)
-        if even:
-            ahead *= up(i + 1)
-        # step = (behind step + gap (1 - q)) / ahead, in memory that is there already
-        np.subtract(1.0, q, out=change)
-        change *= gap
-        step *= behind / ahead
-        change *= 1 / ahead
-        step += change
+        ahead, behind = (up(i) * up(i + 1), (1 - up(i)) * (1 - up(i - 1))) if even else (up(i), 1 - up(i))
+        step = behind / ahead * step + 1 / ahead * (gap * (1 - q))
         q = q + step
+
+
+class Polynomials:
+    """`one_minus_gegenbauer`, many degrees at a time and compiled.
+
+    Args:
+        dim: Dimension d >= 2.
+        theta: Angles, shape (m,).
+        even: Only the degrees 0, 2, 4, ..., at half the cost.
+    """
+
+    def __init__(self, dim: int, theta: np.ndarray, even: bool = False):
+        self._gap, self._q, self._step = _start(theta, even)
+        self._dim, self._even, self._next = dim, even, 0
+
+    def take(self, many: int) -> np.ndarray:
+        """The next polynomials, shape (many, m)."""
+        rows = np.empty((many, self._q.size))
+        fused.recur(rows, self._q, self._step, self._gap, self._dim, self._next, self._even)
+        self._next += many * (2 if self._even else 1)
+        return rows
+
+
+def _start(theta, even):
+    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2  # 1 - cos^2, or 1 - cos
+    return gap, np.zeros_like(gap), np.zeros_like(gap)
 
 
 def expansion(task, degree: int) -> tuple[np.ndarray, float]:

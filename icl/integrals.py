@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 
-from icl.gegenbauer import one_minus_gegenbauer
+from icl.gegenbauer import Polynomials
 from icl.quadrature import Mesh, meshes
 from icl.tasks import Zonal
 
@@ -124,7 +123,7 @@ def _pairs(task, theta, gamma, tables, weight, scale):
     total, done = np.zeros_like(flat), np.zeros(flat.shape[1], dtype=bool)
 
     even = not _spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
-    polynomials = one_minus_gegenbauer(task.dim, theta.ravel(), even)
+    polynomials = Polynomials(task.dim, theta.ravel(), even)
     degrees = np.array([1])
     while True:
         if degrees[-1] > _DEGREES:
@@ -133,12 +132,9 @@ def _pairs(task, theta, gamma, tables, weight, scale):
         a = a[degrees - 1]
         if degrees[0] == 1:
             h = 2 * np.sin(theta.reshape(1, -1) / 2) ** 2
-            for _ in range(1 if even else 2):  # degrees 0 and 1
-                next(polynomials)
+            polynomials.take(1 if even else 2)  # degrees 0 and 1
         else:
-            h = np.empty((degrees.size, size))
-            for row, q in zip(h, islice(polynomials, degrees.size), strict=True):
-                row[:] = q
+            h = polynomials.take(degrees.size)
         m = by_row(table @ h.reshape(-1, *theta.shape).transpose(1, 2, 0))
         if degrees[0] > 1:
             done = _forget_unresolved(m, flat, done)

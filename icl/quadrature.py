@@ -166,7 +166,8 @@ def _shared(dim, w, left, right, nearest, reach, degree, order):
         fit = np.arange(1, len(counts) + 1) * counts * order**2 <= _TABLE
         rows = slice(start, start + max(1, int(fit.sum())))
         count = counts[rows.stop - start - 1]
-        edges = np.stack([np.interp(np.linspace(0, total[-1], count + 1), total, row)
+        share = np.linspace(0, 1, count + 1)
+        edges = np.stack([np.interp(total[-1] * share, total, row)
                           for total, row in zip(need[rows], fine[rows], strict=True)])
         yield rows, *_panels(dim, edges, order), ends[rows]
         start = rows.stop

@@ -139,7 +139,8 @@ BUGS = {
     "no tail of the spectrum": (
         "return total + 2 * product(flat, left) - rest * product(flat, flat)", "return total"),
     "half the tail of the spectrum": ("total + 2 * product(flat,", "total + product(flat,"),
-    "recurrence of P_l": ("change *= 1 / ahead", "change *= 1"),
+    "recurrence of P_l": ("gap = np.sin(theta) ** 2 if even", "gap = np.sin(theta) if even"),
+    "degrees of P_l": ("self._next += many *", "self._next += many // 2 *"),
     "z for z^2": ("z * decay, z * z * decay", "z * decay, z * decay"),
     "first absolute moment of the ReLU": ("gammaln(d / 2) - gammaln((d + 1) / 2)",
                                           "gammaln(d / 2) - gammaln((d - 1) / 2)"),

@@ -8,6 +8,7 @@ import torch
 from scipy.special import eval_gegenbauer
 
 from icl.claims import Z
+from icl.gegenbauer import Polynomials
 from icl.risk import population_risk
 from icl.tasks import (
     CLASSES,
@@ -42,6 +43,17 @@ def test_gegenbauer_on_the_circle_is_the_cosine():
         expected = 2 * np.sin(degree * theta / 2) ** 2
         assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)  # a tiny angle keeps all digits
         assert np.allclose(q, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8, 200])
+@pytest.mark.parametrize("even", [False, True])
+def test_compiled_recurrence_is_the_plain_one(dim, even):
+    theta = np.r_[0.0, np.geomspace(1e-8, np.pi, 41)]
+    polynomials = Polynomials(dim, theta, even)
+    ours = np.concatenate([polynomials.take(many) for many in (1, 2, 40, 300)])
+    plain = np.stack(list(islice(one_minus_gegenbauer(dim, theta, even), len(ours))))
+    # rounded differently: by as much as an angle's last digit moves P_l
+    assert np.all(np.abs(ours - plain) <= 1e-12 * plain + 1e-14)
 
 
 def test_multiplicity_counts_harmonics():
