@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from scipy.special import gammaln, jv
 
-from icl.gegenbauer import expansion, multiplicity, one_minus_gegenbauer
+from icl.gegenbauer import Polynomials, expansion, multiplicity
 from icl.tokens import dot, fusible, integer, planes, uniform_sphere
 
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -187,9 +187,10 @@ class Cosine(Zonal):
         a, _ = self.spectrum(int(2 * self.lipschitz) + 60)
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         theta = np.asarray(theta, dtype=float)
-        q = one_minus_gegenbauer(self.dim, theta.ravel(), even=True)
-        next(q)  # degree 0
-        return sum(a_l * q_l for a_l, q_l in zip(a[1::2], q, strict=False)).reshape(theta.shape)
+        polynomials = Polynomials(self.dim, theta.ravel(), even=True)
+        polynomials.take(1)  # degree 0
+        blocks = np.split(a[1::2], range(16, a[1::2].size, 16))
+        return sum(block @ polynomials.take(block.size) for block in blocks).reshape(theta.shape)
 
     def sample(self, rng, count):
         u = uniform_sphere(rng, count, self.dim)

@@ -42,10 +42,11 @@ from numpy.polynomial.legendre import leggauss
 from icl import plots, runs
 from icl.claims import sampled
 from icl.evaluate import test_error
+from icl.gegenbauer import one_minus_gegenbauer
 from icl.given_tokens import GivenTokens
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window, population_risk
-from icl.tasks import ReLU, one_minus_gegenbauer
+from icl.tasks import ReLU
 from icl.tokens import stream, uniform_sphere
 
 plots.style()

@@ -8,7 +8,7 @@ import torch
 from scipy.special import eval_gegenbauer
 
 from icl.claims import Z
-from icl.gegenbauer import Polynomials
+from icl.gegenbauer import Polynomials, one_minus_gegenbauer
 from icl.risk import population_risk
 from icl.tasks import (
     CLASSES,
@@ -19,7 +19,6 @@ from icl.tasks import (
     Zonal,
     multiplicity,
     named,
-    one_minus_gegenbauer,
 )
 from icl.tokens import stream, uniform_sphere
 
