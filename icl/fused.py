@@ -19,7 +19,8 @@ import math
 
 import numpy as np
 import torch
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 _LANES = 64  # contexts that go through the gradient side by side
 
@@ -79,6 +80,16 @@ def _power_of_two(real, integer, degree):
 
 
 exp2, exp2_double = _power_of_two(f32, i32, 5), _power_of_two(f64, i64, 11)
+
+
+def any_exp2(x):
+    """That of the two which fits x, in compiled code."""
+    raise NotImplementedError
+
+
+@overload(any_exp2, inline="always")
+def _any_exp2(x):
+    return {types.float32: exp2, types.float64: exp2_double}[x].py_func
 
 
 @_inline
@@ -349,32 +360,34 @@ def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) ->
     REALS[S.dtype][1](S.numpy(), T.numpy(), B.numpy(), kind == "rescaled")
 
 
-def _squared(real, exp2):
-    one, two, per_log2 = real(1), real(2), real(1 / math.log(2))
-
-    @_inline
-    def largest(row, top):  # a maximum kept in one number would not be vectorized
-        whole = row.size - row.size % _LANES
-        top[:] = row[0]
-        for begin in range(0, whole, _LANES):
-            part = row[begin : begin + _LANES]
-            for j in range(_LANES):
-                top[j] = max(top[j], part[j])
-        t = top[0]
+@_inline
+def _largest(row, top):  # a maximum kept in one number would not be vectorized
+    whole = row.size - row.size % _LANES
+    top[:] = row[0]
+    for begin in range(0, whole, _LANES):
+        part = row[begin : begin + _LANES]
         for j in range(_LANES):
-            t = max(t, top[j])
-        for j in range(whole, row.size):
-            t = max(t, row[j])
-        return t
+            top[j] = max(top[j], part[j])
+    t = top[0]
+    for j in range(_LANES):
+        t = max(t, top[j])
+    for j in range(whole, row.size):
+        t = max(t, row[j])
+    return t
+
+
+def _squared(real):
+    # what a loop captures is part of the key to its kept result: numbers may be, compiled functions not
+    one, two, per_log2 = real(1), real(2), real(1 / math.log(2))
 
     @_compiled
     def gradient(S, B, rescaled):
         top = np.empty(_LANES, real)
         for i in range(S.shape[0]):
             e, b, z = S[i], B[i], real(0)
-            t = largest(e, top)
+            t = _largest(e, top)
             for j in range(e.size):
-                e[j] = exp2(real((e[j] - t) * per_log2))
+                e[j] = any_exp2(real((e[j] - t) * per_log2))
                 z += e[j]
             share, r, miss = one / z, real(0), real(0)
             for j in range(e.size):
@@ -392,9 +405,9 @@ def _squared(real, exp2):
         top = np.empty(_LANES, real)
         for i in range(S.shape[0]):
             e, move, b, z, z_t = S[i], T[i], B[i], real(0), real(0)
-            t = largest(e, top)
+            t = _largest(e, top)
             for j in range(e.size):
-                e[j] = exp2(real((e[j] - t) * per_log2))
+                e[j] = any_exp2(real((e[j] - t) * per_log2))
                 z += e[j]
                 z_t += e[j] * move[j]
             if rescaled:
@@ -420,4 +433,4 @@ def _squared(real, exp2):
 
 
 #: The two loops for each dtype that has them.
-REALS = {torch.float32: _squared(f32, exp2), torch.float64: _squared(f64, exp2_double)}
+REALS = {torch.float32: _squared(f32), torch.float64: _squared(f64)}

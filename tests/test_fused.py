@@ -1,6 +1,10 @@
 """The compiled loops against NumPy, PyTorch and the plain gradient."""
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,3 +194,27 @@ def test_rows_without_a_number_are_seen():
             out = S.clone()
             call(out, B)
             assert out[1].isnan().all() and out[0].isfinite().all() and out[2].isfinite().all()
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    script = """
+import numpy as np, torch
+from icl import fused
+from icl.gegenbauer import Polynomials
+from icl.tokens import NativeStream
+S, T, B = torch.rand(3, 4, 8)
+for real in (torch.float32, torch.float64):
+    fused.squared_gradient(S.to(real), B.to(real), "normalized")
+    fused.squared_hvp(S.to(real), T.to(real), B.to(real), "rescaled")
+fused.softmax_gradient(torch.zeros(1, 1, 4), torch.rand(1, 1, 2, 5, 8), torch.rand(1, 1, 5, 8))
+NativeStream(0, "covariates").standard_normal((4,))
+Polynomials(3, np.ones(2)).take(2)
+used = [loop for pair in fused.REALS.values() for loop in pair]
+used += [fused._softmax_gradient(2), fused.fill_normal, fused.recur]
+print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cache_misses") for loop in used))
+"""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(fused.__file__).parents[1])}
+    run = [sys.executable, "-c", script]
+    first, second = (subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split()
+                     for _ in range(2))
+    assert first == ["0"] * 7 + ["1"] * 7 and second == ["1"] * 7 + ["0"] * 7
