@@ -37,6 +37,19 @@ def test_single_precision(kind):
         assert (ours - wanted).abs().max() < 1e-4 * wanted.abs().max().clamp(min=1)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
+@pytest.mark.parametrize("kind", KINDS)
+def test_gpu_agrees(kind):
+    given = problem()
+    on_gpu = [t.cuda() for t in given]
+    wanted = tensor_trick.gradient(*given[:4], kind), tensor_trick.hvp(*given, kind)
+    for tile in (400, None):
+        ours = streaming.gradient(*on_gpu[:4], kind, tile), streaming.hvp(*on_gpu, kind, tile)
+        for got, expected in zip(ours, wanted, strict=True):
+            assert torch.allclose(got.cpu(), expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["normalized", "rescaled"])
 @pytest.mark.parametrize("level", [-400.0, -30.0, 0.0, 30.0, 150.0])
 def test_the_squared_losses_do_not_depend_on_where_the_logits_lie(kind, level):
