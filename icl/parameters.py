@@ -119,7 +119,7 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "large_sizes": Several(Integer("problem sizes that only the fast form reaches", 1)),
     "radii": Several(Real("bounds R on the norms of data and weights", 0, strict=True)),
     "step_sizes": Several(Real("step sizes eta in units of the sharp one", 0, strict=True)),
-    "memory_limit": Real("GiB of address space a measured process may use", 0, strict=True),
+    "memory_limit": Real("GiB of address space a measured process may take more", 0, strict=True),
     "conditions": Several(Real("condition numbers of the data matrices", 1)),
     "starts": Integer("random starts of a search", 1),
     "sizes": Several(Integer("problem sizes", 1)),
