@@ -329,10 +329,10 @@ plots.table(["one call in a fresh process", "peak memory, MiB", r"over one $n\ti
 # %% [markdown]
 # At $n=4096$, $d=64$ the passes over $n\times n$ arrays bind everybody else; the streamed form makes them in the cache, in loops
 # compiled by numba, and what is left is mostly the two (or, for the Hessian product, three) matrix products. At $n=d=1024$ the
-# products bind everybody: the rate cannot pass one.
+# products bind everybody: no form's best rate can pass one.
 #
-# A part of the ratios in 32 bits is not due to streaming. PyTorch's products come from MKL, those of the streamed form in single
-# precision from oneDNN, also part of PyTorch, which took $1/${glue:text}`scale-onednn:.1f` of the time on this machine; on a
+# A part of the ratios in 32 bits is not due to streaming. PyTorch's `@` takes its products from MKL, the streamed form in single
+# precision from oneDNN, also part of PyTorch, which was {glue:text}`scale-onednn:.1f` times as fast on this machine; on a
 # processor by Intel expect no such factor. In 64 bits both use MKL.
 #
 # ## What to remember
