@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: book test bench sweep lab sync lock clean
 
 book: .venv/.installed
-	@$(PY) -m icl.runs book --preset "$(PRESET)" --jobs "$(JOBS)"
+	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)"
 
 test: .venv/.installed
 	@$(PY) -m pytest $(TESTS)
@@ -25,13 +25,13 @@ bench: .venv/.installed
 	@$(foreach f,$(BENCHMARKS),$(PY) $(f) &&) echo "$(words $(BENCHMARKS)) benchmarks run"
 
 sweep: .venv/.installed
-	@$(PY) -m icl.runs sweep "$(NOTEBOOK)" --grid "$(GRID)" --preset "$(PRESET)" --jobs "$(JOBS)"
+	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --preset "$(PRESET)" --jobs "$(JOBS)"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab notebooks
 
 sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
-	@$(PY) -m icl.runs sync
+	@$(PY) -m icl_book sync
 
 # UV_OPTIONS=--upgrade takes newer versions. What only CUDA builds of torch need, torch itself pins.
 lock: .venv/.installed

@@ -1,7 +1,7 @@
 # The graph: notebook x parameters -> executed notebook -> book.
 #
 # Snakemake only schedules. What is up to date is decided by names: an output's file name holds a
-# digest of everything its numbers depend on (icl/addresses.py), so a file that exists is right and
+# digest of everything its numbers depend on (icl_book.runner.plan), so a file that exists is right and
 # rules need no inputs. Flags that go with this are in profiles/default/config.yaml.
 #
 #   make book PRESET=paper JOBS=8                       on this machine
@@ -17,15 +17,15 @@
 import shlex
 import sys
 
-sys.path.insert(0, workflow.basedir)
-from icl import runs
+sys.path[:0] = [workflow.basedir, os.path.join(workflow.basedir, "book")]
+from icl_book.runner.plan import plan
 
 PRESET = config.get("preset", "quick")
 NOTEBOOK = config.get("notebook")
-RUNS = {os.path.relpath(r.path, workflow.basedir): r for r in runs.plan(PRESET, NOTEBOOK, config.get("grid", ""))}
+RUNS = {os.path.relpath(r.path, workflow.basedir): r for r in plan(PRESET, NOTEBOOK, config.get("grid", ""))}
 WAITING = [path for path in RUNS if not os.path.exists(path)]
 LABELS = {path: f"{i} of {len(WAITING)}" for i, path in enumerate(WAITING, 1)}
-PYTHON = shlex.quote(sys.executable)
+PYTHON = "PYTHONPATH=book " + shlex.quote(sys.executable)
 
 
 def arguments(wildcards, output):
@@ -41,7 +41,7 @@ rule all:
     input:
         list(RUNS),
     shell:
-        "true" if NOTEBOOK else PYTHON + " book/assemble.py --preset {PRESET} " + shlex.join(
+        "true" if NOTEBOOK else PYTHON + " -m icl_book.site.assemble --preset {PRESET} " + shlex.join(
             f"{run.name}={path}" for path, run in RUNS.items())
 
 
@@ -52,4 +52,4 @@ rule notebook:
         arguments=arguments,
         threads=max(1, (os.cpu_count() or 1) // (workflow.cores or 1)),
     shell:
-        "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl.runs execute {params.arguments}"
+        "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute {params.arguments}"

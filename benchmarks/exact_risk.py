@@ -10,6 +10,7 @@ import json
 import os
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tests"))  # the oracles
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded: CPU seconds of one thread
 
 import time
@@ -18,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from icl import provenance, reference_risk
 from icl.files import write_whole
 from icl.risk import monte_carlo_risk, optimal_window, population_risk
 from icl.tasks import CLASSES, Affine, ReLU, named
+from icl_book import provenance
+from oracles import risk as oracle
 
 OUT = Path(__file__).parent / "results" / "exact_risk.json"
 
@@ -88,7 +90,7 @@ def against_sampling():
 
 
 def accuracy(settings):
-    """Random settings, eight context lengths each time, against the independent `icl.reference_risk`."""
+    """Random settings, eight context lengths each time, against the independent `oracles.risk`."""
     rng, worst = np.random.default_rng(0), {}
     for limit, w_max, share in ((1e-10, 1e3, 0.8), (1e-8, 1e5, 0.2)):
         errors = []
@@ -96,7 +98,7 @@ def accuracy(settings):
             d = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
             task = named(str(rng.choice(list(CLASSES))), d, float(10 ** rng.uniform(-1, 1)))
             w, n = float(10 ** rng.uniform(-2, np.log10(w_max))), np.floor(10 ** rng.uniform(0, 12, 8))
-            bias, noise = reference_risk.population_risk(task, w, n, 1.0)
+            bias, noise = oracle.population_risk(task, w, n, 1.0)
             r = population_risk(task, w, n, 1.0)
             off = np.maximum(np.abs(r.bias / bias - 1), np.abs(r.noise / noise - 1))
             errors += [(float(e), f"{task} w={w:.4g} n={m:g}") for e, m in zip(off, n, strict=True)]

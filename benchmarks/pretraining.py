@@ -21,12 +21,13 @@ import torch
 import torch.nn.functional as F
 from numba import njit
 
-from icl import fused, measure, provenance
-from icl.contexts import Contexts
+from icl.compiled import elementary, random_numbers
 from icl.files import write_whole
 from icl.pretrain import Member, pretrain
+from icl.pretrain.batches import Contexts
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU
+from icl_book import measure, provenance
 
 OUT = Path(__file__).parent / "results" / "pretraining.json"
 LIPSCHITZ, SEEDS, NOISE, RATE = (0.1, 0.3, 1.0, 3.0, 10.0), 10, 0.1, 0.05
@@ -98,7 +99,7 @@ def with_threads(count, call):
 @njit(fastmath=True, nogil=True)
 def exponentials(x, out):
     for i in range(x.size):
-        out[i] = fused.exp(x[i])
+        out[i] = elementary.exp(x[i])
 
 
 def side_by_side(amount):
@@ -112,7 +113,7 @@ def side_by_side(amount):
         "normal numbers": (
             size,
             lambda k: buffers[k][0].normal_(generator=buffers[k][2]),
-            lambda k: fused.fill_normal(arrays[k][0], key, 0, 0, 0),
+            lambda k: random_numbers.fill_normal(arrays[k][0], key, 0, 0, 0),
         ),
         "exponentials": (
             size,

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import torch
 
-from icl import measure, provenance, streaming, tensor_trick
+from icl import tensor_trick
 from icl.files import write_whole
+from icl.tensor_trick import streaming
+from icl_book import measure, provenance
 
 OUT = Path(__file__).parent / "results" / "tensor_trick.json"
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
@@ -122,7 +124,8 @@ def setting(n, d, dtype, kind, product, rounds):
 def memory():
     """Peak bytes of one call in a fresh process, and the size of one n x n array."""
     n, d = SETTINGS[0]
-    setup = ("import torch; torch.set_num_threads(1)\nfrom icl import streaming, tensor_trick\n"
+    setup = ("import torch; torch.set_num_threads(1)\n"
+             "from icl import tensor_trick; from icl.tensor_trick import streaming\n"
              f"A1, A2, X, B = (torch.randn(*s) for s in (({n}, {d}), ({n}, {d}), ({d}, {d}), ({n}, {n})))\n"
              f"X = X / {d}**1.5\nV = X\n"
              "for m in (streaming, tensor_trick):\n"

@@ -54,3 +54,37 @@ def full_unit(tokens: torch.Tensor, W_V: torch.Tensor, W_K: torch.Tensor, W_Q: t
 
 def _logits(x, x_q, M):
     return torch.einsum("...nd,...d->...n", x, (M @ x_q.unsqueeze(-1)).squeeze(-1))
+
+
+#: phi, its derivative as a function of (s, phi(s)), and whether the weights are normalized.
+ACTIVATIONS = {
+    "softmax": (None, None, True),
+    "linear": (lambda s: s, lambda s, phi: torch.ones_like(s), False),
+    "sigmoid": (torch.sigmoid, lambda s, phi: phi * (1 - phi), False),
+    "tanh": (torch.tanh, lambda s, phi: 1 - phi * phi, False),
+    "relu": (torch.relu, lambda s, phi: (s > 0).to(s), False),
+    "normalized sigmoid": (torch.sigmoid, lambda s, phi: phi * (1 - phi), True),
+    "normalized relu": (torch.relu, lambda s, phi: (s > 0).to(s), True),
+}
+
+
+def weights(logits: torch.Tensor, activation: str, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention weights of the context's tokens and the slopes ``phi'(s) / Z``.
+
+    Args:
+        logits: Scores s.
+        activation: Key of `ACTIVATIONS`. Normalized ReLU weights are zero where no score is positive.
+        axis: The axis of the n tokens; Z is n, or the sum of phi over it.
+
+    Returns:
+        Two tensors of the shape of the scores.
+    """
+    if activation == "softmax":
+        omega = torch.softmax(logits, axis)
+        return omega, omega
+    function, derivative, normalized = ACTIVATIONS[activation]
+    phi = function(logits)
+    total = phi.sum(axis, keepdim=True) if normalized else logits.shape[axis]
+    if normalized:
+        total = torch.where(total == 0, 1.0, total)
+    return phi / total, derivative(logits, phi) / total

@@ -31,13 +31,13 @@ from scipy.stats import vonmises_fisher
 from sklearn.neighbors import KNeighborsRegressor
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
-from icl import plots, runs
 from icl.attention import softmax_attention, softmax_weights
-from icl.claims import exact, judge
-from icl.risk import optimal_window, population_risk
-from icl.rivals import linear_optimum
+from icl.covariates import uniform_sphere
+from icl.risk import linear_optimum, optimal_window, population_risk
+from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU, named
-from icl.tokens import stream, uniform_sphere
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge
 
 plots.style()
 warnings.filterwarnings("ignore", category=FutureWarning)  # statsmodels, about random numbers not used here
@@ -55,7 +55,7 @@ draws = 20  # contexts drawn for each check of the weights
 seed = 0  # root of the random streams
 
 # %% tags=["hide-input"]
-runs.check(globals(), "lipschitz_values", "context_length", "n_values", "noise_std", "dims", "draws", "seed")
+notebook.check(globals(), "lipschitz_values", "context_length", "n_values", "noise_std", "dims", "draws", "seed")
 
 # %% [markdown]
 # ## What is printed
@@ -230,8 +230,8 @@ rows = [(f"$w = {w:g}$", f"{h:.2f}" if h <= 2 else "none", f"{p:.1f}", f"{b:.4f}
         for w, h, p, b, v in zip(table, half, points, row.bias, row.noise, strict=True)]
 noiseless = {(name, k): float(optimal_window(named(name, k), context_length, 0.0).w)
              for name in ("affine", "relu") for k in dims}
-runs.glue("noiseless", noiseless["relu", d])
-runs.glue("left", 1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise)
+notebook.glue("noiseless", noiseless["relu", d])
+notebook.glue("left", 1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise)
 plots.table(("window", "half-weight distance", "points", "bias", "noise", "risk"), rows,
             f"ReLU class, L = 1, d = {d}, n = {context_length}, $\\sigma$ = {noise_std:g}; exact")
 
@@ -458,4 +458,4 @@ plots.slider_figure(frames, [f"{w:g}" for w in stops], "window parameter w",
 # Most of this page's time goes into the exact error curves of the figure and the slopes of the optimal window.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -39,15 +39,15 @@ import numpy as np
 import torch
 from numpy.polynomial.legendre import leggauss
 
-from icl import plots, runs
-from icl.claims import sampled
-from icl.evaluate import test_error
-from icl.gegenbauer import one_minus_gegenbauer
-from icl.given_tokens import GivenTokens
+from icl.covariates import uniform_sphere
 from icl.pretrain import Member, pretrain
+from icl.pretrain.metrics import test_error
 from icl.risk import optimal_window, population_risk
-from icl.tasks import ReLU
-from icl.tokens import stream, uniform_sphere
+from icl.streams import stream
+from icl.tasks import GivenTokens, ReLU
+from icl.tasks.gegenbauer import one_minus_gegenbauer
+from icl_book import notebook, plots
+from icl_book.claims import sampled
 
 plots.style()
 
@@ -66,7 +66,7 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "contexts", "seeds", "steps",
+notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "contexts", "seeds", "steps",
            "batch_size", "learning_rate")
 
 # %% [markdown]
@@ -177,9 +177,9 @@ def label(name, normalized):
 task = ReLU(d, L_last)
 variance = coefficients(task)[1:].sum()
 floors = {pair: floor(*pair, task)[0] / variance for pair in PAIRS}
-runs.glue("sigmoid_floor", 100 * floors["sigmoid", True])
-runs.glue("relu_floor", 100 * floors["relu", True])
-runs.glue("tanh_floor", 100 * floors["tanh", False])
+notebook.glue("sigmoid_floor", 100 * floors["sigmoid", True])
+notebook.glue("relu_floor", 100 * floors["relu", True])
+notebook.glue("tanh_floor", 100 * floors["tanh", False])
 plots.table(["activation", "what an infinite context leaves, % of the variance", "still falling at the largest $w$?"],
             [[label(*pair), f"{100 * share:.2f}", "yes" if floor(*pair, task)[1] == grid[-1] else "no"] for pair, share in floors.items()],
             f"Exact floors of the ReLU class, d = {d}, L = {L_last:g}, the best w up to {grid[-1]:g} (and the best gain without normalization)")
@@ -295,10 +295,10 @@ risk_rows.append(["kriging", *(
     f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
     for L in lipschitz_values)])
 negative = form.kriging().clamp(max=0).abs().sum(-1) / form.kriging().abs().sum(-1)
-runs.glue("negative", 100 * float(negative.mean()))
-runs.glue("price", price["exp", True])
-runs.glue("unnormalized", curves["exp", False].min() / float(optimal_window(task, context_length, noise_std).risk))
-runs.glue("price_sigmoid", price["sigmoid", True])
+notebook.glue("negative", 100 * float(negative.mean()))
+notebook.glue("price", price["exp", True])
+notebook.glue("unnormalized", curves["exp", False].min() / float(optimal_window(task, context_length, noise_std).risk))
+notebook.glue("price_sigmoid", price["sigmoid", True])
 plots.table(["best $w$ of", *(f"L = {L:g}" for L in lipschitz_values), "price of not adapting"], rows,
             rf"The best $w$, on a grid in steps of {100 * (some[1] / some[0] - 1):.0f} %; none: $w$ has no effect beyond the gain. "
             rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}")
@@ -322,7 +322,7 @@ plots.table(["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values
 
 # %%
 lengths = [10**2, 10**4, 10**6]
-runs.glue("predicted_ratio", (1 + coefficients(task).sum() / noise_std**2) ** (3 / (d + 2)))
+notebook.glue("predicted_ratio", (1 + coefficients(task).sum() / noise_std**2) ** (3 / (d + 2)))
 wide = np.geomspace(0.05, 400, 120)
 rows = []
 for m in lengths:
@@ -372,7 +372,7 @@ NAMES = {("exp", True): "softmax", ("sigmoid", True): "normalized sigmoid", ("re
          ("sigmoid", False): "sigmoid", ("relu", False): "relu", ("tanh", False): "tanh", ("linear", False): "linear"}
 members = [Member(task, noise_std, context_length, seed, activation=activation, width=d + 1, initial_std=0.3)
            for activation in NAMES.values() for seed in range(seeds)]
-trained = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, stream="native",
+trained = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, stream="native",
                    dtype="float32")
 owner = np.array([member.seed for member in members])
 errors = np.empty((len(NAMES), seeds))
@@ -390,10 +390,10 @@ for (pair, activation), values in zip(NAMES.items(), errors, strict=True):
                  f"{np.median(values / errors[ours]):.2f}", f"{min(curves[pair]) / softmax_best:.2f}"])
 unclear = [label(*pair) for pair in NAMES if pair != ("exp", True) and results[pair].interval[0] <= 1]
 better = [label(*pair) for pair in NAMES if results[pair].interval[1] < 1]
-runs.glue("unclear", ", ".join(unclear) or "none")
-runs.glue("better", ", ".join(better) or "none")
-runs.glue("trained_softmax", plots.interval(sampled("", errors[ours]).interval, ".3f"))
-runs.glue("exact_softmax", f"{softmax_best:.3f}")
+notebook.glue("unclear", ", ".join(unclear) or "none")
+notebook.glue("better", ", ".join(better) or "none")
+notebook.glue("trained_softmax", plots.interval(sampled("", errors[ours]).interval, ".3f"))
+notebook.glue("exact_softmax", f"{softmax_best:.3f}")
 plots.table(["activation", "error over softmax's", "its interval", "median", "predicted"], rows,
             "Test error of trained full units over that of trained softmax units on the same contexts, "
             f"mean and median over {seeds} seeds; predicted: the best value of the curves above")
@@ -432,4 +432,4 @@ plots.table(["activation", "error over softmax's", "its interval", "median", "pr
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -35,11 +35,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
-from icl.claims import sampled
+from icl.covariates import uniform_sphere
 from icl.risk import bayes_linear_risk, optimal_window, population_risk
+from icl.streams import stream
 from icl.tasks import ReLU
-from icl.tokens import stream, uniform_sphere
+from icl_book import notebook, plots
+from icl_book.claims import sampled
 
 plots.style()
 
@@ -54,7 +55,7 @@ n_values = [8, 16, 32, 64]  # context lengths; the figure shows the third
 contexts = 3000  # test contexts for every L
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz_values", "noise_std", "n_values", "contexts")
+notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "n_values", "contexts")
 d, n = dims[0], n_values[min(2, len(n_values) - 1)]
 
 # %% [markdown]
@@ -196,14 +197,14 @@ for m in n_values:
         values = [found[name, k].measured for k in range(len(lipschitz_values))]
         row.append(f"{np.exp(np.mean(np.log(values))):.2f}, {max(values):.2f}")
     rows.append(row)
-runs.glue("fixed_worst", max(exact_fixed))
-runs.glue("loo_worst", max(cases["leave-one-out", k].measured for k in range(len(lipschitz_values))))
-runs.glue("averaged_worst", max(cases["averaged", k].measured for k in range(len(lipschitz_values))))
+notebook.glue("fixed_worst", max(exact_fixed))
+notebook.glue("loo_worst", max(cases["leave-one-out", k].measured for k in range(len(lipschitz_values))))
+notebook.glue("averaged_worst", max(cases["averaged", k].measured for k in range(len(lipschitz_values))))
 wins = [f"{name} at L = {lipschitz_values[k]:g}" for (name, k), c in cases.items() if c.interval[1] < 1 and name in methods[1:]]
 losses = [f"{name} at L = {lipschitz_values[k]:g}" for (name, k), c in cases.items()
           if name in methods[1:] and c.interval[0] > exact_fixed[k]]
-runs.glue("wins", "; ".join(wins) or "none")
-runs.glue("losses", "; ".join(losses) or "none")
+notebook.glue("wins", "; ".join(wins) or "none")
+notebook.glue("losses", "; ".join(losses) or "none")
 plots.table(["$n$", *methods], rows, "Risk over the exact risk at known $L$: geometric mean over $L$, then the largest over $L$")
 
 # %% [markdown]
@@ -232,4 +233,4 @@ plots.table(["$n$", *methods], rows, "Risk over the exact risk at known $L$: geo
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

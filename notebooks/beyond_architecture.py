@@ -37,13 +37,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
-from icl.claims import judge, sampled
-from icl.composed import Projected
-from icl.given_tokens import GivenTokens
+from icl.covariates import LowRank, uniform_sphere
 from icl.risk import optimal_window
-from icl.tasks import Affine, ReLU
-from icl.tokens import LowRank, NativeStream, stream, uniform_sphere
+from icl.streams import NativeStream, stream
+from icl.tasks import Affine, GivenTokens, Projected, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import judge, sampled
 
 plots.style()
 
@@ -62,7 +61,7 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz", "noise_std", "n_values", "contexts", "seeds", "steps", "batch_size", "learning_rate")
+notebook.check(globals(), "dims", "lipschitz", "noise_std", "n_values", "contexts", "seeds", "steps", "batch_size", "learning_rate")
 d = dims[0]
 
 # %% [markdown]
@@ -169,9 +168,9 @@ for count in (1, 2):
                  ", ".join(f"{v:.1f}" for v in w[0]), ", ".join(f"{v:.2f}" for v in c[0]),
                  f"{int((c.min(1).values * c.max(1).values < 0).sum())} of {seeds}"))
 chosen = tables[n]["two heads"][0].mean() / tables[n]["one head, gain 1"][0].mean()
-runs.glue("predicted_two", chosen)
-runs.glue("trained_two", trained_risk[2].measured)
-runs.glue("n_trained", n)
+notebook.glue("predicted_two", chosen)
+notebook.glue("trained_two", trained_risk[2].measured)
+notebook.glue("n_trained", n)
 plots.table(("trained heads", "risk over exact best single head", "interval", "$w$, first seed", "gains, first seed",
              "seeds with gains of opposite signs"), rows, f"Trained heads, n = {n}")
 
@@ -256,7 +255,7 @@ for kind, parts in layers.items():
     projections.append((kind, f"{share.measured:.2f}", "[{:.2f}, {:.2f}]".format(*share.interval),
                         f"{np.median(outside_share(parts, kind)):.2f}", f"{np.median(rest):.2f}"))
 gains = [kind for kind in MODELS[1:] if sampled("", test[kind] / test["one layer"].mean()).interval[1] < 1]
-runs.glue("gains", ", ".join(gains) or "none")
+notebook.glue("gains", ", ".join(gains) or "none")
 plots.table(("layers", "error over one layer's", "interval", "best seed", "median seed"), errors,
             f"Test error of one layer: {test['one layer'].mean():.4f}; exact optimum of the projected problem: {float(exact_low.risk):.4f}")
 
@@ -350,4 +349,4 @@ collapse
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -38,13 +38,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
-from icl.claims import exact, judge, sampled
-from icl.given_tokens import GivenTokens
-from icl.links import Tanh
+from icl.covariates import uniform_sphere
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window
-from icl.tokens import NativeStream, stream, uniform_sphere
+from icl.streams import NativeStream, stream
+from icl.tasks import GivenTokens, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -62,7 +62,7 @@ batch_size = 128  # fresh contexts a step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz_values", "context_length", "contexts", "seeds", "steps", "batch_size", "learning_rate")
+notebook.check(globals(), "dims", "lipschitz_values", "context_length", "contexts", "seeds", "steps", "batch_size", "learning_rate")
 d, n = dims[0], context_length
 FLIPS = (0.0, 0.05, 0.1, 0.2, 0.3)  # probability p that a label is flipped
 
@@ -126,7 +126,7 @@ class Labels:
 
 chosen = [(L, p) for L in lipschitz_values for p in (FLIPS[0], FLIPS[2])]
 trained = pretrain([Member(Labels(d, L, p), 0.0, n, seed) for L, p in chosen for seed in range(seeds)], steps, batch_size,
-                   learning_rate, runs.device(), shared_tokens=True, stream="native", dtype="float32")
+                   learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32")
 square = {key: sampled(f"L = {key[0]:g}, p = {key[1]:g}", w) for key, w in
           zip(chosen, trained.windows.reshape(len(chosen), seeds), strict=True)}
 
@@ -224,7 +224,7 @@ for (L, p), (w, a) in entropy.items():
         differs.append(f"L = {L:g}, p = {p:g}")
     rows.append([f"L = {L:g}, p = {p:g}", f"{a.mean():.2f} {plots.interval(gain.interval)}", f"{w.mean():.2f}", f"{window(L, p, n):.2f}",
                  f"{case.measured:.2f} {plots.interval(case.interval)}", f"{free:.1f}"])
-runs.glue("differs", "; ".join(differs) or "none")
+notebook.glue("differs", "; ".join(differs) or "none")
 plots.table(["class", "gain $a$", "$w$, cross-entropy", "$w^*$, squared loss", "ratio of the two", "$w$, squared loss, free gain"], rows,
             f"Trained on the cross-entropy (means over {seeds} seeds, with intervals), beside the exact window of the squared loss, without "
             "gain, and with a free gain (on a grid with steps of 11 %)")
@@ -264,9 +264,9 @@ for L in (lipschitz_values[0], lipschitz_values[-1]):
         rows.append([f"L = {L:g}, p = {p:g}", f"{w_star:.2f}", f"{best:.2f}", *(f"{v:.1f}" for v in cells), f"{share:.2f}"])
         price[L, p] = cells[0] - cells[1]
 error = 100 * 0.5 / np.sqrt(half)
-runs.glue("price_weak", price[lipschitz_values[0], 0.3])
-runs.glue("price_steep", price[lipschitz_values[-1], 0.3])
-runs.glue("price_rest", max(abs(v) for (_, p), v in price.items() if p < 0.3))
+notebook.glue("price_weak", price[lipschitz_values[0], 0.3])
+notebook.glue("price_steep", price[lipschitz_values[-1], 0.3])
+notebook.glue("price_rest", max(abs(v) for (_, p), v in price.items() if p < 0.3))
 plots.table(["class", "$w^*$, squared loss", "$w$, error rate", "wrong at $w^*$, %", "wrong at best $w$, %", "wrong, nearest label, %",
              "largest weight at $w^*$"], rows, f"Error rates, d = {d}, n = {n}; standard error at most {error:.2f} %.")
 
@@ -309,4 +309,4 @@ plots.table(["context length n", "$w^*$", "largest weight", "its interval"], row
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -38,16 +38,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
-from icl.claims import judge, sampled
-from icl.composed import Projected
-from icl.evaluate import test_error
-from icl.given_tokens import GivenTokens
-from icl.links import Tanh
+from icl.covariates import LowRank, Sphere, uniform_sphere
 from icl.pretrain import Member, pretrain
+from icl.pretrain.metrics import test_error
 from icl.risk import optimal_window
-from icl.tasks import Affine, ReLU
-from icl.tokens import LowRank, Sphere, stream, uniform_sphere
+from icl.streams import stream
+from icl.tasks import Affine, GivenTokens, Projected, ReLU, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import judge, sampled
 
 plots.style()
 
@@ -67,7 +65,7 @@ batch_sizes = [32, 128, 512]  # the same behind a projection; the last is judged
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "contexts", "seeds", "steps", "batch_size",
+notebook.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "contexts", "seeds", "steps", "batch_size",
            "batch_sizes", "learning_rate")
 d, n = dims[0], context_length
 
@@ -91,7 +89,7 @@ members = [Member(Projected(g, basis.T), noise_std, n, seed, tokens=LowRank(basi
 
 def over_exact(size):
     """Units trained with that batch size, and the mean diagonal of B'MB over the exact window."""
-    M = pretrain(members, steps, size, learning_rate, runs.device(), shared_tokens=True, stream="native", dtype="float32").M
+    M = pretrain(members, steps, size, learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32").M
     exact = np.array([float(optimal_window(g, n, noise_std).w) for g in LINKS.values()])
     M = M.reshape(len(LINKS), seeds, D, D)
     return M, np.trace(M[..., :K, :K], axis1=2, axis2=3) / K / exact[:, None]
@@ -155,14 +153,14 @@ kinds = {"unit on x": Member(Folded(d, 2 * lipschitz), noise_std, n, 0, initial_
 folded, rows = {}, []
 for name, member in kinds.items():
     group = [Member(member.task, noise_std, n, seed, tokens=member.tokens, initial_std=0.3) for seed in range(seeds)]
-    done = pretrain(group, steps, batch_size, learning_rate, runs.device(), stream="native", dtype="float32")
+    done = pretrain(group, steps, batch_size, learning_rate, notebook.device(), stream="native", dtype="float32")
     folded[name] = sampled(name, test_error(done, member.task, noise_std, n, 4000, tokens=member.tokens, seed=None)[-1])
     # the mean of the context's labels, M = 0, on the test contexts of one unit
-    flat = pretrain([Member(member.task, noise_std, n, 0, tokens=member.tokens)], 1, 1, 1e-12, runs.device())
+    flat = pretrain([Member(member.task, noise_std, n, 0, tokens=member.tokens)], 1, 1, 1e-12, notebook.device())
     level = test_error(flat, member.task, noise_std, n, 4000, tokens=member.tokens)[-1, 0]
     rows.append([name.replace("x", "$x$").replace("|$x$|", "$|x|$"), f"{folded[name].measured:.3f}",
                  plots.interval(folded[name].interval, ".3f"), f"{level:.3f}"])
-runs.glue("folded_ratio", folded["unit on x"].measured / folded["unit on |x|"].measured)
+notebook.glue("folded_ratio", folded["unit on x"].measured / folded["unit on |x|"].measured)
 plots.table(["trained", "test error", "its interval", "mean of all labels, $M=0$"], rows,
             f"Error against the clean label, mean over {seeds} seeds; d = {d}, n = {n}, L = {2 * lipschitz:g}")
 
@@ -241,9 +239,9 @@ plt.show()
 rows = [[f"{name}, τ = {limit:g}", *(f"{found[0][m].measured:.3f}" for m in METHODS), f"{found[1]:.1f}", f"{found[2]:.2f}"]
         for name, table in far.items() for limit, found in zip(LIMITS, table, strict=True)]
 hemisphere = LIMITS.index(0.0)
-runs.glue("softmax_far", far["affine"][hemisphere][0]["softmax"].measured)
-runs.glue("kriging_far", far["affine"][hemisphere][0]["kriging"].measured)
-runs.glue("kriging_relu", far["ReLU"][hemisphere][0]["kriging"].measured)
+notebook.glue("softmax_far", far["affine"][hemisphere][0]["softmax"].measured)
+notebook.glue("kriging_far", far["affine"][hemisphere][0]["kriging"].measured)
+notebook.glue("kriging_relu", far["ReLU"][hemisphere][0]["kriging"].measured)
 plots.table(["class, similarity", *METHODS, "$w$ of softmax", "gain"], rows,
             rf"Risk over the variance of $f$, at the largest allowed similarity τ; d = {d}, n = {n}, L = {lipschitz:g}, $\sigma$ = {noise_std:g}")
 
@@ -272,4 +270,4 @@ plots.table(["class, similarity", *METHODS, "$w$ of softmax", "gain"], rows,
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

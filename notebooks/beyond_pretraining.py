@@ -37,13 +37,13 @@ import torch
 from matplotlib.ticker import MaxNLocator
 from scipy.optimize import minimize_scalar
 
-from icl import plots, runs
-from icl.claims import sampled
-from icl.given_tokens import GivenTokens
+from icl.covariates import uniform_sphere
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window, population_flow, population_risk
-from icl.tasks import Affine, ReLU
-from icl.tokens import NativeStream, stream, uniform_sphere
+from icl.streams import NativeStream, stream
+from icl.tasks import Affine, GivenTokens, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import sampled
 
 plots.style()
 
@@ -65,7 +65,7 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "sizes", "n_decades", "contexts", "draws", "seeds",
+notebook.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "sizes", "n_decades", "contexts", "draws", "seeds",
            "steps", "batch_size", "learning_rate")
 d, n = dims[0], context_length
 task = ReLU(d, lipschitz)
@@ -155,8 +155,8 @@ for values, name, marker, shift in ((scalar, "one number w", "o", 1.0), (matrice
 ax.set(xscale="log", yscale="log", xlabel="contexts T", ylabel="excess risk / optimal risk", ylim=(line[-1] / 20, None))
 ax.legend()
 plt.show()
-runs.glue("one_percent", score / (2 * 0.01 * float(best.risk) * curvature))
-runs.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
+notebook.glue("one_percent", score / (2 * 0.01 * float(best.risk) * curvature))
+notebook.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
 
 # %% tags=["hide-input"]
 plots.table(["excess risk, % of the optimal risk", *(f"T = {T}" for T in sizes)],
@@ -202,7 +202,7 @@ class Pool:
 
 pools = [1, 3, 10, 30, None]
 members = [Member(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed) for T in pools for seed in range(seeds)]
-pooled = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, stream="native", dtype="float32")
+pooled = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32")
 pool_excess = class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
 rows = []
 for T, values, w in zip(pools, pool_excess, pooled.windows.reshape(len(pools), seeds), strict=True):
@@ -210,9 +210,9 @@ for T, values, w in zip(pools, pool_excess, pooled.windows.reshape(len(pools), s
     rows.append(["fresh functions" if T is None else f"{T} function{'s' * (T > 1)}", f"{100 * case.measured:.1f}",
                  plots.interval([100 * end for end in case.interval], ".1f"), f"{100 * np.median(values):.1f}",
                  f"{scale.measured:.2f} {plots.interval(scale.interval)}"])
-runs.glue("one_function", 100 * np.median(pool_excess[0]))
-runs.glue("ten_functions", 100 * np.median(pool_excess[2]))
-runs.glue("fresh_functions", 100 * np.median(pool_excess[-1]))
+notebook.glue("one_function", 100 * np.median(pool_excess[0]))
+notebook.glue("ten_functions", 100 * np.median(pool_excess[2]))
+notebook.glue("fresh_functions", 100 * np.median(pool_excess[-1]))
 plots.table(["pool", "excess risk, %", "its interval", "median", "mean diagonal $w$"], rows,
             f"Excess risk on the whole class after pretraining on a pool, mean and median over {seeds} pools; the exact $w^*$ is {float(best.w):.2f}")
 
@@ -268,11 +268,11 @@ def all_lengths(w):
 found = minimize_scalar(lambda u: all_lengths(np.exp(u)).mean(), bounds=(-3, 4), method="bounded", options={"xatol": 1e-6})
 w_every, own = float(np.exp(found.x)), optimal_window(task, every, noise_std)
 price = all_lengths(w_every) / own.risk - 1
-runs.glue("w_every", w_every)
-runs.glue("w_last", own.w[-1])
-runs.glue("price_last", 100 * price[-1])
-runs.glue("price_mean", 100 * (found.fun / own.risk.mean() - 1))
-runs.glue("price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.mean() - 1))
+notebook.glue("w_every", w_every)
+notebook.glue("w_last", own.w[-1])
+notebook.glue("price_last", 100 * price[-1])
+notebook.glue("price_mean", 100 * (found.fun / own.risk.mean() - 1))
+notebook.glue("price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.mean() - 1))
 
 # %% [markdown]
 # The best single window is $w=$ {glue:text}`w_every:.2f`; at the last length alone it would be {glue:text}`w_last:.2f`. Units are
@@ -341,4 +341,4 @@ plt.show()
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -37,14 +37,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, rates, runs
-from icl.claims import exact, judge, sampled
-from icl.composed import Network
-from icl.evaluate import test_error
-from icl.links import Tanh
 from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window
-from icl.tasks import Affine, Cosine, Quadratic, ReLU
+from icl.pretrain.metrics import test_error
+from icl.risk import asymptotics, optimal_window
+from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -63,7 +61,7 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "n_decades", "seeds", "steps", "batch_size",
+notebook.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "n_decades", "seeds", "steps", "batch_size",
            "learning_rate")
 
 # %% [markdown]
@@ -100,7 +98,7 @@ def laplacian(task, gradient=False):
 
 
 def law(task, n, curvature):
-    return (curvature * n / ((task.dim - 1) * rates.noise_constant(task.dim) * noise_std**2)) ** (2 / (task.dim + 3))
+    return (curvature * n / ((task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2)) ** (2 / (task.dim + 3))
 
 
 # %%
@@ -173,7 +171,7 @@ smooth
 
 # %%
 windows_of_both = [optimal_window(c, n, noise_std).w for c in (Network(d, lipschitz), ReLU(d, np.sqrt(3) * lipschitz))]
-runs.glue("same_window", f"{np.abs(windows_of_both[0] / windows_of_both[1] - 1).max():.0e}")
+notebook.glue("same_window", f"{np.abs(windows_of_both[0] / windows_of_both[1] - 1).max():.0e}")
 
 
 def follows(k, m, noise_too):
@@ -190,7 +188,7 @@ hidden = [1, 8, 64]
 factors = [1.0, 3.0]
 members = [Member(Network(d, factor * lipschitz, m), noise_std, context_length, seed)
            for m in hidden for factor in factors for seed in range(seeds)]
-trained = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, stream="native", dtype="float32")
+trained = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32")
 windows, rows = trained.windows.reshape(len(hidden), len(factors), seeds), []
 for factor, column in zip(factors, windows.swapaxes(0, 1), strict=True):
     target = float(optimal_window(Network(d, factor * lipschitz), context_length, noise_std).w)
@@ -259,7 +257,7 @@ BROKEN = {
     "invariant (control)": (Affine(d, 3 * lipschitz), None),
 }
 broken = pretrain([Member(task, noise_std, context_length, seed, tokens=law_) for task, law_ in BROKEN.values()
-                   for seed in range(seeds)], steps, batch_size, learning_rate, runs.device(), shared_tokens=True,
+                   for seed in range(seeds)], steps, batch_size, learning_rate, notebook.device(), shared_tokens=True,
                   stream="native", dtype="float32")
 M = broken.M.reshape(len(BROKEN), seeds, d, d)
 grid = np.geomspace(1, 40, 15)
@@ -278,9 +276,9 @@ for (name, (task, law_)), matrices in zip(BROKEN.items(), M, strict=True):
                  f"{np.mean(gains):.3f} {plots.interval(comparison[name].interval, '.3f')}"])
 block = np.linalg.svd(M[1][:, 1:, 1:], compute_uv=False)  # fixed kink: what M does with the directions that f ignores
 low, high = sampled("", block.min(1)).interval
-runs.glue("ignored", f"{block.min(1).mean():.1f} in [{low:.1f}, {high:.1f}]")
+notebook.glue("ignored", f"{block.min(1).mean():.1f} in [{low:.1f}, {high:.1f}]")
 clear = [name for name, case in comparison.items() if case.interval[1] < 1]
-runs.glue("clear", ", ".join(clear) or "none")
+notebook.glue("clear", ", ".join(clear) or "none")
 plots.table(["what is broken", *(f"$M_{{{i + 1}{i + 1}}}$" for i in range(d)), "error / best $wI$"], rows,
             "Diagonal of the pretrained $M$, and its test error over that of the best multiple of the identity on the same contexts; "
             f"means over {seeds} seeds with intervals")
@@ -328,4 +326,4 @@ plt.show()
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -32,7 +32,7 @@ import torch
 from IPython.display import display
 from torch.utils.flop_counter import FlopCounterMode
 
-from icl import claims, measure, plots, runs
+from icl_book import claims, measure, notebook, plots
 
 plots.style()
 
@@ -48,7 +48,7 @@ repeats = 2  # timed repetitions, the fastest counts
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeats", "seed")
+notebook.check(globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeats", "seed")
 
 # %% [markdown]
 # ## What is printed
@@ -87,7 +87,7 @@ runs.check(globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeat
 #   - $4n^2d+4nd^2$
 #   - several $n^2$
 # * - streaming
-#   - `icl.streaming.gradient`: rows in tiles that fit the cache, compiled loops
+#   - `icl.tensor_trick.streaming.gradient`: rows in tiles that fit the cache, compiled loops
 #   - the same
 #   - $nd$ and a tile or two
 # ```
@@ -124,7 +124,8 @@ runs.check(globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeat
 FORMS = """
 import torch
 torch.set_num_threads(1)
-from icl import streaming, tensor_trick
+from icl import tensor_trick
+from icl.tensor_trick import streaming
 from icl.tensor_trick import kron_block, row_gradient
 
 
@@ -170,7 +171,7 @@ exec(FORMS, forms)  # the same text that the fresh processes run
 given = forms["data"](12, 5, seed)
 for name in NAMES:
     assert torch.allclose(forms[name](*given), forms["explicit"](*given), rtol=1e-10, atol=1e-12), name
-runs.glue("scale-limit", memory_limit)
+notebook.glue("scale-limit", memory_limit)
 
 # %% [markdown]
 # ### Operations, counted
@@ -203,7 +204,7 @@ claims.judge("P2.scale.operations",
 # %%
 def setup(n, d):
     return (f"{FORMS}\nfor f in (explicit, blockwise, autograd, closed, streamed):\n    f(*data(8, 4, 0))\n"
-            f"from icl import measure; measure.allow({int(memory_limit * 2**30)})\n"
+            f"from icl_book import measure; measure.allow({int(memory_limit * 2**30)})\n"
             f"given = data({n}, {d}, {seed})")
 
 
@@ -233,8 +234,8 @@ for name in NAMES:
     last = max(n for form, n in costs if form == name)
     rows.append([NAMES[name], f"{last}", f"{1e3 * costs[name, last].seconds:.0f}", f"{costs[name, last].peak_bytes / 2**20:.1f}",
                  f"{died[name]}" if name in died else "no size tried"])
-runs.glue("scale-dies-explicit", died.get("explicit", "no size tried"))
-runs.glue("scale-dies-blockwise", died.get("blockwise", "no size tried"))
+notebook.glue("scale-dies-explicit", died.get("explicit", "no size tried"))
+notebook.glue("scale-dies-blockwise", died.get("blockwise", "no size tried"))
 plots.table(["form", "largest $n=d$ that ran", "milliseconds", "peak memory, MiB", "dies at"], rows,
             f"One gradient in a fresh process with one core and {memory_limit:g} GiB of address space, at the largest size tried")
 
@@ -259,14 +260,14 @@ for ax, title in zip(axes, ("seconds", "peak memory (bytes)"), strict=True):
     ax.set_title(title)
 plt.show()
 common = max(n for n in dims if ("explicit", n) in costs)
-runs.glue("scale-common", common)
-runs.glue("scale-ratio", costs["explicit", common].seconds / costs["closed", common].seconds)
+notebook.glue("scale-common", common)
+notebook.glue("scale-ratio", costs["explicit", common].seconds / costs["closed", common].seconds)
 fits = {}
 for name in NAMES:
     own = sorted(n for form, n in costs if form == name)
     seconds = [math.log(costs[name, n].seconds) for n in own]
     fits[name] = float(np.polyfit(np.log(own), seconds, 1)[0]) if len(own) > 1 else math.nan  # one point has no slope
-    runs.glue(f"scale-fit-{name}", fits[name])
+    notebook.glue(f"scale-fit-{name}", fits[name])
 
 # %% [markdown]
 # At $n=d=$ {glue:text}`scale-common` the closed form is {glue:text}`scale-ratio:.0f` times as fast as the explicit one.
@@ -303,7 +304,7 @@ claims.judge("P2.scale.memory", [claims.exact("streaming", memory_exponent("stre
 # round, and a ratio is the median over rounds of the contender's time over that of the streamed form.
 
 # %% tags=["hide-input"]
-bench = json.loads(runs.data("benchmarks/results/tensor_trick.json").read_text())
+bench = json.loads(notebook.data("benchmarks/results/tensor_trick.json").read_text())
 others = {"closed form": "closed", "autograd": "autograd", "torch.func": "func", "torch.compile": "compile",
           "fused attention": "fused"}
 for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
@@ -319,7 +320,7 @@ for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
 
 # %% tags=["hide-input"]
 single = [r["median_seconds"] for r in bench["settings"] if r["dtype"] == "float32"]
-runs.glue("scale-onednn", float(np.median([seconds["product"] / seconds["our product"] for seconds in single])))
+notebook.glue("scale-onednn", float(np.median([seconds["product"] / seconds["our product"] for seconds in single])))
 kept = bench["memory"]
 plots.table(["one call in a fresh process", "peak memory, MiB", r"over one $n\times n$ array"],
             [[f"`{name}`".replace("`", ""), f"{value / 2**20:.1f}", f"{value / kept['bytes_of_n_by_n']:.2f}"]
@@ -369,4 +370,4 @@ plots.table(["one call in a fresh process", "peak memory, MiB", r"over one $n\ti
 # Most of this page's time goes into starting the fresh processes that are measured.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -30,13 +30,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
 from icl.attention import softmax_weights
-from icl.claims import Case, judge
-from icl.explorer import risk_explorer
+from icl.covariates import uniform_sphere
 from icl.risk import MonteCarlo, bayes_linear_risk, monte_carlo_risk, optimal_window, population_risk
+from icl.streams import stream
 from icl.tasks import Affine, Zonal, named
-from icl.tokens import stream, uniform_sphere
+from icl_book import notebook, plots
+from icl_book.claims import Case, judge
+from icl_book.explorer import risk_explorer
 
 plots.style()
 
@@ -53,7 +54,7 @@ contexts = 40000  # Monte Carlo contexts for each sampled number
 seed = 0  # root of the random streams
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "context_length", "lipschitz", "noise_std", "noise_stds", "contexts", "seed")
+notebook.check(globals(), "dims", "context_length", "lipschitz", "noise_std", "noise_stds", "contexts", "seed")
 CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
 
 # %% [markdown]
@@ -128,7 +129,7 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   estimated relati
 # ### The formula on one screen
 #
 # For the affine class a single degree survives. These lines are the whole computation for moderate windows; the package
-# adds nodes that follow the kernel (`icl/quadrature.py`), the other degrees, and derivatives (`icl/integrals.py`).
+# adds nodes that follow the kernel (`icl/risk/quadrature.py`), the other degrees, and derivatives (`icl/risk/integrals.py`).
 
 
 # %%
@@ -175,7 +176,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 #
 # | assumption | here |
 # |---|---|
-# | tokens and query independent, uniform on the unit sphere | used; another token law has its own exact risk, `icl.low_rank` |
+# | tokens and query independent, uniform on the unit sphere | used; another token law has its own exact risk, `icl.risk.low_rank` |
 # | class rotation invariant | used: only $k$ enters |
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; broken in the control |
 # | query not in the denominator | the paper's definition; the other convention is a control |
@@ -301,9 +302,9 @@ for m in sampled_lengths:
     sample = monte_carlo_risk(Affine(5), 10.0, int(m), noise_std, 4000, seed)
     needed = (sample.standard_error / sample.mean / 1e-3) ** 2  # times as many contexts for 1e-3
     sampled_seconds.append((time.perf_counter() - start) * needed)
-runs.glue("milliseconds", float(exact_seconds[0] * 1e3))
-runs.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
-runs.glue("ratio", float(sampled_seconds[0] / exact_seconds[0]))
+notebook.glue("milliseconds", float(exact_seconds[0] * 1e3))
+notebook.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
+notebook.glue("ratio", float(sampled_seconds[0] / exact_seconds[0]))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for one value of the risk against the context length $n$: exact and plain Monte Carlo to a relative error of $10^{-3}$ (measured on 4000 contexts and scaled by the $1/\\sqrt N$ law). Affine class, $d=5$, $w=10$.", "name": "fig-cost"}, "image": {"alt": "Log-log plot of seconds against context length. The exact cost is flat at milliseconds up to ten to the twelve tokens; the sampling cost is many thousand times higher and rises in proportion to the context length."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
@@ -325,7 +326,7 @@ plt.show()
 # an independent reference.
 
 # %% tags=["hide-input"]
-bench = json.loads(runs.data("benchmarks/results/exact_risk.json").read_text())
+bench = json.loads(notebook.data("benchmarks/results/exact_risk.json").read_text())
 speed, scan, sampling = bench["evaluation"], bench["phase_diagram"], bench["against_sampling"]
 rows = [("one value of the risk, w up to 100, median", f"{speed['median_ms']:.1f} ms"),
         ("of these, at most 5 ms", f"{speed['share_below_5ms']:.0%} of {speed['settings']} settings"),
@@ -363,4 +364,4 @@ risk_explorer(grid, {CLASSES[name]: (r.bias, r.noise) for name, r in parts.items
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

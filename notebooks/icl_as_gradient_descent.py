@@ -30,10 +30,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import claims, plots, runs, suprema
-from icl.lipschitz import extremal, witness
-from icl.target_shift import data_move, linear_attention, self_attention_weights, shifted_target
-from icl.tensor_trick import gradient, hvp, loss, row_gradient, vec
+from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search, vec
+from icl.tensor_trick.lipschitz import extremal, witness
+from icl.tensor_trick.target_shift import data_move, linear_attention, self_attention_weights, shifted_target
+from icl_book import claims, notebook, plots
 
 plots.style()
 
@@ -52,7 +52,7 @@ draws = 60  # random problems, for the softmax layer; half of them to fit, half 
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-runs.check(globals(), "context_length", "dim", "steps", "step_sizes", "radii", "n_values", "starts", "draws", "seed")
+notebook.check(globals(), "context_length", "dim", "steps", "step_sizes", "radii", "n_values", "starts", "draws", "seed")
 
 # %% [markdown]
 # ## What is printed
@@ -292,7 +292,7 @@ def worst(n, R, moving):
 def against_printed(moving):
     grid = [(m, R) for m in n_values for R in radii if R >= 4]
     found = {(m, R): worst(m, R, moving) for m, R in grid}
-    runs.glue("icl-spare" if moving == "x" else "icl-spare-data",
+    notebook.glue("icl-spare" if moving == "x" else "icl-spare-data",
               min(1.5 * math.log10(m) + 10 * R**2 / math.log(10) - v for (m, R), v in found.items()))
     cases = [claims.exact(f"n = {m}, R = {R:g}", v - 1.5 * math.log10(m) - 10 * R**2 / math.log(10), 1e-6)
              for (m, R), v in found.items()]
@@ -323,8 +323,8 @@ def ratio_search(kind, n, R, limit=None):
     """
     def objective(M, y, z, t):
         norm = torch.linalg.eigvalsh(M.mT @ M)[..., -1].sqrt()[..., None, None]
-        A, b = R * M / norm, suprema.simplex(t)
-        x, x_next = suprema.ball(y, R), suprema.ball(z, R)
+        A, b = R * M / norm, supremum_search.simplex(t)
+        x, x_next = supremum_search.ball(y, R), supremum_search.ball(z, R)
         s, s_next = (A @ x[..., None]).squeeze(-1), (A @ x_next[..., None]).squeeze(-1)
         move = x_next - x
         if limit is not None:
@@ -333,10 +333,10 @@ def ratio_search(kind, n, R, limit=None):
         return (shifted_target(s, s_next, b, kind) - b).norm(dim=-1).log() - move.norm(dim=-1).log()
 
     how = {"generator": generator, "dtype": torch.float64}
-    drawn = [torch.randn(1, suprema.SCREEN * starts, *shape, **how) for shape in ((n, 2), (2,), (2,), (n,))]
+    drawn = [torch.randn(1, supremum_search.SCREEN * starts, *shape, **how) for shape in ((n, 2), (2,), (2,), (n,))]
     with torch.no_grad():
         chosen = objective(*drawn)[0].topk(starts).indices
-    return suprema.ascend(objective, [t[:, chosen] for t in drawn], 200).best.item()
+    return supremum_search.ascend(objective, [t[:, chosen] for t in drawn], 200).best.item()
 
 
 small = {delta: 10 ** ratio_search("rescaled", 8, 6.0, delta) for delta in (0.01, 0.1, 1.0)}
@@ -394,7 +394,7 @@ def layer_gap(weights):
     return worst
 
 
-runs.glue("icl-condition", max(torch.linalg.cond(X).item() for X in path))
+notebook.glue("icl-condition", max(torch.linalg.cond(X).item() for X in path))
 claims.judge("P2.icl.linear-attention", [claims.exact(f"{steps} steps", layer_gap("linear"), 1e-9)],
              [claims.exact("softmax weights", layer_gap("softmax"), 1e-9)])
 
@@ -464,8 +464,8 @@ ax.set_ylabel("cosine with the gradient step")
 ax.legend(loc="center right", bbox_to_anchor=(1.0, 0.68))
 plt.show()
 for c in (0.0, 1.0, 16.0):
-    runs.glue(f"icl-own-{c:g}", float(np.mean(own[c])))
-runs.glue("icl-shared", float(max(np.mean(v) for v in shared.values())))
+    notebook.glue(f"icl-own-{c:g}", float(np.mean(own[c])))
+notebook.glue("icl-shared", float(max(np.mean(v) for v in shared.values())))
 
 # %% [markdown]
 # Fitted to each problem the mean cosine is {glue:text}`icl-own-0:.2f` at $c=0$, where all tokens get the same average,
@@ -571,4 +571,4 @@ claims.judge("P2.icl.similarity",
 # Most of this page's time goes into the searches for worst cases.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -32,13 +32,14 @@ import numpy as np
 import torch
 from scipy.interpolate import CubicSpline
 
-from icl import plots, runs
 from icl.attention import full_unit, softmax_weights
-from icl.claims import exact, judge, sampled
+from icl.covariates import uniform_sphere
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window
+from icl.streams import stream
 from icl.tasks import Affine, Linear, ReLU, named
-from icl.tokens import stream, uniform_sphere
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -58,7 +59,7 @@ learning_rate = 0.03  # Adam's initial step size, falling linearly to zero
 contexts = 6000  # Monte Carlo contexts for the best corner
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "context_length", "lipschitz", "noise_std", "noise_stds", "seeds", "steps", "batch_size",
+notebook.check(globals(), "dims", "context_length", "lipschitz", "noise_std", "noise_stds", "seeds", "steps", "batch_size",
            "learning_rate", "contexts")
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
@@ -152,7 +153,7 @@ rows
 # $\sigma=0.3$ and the corner experiment the middle one of the dimensions, chosen before looking at their cards.
 
 # %%
-options = {"device": runs.device(), "shared_tokens": True, "stream": "native", "dtype": "float32"}
+options = {"device": notebook.device(), "shared_tokens": True, "stream": "native", "dtype": "float32"}
 
 
 def train(tasks, sigmas, width, std=0.3):
@@ -179,7 +180,7 @@ for d in dims:
     (leaning[d],), _ = train([Leaning(d, lipschitz)], [noise_std], d + 1)
     starts = np.stack([m.shape.unpack(m.initial())["W_Q"] for m in members])
     full[d, "W_Q"] = np.stack([p["W_Q"] for p in full[d]]), starts
-runs.glue("contexts", f"{steps * batch_size:,}")
+notebook.glue("contexts", f"{steps * batch_size:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
 figure, panels = plt.subplots(2, len(dims), figsize=(2.9 * len(dims), 3.6), squeeze=False, height_ratios=[5, 1])
@@ -304,7 +305,7 @@ plots.table(["class, noise", "$c$ trained", "$c$ optimal", "$w$ trained", "$w$ o
 # known from the exact risk code, which checks the sampling of tokens.
 
 # %% tags=["hide-input"]
-runs.glue("corner_gain", 100 * max(float(row[3]) - 1 for row in fixed_rows))
+notebook.glue("corner_gain", 100 * max(float(row[3]) - 1 for row in fixed_rows))
 plots.table(["class, noise", "risk, $c$ free", "risk, c = 1", "ratio", "$w$ at c = 1", "$w$ at c = 1, exact code"], fixed_rows,
             f"Population risk with and without a free corner; d = {d}, n = {context_length}, L = {lipschitz:g}")
 
@@ -383,4 +384,4 @@ width_card
 # Training takes most of this page's time, the widest units the most.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -28,14 +28,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
 from icl.attention import softmax_attention
-from icl.claims import exact, judge, sampled
-from icl.composed import Projected
+from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import Member, pretrain
 from icl.risk import optimal_window
-from icl.tasks import Affine, Cosine, Quadratic, ReLU, named
-from icl.tokens import Ellipsoid, stream, uniform_sphere
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU, named
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -55,7 +55,7 @@ learning_rate = 0.15  # Adam's initial step size for round tokens, falling linea
 contexts = 100000  # Monte Carlo contexts for the sign of w
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dim", "draws", "context_length", "noise_std", "lipschitz", "seeds", "steps", "batch_size",
+notebook.check(globals(), "dim", "draws", "context_length", "noise_std", "lipschitz", "seeds", "steps", "batch_size",
            "learning_rate", "contexts")
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
@@ -153,13 +153,13 @@ def rate(root):
 settings = [(name, i) for name in CLASSES for i in range(draws)]
 members = [Member(whitened(name, roots[i]), noise_std, context_length, seed, Ellipsoid(roots[i]), rate(roots[i]))
            for name, i in settings for seed in range(seeds)]
-options = {"device": runs.device(), "shared_tokens": True, "stream": "native", "dtype": "float32"}
+options = {"device": notebook.device(), "shared_tokens": True, "stream": "native", "dtype": "float32"}
 trained = pretrain(members, steps, batch_size, learning_rate, **options)
 M = trained.M.reshape(len(CLASSES), draws, seeds, dim, dim)
 N = np.stack([root @ M[:, i] @ root for i, root in enumerate(roots)], axis=1)
 best = {name: float(optimal_window(named(name, dim, lipschitz), context_length, noise_std).w) for name in CLASSES}
-runs.glue("units", len(members))
-runs.glue("contexts", f"{trained.contexts:,}")
+notebook.glue("units", len(members))
+notebook.glue("contexts", f"{trained.contexts:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "ReLU class, one row for each random $\\Sigma$: the claimed matrix $w^*\\Sigma^{-1}$ with the exact $w^*$ of the sphere (left), the trained $M$ (middle, mean over seeds), and the trained $M$ whitened, $\\Sigma^{1/2}M\\Sigma^{1/2}$, in units of $w^*$ (right), which the lemma says is the identity. Entries are dimensionless; left and middle share a color scale.", "name": "fig-covariance"}, "image": {"alt": "Rows of three heat maps with printed entries. The left and middle matrices of each row agree to a few percent in every entry, although their entries differ widely between rows; the right matrix is close to the identity in every row."}}
 figure, panels = plt.subplots(draws, 3, figsize=(7.6, 2.5 * draws), squeeze=False)
@@ -222,9 +222,9 @@ def scales(N, c):
     return 100 * (np.trace(N, axis1=-2, axis2=-1).mean(-1) / dim / best[list(CLASSES)[c]] - 1)
 
 
-runs.glue("scale_low", min(scales(N[c], c).min() for c in range(len(CLASSES))))
-runs.glue("scale_high", max(scales(N[c], c).max() for c in range(len(CLASSES))))
-runs.glue("scale_sphere", max(abs(scales(round_N[c], c)) for c in range(len(CLASSES))))
+notebook.glue("scale_low", min(scales(N[c], c).min() for c in range(len(CLASSES))))
+notebook.glue("scale_high", max(scales(N[c], c).max() for c in range(len(CLASSES))))
+notebook.glue("scale_sphere", max(abs(scales(round_N[c], c)) for c in range(len(CLASSES))))
 
 
 def spread(N, root):
@@ -356,4 +356,4 @@ sign
 # Training takes most of this page's time.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

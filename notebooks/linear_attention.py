@@ -30,14 +30,20 @@ import numpy as np
 import torch
 from scipy.optimize import brentq
 
-from icl import plots, runs
 from icl.attention import linear_attention
-from icl.claims import exact, judge, sampled
-from icl.risk import bayes_linear_risk, optimal_window
-from icl.rivals import linear_optimum, linear_risk, nearest_neighbor_risk
-from icl.sampling import ridge_risk
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    bayes_linear_risk,
+    linear_optimum,
+    linear_risk,
+    nearest_neighbor_risk,
+    optimal_window,
+    ridge_risk,
+)
+from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
-from icl.tokens import stream, uniform_sphere
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -55,7 +61,7 @@ contexts = 20000  # contexts a unit is trained on
 draws = 300  # contexts for each sampled baseline
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "n_values", "context_length", "lipschitz", "noise_std", "seeds", "contexts", "draws")
+notebook.check(globals(), "dims", "n_values", "context_length", "lipschitz", "noise_std", "seeds", "contexts", "draws")
 
 # %% [markdown]
 # ## What is printed
@@ -356,4 +362,4 @@ plt.show()
 # Nearly all of this page's time goes into the trained units and the sampled baselines.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

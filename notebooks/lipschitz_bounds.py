@@ -30,7 +30,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import claims, lipschitz, plots, runs, suprema
+from icl.tensor_trick import lipschitz, supremum_search
+from icl_book import claims, notebook, plots
 
 plots.style()
 
@@ -45,10 +46,10 @@ steps = 200  # steps of each ascent
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-runs.check(globals(), "radii", "n_values", "starts", "steps", "seed")
+notebook.check(globals(), "radii", "n_values", "starts", "steps", "seed")
 
-from icl.lipschitz import FUNCTIONS, LIPSCHITZ, SIZES, extremal, gain, sharp, witness
 from icl.tensor_trick import gradient, row_gradient
+from icl.tensor_trick.lipschitz import FUNCTIONS, LIPSCHITZ, SIZES, extremal, gain, sharp, witness
 
 TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
 
@@ -132,7 +133,7 @@ def printed(identity, n, R):
     return next(b for b in LIPSCHITZ if b.id == identity).log10(n, R)
 
 
-runs.glue("lip-hand", 10 ** printed("f", 2, 4.0))
+notebook.glue("lip-hand", 10 ** printed("f", 2, 4.0))
 p = 1 / (1 + np.exp(-np.array([0.0, 1.0, 3.0])))
 plots.table(("$t$", "$2p(1-p)$"), [(f"{t}", f"{value:.4f}") for t, value in zip((0, 1, 3), 2 * p * (1 - p), strict=True)],
             "Two tokens: the factor at three differences of the scores")
@@ -184,7 +185,7 @@ plots.table(("$t$", "$2p(1-p)$"), [(f"{t}", f"{value:.4f}") for t, value in zip(
 # ```
 #
 # For $\alpha^{-1}$ the best scores are not all equal: for many tokens it pays to raise one of them.
-# `icl.lipschitz.extremal` scans scores of the form $(a,b,\dots,b)$ for it and $(a,b,c,\dots,c)$ for $f$.
+# `icl.tensor_trick.lipschitz.extremal` scans scores of the form $(a,b,\dots,b)$ for it and $(a,b,c,\dots,c)$ for $f$.
 #
 # ### Assumptions, and which of them we test
 #
@@ -217,9 +218,9 @@ plots.table(("$t$", "$2p(1-p)$"), [(f"{t}", f"{value:.4f}") for t, value in zip(
 
 # %%
 generator = torch.Generator().manual_seed(seed)
-runs.glue("lip-starts", starts)
-runs.glue("lip-steps", steps)
-runs.glue("lip-draws", suprema.SCREEN * starts)
+notebook.glue("lip-starts", starts)
+notebook.glue("lip-steps", steps)
+notebook.glue("lip-draws", supremum_search.SCREEN * starts)
 LN10 = math.log(10)
 
 
@@ -229,7 +230,7 @@ def construction(function, n, R):
     return gain(function, A @ x, A @ v).item() / LN10
 
 
-found = {(g, n): suprema.search(g, n, radii, starts, steps, generator) for n in n_values for g in FUNCTIONS}
+found = {(g, n): supremum_search.search(g, n, radii, starts, steps, generator) for n in n_values for g in FUNCTIONS}
 built = {(g, n): np.array([construction(g, n, R) for R in radii]) for n in n_values for g in FUNCTIONS}
 reached = {key: np.maximum(search.best.numpy(), built[key]) for key, search in found.items()}
 
@@ -256,7 +257,7 @@ ax.set_ylabel("log10(found / construction)")
 ax.legend()
 plt.show()
 worst = min(float((s.history[0].numpy() - built[k]).min()) for k, s in found.items())
-runs.glue("lip-random", -worst)
+notebook.glue("lip-random", -worst)
 
 # %% [markdown]
 # Random data miss the supremum by up to {glue:text}`lip-random:.0f` powers of ten. The ascent
@@ -292,9 +293,9 @@ figure, ax = plt.subplots(figsize=(6.6, 3.4))
 plots.matrix(ax, loose, [f"{TEX[b.function]}: ${b.tex}$" for b in LIPSCHITZ], [f"{R:g}" for R in radii], fmt=".1f")
 ax.set_xlabel(f"R (n = {n})")
 plt.show()
-runs.glue("lip-least", float(loose.min()))
-runs.glue("lip-most", float(loose.max()))
-runs.glue("lip-n", n)
+notebook.glue("lip-least", float(loose.min()))
+notebook.glue("lip-most", float(loose.max()))
+notebook.glue("lip-n", n)
 
 # %% [markdown]
 # At $n=$ {glue:text}`lip-n` the tightest entry is {glue:text}`lip-least:.1f` powers of ten above the truth, the
@@ -367,7 +368,7 @@ def largest_size(function, n, reach=1.0):
     """log10 of the largest |g| over scores of length at most reach * R^2, for each R."""
     radius = reach * torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
     z = torch.randn(len(radii), starts, n, generator=generator, dtype=torch.float64)
-    return suprema.ascend(lambda z: lipschitz.size(function, suprema.ball(z, radius)), (z * z * z,), steps).best
+    return supremum_search.ascend(lambda z: lipschitz.size(function, supremum_search.ball(z, radius)), (z * z * z,), steps).best
 
 
 def judge_size(identity):
@@ -402,7 +403,7 @@ judge_size("f")
 # by {glue:text}`lip-beta:.1f` powers of ten.
 
 # %%
-runs.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
+notebook.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
 
 
 def smallest_excess(n, reach, chosen):
@@ -425,7 +426,7 @@ claims.judge(
 
 # %%
 def third(slope, n, R, **how):
-    found = suprema.search_loss(slope, 3, n, R**2, max(starts // 2, 4), steps // 2, generator, **how)
+    found = supremum_search.search_loss(slope, 3, n, R**2, max(starts // 2, 4), steps // 2, generator, **how)
     return found.best.item() + 3 * math.log10(R)
 
 
@@ -448,7 +449,7 @@ def h2o(s, w, b):
 
 
 tests = list({(n_values[0], radii[valid[-1]]): 0, (n_values[min(1, len(n_values) - 1)], radii[valid[0]]): 0})
-hessian = {(n, R): third(attention(R), n, R, targets=lambda t, R=R: suprema.ball(t, R**2)) for n, R in tests}
+hessian = {(n, R): third(attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2)) for n, R in tests}
 
 
 def row_bound(n, R):
@@ -478,7 +479,7 @@ claims.judge("P2.lip.hessian-h2o",
 # $R/2$ is never exceeded, with $x$ up to ten times as long as printed, and it is reached.
 
 # %%
-long = {n: suprema.search("f", n, radii, starts, steps, generator, reach=10.0).best for n in n_values[:2]}
+long = {n: supremum_search.search("f", n, radii, starts, steps, generator, reach=10.0).best for n in n_values[:2]}
 cases = [claims.exact(f"n = {n}, |x| <= R", found["f", n].best[-1].item() - math.log10(radii[-1] / 2), n=n)
          for n in n_values]
 cases += [claims.exact(f"n = {n}, |x| <= 10 R, R = {R:g}", best.item() - math.log10(R / 2), n=n)
@@ -493,7 +494,7 @@ claims.judge("P2.lip.half", cases,
 
 # %%
 n_context = n_values[:2]
-context = {(g, n): suprema.search(g, n, radii, starts, steps, generator, moving="A")
+context = {(g, n): supremum_search.search(g, n, radii, starts, steps, generator, moving="A")
            for n in n_context for g in FUNCTIONS}
 claims.judge(
     "P2.lip.context",
@@ -539,8 +540,8 @@ def far_apart(b, n, R, draws=200):
 
 cases += [claims.exact(f"opposite pairs, {TEX[b.function]}, R = {radii[-1]:g}: ${b.tex}$",
                        far_apart(b, n_values[0], radii[-1])) for b in LIPSCHITZ]
-beyond = suprema.search("u", n_values[0], radii[-1:], starts, steps, generator, reach=3.0).best.item()
-beyond_alpha = suprema.search("alpha", n_values[0], radii[-1:], starts, steps, generator, reach=3.0).best.item()
+beyond = supremum_search.search("u", n_values[0], radii[-1:], starts, steps, generator, reach=3.0).best.item()
+beyond_alpha = supremum_search.search("alpha", n_values[0], radii[-1:], starts, steps, generator, reach=3.0).best.item()
 claims.judge("P2.lip.required", cases,
              [claims.exact("x three times as long, $u$", beyond - printed("u", n_values[0], radii[-1])),
               claims.exact(r"x three times as long, $\alpha$",
@@ -555,7 +556,7 @@ claims.judge("P2.lip.required", cases,
 reach = [1.0, 2.0, 4.0, 8.0, 16.0]
 PICK = {"u": "u", "alpha": "alpha", "1/alpha": "inverse", "f": "f"}
 n, R = n_values[0], 2.0
-excess = {g: [suprema.search(g, n, [R], starts, steps, generator, reach=r).best.item() - printed(PICK[g], n, R)
+excess = {g: [supremum_search.search(g, n, [R], starts, steps, generator, reach=r).best.item() - printed(PICK[g], n, R)
               for r in reach] for g in FUNCTIONS}
 figure, ax = plt.subplots()
 for (g, values), color, marker in zip(excess.items(), plots.PALETTE, "osDX", strict=False):
@@ -590,11 +591,11 @@ top = {}
 for kind in KINDS:
     plain = kind not in ("sparse", "rescaled")
     for order in (1, 2, 3):
-        best = suprema.search_loss(along(kind), order, m, 36.0 if plain else R_loss**2, starts,
+        best = supremum_search.search_loss(along(kind), order, m, 36.0 if plain else R_loss**2, starts,
                                    steps, generator).best.item()
         top[kind, order] = 10**best if plain else best
-runs.glue("lip-gradient", top["normalized", 1])
-runs.glue("lip-gradient-hand", 8 * math.sqrt(2) / 27)
+notebook.glue("lip-gradient", top["normalized", 1])
+notebook.glue("lip-gradient-hand", 8 * math.sqrt(2) / 27)
 plots.table(("loss", "order 1", "order 2", "order 3"),
             [(kind.replace("_", " "), *(f"{top[kind, order]:.4f}" for order in (1, 2, 3))) for kind in KINDS],
             f"n = {m}; plain numbers, but log10 at R = {R_loss:g} for sparse and rescaled")
@@ -682,4 +683,4 @@ claims.judge("P2.lip.losses",
 # ## How long it takes
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -32,16 +32,15 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from icl import plots, runs
 from icl.attention import softmax_weights
-from icl.claims import exact, judge, sampled
-from icl.composed import Projected
-from icl.evaluate import outside_ratio, subspace_error, test_error
-from icl.low_rank import low_rank_risk
+from icl.covariates import LowRank
 from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window
-from icl.tasks import Cosine, Linear, Quadratic
-from icl.tokens import LowRank, stream
+from icl.pretrain.metrics import outside_ratio, subspace_error, test_error
+from icl.risk import low_rank_risk, optimal_window
+from icl.streams import stream
+from icl.tasks import Cosine, Linear, Projected, Quadratic
+from icl_book import notebook, parameters, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -59,9 +58,9 @@ batch_size = 128  # fresh contexts a step
 contexts = 4000  # test contexts, other ones for each unit
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "ranks", "context_length", "noise_std", "seeds", "steps", "batch_size", "contexts")
+notebook.check(globals(), "dims", "ranks", "context_length", "noise_std", "seeds", "steps", "batch_size", "contexts")
 if len(ranks) != len(dims):
-    raise runs.BadInput(f"ranks={ranks!r}: must have as many entries as dims={dims!r}")
+    raise parameters.BadInput(f"ranks={ranks!r}: must have as many entries as dims={dims!r}")
 PROBLEMS = list(zip(dims, ranks, strict=True))
 LINKS = {"affine": lambda k: Linear(k, 1.0, 2.0), "quadratic": Quadratic, "cosine": lambda k: Cosine(k, 4.0)}
 PURE = {"linear": lambda k: Linear(k, 1.0)}  # for a control
@@ -160,13 +159,13 @@ for j, (d, k) in enumerate(PROBLEMS):
         members = [Member(Projected(make(k), B.T), noise_std, context_length, seed, laws[d, k], activation=unit,
                           learning_rate=float(best[name, k].w) / 50 if unit == "softmax" else 0.03)
                    for name, make in links.items() for seed in range(seeds)]
-        whole = pretrain(members, steps, batch_size, device=runs.device(), shared_tokens=True, stream="native", dtype="float32",
+        whole = pretrain(members, steps, batch_size, device=notebook.device(), shared_tokens=True, stream="native", dtype="float32",
                          record=record)
         for i, name in enumerate(links):
             mine = slice(i * seeds, (i + 1) * seeds)
             trained[d, k, unit, name] = replace(whole, members=whole.members[mine], parameters=whole.parameters[mine],
                                                 history=tuple(h[mine] for h in whole.history))
-runs.glue("contexts_seen", f"{steps * batch_size:,}")
+notebook.glue("contexts_seen", f"{steps * batch_size:,}")
 
 
 def angle(d, k, unit, name):
@@ -331,4 +330,4 @@ even
 # Training takes most of this page's time.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -27,14 +27,13 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 import matplotlib.pyplot as plt
 import numpy as np
 
-from icl import plots, runs
-from icl.claims import judge, sampled
-from icl.composed import Projected
-from icl.evaluate import spectral_norm
+from icl.covariates import Ellipsoid
 from icl.pretrain import Member, pretrain
+from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
-from icl.tasks import ReLU, named
-from icl.tokens import Ellipsoid
+from icl.tasks import Projected, ReLU, named
+from icl_book import notebook, plots
+from icl_book.claims import judge, sampled
 
 plots.style()
 
@@ -51,7 +50,7 @@ steps = 320  # gradient steps
 batch_size = 128  # fresh contexts a step
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dim", "context_length", "noise_std", "lipschitz_values", "seeds", "steps", "batch_size")
+notebook.check(globals(), "dim", "context_length", "noise_std", "lipschitz_values", "seeds", "steps", "batch_size")
 CLASSES = {"relu": "ReLU", "cosine": "cosine"}
 RATES = {"relu": 0.5, "cosine": 20.0}  # sizes of the plain gradient steps, see "Declared choices"
 
@@ -139,7 +138,7 @@ LAWS = {
 }
 start_step = min(20, steps)  # where the start of the growth is looked at
 record = tuple(np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist())
-options = {"device": runs.device(), "shared_tokens": True, "stream": "native", "dtype": "float32",
+options = {"device": notebook.device(), "shared_tokens": True, "stream": "native", "dtype": "float32",
            "schedule": "constant", "record": record}
 
 
@@ -160,8 +159,8 @@ windows = {name: np.array([float(optimal_window(named(name, dim, L), context_len
 ends = {"isotropic": 1.0, "non-isotropic": axes_lengths.min() ** -2.0}  # ||Sigma^{-1}||: where ||M|| ends, over w*
 clock = RATES["relu"] * np.array(record)
 flow = [population_flow(ReLU(dim, L), context_length, noise_std, clock) for L in lipschitz_values]
-runs.glue("units", len(plain) * len(lipschitz_values) * seeds)
-runs.glue("contexts", f"{steps * batch_size:,}")
+notebook.glue("units", len(plain) * len(lipschitz_values) * seeds)
+notebook.glue("contexts", f"{steps * batch_size:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ against the number of plain gradient steps, four panels as in Figure 3 of the paper: ReLU and cosine class (columns), isotropic and non-isotropic tokens in the whitened reading (rows). Points: mean over seeds with interval, one color and marker a Lipschitz constant. Solid lines, top left: the exact population flow of $w$, nothing fitted. Horizontal dotted lines: where the exact theory ends, $w^*\\Vert\\Sigma^{-1}\\Vert$. All quantities are dimensionless.", "name": "fig-norm-growth"}, "image": {"alt": "Four panels of norm against step. In both ReLU panels the four curves are ordered by L at all times, the largest L on top; on the sphere they follow solid lines. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero, below all others or close to L = 1."}}
 figure, panels = plt.subplots(2, 2, figsize=(7.6, 6.2), sharex=True)
@@ -348,4 +347,4 @@ plt.show()
 # Training takes nearly all of this page's time; the exact curves take a few seconds.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -31,8 +31,8 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from icl import claims, plots, runs, suprema
-from icl.tensor_trick import gradient, hvp, loss, row_gradient, row_hvp, unvec, vec
+from icl.tensor_trick import gradient, hvp, loss, row_gradient, row_hvp, supremum_search, unvec, vec
+from icl_book import claims, notebook, plots
 
 plots.style()
 
@@ -50,7 +50,7 @@ conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-runs.check(globals(), "context_length", "dim", "steps", "n_values", "starts", "draws", "conditions", "seed")
+notebook.check(globals(), "context_length", "dim", "steps", "n_values", "starts", "draws", "conditions", "seed")
 
 # %% [markdown]
 # ## What is printed
@@ -87,8 +87,8 @@ def g(p):
 
 
 SMOOTH, CONCAVE = 4 * g(P_LOW), 4 * g(P_HIGH)
-runs.glue("opt-smooth", SMOOTH)
-runs.glue("opt-concave", CONCAVE)
+notebook.glue("opt-smooth", SMOOTH)
+notebook.glue("opt-concave", CONCAVE)
 plots.table(["point", "$p$", "second derivative $4g(p)$"],
             [["$p_-$", f"{P_LOW:.4f}", f"{SMOOTH:.4f}"], ["$p_+$", f"{P_HIGH:.4f}", f"{CONCAVE:.4f}"]],
             "The largest and the most negative curvature of two tokens")
@@ -137,7 +137,7 @@ generator = torch.Generator().manual_seed(seed)
 
 def extreme(kind, n, sign):
     slope = lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)  # noqa: E731
-    return 10 ** suprema.search_loss(slope, 2, n, 36.0, starts, 250, generator, sign).best.item()
+    return 10 ** supremum_search.search_loss(slope, 2, n, 36.0, starts, 250, generator, sign).best.item()
 
 
 found = {(n, sign): extreme("normalized", n, sign) for n in n_values for sign in (1.0, -1.0)}
@@ -156,7 +156,7 @@ claims.judge("P2.opt.range",
 # exactly enough, against a printed 20.
 
 # %%
-runs.glue("opt-needed", -CONCAVE)
+notebook.glue("opt-needed", -CONCAVE)
 
 
 def smallest(A, x, b, w2, sparse):
@@ -248,7 +248,7 @@ ax.set_xlabel("step")
 ax.set_ylabel("loss")
 ax.legend()
 plt.show()
-runs.glue("opt-tiny", math.floor(1.5 * math.log10(n) + 10 * 16 / math.log(10)))
+notebook.glue("opt-tiny", math.floor(1.5 * math.log10(n) + 10 * 16 / math.log(10)))
 
 # %% [markdown]
 # ## Undoing the data
@@ -358,9 +358,9 @@ ax.set_xlabel("condition number of $A_1$ and $A_2$")
 ax.set_ylabel("passes over the data")
 ax.legend()
 plt.show()
-runs.glue("opt-plain-last", needed[False][-1])
-runs.glue("opt-pre-last", needed[True][-1])
-runs.glue("opt-newton-last", second[-1][0])
+notebook.glue("opt-plain-last", needed[False][-1])
+notebook.glue("opt-pre-last", needed[True][-1])
+notebook.glue("opt-newton-last", second[-1][0])
 
 # %% [markdown]
 # At the largest condition number: {glue:text}`opt-plain-last` passes for gradient descent,
@@ -401,4 +401,4 @@ runs.glue("opt-newton-last", second[-1][0])
 # Much of this page's time goes into the search for extreme curvature.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -26,11 +26,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import betainc
 
-from icl import plots, rates, runs
-from icl.claims import exact, judge
-from icl.risk import optimal_window, population_risk
-from icl.rivals import nearest_neighbor_risk
+from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Quadratic, named
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge
 
 plots.style()
 
@@ -45,7 +44,7 @@ n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  
 context_length = 60  # n of the moving figure
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "noise_std", "lipschitz_values", "n_values", "context_length")
+notebook.check(globals(), "dims", "noise_std", "lipschitz_values", "n_values", "context_length")
 
 # %% [markdown]
 # ## What is printed
@@ -164,8 +163,8 @@ quiet = [(label, task, n) for d in dims for label, task in ((f"affine, d = {d}",
                                                              (f"cosine, L = 1, d = {d}", Cosine(d, 1.0)),
                                                              (f"cosine, L = 16, d = {d}", Cosine(d, 16.0))) for n in (20, 200)]
 ratios = [(label, n, float(nearest_neighbor_risk(task, n, 0.0).total / optimal_window(task, n, 0.0).risk)) for label, task, n in quiet]
-runs.glue("least", min(r for *_, r in ratios))
-runs.glue("most", max(r for *_, r in ratios))
+notebook.glue("least", min(r for *_, r in ratios))
+notebook.glue("most", max(r for *_, r in ratios))
 judge("P1.PD.signal", [exact(f"{label}, n = {n}", r, 1e-6) for label, n, r in ratios],
       [exact(f"{label}, n = 1", nearest_neighbor_risk(task, 1, 0.0).total / optimal_window(task, 1, 0.0).risk, 1e-6)
        for label, task, n in quiet if n == 20])
@@ -201,10 +200,10 @@ judge("P1.PD.context", [exact(f"cosine, L = {L:g}, d = {d}", slope_in_n(Cosine(d
 # %%
 def law_ratio(task, energy=None):
     """Exact window over the law, at the length where the law says 10^5; ``energy`` replaces E (Laplacian f)^2."""
-    n = round((1e5 / rates.sharp_window(task, 1.0, noise_std)) ** (1 / rates.window_exponent(task)))
-    scale = 1.0 if energy is None else (energy / (4 * rates.bias_law(task)[0])) ** rates.window_exponent(task)
+    n = round((1e5 / asymptotics.sharp_window(task, 1.0, noise_std)) ** (1 / asymptotics.window_exponent(task)))
+    scale = 1.0 if energy is None else (energy / (4 * asymptotics.bias_law(task)[0])) ** asymptotics.window_exponent(task)
     w = float(optimal_window(task, float(n), noise_std).w)
-    return w / (rates.sharp_window(task, float(n), noise_std) * scale)
+    return w / (asymptotics.sharp_window(task, float(n), noise_std) * scale)
 
 
 def gradient_energy(task, last=100):
@@ -223,11 +222,11 @@ judge("P1.PD.smooth-law", [exact(label, law_ratio(task), 2e-3) for label, task i
 def exponents_at(d, task_of, L=4.0):
     """(slope of log w* in log L over its slope in log n, exponent of E (Laplacian f)^2 in L), where the law says w = 10^5."""
     law = task_of(d, L)
-    n = (1e5 / rates.sharp_window(law, 1.0, noise_std)) ** (1 / rates.window_exponent(law))
+    n = (1e5 / asymptotics.sharp_window(law, 1.0, noise_std)) ** (1 / asymptotics.window_exponent(law))
     around = L * np.array([0.98, 1.02])
     w = [float(optimal_window(task_of(d, float(v)), round(n), noise_std).w) for v in around]
     at_n = optimal_window(law, np.round([n / 3, 3 * n]), noise_std).w
-    energy = [rates.bias_law(task_of(d, float(v)))[0] for v in around]
+    energy = [asymptotics.bias_law(task_of(d, float(v)))[0] for v in around]
     step = np.log(around[1] / around[0])
     return np.log(w[1] / w[0]) / step / (np.log(at_n[1] / at_n[0]) / np.log(9)), np.log(energy[1] / energy[0]) / step
 
@@ -241,8 +240,8 @@ judge("P1.PD.roughness",
 figure, ax = plt.subplots(figsize=(6.2, 3.7))
 for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
     tasks = [Cosine(d, float(L)) for L in rough]
-    law = np.array([rates.sharp_window(t, 1e10, noise_std) for t in tasks])
-    slope_law = law * np.array([(gradient_energy(t) / (4 * rates.bias_law(t)[0])) ** rates.window_exponent(t) for t in tasks])
+    law = np.array([asymptotics.sharp_window(t, 1e10, noise_std) for t in tasks])
+    slope_law = law * np.array([(gradient_energy(t) / (4 * asymptotics.bias_law(t)[0])) ** asymptotics.window_exponent(t) for t in tasks])
     plots.exact_curve(ax, rough, [float(optimal_window(t, 1e10, noise_std).w) for t in tasks], f"d = {d}", color)
     ax.plot(rough, law, "--", color=color, linewidth=1)
     ax.plot(rough, slope_law, ":", color=color, linewidth=1.4)
@@ -310,4 +309,4 @@ plots.slider_figure(frames, [f"{L:g}" for L in stops], "wavenumber L",
 # The maps take most of this page's time.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

@@ -31,13 +31,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import plots, runs
-from icl.claims import sampled
-from icl.evaluate import spectral_norm, test_error
+from icl.covariates import uniform_sphere
 from icl.pretrain import Member, pretrain
+from icl.pretrain.metrics import spectral_norm, test_error
 from icl.risk import optimal_window, population_flow, population_risk
+from icl.streams import stream
 from icl.tasks import Cosine, named
-from icl.tokens import stream, uniform_sphere
+from icl_book import notebook, plots
+from icl_book.claims import sampled
 
 plots.style()
 
@@ -55,7 +56,7 @@ batch_size = 128  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "seeds", "steps", "batch_size",
+notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "seeds", "steps", "batch_size",
            "learning_rate")
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
@@ -132,13 +133,13 @@ print(f"mean of the diagonal {np.trace(M) / d:.2f}, "
 sweep = [Member(named(name, d, L), noise_std, context_length, seed)
          for name in CLASSES for L in lipschitz_values for seed in range(seeds)]
 record = tuple(np.unique(np.linspace(0, steps, 13).round().astype(int)).tolist())
-trained = pretrain(sweep, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=record)
+trained = pretrain(sweep, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, record=record)
 same = next(i for i, m in enumerate(sweep) if m == Member(task, noise_std, context_length, 0))
 difference = np.abs(trained.M[same] - M).max()
-runs.glue("units", len(sweep))
-runs.glue("contexts", f"{trained.contexts:,}")
-runs.glue("difference", f"{difference:.0e}")
-runs.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
+notebook.glue("units", len(sweep))
+notebook.glue("contexts", f"{trained.contexts:,}")
+notebook.glue("difference", f"{difference:.0e}")
+notebook.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
 
 # %% [markdown]
 # {glue:text}`units` units on {glue:text}`contexts` contexts each. The unit trained by hand is one of them; their matrices
@@ -154,8 +155,8 @@ runs.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
 
 # %%
 last = len(sweep) - 1
-alone = pretrain([sweep[last]], steps, batch_size, learning_rate, runs.device())
-runs.glue("company", f"{np.abs(alone.M[0] - trained.M[last]).max():.0e}")
+alone = pretrain([sweep[last]], steps, batch_size, learning_rate, notebook.device())
+notebook.glue("company", f"{np.abs(alone.M[0] - trained.M[last]).max():.0e}")
 trained.settings
 
 # %% [markdown]
@@ -218,7 +219,7 @@ for k in dims:
         L = lipschitz_values[len(lipschitz_values) // 2]
         members = [Member(named(name, k, L), noise_std, context_length, seed) for seed in range(seeds)]
         for integrated in (False, True):
-            unit = pretrain(members, steps, batch_size, flow_rate, runs.device(), optimizer="sgd", schedule="constant",
+            unit = pretrain(members, steps, batch_size, flow_rate, notebook.device(), optimizer="sgd", schedule="constant",
                             integrate_labels=integrated, record=record)
             flows[k, name, integrated] = np.trace(unit.M_history, axis1=-2, axis2=-1) / k
 clock = flow_rate * unit.settings.elapsed
@@ -272,7 +273,7 @@ plots.table(("flow of", "inside the interval"), rows, "The control: units agains
 # %%
 even = Cosine(d, 4.0)
 mirror = pretrain([Member(even, noise_std, context_length, seed) for seed in range(seeds)], steps, batch_size,
-                  learning_rate, runs.device())
+                  learning_rate, notebook.device())
 best = optimal_window(even, context_length, noise_std)
 here = {sign: mirror.windows * sign > 0 for sign in (-1, 1)}
 error = test_error(mirror, even, noise_std, context_length, 1000)[0]
@@ -289,13 +290,13 @@ plots.table(("units that end at", "how many", "mean $w$", "mean test error"),
 # The table is measured by `benchmarks/pretraining.py` on the machine named below it, not by this run. The sweep: ReLU
 # class, five $L$ and ten seeds, full $M$, Adam. The competitor trains one unit at a time with autograd, in single
 # precision, with a fused optimizer and its best number of threads; on the same batches both give the same matrices.
-# Ours uses the native stream, single precision, and on a CPU the compiled loops of `icl.fused`, which draw the random
+# Ours uses the native stream, single precision, and on a CPU the compiled loops of `icl.compiled`, which draw the random
 # numbers and take the gradient of softmax units while everything is in registers. The ratio of wall times is what one
 # waits less; CPU time counts all threads and is steadier where a machine also does other work. The limit counts, per context, the normal numbers, exponentials and
-# multiply-adds that cannot be avoided, each at the speed of the faster of PyTorch and `icl.fused` alone, with all threads.
+# multiply-adds that cannot be avoided, each at the speed of the faster of PyTorch and `icl.compiled` alone, with all threads.
 
 # %% tags=["hide-input"]
-bench = json.loads(runs.data("benchmarks/results/pretraining.json").read_text())
+bench = json.loads(notebook.data("benchmarks/results/pretraining.json").read_text())
 COLUMNS = {"loop": "loop, one at a time", "separate tokens": "separate tokens", "shared across L": "tokens shared across L"}
 FORMS = {"ms a step, wall": "{:.1f}", "ms a step, CPU": "{:.1f}", "ratio, wall": "{:.1f}", "ratio, CPU": "{:.1f}",
          "contexts a second": "{:.2g}", "fraction of the limit, wall": "{:.2f}"}
@@ -374,4 +375,4 @@ plots.table(("one million units", ""), [
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

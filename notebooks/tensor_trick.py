@@ -30,8 +30,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl import claims, measure, plots, reference, runs, tensor_trick
-from icl.tensor_trick import gradient, hvp, kron_block, loss, row_gradient, row_hvp, vec
+from icl import tensor_trick
+from icl.tensor_trick import gradient, hvp, kron_block, kronecker, loss, row_gradient, row_hvp, vec
+from icl_book import claims, measure, notebook, plots
 
 plots.style()
 
@@ -47,7 +48,7 @@ repeats = 5  # timed repetitions, the fastest counts
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "draws", "sizes", "large_sizes", "repeats", "seed")
+notebook.check(globals(), "dims", "draws", "sizes", "large_sizes", "repeats", "seed")
 
 # %% [markdown]
 # ## What is printed
@@ -201,7 +202,7 @@ plt.show()
 
 # %%
 TOLERANCE = 1e-12
-runs.glue("tt-draws", draws)
+notebook.glue("tt-draws", draws)
 
 
 def problem(n, d):
@@ -210,7 +211,7 @@ def problem(n, d):
     shapes = (n, d), (n, d), (d, d), (n, n)
     A1, A2, X, B = (torch.randn(draws, *shape, generator=rng, dtype=torch.float64)
                     for shape in shapes)
-    return [t.to(runs.device()) for t in (A1, A2, X / d, B.softmax(-1))]
+    return [t.to(notebook.device()) for t in (A1, A2, X / d, B.softmax(-1))]
 
 
 def kron(A1, A2):
@@ -326,13 +327,13 @@ judge("P2.rescaled", *both_ways("rescaled"))
 # $P=F\circ\big(C-\mathrm{rd}(F,C)\big)$; for the rescaled loss, with $U=\exp(S)$ and
 # $Q=U-\mathrm{diag}(U1)B$, $P=U\circ\big(Q-\mathrm{rd}(Q,B)\big)$. The source file lists all five losses. The
 # other side of the comparison is autograd through the explicit Kronecker product
-# (`icl.reference.kron_gradient`), which shares no formula with it. Controls: $P$ transposed, which is what
+# (`icl.tensor_trick.kronecker.kron_gradient`), which shares no formula with it. Controls: $P$ transposed, which is what
 # one gets by storing the row gradients as columns (by our reading, Lemma B.4 of
 # {cite:t}`gao2025fast` stores them so, while {cite:t}`alman2024gradient` use rows); and the opposite sign.
 
 # %%
 def by_autograd(*batch, kind):
-    return torch.stack([reference.kron_gradient(*one, kind) for one in zip(*batch, strict=True)])
+    return torch.stack([kronecker.kron_gradient(*one, kind) for one in zip(*batch, strict=True)])
 
 
 holds, broken = defaultdict(list), defaultdict(list)
@@ -360,7 +361,7 @@ holds, broken = defaultdict(list), defaultdict(list)
 for kind in ("sparse", "cross_entropy", "entropy"):
     name = kind.replace("_", "-")
     for A1, A2, X, B in problems.values():
-        blocks = torch.stack([reference.kron_loss(*one, kind) for one in zip(A1, A2, X, B, strict=True)])
+        blocks = torch.stack([kronecker.kron_loss(*one, kind) for one in zip(A1, A2, X, B, strict=True)])
         scale = blocks.abs() + 1
         holds[name] += [difference(loss(A1, A2, X, B, kind), blocks, scale)]
         if kind == "cross_entropy":
@@ -389,7 +390,7 @@ for kind in tensor_trick.KINDS:
     name = kind.replace("_", "-")
     for d, (A1, A2, X, B) in problems.items():
         V = X.roll(1, 0)  # any direction will do
-        wanted = torch.stack([reference.kron_hvp(*one, kind) for one in zip(A1, A2, X, B, V, strict=True)])
+        wanted = torch.stack([kronecker.kron_hvp(*one, kind) for one in zip(A1, A2, X, B, V, strict=True)])
         S, T = A1 @ X @ A2.mT, A1 @ V @ A2.mT
         scale = A1.abs().mT @ row_hvp(S, T, B, kind).abs() @ A2.abs() + wanted.abs()
         holds[name] += [difference(hvp(A1, A2, X, B, V, kind), wanted, scale)]
@@ -454,9 +455,9 @@ claims.judge("P2.misprint.factors", [claims.exact("printed factors", max(printed
 
 # %% mystnb={"figure": {"caption": "Difference of the two sides of each identity, as a fraction of the largest number summed (no unit). Dots: the largest over all draws and sizes. Crosses: the smallest among the broken versions (negative controls). Dashed: the tolerance. A difference of exactly zero would be drawn at 1e-17.", "name": "fig-tt-errors"}, "image": {"alt": "Eight rows, one for each identity: trick, blocks, normalized loss, rescaled loss, gradient, the three other losses, Hessian product and Hessian. On a logarithmic axis all dots lie between 1e-17 and 1e-14, left of the dashed tolerance at 1e-12; all crosses of the broken versions lie above one hundredth, far to the right of it."}} tags=["hide-input"]
 worst, closest = (max(v[0] for v in summary.values()), min(v[1] for v in summary.values()))
-runs.glue("tt-worst", worst)
-runs.glue("tt-closest", closest)
-runs.glue("tt-gap", math.log10(closest / worst))
+notebook.glue("tt-worst", worst)
+notebook.glue("tt-closest", closest)
+notebook.glue("tt-gap", math.log10(closest / worst))
 figure, ax = plt.subplots(figsize=(5.8, 3.6))
 places = np.arange(len(summary))
 good = [max(v[0], 1e-17) for v in summary.values()]
@@ -595,7 +596,7 @@ middle = sizes[len(sizes) // 2]
 explicit = {(n, n): cost("explicit", n, n) for n in sizes}
 explicit[2 * middle, middle // 2] = cost("explicit", 2 * middle, middle // 2)
 matrix = {(n, n): cost("matrix", n, n) for n in [*sizes, *large_sizes]}
-runs.glue("tt-sizes", ", ".join(map(str, sizes)))
+notebook.glue("tt-sizes", ", ".join(map(str, sizes)))
 
 # %%
 def in_units(name, cost, n, d):
@@ -629,13 +630,13 @@ ax.set_ylabel("peak memory (bytes)")
 ax.legend(loc="lower right")
 plt.show()
 
-runs.glue("tt-wall", wall)
-runs.glue("tt-total-gib", total / 2**30)
+notebook.glue("tt-wall", wall)
+notebook.glue("tt-total-gib", total / 2**30)
 largest = max(sizes)
-runs.glue("tt-largest", largest)
-runs.glue("tt-large", max(large_sizes))
-runs.glue("tt-terabytes", 8 * max(large_sizes) ** 4 / 1e12)
-runs.glue("tt-megabytes", matrix[max(large_sizes), max(large_sizes)].peak_bytes / 1e6)
+notebook.glue("tt-largest", largest)
+notebook.glue("tt-large", max(large_sizes))
+notebook.glue("tt-terabytes", 8 * max(large_sizes) ** 4 / 1e12)
+notebook.glue("tt-megabytes", matrix[max(large_sizes), max(large_sizes)].peak_bytes / 1e6)
 
 # %% [markdown]
 # This machine has {glue:text}`tt-total-gib:.1f` GiB. The explicit form meets that wall at $n=d\approx$
@@ -671,8 +672,8 @@ ax.legend(loc="lower right")
 plt.show()
 
 slope = np.polyfit(np.log(list(seconds_explicit)), np.log(list(seconds_explicit.values())), 1)[0]
-runs.glue("tt-slope", float(slope))
-runs.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
+notebook.glue("tt-slope", float(slope))
+notebook.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 
 # %% [markdown]
 # The fitted slope of the explicit form is {glue:text}`tt-slope:.1f` (a fit over few points on a shared
@@ -737,4 +738,4 @@ runs.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 # Most of this page's time goes into the fresh processes that are measured.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

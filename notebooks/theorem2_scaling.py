@@ -32,13 +32,13 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from icl import plots, rates, runs
 from icl.attention import softmax_attention
-from icl.claims import exact, judge, sampled
+from icl.covariates import cap_quantile
 from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window, population_risk
+from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, named
-from icl.tokens import cap_quantile
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -59,7 +59,7 @@ batch_size = 256  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "n_decades", "lipschitz", "noise_std", "context_length", "lipschitz_values",
+notebook.check(globals(), "dims", "n_decades", "lipschitz", "noise_std", "context_length", "lipschitz_values",
            "n_values", "seeds", "steps", "batch_size", "learning_rate")
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
@@ -185,7 +185,7 @@ figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
 for ax, name in zip(axes, CLASSES, strict=True):
     for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
         plots.exact_curve(ax, n, windows[name, d], f"d = {d}", color)
-        ax.plot(n, rates.sharp_window(named(name, d, lipschitz), n, noise_std), "--", color=color, linewidth=1)
+        ax.plot(n, asymptotics.sharp_window(named(name, d, lipschitz), n, noise_std), "--", color=color, linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"{CLASSES[name]} class")
 axes[0].set_ylabel("optimal window parameter w*")
 axes[0].legend()
@@ -197,13 +197,13 @@ figure, axes = plt.subplots(-(-len(dims) // columns), columns, figsize=(7.6, 2.7
                             sharex=True, squeeze=False)
 middle = np.sqrt(n[1:] * n[:-1])
 for ax, d in zip(axes.ravel(), dims, strict=False):
-    ax.axhspan(*rates.printed_exponents(d), color=plots.COLORS["printed"], alpha=0.1, label="printed")
-    for end in rates.sketch_exponents(d):
+    ax.axhspan(*asymptotics.printed_exponents(d), color=plots.COLORS["printed"], alpha=0.1, label="printed")
+    for end in asymptotics.sketch_exponents(d):
         ax.axhline(end, color=plots.COLORS["corrected"], linestyle="--", linewidth=1,
                    label="corrected ends" if end > 1.5 / (d + 2) else None)
     for name in CLASSES:
         ax.plot(middle, slopes[name, d], ".-", color=plots.COLORS[name], label=CLASSES[name])
-        ax.axhline(rates.window_exponent(named(name, d)), color=plots.COLORS[name], linestyle=":", linewidth=1.2)
+        ax.axhline(asymptotics.window_exponent(named(name, d)), color=plots.COLORS[name], linestyle=":", linewidth=1.2)
     ax.set(xscale="log", title=f"d = {d}")
 for ax in axes[-1]:
     ax.set_xlabel("context length n")
@@ -265,10 +265,10 @@ lower_affine
 # %%
 def sharp_ratio(name: str, d: int, law: str | None = None):
     reference = named(law or name, d, lipschitz)
-    at_one = rates.sharp_window(reference, 1.0, noise_std)  # the law is a pure power of n
-    far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (1 / rates.window_exponent(reference))
+    at_one = asymptotics.sharp_window(reference, 1.0, noise_std)  # the law is a pure power of n
+    far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (1 / asymptotics.window_exponent(reference))
     w = optimal_window(named(name, d, lipschitz), np.round(far), noise_std).w
-    ratio, h = w / rates.sharp_window(reference, far, noise_std), w**-0.5
+    ratio, h = w / asymptotics.sharp_window(reference, far, noise_std), w**-0.5
     limits = ratio[1:] - np.diff(ratio) / np.diff(h) * h[1:]
     return exact(f"{CLASSES[name]}, d = {d}", limits[1], abs(limits[1] - limits[0]))
 
@@ -399,15 +399,15 @@ pivot = lipschitz_values[len(lipschitz_values) // 2]  # L of the units at severa
 settings = [(name, L, context_length) for name in CLASSES for L in lipschitz_values]
 settings += [(name, pivot, m) for name in CLASSES for m in n_values if m != context_length]
 members = [Member(named(name, d, L * noise_std), noise_std, m, seed) for seed in range(seeds) for name, L, m in settings]
-trained = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True)
+trained = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True)
 M = trained.M.reshape(seeds, len(settings), d, d)
 trained_w = trained.windows.reshape(seeds, len(settings))
 exact_w = np.array([float(optimal_window(named(name, d, L * noise_std), m, noise_std).w) for name, L, m in settings])
 ratio_cases = [sampled(f"{CLASSES[name]}, $L/\\sigma$ = {L:g}, n = {m}", trained_w[:, k] / exact_w[k])
                for k, (name, L, m) in enumerate(settings)]
-runs.glue("units", len(members))
-runs.glue("contexts", f"{trained.contexts:,}")
-runs.glue("dimension", d)
+notebook.glue("units", len(members))
+notebook.glue("contexts", f"{trained.contexts:,}")
+notebook.glue("dimension", d)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Pretrained units (points: mean over seeds of the mean diagonal of $M$, with interval) on the exact optimal window (curves). Left: against $L/\\sigma$ at fixed context length; right: against the context length at fixed $L/\\sigma$. All quantities are dimensionless.", "name": "fig-pretrained"}, "image": {"alt": "Two panels with exact curves of the optimal window for the affine and the ReLU class and points of pretrained units lying on them, rising with L over sigma on the left and with the context length on the right."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
@@ -472,7 +472,7 @@ def first_entry(M):
 form_cases = [sampled(f"{CLASSES[settings[k][0]]}, $L/\\sigma$ = {settings[k][1]:g}, {what}", f(M[:, k]))
               for k in judged if settings[k][2] == context_length for what, f in (("off-diagonal", off_diagonal), ("first entry", first_entry))]
 broken = pretrain([Member(FirstAxis(d, pivot * noise_std), noise_std, context_length, seed) for seed in range(seeds)],
-                  steps, batch_size, learning_rate, runs.device())
+                  steps, batch_size, learning_rate, notebook.device())
 form = judge("P1.T2.form", form_cases, [sampled("slopes along the first axis, first entry", first_entry(broken.M))])
 form
 
@@ -568,4 +568,4 @@ ratio
 # :::
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

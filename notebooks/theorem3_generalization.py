@@ -28,13 +28,12 @@ from dataclasses import dataclass, replace
 import matplotlib.pyplot as plt
 import numpy as np
 
-from icl import plots, rates, runs
-from icl.claims import exact, judge, sampled
-from icl.evaluate import test_error, turned
 from icl.pretrain import Member, pretrain
-from icl.risk import mismatch_risk, optimal_window, population_risk
+from icl.pretrain.metrics import test_error, turned
+from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk, worst_case_risk
 from icl.tasks import Affine, Cosine, ReLU, named
-from icl.worst_case import worst_case_risk
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -56,7 +55,7 @@ learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 contexts = 4000  # test contexts a class and seed
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "n_decades", "lipschitz", "lipschitz_values", "noise_std", "context_length",
+notebook.check(globals(), "dims", "n_decades", "lipschitz", "lipschitz_values", "noise_std", "context_length",
            "unit_noise_std", "seeds", "steps", "batch_size", "learning_rate", "contexts")
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
@@ -102,7 +101,7 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # $L$, or a tenth, about five times. In this dimension the price is symmetric; in higher dimensions too narrow is worse than too wide, in lower the other way round.
 
 # %%
-print([rates.mismatch_penalty(ReLU(4), ratio) for ratio in (2.0, 0.5, 10.0, 0.1)])
+print([asymptotics.mismatch_penalty(ReLU(4), ratio) for ratio in (2.0, 0.5, 10.0, 0.1)])
 
 # %% [markdown]
 # :::{prf:proof}
@@ -136,8 +135,8 @@ ratios = np.array(lipschitz_values) / lipschitz  # rho
 def far_lengths(name, d):
     """Context lengths at which the sharp law predicts windows of 10^3, 10^4, 10^5."""
     reference = named(name, d, lipschitz)
-    return np.round((np.array([1e3, 1e4, 1e5]) / rates.sharp_window(reference, 1.0, noise_std))
-                    ** (1 / rates.window_exponent(reference)))
+    return np.round((np.array([1e3, 1e4, 1e5]) / asymptotics.sharp_window(reference, 1.0, noise_std))
+                    ** (1 / asymptotics.window_exponent(reference)))
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ figure, axes = plt.subplots(1, len(dims), figsize=(2.9 * len(dims), 3.4), sharey
 for ax, d in zip(axes[0], dims, strict=True):
     for ratio, least, color in zip(ratios, near["relu", d].best, plots.PALETTE, strict=False):
         plots.exact_curve(ax, n, near["relu", d].at(ratio) / least, f"$\\rho$ = {ratio:g}", color)
-        ax.axhline(rates.mismatch_penalty(ReLU(d), ratio), color=color, linestyle=":", linewidth=1.2)
+        ax.axhline(asymptotics.mismatch_penalty(ReLU(d), ratio), color=color, linestyle=":", linewidth=1.2)
     ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"d = {d}")
     ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     ax.set_yticks([], minor=True)
@@ -226,7 +225,7 @@ lengths = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
 snr = np.array([0.01, 0.3, 1.0, 10.0])  # L / sigma
 capital = lengths * snr[:, None] ** 2  # Lambda
 to_bound = {d: optimal_window(ReLU(d), lengths, 1 / snr[:, None]).risk * capital ** (1 / (d + 2)) for d in dims}
-runs.glue("at_one", max(r[capital == 1].max() for r in to_bound.values()))
+notebook.glue("at_one", max(r[capital == 1].max() for r in to_bound.values()))
 judge("P1.T3.matched-constant",
       [exact(f"d = {d}, $L/\\sigma$ = {v:g}", to_bound[d][k][capital[k] >= 10].max(), 1e-6) for d in dims
        for k, v in enumerate(snr) if k],
@@ -290,7 +289,7 @@ judge("P1.T3.no-benefit", [exponent_in_test(d, 0.01) for d in dims], [exponent_i
 # %%
 def price(name, d, k, planted=None):
     f = far[name, d]
-    quotient = f.at(ratios[k]) / f.best[k] / rates.mismatch_penalty(named(name, d), planted or ratios[k])
+    quotient = f.at(ratios[k]) / f.best[k] / asymptotics.mismatch_penalty(named(name, d), planted or ratios[k])
     return exact(f"{CLASSES[name]}, d = {d}, L'/L = {ratios[k]:g}", quotient[-1], np.abs(quotient[-1] - quotient[:-1]).max())
 
 
@@ -399,8 +398,8 @@ waves = np.geomspace(0.3, 60, 40)
 w_show, n_show = float(worst[showcase][0][1]), int(worst_lengths[1])
 family = [float(population_risk(Cosine(showcase, float(b)), w_show, n_show, 0.0).bias) * (lipschitz / b) ** 2 for b in waves]
 noise_show = float(population_risk(ReLU(showcase), w_show, n_show, noise_std).noise)
-runs.glue("showcase", showcase)
-runs.glue("spread", worst[showcase][1][1].upper / worst[showcase][1][1].lower)
+notebook.glue("showcase", showcase)
+notebook.glue("spread", worst[showcase][1][1].upper / worst[showcase][1][1].lower)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact bias (squared label units) of $L$-Lipschitz functions with the window pretrained on $D(\\mathcal F_L^+)$, $L=\\sigma=1$, $n=10^4$: $\\frac Lb\\cos(b\\,u\\cdot x)$ against its wavenumber $b$ (solid), affine functions of slope $L$ (dashed), and the number that no $L$-Lipschitz function exceeds (red). The gray line marks $\\sqrt w$, one over the bandwidth.", "name": "fig-worst"}, "image": {"alt": "A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal certificate lies a factor of about three above the peak; affine functions of full slope lie a factor of three below the peak."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.6))
@@ -448,7 +447,7 @@ kinds = {"affine, L = 1": Affine(d_unit), "ReLU, L = 1": ReLU(d_unit), "cosine, 
          "cosine, L = 0.1": Cosine(d_unit, 0.1), "cosine, L = 10": Cosine(d_unit, 10.0)}
 members = [Member(task, unit_noise_std, context_length, seed) for seed in range(seeds) for task in kinds.values()]
 stages = sorted({*np.geomspace(max(1, steps // 40), steps, 6).round().astype(int).tolist()})
-raw = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=stages[:-1])
+raw = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, record=stages[:-1])
 signs = np.where(raw.windows < 0, -1, 1)
 
 
@@ -460,8 +459,8 @@ def test_errors(factors, test, units=raw):
 
 trio = dict(list(kinds.items())[:3])
 errors = {test: test_errors(signs, test) for test in trio}
-runs.glue("negative", int((raw.windows.reshape(seeds, -1)[:, 2] < 0).sum()))
-runs.glue("seeds", seeds)
+notebook.glue("negative", int((raw.windows.reshape(seeds, -1)[:, 2] < 0).sum()))
+notebook.glue("seeds", seeds)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test error (squared label units) of units during pretraining, whose step size falls to zero at the last point, on three classes with $L=1$; mean over seeds with interval. Horizontal lines are exact: the least risk on the test class (solid) and the risk with equal weights, $w=0$ (dashed), where every unit starts. $d=3$, $n=20$, $\\sigma=0.1$.", "name": "fig-five"}, "image": {"alt": "Three panels. In each, the units pretrained on affine, ReLU and cosine functions with L = 1 fall to the exact least risk. The units pretrained on cosines with L = 0.1 and L = 10 stay near the dashed line of equal weights."}}
 figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.5))
@@ -540,4 +539,4 @@ judge("P1.F5.necessary",
 # Most of this page's time goes into the worst case and into training the units.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

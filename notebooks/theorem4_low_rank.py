@@ -27,15 +27,14 @@ import numpy as np
 import torch
 from scipy.optimize import minimize, minimize_scalar
 
-from icl import plots, runs
-from icl.claims import exact, judge, sampled
-from icl.composed import Projected
-from icl.evaluate import subspace_error
-from icl.low_rank import low_rank_risk
+from icl.covariates import LowRank
 from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window
-from icl.tasks import Cosine, Linear
-from icl.tokens import LowRank, stream
+from icl.pretrain.metrics import subspace_error
+from icl.risk import low_rank_risk, optimal_window
+from icl.streams import stream
+from icl.tasks import Cosine, Linear, Projected
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 plots.style()
 
@@ -56,7 +55,7 @@ batch_sizes = [128, 512, 2048]  # fresh contexts a step of the two-token units; 
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-runs.check(globals(), "dims", "ranks", "n_values", "noise_stds", "context_length", "noise_std", "seeds", "steps",
+notebook.check(globals(), "dims", "ranks", "n_values", "noise_stds", "context_length", "noise_std", "seeds", "steps",
            "batch_size", "batch_sizes", "learning_rate")
 PAIRS = list(zip(dims, ranks, strict=True))
 
@@ -270,7 +269,7 @@ problems = [*((low_rank, s, n, LowRank(B)) for n, s in views), (all_directions, 
 members = [Member(task, s, n, 100 + i, tokens, initial_std=0.3)  # trial runs had used smaller seeds
            for task, s, n, tokens in problems for i in range(seeds)]
 marks = tuple(sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()}))
-M = pretrain(members, steps, batch_size, learning_rate, runs.device(), shared_tokens=True, record=marks).M_history
+M = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, record=marks).M_history
 M = M.reshape(len(marks), len(problems), seeds, d_show, d_show)
 sine = subspace_error(M, B)  # of the largest principal angle, (marks, problems, seeds)
 spectra = np.linalg.svd(M, compute_uv=False)
@@ -312,14 +311,14 @@ def scales(M, view):
 
 
 pair = [Member(low_rank, 0.0, 2, 200 + i, LowRank(B), initial_std=0.3) for i in range(seeds)]
-by_batch = [sampled(f"n = 2, $\\sigma$ = 0, batch {size}", scales(pretrain(pair, steps, size, learning_rate, runs.device()).M, (2, 0.0)))
+by_batch = [sampled(f"n = 2, $\\sigma$ = 0, batch {size}", scales(pretrain(pair, steps, size, learning_rate, notebook.device()).M, (2, 0.0)))
             for size in batch_sizes]
 plots.table(["contexts a step", r"$c/c^*$, mean over seeds", "interval"],
             [[str(size), f"{c.measured:.3f}", f"[{c.interval[0]:.3f}, {c.interval[1]:.3f}]"] for size, c in zip(batch_sizes, by_batch, strict=True)],
             f"Two tokens, no noise: scale reached after {steps} Adam steps, divided by the exact optimum")
 
 # %%
-runs.glue("covered", float(scales(M[-1, 1], views[1]).mean()))
+notebook.glue("covered", float(scales(M[-1, 1], views[1]).mean()))
 wide = scales(M[-1, 2], views[2])
 judge("P1.T4.scale", [by_batch[-1], sampled(f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}", wide)],
       [sampled(f"n = {context_length}, $\\sigma$ = {noise_std:g}, half of it", 2 * wide)])
@@ -352,4 +351,4 @@ judge("P1.T4.scale", [by_batch[-1], sampled(f"n = {context_length}, $\\sigma$ = 
 # Most of this page's time goes into training.
 
 # %% tags=["hide-input"]
-runs.footer()
+notebook.footer()

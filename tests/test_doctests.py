@@ -7,8 +7,11 @@ import pkgutil
 import pytest
 
 import icl
+import icl_book
 
-MODULES = [f"icl.{m.name}" for m in pkgutil.iter_modules(icl.__path__)]
+MODULES = [m.name for package in (icl, icl_book)
+           for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+           if "__main__" not in m.name]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -20,4 +23,4 @@ def test_examples(name):
 def test_there_are_examples():
     finder = doctest.DocTestFinder()
     found = {m for m in MODULES for t in finder.find(importlib.import_module(m)) if t.examples}
-    assert {"icl.risk", "icl.pretrain"} <= found
+    assert {"icl.risk.exact", "icl.pretrain.sweep"} <= found

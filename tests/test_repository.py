@@ -13,28 +13,13 @@ import jupytext
 import pytest
 import yaml
 
-from icl import claims, executor, provenance, runs
-from icl.parameters import validate
+from icl_book.parameters import validate
+from icl_book.runner import plan
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = runs.notebooks()
+NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
-
-#: A module may import only from those before it.
-LAYERS = """
-    claims files fused
-    tokens gegenbauer tasks links composed attention given_tokens sampling
-    quadrature integrals risk rivals worst_case low_rank rates
-    unit contexts training pretrain evaluate
-    measure tensor_trick lipschitz suprema target_shift streaming
-    claims_p1_window claims_p1_theorem2 claims_p1_theorem3 claims_p1_linear claims_p1_theorem4
-    claims_p1_phases claims_p1_trained claims_p1_beyond claims_p1
-    claims_p2_common claims_p2_bounds claims_p2_shift claims_p2_optimization claims_p2
-    parameters provenance addresses executor runs
-    plots explorer reference reference_kink reference_risk
-""".split()
-
 
 # ------------------------------------------------------------------------------- notebooks
 def cells(node):
@@ -92,17 +77,17 @@ def test_notebooks_check_their_parameters_and_end_with_the_footer(name):
     code = [c for c in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells if c.cell_type == "code"]
     parameters = next(i for i, c in enumerate(code) if "parameters" in c.metadata.get("tags", []))
     call = ast.parse(code[parameters + 1].source).body[0].value
-    assert ast.unparse(call.func) == "runs.check" and ast.unparse(call.args[0]) == "globals()"
+    assert ast.unparse(call.func) == "notebook.check" and ast.unparse(call.args[0]) == "globals()"
     declared = [line.targets[0].id for line in ast.parse(code[parameters].source).body]
     assert sorted(a.value for a in call.args[1:]) == sorted(declared)
-    assert code[-1].source.strip().endswith("runs.footer()")
+    assert code[-1].source.strip().endswith("notebook.footer()")
     assert "google.colab" in code[0].source
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick", "paper"])
 def test_every_preset_has_every_notebook_and_good_values(preset):
     assert sorted(yaml.safe_load((ROOT / "presets" / f"{preset}.yml").read_text())) == NOTEBOOKS
-    for run in runs.plan(preset):
+    for run in plan.plan(preset):
         validate(run.overrides, run.overrides)
         assert run.digest
 
@@ -113,34 +98,23 @@ def test_every_notebook_is_in_the_table_of_contents():
 
 
 # ------------------------------------------------------------------------ package and lock
+def lint_imports(*words):
+    program = Path(sys.executable).with_name("lint-imports")
+    words = [program, "--no-cache", *words]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 def test_imports_point_one_way():
-    modules = {p.stem: p for p in (ROOT / "icl").glob("*.py") if p.stem != "__init__"}
-    assert set(modules) <= set(LAYERS), "name the new module's place in LAYERS"
-    for name, path in modules.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            used = []
-            if isinstance(node, ast.ImportFrom) and node.module == "icl":
-                used = [a.name for a in node.names]
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("icl."):
-                used = [node.module.split(".")[1]]
-            elif isinstance(node, ast.Import):
-                used = [a.name.split(".")[1] for a in node.names if a.name.startswith("icl.")]
-            assert not getattr(node, "level", 0), f"icl/{name}.py: write 'from icl.x import y'"
-            for other in used:
-                lazy = node.col_offset > 0 and (name == "claims" or name == other == "runs")
-                if other in LAYERS and not lazy:
-                    assert LAYERS.index(other) < LAYERS.index(name), f"icl/{name}.py imports icl.{other}"
+    """The contracts are in pyproject.toml."""
+    done = lint_imports()
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():
     slow = {"torch", "scipy", "numpy", "papermill", "jupytext"}
-    code = f"import sys, icl.runs; print(*{slow} & {{*sys.modules}})"
+    code = f"import sys, icl_book.runner.cli; print(*{slow} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
-
-
-def test_shared_constants_agree():
-    assert executor.CARD_MIME == claims.CARD_MIME and provenance.FOOTER_MIME != claims.CARD_MIME
 
 
 def normal(name):

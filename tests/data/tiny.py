@@ -14,8 +14,9 @@
 # %%
 import time
 
-from icl import claims, runs
-from icl.claims import Claim, exact, judge
+from icl import statistics
+from icl_book import notebook
+from icl_book.claims import Claim, exact, judge
 
 # %% tags=["parameters"]
 dims = [2, 3]  # dimensions
@@ -24,10 +25,10 @@ context_length = 4  # length
 seed = 0  # 7 makes the verdict come out wrong, 8 a cell fail, 9 sleep
 
 # %%
-runs.check(globals(), "dims", "noise_std", "context_length", "seed")
+notebook.check(globals(), "dims", "noise_std", "context_length", "seed")
 
 # %%
-print("constant is", claims.FALSE_ALARM_RATE)
+print("constant is", statistics.FALSE_ALARM_RATE)
 
 # %%
 if seed == 8:
@@ -40,4 +41,4 @@ claim = Claim("X", "here", "$1 > 0$", quantity="one", rule=lambda p: (0, 2), con
 judge(claim, [exact("one", -1.0 if seed == 7 else 1.0)], [exact("minus one", -1.0)])
 
 # %%
-runs.footer()
+notebook.footer()

@@ -1,0 +1,1 @@
+"""What the book needs beside `icl`: claims, notebook helpers, figures, the runner and the site."""

@@ -1,0 +1,162 @@
+"""The vocabulary of notebook parameters: what each one means and which values are allowed.
+
+One vocabulary serves the whole book, so ``noise_std`` means the same on every page. A
+notebook that needs a new parameter adds one line to `PARAMETERS`. Only the standard
+library is used here, because runs are checked before anything slow is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+class BadInput(ValueError):
+    """A value that the reader or caller gave and that is not allowed; the message is one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]  # IPython then shows this line and no traceback
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer not below ``low``."""
+
+    meaning: str
+    low: int = 0
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return f"an integer >= {self.low}"
+
+    def accepts(self, value: object) -> bool:
+        """Whether ``value`` is allowed."""
+        return isinstance(value, int) and not isinstance(value, bool) and value >= self.low
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number not below ``low``, or above it if ``strict``."""
+
+    meaning: str
+    low: float = -math.inf
+    strict: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        bound = "" if self.low == -math.inf else f" {'>' if self.strict else '>='} {self.low:g}"
+        return f"a finite number{bound}"
+
+    def accepts(self, value: object) -> bool:
+        """Whether ``value`` is allowed."""
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            return False
+        return value > self.low if self.strict else value >= self.low
+
+
+@dataclass(frozen=True)
+class Several:
+    """A list of at least one value, each of the kind ``of``."""
+
+    of: Integer | Real
+
+    @property
+    def meaning(self) -> str:
+        """What the values stand for."""
+        return self.of.meaning
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return f"a list with one or more entries, each {self.of.allowed}"
+
+    def accepts(self, value: object) -> bool:
+        """Whether ``value`` is allowed."""
+        return isinstance(value, list | tuple) and len(value) > 0 and all(map(self.of.accepts, value))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    meaning: str
+    options: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return "one of " + ", ".join(self.options)
+
+    def accepts(self, value: object) -> bool:
+        """Whether ``value`` is allowed."""
+        return isinstance(value, str) and value in self.options
+
+
+#: Every parameter that any notebook of the book may have.
+PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
+    "dim": Integer("dimension d", 2),
+    "dims": Several(Integer("dimensions d of the covariates", 2)),
+    "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
+    "n_decades": Several(Integer("powers of ten of the context length n", 0)),
+    "n_values": Several(Integer("context lengths n", 1)),
+    "context_length": Integer("number n of labeled examples in a context", 1),
+    "noise_std": Real("standard deviation sigma of the label noise", 0),
+    "noise_stds": Several(Real("standard deviations sigma of the label noise", 0)),
+    "unit_noise_std": Real("standard deviation sigma of the label noise of the pretrained units", 0),
+    "lipschitz": Real("Lipschitz constant L of the class", 0, strict=True),
+    "lipschitz_values": Several(Real("Lipschitz constants L of the class", 0, strict=True)),
+    "seed": Integer("root of all random streams", 0),
+    "seeds": Integer("number of independent repetitions; an interval needs two", 2),
+    "steps": Integer("optimizer steps", 1),
+    "batch_size": Integer("contexts per optimizer step", 1),
+    "batch_sizes": Several(Integer("contexts per optimizer step", 1)),
+    "learning_rate": Real("step size of the optimizer", 0, strict=True),
+    "contexts": Integer("Monte Carlo contexts", 1),
+    "draws": Integer("random problems per size", 1),
+    "large_sizes": Several(Integer("problem sizes that only the fast form reaches", 1)),
+    "radii": Several(Real("bounds R on the norms of data and weights", 0, strict=True)),
+    "step_sizes": Several(Real("step sizes eta in units of the sharp one", 0, strict=True)),
+    "memory_limit": Real("GiB of address space a measured process may take more", 0, strict=True),
+    "conditions": Several(Real("condition numbers of the data matrices", 1)),
+    "starts": Integer("random starts of a search", 1),
+    "sizes": Several(Integer("problem sizes", 1)),
+    "repeats": Integer("timed repetitions, of which the fastest counts", 1),
+}
+
+
+def validate(values: Mapping[str, object], allowed: Iterable[str]) -> None:
+    """Check names, types and ranges of parameters.
+
+    Args:
+        values: Value by parameter name.
+        allowed: Names that the notebook has.
+
+    Raises:
+        BadInput: Naming the first parameter that is wrong, its value and what is allowed.
+    """
+    allowed = list(allowed)
+    for name, value in values.items():
+        if name not in allowed:
+            known = ", ".join(allowed) or "none"
+            raise BadInput(f"unknown parameter {name}={value!r}: this notebook has {known}")
+        if name not in PARAMETERS:
+            raise BadInput(f"parameter {name}: not in the vocabulary icl_book.parameters.PARAMETERS")
+        if not PARAMETERS[name].accepts(value):
+            kind = PARAMETERS[name]
+            raise BadInput(f"{name}={value!r}: must be {kind.allowed} ({kind.meaning})")
+
+
+def number(value: object) -> object:
+    """Read text as the number it spells (YAML takes ``1e-3`` for text); leave the rest alone."""
+    if isinstance(value, list):
+        return [number(v) for v in value]
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                return kind(value)
+            except ValueError:
+                pass
+    return value

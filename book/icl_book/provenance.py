@@ -1,0 +1,88 @@
+"""Where a result comes from: machine, versions, device, commit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from icl_book.parameters import BadInput
+
+#: The repository, if the package is used from one.
+ROOT = Path(__file__).resolve().parents[2]
+#: Media type under which a notebook's last cell leaves its record.
+FOOTER_MIME = "application/vnd.icl.footer+json"
+#: Media type under which a verdict card travels inside an executed notebook.
+CARD_MIME = "application/vnd.icl.card+json"
+PACKAGES = ("numpy", "scipy", "torch", "matplotlib")
+
+
+def device():
+    """The torch device that notebooks compute on.
+
+    Returns:
+        ``torch.device("cuda")`` where there is one, else ``torch.device("cpu")``; the
+        environment variable ``ICL_DEVICE`` (``cpu``, ``cuda`` or ``cuda:1``, ...) overrides.
+
+    Raises:
+        BadInput: If ``ICL_DEVICE`` names no such device here.
+    """
+    import torch
+
+    here = torch.cuda.device_count()
+    wanted = os.environ.get("ICL_DEVICE") or ("cuda" if here else "cpu")
+    options = ["cpu", *(["cuda"] if here else []), *(f"cuda:{i}" for i in range(here))]
+    if wanted not in options:
+        raise BadInput(f"ICL_DEVICE={wanted!r}: must be one of {', '.join(options)} on this machine")
+    return torch.device(wanted)
+
+
+def device_name() -> str:
+    """Device in words, e.g. ``"cuda (NVIDIA H200)"``; without torch there was only the CPU."""
+    if "torch" not in sys.modules:
+        return "cpu"
+    import torch
+
+    chosen = device()
+    return "cpu" if chosen.type == "cpu" else f"{chosen} ({torch.cuda.get_device_name(chosen)})"
+
+
+def machine() -> dict:
+    """CPU model and the number of cores this process may use."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        pass  # not Linux, or a processor that does not say
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            loaded = sys.modules.get(name)
+            found[name] = str(getattr(loaded, "__version__", None) or version(name))
+        except PackageNotFoundError:
+            pass
+    return found
+
+
+def commit() -> dict | None:
+    """Commit of this tree and whether files differ from it; None where git cannot say."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True,
+                              timeout=20).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
+            return None  # installed below somebody else's repository
+        return {"id": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,247 @@
+"""Executing a notebook through papermill: whole and as expected, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from icl.files import write_whole
+from icl_book.parameters import BadInput
+from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
+from icl_book.runner.plan import Run, defaults, notebooks
+
+HEARTBEAT = 10.0  # seconds between two lines of a run that is under way
+KEPT = 5  # executed notebooks kept per notebook and preset
+
+
+def execute(run: Run, label: str = "") -> Path:
+    """Execute a notebook through papermill, unless it is done.
+
+    Args:
+        run: What to run, from `plan`.
+        label: Printed before each line of progress, e.g. ``"1 of 2"``.
+
+    Returns:
+        The executed notebook, ``_build/runs/<preset>/<name>.<digest>.ipynb``; the record of
+        `collect` lies beside it as JSON.
+
+    Raises:
+        BadInput: If a cell fails, the kernel dies, a verdict is not the expected one, or the
+            sources changed meanwhile. What had been computed is then in
+            ``<name>.<digest>.failed.ipynb``, and nothing else is touched.
+    """
+    path, start = run.path, time.perf_counter()
+    shown = f"[{label}] {run.name}" if label else run.name
+    if path.is_file():
+        print(f"{shown}: already done", flush=True)
+        return path
+    values = f" ({', '.join(f'{k}={v}' for k, v in run.overrides.items())})" if run.overrides else ""
+    print(f"{shown}: started{values}", flush=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    failed = path.with_suffix(".failed.ipynb")
+    node, problem = _papermill(run, shown, start)
+    node.metadata["icl"] = {
+        "name": run.name, "preset": run.preset, "parameters": defaults(run.name) | run.overrides,
+        "digest": path.name.split(".")[1]}
+    surprises = []
+    if problem is None:
+        try:
+            record = _record(node)
+            surprises = [_surprise(c) for c in record["cards"] if not c["as_expected"]
+                         and not (run.preset == "smoke" and c["verdict"] == "inconclusive")]
+        except BadInput as error:
+            problem = str(error)
+    if problem is None and run.path != path:
+        problem = "notebook, icl, lock or data changed while it ran; run again"
+    if problem is None and surprises and not run.exploring:
+        problem = "; ".join(surprises)
+    if problem is not None:
+        write_whole(failed, json.dumps(node, indent=1))
+        raise BadInput(f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
+                       f"(see {os.path.relpath(failed)})")
+    write_whole(path.with_suffix(".json"), json.dumps(record, indent=1))
+    if run.preset == "paper" and not run.exploring:
+        (ROOT / "results" / "paper").mkdir(parents=True, exist_ok=True)
+        write_whole(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
+    write_whole(path, json.dumps(node, indent=1))
+    if not run.exploring:
+        _forget(run)
+    print("; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True)
+    return path
+
+
+def _surprise(card: dict) -> str:
+    control = "" if card["control_passed"] or card["why_not"] else ", control not judged as it must be"
+    return f"{card['id']}: {card['verdict']}, expected {card['expected']}{control}"
+
+
+def _papermill(run: Run, shown: str, start: float):
+    """Run all cells; returns the notebook and what went wrong, in one line, or None."""
+    import jupytext
+    import papermill
+    from papermill.engines import NBClientEngine, papermill_engines
+    from traitlets.config import Config
+
+    node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
+    _settle(node)
+    under_way = []
+
+    class Watched(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, nb_man, kernel_name, **options):
+            under_way.append(nb_man)
+            return super().execute_managed_notebook(nb_man, kernel_name, **options)
+
+    def heartbeat():
+        while not finished.wait(HEARTBEAT):
+            status = [c.metadata.papermill.status for c in under_way[0].nb.cells] if under_way else []
+            at = status.index("running") + 1 if "running" in status else 0
+            print(f"{shown}: cell {at} of {len(status)}, {time.perf_counter() - start:.0f} s", flush=True)
+
+    papermill_engines.register("icl", Watched)
+    finished, problem = threading.Event(), None
+    thread = threading.Thread(target=heartbeat, daemon=True)
+    thread.start()
+    try:
+        with _kernel_home() as connection, _prompt_interrupt(shown):
+            papermill.execute_notebook(
+                node, None, parameters=run.overrides, engine_name="icl", kernel_name="python3",
+                language="python", progress_bar=False, cwd=ROOT / "notebooks",
+                config=Config(KernelManager=connection), extra_arguments=["--IPKernelApp.log_level=50"])
+    except papermill.PapermillExecutionError as error:
+        message = " ".join(str(error.evalue).split())
+        problem = f"cell {error.cell_index + 1}: {error.ename}: {message}"
+    except Exception as error:  # a dead kernel, a full disk: still one line
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    finally:
+        finished.set()
+        thread.join()
+    if under_way:
+        node = under_way[0].nb
+    node.metadata.pop("papermill", None)  # timings and paths: two runs should differ in nothing but results
+    for cell in node.cells:
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+    _settle(node)
+    return node, problem
+
+
+@contextmanager
+def _prompt_interrupt(shown: str) -> Iterator[None]:
+    """Ctrl-C ends the run at once.
+
+    The executor's event loop can swallow an interrupt while a kernel starts and then wait for
+    the cell. Nothing is lost by leaving: outputs are only written when a run is complete, and a
+    kernel whose parent is gone ends itself.
+    """
+    def leave(*_):
+        print(f"{shown}: interrupted", flush=True)
+        shutil.rmtree(os.environ["IPYTHONDIR"], ignore_errors=True)
+        os._exit(130)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _kernel_home() -> Iterator[dict]:
+    """A kernel that shares nothing with its neighbors or with the user's settings.
+
+    Yields the connection settings: sockets in a folder of its own, because ports picked by
+    kernels that start at the same moment can collide.
+    """
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True) as folder:
+        os.environ.update({
+            "IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "JUPYTER_PREFER_ENV_PATH": "1",
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])),
+            "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+        os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
+        try:
+            # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
+            yield {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _forget(run: Run) -> None:
+    """Drop all but the last few outputs of a notebook, and what failed before it succeeded."""
+    folder = run.path.parent
+    for left_over in [*folder.glob(f"{run.name}.*.failed.ipynb"), *folder.glob(f".{run.name}.*.part")]:
+        left_over.unlink(missing_ok=True)
+    done = sorted(folder.glob(f"{run.name}.*.ipynb"), key=lambda p: p.stat().st_mtime)
+    for old in done[:-KEPT]:
+        old.unlink(missing_ok=True)
+        old.with_suffix(".json").unlink(missing_ok=True)
+
+
+def collect(path: Path | str) -> dict:
+    """What an executed notebook found.
+
+    Args:
+        path: The executed notebook.
+
+    Returns:
+        ``name``, ``preset``, ``parameters``, ``digest``, ``seconds``, ``device``, ``machine``,
+        ``versions``, ``commit`` and ``cards``, the records of all verdict cards.
+
+    Raises:
+        BadInput: If the notebook was not executed by this runner to its end.
+    """
+    try:
+        return _record(json.loads(Path(path).read_text(encoding="utf-8")))
+    except BadInput as error:
+        raise BadInput(f"{os.path.relpath(path)}: {error}") from None
+
+
+def _record(node: Mapping) -> dict:
+    shown = [o.get("data", {}) for c in node["cells"] for o in c.get("outputs", [])]
+    footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
+    if "icl" not in node["metadata"] or len(footers) != 1:
+        raise BadInput("needs one notebook.footer(), executed by icl_book")
+    return node["metadata"]["icl"] | {k: v for k, v in footers[0].items() if k != "parameters"} | {
+        "cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
+
+
+def _settle(node) -> None:
+    """Give cells ids that do not change from run to run."""
+    for i, cell in enumerate(node.cells):
+        cell["id"] = f"cell-{i:02d}"
+
+
+def sync() -> list[Path]:
+    """Rewrite each ``notebooks/*.ipynb`` that differs from its ``.py``, the source.
+
+    Returns:
+        The files written.
+    """
+    import jupytext
+
+    written = []
+    for name in notebooks():
+        source = ROOT / "notebooks" / f"{name}.py"
+        node = jupytext.read(source)
+        node.metadata = {"kernelspec": node.metadata["kernelspec"]}
+        _settle(node)
+        text, target = jupytext.writes(node, fmt="ipynb"), source.with_suffix(".ipynb")
+        text = text.rstrip("\n") + "\n"
+        if not target.is_file() or target.read_text(encoding="utf-8") != text:
+            write_whole(target, text)
+            written.append(target)
+    return written

@@ -1,0 +1,136 @@
+"""What a finished book must satisfy. Every function returns a list of problems, one line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+
+#: Marks of markup that nobody processed, looked for in the text of a page.
+RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|prf)\b|\{\{|\}\}|:::|```")
+FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
+
+
+def toc_pages(toc: dict) -> list[str]:
+    """Documents named by a `_toc.yml`, root first, without suffix."""
+    found = [toc["root"]]
+
+    def walk(node):
+        for child in node.get("parts", []) + node.get("chapters", []) + node.get("sections", []):
+            if "file" in child:
+                found.append(child["file"])
+            walk(child)
+
+    walk(toc)
+    return found
+
+
+def notebook(name: str, content: dict) -> list[str]:
+    """Problems of an executed notebook: failed or skipped cells, warnings shown to readers."""
+    problems = []
+    for i, cell in enumerate(content["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        where = f"notebooks/{name}: cell {i}"
+        if cell["source"] and cell.get("execution_count") is None:
+            problems.append(f"{where}: was not executed")
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "error":
+                problems.append(f"{where}: failed with {output['ename']}: {output['evalue']}")
+            elif output.get("name") == "stderr":
+                text = "".join(output["text"]).strip().splitlines()
+                problems.append(f"{where}: prints to stderr: {text[0] if text else ''}")
+    return problems
+
+
+def page(name: str, text: str) -> list[str]:
+    """Problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
+    soup = BeautifulSoup(text, "html.parser")
+    problems = [f"{name}: loads {url} from the network" for url in _remote(soup)]
+    article = soup.find("article") or soup
+    if article.select(".output.traceback, .system-message, .problematic"):
+        problems.append(f"{name}: shows an error message")
+    for image in article.find_all("img"):
+        alt, src = image.get("alt", "").strip(), image.get("src", "")[:60]
+        if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
+            problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
+        if not image.find_parent("figure") and "icl-frame" not in image.get("class", []):
+            problems.append(f"{name}: image {src} stands outside a figure, without caption and number")
+    for figure in article.find_all("figure"):
+        number, words = figure.select_one(".caption-number"), figure.select_one(".caption-text")
+        if not number or not words or len(words.get_text().split()) < 3:
+            problems.append(f"{name}: figure {figure.get('id')} has no number or no caption")
+    for hidden in article.select("script, style, code, pre, .math, .headerlink, .highlight"):
+        hidden.extract()
+    for match in RAW.finditer(prose := article.get_text(" ")):
+        around = " ".join(prose[max(0, match.start() - 30):match.end() + 30].split())
+        problems.append(f"{name}: raw markup in the text: ...{around}...")
+    return problems
+
+
+def _remote(soup: BeautifulSoup) -> Iterable[str]:
+    for tag, attribute in (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"),
+                           ("source", "src"), ("video", "src"), ("object", "data")):
+        for node in soup.find_all(tag):
+            rel = set(node.get("rel", []))
+            if tag == "link" and not rel & {"stylesheet", "preload", "icon", "preconnect", "prefetch"}:
+                continue  # canonical, license, next, prev load nothing
+            if re.match(r"(?:https?:)?//", node.get(attribute) or ""):
+                yield node[attribute]
+    for node in soup.find_all("style"):
+        yield from re.findall(r"url\([\"']?(https?://[^\"')]+)", node.get_text())
+
+
+def cards(runs: Iterable[dict], registry: dict, tolerate_inconclusive: bool = False) -> list[str]:
+    """Problems of the judgments: every testable claim judged once, and as expected.
+
+    Args:
+        runs: What `icl_book.runner.collect` says of each executed notebook.
+        registry: All claims by id.
+        tolerate_inconclusive: True for a preset too small to decide.
+    """
+    problems, seen = [], {}
+    for run in runs:
+        for card in run["cards"]:
+            where = f"notebooks/{run['name']}: claim {card['id']}"
+            if card["id"] not in registry:
+                problems.append(f"{where}: is not in the registry")
+            if card["id"] in seen:
+                problems.append(f"{where}: is judged already in notebooks/{seen[card['id']]}")
+            seen[card["id"]] = run["name"]
+            weak = tolerate_inconclusive and card["verdict"] == "inconclusive"
+            if card["verdict"] != card["expected"] and not weak:
+                problems.append(f"{where}: verdict is {card['verdict']!r}, expected {card['expected']!r}")
+            elif not card["control_passed"] and not tolerate_inconclusive:
+                problems.append(f"{where}: the negative control was not judged as it must be")
+    for claim in registry.values():
+        if claim.rule is not None and claim.id not in seen:
+            problems.append(f"claim {claim.id}: no notebook judges it")
+    return problems
+
+
+def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
+    """Problems of a built book: pages missing, or with problems of their own, or without their cards.
+
+    Args:
+        html: Folder of the built pages.
+        toc: The table of contents.
+        runs: What `icl_book.runner.collect` says of each executed notebook.
+    """
+    problems, texts = [], {}
+    for document in toc_pages(toc):
+        path = html / f"{document}.html"
+        if not path.is_file():
+            problems.append(f"{document}: page is missing from the book")
+            continue
+        texts[document] = path.read_text(encoding="utf-8")
+        problems += page(document, texts[document])
+    for run in runs:
+        text = texts.get(f"notebooks/{run['name']}", "")
+        problems += [f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"
+                     for card in run["cards"] if f'id="claim-{card["id"]}"' not in text]
+    if not (html / "searchindex.js").is_file():
+        problems.append("searchindex.js: the book has no search index")
+    return problems

@@ -1,0 +1,28 @@
+"""The compiled recurrence of the Gegenbauer polynomials."""
+
+from __future__ import annotations
+
+import functools
+
+from icl.compiled.elementary import compiled, inline
+
+
+@inline
+def _up(i, dim):
+    return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
+
+
+@functools.partial(compiled, fastmath=False)  # differences of small numbers: nothing may be rearranged
+def recur(rows, q, step, gap, dim, degree, even):
+    """Continue the recurrence of `icl.tasks.gegenbauer`: rows (k, m) from a degree on, state (m,)."""
+    for row in rows:
+        ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
+        if even:
+            ahead *= _up(degree + 1, dim)
+            behind *= 1 - _up(degree - 1, dim)
+        ratio, lift = behind / ahead, 1 / ahead
+        for j in range(q.size):
+            row[j] = q[j]
+            step[j] = ratio * step[j] + lift * (gap[j] * (1 - q[j]))
+            q[j] += step[j]
+        degree += 2 if even else 1

@@ -1,0 +1,146 @@
+"""Compiled loops of pretraining: normalization, projection, the gradient of softmax units, Adam.
+
+The layout is that of `icl.pretrain.model`: contexts lie next to each other, and loops run along them.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import torch
+
+from icl.compiled.elementary import LANES, compiled, exp, f32
+
+
+@compiled
+def normalize(planes):
+    """Divide each column of (d, m) numbers by its norm, in place."""
+    norm = np.empty(1024, f32)
+    for begin in range(0, planes.shape[1], norm.size):
+        norm[:] = 0
+        for a in range(planes.shape[0]):
+            row = planes[a, begin : begin + norm.size]
+            for j in range(row.size):
+                norm[j] += row[j] * row[j]
+        norm[:] = f32(1) / np.sqrt(norm)
+        for a in range(planes.shape[0]):
+            row = planes[a, begin : begin + norm.size]
+            for j in range(row.size):
+                row[j] *= norm[j]
+
+
+@compiled
+def project(q, x, out):
+    """``out[i, b] = sum_a q[a, b] x[a, i, b]``: directions (d, B), tokens (d, n, B), result (n, B)."""
+    for i in range(x.shape[1]):
+        row = out[i]
+        row[:] = 0
+        for a in range(x.shape[0]):
+            direction, token = q[a], x[a, i]
+            for j in range(row.size):
+                row[j] += direction[j] * token[j]
+
+
+def softmax_gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """`icl.pretrain.model.gradient` of reduced softmax units with sampled labels: float32, on a CPU.
+
+    Args:
+        theta: Key-query matrices, (S, K, d * d).
+        x: Tokens, (S, 1, d, n + 1, B), contexts next to each other in memory.
+        y: Labels, (S, K, n + 1, B), the same.
+
+    Returns:
+        Gradient of the mean loss, (S, K, d * d).
+    """
+    out = torch.zeros_like(theta)
+    _softmax_gradient(x.shape[2])(
+        theta.numpy(), *_flat(x), x.stride(0), x.stride(2), x.stride(3), *_flat(y), *y.stride()[:3],
+        x.shape[3] - 1, x.shape[4], out.numpy(),
+    )
+    return out.mul_(2 / x.shape[4])
+
+
+@compiled
+def adam(theta, mean, square, gradient, rate, first, second):
+    """One step of Adam on (S, K, P) parameters in place, with step sizes (S, K, 1).
+
+    ``first`` and ``second`` are its bias corrections, ``1 - 0.9^t`` and ``1 - 0.999^t``.
+    """
+    for s in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            for i in range(theta.shape[2]):
+                g = gradient[s, k, i]
+                mean[s, k, i] += f32(0.1) * (g - mean[s, k, i])
+                square[s, k, i] += f32(0.001) * (g * g - square[s, k, i])
+                size = np.sqrt(square[s, k, i] / f32(second)) + f32(1e-8)
+                theta[s, k, i] -= rate[s, k, 0] / f32(first) * mean[s, k, i] / size
+
+
+def _flat(x):
+    """All of the memory that ``x`` is a view of, in one row, and where x begins in it."""
+    return x.as_strided((x.untyped_storage().nbytes() // 4,), (1,), 0).numpy(), x.storage_offset()
+
+
+@functools.cache
+def _softmax_gradient(d):
+    """The loop for tokens of dimension d, a constant to the compiler."""
+    W = LANES
+
+    @compiled
+    def loop(theta, xs, x0, xS, xd, xn, ys, y0, yS, yK, yn, n, B, out):
+        x, y, q = np.empty((n, d, W), f32), np.empty((n, W), f32), np.empty((d, W), f32)
+        z, reach, e = np.empty((d, W), f32), np.empty((d, W), f32), np.empty((n, W), f32)
+        top, total, p, error = np.empty(W, f32), np.empty(W, f32), np.empty(W, f32), np.zeros(W, f32)
+        for s in range(theta.shape[0]):
+            for begin in range(0, B, W):
+                lanes = min(W, B - begin)
+                for a in range(d):
+                    for i in range(n):
+                        row = xs[x0 + s * xS + a * xd + i * xn + begin :]
+                        for j in range(lanes):
+                            x[i, a, j] = row[j]
+                    row = xs[x0 + s * xS + a * xd + n * xn + begin :]
+                    for j in range(lanes):
+                        q[a, j] = row[j]
+                for k in range(theta.shape[1]):
+                    M, G = theta[s, k], out[s, k]
+                    for i in range(n):
+                        row = ys[y0 + s * yS + k * yK + i * yn + begin :]
+                        for j in range(lanes):
+                            y[i, j] = row[j]
+                    z[:], reach[:], top[:], total[:], p[:] = 0, 0, -np.inf, 0, 0
+                    for a in range(d):  # z = M x_q
+                        for b in range(d):
+                            m = M[a * d + b]
+                            for j in range(W):
+                                z[a, j] += m * q[b, j]
+                    for i in range(n):  # scores
+                        for j in range(W):
+                            score = f32(0)
+                            for a in range(d):
+                                score += z[a, j] * x[i, a, j]
+                            e[i, j] = score
+                            top[j] = max(top[j], score)
+                    for i in range(n):  # weights, up to their sum, and the prediction p
+                        for j in range(W):
+                            weight = exp(e[i, j] - top[j])
+                            e[i, j] = weight
+                            total[j] += weight
+                            p[j] += weight * y[i, j]
+                    row = ys[y0 + s * yS + k * yK + n * yn + begin :]
+                    for j in range(lanes):
+                        p[j] /= total[j]
+                        error[j] = (p[j] - row[j]) / total[j]
+                    for i in range(n):  # sum of omega_i (y_i - p) x_i
+                        for j in range(W):
+                            pull = e[i, j] * (y[i, j] - p[j])
+                            for a in range(d):
+                                reach[a, j] += pull * x[i, a, j]
+                    for a in range(d):
+                        for b in range(d):
+                            part = f32(0)
+                            for j in range(lanes):
+                                part += error[j] * reach[a, j] * q[b, j]
+                            G[a * d + b] += part
+    return loop

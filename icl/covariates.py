@@ -1,0 +1,124 @@
+"""Distributions of the covariates: uniform on the sphere, on an ellipsoid, on a product of spheres."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import betaincinv
+
+from icl.checks import frozen, integer
+from icl.layout import apply, planes, unit
+from icl.streams import NativeStream
+
+
+def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
+    """Points uniform on the unit sphere, ``x ~ U(S^{d-1})``.
+
+    Args:
+        rng: A stream.
+        *shape: Leading sizes and, last, the dimension d >= 2.
+
+    Returns:
+        float64 tensor of that shape whose last axis has norm 1.
+    """
+    integer(shape[-1], "dim", 2)
+    if isinstance(rng, NativeStream):
+        return unit(planes(rng.standard_normal(shape[::-1])))
+    return unit(torch.from_numpy(rng.standard_normal(shape)))
+
+
+def cap_quantile(dim: int, mass: float) -> float:
+    """The ``1 - x.x_q`` below which a uniform token ``x`` falls with probability ``mass``.
+
+    Args:
+        dim: Dimension d >= 2.
+        mass: Probability; 1 and more give 2, the whole sphere.
+
+    Returns:
+        A number in [0, 2]. Its inverse at mass 1/n is the window parameter whose kernel
+        just reaches the nearest of n tokens; it grows like ``n ** (2 / (d - 1))``.
+    """
+    return 2.0 if mass >= 1 else 2 * float(betaincinv((dim - 1) / 2, (dim - 1) / 2, mass))
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Tokens ``x ~ U(S^{d-1})``, the paper's isotropic case.
+
+    A token law turns independent normal numbers into tokens. It has ``dim`` and `tokens`; write
+    your own with these two, and write `tokens` for any strides of its argument.
+
+    Attributes:
+        dim: Dimension d >= 2.
+    """
+
+    dim: int
+
+    def __post_init__(self):
+        integer(self.dim, "dim", 2)
+
+    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers (..., d), which it may overwrite; same shape and layout."""
+        return unit(normal)
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """Tokens ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
+
+    Attributes:
+        matrix: A, rows as tuples (an array is converted), shape (d, d). ``E x x' = A A' / d``:
+            the slides' Sigma is not divided by d.
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "matrix", frozen(self.matrix, "matrix"))
+        if len({len(self.matrix), *map(len, self.matrix)}) != 1:
+            raise ValueError(f"matrix={self.matrix!r}: must be square")
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return len(self.matrix)
+
+    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers, as in `Sphere.tokens`."""
+        return apply(self.matrix, unit(normal))
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Tokens ``x = B u + e B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
+
+    Attributes:
+        basis: B, orthonormal columns, shape (d, k) with 1 <= k < d, rows as tuples (an array is
+            converted). ``S^0`` is the two points -1 and 1.
+        outside: e, the length of the part outside the subspace.
+    """
+
+    basis: tuple[tuple[float, ...], ...]
+    outside: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "basis", frozen(self.basis, "basis"))
+        basis = np.array(self.basis)
+        if not (0 < basis.shape[1] < len(basis)) or not np.allclose(basis.T @ basis, np.eye(basis.shape[1])):
+            raise ValueError(f"basis={self.basis!r}: must have fewer columns than rows, orthonormal ones")
+        if not np.isfinite(self.outside):
+            raise ValueError(f"outside={self.outside!r}: must be a finite number")
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return len(self.basis)
+
+    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers, as in `Sphere.tokens`."""
+        k = len(self.basis[0])
+        full = np.linalg.qr(np.array(self.basis), mode="complete").Q
+        u, v = unit(normal[..., :k]), unit(normal[..., k:])
+        return apply(self.basis, u) + apply(self.outside * full[:, k:], v)

@@ -1,0 +1,70 @@
+"""Pretraining of one unit with autograd and torch.optim: the slow reference of `icl.pretrain.pretrain`."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl.pretrain.config import Member
+from icl.streams import stream
+
+
+def contexts(member: Member, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
+    """The portable batch of ``step``: tokens (B, n + 1, d), the query last, and labels (B, n + 1)."""
+    shape = (batch_size, member.context_length + 1)
+    x = member.law.tokens(torch.from_numpy(
+        stream(member.seed, "covariates", step).standard_normal((*shape, member.task.dim))))
+    noise = torch.from_numpy(stream(member.seed, "noise", step).standard_normal(shape))
+    f = member.task.sample(stream(member.seed, "tasks", step), batch_size)
+    return x, f(x) + member.noise_std * noise
+
+
+def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Tensor) -> Tensor:
+    """What a unit predicts for the query's label: ITA slides, eqs. (1) and (2), for any activation."""
+    tokens = torch.cat([x, y.unsqueeze(-1)], -1)
+    tokens[:, -1, -1] = 0  # the query's label is not shown
+    context, query = tokens[:, :-1], tokens[:, -1]
+    if "M" in parameters:
+        scores = (context[..., :-1] * (query[:, :-1] @ parameters["M"].T).unsqueeze(1)).sum(-1)
+        values = context[..., -1]
+    else:
+        scores = ((context @ parameters["W_K"].T) * (query @ parameters["W_Q"].T).unsqueeze(1)).sum(-1)
+        values = context @ parameters["W_V"]
+    if activation == "softmax":
+        return (torch.softmax(scores, -1) * values).sum(-1)
+    phi = {"linear": lambda s: s, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}[
+        activation.removeprefix("normalized ")](scores)
+    if activation.startswith("normalized"):
+        total = phi.sum(-1, keepdim=True)
+        return (phi / torch.where(total == 0, 1.0, total) * values).sum(-1)
+    return (phi * values).mean(-1)
+
+
+def pretrain(member: Member, steps: int, batch_size: int, learning_rate: float, optimizer: str = "adam",
+             draw=contexts) -> dict[str, np.ndarray]:
+    """`icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
+
+    Args:
+        member: The unit.
+        steps: Optimizer steps.
+        batch_size: Contexts a step.
+        learning_rate: Initial step size.
+        optimizer: "adam" or "sgd".
+        draw: From (member, step, batch size) to a batch; the portable one if not given.
+
+    Returns:
+        Trained parameters by name.
+    """
+    start = torch.from_numpy(member.initial())
+    parameters = {name: value.clone().requires_grad_() for name, value in member.shape.unpack(start).items()}
+    kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
+    descent = kind(parameters.values(), lr=member.learning_rate or learning_rate)
+    schedule = torch.optim.lr_scheduler.LambdaLR(descent, lambda step: 1 - step / steps)
+    for step in range(steps):
+        x, y = draw(member, step, batch_size)
+        descent.zero_grad()
+        ((prediction(parameters, member.activation, x, y) - y[:, -1]) ** 2).mean().backward()
+        descent.step()
+        schedule.step()
+    return {name: value.detach().numpy() for name, value in parameters.items()}

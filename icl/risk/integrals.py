@@ -1,0 +1,186 @@
+r"""The integrals of the exact risk, for one window and many context lengths.
+
+With ``u = log s``, ``z = s E`` and ``phi(u) = E exp(-z)`` (see `icl.risk` for the derivation),
+
+    noise / sigma^2 = n int E[z^2 e^-z] phi^(n-1) du,
+    bias = n int 2 E[gamma z^2 e^-z] phi^(n-1) du + n (n-1) int pair phi^(n-2) du,
+    pair = sum_l a_l m_l^2,   m_l = E[z (1 - P_l) e^-z],
+
+all of them sums over the nodes of `icl.risk.quadrature`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from icl.risk.quadrature import Mesh, meshes
+from icl.tasks import Zonal
+from icl.tasks.gegenbauer import Polynomials
+
+np.empty(2**21)  # glibc keeps freed blocks up to the largest ever freed: no page faults for each table below
+_DEGREES = 200_000  # more Gegenbauer degrees than this are refused
+_TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
+
+
+def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: bool = True) -> np.ndarray:
+    """Bias, its w-derivative, noise / sigma^2, its w-derivative.
+
+    Args:
+        task: The class.
+        w: Window parameter, >= 0.
+        n: Context lengths, shape (j,).
+        order: Gauss-Legendre nodes a panel.
+        slopes: Whether the derivatives are wanted; without them there are two rows.
+
+    Returns:
+        Shape (4, j), or (2, j).
+
+    Raises:
+        ValueError: If the class needs too many Gegenbauer degrees for this window.
+    """
+    out = np.empty((4, n.size) if slopes else (2, n.size))
+    single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
+    out[:, n == 1] = single if slopes else single[::2]
+    if np.any(n > 1):
+        total = np.zeros((len(out), np.count_nonzero(n > 1)))
+        for mesh in meshes(task.dim, w, n[n > 1], _band(task), order):
+            total += _piece(task, w, n[n > 1], mesh, total[0], slopes)
+        out[:, n > 1] = total
+    return out
+
+
+def _piece(
+    task: Zonal, w: float, n: np.ndarray, mesh: Mesh, before: np.ndarray, slopes: bool
+) -> np.ndarray:
+    """The sums over one mesh; ``before`` is the bias from earlier ones, to which errors are relative."""
+    p, gap = mesh.p, 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
+    z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
+    lost = np.expm1(-z)
+    decay = 1 + lost
+    first, second = z * decay, z * z * decay
+
+    missed = mesh.below + _mean(-lost, p)  # 1 - phi
+    phi = np.maximum(mesh.above + _mean(decay, p), 1e-300)
+    log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
+    # powers of phi for all n at once, with the weights in u: (len(n), nodes)
+    count, weight = n[:, None], mesh.weight.ravel()
+    one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
+    two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
+
+    gamma = task.variogram(mesh.theta)
+    single, noise = 2 * _mean(second, gamma * p).ravel(), _mean(second, p).ravel()
+    tables = [first * p[:, None]]
+    if slopes:
+        first_w, second_w = first * (z - 1), second * (z - 2)  # d/dw g(z) = -z g'(z), times gap
+        tables.append(first_w * (gap * p)[:, None])
+    pair, *pair_w = _pairs(task, mesh.theta, gamma, tables, two, before + one @ single)
+    bias = one @ single + two @ pair
+    if not slopes:
+        return np.stack([bias, one @ noise])
+    log_phi_w = (_mean(first, gap * p) / phi).ravel()
+    single_w, noise_w = 2 * _mean(second_w, gap * gamma * p).ravel(), _mean(second_w, gap * p).ravel()
+    return np.stack([
+        bias,
+        one @ single_w + (one * (count - 1)) @ (single * log_phi_w)
+        + two @ pair_w[0] + (two * (count - 2)) @ (pair * log_phi_w),
+        one @ noise,
+        one @ noise_w + (one * (count - 1)) @ (noise * log_phi_w),
+    ])
+
+
+def _mean(table: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """``sum_theta table(u, theta) h(theta)``; h contains the probabilities. Shape (panels, k)."""
+    return (table @ h[..., None])[..., 0]
+
+
+def _pairs(task, theta, gamma, tables, weight, scale):
+    """``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
+
+    Write ``m_l = m - e_l`` with ``m = E[z e^-z]``; e_l falls as P_l averages out within the window. As
+    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute
+
+        2 m (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - m^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
+
+    and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral.
+    Tables and results have one row, or two with the derivative.
+    """
+    (panels, k, _), size = tables[0].shape, theta.size
+    table = np.concatenate(tables, axis=1)
+
+    def by_row(x):  # (panels, rows k, ...) -> (rows, panels k, ...)
+        split = x.reshape(panels, len(tables), k, *x.shape[2:]).swapaxes(0, 1)
+        return split.reshape(len(tables), panels * k, *x.shape[2:])
+
+    def product(x, y):  # of a row pair (x, x') and (y, y'): (x y, (x y)')
+        out = x[:1] * y
+        out[1:] += x[1:] * y[:1]
+        return out
+
+    flat, left = by_row(table.sum(-1)), by_row(_mean(table, gamma))
+    total, done = np.zeros_like(flat), np.zeros(flat.shape[1], dtype=bool)
+
+    even = not _spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
+    polynomials = Polynomials(task.dim, theta.ravel(), even)
+    degrees = np.array([1])
+    while True:
+        if degrees[-1] > _DEGREES:
+            raise ValueError(f"w is too large for {task!r}: its spectrum falls too slowly for this window")
+        a, rest = _spectrum(task, int(degrees[-1]))
+        a = a[degrees - 1]
+        if degrees[0] == 1:
+            h = 2 * np.sin(theta.reshape(1, -1) / 2) ** 2
+            polynomials.take(1 if even else 2)  # degrees 0 and 1
+        else:
+            h = polynomials.take(degrees.size)
+        m = by_row(table @ h.reshape(-1, *theta.shape).transpose(1, 2, 0))
+        if degrees[0] > 1:
+            done = _forget_unresolved(m, flat, done)
+        total += product(m, m) @ a
+        if rest <= 0:
+            return total
+        left -= m @ a
+        neglected = rest * ((m[0, :, -4:] - flat[0, :, None]) ** 2).max(axis=1)
+        if degrees[0] > 1 and np.all(weight @ neglected <= 1e-12 * (weight @ total[0] + scale)):
+            return total + 2 * product(flat, left) - rest * product(flat, flat)
+        step = 2 if even else 1
+        many = max(1, min(2 * degrees.size if degrees[0] > 1 else 16, _TABLE // size))
+        degrees = degrees[-1] + (1 if degrees[0] == 1 else step) + step * np.arange(many)
+
+
+def _forget_unresolved(m, flat, done):
+    """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
+
+    Changes m, (rows, nodes, degrees), in place; returns which nodes are beyond their last degree.
+    """
+    small = np.abs(m[0] - flat[0, :, None]) <= 1e-6 * flat[0, :, None]
+    run = small.copy()  # this degree and the three before it
+    for back in (1, 2, 3):
+        run[:, back:] &= small[:, :-back]
+    run[:, :3] = False
+    out = np.logical_or.accumulate(run, axis=1) | done[:, None]
+    m[:] = np.where(out, flat[..., None], m)
+    return out[:, -1]
+
+
+@lru_cache(maxsize=4096)
+def _spectrum(task: Zonal, degree: int):
+    return task.spectrum(degree)
+
+
+@lru_cache(maxsize=256)
+def _band(task: Zonal) -> float:
+    """The highest degree that any digit of the covariance can see."""
+    for degree in (2, 32, 512, 4096):
+        a, rest = _spectrum(task, degree)
+        if rest <= 1e-18 * a.sum():
+            return 1.0 + np.flatnonzero(a > 1e-18 * a.sum())[-1]
+    return math.inf
+
+
+def _variance(task: Zonal) -> float:
+    """``sum_{l >= 1} a_l``, the variance of f(x) over x."""
+    a, rest = _spectrum(task, 32)
+    return a.sum() + rest

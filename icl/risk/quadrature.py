@@ -1,0 +1,193 @@
+r"""Nodes for the integrals of the exact risk.
+
+Two variables: ``s = e^u`` and the angle theta between token and query, whose law on the
+sphere is ``sin(theta)^(d-2)``. With ``tau = w (1 - cos theta)`` everything the risk needs is
+a mean over theta of a function of ``z = exp(u - tau)`` that vanishes like ``z`` for small z
+and like ``exp(-z)`` for large z: seen from u, only tau between ``u - 4`` and ``u + 42``
+matters, and all such means are analytic in u for ``|Im u| < pi / 2``. So
+
+- s from 0 to where powers of phi begin to fall is one panel in s: everything is entire there;
+- from there on panels in u, at first short, then growing with u, because for u >> 1 the means
+  follow the density of tau, which is smooth on the scale of tau itself;
+- the nodes of one panel in u share their angles, laid where one of them needs them, so that means
+  are matrix products; very wide panels (narrow kernels, few tokens: the nearest-neighbor regime)
+  have angles for each node, so that the cost grows with the logarithm of w.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betainc, betaincc, gammaln, ive
+
+from icl.covariates import cap_quantile
+
+_CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
+_WIDE = 30.0  # panels in u wider than this have angles for each node
+_TABLE = 2**15  # numbers in one table: larger ones are given back to the system and cost page faults
+_GAUSS = lru_cache(np.polynomial.legendre.leggauss)
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Panels of nodes in u, each with angles and their probabilities.
+
+    Attributes:
+        u: Nodes, shape (panels, k).
+        weight: Their weights, shape (panels, k).
+        theta: Angles, shape (panels, m).
+        p: Probabilities of the angles, shape (panels, m).
+        below: Probability of the nearer angles left out, where z is infinite; (panels, 1).
+        above: Probability of the farther angles left out, where z is zero; (panels, 1).
+    """
+
+    u: np.ndarray
+    weight: np.ndarray
+    theta: np.ndarray
+    p: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+
+
+def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: int = 16) -> list[Mesh]:
+    """The meshes on which the integrals for all context lengths ``n`` are sums.
+
+    Args:
+        dim: Dimension d.
+        w: Window parameter.
+        n: Context lengths, shape (j,).
+        degree: Highest Gegenbauer degree of the class, infinite if there is none.
+        order: Gauss-Legendre nodes a panel; the panels are made for 16.
+
+    Returns:
+        Several meshes, whose sums add up.
+    """
+    least, most = float(n.min()), float(n.max())
+    # No token falls nearer than this, up to a probability that no digit of the risk can see.
+    nearest = w * cap_quantile(dim, 1e-17 / most**2)
+    # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
+    ratio = max(dim - 3, 0) / max(w, 1e-300)
+    peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
+    # ... and has decayed by exp(-_CUT) here: its law is at most as wide as a gamma law's
+    reach = max(peak, nearest) + math.sqrt(2 * _CUT * peak) + _CUT
+    log_mean, log_square = (_log_mean_weight(dim, k * w) for k in (1, 2))
+
+    # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
+    low = min(-math.log(most) - log_mean, -0.5 * (math.log(most) + log_square)) - _CUT / 2
+    low = max(low, nearest - math.log(most) - _CUT / 2)
+    # Integrands end where phi^(n-1) has vanished, or, for few tokens, past the last weight.
+    high = 2 * w + 5.0
+    if least > 1:
+        needed = 36 / (least - 1)  # -log phi
+        high = min(high, w * cap_quantile(dim, -math.expm1(-needed)) + math.log(needed + 4))
+        linear = math.log(needed / 0.63) - log_mean  # phi <= 1 - .63 s E[exp(..)] while s <= 1
+        if linear <= 0:
+            high = min(high, linear)
+
+    edges = [low]
+    if low < 0:  # phi^n falls no faster than exp(-n s E[exp(..)])
+        edges = [-math.inf, min(0.0, math.log(8 / most) - log_mean, high)]
+    while edges[-1] < high:
+        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach), high))
+    left, right = np.array(edges[:-1]), np.array(edges[1:])
+    u, weight = _nodes_in_u(left, right, order)
+    left = np.where(np.isinf(left), right, left)
+    wide = right - left > _WIDE
+    out = []
+    if not wide.all():
+        for rows, *angles in _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order):
+            out.append(_mesh(dim, w, u[~wide][rows], weight[~wide][rows], *angles))
+    if wide.any():
+        angles = _following(dim, w, u[wide].ravel(), nearest, reach, order)
+        out.append(_mesh(dim, w, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), *angles))
+    return out
+
+
+def _log_mean_weight(dim: int, w: float) -> float:
+    """``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough."""
+    nu = dim / 2 - 1
+    bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
+    if bessel > 1e-280 and w > 0:
+        return math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w)
+    return -w + w * w / (2 * dim)
+
+
+def _step(dim: int, w: float, u: float, reach: float) -> float:
+    """Width of the panel in u that begins at u."""
+    if u < 8:  # the strip of analyticity is pi / 2 wide on each side
+        return 3.0
+    # From here on integrands change on the scale of u / d (powers of phi) and of the density's width
+    # w / sqrt(d), smoothed by the kernel to no less than 1, and the end at tau = 2w is felt within a few
+    # units; until u has passed the bulk of the weights they grow at most like exp(2u).
+    widest = _WIDE if u < max(reach, 200.0) else math.inf
+    smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
+    return max(3.0 if u < reach else 2.5, smooth)
+
+
+def _nodes_in_u(left: np.ndarray, right: np.ndarray, order: int):
+    x, weight = _GAUSS(order)
+    first = np.isinf(left)[:, None]  # u from -infinity is s = exp(u) from 0: a panel in s
+    half = np.where(first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2)
+    u = right[:, None] + np.where(first, np.log((1 + x) / 2), half * (x - 1))
+    return u, np.where(first, weight / (1 + x), half * weight)
+
+
+def _mesh(dim, w, u, weight, theta, p, ends) -> Mesh:
+    half, near, far = (dim - 1) / 2, *np.hsplit(np.sin(ends / 2) ** 2, 2)
+    return Mesh(u, weight, theta, p, betainc(half, half, near), betaincc(half, half, far))
+
+
+def _shared(dim, w, left, right, nearest, reach, degree, order):
+    """Angles for all u between ``left`` and ``right``, for groups of rows with equally many each."""
+    right = np.maximum(right, 0.0)
+    ends = np.stack([np.maximum(left - 4, nearest), right + max(reach, _CUT)], axis=1)
+    if w > 0:
+        ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
+    else:
+        ends = np.tile([0.0, math.pi], (left.size, 1))
+    fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * np.linspace(0, 1, 400)
+    # How many panels each stretch needs: 3 wide in tau where exp(-z) turns, wider in the tail exp(-tau);
+    past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
+    need = w * np.sin(fine) / np.minimum(3 + 0.3 * past, 16.0)
+    # short enough for the variogram's highest degree, or, if there is none, for the highest that the
+    # window, about (w u)^(-1/2) wide, resolves,
+    finest = math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right
+    need = np.maximum(need, finest[:, None] / 13 / (1 + past / 10))
+    # and for the density of theta.
+    need = np.maximum(need, (1 + math.sqrt(dim)) / 2)
+    need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
+    need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
+    start = 0
+    while start < len(need):  # as many rows as fit, with the angles that the neediest of them asks for
+        counts = np.ceil(np.maximum.accumulate(need[start:, -1])).astype(int)
+        fit = np.arange(1, len(counts) + 1) * counts * order**2 <= _TABLE
+        rows = slice(start, start + max(1, int(fit.sum())))
+        count = counts[rows.stop - start - 1]
+        share = np.linspace(0, 1, count + 1)
+        edges = np.stack([np.interp(total[-1] * share, total, row)
+                          for total, row in zip(need[rows], fine[rows], strict=True)])
+        yield rows, *_panels(dim, edges, order), ends[rows]
+        start = rows.stop
+
+
+def _following(dim, w, u, nearest, reach, order):
+    """Angles for each u: panels in y = tau - u, short where exp(-exp(-y)) turns, longer in its tail."""
+    widest, y = 3 * w / math.sqrt(dim), [-4.0]
+    while y[-1] < max(_CUT, reach - u[0]):
+        y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
+    tau = np.clip(u[:, None] + np.array(y), nearest, 2 * w)
+    edges = 2 * np.arcsin(np.sqrt(tau / (2 * w)))
+    return *_panels(dim, edges, order), edges[:, [0, -1]]
+
+
+def _panels(dim: int, edges: np.ndarray, order: int):
+    """Gauss-Legendre angles between neighboring edges (last axis) with their probabilities."""
+    x, weight = _GAUSS(order)
+    half = np.diff(edges)[..., None] / 2
+    theta = edges[..., :-1, None] + half * (1 + x)
+    constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
+    p = half * weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
+    return theta.reshape(*edges.shape[:-1], -1), p.reshape(*edges.shape[:-1], -1)

@@ -1,0 +1,105 @@
+"""Random streams and covariate laws.
+
+Everything random in the project is drawn from a *stream*: a counter-based generator that
+is a pure function of ``(seed, name, step)``. Step 1000 can be drawn without drawing the
+999 before it, so work can be resumed anywhere, and the numbers of one stream never depend
+on how much another one used.
+
+There are two kinds. `stream` is *portable*: float64, drawn on the CPU and then moved, so every
+device sees the same numbers. `NativeStream` is *native*: float32, drawn on the device that uses
+them, several times faster, and different on a GPU. What draws from one draws from the other:
+both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``, the first giving NumPy
+arrays, the second tensors (``torch.as_tensor`` takes either).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from icl.checks import integer
+
+#: The separate sources of randomness and their place in the generator's key.
+STREAMS = {"covariates": 0, "tasks": 1, "noise": 2, "initialization": 3, "evaluation": 4, "monte carlo": 5}
+
+
+def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
+    """The generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
+
+    Args:
+        seed: Non-negative integer below 2**64.
+        name: One of `STREAMS`.
+        step: Non-negative integer; every step owns 2**192 counter values of its own.
+
+    Returns:
+        A NumPy generator; equal arguments give equal numbers on every machine.
+
+    Raises:
+        ValueError: If the seed or step is out of range or the name is unknown.
+    """
+    seed, place, step = _address(seed, name, step)
+    return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
+
+
+def _address(seed, name, step) -> tuple[int, int, int]:
+    """The seed, the stream's place in the key, and the step, checked."""
+    if name not in STREAMS:
+        raise ValueError(f"name={name!r}: allowed are {', '.join(STREAMS)}")
+    if integer(seed, "seed", 0) >= 2**64:
+        raise ValueError(f"seed={seed!r}: must be below 2**64")
+    return int(seed), STREAMS[name], integer(step, "step", 0)
+
+
+class NativeStream:
+    """A stream in the device's own generator, float32: the fast counterpart of `stream`.
+
+    A pure function of the arguments and the device's type, up to the rounding of the processor at hand.
+    On the CPU it is Philox-4x32 with key ``seed`` and counter (number, call, step, name), see `icl.compiled`;
+    on a GPU it is PyTorch's Philox.
+
+    Args:
+        seed: As in `stream`.
+        name: As in `stream`.
+        step: As in `stream`, below 2**32.
+        device: Where to draw.
+
+    Raises:
+        ValueError: As `stream`.
+    """
+
+    def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
+        self.device, self._calls = torch.device(device), 0
+        if self.device.type == "cpu":
+            seed, place, step = _address(seed, name, step)
+            if step >= 2**32:  # one word of the counter; it would begin again
+                raise ValueError(f"step={step!r}: must be below 2**32 for a native stream on a CPU")
+            self._where = np.array([seed % 2**32, seed >> 32], np.uint32), step, place
+        else:
+            self.generator = torch.Generator(self.device)
+            self.generator.manual_seed(int(stream(seed, name, step).bit_generator.random_raw()) >> 1)
+
+    def standard_normal(self, shape: tuple[int, ...], out: torch.Tensor | None = None) -> torch.Tensor:
+        """Normal numbers, a float32 tensor of that shape: ``out``, if that is given, or a new one."""
+        out = torch.empty(shape, device=self.device) if out is None else out
+        if self.device.type == "cpu":
+            return self._fill("fill_normal", out)
+        return out.normal_(generator=self.generator)
+
+    def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
+        """Uniform numbers between low and high, a float32 tensor of that shape."""
+        out = torch.empty(shape, device=self.device)
+        if self.device.type == "cpu":
+            return self._fill("fill_uniform", out, np.float32(low), np.float32(high))
+        return out.uniform_(low, high, generator=self.generator)
+
+    def _fill(self, loop, out, *limits):
+        from icl.compiled import random_numbers  # numba takes long to import, and portable streams do without
+
+        key, step, place = self._where
+        flat = out.view(-1).numpy()
+        whole = flat if flat.size % 4 == 0 else np.empty(4 * -(-flat.size // 4), np.float32)
+        getattr(random_numbers, loop)(whole, key, self._calls, step, place, *limits)
+        if whole is not flat:
+            flat[:] = whole[: flat.size]
+        self._calls += 1
+        return out

@@ -1,0 +1,225 @@
+r"""The function classes of the book, each with its covariance, variogram and Gegenbauer coefficients.
+
+Sources: ReLU class, ITA slides ("Intuition Summary"); the formulas of the affine and the
+cosine class are not in any source available to us and are our declared choice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.special import gammaln, jv
+
+from icl.covariates import uniform_sphere
+from icl.layout import project
+from icl.tasks.base import Zonal
+from icl.tasks.gegenbauer import Polynomials, multiplicity
+
+
+@dataclass(frozen=True)
+class Affine(Zonal):
+    """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        return self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + 1)
+
+    def variogram(self, theta):
+        return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(np.asarray(theta) / 2) ** 2
+
+    def spectrum(self, degree):
+        a = np.zeros(degree)
+        a[0] = self.lipschitz**2 / (3 * self.dim)
+        return a, 0.0
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        slope, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
+        return lambda x: slope.to(x) * project(q, x) + b.to(x)
+
+
+@dataclass(frozen=True)
+class ReLU(Zonal):
+    """``f(x) = l1 (q.x)_+ + l2 (-q.x)_+ + b``, ``l1, l2, b ~ U[-L, L]`` (ITA slides, ``F_L^+``).
+
+    The law of ``q`` is not printed; rotation invariance makes it ``U(S^{d-1})``.
+    """
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        theta = np.arccos(np.clip(cosine, -1, 1))
+        arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
+        return self.lipschitz**2 / 3 * (1 + arc / self.dim)
+
+    def variogram(self, theta):
+        theta = np.asarray(theta, dtype=float)
+        square = theta * theta
+        tail = 1.0  # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
+        for k in (180, 130, 88, 54, 28, 10):
+            tail = 1 - square / k * tail
+        turn = np.where(theta < 0.5, theta * square / 3 * tail, np.sin(theta) - theta * np.cos(theta))
+        arc = 2 * np.sin(theta / 2) ** 2 - turn / np.pi
+        return self.lipschitz**2 / (3 * self.dim) * arc
+
+    def spectrum(self, degree):
+        # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
+        # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        d, scale = self.dim, self.lipschitz**2 / 6
+        last = 2 * math.ceil(max(4 * degree, 4000, 40 * d) / 2)
+        even = np.arange(0, last + 1, 2)
+        mean = math.exp(gammaln(d / 2) - gammaln((d + 1) / 2)) / math.sqrt(math.pi)
+        i = even[1:-1]
+        growth = (2 * i + d + 2) / (2 * i + d - 2) * (i + d - 2) * (i + d - 1) / ((i + 1) * (i + 2))  # of N_l
+        growth = np.concatenate([[(d + 2) * (d - 1) / 2], growth])
+        ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
+        a = scale * mean**2 * np.concatenate([[1.0], np.cumprod(ratios)])
+        # past `last`, a_l = (l + nu)^-4 (A + B (l + nu)^-2 + ...): fit A, B, integrate by midpoints
+        x = even[[len(even) // 2, -1]] + d / 2 - 1
+        slope, level = np.polyfit(x**-2.0, a[[len(even) // 2, -1]] * x**4.0, 1)
+        edge = x[1] + 1
+        rest = 0.5 * (level * edge**-3 / 3 + slope * edge**-5 / 5) - level * edge**-5 * 4 / 12
+        out = np.zeros(degree)
+        out[1::2] = a[1 : degree // 2 + 1]
+        out[0] = scale / d
+        return out, float(a[degree // 2 + 1 :][::-1].sum() + rest)
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        right, left, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
+
+        def f(x):
+            t = project(q, x)  # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
+            odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
+            return torch.addcmul(torch.addcmul(b.to(x), odd, t), even, t.abs())
+
+        return f
+
+
+@dataclass(frozen=True)
+class Cosine(Zonal):
+    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, no source prints the formula."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        cosine, nu = np.clip(cosine, -1, 1), self.dim / 2 - 1  # E cos(L u.v) depends on |v| alone
+        near, far = (_bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1))
+        return (near + far) / 2
+
+    def spectrum(self, degree):
+        # Plane-wave expansion: a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2 for even l; past L
+        # the coefficients fall faster than geometrically.
+        nu = self.dim / 2 - 1
+        last = max(degree, int(2 * self.lipschitz) + 60)
+        degrees = np.arange(last + 1)
+        wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(self.lipschitz / 2))
+        wave *= _bessel(nu + degrees, np.full(last + 1, self.lipschitz))
+        a = np.where(degrees % 2 == 0, multiplicity(self.dim, last) * wave**2, 0.0)
+        return a[1 : degree + 1], float(a[degree + 1 :].sum())
+
+    def variogram(self, theta):
+        a, _ = self.spectrum(int(2 * self.lipschitz) + 60)
+        a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
+        theta = np.asarray(theta, dtype=float)
+        polynomials = Polynomials(self.dim, theta.ravel(), even=True)
+        polynomials.take(1)  # degree 0
+        blocks = np.split(a[1::2], range(16, a[1::2].size, 16))
+        return sum(block @ polynomials.take(block.size) for block in blocks).reshape(theta.shape)
+
+    def sample(self, rng, count):
+        u = uniform_sphere(rng, count, self.dim)
+        return lambda x: torch.cos(self.lipschitz * project(u, x))
+
+
+@dataclass(frozen=True)
+class Linear(Zonal):
+    """``f(x) = L q.x + offset`` with ``q ~ U(S^{d-1})``; without the offset there is no even part.
+
+    ``Linear(k, 1, offset=2)`` of projected tokens is the affine link of the slides' last page, ``w.x + 2``.
+    """
+
+    lipschitz: float = 1.0
+    offset: float = 0.0
+
+    def covariance(self, cosine):
+        return self.lipschitz**2 * np.asarray(cosine) / self.dim + self.offset**2
+
+    def variogram(self, theta):
+        return self.lipschitz**2 / self.dim * 2 * np.sin(np.asarray(theta) / 2) ** 2
+
+    def spectrum(self, degree):
+        a = np.zeros(degree)
+        a[0] = self.lipschitz**2 / self.dim
+        return a, 0.0
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        return lambda x: self.lipschitz * project(q, x) + self.offset
+
+
+@dataclass(frozen=True)
+class Quadratic(Zonal):
+    """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
+
+    lipschitz: float = 1.0
+
+    def covariance(self, cosine):
+        d = self.dim
+        return self.lipschitz**2 * (1 + 2 * np.asarray(cosine) ** 2) / (d * (d + 2))
+
+    def variogram(self, theta):
+        d = self.dim
+        return self.lipschitz**2 * 2 * np.sin(np.asarray(theta)) ** 2 / (d * (d + 2))
+
+    def spectrum(self, degree):
+        # 2 c^2 = 2 (d-1)/d P_2 + 2/d
+        d, a = self.dim, np.zeros(max(degree, 2))
+        a[1] = self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))
+        return a[:degree], float(a[degree:].sum())
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+        return lambda x: self.lipschitz * project(q, x) ** 2
+
+
+CLASSES = {"affine": Affine, "relu": ReLU, "cosine": Cosine, "linear": Linear, "quadratic": Quadratic}
+
+
+def named(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
+    """The class called ``name``, a key of `CLASSES`.
+
+    Args:
+        name: Key of `CLASSES`.
+        dim: Dimension of the covariates.
+        lipschitz: Lipschitz constant L.
+
+    Returns:
+        The task.
+
+    Raises:
+        ValueError: If the name is unknown or a value is out of range.
+    """
+    if name not in CLASSES:
+        raise ValueError(f"task={name!r}: allowed are {', '.join(CLASSES)}")
+    return CLASSES[name](dim, lipschitz)
+
+
+def _bessel(mu, x):
+    """``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, near one for small x, by its series where that is short."""
+    mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))
+    quarter = -(x**2) / 4
+    short = -quarter <= mu + 1
+    term = np.where(short, 1.0, 0.0)
+    total = term.copy()
+    for k in range(1, 40):
+        term = term * quarter / (k * (mu + k))
+        total += term
+    large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
+    wave = jv(mu, large)
+    size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)  # orders may underflow
+    return np.where(short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size))

@@ -1,0 +1,174 @@
+"""Searching the supremum of a Lipschitz quotient, or of a derivative, by gradient ascent from many starts.
+
+A search gives a witness: its value is attained, so it is a lower bound on the supremum, and a printed
+upper bound below it is refuted. That it is *the* supremum needs a proof (`icl.tensor_trick.lipschitz.sharp`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from icl.tensor_trick.lipschitz import gain
+
+_LN10 = math.log(10)
+
+#: Random draws for each start of a search; the ascent begins at the best ones.
+SCREEN = 8
+
+#: Norm of the matrix an ascent starts from. Only its direction counts; this sets how far a step turns it.
+SCALE = 3.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """Outcome of a maximization from many random starts.
+
+    Attributes:
+        best: (...), log10 of the largest value over all starts.
+        history: (steps + 1, ...), the same after each step; the first is of the random starts alone.
+    """
+
+    best: Tensor
+    history: Tensor
+
+
+def ascend(objective: Callable, start: Sequence[Tensor], steps: int, rate: float = 0.1) -> Search:
+    """Maximize a natural logarithm by Adam with a rate that falls to zero, all problems at once.
+
+    Args:
+        objective: Maps the variables to (..., starts) values; must keep its own constraints.
+        start: Variables, tensors with leading dimensions (..., starts).
+        steps: Steps, at least 1.
+        rate: First step size.
+
+    Returns:
+        The largest value met by any start, as a `Search`.
+    """
+    variables = [t.clone().requires_grad_() for t in start]
+    optimizer = torch.optim.Adam(variables, lr=rate, maximize=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 - k / (steps + 1))
+    best, history = None, []
+    for k in range(steps + 1):
+        value = objective(*variables)
+        top = value.detach().amax(-1) / _LN10
+        best = top if best is None else torch.maximum(best, top)
+        history.append(best)
+        if k < steps:
+            optimizer.zero_grad()
+            value.sum().backward()
+            optimizer.step()
+            schedule.step()
+    return Search(best, torch.stack(history))
+
+
+def search(function: str, n: int, Rs: Sequence[float], starts: int, steps: int, rng: torch.Generator,
+           columns: int = 2, reach: float = 1.0, moving: str = "x") -> Search:
+    """Look for the largest Lipschitz quotient over data matrices, points and directions.
+
+    Free variables are A (n x columns), x, and a direction: v for a moving x, E (n x columns) for a
+    moving A. The objective is |J_g(Ax) A v| with |v| = 1, or |J_g(Ax) E x| with |E| = 1: limits of
+    the quotient as the step goes to zero. Nothing of `sharp` or `extremal` is used.
+
+    Args:
+        function: One of `FUNCTIONS`.
+        n: Rows of A.
+        Rs: Bounds on |A| and |x|, one problem each.
+        starts: Starts per problem, the best of `SCREEN` times as many random draws.
+        steps: Steps of `ascend`.
+        rng: Where the draws come from: Gaussian powers for A, Gaussian x and v.
+        columns: Columns of A.
+        reach: |x| may be as long as reach * R.
+        moving: "x" or "A".
+
+    Returns:
+        A `Search` over the problems, (len(Rs),).
+    """
+    R = torch.as_tensor(Rs, dtype=torch.float64)[:, None]
+
+    def normal(*shape):
+        return torch.randn(len(Rs), SCREEN * starts, *shape, generator=rng, dtype=torch.float64)
+
+    def matrix(M):  # of spectral norm 1
+        return M / torch.linalg.eigvalsh(M.mT @ M)[..., -1].sqrt()[..., None, None]
+
+    def objective(M, y, z):
+        A = R[..., None, None] * matrix(M)
+        x = ball(y, reach * R[..., None])[..., None]
+        w = A @ (z / z.norm(dim=-1, keepdim=True))[..., None] if moving == "x" else matrix(z) @ x
+        return gain(function, (A @ x).squeeze(-1), w.squeeze(-1))
+
+    # two thirds of the draws are heavy-tailed: the maxima of exponentials have one large row
+    power = torch.tensor([1.0, 3.0, 7.0], dtype=torch.float64)[torch.arange(SCREEN * starts) % 3, None, None]
+    M = normal(n, columns)
+    M = SCALE * matrix(M.sign() * M.abs() ** power)
+    drawn = M, normal(columns), normal(columns) if moving == "x" else normal(n, columns)
+    return ascend(objective, _screened(objective, drawn, starts), steps)
+
+
+def _screened(objective: Callable, drawn: Sequence[Tensor], starts: int) -> list[Tensor]:
+    """The best ``starts`` of the draws (problems, draws, ...) of every problem."""
+    with torch.no_grad():
+        chosen = objective(*drawn).topk(starts).indices
+    problem = torch.arange(len(chosen))[:, None]
+    return [t[problem, chosen] for t in drawn]
+
+
+def ball(z: Tensor, radius: float | Tensor) -> Tensor:
+    """A point of the ball of that radius, radius * z / max(1, |z|)."""
+    return radius * z / z.norm(dim=-1, keepdim=True).clamp(min=1)
+
+
+def directional(slope: Callable[[Tensor], Tensor], order: int, s: Tensor, w: Tensor) -> Tensor:
+    """The derivative of the given order along w at s, from the first one, ``slope``, by forward mode.
+
+    Over unit w its largest absolute value is the norm of the gradient (order 1), of the Hessian (2) or
+    of the third derivative (3): a symmetric form is largest on its diagonal.
+    """
+    for _ in range(order - 1):
+        slope = _along(slope, w)
+    return slope(s)
+
+
+def _along(f, w):
+    return lambda s: torch.func.jvp(f, (s,), (w,))[1]
+
+
+def simplex(t: Tensor) -> Tensor:
+    """A point of the simplex, the softmax of 4 t."""
+    return torch.softmax(4 * t, -1)
+
+
+def search_loss(slope: Callable[[Tensor, Tensor, Tensor], Tensor], order: int, n: int, radius: float,
+                starts: int, steps: int, rng: torch.Generator, sign: float = 1.0,
+                targets: Callable[[Tensor], Tensor] = simplex) -> Search:
+    """Look for the largest derivative of a row loss over logits |s| <= radius, unit w and targets.
+
+    Args:
+        slope: The loss by its first derivative: maps logits, a direction and targets, all (..., n), to
+            the derivative along the direction, (...).
+        order: 1, 2 or 3.
+        n: Number of tokens.
+        radius: Longest s.
+        starts: Starts, the best of `SCREEN` times as many random draws.
+        steps: Steps of `ascend`.
+        rng: Where the draws come from.
+        sign: -1 looks for the most negative derivative; its absolute value is reported.
+        targets: Maps unconstrained numbers (..., n) to allowed targets.
+
+    Returns:
+        A `Search` over one problem, (1,).
+    """
+    def normal():
+        return torch.randn(1, SCREEN * starts, n, generator=rng, dtype=torch.float64)
+
+    def objective(z, y, t):
+        w, b = y / y.norm(dim=-1, keepdim=True), targets(t)
+        value = sign * directional(lambda s: slope(s, w, b), order, ball(z, radius), w)
+        return torch.where(value > 0, value.clamp(min=1e-30).log(), value - 100)  # climbs from below as well
+
+    return ascend(objective, _screened(objective, (3 * normal(), normal(), normal()), starts), steps)

@@ -1,0 +1,223 @@
+"""The compiled loops against NumPy, PyTorch and the plain gradient."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numba import njit
+from scipy.stats import kstest
+
+import icl
+from icl.compiled import elementary, random_numbers, regressions, units
+from icl.covariates import uniform_sphere
+from icl.layout import planes, project, unit
+from icl.pretrain import Member, pretrain, trainer
+from icl.pretrain.model import Shape, gradient
+from icl.statistics import FALSE_ALARM_RATE
+from icl.streams import NativeStream, stream
+from icl.tasks import Cosine, ReLU
+from icl.tensor_trick import row_gradient, row_hvp
+
+
+@njit
+def each(function, x):
+    out = np.empty_like(x)
+    for i in range(x.size):
+        out[i] = function(x[i])
+    return out
+
+
+@njit
+def turned(t):
+    out = np.empty((2, t.size), np.float32)
+    for i in range(t.size):
+        out[0, i], out[1, i] = elementary.circle(t[i])
+    return out
+
+
+@njit
+def scrambled(words):
+    return random_numbers.philox(words[0], words[1], words[2], words[3], words[4], words[5])
+
+
+@pytest.mark.parametrize("given, expected", [
+    ("00000000 00000000 00000000 00000000 00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+])
+def test_philox_gives_the_published_answers(given, expected):
+    """The three known answers that come with Random123 (kat_vectors, philox4x32 10)."""
+    words = scrambled(np.array([int(word, 16) for word in given.split()], np.uint32))
+    assert " ".join(f"{word:08x}" for word in words) == expected
+
+
+def test_elementary_functions_are_single_precision():
+    x = np.linspace(-87, 88, 100_001, dtype=np.float32)
+    error = np.abs(each(elementary.exp, x) / np.exp(x.astype(float)) - 1)
+    assert np.all(error < 3e-7 + 2.0**-23 * np.abs(x))  # log2(e) and its product with x are rounded
+    x = np.linspace(-1020, 1020, 100_001)
+    assert np.abs(each(elementary.exp2_double, x) / np.exp2(x) - 1).max() < 3e-15
+    for function, real in ((elementary.exp2, np.float32), (elementary.exp2_double, np.float64)):
+        low, nan = each(function, np.array([-np.inf, np.nan], real))
+        assert abs(low / np.finfo(real).tiny - 1) < 3e-7 and np.isnan(nan)
+    x = np.r_[np.geomspace(1e-30, 1, 50_000), 1 - np.geomspace(1e-7, 0.5, 50_000)].astype(np.float32)
+    exact = np.log(x.astype(float))
+    assert np.all(np.abs(each(elementary.log, x) - exact) <= 3e-7 * np.abs(exact))
+    t = np.linspace(-1, 1, 100_001, dtype=np.float32)
+    angle = np.pi * t.astype(float)
+    assert np.abs(turned(t) - np.stack([np.cos(angle), np.sin(angle)])).max() < 1e-6
+
+
+def test_normal_numbers_are_those_of_box_and_muller():
+    address = np.array([7, 8], np.uint32), 1, 2, 3
+    words, normal = np.empty(4096, np.uint32), np.empty(4096, np.float32)
+    random_numbers.fill_words(words, *address)
+    random_numbers.fill_normal(normal, *address)
+    first, second = words.reshape(2, 2, -1).swapaxes(0, 1)  # (0, 2) and (1, 3): which words go together
+    radius = np.sqrt(-2 * np.log(((first >> 8) + 0.5) * 2.0**-24))
+    angle = np.pi * second.astype(np.int32) * 2.0**-31
+    ours = normal.reshape(2, 2, -1).swapaxes(0, 1)
+    assert np.abs(ours[0] - radius * np.cos(angle)).max() < 1e-5
+    assert np.abs(ours[1] - radius * np.sin(angle)).max() < 1e-5
+
+
+def test_numbers_of_one_stream_are_independent_and_normal():
+    """Neighbors in memory, the four words of one counter, and calls of one stream."""
+    rng, n = NativeStream(5, "covariates", 3), 2**18
+    a, b = (rng.standard_normal((n,)).numpy().astype(float) for _ in range(2))
+    assert min(kstest(values, "norm").pvalue for values in (a, b)) > FALSE_ALARM_RATE
+    limit = 5 / math.sqrt(n // 4)
+    quarters = a.reshape(4, -1)
+    for i in range(4):
+        for j in range(i):
+            assert abs(np.mean(quarters[i] * quarters[j])) < limit
+            assert abs(np.mean((quarters[i] ** 2 - 1) * (quarters[j] ** 2 - 1))) < 4 * limit
+    assert abs(np.mean(a[1:] * a[:-1])) < limit and abs(np.mean(a * b)) < limit
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 10])
+def test_any_number_of_numbers(size):
+    whole = NativeStream(0, "noise").standard_normal((12,))
+    some = NativeStream(0, "noise").standard_normal((size,))
+    assert some.shape == (size,) and some[0] == whole[0]
+
+
+def test_planes_are_normalized_and_projected():
+    rng = NativeStream(1, "covariates")
+    x = rng.standard_normal((3, 5, 1500))
+    exact = torch.nn.functional.normalize(x.double(), dim=0)
+    assert torch.allclose(planes(unit(planes(x))).double(), exact, rtol=0, atol=3e-7)
+    q = uniform_sphere(rng, 1500, 3)
+    expected = torch.einsum("bd,dnb->bn", q.double(), exact)
+    assert torch.allclose(project(q, planes(x)).double(), expected, rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("d, n, B", [(2, 1, 64), (5, 20, 100), (3, 8, 7), (20, 30, 130)])
+def test_gradient_is_the_plain_one(d, n, B):
+    rng = stream(d, "monte carlo")
+    x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[..., B : 2 * B]  # of a block
+    y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 2 * B))).float()[..., :B]
+    theta = torch.from_numpy(3 * rng.standard_normal((2, 3, d * d))).float()
+    plain = gradient(Shape(d, None), theta.double(), "softmax", x.double(), y.double())
+    assert (units.softmax_gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
+
+
+def test_gradient_where_one_token_takes_all():
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1)
+    y = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1)
+    out = units.softmax_gradient(torch.tensor([[[500.0, 0.0, 0.0, 0.0]]]), x, y)
+    assert out.abs().max() < 1e-30
+
+
+def test_adam_is_that_of_pytorch():
+    rng = stream(0, "monte carlo")
+    start = torch.from_numpy(rng.standard_normal((2, 3, 4))).float()
+    theirs = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([theirs], lr=0.05)
+    state = [start.clone().numpy(), np.zeros((2, 3, 4), np.float32), np.zeros((2, 3, 4), np.float32)]
+    for step in range(20):
+        g = torch.from_numpy(rng.standard_normal((2, 3, 4))).float()
+        theirs.grad = g
+        optimizer.step()
+        corrections = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        units.adam(*state, g.numpy(), np.full((2, 3, 1), 0.05, np.float32), *corrections)
+    assert np.abs(state[0] - theirs.detach().numpy()).max() < 1e-5
+
+
+def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
+    members = [Member(ReLU(3, 2.0), 0.2, 8, 1), Member(Cosine(3, 2.0), 0.1, 8, 1), Member(ReLU(3), 0.2, 8, 2)]
+    options = dict(steps=60, batch_size=50, shared_tokens=True, stream="native", dtype="float32")
+    fast = pretrain(members, **options).M
+    monkeypatch.setattr(trainer, "fusible", lambda *_: False)
+    plain = pretrain(members, **options).M
+    assert np.abs(fast - plain).max() < 1e-4 * np.abs(plain).max()
+
+
+def test_a_diverging_member_is_seen():
+    members = [Member(ReLU(3), 0.2, 8, 1), Member(ReLU(3), 0.2, 8, 2, learning_rate=1e38)]
+    with pytest.warns(RuntimeWarning, match="diverged"):
+        trained = pretrain(members, 10, 64, 0.05, stream="native", dtype="float32")
+    assert trained.diverged == (members[1],)
+    alone = pretrain(members[:1], 10, 64, 0.05, stream="native", dtype="float32")
+    assert np.array_equal(trained.M[0], alone.M[0])
+
+
+@pytest.mark.parametrize("kind", ["normalized", "rescaled"])
+@pytest.mark.parametrize("m", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("spread", [0.1, 5.0])
+def test_rows_of_the_squared_losses_are_the_plain_ones(kind, m, spread):
+    rng = stream(m, "monte carlo")
+    S, T, B = torch.from_numpy(rng.standard_normal((3, 9, m)))
+    S, B = spread * S, B.softmax(-1)
+    S[:, -1] += torch.linspace(-60, 60, 9, dtype=S.dtype)  # the largest logit may be the last one
+    for real, tolerance in ((torch.float64, 1e-14), (torch.float32, 1e-5)):
+        S = S.clamp(max=math.log(torch.finfo(real).max) / 2.5)  # the result is about exp(2 S)
+        s, t, b = (value.to(real) for value in (S, T, B))
+        exact = s.double(), t.double(), b.double()
+        size = S.exp().sum(-1, keepdim=True) * S.exp().amax(-1, keepdim=True) if kind == "rescaled" else 1
+        p, w = s.clone(), s.clone()
+        regressions.squared_gradient(p, b, kind)
+        assert ((p - row_gradient(exact[0], exact[2], kind)).abs() <= tolerance * size).all()
+        regressions.squared_hvp(w, t, b, kind)
+        assert ((w - row_hvp(*exact, kind)).abs() <= 10 * tolerance * size).all()
+
+
+def test_rows_without_a_number_are_seen():
+    for bad in (np.nan, np.inf):
+        S = torch.zeros(3, 70)
+        S[1, 66] = bad
+        T, B = torch.ones(3, 70), torch.full((3, 70), 0.01)
+        for call in (lambda S, B: regressions.squared_gradient(S, B, "normalized"),
+                     lambda S, B, T=T: regressions.squared_hvp(S, T, B, "normalized")):
+            out = S.clone()
+            call(out, B)
+            assert out[1].isnan().all() and out[0].isfinite().all() and out[2].isfinite().all()
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    script = """
+import numpy as np, torch
+from icl.compiled import random_numbers, recurrence, regressions, units
+from icl.streams import NativeStream
+from icl.tasks.gegenbauer import Polynomials
+S, T, B = torch.rand(3, 4, 8)
+for real in (torch.float32, torch.float64):
+    regressions.squared_gradient(S.to(real), B.to(real), "normalized")
+    regressions.squared_hvp(S.to(real), T.to(real), B.to(real), "rescaled")
+units.softmax_gradient(torch.zeros(1, 1, 4), torch.rand(1, 1, 2, 5, 8), torch.rand(1, 1, 5, 8))
+NativeStream(0, "covariates").standard_normal((4,))
+Polynomials(3, np.ones(2)).take(2)
+used = [loop for pair in regressions.REALS.values() for loop in pair]
+used += [units._softmax_gradient(2), random_numbers.fill_normal, recurrence.recur]
+print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cache_misses") for loop in used))
+"""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(icl.__file__).parents[1])}
+    run = [sys.executable, "-c", script]
+    first, second = (subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split()
+                     for _ in range(2))
+    assert first == ["0"] * 7 + ["1"] * 7 and second == ["1"] * 7 + ["0"] * 7

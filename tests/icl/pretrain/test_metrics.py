@@ -1,0 +1,92 @@
+"""Measures of trained units: known matrices, and errors against the exact risk."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from icl.covariates import LowRank
+from icl.pretrain import Member, metrics, pretrain
+from icl.pretrain.model import predict
+from icl.risk import population_risk
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import Affine, Linear, Projected, ReLU
+
+
+def test_measures_of_known_matrices():
+    basis = np.eye(4)[:, :2]
+    M = np.stack(
+        [np.diag([3.0, 2.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 2.0]), np.diag([1.0, 1.0, 1.0, 1.0])]
+    )
+    assert np.allclose(metrics.spectral_norm(M), [3, 2, 1])
+    assert np.allclose(metrics.distance_to_identity(M[2]), 0)
+    assert np.allclose(metrics.distance_to_identity(M[0]), np.sqrt(1.75**2 + 0.75**2 + 2 * 1.25**2))
+    assert np.allclose(metrics.subspace_error(M[:2], basis), [0, 1])
+    assert np.allclose(metrics.outside_ratio(M, basis), [0, 2, 1])
+
+
+def test_subspace_error_is_the_sine_of_the_angle():
+    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    M = np.zeros((3, 3))
+    M[:2, :2] = turn @ np.diag([5.0, 0.1]) @ turn.T
+    assert np.isclose(metrics.subspace_error(M, np.eye(3)[:, :1]), np.sin(0.3))
+
+
+def test_test_error_is_the_exact_risk():
+    member, w, n, noise_std, contexts = Member(ReLU(3), 0.2, 8, 0), 4.0, 8, 0.2, 20_000
+    trained = pretrain([member], 2, 4, record=(0,))
+    trained = dataclasses.replace(trained, parameters=({"M": w * np.eye(3)},))
+    error = metrics.test_error(trained, ReLU(3), noise_std, n, contexts)
+    for value, window in zip(error[:, 0], (0.0, w), strict=True):
+        risk = float(population_risk(ReLU(3), window, n, noise_std).total)
+        # one context's squared error spreads by less than 2.5 times its mean
+        assert abs(value - risk) < Z * 2.5 * risk / contexts**0.5
+
+
+def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
+    members = [Member(Affine(3), 0.2, 8, 0), Member(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
+    both, one = pretrain(members, 5, 4), pretrain(members[1:], 5, 4)
+    assert np.allclose(
+        metrics.test_error(both, ReLU(3), 0.2, 8)[0, 1], metrics.test_error(one, ReLU(3), 0.2, 8)[0, 0]
+    )
+    first = stream(0, "evaluation").standard_normal(4)
+    assert not np.allclose(first, stream(0, "covariates").standard_normal(4))
+
+
+def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
+    members = [Member(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
+    trained = pretrain(members, 5, 4, shared_tokens=True, record=(0,))
+    own = metrics.test_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
+    for seed, mine in ((3, slice(0, 2)), (4, slice(2, 4))):
+        assert np.array_equal(own[:, mine], metrics.test_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine])
+    assert own[0, 0] == own[0, 1] != own[0, 2]  # all start at zero: the test sets alone make the difference
+
+
+def test_turned_units_attend_to_the_opposite_end():
+    members = [Member(ReLU(3), 0.2, 8, 0), Member(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
+    trained = pretrain(members, 5, 4, record=(2,))
+    other = metrics.turned(trained, [-1, 3])
+    assert np.allclose(other.M, np.array([-1, 3])[:, None, None] * trained.M)
+    assert np.allclose(other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history)
+    rng = stream(0, "noise")
+    x, y = (torch.from_numpy(rng.standard_normal((1, 1, *size))) for size in ((3, 9, 5), (9, 5)))
+    opposite = torch.cat([x[..., :-1, :], -x[..., -1:, :]], -2)
+    one, two = (
+        predict(members[0].shape, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
+        for t, tokens in ((trained, x), (other, opposite))
+    )
+    assert torch.allclose(one, two)
+    with pytest.raises(ValueError, match="shorter"):
+        metrics.turned(trained, [-1])
+
+
+def test_other_tokens_and_bad_values():
+    basis = np.eye(4)[:, :2]
+    task = Projected(Linear(2), basis.T)
+    trained = pretrain([Member(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
+    before, after = metrics.test_error(trained, task, 0.1, 8, tokens=LowRank(basis))[:, 0]
+    assert after < before / 2
+    with pytest.raises(ValueError, match="contexts=0"):
+        metrics.test_error(trained, task, 0.1, 8, contexts=0)

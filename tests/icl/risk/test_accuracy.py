@@ -1,0 +1,203 @@
+"""The exact risk against the independent reference, the reference against mpmath, and planted bugs."""
+
+import importlib
+import math
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import icl
+from icl.risk import population_risk
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, named
+from oracles import risk as oracle
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+# ------------------------------------------------------------------------- against the reference
+def settings(count, w_max, seed):
+    """(task, w, eight context lengths, noise_std) over every regime; every 25th window is zero."""
+    rng = np.random.default_rng(seed)
+    for i in range(count):
+        dim = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
+        task = named(str(rng.choice(list(CLASSES))), dim, float(10 ** rng.uniform(-1, 1)))
+        w = 0.0 if i % 25 == 0 else float(10 ** rng.uniform(-2, math.log10(w_max)))
+        yield task, w, np.floor(10 ** rng.uniform(0, 12, 8)), float(10 ** rng.uniform(-2, 1))
+
+
+@pytest.mark.parametrize("count, w_max, tolerance, seed", [(210, 1e3, 1e-10, 0), (40, 1e5, 1e-8, 1)])
+def test_two_thousand_settings(count, w_max, tolerance, seed):
+    """2,000 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
+    for task, w, n, noise_std in settings(count, w_max, seed):
+        bias, noise = oracle.population_risk(task, w, n, noise_std)
+        r = population_risk(task, w, n, noise_std)
+        worst = np.maximum(np.abs(r.bias / bias - 1), np.abs(r.noise / noise - 1))
+        assert np.all(worst <= (1e-10 if w <= 1e3 else tolerance)), (task, w, n, worst)
+        assert np.all(worst <= np.maximum(r.error, 3e-11)), (task, w, n, worst, r.error)
+
+
+@pytest.mark.parametrize("task, w", [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4),
+                                     (ReLU(16), 1e3)], ids=str)
+def test_few_tokens_and_narrow_windows(task, w):
+    n = np.arange(1.0, 9.0)
+    bias, noise = oracle.population_risk(task, w, n, 1.0)
+    r = population_risk(task, w, n, 1.0)
+    assert np.allclose(r.bias, bias, rtol=1e-8, atol=0) and np.allclose(r.noise, noise, rtol=1e-8, atol=0)
+
+
+# --------------------------------------------------------------------- the reference against mpmath
+def mpmath_risk(task, w, n, degrees):
+    """(bias, noise) for sigma = 1 by the definition in 30 digits, pairs by the Gegenbauer sum."""
+    with mp.workdps(30):
+        d, w, L = task.dim, mp.mpf(w), mp.mpf(task.lipschitz)
+        nodes = mp.calculus.quadrature.GaussLegendre(mp.mp).calc_nodes(6, 120)  # 96 of them
+        x, weight = zip(*nodes, strict=True)
+        theta = [(1 + t) * mp.pi / 2 for t in x]
+        cosine = [mp.cos(t) for t in theta]
+        density = mp.gamma(mp.mpf(d) / 2) / mp.gamma(mp.mpf(d - 1) / 2) * mp.sqrt(mp.pi) / 2
+        p = [density * h * mp.sin(t) ** (d - 2) for t, h in zip(theta, weight, strict=True)]
+        tau = [w * (1 - c) for c in cosine]
+
+        def covariance(t):
+            c = mp.cos(t)
+            if isinstance(task, Cosine):
+                return sum(mp.hyp0f1(mp.mpf(d) / 2, -(L**2) * (1 + s * c) / 2) for s in (-1, 1)) / 2
+            return {Affine: lambda: L**2 / 3 * c / d, Linear: lambda: L**2 * c / d,
+                    Quadratic: lambda: L**2 * 2 * c**2 / (d * (d + 2)),
+                    ReLU: lambda: L**2 / 3 * (mp.sin(t) + (mp.pi - t) * c) / (mp.pi * d)}[type(task)]()
+
+        top, k = covariance(mp.mpf(0)), [covariance(t) for t in theta]
+        P = [[mp.mpf(1)] * len(p), cosine]
+        for i in range(1, degrees):
+            P.append([((2 * i + d - 2) * c * b - i * a) / (i + d - 2)
+                      for c, a, b in zip(cosine, P[-2], P[-1], strict=True)])
+        a = [mp.fdot([h * v for h, v in zip(p, k, strict=True)], q)
+             * ((2 * i + d - 2) * mp.binomial(i + d - 3, i - 1) / i if i and d > 2 else 2 if i else 1)
+             for i, q in enumerate(P)]
+        rest, gamma = top - mp.fsum(a), [top - v for v in k]
+        bias = noise = mp.mpf(0)
+        u, step = -mp.log(n) - 22, mp.mpf(1) / 4
+        while u < 2 * w + 5:
+            z = [mp.exp(u - t) for t in tau]
+            phi = mp.fdot(p, [mp.exp(-v) for v in z])
+            first = [h * v * mp.exp(-v) for h, v in zip(p, z, strict=True)]
+            second, flat = [f * v for f, v in zip(first, z, strict=True)], mp.fsum(first)
+            pair = mp.fsum(c * (flat - mp.fdot(first, q)) ** 2 for c, q in zip(a[1:], P[1:], strict=True))
+            one, two = n * phi ** (n - 1), n * (n - 1) * phi ** (n - 2) if n > 1 else 0
+            noise += step * one * mp.fsum(second)
+            bias += step * (2 * one * mp.fdot(second, gamma) + two * (pair + rest * flat**2))
+            if u > 0 and one < 1e-30:
+                break
+            u += step
+        return bias, noise
+
+
+@pytest.mark.parametrize("task, w, n, degrees", [
+    (Affine(2), 3.0, 20, 1), (Affine(5, 3.0), 12.0, 7, 1), (Linear(3), 0.1, 10**6, 1),
+    (Quadratic(16, 3.0), 8.0, 10**9, 2), (Cosine(3, 6.0), 6.0, 10**4, 40), (Cosine(8, 0.1), 8.0, 100, 6),
+    (ReLU(3), 1.0, 9, 40), (ReLU(8, 0.3), 3.0, 10**8, 40), (ReLU(64), 4.0, 2, 24)], ids=str)
+def test_reference_against_mpmath(task, w, n, degrees):
+    bias, noise = mpmath_risk(task, w, n, degrees)
+    ours = oracle.population_risk(task, w, n, 1.0)
+    assert abs(float(ours[0] / bias - 1)) < 1e-13 and abs(float(ours[1] / noise - 1)) < 1e-13
+
+
+def test_reference_knows_its_classes():
+    class Mine(Zonal):
+        pass
+
+    with pytest.raises(TypeError, match="built-in"):
+        oracle.population_risk(Mine(3), 1.0, 5, 0.1)
+
+
+# ------------------------------------------------------------------------------------ planted bugs
+#: Modules that together compute the risk. A planted bug is one text that occurs once in all of them, and what
+#: it becomes; when code moves between them, nothing changes here.
+MODULES = ["tasks/gegenbauer", "tasks/base", "tasks/classes",
+           "risk/quadrature", "risk/integrals", "risk/exact"]
+BUGS = {
+    "exponent d - 1 in the density": ("constant + (dim - 2) * np.log", "constant + (dim - 1) * np.log"),
+    "factor 2 in the kernel": ("mesh.u[..., None] - (w * gap)", "mesh.u[..., None] - (2 * w * gap)"),
+    "query in the denominator": ("one = weight * count *",
+                                 "one = weight * count * np.exp(-np.exp(mesh.u.ravel())) *"),
+    "n for n - 1": ("np.exp(np.maximum((count - 1) * log_phi", "np.exp(np.maximum(count * log_phi"),
+    "n - 1 for n - 2": ("np.exp(np.maximum((count - 2) * log_phi", "np.exp(np.maximum((count - 1) * log_phi"),
+    "n^2 pairs": ("two = weight * count * (count - 1) *", "two = weight * count * count *"),
+    "no diagonal term": ("bias = one @ single + two @ pair", "bias = two @ pair"),
+    "half the variogram": ("single, noise = 2 * _mean(", "single, noise = _mean("),
+    "sigma for sigma^2": ("noise_std.ravel() ** 2\n    for", "noise_std.ravel()\n    for"),
+    "no tail of the spectrum": (
+        "return total + 2 * product(flat, left) - rest * product(flat, flat)", "return total"),
+    "half the tail of the spectrum": ("total + 2 * product(flat,", "total + product(flat,"),
+    "recurrence of P_l": ("gap = np.sin(theta) ** 2 if even", "gap = np.sin(theta) if even"),
+    "degrees of P_l": ("self._next += many *", "self._next += many // 2 *"),
+    "z for z^2": ("z * decay, z * z * decay", "z * decay, z * decay"),
+    "first absolute moment of the ReLU": ("gammaln(d / 2) - gammaln((d + 1) / 2)",
+                                          "gammaln(d / 2) - gammaln((d - 1) / 2)"),
+    "sign in the ReLU variogram": ("** 2 - turn / np.pi", "** 2 + turn / np.pi"),
+    "series of the ReLU variogram": ("(180, 130, 88, 54, 28, 10)", "(180, 130, 88, 54, 10)"),
+    "slope without its factor": ("first_w, second_w = first * (z - 1), second * (z - 2)",
+                                 "first_w, second_w = first * (z - 1), second * (z - 1)"),
+    "weights of the panel in s": ("np.where(first, weight / (1 + x), half", "np.where(first, weight, half"),
+    "nearer angles forgotten": ("missed = mesh.below + ", "missed = "),
+}
+
+
+@pytest.fixture
+def variant(tmp_path, monkeypatch):
+    """A function that imports a copy of the package with ``old`` replaced; its classes and its exact risk."""
+    before = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "icl"}
+
+    def load(old="", new=""):
+        copy = tmp_path / "icl"
+        shutil.copytree(Path(icl.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        sources = {copy / f"{name}.py": (copy / f"{name}.py").read_text() for name in MODULES}
+        if old:
+            assert sum(text.count(old) for text in sources.values()) == 1, f"{old!r} must occur once"
+        for path, text in sources.items():
+            path.write_text(text.replace(old, new) if old else text)
+        for name in before:
+            if not name.startswith("icl.compiled"):  # no bug is planted there, and compiling takes long
+                del sys.modules[name]
+        monkeypatch.syspath_prepend(tmp_path)
+        tasks, risk = (importlib.import_module(f"icl.{name}") for name in ("tasks.classes", "risk.exact"))
+        assert Path(risk.__file__).is_relative_to(tmp_path)
+        return tasks, risk
+
+    yield load
+    for name in [name for name in sys.modules if name.split(".")[0] == "icl"]:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def misfit(tasks, risk):
+    """Largest relative error of bias, noise and slope on one cheap setting; infinite if refused."""
+    w, n, noise_std = 12.0, np.array([2.0, 15.0]), 0.3
+    truth = [oracle.population_risk(ReLU(4), x, n, noise_std) for x in (w, w - 1e-4, w + 1e-4)]
+    slope = (sum(truth[2]) - sum(truth[1])) / 2e-4
+    try:
+        r = risk.population_risk(tasks.ReLU(4), w, n, noise_std)
+    except ValueError as error:
+        assert "two quadrature rules differ" in str(error) or "falls too slowly" in str(error)
+        return math.inf
+    pairs = ((r.bias, truth[0][0]), (r.noise, truth[0][1]), (r.slope, slope))
+    return max(np.max(np.abs(ours / exact - 1)) for ours, exact in pairs)
+
+
+def test_nothing_planted_nothing_found(variant):
+    assert misfit(*variant()) < 5e-9  # rounding in the difference quotient
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bug_is_found(bug, variant):
+    assert misfit(*variant(*BUGS[bug])) > 1e-7

@@ -1,0 +1,122 @@
+"""Linear attention, the nearest neighbor and ridge regression against sampling and other libraries."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
+
+from icl.attention import linear_attention
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    bayes_linear_risk,
+    linear_optimum,
+    linear_risk,
+    nearest_neighbor_risk,
+    population_risk,
+    ridge_risk,
+)
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+
+COUNT = 20_000  # contexts of every sampled number here
+
+
+def contexts(task, n, noise_std, seed=3):
+    tokens = uniform_sphere(stream(seed, "covariates"), COUNT, n + 1, task.dim)
+    f = task.sample(stream(seed, "tasks"), COUNT)(tokens)
+    y = f[:, :-1] + noise_std * torch.from_numpy(stream(seed, "noise").standard_normal((COUNT, n)))
+    return tokens[:, :-1], y, tokens[:, -1], f[:, -1]
+
+
+def sigmas(loss, expected):
+    return abs(float(loss.mean()) - expected) / (float(loss.std()) / len(loss) ** 0.5)
+
+
+@pytest.mark.parametrize("task", [Affine(2), ReLU(5), Cosine(3, 2.0), Linear(4), Quadratic(3)], ids=str)
+@pytest.mark.parametrize("n, m", [(1, 0.7), (7, 2.0)])
+def test_linear_risk_against_sampling(task, n, m):
+    x, y, query, truth = contexts(task, n, 0.4)
+    loss = (linear_attention(x, y, query, m * torch.eye(task.dim).double()) - truth) ** 2
+    assert sigmas(loss, float(linear_risk(task, m, n, 0.4))) < Z
+
+
+def test_linear_risk_against_the_affine_closed_form():
+    d, n, m, s, L = 5, 20, 3.0, 0.3, 2.0
+    slope = (m**2 * (1 / (n * d) + (n - 1) / (n * d**2)) - 2 * m / d + 1) / d
+    expected = L**2 / 3 * (slope + 1 + m**2 / (n * d)) + s**2 * m**2 / (n * d)
+    assert linear_risk(Affine(d, L), m, n, s) == pytest.approx(expected, rel=1e-13)
+
+
+def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
+    for task, floor in ((Affine(5, 2.0), 4 / 3), (ReLU(5), 1 / 3 + 1 / 30), (Linear(3), 0.0),
+                        (Quadratic(3), 3 / 15)):
+        best = linear_optimum(task, np.array([10, 1000, 10**12]), 0.1)
+        assert best.floor == pytest.approx(floor, rel=1e-12, abs=1e-15)
+        for i, n in enumerate((10, 1000, 10**12)):
+            around = linear_risk(task, best.m[i] + np.linspace(-1, 1, 21), n, 0.1)
+            assert np.argmin(around) == 10
+            assert around[10] == pytest.approx(best.risk[i], rel=1e-12, abs=1e-16)
+        assert np.all(np.diff(best.risk) <= 0) and best.risk[-1] == pytest.approx(floor, abs=1e-10)
+
+
+@pytest.mark.parametrize("d, seed", [(3, 0), (5, 1)])
+def test_no_other_matrix_is_better(d, seed):
+    """The symmetry argument: least squares over all d^2 entries finds m I up to sampling error."""
+    n, task = 10, ReLU(d)
+    x, y, query, truth = contexts(task, n, 0.2, seed)
+    features = torch.einsum("bnd,bn,be->bde", x, y, query).flatten(1) / n
+    M = torch.linalg.lstsq(features, truth[:, None]).solution
+    residual = truth - (features @ M).squeeze(1)
+    covariance = torch.linalg.inv(features.mT @ features) * residual.square().mean()
+    expected = float(linear_optimum(task, n, 0.2).m) * torch.eye(d).double().flatten()
+    off = (M.squeeze(1) - expected) / covariance.diagonal().sqrt()
+    assert off.abs().max() < Z
+
+
+@pytest.mark.parametrize("task", [Affine(2), ReLU(5), Cosine(3, 2.0)], ids=str)
+def test_nearest_neighbor_against_scikit_learn_and_the_narrowest_window(task):
+    n, s = 12, 0.3
+    x, y, query, truth = (v[:2000] for v in contexts(task, n, s))
+    near = torch.tensor([KNeighborsRegressor(1).fit(a, b).predict(q[None])[0]
+                         for a, b, q in zip(*(v.numpy() for v in (x, y, query)), strict=True)])
+    risk = nearest_neighbor_risk(task, n, s)
+    assert sigmas((near - truth) ** 2, float(risk.total)) < Z
+    assert risk.error < 1e-9
+    limit = population_risk(task, 3e5, 3, 0.0).bias
+    assert nearest_neighbor_risk(task, 3, 0.0).bias == pytest.approx(limit, rel=1e-3)
+
+
+def test_nearest_neighbor_broadcasts_and_ends_in_one_token():
+    risk = nearest_neighbor_risk(Affine(3), np.array([[1], [10**6]]), np.array([0.0, 1.0]))
+    assert risk.total.shape == (2, 2)
+    assert risk.bias[0, 0] == pytest.approx(2 / 9, rel=1e-9)  # one token: 2 (k(1) - a_0)
+    # E[2 gamma] = 2/9 E[gap], and on S^2 a cap of mass p reaches to gap 2 p: 1 / (n + 1) on average
+    assert risk.bias[1, 0] == pytest.approx(2 / 9 * 2 / (10**6 + 1), rel=1e-9)
+
+
+def test_ridge_against_scikit_learn():
+    task, n, s = ReLU(3), 8, 0.3
+    x, y, query, truth = (v[:4000].numpy() for v in contexts(task, n, s))
+    near = [Ridge(alpha=0.7).fit(a, b).predict(q[None])[0] for a, b, q in zip(x, y, query, strict=True)]
+    ours = ridge_risk(task, n, s, 0.7, 20_000, seed=5)
+    loss = torch.tensor((np.array(near) - truth) ** 2)
+    both = (ours.standard_error**2 + float(loss.var()) / len(loss)) ** 0.5
+    assert abs(float(loss.mean()) - ours.mean) < Z * both
+
+
+def test_ridge_is_above_the_floor_of_all_linear_predictors():
+    ridge, floor = (f(Affine(3), 20, 0.5, *more, contexts=2000) for f, more in
+                    ((ridge_risk, [0.25 * 9]), (bayes_linear_risk, [])))
+    assert floor.mean < ridge.mean < 1.2 * floor.mean
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda: linear_risk(Affine(3), 1.0, 0, 0.1), "n=0"),
+    (lambda: linear_optimum(Affine(3), 5, -1.0), "noise_std=-1.0"),
+    (lambda: nearest_neighbor_risk(Affine(3), 2.5, 0.1), "n=2.5"),
+    (lambda: ridge_risk(Affine(3), 5, 0.1, 0.0), "penalty=0.0")])
+def test_bad_values_are_named(call, name):
+    with pytest.raises(ValueError, match=name):
+        call()

@@ -1,0 +1,294 @@
+"""The exact risk against closed forms, sampling and itself (see also test_risk_accuracy.py)."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import betainc, ive, jv
+
+from icl.risk import (
+    bayes_linear_risk,
+    integrals,
+    mismatch_risk,
+    monte_carlo_risk,
+    optimal_window,
+    population_flow,
+    population_risk,
+)
+from icl.risk.asymptotics import effective_fraction, resultant_length, sharp_window, window_exponent
+from icl.statistics import Z
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, named
+from oracles import risk as oracle
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (3, 20.0, 60, 0.1), (5, 9.4, 100, 0.1),
+                                                  (5, 200.0, 20, 0.5), (2, 1e3, 30, 0.5), (8, 0.7, 20, 1.0)])
+@pytest.mark.parametrize("integrate_labels", [False, True])
+def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
+    task = named(name, dim)
+    contexts = 2_000 if integrate_labels else 20_000
+    sample = monte_carlo_risk(task, w, n, noise_std, contexts, seed=4, integrate_labels=integrate_labels)
+    assert abs(sample.mean - population_risk(task, w, n, noise_std).total) < Z * sample.standard_error
+
+
+def test_integrating_labels_narrows_the_interval():
+    plain, narrow = (monte_carlo_risk(Affine(5), 5.0, 20, 0.1, 5000, integrate_labels=b)
+                     for b in (False, True))
+    assert narrow.standard_error < plain.standard_error / 2
+
+
+@pytest.mark.parametrize("task", [Affine(2), ReLU(3), Cosine(5, 3.0), ReLU(64)], ids=str)
+def test_one_token(task):
+    """n = 1: the prediction is the label, whatever w: bias 2 (k(1) - a_0), noise sigma^2."""
+    a, rest = task.spectrum(4000)
+    for w in (0.0, 1.0, 30.0):
+        r = population_risk(task, w, 1, 0.7)
+        assert r.bias == pytest.approx(2 * (a.sum() + rest), rel=1e-10)
+        assert r.noise == pytest.approx(0.49, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000, 10**12])
+def test_equal_weights(n):
+    """w = 0: the plain mean of n labels."""
+    r = population_risk(Affine(5, 2.0), 0.0, n, 0.7)
+    assert r.noise == pytest.approx(0.49 / n, rel=1e-12)
+    assert r.bias == pytest.approx(4 / 15 * (1 + 1 / n), rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 16])
+@pytest.mark.parametrize("w", [0.5, 10.0, 300.0])
+def test_long_contexts(dim, w):
+    """n to infinity: bias (1 - A_d)^2 L^2 / 3d, noise sigma^2 R_d / n."""
+    r = population_risk(Affine(dim), w, 1e40, 1.0)
+    assert r.bias == pytest.approx((1 - resultant_length(dim, w)) ** 2 / (3 * dim), rel=1e-10)
+    assert r.noise * 1e40 == pytest.approx(effective_fraction(dim, w), rel=1e-9)
+
+
+@pytest.mark.parametrize("task", [ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), Linear(4)], ids=str)
+@pytest.mark.parametrize("w", [0.5, 10.0, 80.0])
+def test_long_contexts_degree_by_degree(task, w):
+    """n to infinity: the mean of P_l under the kernel is I_(nu+l)(w) / I_nu(w), and the bias the rest."""
+    a, rest = task.spectrum(2000)
+    nu, degrees = task.dim / 2 - 1, np.arange(1, 2001)
+    kept = ive(nu + degrees, w) / ive(nu, w)
+    limit = a @ (1 - kept) ** 2 + rest
+    assert population_risk(task, w, 1e40, 1.0).bias == pytest.approx(limit, rel=1e-10)
+
+
+@pytest.mark.parametrize("task", [Affine(2), Affine(5), ReLU(3), ReLU(8), Quadratic(3)], ids=str)
+@pytest.mark.parametrize("n", [2, 4])
+def test_nearest_neighbor_limit(task, n):
+    """w to infinity: the nearest token's label; its angle exceeds theta with probability (1 - F)^n."""
+    theta = np.linspace(0, np.pi, 200_001)
+    half = (task.dim - 1) / 2
+    beyond = 1 - betainc(half, half, np.sin(theta / 2) ** 2)
+    limit = 2 * np.trapezoid(beyond**n, task.variogram(theta))  # by parts
+    r = population_risk(task, 1e5, n, 1.0)
+    assert r.bias == pytest.approx(limit, rel=2e-3)
+    assert 1 - 2e-3 < r.noise < 1
+
+
+def test_waves_finer_than_the_window():
+    """On the circle, against one fine grid: the mesh must follow the function, not the kernel alone."""
+    L, w, n = 300.0, 3.0, 1000
+    theta, degrees = (np.arange(8192) + 0.5) * np.pi / 8192, np.arange(2, 800, 2)
+    a = 2 * jv(degrees, L) ** 2
+    missing = 1 - np.cos(np.outer(theta, degrees))
+    bias, p = 0.0, 1 / theta.size
+    for u in np.arange(-30, 8, 0.1):
+        z = np.exp(u - w * (1 - np.cos(theta)))
+        phi, first = np.exp(-z).mean(), p * z * np.exp(-z)
+        single, pair = 2 * (first * z) @ missing @ a, a @ (first @ missing) ** 2
+        bias += 0.1 * (n * single * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
+    assert population_risk(Cosine(2, L), w, n, 0.5).bias == pytest.approx(bias, rel=1e-10)
+
+
+@pytest.mark.parametrize("cls", [Affine, ReLU])
+def test_scaling(cls):
+    """The risk at (c L, c sigma) is c^2 that at (L, sigma); the noise term does not know the class."""
+    one, three = population_risk(cls(4), 7.0, 50, 0.2), population_risk(cls(4, 3.0), 7.0, 50, 0.6)
+    assert three.total == pytest.approx(9 * one.total, rel=1e-13)
+    assert three.slope == pytest.approx(9 * one.slope, rel=1e-11)
+    # affine and ReLU are integrated on the same nodes up to the degrees they need
+    assert population_risk(Cosine(4), 7.0, 50, 0.2).noise == pytest.approx(one.noise, rel=1e-12)
+    assert population_risk(cls(4), 7.0, 50, 0.0).noise == 0
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 8])
+def test_sharp_law_at_the_longest_contexts(dim):
+    """At n = 1e12 the optimum is near the law, and so is its exponent; test_rates goes to the limit."""
+    for task in (Affine(dim), ReLU(dim)):
+        w = optimal_window(task, np.array([1e11, 1e12, 1e13]), 1.0).w
+        assert w[1] == pytest.approx(sharp_window(task, 1e12, 1.0), rel=0.1)
+        assert math.log10(w[2] / w[0]) / 2 == pytest.approx(window_exponent(task), rel=0.1)
+
+
+def test_reference_values():
+    """Values that a naive mesh gets wrong, and optima from Monte Carlo grids (good to 2 %)."""
+    assert population_risk(ReLU(5), 200.0, 20, 0.5).total == pytest.approx(0.26797, abs=6e-6)
+    grid = ((2, 20, 0.1, 8.92, 10.73), (3, 100, 0.5, 4.46, 4.38), (5, 1600, 1.0, 6.4, 6.15))
+    for d, n, s, affine, relu in grid:
+        assert optimal_window(Affine(d), n, s).w == pytest.approx(affine, rel=0.02)
+        assert optimal_window(ReLU(d), n, s).w == pytest.approx(relu, rel=0.02)
+
+
+@pytest.mark.parametrize("task", [Affine(3), ReLU(2), ReLU(8), Cosine(5, 4.0)], ids=str)
+@pytest.mark.parametrize("w, n", [(0.3, 10), (12.0, 1000), (60.0, 30), (400.0, 10**9)])
+def test_slope_against_differences(task, w, n):
+    h = 1e-4 * w
+    r = population_risk(task, w, n, 0.5)
+    near = population_risk(task, np.array([w - h, w + h]), n, 0.5)
+    for ours, values in ((r.bias_slope, near.bias), (r.noise_slope, near.noise)):
+        # differences lose what the two values share
+        noise_floor = 1e-12 * values.max() / h
+        assert ours == pytest.approx((values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor)
+
+
+def test_broadcasting_equals_one_by_one():
+    w, n, s = np.array([[0.0], [3.0], [40.0]]), np.array([1, 20, 10**6]), 0.3
+    whole = population_risk(ReLU(3), w, n, s)
+    assert whole.total.shape == (3, 3)
+    for i in range(3):
+        for j in range(3):
+            one = population_risk(ReLU(3), float(w[i, 0]), int(n[j]), s)
+            assert whole.total[i, j] == pytest.approx(one.total, rel=1e-12)
+            assert whole.slope[i, j] == pytest.approx(one.slope, rel=1e-9, abs=1e-13)
+
+
+def test_only_the_ratio_of_L_and_sigma_matters():
+    for cls in (Affine, ReLU):
+        a, b = optimal_window(cls(5, 10.0), 100, 1.0), optimal_window(cls(5, 1.0), 100, 0.1)
+        assert a.w == pytest.approx(b.w, rel=1e-9) and a.risk == pytest.approx(100 * b.risk, rel=1e-9)
+
+
+@pytest.mark.parametrize("task", [Affine(2), ReLU(5), Cosine(3, 2.0)], ids=str)
+@pytest.mark.parametrize("n, noise_std", [(20, 0.1), (400, 1.0), (10**8, 0.5)])
+def test_optimum_is_stationary_and_lowest(task, n, noise_std):
+    best = optimal_window(task, n, noise_std)
+    assert best.interior
+    curvature = population_risk(task, best.w * np.array([0.99, 1.01]), n, noise_std).slope
+    assert curvature[0] < 0 < curvature[1]
+    grid = population_risk(task, best.w * np.geomspace(0.01, 10, 40), n, noise_std).total
+    assert best.risk <= grid.min() * (1 + 1e-12)
+
+
+def test_cosine_at_zero_and_with_two_minima():
+    """Undersampled cosines are best predicted by the plain mean (w* = 0)."""
+    assert not optimal_window(Cosine(5, 8.0), 20, 0.1).interior
+    assert optimal_window(Cosine(5, 8.0), 20, 0.1).w == 0
+    assert optimal_window(Cosine(5, 3.0), 20, 0.1).w == pytest.approx(7, rel=0.1)
+    # two local minima: w = 0, where the risk begins to rise, and one near 12.5; the better one wins
+    task, w = Cosine(5, 7.0), np.geomspace(0.01, 60, 300)
+    curve = population_risk(task, w, 100, 0.1)
+    assert curve.slope[0] > 0 and (np.diff(np.sign(curve.slope)) > 0).sum() == 1
+    best = optimal_window(task, 100, 0.1)
+    assert best.risk <= min(curve.total.min(), population_risk(task, 0.0, 100, 0.1).total) * (1 + 1e-12)
+
+
+def test_enormous_noise():
+    """sigma to infinity: w* falls like sigma^-2 and stays resolved."""
+    a, b = (float(optimal_window(Affine(5), 20, s).w) for s in (1e2, 1e4))
+    assert a / b == pytest.approx(1e4, rel=1e-3)
+
+
+@pytest.mark.parametrize("bad, name", [
+    (dict(w=-1.0), "w=-1.0"), (dict(w=float("nan")), "w=nan"), (dict(n=0), "n=0"), (dict(n=2.5), "n=2.5"),
+    (dict(noise_std=-0.1), "noise_std=-0.1"), (dict(noise_std=math.inf), "noise_std=inf"),
+    (dict(n="20"), "n='20'"),
+    (dict(w=1e12, n=1e30, task=ReLU(2)), "w is too large for ReLU")])
+def test_bad_values_are_named(bad, name):
+    with pytest.raises(ValueError, match=name.replace("(", r"\(")) as error:
+        population_risk(**{"task": Affine(3), "w": 1.0, "n": 20, "noise_std": 0.1} | bad)
+    assert "\n" not in str(error.value)
+
+
+def test_only_rotation_invariant_classes():
+    with pytest.raises(TypeError, match="rotation-invariant"):
+        population_risk("affine", 1.0, 20, 0.1)
+
+
+def test_a_class_of_your_own():
+    """Only the covariance is given; spectrum and variogram follow by quadrature."""
+
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return (1 + 2 * np.asarray(cosine) ** 2) / (self.dim * (self.dim + 2))  # f(x) = (u.x)^2
+
+    r = population_risk(Mine(4), 6.0, 40, 0.2)
+    bias, noise = oracle.population_risk(Quadratic(4), 6.0, 40, 0.2)
+    assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-9), pytest.approx(noise, rel=1e-9))
+
+
+
+
+def test_refuses_what_it_cannot_vouch_for(monkeypatch):
+    original = integrals.meshes
+    monkeypatch.setattr(integrals, "meshes", lambda *a: original(*a[:-1], a[-1] // 4))
+    with pytest.raises(ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"):
+        population_risk(ReLU(3), 40.0, 20, 0.1)
+
+
+@pytest.mark.parametrize("task, n, noise_std", [(Affine(5), 100, 0.1), (ReLU(5), 10**8, 0.5),
+                                                (Cosine(5, 3.0), 20, 0.1), (ReLU(8), 20, 0.0)], ids=str)
+def test_optimum_against_a_root_finder(task, n, noise_std):
+    best = optimal_window(task, n, noise_std)
+    root = brentq(lambda w: population_risk(task, w, n, noise_std).slope,
+                  0.9 * best.w, 1.1 * best.w, rtol=1e-13)
+    assert best.w == pytest.approx(root, rel=1e-8)
+    assert best.risk == pytest.approx(population_risk(task, root, n, noise_std).total, rel=1e-11)
+
+
+def test_many_optima_at_once_equal_one_by_one():
+    n, noise_std = np.array([[10], [300]]), np.array([0.1, 1.0, 5.0])
+    together = optimal_window(ReLU(3), n, noise_std)
+    for i in range(2):
+        for j in range(3):
+            alone = optimal_window(ReLU(3), int(n[i, 0]), float(noise_std[j]))
+            assert together.w[i, j] == pytest.approx(alone.w, rel=1e-8)
+
+
+def test_mismatch():
+    """Monte Carlo values of the reference document, good to a few percent."""
+    for L, expected in ((0.1, 0.040), (0.3, 0.025), (1.0, 0.0153)):
+        assert mismatch_risk(ReLU(5, L), ReLU(5), 100, 0.3).total == pytest.approx(expected, rel=0.04)
+    best = optimal_window(ReLU(5), 100, 0.3).risk
+    assert mismatch_risk(ReLU(5), ReLU(5), 100, 0.3).total == pytest.approx(best, rel=1e-10)
+    with pytest.raises(ValueError, match="tested.dim=4"):
+        mismatch_risk(ReLU(5), ReLU(4), 100, 0.3)
+
+
+def test_population_flow_descends_to_the_optimum():
+    times = np.array([0.0, 1.0, 10.0, 100.0, 1e6])
+    w = population_flow(ReLU(5), 20, 0.1, times)
+    assert w[0] == 0 and np.all(np.diff(w) > 0)
+    assert w[-1] == pytest.approx(optimal_window(ReLU(5), 20, 0.1).w, rel=1e-6)
+    # by hand: one short step of dw/dt = -risk'(w) / d
+    h = 1e-4
+    (_, step) = population_flow(ReLU(5), 20, 0.1, [0.0, h])
+    assert step == pytest.approx(-h * population_risk(ReLU(5), 0.0, 20, 0.1).slope / 5, rel=1e-4)
+    with pytest.raises(ValueError, match="times="):
+        population_flow(ReLU(5), 20, 0.1, [1.0, 0.5])
+
+
+@pytest.mark.parametrize("name", ["affine", "relu", "cosine"])
+def test_kriging_is_a_floor(name):
+    task = named(name, 3)
+    floor = bayes_linear_risk(task, 20, 0.3, contexts=2000)
+    assert floor.interval[1] < optimal_window(task, 20, 0.3).risk
+
+
+def test_kriging_of_one_token():
+    """n = 1: k(1) - E k(x.x_q)^2 / (k(1) + sigma^2); for the linear class E k^2 = 1 / d^3."""
+    sample = bayes_linear_risk(Linear(3), 1, 0.5, contexts=20_000)
+    expected = 1 / 3 - 1 / 27 / (1 / 3 + 0.25)
+    assert abs(sample.mean - expected) < Z * sample.standard_error

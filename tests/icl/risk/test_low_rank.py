@@ -1,0 +1,56 @@
+"""The exact low-rank risk against sampling and against the full-rank instrument."""
+
+import math
+
+import pytest
+import torch
+
+from icl.attention import softmax_attention
+from icl.risk import low_rank_risk, population_risk
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import Linear
+
+
+def sphere(rng, *shape):
+    x = torch.from_numpy(rng.standard_normal(shape))
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+@pytest.mark.parametrize("dim, rank, c, e, n, noise_std", [
+    (5, 2, 3.0, 0.0, 2, 0.0), (5, 2, 7.5, 0.5, 20, 0.1), (5, 1, 4.0, -1.0, 10, 0.3),
+    (4, 3, 20.0, 2.0, 50, 0.5)])
+def test_against_sampling(dim, rank, c, e, n, noise_std):
+    count = 20_000
+    Q = torch.linalg.qr(torch.from_numpy(stream(0, "tasks").standard_normal((dim, dim)))).Q
+    B, rest = Q[:, :rank], Q[:, rank:]
+    rng = stream(1, "covariates")
+    x = sphere(rng, count, n + 1, rank) @ B.T + sphere(rng, count, n + 1, dim - rank) @ rest.T
+    f = torch.einsum("bnk,bk->bn", x @ B, sphere(rng, count, rank))
+    y = f[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, n)))
+    M = c * B @ B.T + e * rest @ rest.T
+    loss = (softmax_attention(x[:, :-1], y, x[:, -1], M) - f[:, -1]) ** 2
+    error = float(loss.std()) / math.sqrt(count)
+    assert abs(float(loss.mean()) - low_rank_risk(dim, rank, c, e, n, noise_std).total) < Z * error
+
+
+@pytest.mark.parametrize("rank, c, n", [(2, 0.0, 3), (3, 9.0, 40), (2, 90.0, 20), (4, 25.0, 10**6)])
+def test_without_the_complement_it_is_the_linear_class(rank, c, n):
+    ours, full = low_rank_risk(6, rank, c, 0.0, n, 0.2), population_risk(Linear(rank), c, n, 0.2)
+    assert ours.bias == pytest.approx(full.bias, rel=1e-10)
+    assert ours.noise == pytest.approx(full.noise, rel=1e-10)
+
+
+def test_attending_to_the_complement_costs():
+    """Theorem 4's direction, in one setting with noise and n > 2; and the sign of e does not matter."""
+    risks = [low_rank_risk(5, 2, 7.1, e, 20, 0.1).total for e in (0.0, 0.5, 1.0)]
+    assert risks[0] < risks[1] < risks[2]
+    assert low_rank_risk(5, 2, 7.1, -0.5, 20, 0.1).total == pytest.approx(risks[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("bad, name", [
+    (dict(rank=5), "rank=5"), (dict(rank=0), "rank=0"), (dict(c=-1.0), "c=-1.0"), (dict(e=math.nan), "e=nan"),
+    (dict(n=0), "n=0")])
+def test_bad_values_are_named(bad, name):
+    with pytest.raises(ValueError, match=name):
+        low_rank_risk(**{"dim": 5, "rank": 2, "c": 1.0, "e": 0.0, "n": 5, "noise_std": 0.1} | bad)

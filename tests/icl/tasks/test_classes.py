@@ -1,0 +1,156 @@
+"""Covariances, their expansions, and sampled functions agree with each other."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import eval_gegenbauer
+
+from icl.covariates import uniform_sphere
+from icl.risk import population_risk
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import CLASSES, Affine, Cosine, Quadratic, ReLU, Zonal, named
+from icl.tasks.gegenbauer import Polynomials, multiplicity, one_minus_gegenbauer
+
+DIMS = [2, 3, 5, 8, 33]
+TASKS = [cls(d, L) for d in DIMS for cls in (Affine, ReLU) for L in (1.0, 0.3)]
+TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
+
+
+@pytest.mark.parametrize("dim", DIMS[1:])
+def test_gegenbauer_recurrence_against_scipy(dim):
+    theta = np.array([1e-3, 0.3, 1.2, 3.0])
+    a = dim / 2 - 1
+    for degree, q in enumerate(islice(one_minus_gegenbauer(dim, theta), 13)):
+        p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(degree, a, 1.0)
+        assert np.allclose(1 - q, p, atol=1e-13)
+
+
+def test_gegenbauer_on_the_circle_is_the_cosine():
+    theta = np.array([1e-9, 0.3, 3.0])
+    for degree, q in enumerate(islice(one_minus_gegenbauer(2, theta), 41)):
+        expected = 2 * np.sin(degree * theta / 2) ** 2
+        assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)  # a tiny angle keeps all digits
+        assert np.allclose(q, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8, 200])
+@pytest.mark.parametrize("even", [False, True])
+def test_compiled_recurrence_is_the_plain_one(dim, even):
+    theta = np.r_[0.0, np.geomspace(1e-8, np.pi, 41)]
+    polynomials = Polynomials(dim, theta, even)
+    ours = np.concatenate([polynomials.take(many) for many in (1, 2, 40, 300)])
+    plain = np.stack(list(islice(one_minus_gegenbauer(dim, theta, even), len(ours))))
+    # rounded differently: by as much as an angle's last digit moves P_l
+    assert np.all(np.abs(ours - plain) <= 1e-12 * plain + 1e-14)
+
+
+def test_multiplicity_counts_harmonics():
+    assert multiplicity(2, 3).tolist() == [1, 2, 2, 2]
+    assert multiplicity(3, 4).tolist() == [1, 3, 5, 7, 9]
+    assert multiplicity(4, 4).tolist() == [1, 4, 9, 16, 25]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_expansion_sums_to_the_variogram(task):
+    """gamma(theta) = sum_l a_l (1 - P_l): the closed forms of a_l against the closed form of k."""
+    degree = 4000
+    a, rest = task.spectrum(degree)
+    assert (a >= 0).all() and rest >= 0
+    theta = np.array([0.05, 0.7, np.pi / 2, 2.8])
+    q = np.stack(list(islice(one_minus_gegenbauer(task.dim, theta), degree + 1)))[1:]
+    expected = Zonal.variogram(task, theta)
+    # the degrees left out oscillate; their sum lies within [0, 2 rest]
+    assert np.all(np.abs(a @ q + rest - expected) <= rest + 1e-12)
+    # the difference k(1) - k(cos theta) has itself an error of this size
+    assert np.allclose(task.variogram(theta), expected, rtol=1e-9, atol=3e-13)
+
+
+@pytest.mark.parametrize("task", [t for t in TASKS if t.dim < 10], ids=str)
+def test_closed_spectrum_against_quadrature(task):
+    a, rest = task.spectrum(12)
+    b, other = Zonal.spectrum(task, 12)
+    assert np.allclose(a, b, atol=2e-9) and rest == pytest.approx(other, abs=2e-8)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8, 64])
+def test_rest_of_the_relu_spectrum(dim):
+    """The tail is a sum of positive terms: cutting at 40 or at 20000 must give one total."""
+    short, tail = ReLU(dim).spectrum(40)
+    long, far = ReLU(dim).spectrum(20_000)
+    assert tail == pytest.approx(long[40:][::-1].sum() + far, rel=1e-12)
+
+
+def test_small_angles_keep_their_digits():
+    theta = 1e-6
+    assert ReLU(3).variogram(theta) == pytest.approx(theta**2 / 18 * (1 - 2 * theta / 3 / np.pi), rel=1e-12)
+    assert Affine(3).variogram(theta) == pytest.approx(theta**2 / 18, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("dim", [2, 5])
+def test_sampled_functions_have_the_covariance(name, dim):
+    task, count = named(name, dim, 1.7), 40_000
+    points = uniform_sphere(stream(5, "covariates"), 3, dim)
+    values = task.sample(stream(5, "tasks"), count)(points.expand(count, 3, dim))
+    for i, j in ((0, 0), (0, 1), (1, 2)):
+        products = (values[:, i] * values[:, j]).numpy()
+        error = products.std() / np.sqrt(count)
+        assert abs(products.mean() - task.covariance(float(points[i] @ points[j]))) < Z * error
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_functions_are_lipschitz_and_the_constant_is_reached(name):
+    L = 2.5
+    x = uniform_sphere(stream(1, "covariates"), 400, 40, 3)
+    f = named(name, 3, L).sample(stream(1, "tasks"), 400)(x)
+    quotient = (f[:, :20] - f[:, 20:]).abs() / (x[:, :20] - x[:, 20:]).norm(dim=-1)
+    assert quotient.max() <= L * (1 + 1e-12)
+    assert quotient.max() > 0.7 * L
+
+
+@pytest.mark.parametrize("bad, name", [
+    (lambda: Affine(1), "dim=1"), (lambda: Affine(2.5), "dim=2.5"), (lambda: ReLU(3, 0.0), "lipschitz=0.0"),
+    (lambda: Cosine(3, float("nan")), "lipschitz=nan"), (lambda: Affine(3, -1.0), "lipschitz=-1.0"),
+    (lambda: named("rleu", 3), "task='rleu'"), (lambda: ReLU(3, "1"), "lipschitz='1'")])
+def test_bad_values_are_named(bad, name):
+    with pytest.raises(ValueError, match=name) as error:
+        bad()
+    assert "\n" not in str(error.value)
+
+
+def test_float32_points_give_float32_values():
+    x = uniform_sphere(stream(0, "covariates"), 4, 2, 3).float()
+    for name in CLASSES:
+        assert named(name, 3).sample(stream(0, "tasks"), 4)(x).dtype == torch.float32
+
+
+def user_class(task):
+    """``task`` as a user would give it: by its covariance alone."""
+
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return task.covariance(cosine)
+
+    return Mine(task.dim)
+
+
+@pytest.mark.parametrize("dim", [5, 16, 256])
+@pytest.mark.parametrize("cls, lipschitz", [(Affine, 1.0), (ReLU, 1.0), (Cosine, 3.0), (Quadratic, 2.0)])
+def test_a_covariance_alone_gives_the_risk(cls, lipschitz, dim):
+    task, n = cls(dim, lipschitz), np.array([1.0, 3.0, 30.0, 1e4, 1e8])
+    for w in (0.0, 100.0, 1000.0):
+        ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
+        assert np.allclose(ours, exact, rtol=1e-9, atol=0), (w, ours / exact - 1)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 64])
+def test_a_covariance_that_is_none_is_refused(dim):
+    class Mine(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3  # a negative coefficient of P_3
+
+    with pytest.raises(ValueError, match="not positive definite"):
+        Mine(dim).spectrum(10)

@@ -1,0 +1,58 @@
+"""Projected classes and random networks; both memory layouts give the same functions and tokens."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl.covariates import Ellipsoid, LowRank, Sphere
+from icl.layout import planes, unit
+from icl.statistics import Z
+from icl.streams import NativeStream, stream
+from icl.tasks import Affine, Cosine, Linear, Network, Projected, Quadratic, ReLU
+
+BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q
+
+
+@pytest.mark.parametrize("task", [
+    Affine(4, 2.0), ReLU(4, 2.0), Cosine(4, 2.0), Linear(4, 2.0, 1.0), Quadratic(4), Network(4, 2.0, 5),
+    Projected(Cosine(2, 4.0), BASIS.T)], ids=str)
+def test_functions_do_not_depend_on_the_memory_layout(task):
+    rows = unit(torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4))))
+    f = task.sample(stream(0, "tasks"), 6)
+    strided = planes(planes(rows).contiguous())
+    assert strided.stride() == (1, 6, 42) and torch.equal(strided, rows)
+    assert torch.allclose(f(rows), f(strided), rtol=1e-13, atol=1e-13)
+    values = task.sample(NativeStream(0, "tasks"), 6)(rows.float())
+    assert values.shape == (6, 7) and values.dtype == torch.float32
+
+
+@pytest.mark.parametrize("law", [Sphere(4), LowRank(BASIS, 0.5), Ellipsoid(np.arange(16.0).reshape(4, 4))])
+def test_tokens_do_not_depend_on_the_memory_layout(law):
+    normal = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
+    strided = planes(planes(normal).contiguous())
+    assert torch.allclose(law.tokens(normal), law.tokens(strided), rtol=1e-12, atol=1e-12)
+
+
+def test_projected_functions():
+    task = Projected(Linear(2, 1.0, 2.0), BASIS.T)
+    x = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
+    a = Linear(2).sample(stream(0, "tasks"), 6)
+    assert torch.allclose(task.sample(stream(0, "tasks"), 6)(x), a(x @ torch.from_numpy(BASIS)) + 2)
+    assert hash(task) == hash(Projected(Linear(2, 1.0, 2.0), BASIS.T)) and task.dim == 4
+    with pytest.raises(ValueError, match="rows"):
+        Projected(Linear(3), BASIS.T)
+
+
+@pytest.mark.parametrize("hidden", [1, 8])
+def test_network_has_its_covariance(hidden):
+    task, count = Network(3, 2.0, hidden), 40_000
+    x = unit(torch.from_numpy(stream(0, "covariates").standard_normal((2, 3))))
+    values = task.sample(stream(0, "tasks"), count)(x.expand(count, 2, 3)).numpy()
+    product = values[:, 0] * values[:, 1]
+    expected = task.covariance(np.array(float(x[0] @ x[1])))
+    assert abs(product.mean() - expected) < Z * product.std() / count**0.5
+
+
+def test_bad_networks_are_named():
+    with pytest.raises(ValueError, match="hidden=0"):
+        Network(3, 1.0, 0)

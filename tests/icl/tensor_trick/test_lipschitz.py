@@ -1,0 +1,160 @@
+"""icl.lipschitz and icl.suprema against Jacobians by autograd, brute force, and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from icl.tensor_trick import row_gradient, row_loss
+from icl.tensor_trick.lipschitz import (
+    FUNCTIONS,
+    LIPSCHITZ,
+    SIZES,
+    extremal,
+    gain,
+    largest_exponential,
+    sharp,
+    size,
+    smallest_normalizer,
+    witness,
+)
+from icl.tensor_trick.supremum_search import ascend, ball, directional, search, search_loss
+
+LN10 = math.log(10)
+PLAIN = {"u": torch.exp, "alpha": lambda s: s.exp().sum(-1, keepdim=True),
+         "1/alpha": lambda s: 1 / s.exp().sum(-1, keepdim=True), "f": lambda s: s.softmax(-1)}
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def along(kind):
+    return lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_gain_and_size_are_those_of_the_function(function):
+    s, w = torch.randn(2, 7, generator=generator(), dtype=torch.float64)
+    J = torch.func.jacrev(PLAIN[function])(s)
+    assert gain(function, s, w).exp() == pytest.approx((J @ w).norm().item(), rel=1e-12)
+    assert size(function, s).exp() == pytest.approx(PLAIN[function](s).norm().item(), rel=1e-12)
+    far = gain(function, 200 * s, w)  # no overflow where exp would
+    assert torch.isfinite(far)
+
+
+@pytest.mark.parametrize("n, radius", [(2, 0.3), (5, 1.0), (5, 4.0), (40, 2.0), (40, 7.0)])
+def test_largest_exponential_against_a_general_optimizer(n, radius):
+    rng, best = np.random.default_rng(0), -math.inf
+    for i in range(30):
+        start = rng.standard_normal(n) ** (1 if i % 2 else 5)
+        done = minimize(lambda z: -np.log(np.exp(radius * z / np.linalg.norm(z)).sum()), start)
+        best = max(best, -done.fun)
+    assert largest_exponential(n, radius) == pytest.approx(best / LN10, abs=1e-7)
+
+
+def test_smallest_normalizer_is_attained_and_never_beaten():
+    R, n = 1.7, 9
+    equal = torch.full((n,), -R**2 / 3, dtype=torch.float64)
+    assert equal.norm() == pytest.approx(R**2)
+    assert smallest_normalizer(n, R) == pytest.approx(equal.logsumexp(0).item() / LN10)
+    found = ascend(lambda z: -ball(z, R**2).logsumexp(-1), [torch.randn(1, 20, n, generator=generator(),
+                                                                         dtype=torch.float64)], 400)
+    assert -found.best.item() == pytest.approx(smallest_normalizer(n, R), abs=1e-4)
+    assert -found.best.item() >= smallest_normalizer(n, R) - 1e-12
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_witness_realizes_logits_and_direction(parallel):
+    s, w = torch.randn(2, 6, generator=generator(1), dtype=torch.float64)
+    w = -2 * s if parallel else w
+    A, x, v = witness(s, w, 3.0)
+    assert torch.linalg.matrix_norm(A, 2).item() == pytest.approx(3.0)
+    assert torch.allclose(A @ x, s) and torch.allclose(A @ v, 3 * w / w.norm())
+    assert v.norm() == pytest.approx(1) and x.norm() == pytest.approx((s.norm() / 3).item())
+    A, x, v = witness(torch.zeros(6, dtype=torch.float64), w, 3.0)
+    assert (A @ x).norm() == 0 and torch.allclose(A @ v, 3 * w / w.norm())
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("n, R", [(2, 0.5), (3, 2.0), (16, 1.0), (16, 3.0), (100, 4.0)])
+def test_constructions_respect_the_ball_and_the_sharp_bound(function, n, R):
+    s, w = extremal(function, n, R)
+    assert s.norm() <= R**2 * (1 + 1e-12) and w.norm() == pytest.approx(1)
+    value = gain(function, s, w).item() / LN10 + math.log10(R)
+    assert value <= sharp(function, n, R) + 1e-9
+    J = torch.func.jacrev(PLAIN[function])(s)
+    assert 10 ** value == pytest.approx(R * torch.linalg.matrix_norm(J, 2).item(), rel=1e-6)
+    if function in ("u", "alpha"):
+        assert value == pytest.approx(sharp(function, n, R), abs=1e-9)
+    if function == "f" and n > 2:  # the closed form printed in the chapter
+        closed = R / (2 + (n - 2) * math.exp(-R**2 * math.sqrt(n / (2 * n - 4))))
+        assert 10 ** value >= closed * (1 - 1e-4)
+
+
+def test_half_is_never_exceeded():
+    f = torch.randn(3000, 6, generator=generator(), dtype=torch.float64).mul(4).softmax(-1)
+    norm = torch.linalg.matrix_norm(torch.diag_embed(f) - f[:, :, None] * f[:, None, :], 2)
+    assert 0.45 < norm.max() <= 0.5 + 1e-12
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("moving", ["x", "A"])
+def test_search_reaches_the_construction_and_does_not_pass_it(function, moving):
+    Rs = [1.0, 3.0]
+    found = search(function, 8, Rs, 24, 200, generator(2), moving=moving)
+    for value, R in zip(found.best.tolist(), Rs, strict=True):
+        built = gain(function, *extremal(function, 8, R)).item() / LN10 + math.log10(R)
+        assert math.log10(0.95) < value - built < math.log10(1.01)
+        assert value <= sharp(function, 8, R) + 1e-9
+    assert (found.history[0] < found.best).all() and (found.history.diff(dim=0) >= 0).all()
+
+
+def test_search_with_longer_x_breaks_what_is_not_normalized():
+    u, f = (search(g, 8, [2.0], 24, 200, generator(3), reach=3.0).best.item() for g in ("u", "f"))
+    assert u > LIPSCHITZ[0].log10(8, 2.0) and u == pytest.approx(sharp("u", 8, 2.0, reach=3.0), abs=1e-3)
+    assert f <= math.log10(1.0)
+
+
+def test_printed_bounds_are_what_their_mathematics_says():
+    n, R = 9, 1.5
+    e = math.exp(R**2)
+    wanted = {"u": 2 * 3 * R * e, "u-sibling": 3 * e**2, "u-proof": 3 * R * e, "alpha": 2 * 9 * R * e,
+              "inverse": 9 * e**4, "f": 27 * R * e**6, "f-proof": 27 * e**6}
+    assert {b.id: pytest.approx(10 ** b.log10(n, R)) for b in LIPSCHITZ} == wanted
+    wanted = {"u": 3 * e, "alpha": 9 * e, "inverse": e, "f": 1}
+    assert {b.id: pytest.approx(10 ** b.log10(n, R)) for b in SIZES} == wanted
+
+
+@pytest.mark.parametrize("kind", ["normalized", "rescaled", "sparse", "cross_entropy", "entropy"])
+def test_directional_derivatives_against_nested_differences(kind):
+    s, w, t = torch.randn(3, 5, generator=generator(4), dtype=torch.float64)
+    b, h = t.softmax(-1), 1e-3
+    value = [row_loss(s + k * h * w, b, kind).item() for k in (-2, -1, 0, 1, 2)]
+    differences = [(value[3] - value[1]) / (2 * h), (value[3] - 2 * value[2] + value[1]) / h**2,
+                   (value[4] - 2 * value[3] + 2 * value[1] - value[0]) / (2 * h**3)]
+    for order, wanted in enumerate(differences, 1):
+        ours = directional(lambda z: along(kind)(z, w, b), order, s, w).item()
+        assert ours == pytest.approx(wanted, rel=1e-3, abs=1e-4)
+
+
+def test_loss_search_finds_the_two_token_optimum():
+    p = [(15 - math.sqrt(33)) / 24, (15 + math.sqrt(33)) / 24]
+    high, low = (4 * q * q * (1 - q) * (2 - 3 * q) for q in p)
+    how = {"radius": 36.0, "starts": 24, "steps": 200}
+    for n in (2, 6):
+        for sign, wanted in ((1.0, high), (-1.0, -low)):
+            found = search_loss(along("normalized"), 2, n, rng=generator(5), sign=sign, **how)
+            assert 10 ** found.best.item() == pytest.approx(wanted, rel=1e-2)
+    slope = 10 ** search_loss(along("normalized"), 1, 6, rng=generator(5), **how).best.item()
+    assert slope == pytest.approx(8 * math.sqrt(2) / 27, rel=1e-2) and slope <= 8 * math.sqrt(2) / 27 + 1e-9
+
+
+def test_unknown_functions_are_refused():
+    s = torch.zeros(3, dtype=torch.float64)
+    for call in (lambda: gain("q", s, s), lambda: size("q", s), lambda: sharp("q", 3, 1.0),
+                 lambda: extremal("q", 3, 1.0)):
+        with pytest.raises(ValueError, match="function is 'q'; allowed: u, alpha, 1/alpha, f"):
+            call()

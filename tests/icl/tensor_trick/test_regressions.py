@@ -1,0 +1,318 @@
+"""icl.tensor_trick against torch.func, the literal Kronecker form, and central differences."""
+
+import math
+
+import pytest
+import torch
+
+from icl.tensor_trick import KINDS, TARGETED, gradient, hvp, kron_block, kronecker, loss, row_hvp, unvec, vec
+
+# Unequal sizes on purpose: a transposed factor then has the wrong shape. The last is the paper's.
+SHAPES = [(1, 1, 1, 1), (3, 5, 2, 4), (6, 2, 3, 1), (4, 7, 5, 3), (5, 5, 3, 3)]
+
+
+def problem(n, m, d, e, seed=0, batch=(), dtype=torch.float64, targets="any"):
+    """Random A1, A2, X, B, V; targets "any" sign, or "simplex"."""
+    rng = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return torch.randn(*batch, *shape, generator=rng, dtype=torch.float64).to(dtype)
+
+    B = normal(n, m)
+    if targets == "simplex":
+        B = B.softmax(-1)
+    return normal(n, d), normal(m, e), 0.5 * normal(d, e), B, normal(d, e)
+
+
+def close(value, wanted, tolerance=1e-10):
+    """Largest difference in units of the largest wanted entry (or of 1, if that is larger)."""
+    assert value.shape == wanted.shape, f"shape {tuple(value.shape)}, wanted {tuple(wanted.shape)}"
+    error = (value - wanted).abs().max().item() / max(1.0, wanted.abs().max().item())
+    assert error <= tolerance, f"relative error {error:.2e} exceeds {tolerance:.0e}"
+
+
+# vec, unvec, blocks
+
+def test_vec_reads_rows():
+    X = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    assert vec(X).tolist() == [1, 2, 3, 4, 5, 6]
+    assert unvec(vec(X), 2).equal(X) and unvec(vec(X), 2, 3).equal(X) and unvec(vec(X), cols=3).equal(X)
+    assert unvec(torch.arange(9)).tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    X = torch.randn(2, 3, 4, 5)
+    assert vec(X).shape == (2, 3, 20) and unvec(vec(X), 4).equal(X)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_trick_is_row_major(shape):
+    A1, A2, X, _, _ = problem(*shape)
+    S = A1 @ X @ A2.T
+    close(kronecker.kron_logits(A1, A2, X), vec(S), 1e-13)
+    column_major = vec(X.T)
+    close(torch.kron(A2, A1) @ column_major, vec(S.T), 1e-13)
+    if shape != (1, 1, 1, 1):  # the usual column-major vec with the factors in this order is wrong
+        assert (torch.kron(A1, A2) @ column_major - vec(S.T)).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_blocks_are_rows_of_the_kronecker_product(shape):
+    A1, A2, X, _, _ = problem(*shape)
+    n, m = A1.shape[0], A2.shape[0]
+    A, S = torch.kron(A1, A2), A1 @ X @ A2.T
+    for j in range(n):
+        block = kron_block(A1, A2, j)
+        assert block.equal(A[j * m:(j + 1) * m])
+        close(block @ vec(X), S[j], 1e-13)
+        norm = torch.linalg.norm(A1[j]) * torch.linalg.matrix_norm(A2, 2)
+        close(torch.linalg.matrix_norm(block, 2), norm, 1e-12)
+
+
+def test_blocks_batched():
+    A1, A2, X, _, _ = problem(4, 5, 2, 3, batch=(2, 3))
+    S = A1 @ X @ A2.mT
+    for j in range(4):
+        close((kron_block(A1, A2, j) @ vec(X).unsqueeze(-1)).squeeze(-1), S[..., j, :], 1e-13)
+
+
+# the five regressions
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_against_the_literal_kronecker_form(shape, kind):
+    A1, A2, X, B, V = problem(*shape, seed=1)
+    close(loss(A1, A2, X, B, kind), kronecker.kron_loss(A1, A2, X, B, kind))
+    close(gradient(A1, A2, X, B, kind), kronecker.kron_gradient(A1, A2, X, B, kind))
+    close(hvp(A1, A2, X, B, V, kind), kronecker.kron_hvp(A1, A2, X, B, V, kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("targets", ["any", "simplex"])
+def test_against_torch_func_batched(kind, targets):
+    A1, A2, X, B, V = problem(7, 6, 4, 3, seed=2, batch=(2, 3), targets=targets)
+
+    def total(Y):
+        return loss(A1, A2, Y, B, kind).sum()
+
+    slope = torch.func.grad(total)
+    close(gradient(A1, A2, X, B, kind), slope(X))
+    close(hvp(A1, A2, X, B, V, kind), torch.func.jvp(slope, (X,), (V,))[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_hessian_against_torch_func(kind):
+    A1, A2, X, B, _ = problem(5, 4, 2, 3, seed=3)
+    wanted = torch.func.hessian(lambda x: loss(A1, A2, unvec(x, 2, 3), B, kind))(vec(X))
+    directions = torch.eye(6, dtype=torch.float64).unflatten(-1, (2, 3))
+    H = vec(hvp(A1, A2, X, B, directions, kind))
+    close(H, wanted)
+    close(H, H.T, 1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_central_differences(kind):
+    A1, A2, X, B, V = problem(4, 5, 3, 2, seed=4)
+    h = 1e-5
+
+    def ahead(f, step):
+        return f(A1, A2, X + step * V, B, kind)
+
+    close((gradient(A1, A2, X, B, kind) * V).sum(), (ahead(loss, h) - ahead(loss, -h)) / (2 * h), 1e-8)
+    close(hvp(A1, A2, X, B, V, kind), (ahead(gradient, h) - ahead(gradient, -h)) / (2 * h), 1e-8)
+
+
+@pytest.mark.parametrize("kind", ["normalized", "rescaled"])
+def test_loss_both_ways(kind):
+    """Half the abstract's matrix norm is the sum of half the single regressions, block by block."""
+    A1, A2, X, B, _ = problem(6, 5, 3, 2, seed=5)
+    E = torch.exp(A1 @ X @ A2.T)
+    D = torch.diag(E @ torch.ones(5, dtype=torch.float64))
+    residual = torch.linalg.inv(D) @ E - B if kind == "normalized" else E - D @ B
+    close(loss(A1, A2, X, B, kind), 0.5 * torch.linalg.matrix_norm(residual, "fro") ** 2, 1e-13)
+    singles = 0.0
+    for j in range(6):
+        u = torch.exp(kron_block(A1, A2, j) @ vec(X))
+        alpha = u.sum()
+        c = u / alpha - B[j] if kind == "normalized" else u - alpha * B[j]
+        singles = singles + 0.5 * c @ c
+    close(loss(A1, A2, X, B, kind), singles, 1e-13)
+
+
+def test_single_row_hessians_from_the_table():
+    """The row Hessians of the reference: diagonal plus low rank, written out."""
+    rng = torch.Generator().manual_seed(6)
+    s, b = (torch.randn(5, generator=rng, dtype=torch.float64) for _ in range(2))
+    u, f, one = s.exp(), s.softmax(-1), torch.ones(5, dtype=torch.float64)
+    c, q, w = f - b, u - u.sum() * b, f * (f.log() - (f * f.log()).sum())
+    g, diag, outer = f * (f + c), torch.diag, torch.outer
+    table = {
+        "normalized": diag(g - (f @ c) * f) - outer(g, f) - outer(f, g) + (f @ f + 2 * f @ c) * outer(f, f),
+        "rescaled": (diag(u) - outer(u, b)) @ (diag(u) - outer(b, u)) + diag(u * (q - (q @ b) * one)),
+        "sparse": diag(u),
+        "cross_entropy": b.sum() * (diag(f) - outer(f, f)),
+        "entropy": -(diag(w) + diag(f) - outer(f, f) - outer(w, f) - outer(f, w)),
+    }
+    for kind, H in table.items():
+        close(row_hvp(s, torch.eye(5, dtype=torch.float64), b, kind), H, 1e-13)
+
+
+def test_row_shift_is_invisible():
+    """If A2 y = 1, moving X along w y' shifts whole rows of logits: three losses cannot see it."""
+    A1, A2, X, B, _ = problem(4, 5, 3, 3, seed=7)
+    A2[:, 2] = 1.0
+    w = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    V = torch.outer(w, torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64))
+    for kind in KINDS:
+        change = (loss(A1, A2, X + V, B, kind) - loss(A1, A2, X, B, kind)).abs()
+        moved = hvp(A1, A2, X, B, V, kind).abs().max()
+        if kind in ("normalized", "entropy"):
+            assert change < 1e-12 and moved < 1e-12
+        elif kind == "cross_entropy":  # log f is invariant as well, whatever the row sums of B
+            assert change < 1e-11 and moved < 1e-11
+        else:
+            assert change > 0.1 and moved > 0.1
+
+
+# batches, dtypes, devices
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batch_is_a_loop_and_broadcasts(kind):
+    A1, A2, X, B, V = problem(4, 3, 2, 5, seed=8, batch=(3,))
+    A2 = A2[0]  # shared by the batch
+    for f, more in ((loss, ()), (gradient, ()), (hvp, (V,))):
+        together = f(A1, A2, X, B, *more, kind)
+        alone = torch.stack([f(A1[i], A2, X[i], B[i], *(v[i] for v in more), kind) for i in range(3)])
+        close(together, alone, 1e-13)
+    assert gradient(A1[0], A2, X[0], B, kind).shape == ((3, 2, 5) if kind in TARGETED else (2, 5))
+    mapped = torch.func.vmap(lambda a, x, b: gradient(a, A2, x, b, kind))(A1, X, B)
+    close(mapped, gradient(A1, A2, X, B, kind), 1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_other_dtypes(kind, dtype):
+    given = [t / 2 for t in problem(5, 4, 3, 2, seed=9, dtype=dtype)]  # small: float16 ends at 65504
+    A1, A2, X, B, V = given
+    exact = [t.double() for t in given]
+    eps = torch.finfo(dtype).eps
+    for f, args in ((loss, (A1, A2, X, B)), (gradient, (A1, A2, X, B)), (hvp, (A1, A2, X, B, V))):
+        value = f(*args, kind)
+        assert value.dtype == dtype
+        wanted = f(*(exact[:4] if f is not hvp else exact), kind)
+        close(value.double(), wanted, 60 * eps)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
+@pytest.mark.parametrize("kind", KINDS)
+def test_gpu_agrees(kind):
+    given = problem(5, 4, 3, 2, seed=10)
+    A1, A2, X, B, V = given
+    close(hvp(*(t.cuda() for t in given), kind).cpu(), hvp(A1, A2, X, B, V, kind), 1e-12)
+
+
+def test_inputs_are_left_alone():
+    given = problem(4, 3, 2, 5, seed=11)
+    before = [t.clone() for t in given]
+    for kind in KINDS:
+        hvp(*given, kind)
+    assert all(a.equal(b) for a, b in zip(given, before, strict=True))
+
+
+def test_targets_may_be_left_out_where_there_are_none():
+    A1, A2, X, B, V = problem(4, 3, 2, 5, seed=12)
+    for kind in ("sparse", "entropy"):
+        assert loss(A1, A2, X, kind=kind) == loss(A1, A2, X, B, kind)
+        assert hvp(A1, A2, X, None, V, kind).equal(hvp(A1, A2, X, B, V, kind))
+
+
+# extremes
+
+def test_large_logits_do_no_harm_where_softmax_is_shifted():
+    one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[5000.0]], dtype=torch.float64)
+    A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # logits 5000 and -5000
+    B = torch.full((2, 2), 0.5, dtype=torch.float64)
+    assert loss(one, A2, X, B) == pytest.approx(2 * 0.25)
+    assert loss(one, A2, X, B, "entropy") == 0.0
+    assert loss(one, A2, X, B, "cross_entropy") == pytest.approx(2 * 0.5 * 10000)
+    for kind in ("normalized", "entropy", "cross_entropy"):
+        assert torch.isfinite(gradient(one, A2, X, B, kind)).all()
+        assert torch.isfinite(hvp(one, A2, X, B, X, kind)).all()
+
+
+@pytest.mark.parametrize("kind, size", [("sparse", 800.0), ("rescaled", 400.0), ("rescaled", 800.0)])
+def test_overflow_is_told(kind, size):
+    one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[size]], dtype=torch.float64)
+    B = torch.full((2, 2), 0.2, dtype=torch.float64)
+    for call in (lambda: loss(one, one, X, B, kind), lambda: gradient(one, one, X, B, kind),
+                 lambda: hvp(one, one, X, B, X, kind)):
+        with pytest.raises(OverflowError, match=f"{kind}.* overflows float64: .* logit is {size:.0f}"):
+            call()
+    assert math.isfinite(loss(one, one, X, B, "normalized"))
+
+
+def test_overflow_of_the_logits_is_told():
+    big = torch.full((2, 2), 1e200, dtype=torch.float64)
+    with pytest.raises(OverflowError, match="logits"):
+        loss(big, big, big, big)
+
+
+# bad input: one line that names the argument
+
+def ones(*shape, dtype=torch.float64, device="cpu", first=1.0):
+    A = torch.ones(*shape, dtype=dtype, device=device)
+    if first != 1.0:
+        A[0, 0] = first
+    return A
+
+
+BAD = {
+    "kind": (ValueError, "kind is 'softmax'; allowed: normalized", {"kind": "softmax"}),
+    "list": (TypeError, "A1 is a list; a torch tensor", {"A1": [[1.0]]}),
+    "integers": (TypeError, "X has dtype torch.int64; a floating", {"X": ones(2, 5, dtype=torch.int64)}),
+    "complex": (TypeError, "B has dtype torch.complex128", {"B": ones(4, 3, dtype=torch.complex128)}),
+    "mixed": (TypeError, "A2 has dtype torch.float32 but A1 has", {"A2": ones(3, 5).float()}),
+    "device": (ValueError, "X is on meta but A1 is on cpu", {"X": ones(2, 5, device="meta")}),
+    "vector": (ValueError, r"A1 has shape \(4,\)", {"A1": ones(4)}),
+    "empty": (ValueError, r"A1 has shape \(0, 2\)", {"A1": ones(0, 2)}),
+    "X": (ValueError, r"X has shape \(5, 2\); it must end in \(2, 5\)", {"X": ones(5, 2)}),
+    "B": (ValueError, r"B has shape \(3, 4\); it must end in \(4, 3\)", {"B": ones(3, 4)}),
+    "V": (ValueError, r"V has shape \(2, 2\); it must end", {"V": ones(2, 2)}),
+    "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5),
+                                                  "B": ones(3, 4, 3)}),
+    "no targets": (ValueError, "B is None; kind 'normalized' needs", {"B": None}),
+    "NaN": (ValueError, "A2 has a NaN or infinite entry", {"A2": ones(3, 5, first=math.nan)}),
+    "infinite": (ValueError, "V has a NaN or infinite entry", {"V": ones(2, 5, first=math.inf)}),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    error, message, change = BAD[case]
+    good = dict(zip(("A1", "A2", "X", "B", "V"), problem(4, 3, 2, 5, seed=13), strict=True))
+    args = good | change
+    with pytest.raises(error, match=message) as caught:
+        hvp(**args)
+    assert "\n" not in str(caught.value)
+    if "V" not in change:
+        args.pop("V")
+        for f in (loss, gradient):
+            with pytest.raises(error, match=message):
+                f(**args)
+
+
+def test_bad_vec_unvec_block():
+    with pytest.raises(ValueError, match="X has shape"):
+        vec(torch.ones(3))
+    with pytest.raises(TypeError, match="X is a list"):
+        vec([[1.0]])
+    with pytest.raises(ValueError, match="x has 6 entries"):
+        unvec(torch.ones(6))
+    with pytest.raises(ValueError, match="x has 6 entries"):
+        unvec(torch.ones(6), 4)
+    with pytest.raises(ValueError, match="x has 6 entries, which do not fill a 0 x"):
+        unvec(torch.ones(6), 0)
+    A = torch.ones(3, 2)
+    for j in (3, -1):
+        with pytest.raises(IndexError, match=f"j is {j}; A1 has rows 0 to 2"):
+            kron_block(A, A, j)
+    with pytest.raises(TypeError, match="A2 has dtype"):
+        kron_block(A, A.double(), 0)

@@ -1,0 +1,80 @@
+"""The estimator against four independent implementations of the same thing."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics.pairwise import rbf_kernel
+from statsmodels.nonparametric.kernel_regression import KernelReg
+
+from icl.attention import full_unit, linear_attention, softmax_attention, softmax_weights
+from icl.covariates import uniform_sphere
+from icl.streams import stream
+
+
+def context(dim=4, n=30, count=3):
+    x = uniform_sphere(stream(7, "covariates"), count, n + 1, dim)
+    y = torch.from_numpy(stream(7, "noise").standard_normal((count, n)))
+    return x[:, :-1], y, x[:, -1]
+
+
+def test_by_hand():
+    """Three tokens on the circle: the example of the chapter on Theorem 2."""
+    angle = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
+    x, y = torch.stack([angle.cos(), angle.sin()], -1), torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
+    M = np.log(4) * torch.eye(2, dtype=torch.float64)
+    query = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    assert softmax_weights(x, query, M).tolist() == pytest.approx([16 / 25, 8 / 25, 1 / 25])
+    assert float(softmax_attention(x, y, query, M)) == pytest.approx(36 / 25)
+
+
+@pytest.mark.parametrize("w", [0.5, 7.0, 120.0])
+def test_isotropic_unit_is_kernel_regression(w):
+    x, y, query = context()
+    ours = softmax_attention(x, y, query, w * torch.eye(4, dtype=x.dtype))
+    for i in range(len(x)):
+        h = w**-0.5
+        nadaraya_watson = KernelReg(y[i].numpy(), x[i].numpy(), "c" * 4, reg_type="lc", bw=[h] * 4)
+        assert float(ours[i]) == pytest.approx(nadaraya_watson.fit(query[i : i + 1].numpy())[0][0], rel=1e-10)
+        kernel = rbf_kernel(query[i : i + 1].numpy(), x[i].numpy(), gamma=w / 2)[0]
+        assert float(ours[i]) == pytest.approx(kernel @ y[i].numpy() / kernel.sum(), rel=1e-10)
+
+
+def test_general_matrix_is_scaled_dot_product_attention():
+    x, y, query = context()
+    M = torch.from_numpy(stream(1, "initialization").standard_normal((4, 4)))
+    sdpa = torch.nn.functional.scaled_dot_product_attention(
+        (M @ query.unsqueeze(-1)).mT, x, y.unsqueeze(-1), scale=1.0).squeeze()
+    assert torch.allclose(softmax_attention(x, y, query, M), sdpa, rtol=1e-12)
+
+
+def test_full_unit_reduces_to_M():
+    """ITA slides: W_V = diag(0, 1), W_K = diag(M_K, 0), W_Q = diag(M_Q, 0) give eq. (2)."""
+    x, y, query = context()
+    M_K, M_Q = torch.from_numpy(stream(2, "initialization").standard_normal((2, 4, 4)))
+
+    def padded(block):
+        W = torch.zeros(5, 5, dtype=block.dtype)
+        W[:4, :4] = block
+        return W
+
+    W_V = torch.zeros(5, 5, dtype=x.dtype)
+    W_V[4, 4] = 1
+    labels = torch.cat([y, torch.zeros(3, 1, dtype=y.dtype)], 1)
+    tokens = torch.cat([torch.cat([x, query[:, None]], 1), labels[..., None]], -1)
+    out = full_unit(tokens, W_V, padded(M_K), padded(M_Q))
+    assert torch.allclose(out[:, 4], softmax_attention(x, y, query, M_K.T @ M_Q), rtol=1e-12)
+    assert torch.equal(out[:, :4], torch.zeros_like(out[:, :4]))
+
+
+def test_query_is_not_in_the_denominator():
+    """With one token in the context the prediction is its label, whatever the query."""
+    x, y, query = context(n=1)
+    assert torch.allclose(softmax_attention(x, y, query, 9 * torch.eye(4, dtype=x.dtype)), y[:, 0])
+
+
+def test_linear_attention_is_odd_in_the_query():
+    x, y, query = context()
+    M = torch.eye(4, dtype=x.dtype)
+    assert torch.allclose(linear_attention(x, y, query, M), -linear_attention(x, y, -query, M))
+    by_hand = float((y[0] * (x[0] @ query[0])).sum() / 30)
+    assert float(linear_attention(x, y, query, M)[0]) == pytest.approx(by_hand)

@@ -1,0 +1,432 @@
+"""The book: built once from the smoke preset, looked at as a reader would, and broken on purpose."""
+
+import json
+import os
+import re
+import shutil
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+
+from icl_book import claims, provenance
+from icl_book.provenance import ROOT
+from icl_book.runner.execute import execute
+from icl_book.runner.plan import plan
+from icl_book.site import assemble, verify
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMEDRIVER = shutil.which("chromedriver")
+
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
+PAGES = verify.toc_pages(TOC)
+NOTEBOOKS = [p.removeprefix("notebooks/") for p in PAGES if p.startswith("notebooks/")]
+
+
+@pytest.fixture(scope="session")
+def executed():
+    """The smoke preset's executed notebooks by name."""
+    return {run.name: execute(run) for run in plan("smoke")}
+
+
+@pytest.fixture(scope="session")
+def book(executed):
+    """Folder of the finished smoke book."""
+    return assemble.build("smoke", executed).parent
+
+
+# ---------------------------------------------------------------- the whole book
+
+def test_toc_names_every_notebook_and_every_prose_page():
+    assert sorted(NOTEBOOKS) == sorted(p.stem for p in (ROOT / "notebooks").glob("*.py"))
+    written = {f"book/{p.stem}" for p in (ROOT / "book").glob("*.md")}
+    assert {p for p in PAGES if p.startswith("book/")} == written
+
+
+def test_every_page_exists_and_none_has_a_problem(book):
+    assert sorted(p.relative_to(book).with_suffix("").as_posix() for folder in ("book", "notebooks")
+                  for p in (book / folder).glob("*.html")) == sorted(PAGES)
+    assert verify.book(book, TOC, []) == []
+    assert "book/introduction.html" in (book / "index.html").read_text()
+
+
+def test_all_cards_are_on_their_pages_and_all_claims_in_the_audit(book):
+    from bs4 import BeautifulSoup
+
+    audit, first = ((book / f"book/{name}.html").read_text() for name in ("audit", "introduction"))
+    chapters = "".join((book / f"notebooks/{name}.html").read_text() for name in NOTEBOOKS)
+    soup = BeautifulSoup(audit, "html.parser")
+    for claim in claims.registry().values():
+        head = soup.find(id=f"audit-{claim.id}")
+        assert head, claim.id
+        verdict = head.select_one(".icl-badge").get_text(strip=True)
+        assert (f">{claim.id}<" in first) == (verdict != "holds"), f"{claim.id}: {verdict}"
+        if claim.rule is not None:
+            assert chapters.count(f'id="claim-{claim.id}"') == 1, claim.id
+            assert f'.html#claim-{claim.id}"' in audit, claim.id
+
+
+def test_links_between_pages_lead_somewhere(book):
+    from bs4 import BeautifulSoup
+
+    soups = {p.resolve(): BeautifulSoup(p.read_text(), "html.parser") for p in book.rglob("*.html")
+             if "_static" not in p.parts}
+    for page in PAGES:
+        here = (book / f"{page}.html").resolve()
+        for link in soups[here].select("article a[href]"):
+            target, _, anchor = link["href"].partition("#")
+            if re.match(r"\w+:", target):
+                continue
+            there = (here.parent / target).resolve() if target else here
+            assert there.is_file(), f"{page}: {link['href']}"
+            if anchor and there in soups:
+                assert soups[there].find(id=anchor), f"{page}: {link['href']}"
+
+
+def test_launch_buttons_and_repository_come_from_one_place(book):
+    url = CONFIG["repository"]["url"]
+    page = (book / "notebooks/theorem2_scaling.html").read_text()
+    path = url.removeprefix("https://github.com/")
+    assert f"colab.research.google.com/github/{path}/blob/main/notebooks/theorem2_scaling.ipynb" in page
+    assert f"mybinder.org/v2/gh/{path}/main" in page
+    for source in [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]:
+        for found in re.findall(r"https://github\.com/[\w.-]+/[\w.-]+", source.read_text()):
+            assert found == url, f"{source.name}: {found}"
+
+
+def test_nothing_changed_returns_at_once(book, executed, capsys):
+    start = time.perf_counter()
+    assert assemble.build("smoke", executed) == book / "index.html"
+    assert time.perf_counter() - start < 2 and "nothing has changed" in capsys.readouterr().out
+
+
+def test_license_of_the_text_is_shown(book):
+    assert "CC BY 4.0" in (book / "book/introduction.html").read_text()
+
+
+# ---------------------------------------------------------------- broken on purpose
+
+def doctored(executed, tmp_path, name, change):
+    """The executed notebooks, one of them changed."""
+    content = json.loads(executed[name].read_text())
+    change(content)
+    path = tmp_path / f"{name}.ipynb"
+    path.write_text(json.dumps(content))
+    return executed | {name: path}
+
+
+def code_cells(content):
+    return [c for c in content["cells"] if c["cell_type"] == "code"]
+
+
+def plant_error(content):
+    code_cells(content)[1]["outputs"] = [
+        {"output_type": "error", "ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": []}]
+
+
+def plant_verdict(content):
+    records = (o["data"][provenance.CARD_MIME] for c in code_cells(content) for o in c["outputs"]
+               if provenance.CARD_MIME in o.get("data", {}))
+    next(records)["verdict"] = "fails as printed"
+
+
+def plant_no_alt(content):
+    next(c for c in code_cells(content) if "image" in c["metadata"].get("mystnb", {})
+         )["metadata"]["mystnb"].pop("image")
+
+
+def plant_no_footer(content):
+    content["cells"].pop()
+
+
+def plant_unexecuted(content):
+    code_cells(content)[2]["execution_count"] = None
+
+
+@pytest.mark.parametrize(("plant", "message"), [
+    (plant_error, "failed with ZeroDivisionError: division by zero"),
+    (plant_verdict, "verdict is 'fails as printed', expected"),
+    (plant_unexecuted, "was not executed"),
+    (plant_no_footer, "notebook.footer"),
+])
+def test_planted_fault_stops_the_build_before_sphinx(book, executed, tmp_path, monkeypatch, plant, message):
+    monkeypatch.setattr(assemble, "sphinx", lambda *_: pytest.fail("the book was built"))
+    before = (book / ".digest").read_text()
+    with pytest.raises(assemble.BookError, match=re.escape(message)) as error:
+        assemble.build("smoke", doctored(executed, tmp_path, NOTEBOOKS[0], plant))
+    assert f"notebooks/{NOTEBOOKS[0]}" in str(error.value)
+    assert (book / ".digest").read_text() == before
+
+
+def test_figure_without_alt_text_fails_a_full_build_and_the_last_good_book_stays(book, executed, tmp_path):
+    before = (book / ".digest").read_text()
+    with pytest.raises(assemble.BookError, match=r"notebooks/theorem2_scaling: image \S+ has no alt text"):
+        assemble.build("smoke", doctored(executed, tmp_path, "theorem2_scaling", plant_no_alt))
+    assert (book / ".digest").read_text() == before and (book / "index.html").is_file()
+
+
+def test_missing_or_superfluous_notebook(executed, tmp_path):
+    some = dict(executed)
+    path = some.pop(NOTEBOOKS[0])
+    with pytest.raises(assemble.BookError, match=f"{NOTEBOOKS[0]}: in _toc.yml, but no executed notebook"):
+        assemble.build("smoke", some)
+    with pytest.raises(assemble.BookError, match="extra: given, but not in _toc.yml"):
+        assemble.build("smoke", executed | {"extra": path})
+    with pytest.raises(assemble.BookError, match="extra: no such file"):
+        assemble.build("smoke", executed | {"extra": tmp_path / "nowhere.ipynb"})
+
+
+def test_warning_of_sphinx_is_an_error(tmp_path):
+    (tmp_path / "_config.yml").write_text("title: t\n")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\n")
+    (tmp_path / "a.md").write_text("# A\n\n[gone](gone.md)\n")
+    with pytest.raises(assemble.BookError, match=r"(?s)WARNING.*gone\.md"):
+        assemble.sphinx(tmp_path, tmp_path / "out")
+
+
+def test_bad_argument_is_one_line(capsys):
+    assert assemble.main(["--preset", "smoke", "theorem2_scaling"]) == 1
+    assert "'theorem2_scaling': must look like NAME=PATH.ipynb" in capsys.readouterr().err
+
+
+def test_digest_sees_every_input(tmp_path):
+    root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
+    files = ["_config.yml", "_toc.yml", "book/a.md", "book/_static/icl.css", "icl/a.py", "requirements.lock",
+             "results/paper/x.json"]
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("1")
+    notebook.write_text("1")
+
+    def now(preset="smoke"):
+        return assemble.digest(preset, {"x": notebook}, root)
+
+    seen = {now(), now("quick")}
+    for path in [*(root / name for name in files), notebook]:
+        path.write_text("2")
+        seen.add(now())
+    assert len(seen) == len(files) + 3
+    (root / "book/new.md").write_text("")
+    assert now() not in seen
+
+
+# ---------------------------------------------------------------- in a browser
+
+SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
+
+
+def need(present, what):
+    """Skip where something is not installed; in CI everything must be."""
+    if not present:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {what}")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Headless Chromium that keeps its network and console logs."""
+    need(CHROMIUM and CHROMEDRIVER, "Chromium and its driver: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+                 "disable-background-networking", "disable-component-update", "hide-scrollbars",
+                 f"user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    driver.get("about:blank")
+    yield driver
+    driver.quit()
+
+
+def look(browser, url, size="desktop", mode="light"):
+    """Open a page at a size and in a color mode; returns what a reader would have noticed."""
+    browser.get_log("performance"), browser.get_log("browser")
+    width, height = SIZES[size]
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"})
+    browser.get(url)
+    if browser.execute_script("return document.documentElement.dataset.theme") != mode:
+        browser.execute_script(f"localStorage.mode = localStorage.theme = '{mode}'")
+        browser.get(url)
+    deadline = time.monotonic() + 20
+    raw = ("[...document.querySelectorAll('span.math, div.math')]"
+           ".filter(m => !m.querySelector('mjx-container svg')).map(m => m.textContent)")
+    while time.monotonic() < deadline and not browser.execute_script(
+            f"return document.readyState == 'complete' && !{raw}.length"):
+        time.sleep(0.05)
+    events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
+    asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
+    asked |= {e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"}
+    local = ("file", "data", "about", "chrome")
+    return SimpleNamespace(
+        asked=asked, network=sorted(u for u in asked if u.split(":")[0] not in local),
+        errors=[e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"],
+        theme=browser.execute_script("return document.documentElement.dataset.theme"),
+        raw=browser.execute_script(f"return {raw}"),
+        bad=browser.execute_script("return document.querySelectorAll('mjx-merror, [data-mjx-error]').length"),
+        broken=browser.execute_script("return [...document.querySelectorAll('article img:not([hidden])')]"
+                                      ".filter(i => !i.naturalWidth).map(i => i.src)"),
+        overflow=browser.execute_script("return Math.max(document.documentElement.scrollWidth,"
+                                        " document.body.scrollWidth)") - width)
+
+
+def screenshot(browser, path, size):
+    """Save the whole page for people to look at."""
+    import base64
+
+    height = browser.execute_script("return document.documentElement.scrollHeight")
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": SIZES[size][0], "height": min(height, 16000), "deviceScaleFactor": 1,
+        "mobile": size == "phone"})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    png = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+    path.write_bytes(base64.b64decode(png))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("page", PAGES)
+def test_page_in_browser(browser, book, page, size, mode):
+    seen = look(browser, (book / f"{page}.html").as_uri(), size, mode)
+    screenshot(browser, ROOT / "_build" / "screenshots" / f"{page.replace('/', '-')}-{size}-{mode}.png", size)
+    assert seen.network == []
+    assert any(".css" in url for url in seen.asked)  # requests were recorded
+    assert seen.errors == []
+    assert (seen.raw, seen.bad, seen.broken) == ([], 0, [])
+    assert seen.theme == mode
+    assert seen.overflow <= 0, f"{page} is {seen.overflow} px wider than the {size}"
+
+
+#: Smallest contrast ratio of text against what is behind it, over elements that match a selector.
+CONTRAST = """
+const channel = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const light = c => .2126 * channel(c[0]) + .7152 * channel(c[1]) + .0722 * channel(c[2]);
+const parse = s => s.match(/[\\d.]+/g).map(Number);
+const behind = e => {
+  for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > .5) return c;
+  }
+  return [255, 255, 255];
+};
+const ratio = e => {
+  const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
+  return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), e.innerText.slice(0, 40)];
+};
+const shown = [...document.querySelectorAll(arguments[0])].filter(e => (e.innerText || "").trim());
+return shown.map(ratio).sort((x, y) => x[0] - y[0])[0];
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize(("page", "what"), [
+    (f"notebooks/{NOTEBOOKS[0]}", ".icl-card td, .icl-card p, .icl-badge"),
+    (f"notebooks/{NOTEBOOKS[0]}", "figcaption .caption-text"), (f"notebooks/{NOTEBOOKS[0]}", ".icl-footer"),
+    ("book/audit", ".icl-card p, .icl-badge"), ("book/introduction", "table td, .icl-badge, .icl-source")])
+def test_text_has_contrast(browser, book, page, what, mode):
+    look(browser, (book / f"{page}.html").as_uri(), mode=mode)
+    ratio, text = browser.execute_script(CONTRAST, what)
+    assert ratio >= 4.5, f"{text!r} has contrast {ratio:.1f}"
+
+
+@pytest.mark.browser
+def test_figures_stand_undimmed_on_a_light_panel_in_dark_mode(browser, book):
+    look(browser, (book / "notebooks/theorem2_scaling.html").as_uri(), mode="dark")
+    styles = browser.execute_script("return [...document.querySelectorAll('figure img')].map(i => {"
+                                    "const s = getComputedStyle(i); return [s.filter, s.backgroundColor]})")
+    assert styles and {tuple(s) for s in styles} == {("none", "rgb(251, 251, 250)")}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("word", "page"), [("bandwidth", "notation"), ("Kronecker", "tensor_trick")])
+def test_search_works_offline(browser, book, word, page):
+    seen = look(browser, (book / "search.html").as_uri() + f"?q={word}")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not (links := browser.execute_script(
+            "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)")):
+        time.sleep(0.1)
+    assert any(page in link for link in links) and seen.network == []
+
+
+@pytest.mark.browser
+def test_browser_checks_can_fail(browser, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text("<html data-theme='light'><body style='margin:0'><div style='width:500px'>wide</div>"
+                    "<span class='math'>\\(x\\)</span><img src='http://127.0.0.1:9/x.png'>"
+                    "<script>throw Error('no')</script></body></html>")
+    original, limit = time.monotonic, iter(range(0, 10**6, 10))
+    time.monotonic = lambda: next(limit)  # do not wait for mathematics that never comes
+    try:
+        seen = look(browser, page.as_uri(), "phone")
+    finally:
+        time.monotonic = original
+    assert seen.network == ["http://127.0.0.1:9/x.png"] and seen.raw == ["\\(x\\)"] and seen.overflow > 0
+    assert any("no" in e for e in seen.errors)
+
+
+@pytest.mark.browser
+def test_sliders_move_by_keyboard_and_independently(browser, tmp_path):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    from icl_book import plots
+
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    slider = plots.slider_figure([svg] * 3, [10, 100, 1000], "size", "a square")._repr_html_()
+    page = tmp_path / "sliders.html"
+    page.write_text(f"<html data-theme='light'><body>{slider}{slider}</body></html>")
+    look(browser, page.as_uri())
+
+    def state():
+        return browser.execute_script(
+            "return [...document.querySelectorAll('.icl-slider')].map(s => ["
+            "s.querySelector('output').textContent,"
+            "[...s.querySelectorAll('img')].map(i => i.hidden).indexOf(false),"
+            "s.querySelector('input').getAttribute('aria-valuetext')])")
+
+    first, second = browser.find_elements(By.CSS_SELECTOR, "input[type=range]")
+    assert state() == [["10", 0, "10"]] * 2
+    first.send_keys(Keys.ARROW_RIGHT)
+    second.send_keys(Keys.END)
+    assert state() == [["100", 1, "100"], ["1000", 2, "1000"]]
+    second.send_keys(Keys.HOME)
+    assert state() == [["100", 1, "100"], ["10", 0, "10"]]
+
+
+@pytest.mark.browser
+def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
+    """Class, noise and window as the reader sets them; the numbers read out are those of the package."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    from icl.risk import population_risk
+    from icl.tasks import named
+    from icl_book.explorer import risk_explorer
+
+    w = np.geomspace(0.1, 100, 31)
+    parts = {name: population_risk(named(name, 5), w, 20, 1.0) for name in ("affine", "cosine")}
+    curves = {name: (r.bias, r.noise) for name, r in parts.items()}
+    figure = risk_explorer(w, curves, (0.1, 1.0), "risk")._repr_html_()
+    page = tmp_path / "explorer.html"
+    page.write_text(f"<html data-theme='light'><body>{figure}{figure}</body></html>")
+    look(browser, page.as_uri())
+    first, second = browser.find_elements(By.CLASS_NAME, "icl-explorer")
+    before = second.find_element(By.CLASS_NAME, "read").text
+    Select(first.find_element(By.TAG_NAME, "select")).select_by_visible_text("cosine")
+    first.find_element(By.CLASS_NAME, "noise").send_keys(Keys.END)
+    first.find_element(By.CLASS_NAME, "window").send_keys(Keys.HOME, Keys.ARROW_RIGHT)
+    truth = population_risk(named("cosine", 5), w, 20, 1.0)
+    at = int(np.argmin(truth.total))
+    shown = first.find_element(By.CLASS_NAME, "read").text
+    assert float(shown.split()[1]) == pytest.approx(truth.total[1], rel=1e-3)
+    assert f"Lowest on this grid: {float(f'{truth.total[at]:.4g}')}" in shown.replace("0 at", " at")
+    assert second.find_element(By.CLASS_NAME, "read").text == before, "figures on one page are independent"

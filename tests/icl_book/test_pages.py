@@ -1,0 +1,200 @@
+"""The book's own tools: the verifier, the generated text, the numbers in prose. Nothing is built here."""
+
+import re
+
+import pytest
+
+from icl_book import claims
+from icl_book.claims import Claim, Verdict, exact, judge, sampled
+from icl_book.provenance import ROOT
+from icl_book.site import extension, pages, verify
+
+# ---------------------------------------------------------------- the verifier, on small pages
+
+GOOD = """<article><h1>T</h1><p>Price <span class="math">\\(x$\\)</span>, <code>$HOME</code></p>
+<figure id="f"><img src="../_images/a1.svg" alt="A curve that falls">
+<figcaption><p><span class="caption-number">Fig. 1 </span>
+<span class="caption-text">Falling, exact values.</span></p></figcaption></figure>
+<img class="icl-frame" alt="A frame" src="data:image/svg+xml;base64,x"></article>
+<script src="../_static/a.js"></script><link rel="canonical" href="https://example.org/">"""
+
+
+def test_a_good_page_has_no_problem():
+    assert verify.page("p", GOOD) == []
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('alt="A curve that falls"', "", "p: image ../_images/a1.svg has no alt text"),
+    ('alt="A curve that falls"', 'alt=" "', "has no alt text"),
+    ('alt="A curve that falls"', 'alt="../_images/a1.svg"', "has no alt text"),
+    ("A curve that falls", "_images/6f0c2f8e9d1b4a5c6f0c2f8e9d1b4a5c_3_0.svg", "has no alt text"),
+    ('<span class="caption-number">Fig. 1 </span>', "", "figure f has no number or no caption"),
+    ("Falling, exact values.", "", "figure f has no number or no caption"),
+    ("</article>", '<img src="b.png" alt="A plot"></article>', "image b.png stands outside a figure"),
+    ("<p>Price", "<p>costs $5", "raw markup in the text: ...T costs $5"),
+    ("<p>Price", "<p>{glue:text}`x`", "raw markup"),
+    ("<p>Price", '<p><span class="problematic">x</span>', "shows an error message"),
+    ("<p>Price", '<div class="output traceback">ValueError</div><p>', "shows an error message"),
+    ("../_static/a.js", "https://cdn.example/a.js", "loads https://cdn.example/a.js from the network"),
+    ("canonical", "stylesheet", "loads https://example.org/ from the network"),
+])
+def test_verifier_sees(old, new, message):
+    assert old in GOOD
+    problems = verify.page("p", GOOD.replace(old, new))
+    assert any(message in p for p in problems), problems
+
+
+def test_verifier_sees_missing_page_card_and_search_index(tmp_path):
+    (tmp_path / "a.html").write_text(GOOD + '<div id="claim-P1.x">')
+    run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}]}
+    toc = {"root": "a", "parts": [{"chapters": [{"file": "b", "sections": [{"file": "notebooks/n"}]}]}]}
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/n.html").write_text(GOOD + '<div id="claim-P1.x">')
+    assert verify.book(tmp_path, toc, [run]) == [
+        "b: page is missing from the book", "notebooks/n: card of claim P1.y is not on the page",
+        "searchindex.js: the book has no search index"]
+
+
+def registry():
+    rule = {"rule": lambda p: (0.0, 1.0), "control": "far"}
+    return {c.id: c for c in (
+        Claim("P1.a", "slides", "$|a| \\le 1$", "a", **rule),
+        Claim("P1.b", "slides", "$|b| \\le 1$", "b", expected=Verdict.CORRECTED, corrected="$b \\le 9$",
+              corrected_rule=lambda p: (0.0, 9.0), **rule),
+        Claim("P2.c", "abstract", "c", expected=Verdict.NOT_TESTABLE, why_not="the text is lost"))}
+
+
+def run_of(*cards, name="n"):
+    return {"name": name, "cards": [c.record() for c in cards]}
+
+
+def card(name, value, control=50.0):
+    cases = [exact("one", value), sampled("two", [value - 0.1, value, value + 0.1] * 20)]
+    return judge(registry()[name], cases, [exact("far", control)])
+
+
+def test_verifier_judges_the_judgments():
+    good = [card("P1.a", 0.5), card("P1.b", 2.0)]
+    assert verify.cards([run_of(*good)], registry()) == []
+    assert verify.cards([run_of(good[0])], registry()) == ["claim P1.b: no notebook judges it"]
+    assert verify.cards([run_of(good[0], card("P1.b", 0.5))], registry()) == [
+        "notebooks/n: claim P1.b: verdict is 'holds', expected 'holds corrected'"]
+    assert verify.cards([run_of(card("P1.a", 0.5, control=0.5), good[1])], registry()) == [
+        "notebooks/n: claim P1.a: the negative control was not judged as it must be"]
+    assert "judged already in notebooks/n" in verify.cards([run_of(*good), run_of(good[0])], registry())[0]
+    stranger = run_of(judge(Claim("P9.z", "s", "z", "z", rule=lambda p: (0, 1), control="c"),
+                            [exact("a", 0.5)], [exact("c", 9.0)]))
+    assert verify.cards([run_of(*good), stranger], registry()) == [
+        "notebooks/n: claim P9.z: is not in the registry"]
+    weak = run_of(*good)
+    weak["cards"][0]["verdict"] = "inconclusive"
+    assert verify.cards([weak], registry()) != []
+    assert verify.cards([weak], registry(), tolerate_inconclusive=True) == []
+
+
+# ---------------------------------------------------------------- generated text
+
+def found(paper=()):
+    return pages.entries(registry(), [run_of(card("P1.a", 0.5), card("P1.b", 2.0))], paper)
+
+
+def test_audit_says_everything():
+    paper = run_of(card("P1.b", 2.0)) | {"device": "cuda (big)"}
+    text = pages.audit(found([paper]), 1e-5, {"n": "A chapter"}.get)
+    for part in ("### [A chapter](../notebooks/n.ipynb)",
+                 "$|b| \\le 1$", "**Corrected.** $b \\le 9$", "**Not tested.** the text is lost", "slides",
+                 "exact, 1 case; Monte Carlo, 1 case, $n = 60$", "far: rejected, as it must be",
+                 "../notebooks/n.html#claim-P1.b", "**Paper preset** (cuda (big))", 'id="audit-P2.c"',
+                 "controls included: 6, of which 2 sampled", "$2 \\times 10^{-5}$"):
+        assert part in text, part
+    assert text.count("Paper preset") == 1
+
+
+def test_counts_are_by_paper():
+    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", pages.counts(found())))
+    assert rows == {"holds": "1 | 0", "holds corrected": "1 | 0", "fails as printed": "0 | 0",
+                    "not testable": "0 | 1"}
+
+
+def test_the_introduction_lists_what_does_not_simply_hold():
+    table = pages.verdict_table(found())
+    assert "#claim-P1.b" in table and "P2.c" in table and "P1.a" not in table
+
+
+def test_readme_block_is_rewritten_and_nothing_else():
+    text = "# T\n<!-- verdicts:begin -->\nstale\n<!-- verdicts:end -->\nrest\n"
+    new = pages.readme(text, found())
+    assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
+    assert "| holds | 1 | 0 |" in new and "| P1.a |" not in new
+    assert "| P1.b | **holds corrected** | $\\vert b\\vert  \\le 1$ | slides |" in new
+    assert pages.readme(new, found()) == new
+    with pytest.raises(ValueError, match="has no"):
+        pages.readme("# T\n", found())
+
+
+def test_readme_is_in_step_with_the_registry():
+    block = pages.README_BLOCK.search((ROOT / "README.md").read_text())
+    assert block, "README.md has no verdict block"
+    rows = re.findall(r"^\| (P\d\S*) \| \*\*([a-z ]+)\*\* \|", block[0], re.M)
+    known = claims.registry().values()
+    expected = [(c.id, str(c.expected)) for c in known if c.expected != claims.Verdict.HOLDS]
+    assert rows == expected, "README.md is out of step; run: make book && python book/assemble.py --readme"
+    for verdict in claims.Verdict:
+        counts = [sum(c.expected == verdict and c.id.startswith(p) for c in known) for p in ("P1", "P2")]
+        assert not any(counts) or "| {} | {} | {} |".format(verdict, *counts) in block[0]
+
+
+def test_readme_shows_a_picture_that_is_there():
+    shown = re.findall(r"!\[([^]]+)\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert shown and all(len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text() for alt, path in shown)
+
+
+@pytest.mark.parametrize(("text", "rst"), [
+    ("Size ``a|b`` of |x|.", "Size ``a|b`` of \\|x\\|."),
+    ("It *contradicts* it; *shape: sizes (*shape, d)", "It *contradicts* it; \\*shape: sizes (\\*shape, d)"),
+    ("Rate $w^{*}$ here.", "Rate :math:`w^{*}` here."),
+    ("With\n\n    a = |b|\n\nand", "With\n\n.. code-block:: text\n\n    a = |b|\n\nand"),
+    (">>> f(*x)  # $", ">>> f(*x)  # $"),
+    ("Args:\n    x: a|b", "Args:\n    x: a\\|b"),
+])
+def test_docstrings_become_restructured_text(text, rst):
+    assert "\n".join(extension.convert(text.split("\n"))) == rst
+
+
+# ---------------------------------------------------------------- numbers in prose
+
+#: Numbers that prose may quote, each with its source.
+QUOTED = {"3.11": "the oldest Python supported, pyproject.toml"}
+#: Three or more significant digits with a decimal point; an arXiv number (2402.11639) is no number.
+RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)")
+
+
+def typed_results(markdown):
+    """Decimal results typed by hand in prose or mathematics."""
+    text = re.sub(r"(?s)```.*?```|~~~.*?~~~", "", markdown)
+    text = re.sub(r"\{[\w:.-]+\}`[^`]*`|`[^`]*`|https?://\S+", "", text)
+    significant = (m[0] for m in RESULT.finditer(text)
+                   if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3)
+    return [number for number in significant if number not in QUOTED]
+
+
+def prose():
+    for path in sorted((ROOT / "book").glob("*.md")):
+        yield path.name, path.read_text()
+    for path in sorted((ROOT / "notebooks").glob("*.py")):
+        cells = re.split(r"(?m)^(?=# %%)", path.read_text())
+        yield path.name, "\n".join(line[1:] for c in cells if c.startswith("# %% [markdown]")
+                                   for line in c.splitlines()[1:])
+
+
+@pytest.mark.parametrize(("name", "markdown"), [pytest.param(*p, id=p[0]) for p in prose()])
+def test_no_result_is_typed_by_hand(name, markdown):
+    typed = typed_results(markdown)
+    assert not typed, f"{name}: {typed}: glue these from code, or list them in QUOTED"
+
+
+def test_typed_results_are_found():
+    assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == ["0.333", "4.16", "1.25e-3"]
+    assert typed_results("d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4") == []
+
+

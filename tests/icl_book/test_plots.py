@@ -1,0 +1,141 @@
+"""Figures: the marks say what they should, and bad input is refused."""
+
+import re
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from icl_book import plots
+from icl_book.explorer import risk_explorer
+
+
+@pytest.fixture
+def ax():
+    with matplotlib.rc_context():
+        plots.style()
+        figure, axes = plt.subplots()
+        yield axes
+        plt.close(figure)
+
+
+def _luminance(color):
+    rgb = np.array(matplotlib.colors.to_rgb(color))
+    return np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+
+
+@pytest.mark.parametrize("color", sorted({*plots.PALETTE, *plots.COLORS.values()}))
+def test_colors_stand_out_on_white(color):
+    assert 1.05 / (_luminance(color) + 0.05) > 2.0
+
+
+def test_palette_is_distinguishable_by_the_color_blind():
+    # deuteranopia and protanopia after Vienot, Brettel and Mollon: project in linear RGB
+    for matrix in ([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+                   [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]):
+        seen = [np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2 for c in plots.PALETTE]
+        gaps = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
+        assert min(gaps) > 0.04
+
+
+def test_exact_is_a_bare_line_and_sampled_are_points_with_their_ends(ax):
+    line = plots.exact_curve(ax, [1, 2, 3], [1, 4, 9], "exact")
+    assert line.get_marker() in ("None", None, "") and line.get_linestyle() == "-"
+    drawn = plots.sampled_points(ax, [1, 2], [2.0, 3.0], [1.5, 1.0], [2.25, 7.0], "sampled")
+    points, _, (bars,) = drawn.lines
+    assert points.get_linestyle() == "None" and points.get_marker() == "o"
+    ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
+    np.testing.assert_allclose(ends, [[1.5, 2.25], [1.0, 7.0]])
+
+
+def test_sampled_points_refuse_a_value_outside_its_interval(ax):
+    with pytest.raises(ValueError, match=r"y\[1\] = 3.0: outside its interval \[4.0, 5.0\]"):
+        plots.sampled_points(ax, [1, 2], [2.0, 3.0], [1.0, 4.0], [3.0, 5.0])
+
+
+def test_guide_has_the_slope_it_is_labeled_with(ax):
+    ax.set(xscale="log", yscale="log")
+    x, y = plots.guide(ax, 10.0, 3.0, 0.4, "slope 2/5", decades=3).get_data()
+    assert np.log10(y[1] / y[0]) / np.log10(x[1] / x[0]) == pytest.approx(0.4)
+    assert (x[0], y[0]) == (10.0, 3.0) and ax.texts[0].get_text() == "slope 2/5"
+
+
+def test_guide_needs_log_axes_and_a_positive_start(ax):
+    with pytest.raises(ValueError, match="linear, linear; a guide needs log, log"):
+        plots.guide(ax, 1.0, 1.0, 2.0, "2")
+    ax.set(xscale="log", yscale="log")
+    with pytest.raises(ValueError, match="y0 = -1.0"):
+        plots.guide(ax, 1.0, -1.0, 2.0, "2")
+
+
+def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
+    image = plots.matrix(ax, [[2.0, -0.001], [0.5, -4.0]], rows="ab", columns="xy")
+    assert [t.get_text() for t in ax.texts] == ["2.00", "0.00", "0.50", "-4.00"]  # no "-0.00"
+    assert image.get_clim() == (-4.0, 4.0)
+    assert plots.matrix(ax, np.zeros((2, 2))).get_clim() == (-1.0, 1.0)
+    assert plots.matrix(ax, np.eye(2), limit=3.0).get_clim() == (-3.0, 3.0)
+
+
+@pytest.mark.parametrize("bad", [[1.0, 2.0], [[np.nan]], [[np.inf]]])
+def test_matrix_refuses_what_is_not_a_finite_matrix(ax, bad):
+    with pytest.raises(ValueError, match="must be a matrix of finite numbers"):
+        plots.matrix(ax, bad)
+
+
+def test_ramp_is_ordered_and_checked():
+    lightness = [_luminance(c[:3]) for c in plots.ramp(5)]
+    assert lightness == sorted(lightness, reverse=True)
+    with pytest.raises(ValueError, match="count = 0"):
+        plots.ramp(0)
+
+
+def test_svg_is_reproducible(ax):
+    plots.exact_curve(ax, [1, 2], [1, 2])
+    assert plots.svg(ax.figure) == plots.svg(ax.figure)
+    assert "<dc:date>" not in plots.svg(ax.figure)
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>{}</title></svg>'
+
+
+def test_slider_shows_one_frame_and_describes_all():
+    frames = [SVG.format(i) for i in range(3)]
+    page = plots.slider_figure(frames, [10, 100, 1000], "size <n>", "a \"curve\"")._repr_html_()
+    frames = re.findall(r"<img[^>]*>", page)
+    assert len(frames) == 3 and [" hidden" in f for f in frames] == [False, True, True]
+    assert 'alt="a &quot;curve&quot; (size &lt;n&gt; = 100)"' in frames[1]
+    assert 'type="range" min="0" max="2" value="0"' in page and "<output>10</output>" in page
+    assert " id=" not in page and "http" not in page  # nothing to clash, nothing to fetch
+
+
+@pytest.mark.parametrize(("svgs", "values", "alt", "message"), [
+    ([], [], "x", "0 frames"), ([SVG], [1, 2], "x", "1 frames for 2 values"),
+    ([SVG], [1], " ", "alt is empty")])
+def test_slider_refuses(svgs, values, alt, message):
+    with pytest.raises(ValueError, match=message):
+        plots.slider_figure(svgs, values, "n", alt)
+
+
+def test_table_escapes_and_refuses_ragged_rows():
+    page = plots.table(("what", "value"), [("a < b", "1")], "measured")._repr_html_()
+    assert "a &lt; b" in page and '<th scope="row">' in page and "<caption>measured</caption>" in page
+    with pytest.raises(ValueError, match="rows: every row must have 2 cells"):
+        plots.table(("what", "value"), [("a",)], "measured")
+
+
+def test_table_sets_mathematics_and_keeps_numbers_together():
+    row = ("a", f"1.00 {plots.interval((0.984, 1.016))}")
+    page = plots.table(("$w^*$", "d = 5"), [row], "$a<b$")._repr_html_()
+    assert r'<span class="math notranslate nohighlight">\(w^*\)</span>' in page and r"\(a&lt;b\)" in page
+    assert "d\u00a0=\u00a05" in page and "1.00 [0.98,\u00a01.02]" in page
+    assert plots.ten(-12) == "10⁻¹²"
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"alt": " "}, "alt is empty"), ({"noise_stds": (0.0, 1.0)}, "0 < low < high"),
+    ({"classes": {"a": (np.ones(2), np.ones(3))}}, "classes: every curve must have 3 values")])
+def test_explorer_refuses(change, message):
+    good = {"w": [1.0, 2.0, 4.0], "classes": {"a": (np.ones(3), np.ones(3))}, "noise_stds": (0.1, 1.0)}
+    with pytest.raises(ValueError, match=message):
+        risk_explorer(**good | {"alt": "x"} | change)

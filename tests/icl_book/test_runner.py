@@ -1,0 +1,339 @@
+"""Parameters, addresses and the command line, without starting a kernel."""
+
+import json
+import shutil
+
+import pytest
+
+from icl_book import notebook, provenance
+from icl_book.parameters import PARAMETERS, BadInput, Choice, Integer, Real, Several, number, validate
+from icl_book.provenance import ROOT
+from icl_book.runner import cli, execute, plan
+
+TINY = ROOT / "tests" / "data" / "tiny.py"
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A small repository with one notebook, and a runner that refuses to start kernels."""
+    for folder in ("icl", "notebooks", "presets", "results"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "icl" / "module.py").write_text("constant = 1\n")
+    (tmp_path / "requirements.lock").write_text("numpy==1\n")
+    (tmp_path / "presets" / "quick.yml").write_text("tiny: {noise_std: 1e-3}\n")
+    (tmp_path / "presets" / "wrong.yml").write_text("tiny: {noise_std: -1}\n")
+    (tmp_path / "presets" / "broken.yml").write_text("tiny: {noise_std: [}\n")
+    shutil.copy(TINY, tmp_path / "notebooks" / "tiny.py")
+    for module in (plan, execute, cli, notebook):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
+    monkeypatch.setattr(cli, "subprocess", None)
+    return tmp_path
+
+
+# -------------------------------------------------------------------- the vocabulary
+GOOD = {
+    "dims": [[2], [2, 100]], "n_values": [[1]], "noise_std": [0, 0.5, 3], "noise_stds": [[0.0, 1]],
+    "lipschitz": [1, 1e-9], "context_length": [1], "seeds": [2], "seed": [0], "steps": [1],
+}
+BAD = {
+    "dims": [1, [1], [], [2.0], [True], "2", None, [float("nan")]],
+    "n_values": [[0], [-3], [1.5]],
+    "noise_std": [-1e-9, float("nan"), float("inf"), "0.5", True, None, [0.5]],
+    "noise_stds": [[-1.0], [], 0.5],
+    "lipschitz": [0, 0.0, -1, float("nan")],
+    "context_length": [0, 1.0, float("nan")],
+    "seeds": [1, 0], "seed": [-1, 0.5], "steps": [0], "learning_rate": [0.0],
+}
+
+
+@pytest.mark.parametrize("name, value", [(n, v) for n, values in GOOD.items() for v in values])
+def test_allowed_values_pass(name, value):
+    validate({name: value}, [name])
+
+
+@pytest.mark.parametrize("name, value", [(n, v) for n, values in BAD.items() for v in values])
+def test_other_values_are_named_with_what_is_allowed(name, value):
+    with pytest.raises(BadInput) as caught:
+        validate({name: value}, [name])
+    message = str(caught.value)
+    assert message.startswith(f"{name}={value!r}: must be {PARAMETERS[name].allowed}")
+    assert "\n" not in message
+
+
+def test_vocabulary_says_what_everything_means():
+    for name, kind in PARAMETERS.items():
+        assert isinstance(kind, Integer | Real | Several | Choice) and kind.meaning and kind.allowed, name
+    assert Choice("class", ("affine", "relu")).accepts("relu")
+    assert not Choice("class", ("affine", "relu")).accepts("tanh")
+    assert "affine, relu" in Choice("class", ("affine", "relu")).allowed
+
+
+def test_numbers_that_yaml_takes_for_text_are_numbers():
+    assert number("1e-3") == 1e-3 and isinstance(number("7"), int)
+    assert number(["1e3", 2]) == [1000.0, 2] and number("relu") == "relu" and number(True) is True
+
+
+# --------------------------------------------------------------- called by a notebook
+def test_check_accepts_a_notebook_and_ignores_what_is_no_parameter():
+    class Anything: ...
+    namespace = {"dims": [2], "noise_std": 0.1, "np": pytest, "Anything": Anything, "f": len, "_": 3,
+                 "_i1": "x", "In": ["x"], "Out": {}, "thing": Anything()}
+    notebook.check(namespace, "dims", "noise_std")
+    namespace["n"] = 5  # the body ran; now the reader runs the check cell again
+    notebook.check(namespace, "dims", "noise_std")
+    namespace["noise_std"] = -1
+    with pytest.raises(BadInput, match="noise_std=-1: must be"):
+        notebook.check(namespace, "dims", "noise_std")
+
+
+@pytest.mark.parametrize("extra", [3, "x", [1], {"a": 1}, None, True, 0.5])
+def test_check_refuses_a_parameter_that_nobody_reads(extra):
+    with pytest.raises(BadInput, match=r"unknown parameter nois_std=.*this notebook has noise_std"):
+        notebook.check({"noise_std": 0.1, "nois_std": extra}, "noise_std")
+
+
+def test_check_refuses_names_without_value_or_meaning():
+    with pytest.raises(BadInput, match="seeds: checked, but the parameters cell does not set it"):
+        notebook.check({}, "seeds")
+    with pytest.raises(BadInput, match="frobnication: not in the vocabulary"):
+        notebook.check({"frobnication": 1}, "frobnication")
+
+
+def test_bad_input_shows_itself_in_one_line_in_a_notebook():
+    assert BadInput("seed=-1: must be")._render_traceback_() == ["BadInput: seed=-1: must be"]
+
+
+def test_device_setting(monkeypatch):
+    monkeypatch.setenv("ICL_DEVICE", "cpu")
+    assert str(provenance.device()) == "cpu"
+    monkeypatch.setenv("ICL_DEVICE", "abacus")
+    with pytest.raises(BadInput, match="ICL_DEVICE='abacus': must be one of cpu"):
+        provenance.device()
+
+
+@pytest.mark.gpu
+def test_device_is_the_gpu_where_there_is_one(monkeypatch):
+    monkeypatch.delenv("ICL_DEVICE", raising=False)
+    assert provenance.device().type == "cuda" and provenance.device_name().startswith("cuda (")
+
+
+def test_provenance_is_plain_data_and_says_where():
+    record = [provenance.machine(), provenance.versions(), provenance.commit()]
+    assert json.loads(json.dumps(record)) == record
+    assert record[0]["cores"] >= 1 and {"python", "numpy", "torch"} <= set(record[1])
+
+
+def test_commit_is_unknown_without_git(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert provenance.commit() is None
+
+
+# --------------------------------------------------------------------------- addresses
+def test_address_changes_with_everything_the_numbers_depend_on(tree, monkeypatch):
+    source = tree / "notebooks" / "tiny.py"
+    seen = []
+
+    def new(note):
+        (run,) = plan.plan("quick")
+        assert run.digest not in seen, f"{note}: did not change the address"
+        seen.append(run.digest)
+
+    new("first")
+    source.write_text(source.read_text() + "\n# a word\n")
+    new("notebook")
+    (tree / "icl" / "module.py").write_text("constant = 2\n")
+    new("icl")
+    (tree / "icl" / "table.csv").write_text("1\n")
+    new("data in icl")
+    (tree / "requirements.lock").write_text("numpy==2\n")
+    new("lock")
+    (tree / "presets" / "quick.yml").write_text("tiny: {noise_std: 2e-3}\n")
+    new("preset")
+    source.write_text(source.read_text() + '\nnotebook.data("results/x.json")\n')
+    new("names a file")
+    (tree / "results" / "x.json").write_text("1")
+    new("file appears")
+    (tree / "results" / "x.json").write_text("2")
+    new("file changes")
+    monkeypatch.setenv("ICL_DEVICE", "cpu")
+    new("device")
+    monkeypatch.delenv("ICL_DEVICE")
+    (tree / "results" / "x.json").write_text("1")
+    assert plan.plan("quick")[0].digest == seen[-3], "reverting an edit must bring the old address back"
+
+
+def test_caches_and_unrelated_files_leave_the_address_alone(tree):
+    before = plan.plan("quick")[0].path
+    (tree / "icl" / "__pycache__").mkdir()
+    (tree / "icl" / "__pycache__" / "module.pyc").write_text("x")
+    (tree / "README.md").write_text("x")
+    assert plan.plan("quick")[0].path == before
+
+
+def test_a_data_file_must_be_named_literally_and_exist(tree):
+    source = tree / "notebooks" / "tiny.py"
+    source.write_text(source.read_text() + "\nnotebook.data(name)\n")
+    with pytest.raises(BadInput, match="literal"):
+        _ = plan.plan("quick")[0].digest
+    with pytest.raises(BadInput, match="data file 'results/none.json': not found"):
+        notebook.data("results/none.json")
+
+
+def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
+    found = plan.plan("quick", "tiny", "noise_std=1e-3,2 dims=[2,3],[5]")
+    assert [r.overrides for r in found] == [
+        {"noise_std": 1e-3}, {"noise_std": 1e-3, "dims": [5]},
+        {"noise_std": 2}, {"noise_std": 2, "dims": [5]}]
+    assert [r.exploring for r in found] == [False, True, True, True]
+    assert len({r.path for r in found}) == 4
+    assert [r.path.parent.name for r in found] == ["quick", "sweep", "sweep", "sweep"]
+    assert found[0].path == plan.plan("quick")[0].path
+
+
+def test_only_the_last_few_outputs_are_kept(tree):
+    (run,) = plan.plan("quick")
+    folder = run.path.parent
+    folder.mkdir(parents=True)
+    for i in range(9):
+        for suffix in (".ipynb", ".json", ".failed.ipynb"):
+            (folder / f"tiny.{i}{suffix}").write_text("x")
+            execute.os.utime(folder / f"tiny.{i}{suffix}", (i, i))
+    (folder / "tinier.1.ipynb").write_text("x")
+    execute._forget(run)
+    kept = {f"tiny.{i}{s}" for i in range(4, 9) for s in (".ipynb", ".json")}
+    assert {p.name for p in folder.iterdir()} == kept | {"tinier.1.ipynb"}
+
+
+def executed(*cards):
+    """An executed notebook with a footer and these cards, as `execute._papermill` returns it."""
+    class Node(dict):
+        metadata = property(lambda self: self["metadata"])
+
+    outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
+    outputs += [{"data": {provenance.CARD_MIME: card}} for card in cards]
+    return Node(metadata={}, cells=[{"outputs": outputs}])
+
+
+CARD = {"id": "X", "verdict": "holds", "expected": "holds", "as_expected": True, "control_passed": True,
+        "why_not": ""}
+
+
+def test_a_run_during_which_the_package_changed_does_not_count(tree, monkeypatch):
+    def edited_meanwhile(*_):
+        (tree / "icl" / "module.py").write_text("constant = 2\n")
+        return executed(CARD), None
+
+    monkeypatch.setattr(execute, "_papermill", edited_meanwhile)
+    (run,) = plan.plan("quick")
+    path = run.path
+    with pytest.raises(BadInput, match="changed while it ran"):
+        execute.execute(run)
+    assert not path.exists() and not run.path.exists() and path.with_suffix(".failed.ipynb").is_file()
+
+
+@pytest.mark.parametrize("card, preset, passes", [
+    (CARD, "quick", True),
+    (CARD | {"verdict": "inconclusive", "as_expected": False}, "quick", False),
+    (CARD | {"verdict": "inconclusive", "as_expected": False}, "smoke", True),
+    (CARD | {"verdict": "fails as printed", "as_expected": False}, "smoke", False),
+    (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
+])
+def test_a_verdict_that_is_not_the_expected_one_fails_the_run(tree, monkeypatch, card, preset, passes):
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(card), None))
+    (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
+    (run,) = plan.plan(preset)
+    if passes:
+        assert execute.collect(execute.execute(run))["cards"] == [card]
+    else:
+        with pytest.raises(BadInput, match="X: "):
+            execute.execute(run)
+    assert run.path.exists() == passes
+
+
+def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(CARD), None))
+    (tree / "presets" / "paper.yml").write_text("tiny: {seed: 3}\n")
+    (run,) = plan.plan("paper")
+    path = execute.execute(run)
+    kept = json.loads((tree / "results" / "paper" / "tiny.json").read_text())
+    assert kept == execute.collect(path) == json.loads(path.with_suffix(".json").read_text())
+    assert kept["parameters"] == {"dims": [2, 3], "noise_std": 0.5, "context_length": 4, "seed": 3}
+    execute.execute(plan.plan("paper", "tiny", "seed=4")[0])
+    assert json.loads((tree / "results" / "paper" / "tiny.json").read_text()) == kept
+
+
+# ------------------------------------------------------------------------- command line
+@pytest.mark.parametrize("words, expected", [
+    ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
+    ("execute ../tiny", "notebook '../tiny': does not exist"),
+    ("execute tiny --preset huge", "preset 'huge': does not exist; there are broken, quick, wrong"),
+    ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0"),
+    ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
+    ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
+    ("execute tiny -p lipschitz=1", "unknown parameter lipschitz=1"),
+    ("execute tiny -p noise_std=-0.5", "noise_std=-0.5: must be a finite number >= 0"),
+    ("execute tiny -p noise_std=nan", "noise_std=nan: must be a finite number >= 0"),
+    ("execute tiny -p noise_std=.inf", "noise_std=inf: must be a finite number >= 0"),
+    ("execute tiny -p noise_std=loud", "noise_std='loud': must be a finite number >= 0"),
+    ("execute tiny -p noise_std=", "noise_std=None: must be"),
+    ("execute tiny -p noise_std", "-p 'noise_std': must look like name=value"),
+    ("execute tiny -p noise_std=[", "-p 'noise_std=[': must look like name=value"),
+    ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
+    ("execute tiny -p dims=[1]", "dims=[1]: must be a list"),
+    ("execute tiny -p context_length=0", "context_length=0: must be an integer >= 1"),
+    ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
+    ("execute tiny -p seed=true", "seed=True: must be an integer >= 0"),
+    ("book --preset huge", "preset 'huge': does not exist"),
+    ("book --preset wrong", "noise_std=-1: must be"),
+    ("book --jobs 0", "jobs='0': must be an integer >= 1"),
+    ("book --jobs many", "jobs='many': must be an integer >= 1"),
+    ("sweep tiny", "sweep needs a notebook and a grid"),
+    ("sweep nothing --grid seed=0", "notebook 'nothing': does not exist"),
+    ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
+    ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
+    ("sweep tiny --grid seed", "grid 'seed': must look like name=value,value"),
+    ("sweep tiny --grid seed=[", "grid 'seed=[': must look like name=value,value"),
+])
+def test_bad_input_is_one_line_before_anything_starts(tree, capsys, words, expected):
+    assert cli.main(words.split()) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("cell, expected", [
+    ("# %%\nseed = 0\n", 'has no cell tagged "parameters"'),
+    ('# %% tags=["parameters"]\nseed = 1 + len([])\n', "its parameters cell must be lines: name = literal"),
+    ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
+    ('# %% tags=["parameters"]\nseed = -1\n', "seed=-1: must be an integer >= 0"),
+])
+def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, cell, expected):
+    (tree / "notebooks" / "tiny.py").write_text(cell)
+    (tree / "presets" / "quick.yml").write_text("tiny: {}\n")
+    assert cli.main(["execute", "tiny"]) == 1
+    assert expected in capsys.readouterr().err
+
+
+def test_every_notebook_needs_an_entry_in_the_preset(tree):
+    (tree / "presets" / "quick.yml").write_text("other: {}\n")
+    with pytest.raises(BadInput, match="presets/quick.yml: needs an entry 'tiny:'"):
+        plan.plan("quick")
+
+
+def test_collect_refuses_a_notebook_that_did_not_run_to_its_end(tmp_path):
+    path = tmp_path / "x.ipynb"
+    path.write_text(json.dumps({"cells": [], "metadata": {}}))
+    with pytest.raises(BadInput, match="needs one notebook.footer"):
+        execute.collect(path)
+
+
+def test_sync_is_stable_and_keeps_ids(tree):
+    (written,) = execute.sync()
+    first = written.read_text()
+    assert execute.sync() == []
+    cells = json.loads(first)["cells"]
+    assert [c["id"] for c in cells][:2] == ["cell-00", "cell-01"]
+    assert not any(c.get("outputs") for c in cells) and "parameters" in cells[2]["metadata"]["tags"]
+    written.unlink()
+    assert execute.sync() == [written] and written.read_text() == first

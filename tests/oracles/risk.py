@@ -1,0 +1,243 @@
+"""The population risk by other means: no Gegenbauer expansion, no graded panels, no code in common.
+
+Given the query and u = log s, everything is a mean over one token of a function of z = exp(u - tau),
+tau = w (1 - x.x_q) = 2 w r. These means are trapezoid sums in xi, where
+tau = log((1 + e^xi) / (1 + e^(xi - 2w))): in xi the integrands vanish exponentially or faster on both
+sides, and such sums converge geometrically.
+The pair of tokens is the mean over *functions* of the square of a one-token mean,
+
+    E[z z' e^-(z + z') G] = E_f (E[z e^-z (f(x) - f(x_q))])^2,
+
+with the mean over f in closed form or by quadrature over a = q.x_q; functions with a kink have
+`oracles.kink`. Intervals in u are halved until halving changes nothing. Tests and chapters compare
+`icl.risk` with this.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, betaln, hyp0f1, roots_jacobi
+
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
+from oracles.kink import kink_pair
+
+_DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
+
+
+def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndarray, np.ndarray]:
+    """`icl.risk.population_risk` for the built-in classes, slower and by other means.
+
+    Args:
+        task: Affine, ReLU, Linear, Quadratic, or Cosine with L up to about 30 (steps do not follow waves).
+        w: Window parameter, one number.
+        n: Context lengths, any shape; many cost little more than one.
+        noise_std: Noise standard deviation, one number.
+
+    Returns:
+        Bias and noise, each of the shape of ``n``.
+
+    Raises:
+        TypeError: If the class is not built in.
+    """
+    law = _Token(task.dim, max(float(w), 1e-30))  # no digit depends on so small a window
+    lengths = np.asarray(n, float).ravel()
+    variogram, basis, factor = _function_means(task)
+    u, du = _u_nodes(law, lengths)
+    diagonal = lambda r, s: (np.ones_like(r), 2 * variogram(r, s))  # noqa: E731
+    log_phi, noise, single, *moments = law.means(u, diagonal, basis)
+    one, two = (power * du for power in _powers(lengths, log_phi))
+    pair = ((factor @ np.stack(moments)) ** 2).sum(0)
+    if isinstance(task, ReLU):  # this was its linear part; moments[0] is that of 1 - x.x_q
+        share = two * moments[0] ** 2
+        seen = np.flatnonzero((share > 1e-17 * share.sum(1, keepdims=True)).any(0))
+        pair[seen] += task.lipschitz**2 / 6 * kink_pair(law, u[seen], moments[0][seen])
+    bias = one @ single + two @ pair
+    return bias.reshape(np.shape(n)), (noise_std**2 * (one @ noise)).reshape(np.shape(n))
+
+
+def _powers(n: np.ndarray, log_phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``n phi^(n-1)`` and ``n (n-1) phi^(n-2)``, shape (len(n), len(u))."""
+    n = n[:, None]
+    return (n * np.exp(np.maximum((n - 1) * log_phi, -700)),
+            n * (n - 1) * np.exp(np.maximum((n - 2) * log_phi, -700)))
+
+
+def _u_nodes(law: _Token, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights in u: Gauss-Legendre on intervals that are halved until nothing changes."""
+    tau, _, _, mass, _ = law.nodes(np.zeros(1))
+    log_mean, log_square = (math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2))
+    # the integrand rises like n exp(2u) E[exp(-2 tau)], its integral is at least about min(1, ..)
+    edges = [min(0.0, -math.log(n.max()) - max(log_mean, log_square / 2)) - _DROP / 2]
+    while edges[-1] < 2 * law.w + 6:
+        edges.append(edges[-1] + max(3.0, 0.15 * min(edges[-1], 2 * law.w - edges[-1])))
+    x, weight = np.polynomial.legendre.leggauss(12)
+
+    def integrate(left, right):
+        u = (left + right)[:, None] / 2 + (right - left)[:, None] / 2 * x
+        du = (right - left)[:, None] / 2 * weight
+        log_phi, noise, first = law.means(u.ravel(), lambda r, s: (np.ones_like(r),), lambda r, s: (r,))
+        one, two = _powers(n, log_phi)
+        terms = np.stack([one * noise, two * first**2]) * du.ravel()
+        return u, du, terms.reshape(2, n.size, *u.shape).sum(-1)
+
+    left, right = np.array(edges[:-1]), np.array(edges[1:])
+    coarse, done, nodes = integrate(left, right)[2], 0.0, []
+    while left.size:
+        middle = (left + right) / 2
+        left, right = np.stack([left, middle], 1).ravel(), np.stack([middle, right], 1).ravel()
+        u, du, parts = integrate(left, right)
+        fine = parts[..., ::2] + parts[..., 1::2]
+        size = done + fine.sum(-1, keepdims=True)
+        settled = (np.abs(fine - coarse) <= 1e-11 * size).all((0, 1))
+        seen = np.repeat(settled, 2) & (parts > 1e-18 * size).any((0, 1))
+        nodes.append((u[seen].ravel(), du[seen].ravel()))
+        done = done + fine[..., settled].sum(-1, keepdims=True)
+        again = np.repeat(~settled, 2)
+        left, right, coarse = left[again], right[again], parts[..., again]
+    return tuple(np.concatenate(column) for column in zip(*nodes, strict=True))
+
+
+@dataclass(frozen=True)
+class _Token:
+    """The law of one token seen from the query, through tau = w (1 - x.x_q) = 2 w r."""
+
+    dim: int
+    w: float
+
+    def tau(self, xi):
+        """``log((1 + e^xi) / (1 + e^(xi - 2w)))``, all digits kept."""
+        if self.w < 1:
+            return np.log1p(-np.expm1(-2 * self.w) / (np.exp(-xi) + math.exp(-2 * self.w)))
+        return np.logaddexp(0, xi) - np.logaddexp(0, xi - 2 * self.w)
+
+    def window(self, u):
+        """Between which tau the functions of z matter, for each u."""
+        k = (self.dim - 3) / 2  # the density rises like tau^k
+        center = np.maximum(np.maximum(u, k), 1.0)
+        width = np.full_like(center, _DROP)
+        for _ in range(60):
+            width = _DROP + max(k, 0) * np.log1p(width / center)
+        return np.clip(u - 5, 0, 2 * self.w), np.clip(center + width, 0, 2 * self.w)
+
+    def nodes(self, u):
+        """tau, r, 1 - r, probabilities, and the weights of dtau; each (1 or len(u), nodes)."""
+        w, half = self.w, (self.dim - 1) / 2
+        far = max(42 / half, 42)
+        low, high = self.window(u)
+        with np.errstate(divide="ignore"):  # the inverse of tau(xi)
+            first, last = (t + np.log(-np.expm1(-t)) - np.log(-np.expm1(t - 2 * w)) for t in (low, high))
+        first, last = np.clip([first, last], -far, 2 * w + far)
+        step = min(0.2, 1.2 * max(1.0, w / 4) / math.sqrt(self.dim))
+        if first.max() == -far:  # one set of nodes serves all
+            first, last = first[:1], last.max(keepdims=True)
+        xi = first[:, None] + step * np.arange(math.ceil(np.max(last - first) / step) + 1)
+        tau, rest = self.tau(xi), self.tau(2 * w - xi)
+        r, s = (np.minimum(t / (2 * w), 1.0) for t in (tau, rest))
+        log_slope = -np.logaddexp(0, -xi) - np.logaddexp(0, xi - 2 * w)
+        log_slope += math.log(-math.expm1(-2 * w) / (2 * w))
+        slope = step * np.exp(log_slope)  # dr
+        mass = step * np.exp(log_slope + (half - 1) * (np.log(r) + np.log(s)) - betaln(half, half))
+        return tau, r, s, mass, 2 * w * slope
+
+    def means(self, u, twice, once):
+        """Log phi, ``E[h z^2 e^-z]`` for every h of ``twice(r, 1 - r)``, ``E[h z e^-z]`` for ``once``."""
+        half, w = (self.dim - 1) / 2, self.w
+        deep = np.flatnonzero(u > 5)
+        batches = [np.flatnonzero(u <= 5), *np.array_split(deep, math.ceil(deep.size / 64) or 1)]
+        out = []
+        for some in (b for b in batches if b.size):
+            tau, r, s, mass, dtau = self.nodes(u[some])
+            z = np.exp(np.minimum(u[some, None] - tau, 7.0))
+            first = z * np.exp(-z)
+            # by parts: phi and 1 - phi are integrals of z e^-z against the distribution function
+            ends = np.exp(np.minimum([u[some] - 2 * w, u[some]], 7.0))
+            missed = -np.expm1(-ends[0]) + (first * (betainc(half, half, r) * dtau)).sum(1)
+            kept = np.exp(-ends[1]) + (first * (betainc(half, half, s) * dtau)).sum(1)
+            log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)),
+                               np.log(np.maximum(kept, 1e-300)))
+            second, first = first * z * mass, first * mass
+            out.append(np.stack([log_phi, *(self._sum(second, h) for h in twice(r, s)),
+                                 *(self._sum(first, h) for h in once(r, s))]))
+        order = np.argsort(np.concatenate(batches))
+        return np.concatenate(out, axis=1)[:, order]
+
+    @staticmethod
+    def _sum(table, h):
+        return table @ h[0] if len(h) == 1 else np.einsum("uk,uk->u", table, h)
+
+
+def _function_means(task: Zonal):
+    """Variogram gamma(r, s), functions h_k(r, s) of one token, and the matrix F of the pair term.
+
+    ``E_f (E[z e^-z (f(x) - f(x_q))])^2 = |F m|^2`` with ``m_k = E[z e^-z h_k]``; r = (1 - x.x_q) / 2,
+    s = 1 - r. For ReLU this is the linear part only (see `oracles.kink`).
+    """
+    d, L = task.dim, getattr(task, "lipschitz", None)
+    if isinstance(task, Affine | Linear | ReLU):
+        c = L**2 / d / (1 if isinstance(task, Linear) else 3)
+        if isinstance(task, ReLU):
+            def variogram(r, s):  # c / 2 (1 - cos) from l q.x, and as much less an arc from |q.x|
+                return c * (2 * r - _arc(r, s) / np.pi)
+            return variogram, lambda r, s: (2 * r,), np.array([[math.sqrt(c / 2)]])
+        return lambda r, s: c * 2 * r, lambda r, s: (2 * r,), np.array([[math.sqrt(c)]])
+    if isinstance(task, Quadratic):  # 1 - t^2 = 4 r s; averaged over the angle between, G factors
+        c = 2 * L**2 / (d * (d + 2))
+        factor = np.array([[math.sqrt(c * d / (d - 1))]])
+        return (lambda r, s: c * 4 * r * s), (lambda r, s: (4 * r * s,)), factor
+    if not isinstance(task, Cosine):
+        raise TypeError(f"task={task!r}: must be one of the built-in classes")
+
+    def variogram(r, s):
+        # k = (B(|x - x'|) + B(|x + x'|)) / 2 with B(q) = 0F1(; d/2; -L^2 q / 4), q = 4 r and 4 s
+        delta = L**2 * r
+        term, taylor = np.ones_like(r), np.zeros_like(r)
+        for k in range(1, 20):  # B(4) - B(4 s)
+            term = term * np.minimum(delta, 0.25) / (k * (d / 2 + k - 1))
+            taylor -= term * (1 - _bessel_gap(d + 2 * k, L**2))
+        far = _bessel_gap(d, L**2 * s) - _bessel_gap(d, np.array(L**2))
+        return (_bessel_gap(d, delta) + np.where(delta < 0.25, taylor, far)) / 2
+
+    # given a = u.x_q: E[cos(L u.x) | t] = cos(L a t) B_(d-1)(..), and its difference to cos(L a) is
+    # 1 - t times an entire function of t, expanded in Chebyshev polynomials
+    order = int(1.3 * L) + 25
+    a, p = roots_jacobi(order, (d - 3) / 2, (d - 3) / 2)
+    t = np.cos(np.pi * (np.arange(order) + 0.5) / order)
+    A, T = a[:, None], t[None]
+    gap = 1 - T
+    difference = (2 * np.sin(L * A * (1 + T) / 2) * np.sin(L * A * gap / 2) / gap
+                  - np.cos(L * A * T) * _bessel_gap(d - 1, L**2 * (1 - A**2) * (1 - T**2) / 4) / gap)
+    chebyshev = np.polynomial.chebyshev.chebvander(t, order - 1)
+    factor = np.sqrt(p / p.sum())[:, None] * np.linalg.solve(chebyshev, difference.T).T
+
+    def basis(r, s):
+        t, before, last = s - r, 2 * r * (s - r), 2 * r
+        yield last
+        for _ in range(order - 1):
+            yield before
+            before, last = 2 * t * before - last, before
+
+    return variogram, basis, factor
+
+
+def _bessel_gap(dim: int, x):
+    """``1 - 0F1(; dim/2; -x)``, by its series where that is short."""
+    x = np.asarray(x, float)
+    small = np.minimum(x, dim / 2)
+    term, total = np.ones_like(x), np.zeros_like(x)
+    for k in range(1, 30):
+        term = -term * small / (k * (dim / 2 + k - 1))
+        total -= term
+    return np.where(x <= dim / 2, total, 1 - hyp0f1(dim / 2, -x))
+
+
+def _arc(r, s):
+    """``sin(theta) - theta cos(theta)`` for r = sin(theta/2)^2."""
+    theta = np.where(r < 0.5, 2 * np.arcsin(np.sqrt(np.minimum(r, 0.5))),
+                     np.pi - 2 * np.arcsin(np.sqrt(np.minimum(s, 0.5))))
+    small, total = np.minimum(theta, 0.5), np.zeros_like(theta)
+    for k in range(1, 12):
+        total += (-1) ** (k + 1) * 2 * k * small ** (2 * k + 1) / math.factorial(2 * k + 1)
+    return np.where(theta < 0.5, total, np.sin(theta) - theta * np.cos(theta))
