@@ -48,9 +48,12 @@ def evaluations():
                     took = cpu(partial(population_risk, named(name, d), w, n, 0.5), 5)
                     cases[f"{name} d={d} w={w:g} n={n:g}"] = took["median"]
     slow = sorted(cases.items(), key=lambda kv: -kv[1])
-    return {"settings": len(cases), "median_ms": 1e3 * float(np.median(list(cases.values()))),
-            "share_below_5ms": float(np.mean(np.array(list(cases.values())) <= 5e-3)),
-            "slowest": {k: 1e3 * v for k, v in slow[:5]}}
+    return {
+        "settings": len(cases),
+        "median_ms": 1e3 * float(np.median(list(cases.values()))),
+        "share_below_5ms": float(np.mean(np.array(list(cases.values())) <= 5e-3)),
+        "slowest": {k: 1e3 * v for k, v in slow[:5]},
+    }
 
 
 def growth():
@@ -66,8 +69,12 @@ def phase_diagram():
             begin = time.process_time()
             optimal_window(cls(d), n[:, None], noise_std)
             parts[f"{cls.__name__} d={d}"] = time.process_time() - begin
-    return {"minimizers": 8 * 625, "cpu_seconds": time.process_time() - start,
-            "wall_seconds": time.perf_counter() - wall, "parts_cpu_seconds": parts}
+    return {
+        "minimizers": 8 * 625,
+        "cpu_seconds": time.process_time() - start,
+        "wall_seconds": time.perf_counter() - wall,
+        "parts_cpu_seconds": parts,
+    }
 
 
 def against_sampling():
@@ -82,10 +89,14 @@ def against_sampling():
         assert sample.interval[0] < value < sample.interval[1], "they must compute the same number"
         spread = sample.standard_error * contexts**0.5 / value
         cost = {error: seconds / contexts * (spread / error) ** 2 for error in (1e-3, 1e-6)}
-        rows[f"n={n}"] = {"exact_cpu_seconds": exact, "sampling_cpu_seconds_per_context": seconds / contexts,
-                          "relative_spread_of_one_context": spread, "measured_on_contexts": contexts,
-                          "ratio_at_1e-3_by_1/sqrt(N)": cost[1e-3] / exact,
-                          "ratio_at_1e-6_by_1/sqrt(N)": cost[1e-6] / exact}
+        rows[f"n={n}"] = {
+            "exact_cpu_seconds": exact,
+            "sampling_cpu_seconds_per_context": seconds / contexts,
+            "relative_spread_of_one_context": spread,
+            "measured_on_contexts": contexts,
+            "ratio_at_1e-3_by_1/sqrt(N)": cost[1e-3] / exact,
+            "ratio_at_1e-6_by_1/sqrt(N)": cost[1e-6] / exact,
+        }
     return rows
 
 
@@ -104,18 +115,29 @@ def accuracy(settings):
             errors += [(float(e), f"{task} w={w:.4g} n={m:g}") for e, m in zip(off, n, strict=True)]
         errors.sort(reverse=True)
         worst[f"w<={w_max:g}"] = {
-            "settings": len(errors), "allowed": limit, "largest": errors[0],
-            "median": errors[len(errors) // 2][0], "above": sum(e > limit for e, _ in errors)}
+            "settings": len(errors),
+            "allowed": limit,
+            "largest": errors[0],
+            "median": errors[len(errors) // 2][0],
+            "above": sum(e > limit for e, _ in errors),
+        }
     return worst
 
 
 def main():
     settings = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    record = {"machine": provenance.machine(), "versions": provenance.versions(),
-              "commit": provenance.commit()}
+    record = {
+        "machine": provenance.machine(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+    }
     for name, measure in (
-            ("evaluation", evaluations), ("growth", growth), ("against_sampling", against_sampling),
-            ("phase_diagram", phase_diagram), ("accuracy", partial(accuracy, settings))):
+        ("evaluation", evaluations),
+        ("growth", growth),
+        ("against_sampling", against_sampling),
+        ("phase_diagram", phase_diagram),
+        ("accuracy", partial(accuracy, settings)),
+    ):
         record[name] = measure()
         print(name, json.dumps(record[name], indent=1), flush=True)
     OUT.parent.mkdir(exist_ok=True)

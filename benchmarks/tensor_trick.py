@@ -60,7 +60,8 @@ def attention(A1, A2, X, B, kind):
 
     def fused(queries, mask=None):
         out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            queries, K, K, 0.0, False, attn_mask=mask, scale=1.0)
+            queries, K, K, 0.0, False, attn_mask=mask, scale=1.0
+        )
         return out[0, 0], lse.reshape(-1, 1)
 
     once, lse = fused(Q)
@@ -71,9 +72,11 @@ def attention(A1, A2, X, B, kind):
 
 
 def contenders(kind, product):
-    found = {"autograd": autograd_hvp if product else autograd,
-             "torch.func": functional_hvp if product else functional,
-             "closed form": tensor_trick.hvp if product else tensor_trick.gradient}
+    found = {
+        "autograd": autograd_hvp if product else autograd,
+        "torch.func": functional_hvp if product else functional,
+        "closed form": tensor_trick.hvp if product else tensor_trick.gradient,
+    }
     if shutil.which("g++"):  # torch.compile needs a C++ compiler; double backward it does not offer
         compiled = torch.compile(functional_hvp if product else functional)
         found["torch.compile"] = compiled
@@ -84,13 +87,17 @@ def contenders(kind, product):
 
 def setting(n, d, dtype, kind, product, rounds):
     rng = torch.Generator().manual_seed(0)
-    A1, A2, X, B, V = (torch.randn(*shape, generator=rng, dtype=dtype)
-                       for shape in ((n, d), (n, d), (d, d), (n, n), (d, d)))
+    A1, A2, X, B, V = (
+        torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((n, d), (n, d), (d, d), (n, n), (d, d))
+    )
     given = (A1, A2, X / d**1.5, B.softmax(-1), *([V / d] if product else []))
     ours = streaming.hvp if product else streaming.gradient
     calls, failed = {"streaming": ours} | contenders(kind, product), {}
-    wanted = tensor_trick.hvp(*(t.double() for t in given), kind) if product else \
-        tensor_trick.gradient(*(t.double() for t in given), kind)
+    wanted = (
+        tensor_trick.hvp(*(t.double() for t in given), kind)
+        if product
+        else tensor_trick.gradient(*(t.double() for t in given), kind)
+    )
     for name, call in list(calls.items()):
         try:
             error = ((call(*given, kind) - wanted).abs().max() / wanted.abs().max()).item()
@@ -100,8 +107,10 @@ def setting(n, d, dtype, kind, product, rounds):
             continue
         assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
     square = torch.randn(1024, 1024, generator=rng, dtype=dtype)
-    products = {"product": lambda *_: square @ square,
-                "our product": lambda *_: streaming._product(square, square)}
+    products = {
+        "product": lambda *_: square @ square,
+        "our product": lambda *_: streaming._product(square, square),
+    }
     calls |= products
     seconds = {name: [] for name in calls}
     for _ in range(rounds):
@@ -109,39 +118,61 @@ def setting(n, d, dtype, kind, product, rounds):
             start = time.perf_counter()
             call(*given, kind)
             seconds[name].append(time.perf_counter() - start)
-    ratio = {name: sorted(t / u for t, u in zip(s, seconds["streaming"], strict=True))[rounds // 2]
-             for name, s in seconds.items()}
+    ratio = {
+        name: sorted(t / u for t, u in zip(s, seconds["streaming"], strict=True))[rounds // 2]
+        for name, s in seconds.items()
+    }
     flops = (4 * n * n * d + 4 * n * d * d) if not product else (6 * n * n * d + 6 * n * d * d)
     # our rate of operations in matrix products, relative to that of one product: PyTorch's, the fastest known
     shares = [flops / 2 / 1024**3 * r for r in (ratio["product"], min(ratio[name] for name in products))]
-    return {"n": n, "d": d, "dtype": str(dtype).removeprefix("torch."), "kind": kind,
-            "what": "hvp" if product else "gradient",
-            "median_seconds": {name: sorted(s)[rounds // 2] for name, s in seconds.items()},
-            "times_ours": {name: r for name, r in ratio.items() if name not in products},
-            "share_of_product_rate": shares[0], "share_of_best_rate": shares[1], "failed": failed}
+    return {
+        "n": n,
+        "d": d,
+        "dtype": str(dtype).removeprefix("torch."),
+        "kind": kind,
+        "what": "hvp" if product else "gradient",
+        "median_seconds": {name: sorted(s)[rounds // 2] for name, s in seconds.items()},
+        "times_ours": {name: r for name, r in ratio.items() if name not in products},
+        "share_of_product_rate": shares[0],
+        "share_of_best_rate": shares[1],
+        "failed": failed,
+    }
 
 
 def memory():
     """Peak bytes of one call in a fresh process, and the size of one n x n array."""
     n, d = SETTINGS[0]
-    setup = ("import torch; torch.set_num_threads(1)\n"
-             "from icl import tensor_trick; from icl.tensor_trick import streaming\n"
-             f"A1, A2, X, B = (torch.randn(*s) for s in (({n}, {d}), ({n}, {d}), ({d}, {d}), ({n}, {n})))\n"
-             f"X = X / {d}**1.5\nV = X\n"
-             "for m in (streaming, tensor_trick):\n"
-             "    m.gradient(A1[:9], A2[:9], X, B[:9, :9]); m.hvp(A1[:9], A2[:9], X, B[:9, :9], V)")
-    calls = [f"{module}.{call}" for module in ("streaming", "tensor_trick")
-             for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)")]
+    setup = (
+        "import torch; torch.set_num_threads(1)\n"
+        "from icl import tensor_trick; from icl.tensor_trick import streaming\n"
+        f"A1, A2, X, B = (torch.randn(*s) for s in (({n}, {d}), ({n}, {d}), ({d}, {d}), ({n}, {n})))\n"
+        f"X = X / {d}**1.5\nV = X\n"
+        "for m in (streaming, tensor_trick):\n"
+        "    m.gradient(A1[:9], A2[:9], X, B[:9, :9]); m.hvp(A1[:9], A2[:9], X, B[:9, :9], V)"
+    )
+    calls = [
+        f"{module}.{call}"
+        for module in ("streaming", "tensor_trick")
+        for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)")
+    ]
     return {"n": n, "d": d, "dtype": "float32", "bytes_of_n_by_n": 4 * n * n} | {
-        call: measure.fresh(call, setup, 1).peak_bytes for call in calls}
+        call: measure.fresh(call, setup, 1).peak_bytes for call in calls
+    }
 
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     torch.set_num_threads(THREADS)
-    record = {"machine": provenance.machine(), "versions": provenance.versions(),
-              "commit": provenance.commit(), "threads": THREADS, "rounds": rounds,
-              "load_before": os.getloadavg()[0], "memory": memory(), "settings": []}
+    record = {
+        "machine": provenance.machine(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+        "threads": THREADS,
+        "rounds": rounds,
+        "load_before": os.getloadavg()[0],
+        "memory": memory(),
+        "settings": [],
+    }
     for n, d in SETTINGS:
         for dtype in (torch.float32, torch.float64):
             for kind in ("normalized", "rescaled"):

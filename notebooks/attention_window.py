@@ -22,7 +22,9 @@ import sys
 import warnings
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,13 +42,19 @@ from icl_book import notebook, plots
 from icl_book.claims import exact, judge
 
 plots.style()
-warnings.filterwarnings("ignore", category=FutureWarning)  # statsmodels, about random numbers not used here
+warnings.filterwarnings(
+    "ignore", category=FutureWarning
+)  # statsmodels, about random numbers not used here
 
 # %% [markdown]
 # The parameters of this run. The three columns of the figure live on the circle, $d=2$, where one angle shows everything.
 
 # %% tags=["parameters"]
-lipschitz_values = [1.0, 4.0, 8.0]  # Lipschitz constants L of the figure's three columns
+lipschitz_values = [
+    1.0,
+    4.0,
+    8.0,
+]  # Lipschitz constants L of the figure's three columns
 context_length = 40  # tokens n in the figure's contexts
 n_values = [20, 40, 80, 160, 320, 640]  # context lengths of the error curves
 noise_std = 0.2  # standard deviation sigma of the label noise
@@ -55,7 +63,16 @@ draws = 20  # contexts drawn for each check of the weights
 seed = 0  # root of the random streams
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "lipschitz_values", "context_length", "n_values", "noise_std", "dims", "draws", "seed")
+notebook.check(
+    globals(),
+    "lipschitz_values",
+    "context_length",
+    "n_values",
+    "noise_std",
+    "dims",
+    "draws",
+    "seed",
+)
 
 # %% [markdown]
 # ## What is printed
@@ -134,17 +151,23 @@ def context(d: int, step: int, on_sphere: bool = True):
     if not on_sphere:
         x = torch.from_numpy(rng.standard_normal((context_length + 1, d)))
     y = ReLU(d).sample(stream(seed, "tasks", step), 1)(x[None])[0]
-    y = y + noise_std * torch.from_numpy(stream(seed, "noise", step).standard_normal(context_length + 1))
+    y = y + noise_std * torch.from_numpy(
+        stream(seed, "noise", step).standard_normal(context_length + 1)
+    )
     return x[:-1], y[:-1], x[-1]
 
 
 def by_statsmodels(x, y, query, w):
     h = np.full(x.shape[1], w**-0.5)
-    return KernelReg(y.numpy(), x.numpy(), "c" * x.shape[1], "lc", bw=h).fit(query.numpy()[None])[0][0]
+    return KernelReg(y.numpy(), x.numpy(), "c" * x.shape[1], "lc", bw=h).fit(
+        query.numpy()[None]
+    )[0][0]
 
 
 def by_scikit_learn(x, y, query, w):
-    model = KNeighborsRegressor(len(x), weights=lambda distance: np.exp(-w / 2 * distance**2))
+    model = KNeighborsRegressor(
+        len(x), weights=lambda distance: np.exp(-w / 2 * distance**2)
+    )
     return model.fit(x.numpy(), y.numpy()).predict(query.numpy()[None])[0]
 
 
@@ -155,7 +178,9 @@ def by_von_mises_fisher(x, y, query, w):
 
 def by_fused_attention(x, y, query, w):
     q, k, v = query[None, None], x[None], y[None, :, None]
-    return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=w)[0, 0, 0].item()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=w)[
+        0, 0, 0
+    ].item()
 
 
 def by_the_appendix(x, y, query, w):
@@ -164,15 +189,34 @@ def by_the_appendix(x, y, query, w):
 
 windows = (0.5, 4.0, 30.0)
 gaps = {}
-for predict in (by_statsmodels, by_scikit_learn, by_von_mises_fisher, by_fused_attention, by_the_appendix):
+for predict in (
+    by_statsmodels,
+    by_scikit_learn,
+    by_von_mises_fisher,
+    by_fused_attention,
+    by_the_appendix,
+):
     for d in dims:
         gaps[predict, d] = max(
-            abs(predict(x, y, query, w) - float(softmax_attention(x, y, query, w * torch.eye(d).double())))
-            for step in range(draws) for x, y, query in [context(d, step)] for w in windows)
-names = {by_statsmodels: "statsmodels", by_scikit_learn: "scikit-learn", by_von_mises_fisher: "SciPy, von Mises-Fisher",
-         by_fused_attention: "PyTorch, fused attention"}
-judge("P1.W.nadaraya-watson", [exact(f"{name}, d = {d}", gaps[f, d]) for f, name in names.items() for d in dims],
-      [exact(f"appendix's kernel, d = {d}", gaps[by_the_appendix, d]) for d in dims])
+            abs(
+                predict(x, y, query, w)
+                - float(softmax_attention(x, y, query, w * torch.eye(d).double()))
+            )
+            for step in range(draws)
+            for x, y, query in [context(d, step)]
+            for w in windows
+        )
+names = {
+    by_statsmodels: "statsmodels",
+    by_scikit_learn: "scikit-learn",
+    by_von_mises_fisher: "SciPy, von Mises-Fisher",
+    by_fused_attention: "PyTorch, fused attention",
+}
+judge(
+    "P1.W.nadaraya-watson",
+    [exact(f"{name}, d = {d}", gaps[f, d]) for f, name in names.items() for d in dims],
+    [exact(f"appendix's kernel, d = {d}", gaps[by_the_appendix, d]) for d in dims],
+)
 
 
 # %% [markdown]
@@ -183,7 +227,11 @@ judge("P1.W.nadaraya-watson", [exact(f"{name}, d = {d}", gaps[f, d]) for f, name
 def weights_and_distances(d, on_sphere, w=4.0):
     for step in range(draws):
         x, _, query = context(d, step, on_sphere)
-        yield (softmax_weights(x, query, w * torch.eye(d).double()).numpy(), ((x - query) ** 2).sum(-1).numpy(), w)
+        yield (
+            softmax_weights(x, query, w * torch.eye(d).double()).numpy(),
+            ((x - query) ** 2).sum(-1).numpy(),
+            w,
+        )
 
 
 def kernel_gap(d, on_sphere):
@@ -195,23 +243,43 @@ def kernel_gap(d, on_sphere):
 
 
 def coefficient(d, on_sphere):
-    slopes = [np.polyfit(square, -np.log(omega) / w, 1)[0] for omega, square, w in weights_and_distances(d, on_sphere)]
-    return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(slopes), 1e-10)
+    slopes = [
+        np.polyfit(square, -np.log(omega) / w, 1)[0]
+        for omega, square, w in weights_and_distances(d, on_sphere)
+    ]
+    return exact(
+        f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(slopes), 1e-10
+    )
 
 
 def out_of_order(d, on_sphere):
-    wrong = [((omega[:, None] > omega) & (square[:, None] > square)).sum() / (omega.size * (omega.size - 1) / 2)
-             for omega, square, _ in weights_and_distances(d, on_sphere)]
+    wrong = [
+        ((omega[:, None] > omega) & (square[:, None] > square)).sum()
+        / (omega.size * (omega.size - 1) / 2)
+        for omega, square, _ in weights_and_distances(d, on_sphere)
+    ]
     return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(wrong))
 
 
-judge("P1.W.kernel", [kernel_gap(d, True) for d in dims], [kernel_gap(d, False) for d in dims])
+judge(
+    "P1.W.kernel",
+    [kernel_gap(d, True) for d in dims],
+    [kernel_gap(d, False) for d in dims],
+)
 
 # %%
-judge("P1.W.appendix-kernel", [coefficient(d, True) for d in dims], [coefficient(d, False) for d in dims])
+judge(
+    "P1.W.appendix-kernel",
+    [coefficient(d, True) for d in dims],
+    [coefficient(d, False) for d in dims],
+)
 
 # %%
-judge("P1.W.closer", [out_of_order(d, True) for d in dims], [out_of_order(d, False) for d in dims])
+judge(
+    "P1.W.closer",
+    [out_of_order(d, True) for d in dims],
+    [out_of_order(d, False) for d in dims],
+)
 
 
 # %% [markdown]
@@ -224,16 +292,38 @@ judge("P1.W.closer", [out_of_order(d, True) for d in dims], [out_of_order(d, Fal
 d = max(dims)
 table = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]
 row = population_risk(ReLU(d), table, context_length, noise_std)
-points = noise_std**2 / row.noise if noise_std else 1 / population_risk(ReLU(d), table, context_length, 1.0).noise
+points = (
+    noise_std**2 / row.noise
+    if noise_std
+    else 1 / population_risk(ReLU(d), table, context_length, 1.0).noise
+)
 half = np.sqrt(2 * np.log(2) / np.array(table))
-rows = [(f"$w = {w:g}$", f"{h:.2f}" if h <= 2 else "none", f"{p:.1f}", f"{b:.4f}", f"{v:.4f}", f"{b + v:.4f}")
-        for w, h, p, b, v in zip(table, half, points, row.bias, row.noise, strict=True)]
-noiseless = {(name, k): float(optimal_window(named(name, k), context_length, 0.0).w)
-             for name in ("affine", "relu") for k in dims}
+rows = [
+    (
+        f"$w = {w:g}$",
+        f"{h:.2f}" if h <= 2 else "none",
+        f"{p:.1f}",
+        f"{b:.4f}",
+        f"{v:.4f}",
+        f"{b + v:.4f}",
+    )
+    for w, h, p, b, v in zip(table, half, points, row.bias, row.noise, strict=True)
+]
+noiseless = {
+    (name, k): float(optimal_window(named(name, k), context_length, 0.0).w)
+    for name in ("affine", "relu")
+    for k in dims
+}
 notebook.glue("noiseless", noiseless["relu", d])
-notebook.glue("left", 1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise)
-plots.table(("window", "half-weight distance", "points", "bias", "noise", "risk"), rows,
-            f"ReLU class, L = 1, d = {d}, n = {context_length}, $\\sigma$ = {noise_std:g}; exact")
+notebook.glue(
+    "left",
+    1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise,
+)
+plots.table(
+    ("window", "half-weight distance", "points", "bias", "noise", "risk"),
+    rows,
+    f"ReLU class, L = 1, d = {d}, n = {context_length}, $\\sigma$ = {noise_std:g}; exact",
+)
 
 # %% [markdown]
 # Three rows of the printed table come out as printed at every window. The bias does not. The slides define
@@ -247,31 +337,75 @@ grid = np.geomspace(0.01, 1e3, 21)
 
 
 def noise_growth(k, sign=1):
-    r = population_risk(Affine(k), grid, context_length, 1.0)  # the noise term is the same for every class
-    return exact(f"d = {k}, n = {context_length}" + ("" if sign > 0 else ", exchanged"),
-                 (sign * r.noise_slope * grid / r.noise).min(), 1e-12)
+    r = population_risk(
+        Affine(k), grid, context_length, 1.0
+    )  # the noise term is the same for every class
+    return exact(
+        f"d = {k}, n = {context_length}" + ("" if sign > 0 else ", exchanged"),
+        (sign * r.noise_slope * grid / r.noise).min(),
+        1e-12,
+    )
 
 
-judge("P1.W.table-noise", [noise_growth(k) for k in dims], [noise_growth(k, -1) for k in dims])
+judge(
+    "P1.W.table-noise",
+    [noise_growth(k) for k in dims],
+    [noise_growth(k, -1) for k in dims],
+)
 
 
 # %%
 def bias_growth(task, label, w0):
-    for factor, beyond in ((0.1, False), (0.5, False), (0.9, False), (1.1, True), (3.0, True), (10.0, True)):
+    for factor, beyond in (
+        (0.1, False),
+        (0.5, False),
+        (0.9, False),
+        (1.1, True),
+        (3.0, True),
+        (10.0, True),
+    ):
         r = population_risk(task, factor * w0, context_length, 0.0)
-        yield exact(f"{label}, $w={factor:g}\\,w_0$", r.bias_slope * factor * w0 / r.bias, 1e-8, beyond=beyond)
+        yield exact(
+            f"{label}, $w={factor:g}\\,w_0$",
+            r.bias_slope * factor * w0 / r.bias,
+            1e-8,
+            beyond=beyond,
+        )
 
 
 unresolved = Cosine(5, 8.0)
-rises = [exact(f"cosine, L = 8, d = 5, n = 20, w = {w:g}", r.bias_slope * w / r.bias, 1e-8, beyond=False)
-         for w in (1.0, 3.0) for r in [population_risk(unresolved, w, 20, 0.0)]]
-judge("P1.W.table-bias", [c for (name, k), w0 in noiseless.items()
-                          for c in bias_growth(named(name, k), f"{name}, d = {k}", w0)], rises)
+rises = [
+    exact(
+        f"cosine, L = 8, d = 5, n = 20, w = {w:g}",
+        r.bias_slope * w / r.bias,
+        1e-8,
+        beyond=False,
+    )
+    for w in (1.0, 3.0)
+    for r in [population_risk(unresolved, w, 20, 0.0)]
+]
+judge(
+    "P1.W.table-bias",
+    [
+        c
+        for (name, k), w0 in noiseless.items()
+        for c in bias_growth(named(name, k), f"{name}, d = {k}", w0)
+    ],
+    rises,
+)
 
 # %%
-judge("P1.W.concentrate",
-      [exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e6, 20, 1.0).noise, 1e-7) for k in dims],
-      [exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e-6, 20, 1.0).noise, 1e-7) for k in dims])
+judge(
+    "P1.W.concentrate",
+    [
+        exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e6, 20, 1.0).noise, 1e-7)
+        for k in dims
+    ],
+    [
+        exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e-6, 20, 1.0).noise, 1e-7)
+        for k in dims
+    ],
+)
 
 # %% [markdown]
 # ## Experiment 3: Fig. 1, redrawn with exact curves
@@ -281,49 +415,104 @@ judge("P1.W.concentrate",
 
 # %%
 circle = {L: Cosine(2, L) for L in lipschitz_values}
-best = {L: optimal_window(task, context_length, noise_std) for L, task in circle.items()}
+best = {
+    L: optimal_window(task, context_length, noise_std) for L, task in circle.items()
+}
 lengths = np.array(n_values)
 adapted = {L: optimal_window(task, lengths, noise_std) for L, task in circle.items()}
-errors = {(L, other): population_risk(circle[L], adapted[other].w, lengths, noise_std).total
-          for L in circle for other in circle if L != other}
+errors = {
+    (L, other): population_risk(circle[L], adapted[other].w, lengths, noise_std).total
+    for L in circle
+    for other in circle
+    if L != other
+}
 around = np.linspace(-np.pi, np.pi, 400)
 ring = torch.from_numpy(np.stack([np.cos(around), np.sin(around)], axis=-1))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 1 with declared functions $\\cos(L\\,u\\cdot x)$ on the circle. Top: target (black), noisy data (gray) and query (white) against the angle to the query; blue shading is the optimal window, darker where the weight is larger. Middle: exact optimal softmax weight and linear weight, each in units of its value at the query. Bottom: exact ICL error against the context length, with the window optimal for this column's $L$ (solid blue), with the windows optimal for the other two columns (dashed), and with the best linear attention (dotted).", "name": "fig-one"}, "image": {"alt": "Nine panels. From left to right the target wiggles faster and the shaded window around the query shrinks. In the middle row the softmax weight becomes a narrower bump, the linear weight stays the same cosine. In the bottom row the adapted window has the lowest error, the others lie above it, and linear attention does not improve with the context length."}}
-figure, axes = plt.subplots(3, len(circle), figsize=(2.8 * len(circle), 7.4), squeeze=False)
+figure, axes = plt.subplots(
+    3, len(circle), figsize=(2.8 * len(circle), 7.4), squeeze=False
+)
 for column, (L, task) in enumerate(circle.items()):
     w = float(best[L].w)
     f = task.sample(stream(seed, "tasks", column), 1)
-    theta = np.sort(stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length))
+    theta = np.sort(
+        stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length)
+    )
     x = torch.from_numpy(np.stack([np.cos(theta), np.sin(theta)], axis=-1))
-    y = f(x[None])[0].numpy() + noise_std * stream(seed, "noise", column).standard_normal(context_length)
+    y = f(x[None])[0].numpy() + noise_std * stream(
+        seed, "noise", column
+    ).standard_normal(context_length)
     kernel = np.exp(w * (np.cos(around) - 1))
     top, middle, bottom = axes[:, column]
-    top.imshow(kernel[None], extent=(-np.pi, np.pi, -1.8, 1.8), aspect="auto", cmap="Blues", alpha=0.6, vmin=0, vmax=1.5)
+    top.imshow(
+        kernel[None],
+        extent=(-np.pi, np.pi, -1.8, 1.8),
+        aspect="auto",
+        cmap="Blues",
+        alpha=0.6,
+        vmin=0,
+        vmax=1.5,
+    )
     top.plot(around, f(ring[None])[0], color="black")
     top.plot(theta, y, ".", color="#767676")
-    top.plot(0, f(ring.new_tensor([[[1.0, 0.0]]]))[0, 0], "o", color="black", markerfacecolor="white", markersize=8)
+    top.plot(
+        0,
+        f(ring.new_tensor([[[1.0, 0.0]]]))[0, 0],
+        "o",
+        color="black",
+        markerfacecolor="white",
+        markersize=8,
+    )
     top.set(title=f"L = {L:g}, w* = {w:.0f}", ylim=(-1.8, 1.8))
     top.grid(False)
     plots.exact_curve(middle, around, kernel, "softmax", plots.COLORS["softmax"])
-    plots.exact_curve(middle, around, np.cos(around), "linear", plots.COLORS["linear attention"], linestyle=":")
+    plots.exact_curve(
+        middle,
+        around,
+        np.cos(around),
+        "linear",
+        plots.COLORS["linear attention"],
+        linestyle=":",
+    )
     for ax in (top, middle):
         ax.set(xlabel="angle to the query (radians)", xticks=[-np.pi, 0, np.pi])
         ax.set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
-    plots.exact_curve(bottom, lengths, adapted[L].risk, "adapted", plots.COLORS["softmax"])
+    plots.exact_curve(
+        bottom, lengths, adapted[L].risk, "adapted", plots.COLORS["softmax"]
+    )
     for (mine, other), error in errors.items():
         if mine == L:
-            plots.exact_curve(bottom, lengths, error, f"window of L = {other:g}", plots.COLORS["guide"], linestyle="--",
-                              linewidth=1.2, marker="os^D"[list(circle).index(other) % 4], markersize=3)
-    plots.exact_curve(bottom, lengths, linear_optimum(task, lengths, noise_std).risk, "linear attention",
-                      plots.COLORS["linear attention"], linestyle=":")
+            plots.exact_curve(
+                bottom,
+                lengths,
+                error,
+                f"window of L = {other:g}",
+                plots.COLORS["guide"],
+                linestyle="--",
+                linewidth=1.2,
+                marker="os^D"[list(circle).index(other) % 4],
+                markersize=3,
+            )
+    plots.exact_curve(
+        bottom,
+        lengths,
+        linear_optimum(task, lengths, noise_std).risk,
+        "linear attention",
+        plots.COLORS["linear attention"],
+        linestyle=":",
+    )
     bottom.set(xscale="log", yscale="log", xlabel="context length n", ylim=(3e-4, 2))
     bottom.set_xticks(lengths[::2], [str(m) for m in lengths[::2]])
     bottom.set_xticks([], minor=True)
     bottom.legend(fontsize=7, loc="lower left")
-for ax, label in zip(axes[:, 0], ("label", "weight / weight at the query", "ICL error"), strict=True):
+for ax, label in zip(
+    axes[:, 0], ("label", "weight / weight at the query", "ICL error"), strict=True
+):
     ax.set_ylabel(label)
-axes[1, 0].legend(fontsize=8, loc="upper right", bbox_to_anchor=(1.08, 1.05), handlelength=1.2)
+axes[1, 0].legend(
+    fontsize=8, loc="upper right", bbox_to_anchor=(1.08, 1.05), handlelength=1.2
+)
 plt.show()
 
 # %% [markdown]
@@ -339,28 +528,67 @@ def half_width(w):
 
 
 def sharper(task_of, n, label):
-    few, many = (float(optimal_window(task_of(L), n, noise_std).w) for L in (min(lipschitz_values), max(lipschitz_values)))
+    few, many = (
+        float(optimal_window(task_of(L), n, noise_std).w)
+        for L in (min(lipschitz_values), max(lipschitz_values))
+    )
     return exact(label, half_width(many) / half_width(few), 1e-8)
 
 
-judge("P1.W.softmax-adapts",
-      [sharper(lambda L: Cosine(2, L), context_length, f"cosine, d = 2, n = {context_length}")]
-      + [sharper(lambda L, k=k, name=name: named(name, k, L), context_length, f"{name}, d = {k}, n = {context_length}")
-         for name in ("affine", "relu") for k in dims],
-      [exact("linear attention: weight $m\\,x_i\\cdot x_q/n$, half of it at 60 degrees whatever m is", 1.0)])
+judge(
+    "P1.W.softmax-adapts",
+    [
+        sharper(
+            lambda L: Cosine(2, L),
+            context_length,
+            f"cosine, d = 2, n = {context_length}",
+        )
+    ]
+    + [
+        sharper(
+            lambda L, k=k, name=name: named(name, k, L),
+            context_length,
+            f"{name}, d = {k}, n = {context_length}",
+        )
+        for name in ("affine", "relu")
+        for k in dims
+    ],
+    [
+        exact(
+            "linear attention: weight $m\\,x_i\\cdot x_q/n$, half of it at 60 degrees whatever m is",
+            1.0,
+        )
+    ],
+)
 
 # %%
 far = np.array([1e5, 1e6])
 
 
 def last_slope(task, w):
-    return np.diff(np.log(population_risk(task, w, far, noise_std).total))[0] / np.diff(np.log(far))[0]
+    return (
+        np.diff(np.log(population_risk(task, w, far, noise_std).total))[0]
+        / np.diff(np.log(far))[0]
+    )
 
 
-judge("P1.W.context-error",
-      [exact(f"L = {L:g}", last_slope(task, optimal_window(task, far, noise_std).w), 1e-7) for L, task in circle.items()],
-      [exact(f"L = {L:g}, window of n = {n_values[-1]}", last_slope(task, adapted[L].w[-1]), 1e-7)
-       for L, task in circle.items()])
+judge(
+    "P1.W.context-error",
+    [
+        exact(
+            f"L = {L:g}", last_slope(task, optimal_window(task, far, noise_std).w), 1e-7
+        )
+        for L, task in circle.items()
+    ],
+    [
+        exact(
+            f"L = {L:g}, window of n = {n_values[-1]}",
+            last_slope(task, adapted[L].w[-1]),
+            1e-7,
+        )
+        for L, task in circle.items()
+    ],
+)
 
 # %% [markdown]
 # **Rapid and slow, noisy and quiet.** For affine and ReLU functions the window narrows with $L$ and widens with $\sigma$ at every
@@ -385,24 +613,43 @@ def over_L(name, k):
 
 def cosine_over_L(d, n, s, L):
     w = np.array([float(optimal_window(Cosine(d, v), n, s).w) for v in L])
-    return exact(f"cosine, d = {d}, n = {n}, L = {L[0]:g} to {L[-1]:g}", slopes_in(np.array(L), w).min(), 1e-8)
+    return exact(
+        f"cosine, d = {d}, n = {n}, L = {L[0]:g} to {L[-1]:g}",
+        slopes_in(np.array(L), w).min(),
+        1e-8,
+    )
 
 
-judge("P1.W.rapid",
-      [over_L(name, k) for name in ("affine", "relu") for k in dims] + [cosine_over_L(2, context_length, sigma, (1.0, 2.0, 4.0))],
-      [cosine_over_L(5, 20, 0.1, (3.0, 4.0))])
+judge(
+    "P1.W.rapid",
+    [over_L(name, k) for name in ("affine", "relu") for k in dims]
+    + [cosine_over_L(2, context_length, sigma, (1.0, 2.0, 4.0))],
+    [cosine_over_L(5, 20, 0.1, (3.0, 4.0))],
+)
 
 
 # %%
 def over_sigma(name, k, together):
     if together:
-        w = np.array([float(optimal_window(named(name, k, s), context_length, s).w) for s in quiet[[0, -1]]])
+        w = np.array(
+            [
+                float(optimal_window(named(name, k, s), context_length, s).w)
+                for s in quiet[[0, -1]]
+            ]
+        )
         return exact(f"{name}, d = {k}", slopes_in(quiet[[0, -1]], w).max(), 1e-8)
-    return exact(f"{name}, d = {k}", slopes_in(quiet, optimal_window(named(name, k), context_length, quiet).w).max(), 1e-8)
+    return exact(
+        f"{name}, d = {k}",
+        slopes_in(quiet, optimal_window(named(name, k), context_length, quiet).w).max(),
+        1e-8,
+    )
 
 
-judge("P1.W.noisy", [over_sigma(name, k, False) for name in ("affine", "relu") for k in dims],
-      [over_sigma(name, k, True) for name in ("affine", "relu") for k in dims])
+judge(
+    "P1.W.noisy",
+    [over_sigma(name, k, False) for name in ("affine", "relu") for k in dims],
+    [over_sigma(name, k, True) for name in ("affine", "relu") for k in dims],
+)
 
 # %% [markdown]
 # ## Move it
@@ -415,32 +662,68 @@ judge("P1.W.noisy", [over_sigma(name, k, False) for name in ("affine", "relu") f
 L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
 task, column = circle[L], lipschitz_values.index(L)
 f = task.sample(stream(seed, "tasks", column), 1)
-theta = np.sort(stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length))
+theta = np.sort(
+    stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length)
+)
 x = torch.from_numpy(np.stack([np.cos(theta), np.sin(theta)], axis=-1))
-y = f(x[None])[0] + noise_std * torch.from_numpy(stream(seed, "noise", column).standard_normal(context_length))
+y = f(x[None])[0] + noise_std * torch.from_numpy(
+    stream(seed, "noise", column).standard_normal(context_length)
+)
 line = np.geomspace(0.3, 3000, 50)
 curve = population_risk(task, line, context_length, noise_std)
-stops, frames = [0.0, 1.0, 3.0, 10.0, 20.0, round(float(best[L].w)), 100.0, 300.0, 1000.0], []
+stops, frames = (
+    [0.0, 1.0, 3.0, 10.0, 20.0, round(float(best[L].w)), 100.0, 300.0, 1000.0],
+    [],
+)
 for w in stops:
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.1))
     left.plot(around, f(ring[None])[0], color="black", linewidth=1, label="target")
     left.plot(theta, y, ".", color="#767676", label="data")
-    seen = softmax_attention(x.expand(len(ring), -1, -1), y.expand(len(ring), -1), ring, w * torch.eye(2).double())
+    seen = softmax_attention(
+        x.expand(len(ring), -1, -1),
+        y.expand(len(ring), -1),
+        ring,
+        w * torch.eye(2).double(),
+    )
     left.plot(around, seen, color=plots.COLORS["softmax"], label="prediction")
-    left.set(ylim=(-1.8, 2.6), xlabel="angle (radians)", ylabel="label", title=f"L = {L:g}, n = {context_length}")
+    left.set(
+        ylim=(-1.8, 2.6),
+        xlabel="angle (radians)",
+        ylabel="label",
+        title=f"L = {L:g}, n = {context_length}",
+    )
     left.legend(fontsize=8, ncols=3, loc="upper center")
     for part, style in (("bias", "--"), ("noise", "-."), ("total", "-")):
         if getattr(curve, part).any():
-            plots.exact_curve(right, line, getattr(curve, part), part, plots.COLORS[part], linestyle=style)
+            plots.exact_curve(
+                right,
+                line,
+                getattr(curve, part),
+                part,
+                plots.COLORS[part],
+                linestyle=style,
+            )
     now = float(population_risk(task, w, context_length, noise_std).total)
-    right.plot(max(w, line[0]), now, "o", color=plots.COLORS["softmax"], markersize=8, zorder=4)
-    right.set(xscale="log", yscale="log", ylim=(5e-4, 2), xlabel="window parameter w", title=f"w = {w:g}, risk = {now:.3f}")
+    right.plot(
+        max(w, line[0]), now, "o", color=plots.COLORS["softmax"], markersize=8, zorder=4
+    )
+    right.set(
+        xscale="log",
+        yscale="log",
+        ylim=(5e-4, 2),
+        xlabel="window parameter w",
+        title=f"w = {w:g}, risk = {now:.3f}",
+    )
     right.legend(fontsize=8, loc="lower right")
     frames.append(plots.svg(figure))
     plt.close(figure)
-plots.slider_figure(frames, [f"{w:g}" for w in stops], "window parameter w",
-                    "Left, data on the circle with the attention's prediction at every angle; right, exact bias, noise and "
-                    "risk against the window parameter with the current window marked")
+plots.slider_figure(
+    frames,
+    [f"{w:g}" for w in stops],
+    "window parameter w",
+    "Left, data on the circle with the attention's prediction at every angle; right, exact bias, noise and "
+    "risk against the window parameter with the current window marked",
+)
 
 # %% [markdown]
 # ## Exercises

@@ -29,7 +29,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import replace
 from itertools import islice
@@ -66,8 +68,18 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "contexts", "seeds", "steps",
-           "batch_size", "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "lipschitz_values",
+    "noise_std",
+    "context_length",
+    "contexts",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+)
 
 # %% [markdown]
 # ## Attention as kernel regression
@@ -89,9 +101,22 @@ notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "context_leng
 t = torch.tensor([1.0, 0.5, -1.0])
 rows = []
 for w in (4.0, 40.0):
-    for name, phi in (("softmax", torch.softmax(w * t, 0)), ("normalized sigmoid", torch.sigmoid(w * t) / torch.sigmoid(w * t).sum())):
-        rows.append([f"{name}, w = {w:g}", *(f"{share:.3f}" for share in phi.tolist()), f"{float(phi[1] + phi[2]):.3f}"])
-plots.table(["activation", "weight of $t=1$", r"of $t=\frac12$", "of $t=-1$", "prediction"], rows, "The three tokens of the example")
+    for name, phi in (
+        ("softmax", torch.softmax(w * t, 0)),
+        ("normalized sigmoid", torch.sigmoid(w * t) / torch.sigmoid(w * t).sum()),
+    ):
+        rows.append(
+            [
+                f"{name}, w = {w:g}",
+                *(f"{share:.3f}" for share in phi.tolist()),
+                f"{float(phi[1] + phi[2]):.3f}",
+            ]
+        )
+plots.table(
+    ["activation", "weight of $t=1$", r"of $t=\frac12$", "of $t=-1$", "prediction"],
+    rows,
+    "The three tokens of the example",
+)
 
 # %% [markdown]
 # ## What no context removes: the exact floors
@@ -133,7 +158,9 @@ nodes, weight = leggauss(400)
 theta = (nodes + 1) * np.pi / 2
 density = weight * np.sin(theta) ** (d - 2)
 density /= density.sum()
-P = 1 - np.stack(list(islice(one_minus_gegenbauer(d, theta), degree + 1)))  # (degree + 1, nodes)
+P = 1 - np.stack(
+    list(islice(one_minus_gegenbauer(d, theta), degree + 1))
+)  # (degree + 1, nodes)
 KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
     "exp": lambda s, w: np.exp(s - w),
     "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
@@ -141,8 +168,16 @@ KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
     "relu": lambda s, w: np.maximum(s, 0),
     "linear": lambda s, w: s,
 }
-PAIRS = [("exp", True), ("exp", False), ("sigmoid", True), ("sigmoid", False), ("relu", True), ("relu", False),
-         ("tanh", False), ("linear", False)]  # normalizing odd activations divides by sums near zero
+PAIRS = [
+    ("exp", True),
+    ("exp", False),
+    ("sigmoid", True),
+    ("sigmoid", False),
+    ("relu", True),
+    ("relu", False),
+    ("tanh", False),
+    ("linear", False),
+]  # normalizing odd activations divides by sums near zero
 grid = np.geomspace(0.05, 400, 60)
 
 
@@ -171,7 +206,9 @@ def floor(name, normalized, task):
 
 def label(name, normalized):
     name = "ReLU" if name == "relu" else name
-    return ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
+    return (
+        ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
+    )
 
 
 task = ReLU(d, L_last)
@@ -180,9 +217,22 @@ floors = {pair: floor(*pair, task)[0] / variance for pair in PAIRS}
 notebook.glue("sigmoid_floor", 100 * floors["sigmoid", True])
 notebook.glue("relu_floor", 100 * floors["relu", True])
 notebook.glue("tanh_floor", 100 * floors["tanh", False])
-plots.table(["activation", "what an infinite context leaves, % of the variance", "still falling at the largest $w$?"],
-            [[label(*pair), f"{100 * share:.2f}", "yes" if floor(*pair, task)[1] == grid[-1] else "no"] for pair, share in floors.items()],
-            f"Exact floors of the ReLU class, d = {d}, L = {L_last:g}, the best w up to {grid[-1]:g} (and the best gain without normalization)")
+plots.table(
+    [
+        "activation",
+        "what an infinite context leaves, % of the variance",
+        "still falling at the largest $w$?",
+    ],
+    [
+        [
+            label(*pair),
+            f"{100 * share:.2f}",
+            "yes" if floor(*pair, task)[1] == grid[-1] else "no",
+        ]
+        for pair, share in floors.items()
+    ],
+    f"Exact floors of the ReLU class, d = {d}, L = {L_last:g}, the best w up to {grid[-1]:g} (and the best gain without normalization)",
+)
 
 # %% [markdown]
 # The variance is that of the nonconstant part of $f$. Softmax, and the exponential without normalization, tend to
@@ -210,7 +260,9 @@ plots.table(["activation", "what an infinite context leaves, % of the variance",
 def gain_risk(name, task, w, n):
     """Exact risk at the best gain, equation (eq-gain), not normalized."""
     a, (m, square) = coefficients(task), moments(name, w)
-    return a.sum() - (a @ m) ** 2 / (((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n)
+    return a.sum() - (a @ m) ** 2 / (
+        ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
+    )
 
 
 x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, d)
@@ -226,14 +278,35 @@ def normalized_weights(name, w, n=context_length):
 # Sampling, checked where the answer is known: exp normalized, and the formula above for the sigmoid.
 form = GivenTokens.of(task, x, noise_std)
 known = float(population_risk(task, 8.0, context_length, noise_std).total)
-rows = [["softmax, w = 8", plots.interval(sampled("", form.risk(normalized_weights("exp", 8.0)).tolist()).interval, ".3f"), f"{known:.3f}"]]
+rows = [
+    [
+        "softmax, w = 8",
+        plots.interval(
+            sampled("", form.risk(normalized_weights("exp", 8.0)).tolist()).interval,
+            ".3f",
+        ),
+        f"{known:.3f}",
+    ]
+]
 m, square = moments("sigmoid", 4.0)
 a = coefficients(task)
-c = (a @ m) / (((context_length - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / context_length)
+c = (a @ m) / (
+    ((context_length - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square)
+    / context_length
+)
 plain = torch.from_numpy(c / context_length * KERNELS["sigmoid"](4.0 * cosine, 4.0))
-rows.append(["sigmoid with gain, w = 4", plots.interval(sampled("", form.risk(plain).tolist()).interval, ".3f"),
-             f"{gain_risk('sigmoid', task, 4.0, context_length):.3f}"])
-plots.table(["risk of", "sampled, interval", "exact"], rows, "The sampling, checked at two settings where the exact risk is known")
+rows.append(
+    [
+        "sigmoid with gain, w = 4",
+        plots.interval(sampled("", form.risk(plain).tolist()).interval, ".3f"),
+        f"{gain_risk('sigmoid', task, 4.0, context_length):.3f}",
+    ]
+)
+plots.table(
+    ["risk of", "sampled, interval", "exact"],
+    rows,
+    "The sampling, checked at two settings where the exact risk is known",
+)
 
 # %%
 curves, ends = {}, {}
@@ -243,23 +316,43 @@ for pair in PAIRS:
     if pair == ("exp", True):
         curves[pair] = population_risk(task, some, context_length, noise_std).total
     elif normalized:
-        cases = [sampled("", form.risk(normalized_weights(name, w)).tolist()) for w in some]
+        cases = [
+            sampled("", form.risk(normalized_weights(name, w)).tolist()) for w in some
+        ]
         curves[pair] = np.array([case.measured for case in cases])
         ends[pair] = np.array([case.interval for case in cases])
     else:
-        curves[pair] = np.array([gain_risk(name, task, w, context_length) for w in some])
+        curves[pair] = np.array(
+            [gain_risk(name, task, w, context_length) for w in some]
+        )
 krige = sampled("kriging", form.risk(form.kriging()).tolist())
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
 figure, ax = plt.subplots(figsize=(7.6, 3.8))
 shade = dict(zip(KERNELS, plots.PALETTE, strict=False))
-styles = {pair: "-" if pair[1] else "--" for pair in PAIRS} | {("linear", False): (0, (2, 4))}  # it lies on tanh
+styles = {pair: "-" if pair[1] else "--" for pair in PAIRS} | {
+    ("linear", False): (0, (2, 4))
+}  # it lies on tanh
 for pair in PAIRS:
-    ax.plot(some, curves[pair], linestyle=styles[pair], color=shade[pair[0]], label=label(*pair))
+    ax.plot(
+        some,
+        curves[pair],
+        linestyle=styles[pair],
+        color=shade[pair[0]],
+        label=label(*pair),
+    )
     if pair in ends:
-        ax.fill_between(some, *ends[pair].T, color=shade[pair[0]], alpha=0.15, linewidth=0)
+        ax.fill_between(
+            some, *ends[pair].T, color=shade[pair[0]], alpha=0.15, linewidth=0
+        )
 ax.axhspan(*krige.interval, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
-ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk", ylim=(None, 2 * max(curves["linear", False])))
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="window parameter w",
+    ylabel="risk",
+    ylim=(None, 2 * max(curves["linear", False])),
+)
 ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 plt.show()
 
@@ -278,7 +371,9 @@ def risks(pair, L):
     if pair == ("exp", True):
         return population_risk(ReLU(d, L), some, context_length, noise_std).total
     if normalized:
-        return np.array([float(forms[L].risk(normalized_weights(name, w)).mean()) for w in some])
+        return np.array(
+            [float(forms[L].risk(normalized_weights(name, w)).mean()) for w in some]
+        )
     return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
 
 
@@ -287,26 +382,58 @@ for pair in PAIRS:
     table = np.array([risks(pair, L) for L in lipschitz_values])
     best = table.argmin(1)
     price[pair] = table[-1, best[0]] / table[-1].min()
-    scale_free = pair[0] in ("relu", "linear")  # phi(w t) = w phi(t): gain or normalization takes w out
-    rows.append([label(*pair), *("none" if scale_free else f"{some[b]:.2g}" for b in best), f"{price[pair]:.2f}"])
-    risk_rows.append([label(*pair), *(f"{table[i].min() / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
-                                      for i, L in enumerate(lipschitz_values))])
-risk_rows.append(["kriging", *(
-    f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
-    for L in lipschitz_values)])
+    scale_free = pair[0] in (
+        "relu",
+        "linear",
+    )  # phi(w t) = w phi(t): gain or normalization takes w out
+    rows.append(
+        [
+            label(*pair),
+            *("none" if scale_free else f"{some[b]:.2g}" for b in best),
+            f"{price[pair]:.2f}",
+        ]
+    )
+    risk_rows.append(
+        [
+            label(*pair),
+            *(
+                f"{table[i].min() / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
+                for i, L in enumerate(lipschitz_values)
+            ),
+        ]
+    )
+risk_rows.append(
+    [
+        "kriging",
+        *(
+            f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
+            for L in lipschitz_values
+        ),
+    ]
+)
 negative = form.kriging().clamp(max=0).abs().sum(-1) / form.kriging().abs().sum(-1)
 notebook.glue("negative", 100 * float(negative.mean()))
 notebook.glue("price", price["exp", True])
-notebook.glue("unnormalized", curves["exp", False].min() / float(optimal_window(task, context_length, noise_std).risk))
+notebook.glue(
+    "unnormalized",
+    curves["exp", False].min()
+    / float(optimal_window(task, context_length, noise_std).risk),
+)
 notebook.glue("price_sigmoid", price["sigmoid", True])
-plots.table(["best $w$ of", *(f"L = {L:g}" for L in lipschitz_values), "price of not adapting"], rows,
-            rf"The best $w$, on a grid in steps of {100 * (some[1] / some[0] - 1):.0f} %; none: $w$ has no effect beyond the gain. "
-            rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}")
+plots.table(
+    ["best $w$ of", *(f"L = {L:g}" for L in lipschitz_values), "price of not adapting"],
+    rows,
+    rf"The best $w$, on a grid in steps of {100 * (some[1] / some[0] - 1):.0f} %; none: $w$ has no effect beyond the gain. "
+    rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}",
+)
 
 # %% tags=["hide-input"]
-plots.table(["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values)], risk_rows,
-            rf"Risk at the best $w$ over the exact risk of softmax at its optimal window; ReLU class, d = {d}, n = {context_length}, "
-            rf"$\sigma$ = {noise_std:g}")
+plots.table(
+    ["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values)],
+    risk_rows,
+    rf"Risk at the best $w$ over the exact risk of softmax at its optimal window; ReLU class, d = {d}, n = {context_length}, "
+    rf"$\sigma$ = {noise_std:g}",
+)
 
 # %% [markdown]
 # Not adapting costs softmax a factor of {glue:text}`price:.2f`, and the normalized sigmoid a factor of
@@ -322,19 +449,37 @@ plots.table(["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values
 
 # %%
 lengths = [10**2, 10**4, 10**6]
-notebook.glue("predicted_ratio", (1 + coefficients(task).sum() / noise_std**2) ** (3 / (d + 2)))
+notebook.glue(
+    "predicted_ratio", (1 + coefficients(task).sum() / noise_std**2) ** (3 / (d + 2))
+)
 wide = np.geomspace(0.05, 400, 120)
 rows = []
 for m in lengths:
-    best = {L: min((gain_risk("exp", ReLU(d, L), w, m), w) for w in wide) for L in (lipschitz_values[0], L_last)}
+    best = {
+        L: min((gain_risk("exp", ReLU(d, L), w, m), w) for w in wide)
+        for L in (lipschitz_values[0], L_last)
+    }
     soft = {L: optimal_window(ReLU(d, L), m, noise_std) for L in best}
-    rows.append([plots.ten(round(np.log10(m))), *(f"{best[L][1]:.1f}" for L in best), *(f"{float(soft[L].w):.1f}" for L in best),
-                 f"{best[L_last][0] / float(soft[L_last].risk):.1f}"])
+    rows.append(
+        [
+            plots.ten(round(np.log10(m))),
+            *(f"{best[L][1]:.1f}" for L in best),
+            *(f"{float(soft[L].w):.1f}" for L in best),
+            f"{best[L_last][0] / float(soft[L_last].risk):.1f}",
+        ]
+    )
 ends_L = (lipschitz_values[0], L_last)
-plots.table(["n", *(f"$w$, exp, L = {L:g}" for L in ends_L), *(f"$w$, softmax, L = {L:g}" for L in ends_L),
-             f"risk, exp / softmax, L = {L_last:g}"], rows,
-            rf"The exponential without normalization (best gain) against softmax; ReLU class, d = {d}, $\sigma$ = {noise_std:g}, exact; "
-            rf"$w$ of exp on a grid with steps of {100 * (wide[1] / wide[0] - 1):.0f} %")
+plots.table(
+    [
+        "n",
+        *(f"$w$, exp, L = {L:g}" for L in ends_L),
+        *(f"$w$, softmax, L = {L:g}" for L in ends_L),
+        f"risk, exp / softmax, L = {L_last:g}",
+    ],
+    rows,
+    rf"The exponential without normalization (best gain) against softmax; ReLU class, d = {d}, $\sigma$ = {noise_std:g}, exact; "
+    rf"$w$ of exp on a grid with steps of {100 * (wide[1] / wide[0] - 1):.0f} %",
+)
 
 # %% [markdown]
 # **Positivity does not matter.** The best linear predictor, kriging, puts {glue:text}`negative:.0f` % of its absolute weight
@@ -353,12 +498,16 @@ for b in shifts:
     values = []
     for w in some[some < 60]:
         phi = 1 / (1 + np.exp(-(w * cosine - b)))
-        values.append(float(form.risk(torch.from_numpy(phi / phi.sum(1, keepdims=True))).mean()))
+        values.append(
+            float(form.risk(torch.from_numpy(phi / phi.sum(1, keepdims=True))).mean())
+        )
     best_shifted.append(min(values))
 reference = min(float(form.risk(normalized_weights("exp", w)).mean()) for w in some)
-plots.table(["shift $b$ of the sigmoid", *(f"{b}" for b in shifts)],
-            [["risk over softmax's", *(f"{value / reference:.3f}" for value in best_shifted)]],
-            "Best risk over $w$ of the normalized shifted sigmoid, over the best risk of softmax on the same tokens")
+plots.table(
+    ["shift $b$ of the sigmoid", *(f"{b}" for b in shifts)],
+    [["risk over softmax's", *(f"{value / reference:.3f}" for value in best_shifted)]],
+    "Best risk over $w$ of the normalized shifted sigmoid, over the best risk of softmax on the same tokens",
+)
 
 # %% [markdown]
 # ## Trained units
@@ -368,35 +517,85 @@ plots.table(["shift $b$ of the sigmoid", *(f"{b}" for b in shifts)],
 # curves above. A unit may find something better than $M=wI$ with a gain; that would show.
 
 # %%
-NAMES = {("exp", True): "softmax", ("sigmoid", True): "normalized sigmoid", ("relu", True): "normalized relu",
-         ("sigmoid", False): "sigmoid", ("relu", False): "relu", ("tanh", False): "tanh", ("linear", False): "linear"}
-members = [Member(task, noise_std, context_length, seed, activation=activation, width=d + 1, initial_std=0.3)
-           for activation in NAMES.values() for seed in range(seeds)]
-trained = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, stream="native",
-                   dtype="float32")
+NAMES = {
+    ("exp", True): "softmax",
+    ("sigmoid", True): "normalized sigmoid",
+    ("relu", True): "normalized relu",
+    ("sigmoid", False): "sigmoid",
+    ("relu", False): "relu",
+    ("tanh", False): "tanh",
+    ("linear", False): "linear",
+}
+members = [
+    Member(
+        task,
+        noise_std,
+        context_length,
+        seed,
+        activation=activation,
+        width=d + 1,
+        initial_std=0.3,
+    )
+    for activation in NAMES.values()
+    for seed in range(seeds)
+]
+trained = pretrain(
+    members,
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
+)
 owner = np.array([member.seed for member in members])
 errors = np.empty((len(NAMES), seeds))
-for seed in range(seeds):  # every seed has test contexts of its own, so that intervals contain their randomness
+for seed in range(
+    seeds
+):  # every seed has test contexts of its own, so that intervals contain their randomness
     mine = np.flatnonzero(owner == seed)
-    some_units = replace(trained, members=tuple(members[i] for i in mine), history=(),
-                         parameters=tuple(trained.parameters[i] for i in mine))
-    errors[:, seed] = test_error(some_units, task, noise_std, context_length, 2000, seed=seed)[-1]
+    some_units = replace(
+        trained,
+        members=tuple(members[i] for i in mine),
+        history=(),
+        parameters=tuple(trained.parameters[i] for i in mine),
+    )
+    errors[:, seed] = test_error(
+        some_units, task, noise_std, context_length, 2000, seed=seed
+    )[-1]
 ours = list(NAMES).index(("exp", True))
 softmax_best = float(optimal_window(task, context_length, noise_std).risk)
 results, rows = {}, []
 for (pair, activation), values in zip(NAMES.items(), errors, strict=True):
     results[pair] = sampled(activation, values / errors[ours])
-    rows.append([label(*pair), f"{results[pair].measured:.2f}", plots.interval(results[pair].interval),
-                 f"{np.median(values / errors[ours]):.2f}", f"{min(curves[pair]) / softmax_best:.2f}"])
-unclear = [label(*pair) for pair in NAMES if pair != ("exp", True) and results[pair].interval[0] <= 1]
+    rows.append(
+        [
+            label(*pair),
+            f"{results[pair].measured:.2f}",
+            plots.interval(results[pair].interval),
+            f"{np.median(values / errors[ours]):.2f}",
+            f"{min(curves[pair]) / softmax_best:.2f}",
+        ]
+    )
+unclear = [
+    label(*pair)
+    for pair in NAMES
+    if pair != ("exp", True) and results[pair].interval[0] <= 1
+]
 better = [label(*pair) for pair in NAMES if results[pair].interval[1] < 1]
 notebook.glue("unclear", ", ".join(unclear) or "none")
 notebook.glue("better", ", ".join(better) or "none")
-notebook.glue("trained_softmax", plots.interval(sampled("", errors[ours]).interval, ".3f"))
+notebook.glue(
+    "trained_softmax", plots.interval(sampled("", errors[ours]).interval, ".3f")
+)
 notebook.glue("exact_softmax", f"{softmax_best:.3f}")
-plots.table(["activation", "error over softmax's", "its interval", "median", "predicted"], rows,
-            "Test error of trained full units over that of trained softmax units on the same contexts, "
-            f"mean and median over {seeds} seeds; predicted: the best value of the curves above")
+plots.table(
+    ["activation", "error over softmax's", "its interval", "median", "predicted"],
+    rows,
+    "Test error of trained full units over that of trained softmax units on the same contexts, "
+    f"mean and median over {seeds} seeds; predicted: the best value of the curves above",
+)
 
 # %% [markdown]
 # The test error of trained softmax units has the interval {glue:text}`trained_softmax`, around the exact optimum

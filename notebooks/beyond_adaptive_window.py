@@ -29,7 +29,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,13 +51,21 @@ plots.style()
 
 # %% tags=["parameters"]
 dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [0.5, 1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L that tasks may have
+lipschitz_values = [
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+]  # Lipschitz constants L that tasks may have
 noise_std = 0.5  # standard deviation sigma of the label noise
 n_values = [8, 16, 32, 64]  # context lengths; the figure shows the third
 contexts = 3000  # test contexts for every L
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "n_values", "contexts")
+notebook.check(
+    globals(), "dims", "lipschitz_values", "noise_std", "n_values", "contexts"
+)
 d, n = dims[0], n_values[min(2, len(n_values) - 1)]
 
 # %% [markdown]
@@ -72,12 +82,22 @@ d, n = dims[0], n_values[min(2, len(n_values) - 1)]
 # %%
 L_rms = float(np.sqrt(np.mean(np.square(lipschitz_values))))
 fixed = {m: float(optimal_window(ReLU(d, L_rms), m, noise_std).w) for m in n_values}
-own = {m: [optimal_window(ReLU(d, L), m, noise_std) for L in lipschitz_values] for m in n_values}
-exact_fixed = [float(population_risk(ReLU(d, L), fixed[n], n, noise_std).total / b.risk) for L, b in zip(lipschitz_values, own[n], strict=True)]
-plots.table(["Lipschitz constant $L$", *(f"{L:g}" for L in lipschitz_values)],
-            [["own window $w^*$", *(f"{float(best.w):.2f}" for best in own[n])],
-             ["price of the fixed window", *(f"{price:.2f}" for price in exact_fixed)]],
-            rf"Exact, n = {n}, d = {d}, $\sigma$ = {noise_std:g}. The fixed window, that of $L_{{\rm rms}}$ = {L_rms:.2f}, is w = {fixed[n]:.2f}")
+own = {
+    m: [optimal_window(ReLU(d, L), m, noise_std) for L in lipschitz_values]
+    for m in n_values
+}
+exact_fixed = [
+    float(population_risk(ReLU(d, L), fixed[n], n, noise_std).total / b.risk)
+    for L, b in zip(lipschitz_values, own[n], strict=True)
+]
+plots.table(
+    ["Lipschitz constant $L$", *(f"{L:g}" for L in lipschitz_values)],
+    [
+        ["own window $w^*$", *(f"{float(best.w):.2f}" for best in own[n])],
+        ["price of the fixed window", *(f"{price:.2f}" for price in exact_fixed)],
+    ],
+    rf"Exact, n = {n}, d = {d}, $\sigma$ = {noise_std:g}. The fixed window, that of $L_{{\rm rms}}$ = {L_rms:.2f}, is w = {fixed[n]:.2f}",
+)
 
 # %% [markdown]
 # ## Four ways to set it in the context
@@ -103,13 +123,23 @@ pair_gamma = ReLU(d, 1.0).variogram
 def predictions(m):
     """Predictions of the query's label by every method, minus the clean one: (method) -> (L, contexts)."""
     x = uniform_sphere(stream(0, "evaluation", m), contexts, m + 1, d)
-    f = ReLU(d, 1.0).sample(stream(1, "evaluation", m), contexts)(x)  # proportional to L
-    noise = noise_std * torch.from_numpy(stream(2, "evaluation", m).standard_normal((contexts, m)))
+    f = ReLU(d, 1.0).sample(stream(1, "evaluation", m), contexts)(
+        x
+    )  # proportional to L
+    noise = noise_std * torch.from_numpy(
+        stream(2, "evaluation", m).standard_normal((contexts, m))
+    )
     L = torch.tensor(lipschitz_values).double()[:, None, None]
-    y, clean = L * f[:, :-1] + noise, L[..., 0] * f[:, -1]  # (L, contexts, m), (L, contexts)
+    y, clean = (
+        L * f[:, :-1] + noise,
+        L[..., 0] * f[:, -1],
+    )  # (L, contexts, m), (L, contexts)
     cosine = (x @ x.mT).clamp(-1, 1).float()
     among, near = cosine[:, :-1, :-1], cosine[:, :-1, -1]
-    diagonal, labels = torch.eye(m).bool(), y.permute(1, 2, 0).float()  # (contexts, m, L)
+    diagonal, labels = (
+        torch.eye(m).bool(),
+        y.permute(1, 2, 0).float(),
+    )  # (contexts, m, L)
     scores, guesses = [], []
     for w in grid:
         away = torch.softmax((w * among).masked_fill(diagonal, -torch.inf), -1) @ labels
@@ -119,22 +149,37 @@ def predictions(m):
     chosen = scores.argmin(0, keepdim=True)
     share = torch.softmax(-m * (scores - scores.amin(0)) / (2 * scores.amin(0)), 0)
     i, j = np.triu_indices(m, 1)
-    gamma = torch.from_numpy(pair_gamma(np.arccos(among[:, i, j].double().numpy())))  # (contexts, pairs)
+    gamma = torch.from_numpy(
+        pair_gamma(np.arccos(among[:, i, j].double().numpy()))
+    )  # (contexts, pairs)
     half = (y[..., i] - y[..., j]) ** 2 / 2
     centered = gamma - gamma.mean(-1, keepdim=True)
     slope = (half * centered).sum(-1) / (centered**2).sum(-1)
     level = half.mean(-1) - slope * gamma.mean(-1)
-    ratio = (slope / level.clamp(min=1e-12)).clamp(min=0).sqrt().numpy().clip(ratios[0], ratios[-1])  # all signal if no noise
+    ratio = (
+        (slope / level.clamp(min=1e-12))
+        .clamp(min=0)
+        .sqrt()
+        .numpy()
+        .clip(ratios[0], ratios[-1])
+    )  # all signal if no noise
     table = np.array([float(optimal_window(ReLU(d, r), m, 1.0).w) for r in ratios])
-    plug = torch.from_numpy(np.interp(np.log(ratio), np.log(ratios), table))  # (L, contexts)
+    plug = torch.from_numpy(
+        np.interp(np.log(ratio), np.log(ratios), table)
+    )  # (L, contexts)
 
     def at(w):
         w = torch.as_tensor(w).double().expand(len(lipschitz_values), contexts)
         return (torch.softmax(w.unsqueeze(-1) * near.double(), -1) * y).sum(-1)
 
     known = torch.tensor([float(best.w) for best in own[m]]).double()[:, None]
-    out = {"known L": at(known), "fixed": at(fixed[m]), "leave-one-out": guesses.gather(0, chosen)[0].double(),
-           "averaged": (share * guesses).sum(0).double(), "plug-in": at(plug)}
+    out = {
+        "known L": at(known),
+        "fixed": at(fixed[m]),
+        "leave-one-out": guesses.gather(0, chosen)[0].double(),
+        "averaged": (share * guesses).sum(0).double(),
+        "plug-in": at(plug),
+    }
     return {name: ((value - clean) ** 2).numpy() for name, value in out.items()}
 
 
@@ -147,24 +192,52 @@ def compare(m):
     for name, values in errors[m].items():
         for k, best in enumerate(own[m]):
             gap = (values[k] - errors[m]["known L"][k]) / float(best.risk)
-            out[name, k] = sampled(name, 1 + gap) if name != "known L" else sampled(name, values[k] / float(best.risk))
+            out[name, k] = (
+                sampled(name, 1 + gap)
+                if name != "known L"
+                else sampled(name, values[k] / float(best.risk))
+            )
     return out
 
 
 cases = compare(n)
-floor = [bayes_linear_risk(ReLU(d, L), n, noise_std, 2000).mean / float(best.risk) for L, best in zip(lipschitz_values, own[n], strict=True)]
+floor = [
+    bayes_linear_risk(ReLU(d, L), n, noise_std, 2000).mean / float(best.risk)
+    for L, best in zip(lipschitz_values, own[n], strict=True)
+]
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk relative to the exact risk at the optimal window for the task's own $L$, against $L$; ReLU class, noise known to no method. Points: means over contexts with intervals (differences paired), shifted for legibility. Solid line: the fixed window of the mixture, exact. Gray line: the Bayes-linear floor (kriging with known $L$ and $\\sigma$). One, dotted: the known-$L$ window.", "name": "fig-adaptive"}, "image": {"alt": "Relative risk against L on a logarithmic axis. The fixed window is far above one for small L and near one for the largest L. The three methods that set the window in the context stay much closer to one at all L. The gray floor is below one and falls for large L."}}
 figure, ax = plt.subplots(figsize=(6.6, 3.9))
-plots.exact_curve(ax, lipschitz_values, exact_fixed, "fixed window, exact", plots.COLORS["exact"])
-ax.plot(lipschitz_values, floor, color=plots.COLORS["guide"], label="Bayes-linear floor")
+plots.exact_curve(
+    ax, lipschitz_values, exact_fixed, "fixed window, exact", plots.COLORS["exact"]
+)
+ax.plot(
+    lipschitz_values, floor, color=plots.COLORS["guide"], label="Bayes-linear floor"
+)
 ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
-for shift, (name, marker) in zip((0.93, 1.0, 1.075), (("leave-one-out", "o"), ("averaged", "s"), ("plug-in", "^")), strict=True):
+for shift, (name, marker) in zip(
+    (0.93, 1.0, 1.075),
+    (("leave-one-out", "o"), ("averaged", "s"), ("plug-in", "^")),
+    strict=True,
+):
     mine = [cases[name, k] for k in range(len(lipschitz_values))]
     ends = np.array([c.interval for c in mine])
-    plots.sampled_points(ax, np.array(lipschitz_values) * shift, [c.measured for c in mine], *ends.T, name,
-                         plots.PALETTE["os^".index(marker)], marker)
-ax.set(xscale="log", yscale="log", xlabel="Lipschitz constant L of the task", ylabel="risk / risk at known L", title=f"d = {d}, n = {n}")
+    plots.sampled_points(
+        ax,
+        np.array(lipschitz_values) * shift,
+        [c.measured for c in mine],
+        *ends.T,
+        name,
+        plots.PALETTE["os^".index(marker)],
+        marker,
+    )
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="Lipschitz constant L of the task",
+    ylabel="risk / risk at known L",
+    title=f"d = {d}, n = {n}",
+)
 ax.set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
 ax.set_xticks([], minor=True)
 ax.set_yticks([0.3, 0.5, 1, 2, 3], ["0.3", "0.5", "1", "2", "3"])
@@ -175,11 +248,23 @@ plt.show()
 # %%
 methods = ["fixed", "leave-one-out", "averaged", "plug-in"]
 shown = ["known L", *methods]  # the first is a check: it must contain one
-rows = [[f"{L:g}", *(f"{cases[name, k].measured:.2f} {plots.interval(cases[name, k].interval)}" for name in shown),
-         f"{floor[k]:.2f}"] for k, L in enumerate(lipschitz_values)]
-plots.table(["$L$", "known $L$ (check)", *methods, "Bayes-linear floor"], rows,
-            rf"Risk over the exact risk at known $L$, with interval; d = {d}, n = {n}, $\sigma$ = {noise_std:g}, {contexts} contexts. "
-            "The check samples the known-L window itself: its intervals must contain one. The floor is sampled as well")
+rows = [
+    [
+        f"{L:g}",
+        *(
+            f"{cases[name, k].measured:.2f} {plots.interval(cases[name, k].interval)}"
+            for name in shown
+        ),
+        f"{floor[k]:.2f}",
+    ]
+    for k, L in enumerate(lipschitz_values)
+]
+plots.table(
+    ["$L$", "known $L$ (check)", *methods, "Bayes-linear floor"],
+    rows,
+    rf"Risk over the exact risk at known $L$, with interval; d = {d}, n = {n}, $\sigma$ = {noise_std:g}, {contexts} contexts. "
+    "The check samples the known-L window itself: its intervals must contain one. The floor is sampled as well",
+)
 
 # %% [markdown]
 # ## How fast it adapts
@@ -191,21 +276,41 @@ plots.table(["$L$", "known $L$ (check)", *methods, "Bayes-linear floor"], rows,
 rows = []
 for m in n_values:
     found = compare(m)
-    price = [float(population_risk(ReLU(d, L), fixed[m], m, noise_std).total / b.risk) for L, b in zip(lipschitz_values, own[m], strict=True)]
+    price = [
+        float(population_risk(ReLU(d, L), fixed[m], m, noise_std).total / b.risk)
+        for L, b in zip(lipschitz_values, own[m], strict=True)
+    ]
     row = [f"{m}", f"{np.exp(np.mean(np.log(price))):.2f}, {max(price):.2f}"]
     for name in methods[1:]:
         values = [found[name, k].measured for k in range(len(lipschitz_values))]
         row.append(f"{np.exp(np.mean(np.log(values))):.2f}, {max(values):.2f}")
     rows.append(row)
 notebook.glue("fixed_worst", max(exact_fixed))
-notebook.glue("loo_worst", max(cases["leave-one-out", k].measured for k in range(len(lipschitz_values))))
-notebook.glue("averaged_worst", max(cases["averaged", k].measured for k in range(len(lipschitz_values))))
-wins = [f"{name} at L = {lipschitz_values[k]:g}" for (name, k), c in cases.items() if c.interval[1] < 1 and name in methods[1:]]
-losses = [f"{name} at L = {lipschitz_values[k]:g}" for (name, k), c in cases.items()
-          if name in methods[1:] and c.interval[0] > exact_fixed[k]]
+notebook.glue(
+    "loo_worst",
+    max(cases["leave-one-out", k].measured for k in range(len(lipschitz_values))),
+)
+notebook.glue(
+    "averaged_worst",
+    max(cases["averaged", k].measured for k in range(len(lipschitz_values))),
+)
+wins = [
+    f"{name} at L = {lipschitz_values[k]:g}"
+    for (name, k), c in cases.items()
+    if c.interval[1] < 1 and name in methods[1:]
+]
+losses = [
+    f"{name} at L = {lipschitz_values[k]:g}"
+    for (name, k), c in cases.items()
+    if name in methods[1:] and c.interval[0] > exact_fixed[k]
+]
 notebook.glue("wins", "; ".join(wins) or "none")
 notebook.glue("losses", "; ".join(losses) or "none")
-plots.table(["$n$", *methods], rows, "Risk over the exact risk at known $L$: geometric mean over $L$, then the largest over $L$")
+plots.table(
+    ["$n$", *methods],
+    rows,
+    "Risk over the exact risk at known $L$: geometric mean over $L$, then the largest over $L$",
+)
 
 # %% [markdown]
 # At the context length of the figure, the worst price is {glue:text}`fixed_worst:.2f` for the fixed window, {glue:text}`loo_worst:.2f` for

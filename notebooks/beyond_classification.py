@@ -30,7 +30,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass
 
@@ -53,7 +55,12 @@ plots.style()
 
 # %% tags=["parameters"]
 dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants of the label probability's mean
+lipschitz_values = [
+    1.0,
+    2.0,
+    4.0,
+    8.0,
+]  # Lipschitz constants of the label probability's mean
 context_length = 30  # tokens n in a context
 contexts = 10_000  # test contexts for the error rate
 seeds = 10  # pretrained units of each setting
@@ -62,7 +69,17 @@ batch_size = 128  # fresh contexts a step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz_values", "context_length", "contexts", "seeds", "steps", "batch_size", "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "lipschitz_values",
+    "context_length",
+    "contexts",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+)
 d, n = dims[0], context_length
 FLIPS = (0.0, 0.05, 0.1, 0.2, 0.3)  # probability p that a label is flipped
 
@@ -96,7 +113,12 @@ def window(L, p, length):
 
 
 many = np.unique(np.geomspace(n / 3, 100 * n, 8).round())
-by_length = {p: optimal_window(setting(lipschitz_values[-1], p)[0], many, setting(lipschitz_values[-1], p)[1]).w for p in FLIPS}
+by_length = {
+    p: optimal_window(
+        setting(lipschitz_values[-1], p)[0], many, setting(lipschitz_values[-1], p)[1]
+    ).w
+    for p in FLIPS
+}
 fine = np.geomspace(lipschitz_values[0], lipschitz_values[-1], 7)
 by_L = {p: [window(L, p, n) for L in fine] for p in FLIPS}
 
@@ -117,7 +139,9 @@ class Labels:
         q = uniform_sphere(rng, count, self.dim)
 
         def label(x):
-            mean = (1 - 2 * self.flips) * torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
+            mean = (1 - 2 * self.flips) * torch.tanh(
+                self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x)
+            )
             u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
             return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
 
@@ -125,10 +149,20 @@ class Labels:
 
 
 chosen = [(L, p) for L in lipschitz_values for p in (FLIPS[0], FLIPS[2])]
-trained = pretrain([Member(Labels(d, L, p), 0.0, n, seed) for L, p in chosen for seed in range(seeds)], steps, batch_size,
-                   learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32")
-square = {key: sampled(f"L = {key[0]:g}, p = {key[1]:g}", w) for key, w in
-          zip(chosen, trained.windows.reshape(len(chosen), seeds), strict=True)}
+trained = pretrain(
+    [Member(Labels(d, L, p), 0.0, n, seed) for L, p in chosen for seed in range(seeds)],
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
+)
+square = {
+    key: sampled(f"L = {key[0]:g}, p = {key[1]:g}", w)
+    for key, w in zip(chosen, trained.windows.reshape(len(chosen), seeds), strict=True)
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window parameter $w^*$ for labels $\\pm1$ and squared loss, one color for each flip probability $p$, the highest curve without flips. Left: against the Lipschitz constant $L$ of the mean label; right: against the context length, at the largest $L$. Lines: exact. Points: mean over pretrained units with interval, for two values of $p$. Logarithmic axes, dimensionless.", "name": "fig-classification"}, "image": {"alt": "Two log-log panels. Left: w rises with L and flattens for small contexts; curves for more label noise lie lower. Points of trained units lie on the curves. Right: w rises with the context length, steepest without flips; more flips give smaller w everywhere."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
@@ -138,19 +172,44 @@ for p, color in zip(FLIPS, plots.ramp(len(FLIPS)), strict=True):
     mine = [L for L, q in chosen if q == p]
     if mine:
         ends = np.array([square[L, p].interval for L in mine])
-        plots.sampled_points(axes[0], mine, [square[L, p].measured for L in mine], *ends.T, None, color)
-axes[0].set(xscale="log", yscale="log", xlabel="Lipschitz constant L", ylabel="window parameter w", title=f"n = {n}, d = {d}")
+        plots.sampled_points(
+            axes[0], mine, [square[L, p].measured for L in mine], *ends.T, None, color
+        )
+axes[0].set(
+    xscale="log",
+    yscale="log",
+    xlabel="Lipschitz constant L",
+    ylabel="window parameter w",
+    title=f"n = {n}, d = {d}",
+)
 axes[0].set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
 axes[0].set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
 axes[0].tick_params(which="minor", labelleft=False, labelbottom=False, bottom=False)
-axes[1].set(xscale="log", yscale="log", xlabel="context length n", title=f"L = {lipschitz_values[-1]:g}, d = {d}")
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(FLIPS))
+axes[1].set(
+    xscale="log",
+    yscale="log",
+    xlabel="context length n",
+    title=f"L = {lipschitz_values[-1]:g}, d = {d}",
+)
+figure.legend(
+    *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(FLIPS)
+)
 plt.show()
 
 # %%
-plots.table(["class", "trained $w$", "its interval", "exact $w^*$"],
-            [[case.name, f"{case.measured:.2f}", plots.interval(case.interval), f"{window(*key, n):.2f}"] for key, case in square.items()],
-            f"Units pretrained with the squared loss, mean over {seeds} seeds; n = {n}, d = {d}")
+plots.table(
+    ["class", "trained $w$", "its interval", "exact $w^*$"],
+    [
+        [
+            case.name,
+            f"{case.measured:.2f}",
+            plots.interval(case.interval),
+            f"{window(*key, n):.2f}",
+        ]
+        for key, case in square.items()
+    ],
+    f"Units pretrained with the squared loss, mean over {seeds} seeds; n = {n}, d = {d}",
+)
 
 # %% [markdown]
 # ## The authors' expectation, judged
@@ -164,18 +223,30 @@ plots.table(["class", "trained $w$", "its interval", "exact $w^*$"],
 # %%
 def noise_case(L, length, factor=1.0):
     w = [window(L, 0.05, length), window(L, 0.1, round(length * factor))]
-    return exact(f"more flips, L = {L:g}, n = {length}", np.log(w[1] / w[0]) / np.log(2), 1e-6, change="noise")
+    return exact(
+        f"more flips, L = {L:g}, n = {length}",
+        np.log(w[1] / w[0]) / np.log(2),
+        1e-6,
+        change="noise",
+    )
 
 
 def lipschitz_case(p, length, factor=1.0):
     w = [window(2.0, p, length), window(3.0, p, round(length * factor))]
-    return exact(f"larger L, p = {p:g}, n = {length}", np.log(w[1] / w[0]) / np.log(1.5), 1e-6, change="lipschitz")
+    return exact(
+        f"larger L, p = {p:g}, n = {length}",
+        np.log(w[1] / w[0]) / np.log(1.5),
+        1e-6,
+        change="lipschitz",
+    )
 
 
-expectation = judge("P1.rebuttal.classification",
-                    [noise_case(L, m) for L in (2.0, 8.0) for m in (n, 100 * n)]
-                    + [lipschitz_case(p, m) for p in (0.0, 0.2) for m in (n, 100 * n)],
-                    [noise_case(2.0, n, 100.0), lipschitz_case(0.2, 100 * n, 0.1)])
+expectation = judge(
+    "P1.rebuttal.classification",
+    [noise_case(L, m) for L in (2.0, 8.0) for m in (n, 100 * n)]
+    + [lipschitz_case(p, m) for p in (0.0, 0.2) for m in (n, 100 * n)],
+    [noise_case(2.0, n, 100.0), lipschitz_case(0.2, 100 * n, 0.1)],
+)
 expectation
 
 # %% [markdown]
@@ -194,13 +265,21 @@ def train_cross_entropy(L, p):
     decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
     task = Labels(d, L, p)
     for step in range(steps):
-        x = uniform_sphere(NativeStream(11, "covariates", step), seeds * batch_size, n + 1, d).float()
-        y = task.sample(NativeStream(11, "tasks", step), len(x))(x).reshape(seeds, batch_size, n + 1)
-        t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).reshape(seeds, batch_size, n)
+        x = uniform_sphere(
+            NativeStream(11, "covariates", step), seeds * batch_size, n + 1, d
+        ).float()
+        y = task.sample(NativeStream(11, "tasks", step), len(x))(x).reshape(
+            seeds, batch_size, n + 1
+        )
+        t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).reshape(
+            seeds, batch_size, n
+        )
         w, a = parameters
         output = (torch.softmax(w * t, -1) * y[..., :-1]).sum(-1)
         adam.zero_grad()
-        torch.nn.functional.softplus(-y[..., -1] * a[..., 0] * output).mean(-1).sum().backward()
+        torch.nn.functional.softplus(-y[..., -1] * a[..., 0] * output).mean(
+            -1
+        ).sum().backward()
         adam.step()
         decay.step()
     return parameters.detach()[:, :, 0, 0].numpy()
@@ -210,24 +289,56 @@ def with_gain(L, p):
     """Window of the squared loss when the unit may also scale its output: w with the least k(1) - (E p f)^2 / E p^2."""
     task, sigma = setting(L, p)
     tokens = uniform_sphere(stream(3, "monte carlo"), 2000, n + 1, d)
-    form, t = GivenTokens.of(task, tokens, sigma), torch.einsum("bnd,bd->bn", tokens[:, :-1], tokens[:, -1])
+    form, t = (
+        GivenTokens.of(task, tokens, sigma),
+        torch.einsum("bnd,bd->bn", tokens[:, :-1], tokens[:, -1]),
+    )
     tried = np.geomspace(0.5, 30, 40)
-    means = [[float(v.mean()) for v in (form.gain(o), form.product(o, o))] for o in (torch.softmax(w * t, -1) for w in tried)]
+    means = [
+        [float(v.mean()) for v in (form.gain(o), form.product(o, o))]
+        for o in (torch.softmax(w * t, -1) for w in tried)
+    ]
     return float(tried[int(np.argmax([g**2 / q for g, q in means]))])
 
 
-entropy = {key: train_cross_entropy(*key) for key in chosen if key[0] in (lipschitz_values[0], lipschitz_values[-1])}
+entropy = {
+    key: train_cross_entropy(*key)
+    for key in chosen
+    if key[0] in (lipschitz_values[0], lipschitz_values[-1])
+}
 differs, rows = [], []
 for (L, p), (w, a) in entropy.items():
-    case, gain, free = sampled("w", w / window(L, p, n)), sampled("a", a), with_gain(L, p)
+    case, gain, free = (
+        sampled("w", w / window(L, p, n)),
+        sampled("a", a),
+        with_gain(L, p),
+    )
     if not case.interval[0] <= 1 <= case.interval[1]:
         differs.append(f"L = {L:g}, p = {p:g}")
-    rows.append([f"L = {L:g}, p = {p:g}", f"{a.mean():.2f} {plots.interval(gain.interval)}", f"{w.mean():.2f}", f"{window(L, p, n):.2f}",
-                 f"{case.measured:.2f} {plots.interval(case.interval)}", f"{free:.1f}"])
+    rows.append(
+        [
+            f"L = {L:g}, p = {p:g}",
+            f"{a.mean():.2f} {plots.interval(gain.interval)}",
+            f"{w.mean():.2f}",
+            f"{window(L, p, n):.2f}",
+            f"{case.measured:.2f} {plots.interval(case.interval)}",
+            f"{free:.1f}",
+        ]
+    )
 notebook.glue("differs", "; ".join(differs) or "none")
-plots.table(["class", "gain $a$", "$w$, cross-entropy", "$w^*$, squared loss", "ratio of the two", "$w$, squared loss, free gain"], rows,
-            f"Trained on the cross-entropy (means over {seeds} seeds, with intervals), beside the exact window of the squared loss, without "
-            "gain, and with a free gain (on a grid with steps of 11 %)")
+plots.table(
+    [
+        "class",
+        "gain $a$",
+        "$w$, cross-entropy",
+        "$w^*$, squared loss",
+        "ratio of the two",
+        "$w$, squared loss, free gain",
+    ],
+    rows,
+    f"Trained on the cross-entropy (means over {seeds} seeds, with intervals), beside the exact window of the squared loss, without "
+    "gain, and with a free gain (on a grid with steps of 11 %)",
+)
 
 # %% [markdown]
 # The windows of the two losses clearly differ at: {glue:text}`differs`. Where the signal is weak, the free gain
@@ -251,24 +362,49 @@ for L in (lipschitz_values[0], lipschitz_values[-1]):
     clean = torch.einsum("bd,bnd->bn", q, x)
     for p in (0.0, 0.1, 0.3):
         u = torch.from_numpy(stream(7, "evaluation").uniform(-1, 1, (contexts, n)))
-        y = torch.where(u < (1 - 2 * p) * torch.tanh(L * clean[:, :-1]), 1.0, -1.0).double()
+        y = torch.where(
+            u < (1 - 2 * p) * torch.tanh(L * clean[:, :-1]), 1.0, -1.0
+        ).double()
 
         def wrong(w, y=y, clean=clean):
             return ((torch.softmax(w * t, -1) * y).sum(-1) * clean[:, -1] <= 0).double()
 
         w_star, tried = window(L, p, n), np.geomspace(0.5, 100, 22)
         best = min(tried, key=lambda w, wrong=wrong: float(wrong(w)[:half].mean()))
-        nearest = (y.gather(1, t.argmax(1, keepdim=True))[:, 0] * clean[:, -1] <= 0).double()
-        cells = [100 * float(v[half:].mean()) for v in (wrong(w_star), wrong(best), nearest)]
+        nearest = (
+            y.gather(1, t.argmax(1, keepdim=True))[:, 0] * clean[:, -1] <= 0
+        ).double()
+        cells = [
+            100 * float(v[half:].mean()) for v in (wrong(w_star), wrong(best), nearest)
+        ]
         share = float(torch.softmax(w_star * t, -1).max(-1).values.mean())
-        rows.append([f"L = {L:g}, p = {p:g}", f"{w_star:.2f}", f"{best:.2f}", *(f"{v:.1f}" for v in cells), f"{share:.2f}"])
+        rows.append(
+            [
+                f"L = {L:g}, p = {p:g}",
+                f"{w_star:.2f}",
+                f"{best:.2f}",
+                *(f"{v:.1f}" for v in cells),
+                f"{share:.2f}",
+            ]
+        )
         price[L, p] = cells[0] - cells[1]
 error = 100 * 0.5 / np.sqrt(half)
 notebook.glue("price_weak", price[lipschitz_values[0], 0.3])
 notebook.glue("price_steep", price[lipschitz_values[-1], 0.3])
 notebook.glue("price_rest", max(abs(v) for (_, p), v in price.items() if p < 0.3))
-plots.table(["class", "$w^*$, squared loss", "$w$, error rate", "wrong at $w^*$, %", "wrong at best $w$, %", "wrong, nearest label, %",
-             "largest weight at $w^*$"], rows, f"Error rates, d = {d}, n = {n}; standard error at most {error:.2f} %.")
+plots.table(
+    [
+        "class",
+        "$w^*$, squared loss",
+        "$w$, error rate",
+        "wrong at $w^*$, %",
+        "wrong at best $w$, %",
+        "wrong, nearest label, %",
+        "largest weight at $w^*$",
+    ],
+    rows,
+    f"Error rates, d = {d}, n = {n}; standard error at most {error:.2f} %.",
+)
 
 # %% [markdown]
 # With many flips the squared loss's window is too wide for the error rate: at $p=0.3$ that costs {glue:text}`price_weak:.1f` percentage
@@ -283,11 +419,23 @@ plots.table(["class", "$w^*$, squared loss", "$w$, error rate", "wrong at $w^*$,
 rows = []
 for m in (n, 10 * n, 100 * n):
     tokens = uniform_sphere(stream(8, "evaluation"), 200, m + 1, d)
-    scores = window(lipschitz_values[-1], 0.0, m) * torch.einsum("bnd,bd->bn", tokens[:, :-1], tokens[:, -1])
+    scores = window(lipschitz_values[-1], 0.0, m) * torch.einsum(
+        "bnd,bd->bn", tokens[:, :-1], tokens[:, -1]
+    )
     top = sampled("", torch.softmax(scores, -1).max(-1).values.tolist())
-    rows.append([f"{m}", f"{window(lipschitz_values[-1], 0.0, m):.1f}", f"{top.measured:.3f}", plots.interval(top.interval, ".3f")])
-plots.table(["context length n", "$w^*$", "largest weight", "its interval"], rows,
-            f"The largest weight at the exact window, mean over token sets; L = {lipschitz_values[-1]:g}, no flips, d = {d}")
+    rows.append(
+        [
+            f"{m}",
+            f"{window(lipschitz_values[-1], 0.0, m):.1f}",
+            f"{top.measured:.3f}",
+            plots.interval(top.interval, ".3f"),
+        ]
+    )
+plots.table(
+    ["context length n", "$w^*$", "largest weight", "its interval"],
+    rows,
+    f"The largest weight at the exact window, mean over token sets; L = {lipschitz_values[-1]:g}, no flips, d = {d}",
+)
 
 # %% [markdown]
 # ## Limits

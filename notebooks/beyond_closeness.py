@@ -30,7 +30,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass
 
@@ -53,7 +55,9 @@ plots.style()
 # The parameters of this run; change them and run the notebook again.
 
 # %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates in the parts on hidden layers and far queries (the first counts)
+dims = [
+    3
+]  # dimension d of the covariates in the parts on hidden layers and far queries (the first counts)
 lipschitz = 3.0  # Lipschitz constant L
 noise_std = 0.3  # standard deviation sigma of the label noise
 context_length = 20  # tokens n in a context
@@ -65,8 +69,19 @@ batch_sizes = [32, 128, 512]  # the same behind a projection; the last is judged
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "contexts", "seeds", "steps", "batch_size",
-           "batch_sizes", "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "lipschitz",
+    "noise_std",
+    "context_length",
+    "contexts",
+    "seeds",
+    "steps",
+    "batch_size",
+    "batch_sizes",
+    "learning_rate",
+)
 d, n = dims[0], context_length
 
 # %% [markdown]
@@ -82,14 +97,37 @@ d, n = dims[0], context_length
 # %%
 D, K = 5, 3
 basis = np.eye(D)[:, :K]
-LINKS = {"ReLU, L": ReLU(K, lipschitz), "ReLU, 2L": ReLU(K, 2 * lipschitz), "tanh, steepness 3": Tanh(K, 2 * lipschitz, 3.0)}
-members = [Member(Projected(g, basis.T), noise_std, n, seed, tokens=LowRank(basis), initial_std=0.3)
-           for g in LINKS.values() for seed in range(seeds)]
+LINKS = {
+    "ReLU, L": ReLU(K, lipschitz),
+    "ReLU, 2L": ReLU(K, 2 * lipschitz),
+    "tanh, steepness 3": Tanh(K, 2 * lipschitz, 3.0),
+}
+members = [
+    Member(
+        Projected(g, basis.T),
+        noise_std,
+        n,
+        seed,
+        tokens=LowRank(basis),
+        initial_std=0.3,
+    )
+    for g in LINKS.values()
+    for seed in range(seeds)
+]
 
 
 def over_exact(size):
     """Units trained with that batch size, and the mean diagonal of B'MB over the exact window."""
-    M = pretrain(members, steps, size, learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32").M
+    M = pretrain(
+        members,
+        steps,
+        size,
+        learning_rate,
+        notebook.device(),
+        shared_tokens=True,
+        stream="native",
+        dtype="float32",
+    ).M
     exact = np.array([float(optimal_window(g, n, noise_std).w) for g in LINKS.values()])
     M = M.reshape(len(LINKS), seeds, D, D)
     return M, np.trace(M[..., :K, :K], axis1=2, axis2=3) / K / exact[:, None]
@@ -97,22 +135,51 @@ def over_exact(size):
 
 by_batch = {size: over_exact(size) for size in batch_sizes}
 M, ratios = by_batch[batch_sizes[-1]]
-outside = np.sqrt((np.linalg.norm(M, axis=(2, 3)) ** 2 - np.linalg.norm(M[..., :K, :K], axis=(2, 3)) ** 2).clip(0))
+outside = np.sqrt(
+    (
+        np.linalg.norm(M, axis=(2, 3)) ** 2
+        - np.linalg.norm(M[..., :K, :K], axis=(2, 3)) ** 2
+    ).clip(0)
+)
 rows = []
 for i, (name, g) in enumerate(LINKS.items()):
     share = sampled(name, outside[i] / np.linalg.norm(M[i], axis=(1, 2)))
     found = [sampled(name, ratio[i]) for _, ratio in by_batch.values()]
-    rows.append([name, f"{float(optimal_window(g, n, noise_std).w):.2f}",
-                 *(f"{c.measured:.3f} {plots.interval(c.interval, '.3f')}" for c in found), f"{share.measured:.3f}"])
-plots.table(["link", "exact $w^*$", *(f"over it, batch {size}" for size in batch_sizes), "share of $M$ outside its block"], rows,
-            f"Mean diagonal of $B^\\top MB$ over the exact window, means over {seeds} seeds and intervals; n = {n}. Share, with the last batch size: "
-            "Frobenius norm of $M$ without the block $B^\\top MB$, over that of $M$")
+    rows.append(
+        [
+            name,
+            f"{float(optimal_window(g, n, noise_std).w):.2f}",
+            *(f"{c.measured:.3f} {plots.interval(c.interval, '.3f')}" for c in found),
+            f"{share.measured:.3f}",
+        ]
+    )
+plots.table(
+    [
+        "link",
+        "exact $w^*$",
+        *(f"over it, batch {size}" for size in batch_sizes),
+        "share of $M$ outside its block",
+    ],
+    rows,
+    f"Mean diagonal of $B^\\top MB$ over the exact window, means over {seeds} seeds and intervals; n = {n}. Share, with the last batch size: "
+    "Frobenius norm of $M$ without the block $B^\\top MB$, over that of $M$",
+)
 
 # %%
-double = np.array([float(optimal_window(g, n, noise_std).w / optimal_window(g, n, 2 * noise_std).w) for g in LINKS.values()])
-links = judge("P1.rebuttal.links", [sampled(name, ratio) for name, ratio in zip(LINKS, ratios, strict=True)],
-              [sampled(f"{name}, window of twice the noise", ratio)
-               for name, ratio in zip(LINKS, ratios * double[:, None], strict=True)])
+double = np.array(
+    [
+        float(optimal_window(g, n, noise_std).w / optimal_window(g, n, 2 * noise_std).w)
+        for g in LINKS.values()
+    ]
+)
+links = judge(
+    "P1.rebuttal.links",
+    [sampled(name, ratio) for name, ratio in zip(LINKS, ratios, strict=True)],
+    [
+        sampled(f"{name}, window of twice the noise", ratio)
+        for name, ratio in zip(LINKS, ratios * double[:, None], strict=True)
+    ],
+)
 links
 
 # %% [markdown]
@@ -148,21 +215,60 @@ class Absolute:
         return Sphere(self.dim).tokens(normal).abs()
 
 
-kinds = {"unit on x": Member(Folded(d, 2 * lipschitz), noise_std, n, 0, initial_std=0.3),
-         "unit on |x|": Member(Affine(d, 2 * lipschitz), noise_std, n, 0, tokens=Absolute(d), initial_std=0.3)}
+kinds = {
+    "unit on x": Member(Folded(d, 2 * lipschitz), noise_std, n, 0, initial_std=0.3),
+    "unit on |x|": Member(
+        Affine(d, 2 * lipschitz), noise_std, n, 0, tokens=Absolute(d), initial_std=0.3
+    ),
+}
 folded, rows = {}, []
 for name, member in kinds.items():
-    group = [Member(member.task, noise_std, n, seed, tokens=member.tokens, initial_std=0.3) for seed in range(seeds)]
-    done = pretrain(group, steps, batch_size, learning_rate, notebook.device(), stream="native", dtype="float32")
-    folded[name] = sampled(name, test_error(done, member.task, noise_std, n, 4000, tokens=member.tokens, seed=None)[-1])
+    group = [
+        Member(member.task, noise_std, n, seed, tokens=member.tokens, initial_std=0.3)
+        for seed in range(seeds)
+    ]
+    done = pretrain(
+        group,
+        steps,
+        batch_size,
+        learning_rate,
+        notebook.device(),
+        stream="native",
+        dtype="float32",
+    )
+    folded[name] = sampled(
+        name,
+        test_error(
+            done, member.task, noise_std, n, 4000, tokens=member.tokens, seed=None
+        )[-1],
+    )
     # the mean of the context's labels, M = 0, on the test contexts of one unit
-    flat = pretrain([Member(member.task, noise_std, n, 0, tokens=member.tokens)], 1, 1, 1e-12, notebook.device())
-    level = test_error(flat, member.task, noise_std, n, 4000, tokens=member.tokens)[-1, 0]
-    rows.append([name.replace("x", "$x$").replace("|$x$|", "$|x|$"), f"{folded[name].measured:.3f}",
-                 plots.interval(folded[name].interval, ".3f"), f"{level:.3f}"])
-notebook.glue("folded_ratio", folded["unit on x"].measured / folded["unit on |x|"].measured)
-plots.table(["trained", "test error", "its interval", "mean of all labels, $M=0$"], rows,
-            f"Error against the clean label, mean over {seeds} seeds; d = {d}, n = {n}, L = {2 * lipschitz:g}")
+    flat = pretrain(
+        [Member(member.task, noise_std, n, 0, tokens=member.tokens)],
+        1,
+        1,
+        1e-12,
+        notebook.device(),
+    )
+    level = test_error(flat, member.task, noise_std, n, 4000, tokens=member.tokens)[
+        -1, 0
+    ]
+    rows.append(
+        [
+            name.replace("x", "$x$").replace("|$x$|", "$|x|$"),
+            f"{folded[name].measured:.3f}",
+            plots.interval(folded[name].interval, ".3f"),
+            f"{level:.3f}",
+        ]
+    )
+notebook.glue(
+    "folded_ratio", folded["unit on x"].measured / folded["unit on |x|"].measured
+)
+plots.table(
+    ["trained", "test error", "its interval", "mean of all labels, $M=0$"],
+    rows,
+    f"Error against the clean label, mean over {seeds} seeds; d = {d}, n = {n}, L = {2 * lipschitz:g}",
+)
 
 # %% [markdown]
 # Without the hidden layer the error is {glue:text}`folded_ratio:.1f` times as large. This is the sense in which "the intermediate layers of the model can
@@ -188,7 +294,9 @@ def far_tokens(limit):
     density = np.maximum(1 - t_grid**2, 1e-12) ** ((d - 3) / 2)
     cumulative = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2)])
     u = stream(1, "monte carlo").uniform(0, 1, (contexts, n))
-    t = torch.from_numpy(np.interp(u * cumulative[-1], cumulative, t_grid)).unsqueeze(-1)
+    t = torch.from_numpy(np.interp(u * cumulative[-1], cumulative, t_grid)).unsqueeze(
+        -1
+    )
     query = x[:, -1:]
     rest = x[:, :-1] - (x[:, :-1] * query).sum(-1, keepdim=True) * query
     rest = rest / rest.norm(dim=-1, keepdim=True)
@@ -205,19 +313,36 @@ def compare(task, limit):
     x = far_tokens(limit)
     form = GivenTokens.of(task, x, noise_std)
     t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
-    omega = torch.stack([*(torch.softmax(w * t, -1) for w in grid), t / n])  # the last: linear attention
+    omega = torch.stack(
+        [*(torch.softmax(w * t, -1) for w in grid), t / n]
+    )  # the last: linear attention
     gain, square = form.gain(omega), form.product(omega, omega)
     g, q = gain[:, :half].mean(1), square[:, :half].mean(1)
     c, plain = g / q, int((q - 2 * g)[:-1].argmin())
     free = int((g**2 / q)[:-1].argmax())
 
     def risk(index, factor):
-        return (form.prior - 2 * factor * gain[index] + factor**2 * square[index])[half:]
+        return (form.prior - 2 * factor * gain[index] + factor**2 * square[index])[
+            half:
+        ]
 
     nearest = torch.nn.functional.one_hot(t.argmax(-1), n).double()
-    values = (risk(plain, 1.0), risk(free, c[free]), form.risk(nearest)[half:], risk(-1, c[-1]), form.risk(form.kriging())[half:])
+    values = (
+        risk(plain, 1.0),
+        risk(free, c[free]),
+        form.risk(nearest)[half:],
+        risk(-1, c[-1]),
+        form.risk(form.kriging())[half:],
+    )
     variance = sum(np.append(*task.spectrum(200)))
-    return {name: sampled(name, (v / variance).tolist()) for name, v in zip(METHODS, values, strict=True)}, grid[plain], float(c[free])
+    return (
+        {
+            name: sampled(name, (v / variance).tolist())
+            for name, v in zip(METHODS, values, strict=True)
+        },
+        grid[plain],
+        float(c[free]),
+    )
 
 
 far = {name: [compare(task, limit) for limit in LIMITS] for name, task in FAR.items()}
@@ -225,10 +350,20 @@ far = {name: [compare(task, limit) for limit in LIMITS] for name, task in FAR.it
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of $f$ over the sphere against the largest allowed similarity $\\tau$ between query and context (left in each panel: only far examples; right: the usual case). Points: means over token sets with intervals, labels integrated out, shifted sideways a little where they would hide each other. One, dotted: as bad as knowing only the mean of $f$. Logarithmic vertical axis.", "name": "fig-far"}, "image": {"alt": "Two panels, affine and ReLU class. As the context moves away from the query, the risks of softmax with and without gain and of the nearest label rise steeply to one and above. Kriging rises too, but stays well below one for the affine class at all distances; for the ReLU class it passes one. Linear attention is above one everywhere."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.8, 3.7), sharey=True)
 for ax, (name, found) in zip(axes, far.items(), strict=True):
-    for method, color, marker, shift in zip(METHODS, plots.PALETTE, "os^Dv", (-0.02, 0.02, 0, 0, 0), strict=False):
+    for method, color, marker, shift in zip(
+        METHODS, plots.PALETTE, "os^Dv", (-0.02, 0.02, 0, 0, 0), strict=False
+    ):
         mine = [row[0][method] for row in found]
         ends = np.array([c.interval for c in mine]).clip(1e-4)
-        plots.sampled_points(ax, np.array(LIMITS) + shift, [c.measured for c in mine], *ends.T, method, color, marker)
+        plots.sampled_points(
+            ax,
+            np.array(LIMITS) + shift,
+            [c.measured for c in mine],
+            *ends.T,
+            method,
+            color,
+            marker,
+        )
     ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
     ax.set(yscale="log", xlabel=r"largest similarity $\tau$", title=f"{name} class")
 axes[0].set_ylabel("risk / variance of f")
@@ -236,14 +371,25 @@ axes[0].legend(fontsize=8)
 plt.show()
 
 # %%
-rows = [[f"{name}, τ = {limit:g}", *(f"{found[0][m].measured:.3f}" for m in METHODS), f"{found[1]:.1f}", f"{found[2]:.2f}"]
-        for name, table in far.items() for limit, found in zip(LIMITS, table, strict=True)]
+rows = [
+    [
+        f"{name}, τ = {limit:g}",
+        *(f"{found[0][m].measured:.3f}" for m in METHODS),
+        f"{found[1]:.1f}",
+        f"{found[2]:.2f}",
+    ]
+    for name, table in far.items()
+    for limit, found in zip(LIMITS, table, strict=True)
+]
 hemisphere = LIMITS.index(0.0)
 notebook.glue("softmax_far", far["affine"][hemisphere][0]["softmax"].measured)
 notebook.glue("kriging_far", far["affine"][hemisphere][0]["kriging"].measured)
 notebook.glue("kriging_relu", far["ReLU"][hemisphere][0]["kriging"].measured)
-plots.table(["class, similarity", *METHODS, "$w$ of softmax", "gain"], rows,
-            rf"Risk over the variance of $f$, at the largest allowed similarity τ; d = {d}, n = {n}, L = {lipschitz:g}, $\sigma$ = {noise_std:g}")
+plots.table(
+    ["class, similarity", *METHODS, "$w$ of softmax", "gain"],
+    rows,
+    rf"Risk over the variance of $f$, at the largest allowed similarity τ; d = {d}, n = {n}, L = {lipschitz:g}, $\sigma$ = {noise_std:g}",
+)
 
 # %% [markdown]
 # With no example in the query's hemisphere ($\tau=0$) the risk of softmax on affine functions is {glue:text}`softmax_far:.2f` of their variance,

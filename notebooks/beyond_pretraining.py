@@ -27,7 +27,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass
 
@@ -65,8 +67,21 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "sizes", "n_decades", "contexts", "draws", "seeds",
-           "steps", "batch_size", "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "lipschitz",
+    "noise_std",
+    "context_length",
+    "sizes",
+    "n_decades",
+    "contexts",
+    "draws",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+)
 d, n = dims[0], context_length
 task = ReLU(d, lipschitz)
 best = optimal_window(task, n, noise_std)
@@ -76,8 +91,11 @@ form = GivenTokens.of(task, x_test, noise_std)
 
 def class_risk(M):
     """Risk on the class of units M, (k, d, d), minus that of the exact optimum on the same tokens; shape (k,)."""
+
     def one(m):
-        scores = torch.einsum("bnd,de,be->bn", x_test[:, :-1], torch.as_tensor(m).double(), x_test[:, -1])
+        scores = torch.einsum(
+            "bnd,de,be->bn", x_test[:, :-1], torch.as_tensor(m).double(), x_test[:, -1]
+        )
         return float(form.risk(torch.softmax(scores, -1)).mean())
 
     reference = one(float(best.w) * np.eye(d))
@@ -102,16 +120,26 @@ def draw(T, seed):
     """T fixed contexts: tokens (T, n + 1, d), labels (T, n + 1)."""
     x = uniform_sphere(stream(seed, "covariates"), T, n + 1, d)
     y = task.sample(stream(seed, "tasks"), T)(x)
-    return x, y + noise_std * torch.from_numpy(stream(seed, "noise").standard_normal((T, n + 1)))
+    return x, y + noise_std * torch.from_numpy(
+        stream(seed, "noise").standard_normal((T, n + 1))
+    )
 
 
 def best_scalar(x, y):
     t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
 
     def loss(u):
-        return float((((torch.softmax(np.exp(u) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2).mean())
+        return float(
+            (
+                ((torch.softmax(np.exp(u) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2
+            ).mean()
+        )
 
-    return np.exp(minimize_scalar(loss, bounds=(-3, 5), method="bounded", options={"xatol": 1e-4}).x)
+    return np.exp(
+        minimize_scalar(
+            loss, bounds=(-3, 5), method="bounded", options={"xatol": 1e-4}
+        ).x
+    )
 
 
 def best_matrix(x, y, start):
@@ -121,7 +149,9 @@ def best_matrix(x, y, start):
     def closure():
         solver.zero_grad()
         scores = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1] @ M.T)
-        loss = (((torch.softmax(scores, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2).mean()
+        loss = (
+            ((torch.softmax(scores, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2
+        ).mean()
         loss.backward()
         return loss
 
@@ -138,32 +168,57 @@ for T in sizes:
 
 x, y = draw(20_000, 5)
 t, h = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]), 1e-3
-up, down = ((((torch.softmax((float(best.w) + e) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2) for e in (h, -h))
+up, down = (
+    (((torch.softmax((float(best.w) + e) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2)
+    for e in (h, -h)
+)
 score = float(((up - down) / (2 * h)).var())
-slopes = population_risk(task, float(best.w) * np.array([0.99, 1.01]), n, noise_std).slope
+slopes = population_risk(
+    task, float(best.w) * np.array([0.99, 1.01]), n, noise_std
+).slope
 curvature = float(np.diff(slopes)[0] / (0.02 * float(best.w)))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
 figure, ax = plt.subplots()
 line = score / (2 * np.array(sizes) * curvature) / float(best.risk)
 plots.exact_curve(ax, sizes, line, "theory, one number")
-for values, name, marker, shift in ((scalar, "one number w", "o", 1.0), (matrices, "full matrix M", "s", 1.06)):
+for values, name, marker, shift in (
+    (scalar, "one number w", "o", 1.0),
+    (matrices, "full matrix M", "s", 1.06),
+):
     cases = [sampled(f"{name}, T = {T}", values[T] / float(best.risk)) for T in sizes]
     ends = np.array([c.interval for c in cases]).clip(1e-5)
-    plots.sampled_points(ax, np.array(sizes) * shift, [c.measured for c in cases], *ends.T, name,
-                         plots.COLORS["sampled" if marker == "o" else "bias"], marker)
-ax.set(xscale="log", yscale="log", xlabel="contexts T", ylabel="excess risk / optimal risk", ylim=(line[-1] / 20, None))
+    plots.sampled_points(
+        ax,
+        np.array(sizes) * shift,
+        [c.measured for c in cases],
+        *ends.T,
+        name,
+        plots.COLORS["sampled" if marker == "o" else "bias"],
+        marker,
+    )
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="contexts T",
+    ylabel="excess risk / optimal risk",
+    ylim=(line[-1] / 20, None),
+)
 ax.legend()
 plt.show()
 notebook.glue("one_percent", score / (2 * 0.01 * float(best.risk) * curvature))
 notebook.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
 
 # %% tags=["hide-input"]
-plots.table(["excess risk, % of the optimal risk", *(f"T = {T}" for T in sizes)],
-            [[name, *(f"{100 * np.mean(values[T]) / float(best.risk):.2f}" for T in sizes)]
-             for name, values in (("one number $w$", scalar), ("full matrix $M$", matrices))]
-            + [["theory, one number", *(f"{100 * v:.2f}" for v in line)]],
-            f"Means over {draws} data sets; d = {d}, n = {n}")
+plots.table(
+    ["excess risk, % of the optimal risk", *(f"T = {T}" for T in sizes)],
+    [
+        [name, *(f"{100 * np.mean(values[T]) / float(best.risk):.2f}" for T in sizes)]
+        for name, values in (("one number $w$", scalar), ("full matrix $M$", matrices))
+    ]
+    + [["theory, one number", *(f"{100 * v:.2f}" for v in line)]],
+    f"Means over {draws} data sets; d = {d}, n = {n}",
+)
 
 # %% [markdown]
 # One percent of the optimal risk is reached with about {glue:text}`one_percent:.0f` contexts if a single number is
@@ -190,31 +245,66 @@ class Pool:
     def sample(self, rng, count):
         own = stream(self.seed, "evaluation", 99)
         q = uniform_sphere(own, self.size, self.dim)
-        right, left, b = torch.as_tensor(own.uniform(-self.lipschitz, self.lipschitz, (3, self.size, 1)))
-        pick = (torch.as_tensor(rng.uniform(0.0, 1.0, (count,))) * self.size).long().clamp(max=self.size - 1).cpu()
+        right, left, b = torch.as_tensor(
+            own.uniform(-self.lipschitz, self.lipschitz, (3, self.size, 1))
+        )
+        pick = (
+            (torch.as_tensor(rng.uniform(0.0, 1.0, (count,))) * self.size)
+            .long()
+            .clamp(max=self.size - 1)
+            .cpu()
+        )
 
         def f(x):
             t = torch.einsum("bd,bnd->bn", q[pick].to(x), x)
-            return right[pick].to(x) * t.clamp(min=0) + left[pick].to(x) * (-t).clamp(min=0) + b[pick].to(x)
+            return (
+                right[pick].to(x) * t.clamp(min=0)
+                + left[pick].to(x) * (-t).clamp(min=0)
+                + b[pick].to(x)
+            )
 
         return f
 
 
 pools = [1, 3, 10, 30, None]
-members = [Member(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed) for T in pools for seed in range(seeds)]
-pooled = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32")
+members = [
+    Member(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed)
+    for T in pools
+    for seed in range(seeds)
+]
+pooled = pretrain(
+    members,
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
+)
 pool_excess = class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
 rows = []
-for T, values, w in zip(pools, pool_excess, pooled.windows.reshape(len(pools), seeds), strict=True):
+for T, values, w in zip(
+    pools, pool_excess, pooled.windows.reshape(len(pools), seeds), strict=True
+):
     case, scale = sampled("", values), sampled("", w)
-    rows.append(["fresh functions" if T is None else f"{T} function{'s' * (T > 1)}", f"{100 * case.measured:.1f}",
-                 plots.interval([100 * end for end in case.interval], ".1f"), f"{100 * np.median(values):.1f}",
-                 f"{scale.measured:.2f} {plots.interval(scale.interval)}"])
+    rows.append(
+        [
+            "fresh functions" if T is None else f"{T} function{'s' * (T > 1)}",
+            f"{100 * case.measured:.1f}",
+            plots.interval([100 * end for end in case.interval], ".1f"),
+            f"{100 * np.median(values):.1f}",
+            f"{scale.measured:.2f} {plots.interval(scale.interval)}",
+        ]
+    )
 notebook.glue("one_function", 100 * np.median(pool_excess[0]))
 notebook.glue("ten_functions", 100 * np.median(pool_excess[2]))
 notebook.glue("fresh_functions", 100 * np.median(pool_excess[-1]))
-plots.table(["pool", "excess risk, %", "its interval", "median", "mean diagonal $w$"], rows,
-            f"Excess risk on the whole class after pretraining on a pool, mean and median over {seeds} pools; the exact $w^*$ is {float(best.w):.2f}")
+plots.table(
+    ["pool", "excess risk, %", "its interval", "median", "mean diagonal $w$"],
+    rows,
+    f"Excess risk on the whole class after pretraining on a pool, mean and median over {seeds} pools; the exact $w^*$ is {float(best.w):.2f}",
+)
 
 # %% [markdown]
 # Pretraining on *one* function costs {glue:text}`one_function:.0f` % of risk on the whole class in the median pool, on ten
@@ -229,21 +319,50 @@ plots.table(["pool", "excess risk, %", "its interval", "median", "mean diagonal 
 # %%
 times = np.array([0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0])
 lengths = 10 ** np.array(n_decades)
-flow = np.array([population_flow(Affine(d, lipschitz), int(m), noise_std, times) for m in lengths])[:, 1:]
+flow = np.array(
+    [population_flow(Affine(d, lipschitz), int(m), noise_std, times) for m in lengths]
+)[:, 1:]
 final = optimal_window(Affine(d, lipschitz), lengths, noise_std)
 rows, lost_rows = [], []
 for time, w in zip(times[1:], flow.T, strict=True):
-    lost = population_risk(Affine(d, lipschitz), np.array(w), lengths, noise_std).total / final.risk
-    rows.append([f"{time:g}", *(f"{s:.3f}" for s in np.diff(np.log(w)) / np.diff(np.log(lengths)))])
-    lost_rows.append([f"{time:g}", *(f"{v:.3f}" if v < 10 else f"{v:.0f}" for v in lost)])
-rows.append(["minimizer", *(f"{s:.3f}" for s in np.diff(np.log(final.w)) / np.diff(np.log(lengths)))])
-plots.table(["time $t$", *(f"n = {plots.ten(a)} to {plots.ten(b)}" for a, b in zip(n_decades[:-1], n_decades[1:], strict=True))], rows,
-            r"Local slope of $\log w$ in $\log n$ along the exact flow; affine class, "
-            rf"d = {d}, $L/\sigma$ = {lipschitz / noise_std:g}")
+    lost = (
+        population_risk(Affine(d, lipschitz), np.array(w), lengths, noise_std).total
+        / final.risk
+    )
+    rows.append(
+        [
+            f"{time:g}",
+            *(f"{s:.3f}" for s in np.diff(np.log(w)) / np.diff(np.log(lengths))),
+        ]
+    )
+    lost_rows.append(
+        [f"{time:g}", *(f"{v:.3f}" if v < 10 else f"{v:.0f}" for v in lost)]
+    )
+rows.append(
+    [
+        "minimizer",
+        *(f"{s:.3f}" for s in np.diff(np.log(final.w)) / np.diff(np.log(lengths))),
+    ]
+)
+plots.table(
+    [
+        "time $t$",
+        *(
+            f"n = {plots.ten(a)} to {plots.ten(b)}"
+            for a, b in zip(n_decades[:-1], n_decades[1:], strict=True)
+        ),
+    ],
+    rows,
+    r"Local slope of $\log w$ in $\log n$ along the exact flow; affine class, "
+    rf"d = {d}, $L/\sigma$ = {lipschitz / noise_std:g}",
+)
 
 # %% tags=["hide-input"]
-plots.table(["time $t$", *(f"n = {plots.ten(k)}" for k in n_decades)], lost_rows,
-            r"Risk along the same flow over the risk of the minimizer")
+plots.table(
+    ["time $t$", *(f"n = {plots.ten(k)}" for k in n_decades)],
+    lost_rows,
+    r"Risk along the same flow over the risk of the minimizer",
+)
 
 # %% [markdown]
 # Early in training $w$ is the same for all long contexts: the slope is near zero, and any lower bound with a positive
@@ -265,14 +384,21 @@ def all_lengths(w):
     return population_risk(task, float(w), every, noise_std).total
 
 
-found = minimize_scalar(lambda u: all_lengths(np.exp(u)).mean(), bounds=(-3, 4), method="bounded", options={"xatol": 1e-6})
+found = minimize_scalar(
+    lambda u: all_lengths(np.exp(u)).mean(),
+    bounds=(-3, 4),
+    method="bounded",
+    options={"xatol": 1e-6},
+)
 w_every, own = float(np.exp(found.x)), optimal_window(task, every, noise_std)
 price = all_lengths(w_every) / own.risk - 1
 notebook.glue("w_every", w_every)
 notebook.glue("w_last", own.w[-1])
 notebook.glue("price_last", 100 * price[-1])
 notebook.glue("price_mean", 100 * (found.fun / own.risk.mean() - 1))
-notebook.glue("price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.mean() - 1))
+notebook.glue(
+    "price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.mean() - 1)
+)
 
 # %% [markdown]
 # The best single window is $w=$ {glue:text}`w_every:.2f`; at the last length alone it would be {glue:text}`w_last:.2f`. Units are
@@ -282,14 +408,20 @@ notebook.glue("price_single", 100 * (all_lengths(own.w[-1]).mean() / own.risk.me
 M = torch.zeros(seeds, d, d, requires_grad=True)  # every seed has sequences of its own
 adam = torch.optim.Adam([M], lr=learning_rate)
 decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
-before = torch.ones(n + 1, n + 1).tril(-1).bool()  # a label is predicted from those before it
+before = (
+    torch.ones(n + 1, n + 1).tril(-1).bool()
+)  # a label is predicted from those before it
 for step in range(steps):
     count = seeds * batch_size
     x = uniform_sphere(NativeStream(2, "covariates", step), count, n + 1, d).float()
     y = task.sample(NativeStream(2, "tasks", step), count)(x)
-    y = (y + noise_std * NativeStream(2, "noise", step).standard_normal((count, n + 1))).reshape(seeds, batch_size, n + 1)
+    y = (
+        y + noise_std * NativeStream(2, "noise", step).standard_normal((count, n + 1))
+    ).reshape(seeds, batch_size, n + 1)
     x = x.reshape(seeds, batch_size, n + 1, d)
-    scores = ((x @ M.mT.unsqueeze(1)) @ x.mT).masked_fill(~before, -1e9)  # [..., q, i] = x_i' M x_q
+    scores = ((x @ M.mT.unsqueeze(1)) @ x.mT).masked_fill(
+        ~before, -1e9
+    )  # [..., q, i] = x_i' M x_q
     guess = (torch.softmax(scores[..., 1:, :], -1) @ y.unsqueeze(-1)).squeeze(-1)
     adam.zero_grad()
     ((guess - y[..., 1:]) ** 2).mean((1, 2)).sum().backward()
@@ -298,20 +430,52 @@ for step in range(steps):
 trained_w = torch.diagonal(M.detach(), dim1=1, dim2=2).mean(1).numpy()
 auto = sampled("autoregressive", trained_w)
 single = sampled("last position only", pooled.windows.reshape(len(pools), seeds)[-1])
-plots.table(["loss", "trained $w$", "its interval", "exact"],
-            [["at every position", f"{auto.measured:.3f}", plots.interval(auto.interval, ".3f"), f"{w_every:.3f}"],
-             ["at the last position only", f"{single.measured:.3f}", plots.interval(single.interval, ".3f"), f"{float(best.w):.3f}"]],
-            f"Mean diagonal of $M$ after training, mean over {seeds} seeds")
+plots.table(
+    ["loss", "trained $w$", "its interval", "exact"],
+    [
+        [
+            "at every position",
+            f"{auto.measured:.3f}",
+            plots.interval(auto.interval, ".3f"),
+            f"{w_every:.3f}",
+        ],
+        [
+            "at the last position only",
+            f"{single.measured:.3f}",
+            plots.interval(single.interval, ".3f"),
+            f"{float(best.w):.3f}",
+        ],
+    ],
+    f"Mean diagonal of $M$ after training, mean over {seeds} seeds",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: the optimal window of each context length $m$ (curve, exact), the single window that is optimal for the mean over all lengths (dashed, exact), and units trained autoregressively (point with interval, drawn at the right edge). Right: the relative price of one window for all lengths, exact, for that window and for the one that is optimal at the last length.", "name": "fig-autoregressive"}, "image": {"alt": "Left: the optimal window parameter rises with the context length; a dashed horizontal line crosses it in the middle, and the trained units' point lies on the dashed line. Right: excess risk against the context length; for the autoregressive window it is zero where the curves cross and grows to both sides; for the last length's window it is large at short contexts and zero at the end."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 plots.exact_curve(axes[0], every, own.w, "best for length m")
-axes[0].axhline(w_every, color=plots.COLORS["bias"], linestyle="--", label="best on average")
-plots.sampled_points(axes[0], [n + 0.5], [auto.measured], [auto.interval[0]], [auto.interval[1]], "trained")
+axes[0].axhline(
+    w_every, color=plots.COLORS["bias"], linestyle="--", label="best on average"
+)
+plots.sampled_points(
+    axes[0],
+    [n + 0.5],
+    [auto.measured],
+    [auto.interval[0]],
+    [auto.interval[1]],
+    "trained",
+)
 axes[0].set(xlabel="context length m", ylabel="window parameter w")
 axes[0].legend(fontsize=9)
-for w, style, name in ((w_every, "--", "best on average"), (own.w[-1], ":", f"best at m = {n}")):
-    axes[1].plot(every, 100 * (all_lengths(w) / own.risk - 1), style, color=plots.COLORS["bias"], label=name)
+for w, style, name in (
+    (w_every, "--", "best on average"),
+    (own.w[-1], ":", f"best at m = {n}"),
+):
+    axes[1].plot(
+        every,
+        100 * (all_lengths(w) / own.risk - 1),
+        style,
+        color=plots.COLORS["bias"],
+        label=name,
+    )
 axes[1].set(xlabel="context length m", ylabel="excess risk, %")
 for ax in axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -29,7 +29,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass, replace
 
@@ -61,8 +63,18 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz", "noise_std", "context_length", "n_decades", "seeds", "steps", "batch_size",
-           "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "lipschitz",
+    "noise_std",
+    "context_length",
+    "n_decades",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+)
 
 # %% [markdown]
 # ## Smooth classes: a sharp law
@@ -98,19 +110,44 @@ def laplacian(task, gradient=False):
 
 
 def law(task, n, curvature):
-    return (curvature * n / ((task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2)) ** (2 / (task.dim + 3))
+    return (
+        curvature
+        * n
+        / ((task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2)
+    ) ** (2 / (task.dim + 3))
 
 
 # %%
 d = dims[0]
 steepness = [0.5, 2.0, 4.0, 8.0]
 n = 10.0 ** np.array(n_decades)
-curves = {k: {beta: optimal_window(Tanh(k, lipschitz, beta), n, noise_std).w for beta in steepness} for k in dims}
-rows = [[f"{beta:g}", f"{np.sqrt(laplacian(Tanh(d, lipschitz, beta), gradient=True)):.3f}", f"{np.sqrt(laplacian(Tanh(d, lipschitz, beta))):.3f}",
-         *(f"{w:.3g}" if w < 1000 else f"{w:.0f}" for w in curves[d][beta])] for beta in steepness]
-plots.table([r"steepness $\beta$", "rms gradient", "rms Laplacian", *(f"$w^*$, {plots.ten(k)}" for k in n_decades)], rows,
-            f"Exact optimal windows $w^*$ at context lengths n = {plots.ten(n_decades[0])} to {plots.ten(n_decades[-1])}, for classes "
-            rf"with the same Lipschitz constant L = {lipschitz:g}; d = {d}, $\sigma$ = {noise_std:g}. rms: root mean square over the sphere")
+curves = {
+    k: {
+        beta: optimal_window(Tanh(k, lipschitz, beta), n, noise_std).w
+        for beta in steepness
+    }
+    for k in dims
+}
+rows = [
+    [
+        f"{beta:g}",
+        f"{np.sqrt(laplacian(Tanh(d, lipschitz, beta), gradient=True)):.3f}",
+        f"{np.sqrt(laplacian(Tanh(d, lipschitz, beta))):.3f}",
+        *(f"{w:.3g}" if w < 1000 else f"{w:.0f}" for w in curves[d][beta]),
+    ]
+    for beta in steepness
+]
+plots.table(
+    [
+        r"steepness $\beta$",
+        "rms gradient",
+        "rms Laplacian",
+        *(f"$w^*$, {plots.ten(k)}" for k in n_decades),
+    ],
+    rows,
+    f"Exact optimal windows $w^*$ at context lengths n = {plots.ten(n_decades[0])} to {plots.ten(n_decades[-1])}, for classes "
+    rf"with the same Lipschitz constant L = {lipschitz:g}; d = {d}, $\sigma$ = {noise_std:g}. rms: root mean square over the sphere",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
 figure, axes = plt.subplots(1, len(dims), figsize=(3.8 * len(dims), 3.5), squeeze=False)
@@ -144,13 +181,29 @@ def ratio(task, curvature):
     return limits[1], abs(limits[1] - limits[0]) + 1e-7
 
 
-SMOOTH = {"tanh, steepness 2": lambda k: Tanh(k, lipschitz, 2.0), "tanh, steepness 4": lambda k: Tanh(k, lipschitz, 4.0),
-          "cosine, L = 3": lambda k: Cosine(k, 3.0), "quadratic": lambda k: Quadratic(k, lipschitz),
-          "affine": lambda k: Affine(k, lipschitz)}
-smooth = judge("P1.beyond.smooth",
-               [exact(f"{name}, d = {k}", *ratio(make(k), laplacian(make(k)))) for k in dims for name, make in SMOOTH.items()],
-               [exact(f"{name}, d = {k}, gradient", *ratio(make(k), laplacian(make(k), gradient=True))) for k in dims
-                for name, make in list(SMOOTH.items())[:2]])
+SMOOTH = {
+    "tanh, steepness 2": lambda k: Tanh(k, lipschitz, 2.0),
+    "tanh, steepness 4": lambda k: Tanh(k, lipschitz, 4.0),
+    "cosine, L = 3": lambda k: Cosine(k, 3.0),
+    "quadratic": lambda k: Quadratic(k, lipschitz),
+    "affine": lambda k: Affine(k, lipschitz),
+}
+smooth = judge(
+    "P1.beyond.smooth",
+    [
+        exact(f"{name}, d = {k}", *ratio(make(k), laplacian(make(k))))
+        for k in dims
+        for name, make in SMOOTH.items()
+    ],
+    [
+        exact(
+            f"{name}, d = {k}, gradient",
+            *ratio(make(k), laplacian(make(k), gradient=True)),
+        )
+        for k in dims
+        for name, make in list(SMOOTH.items())[:2]
+    ],
+)
 smooth
 
 # %% [markdown]
@@ -170,32 +223,72 @@ smooth
 # {glue:text}`same_window` at any $n$ of the table above.) Then units are pretrained on networks of one, eight and sixty-four hidden units.
 
 # %%
-windows_of_both = [optimal_window(c, n, noise_std).w for c in (Network(d, lipschitz), ReLU(d, np.sqrt(3) * lipschitz))]
-notebook.glue("same_window", f"{np.abs(windows_of_both[0] / windows_of_both[1] - 1).max():.0e}")
+windows_of_both = [
+    optimal_window(c, n, noise_std).w
+    for c in (Network(d, lipschitz), ReLU(d, np.sqrt(3) * lipschitz))
+]
+notebook.glue(
+    "same_window", f"{np.abs(windows_of_both[0] / windows_of_both[1] - 1).max():.0e}"
+)
 
 
 def follows(k, m, noise_too):
-    w = [float(optimal_window(Network(k, lipschitz * f), m, noise_std * (f if noise_too else 1)).w) for f in (1.0, 1.1)]
+    w = [
+        float(
+            optimal_window(
+                Network(k, lipschitz * f), m, noise_std * (f if noise_too else 1)
+            ).w
+        )
+        for f in (1.0, 1.1)
+    ]
     return exact(f"d = {k}, n = {m}", np.log(w[1] / w[0]) / np.log(1.1), 1e-6)
 
 
-mlp = judge("P1.summary.mlp", [follows(k, m, False) for k in dims for m in (20, 1000, 100_000)],
-            [follows(k, m, True) for k in dims for m in (20, 1000)])
+mlp = judge(
+    "P1.summary.mlp",
+    [follows(k, m, False) for k in dims for m in (20, 1000, 100_000)],
+    [follows(k, m, True) for k in dims for m in (20, 1000)],
+)
 mlp
 
 # %%
 hidden = [1, 8, 64]
 factors = [1.0, 3.0]
-members = [Member(Network(d, factor * lipschitz, m), noise_std, context_length, seed)
-           for m in hidden for factor in factors for seed in range(seeds)]
-trained = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, stream="native", dtype="float32")
+members = [
+    Member(Network(d, factor * lipschitz, m), noise_std, context_length, seed)
+    for m in hidden
+    for factor in factors
+    for seed in range(seeds)
+]
+trained = pretrain(
+    members,
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
+)
 windows, rows = trained.windows.reshape(len(hidden), len(factors), seeds), []
 for factor, column in zip(factors, windows.swapaxes(0, 1), strict=True):
-    target = float(optimal_window(Network(d, factor * lipschitz), context_length, noise_std).w)
+    target = float(
+        optimal_window(Network(d, factor * lipschitz), context_length, noise_std).w
+    )
     for m, w in zip(hidden, column, strict=True):
-        rows.append([f"L = {factor * lipschitz:g}, {m} hidden", f"{w.mean():.2f}", plots.interval(sampled("w", w).interval), f"{target:.2f}"])
-plots.table(["networks", "trained $w$", "its interval", "exact $w^*$"], rows,
-            f"Units pretrained on random networks, mean over {seeds} seeds; d = {d}, n = {context_length}")
+        rows.append(
+            [
+                f"L = {factor * lipschitz:g}, {m} hidden",
+                f"{w.mean():.2f}",
+                plots.interval(sampled("w", w).interval),
+                f"{target:.2f}",
+            ]
+        )
+plots.table(
+    ["networks", "trained $w$", "its interval", "exact $w^*$"],
+    rows,
+    f"Units pretrained on random networks, mean over {seeds} seeds; d = {d}, n = {context_length}",
+)
 
 # %% [markdown]
 # ## Without rotation invariance
@@ -233,8 +326,14 @@ class FixedKink:
     lipschitz: float
 
     def sample(self, rng, count):
-        right, left, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
-        return lambda x: right.to(x) * x[..., 0].clamp(min=0) + left.to(x) * (-x[..., 0]).clamp(min=0) + b.to(x)
+        right, left, b = torch.as_tensor(
+            rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1))
+        )
+        return lambda x: (
+            right.to(x) * x[..., 0].clamp(min=0)
+            + left.to(x) * (-x[..., 0]).clamp(min=0)
+            + b.to(x)
+        )
 
 
 @dataclass(frozen=True)
@@ -251,37 +350,77 @@ class Crowded:
 
 axes_scales = tuple(float(s) for s in np.geomspace(2, 0.5, d))
 BROKEN = {
-    "preferred slopes": (Preferred(d, tuple(3 * lipschitz * s for s in axes_scales)), None),
+    "preferred slopes": (
+        Preferred(d, tuple(3 * lipschitz * s for s in axes_scales)),
+        None,
+    ),
     "fixed kink": (FixedKink(d, 3 * lipschitz), None),
     "crowded tokens": (Affine(d, 3 * lipschitz), Crowded(d, axes_scales)),
     "invariant (control)": (Affine(d, 3 * lipschitz), None),
 }
-broken = pretrain([Member(task, noise_std, context_length, seed, tokens=law_) for task, law_ in BROKEN.values()
-                   for seed in range(seeds)], steps, batch_size, learning_rate, notebook.device(), shared_tokens=True,
-                  stream="native", dtype="float32")
+broken = pretrain(
+    [
+        Member(task, noise_std, context_length, seed, tokens=law_)
+        for task, law_ in BROKEN.values()
+        for seed in range(seeds)
+    ],
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
+)
 M = broken.M.reshape(len(BROKEN), seeds, d, d)
 grid = np.geomspace(1, 40, 15)
 comparison, rows = {}, []
 for (name, (task, law_)), matrices in zip(BROKEN.items(), M, strict=True):
     gains = []
-    for seed in range(seeds):  # the same test contexts for the unit and the whole grid; fresh ones for every seed
+    for seed in range(
+        seeds
+    ):  # the same test contexts for the unit and the whole grid; fresh ones for every seed
         many = [matrices[seed], *(w * np.eye(d) for w in grid)]
-        units = replace(broken, members=(Member(task, noise_std, context_length, 0, tokens=law_),) * len(many),
-                        parameters=tuple({"M": m} for m in many), history=())
-        errors = test_error(units, task, noise_std, context_length, 1000, seed=seed, tokens=law_)[-1]
+        units = replace(
+            broken,
+            members=(Member(task, noise_std, context_length, 0, tokens=law_),)
+            * len(many),
+            parameters=tuple({"M": m} for m in many),
+            history=(),
+        )
+        errors = test_error(
+            units, task, noise_std, context_length, 1000, seed=seed, tokens=law_
+        )[-1]
         gains.append(errors[0] / errors[1:].min())
     comparison[name] = sampled(name, gains)
     diagonal = np.diagonal(matrices, axis1=1, axis2=2)
-    rows.append([name, *(f"{entry.mean():.1f} {plots.interval(sampled('', entry).interval, '.1f')}" for entry in diagonal.T),
-                 f"{np.mean(gains):.3f} {plots.interval(comparison[name].interval, '.3f')}"])
-block = np.linalg.svd(M[1][:, 1:, 1:], compute_uv=False)  # fixed kink: what M does with the directions that f ignores
+    rows.append(
+        [
+            name,
+            *(
+                f"{entry.mean():.1f} {plots.interval(sampled('', entry).interval, '.1f')}"
+                for entry in diagonal.T
+            ),
+            f"{np.mean(gains):.3f} {plots.interval(comparison[name].interval, '.3f')}",
+        ]
+    )
+block = np.linalg.svd(
+    M[1][:, 1:, 1:], compute_uv=False
+)  # fixed kink: what M does with the directions that f ignores
 low, high = sampled("", block.min(1)).interval
 notebook.glue("ignored", f"{block.min(1).mean():.1f} in [{low:.1f}, {high:.1f}]")
 clear = [name for name, case in comparison.items() if case.interval[1] < 1]
 notebook.glue("clear", ", ".join(clear) or "none")
-plots.table(["what is broken", *(f"$M_{{{i + 1}{i + 1}}}$" for i in range(d)), "error / best $wI$"], rows,
-            "Diagonal of the pretrained $M$, and its test error over that of the best multiple of the identity on the same contexts; "
-            f"means over {seeds} seeds with intervals")
+plots.table(
+    [
+        "what is broken",
+        *(f"$M_{{{i + 1}{i + 1}}}$" for i in range(d)),
+        "error / best $wI$",
+    ],
+    rows,
+    "Diagonal of the pretrained $M$, and its test error over that of the best multiple of the identity on the same contexts; "
+    f"means over {seeds} seeds with intervals",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean over seeds of the pretrained matrix $M$ when rotation invariance is broken in three ways, and when it is not. The first axis is that of the steepest slopes, of the kink, and of the most tokens. Every panel has its own color scale; entries are dimensionless.", "name": "fig-broken"}, "image": {"alt": "Four small matrices with their entries printed. With preferred slopes the first diagonal entry is the largest and the last the smallest. With a fixed kink the first diagonal entry dominates and the mean of the others is small. With crowded tokens the first diagonal entry is the smallest. In the control all diagonal entries are equal. Off-diagonal entries are near zero in all."}}
 figure, axes = plt.subplots(1, len(BROKEN), figsize=(2.0 * len(BROKEN), 2.4))

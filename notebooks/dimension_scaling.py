@@ -21,7 +21,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import json
 import math
@@ -48,7 +50,9 @@ repeats = 2  # timed repetitions, the fastest counts
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeats", "seed")
+notebook.check(
+    globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeats", "seed"
+)
 
 # %% [markdown]
 # ## What is printed
@@ -164,13 +168,20 @@ def data(n, d, seed):
                     for shape in ((n, d), (n, d), (d, d), (n, n)))
     return A1, A2, X / d**1.5, B.softmax(-1)
 """
-NAMES = {"explicit": "explicit", "blockwise": "blockwise", "autograd": "autograd", "closed": "closed form",
-         "streamed": "streaming"}
+NAMES = {
+    "explicit": "explicit",
+    "blockwise": "blockwise",
+    "autograd": "autograd",
+    "closed": "closed form",
+    "streamed": "streaming",
+}
 forms: dict = {}
 exec(FORMS, forms)  # the same text that the fresh processes run
 given = forms["data"](12, 5, seed)
 for name in NAMES:
-    assert torch.allclose(forms[name](*given), forms["explicit"](*given), rtol=1e-10, atol=1e-12), name
+    assert torch.allclose(
+        forms[name](*given), forms["explicit"](*given), rtol=1e-10, atol=1e-12
+    ), name
 notebook.glue("scale-limit", memory_limit)
 
 # %% [markdown]
@@ -178,6 +189,7 @@ notebook.glue("scale-limit", memory_limit)
 #
 # PyTorch counts the operations of all matrix products while a form runs. Counts are exact, so the exponent between
 # two sizes can be judged.
+
 
 # %%
 def operations(name, n):
@@ -187,13 +199,23 @@ def operations(name, n):
 
 
 def exponent(name, small, large):
-    return math.log(operations(name, large) / operations(name, small)) / math.log(large / small)
+    return math.log(operations(name, large) / operations(name, small)) / math.log(
+        large / small
+    )
 
 
 wide = (256, 512)
-claims.judge("P2.scale.operations",
-             [claims.exact(NAMES[name], exponent(name, *wide), 1e-9) for name in ("closed", "streamed", "autograd")],
-             [claims.exact(NAMES[name], exponent(name, 16, 32), 1e-9) for name in ("explicit", "blockwise")])
+claims.judge(
+    "P2.scale.operations",
+    [
+        claims.exact(NAMES[name], exponent(name, *wide), 1e-9)
+        for name in ("closed", "streamed", "autograd")
+    ],
+    [
+        claims.exact(NAMES[name], exponent(name, 16, 32), 1e-9)
+        for name in ("explicit", "blockwise")
+    ],
+)
 
 # %% [markdown]
 # ### Time and memory, measured
@@ -201,11 +223,14 @@ claims.judge("P2.scale.operations",
 # Peak memory is what a fresh process holds at most during the first call, above what it held before; it is good to about
 # 1 MiB.
 
+
 # %%
 def setup(n, d):
-    return (f"{FORMS}\nfor f in (explicit, blockwise, autograd, closed, streamed):\n    f(*data(8, 4, 0))\n"
-            f"from icl_book import measure; measure.allow({int(memory_limit * 2**30)})\n"
-            f"given = data({n}, {d}, {seed})")
+    return (
+        f"{FORMS}\nfor f in (explicit, blockwise, autograd, closed, streamed):\n    f(*data(8, 4, 0))\n"
+        f"from icl_book import measure; measure.allow({int(memory_limit * 2**30)})\n"
+        f"given = data({n}, {d}, {seed})"
+    )
 
 
 def attempt(name, n, d):
@@ -220,7 +245,9 @@ def attempt(name, n, d):
 
 costs, died = {}, {}
 for name in NAMES:
-    own_sizes = dims if name in ("explicit", "blockwise") else dims[-1:]  # the others take no time below
+    own_sizes = (
+        dims if name in ("explicit", "blockwise") else dims[-1:]
+    )  # the others take no time below
     for n in sorted([*own_sizes, *large_sizes]):
         if name == "blockwise" and n > max(dims) and 8 * n**3 < memory_limit * 2**30:
             continue  # would not die, only take n^4 operations
@@ -232,18 +259,36 @@ for name in NAMES:
 rows = []
 for name in NAMES:
     last = max(n for form, n in costs if form == name)
-    rows.append([NAMES[name], f"{last}", f"{1e3 * costs[name, last].seconds:.0f}", f"{costs[name, last].peak_bytes / 2**20:.1f}",
-                 f"{died[name]}" if name in died else "no size tried"])
+    rows.append(
+        [
+            NAMES[name],
+            f"{last}",
+            f"{1e3 * costs[name, last].seconds:.0f}",
+            f"{costs[name, last].peak_bytes / 2**20:.1f}",
+            f"{died[name]}" if name in died else "no size tried",
+        ]
+    )
 notebook.glue("scale-dies-explicit", died.get("explicit", "no size tried"))
 notebook.glue("scale-dies-blockwise", died.get("blockwise", "no size tried"))
-plots.table(["form", "largest $n=d$ that ran", "milliseconds", "peak memory, MiB", "dies at"], rows,
-            f"One gradient in a fresh process with one core and {memory_limit:g} GiB of address space, at the largest size tried")
+plots.table(
+    ["form", "largest $n=d$ that ran", "milliseconds", "peak memory, MiB", "dies at"],
+    rows,
+    f"One gradient in a fresh process with one core and {memory_limit:g} GiB of address space, at the largest size tried",
+)
 
 # %% mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6))
-for (name, label), color, marker in zip(NAMES.items(), plots.PALETTE, "osD^v", strict=False):
+for (name, label), color, marker in zip(
+    NAMES.items(), plots.PALETTE, "osD^v", strict=False
+):
     own = {n: c for (form, n), c in costs.items() if form == name}
-    axes[0].loglog(own.keys(), [c.seconds for c in own.values()], marker + "-", color=color, label=label)
+    axes[0].loglog(
+        own.keys(),
+        [c.seconds for c in own.values()],
+        marker + "-",
+        color=color,
+        label=label,
+    )
     seen = {n: c.peak_bytes for n, c in own.items() if c.peak_bytes > 2**20}
     axes[1].loglog(seen.keys(), seen.values(), marker + "-", color=color)
     if name in died:
@@ -251,9 +296,17 @@ for (name, label), color, marker in zip(NAMES.items(), plots.PALETTE, "osD^v", s
 for name, slope in (("explicit", 4), ("closed", 3)):
     own = sorted(n for form, n in costs if form == name)
     end = costs[name, own[-1]].seconds
-    plots.guide(axes[0], own[0], end * (own[0] / own[-1])**slope, slope, f"slope {slope}",
-                decades=math.log10(own[-1] / own[0]))
-axes[0].set_xlim(right=2.5 * max([*dims, *large_sizes]))  # room for the name of the slope
+    plots.guide(
+        axes[0],
+        own[0],
+        end * (own[0] / own[-1]) ** slope,
+        slope,
+        f"slope {slope}",
+        decades=math.log10(own[-1] / own[0]),
+    )
+axes[0].set_xlim(
+    right=2.5 * max([*dims, *large_sizes])
+)  # room for the name of the slope
 axes[0].legend(fontsize=9, loc="lower right")
 for ax, title in zip(axes, ("seconds", "peak memory (bytes)"), strict=True):
     ax.set_xlabel("n = d")
@@ -261,12 +314,16 @@ for ax, title in zip(axes, ("seconds", "peak memory (bytes)"), strict=True):
 plt.show()
 common = max(n for n in dims if ("explicit", n) in costs)
 notebook.glue("scale-common", common)
-notebook.glue("scale-ratio", costs["explicit", common].seconds / costs["closed", common].seconds)
+notebook.glue(
+    "scale-ratio", costs["explicit", common].seconds / costs["closed", common].seconds
+)
 fits = {}
 for name in NAMES:
     own = sorted(n for form, n in costs if form == name)
     seconds = [math.log(costs[name, n].seconds) for n in own]
-    fits[name] = float(np.polyfit(np.log(own), seconds, 1)[0]) if len(own) > 1 else math.nan  # one point has no slope
+    fits[name] = (
+        float(np.polyfit(np.log(own), seconds, 1)[0]) if len(own) > 1 else math.nan
+    )  # one point has no slope
     notebook.glue(f"scale-fit-{name}", fits[name])
 
 # %% [markdown]
@@ -284,9 +341,13 @@ for name in NAMES:
 # $B$ itself must of course be somewhere.
 
 # %%
-growth = {name: [attempt(name, n, 16) for n in n_values] for name in ("streamed", "closed")}
+growth = {
+    name: [attempt(name, n, 16) for n in n_values] for name in ("streamed", "closed")
+}
 if None in growth["closed"]:
-    raise ValueError(f"memory_limit={memory_limit:g}: too small for the closed form at n = {n_values[-1]}")
+    raise ValueError(
+        f"memory_limit={memory_limit:g}: too small for the closed form at n = {n_values[-1]}"
+    )
 
 
 def memory_exponent(name):
@@ -294,8 +355,11 @@ def memory_exponent(name):
     return math.log(last / first) / math.log(n_values[-1] / n_values[0])
 
 
-claims.judge("P2.scale.memory", [claims.exact("streaming", memory_exponent("streamed"), 0.05)],
-             [claims.exact("closed form", memory_exponent("closed"), 0.05)])
+claims.judge(
+    "P2.scale.memory",
+    [claims.exact("streaming", memory_exponent("streamed"), 0.05)],
+    [claims.exact("closed form", memory_exponent("closed"), 0.05)],
+)
 
 # %% [markdown]
 # ### Gradient and Hessian product against the best of others
@@ -305,27 +369,68 @@ claims.judge("P2.scale.memory", [claims.exact("streaming", memory_exponent("stre
 
 # %% tags=["hide-input"]
 bench = json.loads(notebook.data("benchmarks/results/tensor_trick.json").read_text())
-others = {"closed form": "closed", "autograd": "autograd", "torch.func": "func", "torch.compile": "compile",
-          "fused attention": "fused"}
+others = {
+    "closed form": "closed",
+    "autograd": "autograd",
+    "torch.func": "func",
+    "torch.compile": "compile",
+    "fused attention": "fused",
+}
 for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
-    rows = [[f"{r['kind']}, {r['what']}, {r['dtype'].replace('float', '')} bits", f"{1e3 * r['median_seconds']['streaming']:.0f}",
-             *(f"{r['times_ours'][name]:.2f}" if name in r["times_ours"] else "–" for name in others),
-             f"{r['share_of_product_rate']:.2f}", f"{r['share_of_best_rate']:.2f}"] for r in bench["settings"] if (r["n"], r["d"]) == (n, d)]
-    display(plots.table([f"$n = {n}$, $d = {d}$", "ms, streamed", *others.values(), "rate", "best rate"], rows,
-                        f"Contender's time over that of the streamed form; above one the streamed form is faster. Rate: our operations "
-                        f"in matrix products a second, over those of one product of size 1024 in the same rounds, by PyTorch's @ and "
-                        f"by the faster of it and the product that the streamed form uses. "
-                        f"{bench['machine']['cpu']}, {bench['threads']} threads, {bench['rounds']} rounds; load of the machine "
-                        f"{bench['load_before']:.1f} before and {bench['load_after']:.1f} after, our own included."))
+    rows = [
+        [
+            f"{r['kind']}, {r['what']}, {r['dtype'].replace('float', '')} bits",
+            f"{1e3 * r['median_seconds']['streaming']:.0f}",
+            *(
+                f"{r['times_ours'][name]:.2f}" if name in r["times_ours"] else "–"
+                for name in others
+            ),
+            f"{r['share_of_product_rate']:.2f}",
+            f"{r['share_of_best_rate']:.2f}",
+        ]
+        for r in bench["settings"]
+        if (r["n"], r["d"]) == (n, d)
+    ]
+    display(
+        plots.table(
+            [
+                f"$n = {n}$, $d = {d}$",
+                "ms, streamed",
+                *others.values(),
+                "rate",
+                "best rate",
+            ],
+            rows,
+            f"Contender's time over that of the streamed form; above one the streamed form is faster. Rate: our operations "
+            f"in matrix products a second, over those of one product of size 1024 in the same rounds, by PyTorch's @ and "
+            f"by the faster of it and the product that the streamed form uses. "
+            f"{bench['machine']['cpu']}, {bench['threads']} threads, {bench['rounds']} rounds; load of the machine "
+            f"{bench['load_before']:.1f} before and {bench['load_after']:.1f} after, our own included.",
+        )
+    )
 
 # %% tags=["hide-input"]
 single = [r["median_seconds"] for r in bench["settings"] if r["dtype"] == "float32"]
-notebook.glue("scale-onednn", float(np.median([seconds["product"] / seconds["our product"] for seconds in single])))
+notebook.glue(
+    "scale-onednn",
+    float(
+        np.median([seconds["product"] / seconds["our product"] for seconds in single])
+    ),
+)
 kept = bench["memory"]
-plots.table(["one call in a fresh process", "peak memory, MiB", r"over one $n\times n$ array"],
-            [[f"`{name}`".replace("`", ""), f"{value / 2**20:.1f}", f"{value / kept['bytes_of_n_by_n']:.2f}"]
-             for name, value in kept.items() if "(" in name],
-            f"n = {kept['n']}, d = {kept['d']}, {kept['dtype']}; the data, target included, are not counted.")
+plots.table(
+    ["one call in a fresh process", "peak memory, MiB", r"over one $n\times n$ array"],
+    [
+        [
+            f"`{name}`".replace("`", ""),
+            f"{value / 2**20:.1f}",
+            f"{value / kept['bytes_of_n_by_n']:.2f}",
+        ]
+        for name, value in kept.items()
+        if "(" in name
+    ],
+    f"n = {kept['n']}, d = {kept['d']}, {kept['dtype']}; the data, target included, are not counted.",
+)
 
 # %% [markdown]
 # At $n=4096$, $d=64$ the passes over $n\times n$ arrays bind everybody else; the streamed form makes them in the cache, in loops

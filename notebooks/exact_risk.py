@@ -21,7 +21,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import json
 import time
@@ -32,7 +34,13 @@ import torch
 
 from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
-from icl.risk import MonteCarlo, bayes_linear_risk, monte_carlo_risk, optimal_window, population_risk
+from icl.risk import (
+    MonteCarlo,
+    bayes_linear_risk,
+    monte_carlo_risk,
+    optimal_window,
+    population_risk,
+)
 from icl.streams import stream
 from icl.tasks import Affine, Zonal, named
 from icl_book import notebook, plots
@@ -54,7 +62,16 @@ contexts = 40000  # Monte Carlo contexts for each sampled number
 seed = 0  # root of the random streams
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "context_length", "lipschitz", "noise_std", "noise_stds", "contexts", "seed")
+notebook.check(
+    globals(),
+    "dims",
+    "context_length",
+    "lipschitz",
+    "noise_std",
+    "noise_stds",
+    "contexts",
+    "seed",
+)
 CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
 
 # %% [markdown]
@@ -123,7 +140,9 @@ CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
 
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
-print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   estimated relative error {by_hand.error:.0e}")
+print(
+    f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   estimated relative error {by_hand.error:.0e}"
+)
 
 # %% [markdown]
 # ### The formula on one screen
@@ -147,12 +166,16 @@ def risk_on_one_screen(d, w, n, noise_std, L=1.0):
         gamma = L**2 / (3 * d) * gap
         diagonal = p @ ((2 * gamma + noise_std**2) * z**2 * np.exp(-z))
         pair = L**2 / (3 * d) * (p @ (z * gap * np.exp(-z))) ** 2
-        total += step * (n * diagonal * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2))
+        total += step * (
+            n * diagonal * phi ** (n - 1) + n * (n - 1) * pair * phi ** (n - 2)
+        )
     return total
 
 
 ours = population_risk(Affine(5, lipschitz), 6.0, context_length, noise_std).total
-print(f"one screen {risk_on_one_screen(5, 6.0, context_length, noise_std, lipschitz):.15f}   package {ours:.15f}")
+print(
+    f"one screen {risk_on_one_screen(5, 6.0, context_length, noise_std, lipschitz):.15f}   package {ours:.15f}"
+)
 
 # %% [markdown]
 # ### A class of your own
@@ -189,20 +212,46 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 windows = np.geomspace(0.3, 60, 8)
 fine = np.geomspace(0.3, 60, 60)
 d = dims[len(dims) // 2]
-sampled_risk = {name: [monte_carlo_risk(named(name, d, lipschitz), w, context_length, noise_std, contexts, seed)
-                       for w in windows] for name in CLASSES}
+sampled_risk = {
+    name: [
+        monte_carlo_risk(
+            named(name, d, lipschitz), w, context_length, noise_std, contexts, seed
+        )
+        for w in windows
+    ]
+    for name in CLASSES
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
 for name, marker in zip(CLASSES, "os^", strict=True):
     task, color = named(name, d, lipschitz), plots.COLORS[name]
-    plots.exact_curve(ax, fine, population_risk(task, fine, context_length, noise_std).total, CLASSES[name], color)
+    plots.exact_curve(
+        ax,
+        fine,
+        population_risk(task, fine, context_length, noise_std).total,
+        CLASSES[name],
+        color,
+    )
     sample = sampled_risk[name]
-    plots.sampled_points(ax, windows, [s.mean for s in sample], *zip(*(s.interval for s in sample), strict=True),
-                         None, color, marker)
+    plots.sampled_points(
+        ax,
+        windows,
+        [s.mean for s in sample],
+        *zip(*(s.interval for s in sample), strict=True),
+        None,
+        color,
+        marker,
+    )
     best = optimal_window(task, context_length, noise_std)
     ax.plot(best.w, best.risk, "*", color=color, markersize=11, zorder=4)
-ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk", title=f"d = {d}, n = {context_length}")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="window parameter w",
+    ylabel="risk",
+    title=f"d = {d}, n = {context_length}",
+)
 ax.legend()
 plt.show()
 
@@ -210,33 +259,55 @@ plt.show()
 # %%
 def against_exact(name, k, w, sample):
     """Sampled mean over exact risk, with the sample's interval."""
-    truth = float(population_risk(named(name, k, lipschitz), w, context_length, noise_std).total)
+    truth = float(
+        population_risk(named(name, k, lipschitz), w, context_length, noise_std).total
+    )
     low, high = sample.interval
-    return Case(f"{CLASSES[name]}, d = {k}, w = {w:g}", sample.mean / truth, (low / truth, high / truth),
-                samples=sample.contexts)
+    return Case(
+        f"{CLASSES[name]}, d = {k}, w = {w:g}",
+        sample.mean / truth,
+        (low / truth, high / truth),
+        samples=sample.contexts,
+    )
 
 
 def average(loss):
-    return MonteCarlo(float(loss.mean()), float(loss.std() / len(loss) ** 0.5), len(loss))
+    return MonteCarlo(
+        float(loss.mean()), float(loss.std() / len(loss) ** 0.5), len(loss)
+    )
 
 
 def ratio(name, k, w):
     task = named(name, k, lipschitz)
-    return against_exact(name, k, w, monte_carlo_risk(task, w, context_length, noise_std, contexts, seed + 1))
+    return against_exact(
+        name,
+        k,
+        w,
+        monte_carlo_risk(task, w, context_length, noise_std, contexts, seed + 1),
+    )
 
 
 def query_counted(name, k, w):
     """The same with the query as one more token of the denominator (label 0, weight e^w)."""
-    tokens = uniform_sphere(stream(seed, "monte carlo"), contexts, context_length + 1, k)
+    tokens = uniform_sphere(
+        stream(seed, "monte carlo"), contexts, context_length + 1, k
+    )
     task = named(name, k, lipschitz)
     f = task.sample(stream(seed, "tasks"), contexts)(tokens)
-    y = f[:, :-1] + noise_std * torch.from_numpy(stream(seed, "noise").standard_normal((contexts, context_length)))
-    weights = softmax_weights(tokens, tokens[:, -1], w * torch.eye(k, dtype=tokens.dtype))[:, :-1]
+    y = f[:, :-1] + noise_std * torch.from_numpy(
+        stream(seed, "noise").standard_normal((contexts, context_length))
+    )
+    weights = softmax_weights(
+        tokens, tokens[:, -1], w * torch.eye(k, dtype=tokens.dtype)
+    )[:, :-1]
     return against_exact(name, k, w, average(((weights * y).sum(-1) - f[:, -1]) ** 2))
 
 
-judge("P1.risk.exact", [ratio(name, k, w) for name in CLASSES for k in dims for w in (1.0, 6.0)],
-      [query_counted(name, k, 6.0) for name in ("affine", "relu") for k in dims])
+judge(
+    "P1.risk.exact",
+    [ratio(name, k, w) for name in CLASSES for k in dims for w in (1.0, 6.0)],
+    [query_counted(name, k, 6.0) for name in ("affine", "relu") for k in dims],
+)
 
 # %% [markdown]
 # **The split.** Bias and noise add because the noise has mean zero and knows nothing of the functions. The sampled total is
@@ -247,16 +318,29 @@ judge("P1.risk.exact", [ratio(name, k, w) for name in CLASSES for k in dims for 
 def split(name, k, shift):
     w = 6.0
     task = named(name, k, lipschitz)
-    tokens = uniform_sphere(stream(seed + 2, "monte carlo"), contexts, context_length + 1, k)
+    tokens = uniform_sphere(
+        stream(seed + 2, "monte carlo"), contexts, context_length + 1, k
+    )
     f = task.sample(stream(seed + 2, "tasks"), contexts)(tokens)
-    eps = torch.from_numpy(stream(seed + 2, "noise").standard_normal((contexts, context_length)))
-    eps = noise_std * (eps + shift) / (1 + shift**2) ** 0.5  # second moment sigma^2 in both cases
-    weights = softmax_weights(tokens[:, :-1], tokens[:, -1], w * torch.eye(k, dtype=tokens.dtype))
-    return against_exact(name, k, w, average(((weights * (f[:, :-1] + eps)).sum(-1) - f[:, -1]) ** 2))
+    eps = torch.from_numpy(
+        stream(seed + 2, "noise").standard_normal((contexts, context_length))
+    )
+    eps = (
+        noise_std * (eps + shift) / (1 + shift**2) ** 0.5
+    )  # second moment sigma^2 in both cases
+    weights = softmax_weights(
+        tokens[:, :-1], tokens[:, -1], w * torch.eye(k, dtype=tokens.dtype)
+    )
+    return against_exact(
+        name, k, w, average(((weights * (f[:, :-1] + eps)).sum(-1) - f[:, -1]) ** 2)
+    )
 
 
-judge("P1.risk.split", [split(name, k, 0.0) for name in CLASSES for k in dims],
-      [split(name, k, 3.0) for name in CLASSES for k in dims])
+judge(
+    "P1.risk.split",
+    [split(name, k, 0.0) for name in CLASSES for k in dims],
+    [split(name, k, 3.0) for name in CLASSES for k in dims],
+)
 
 # %% [markdown]
 # **The floor.** Attention is linear in the labels. The best prediction linear in the labels is kriging with the class
@@ -267,13 +351,24 @@ judge("P1.risk.split", [split(name, k, 0.0) for name in CLASSES for k in dims],
 def above_floor(name, k):
     task = named(name, k, lipschitz)
     best = float(optimal_window(task, context_length, noise_std).risk)
-    floor = bayes_linear_risk(task, context_length, noise_std, max(contexts // 20, 200), seed)
+    floor = bayes_linear_risk(
+        task, context_length, noise_std, max(contexts // 20, 200), seed
+    )
     low, high = floor.interval
-    return Case(f"{CLASSES[name]}, d = {k}", best / floor.mean, (best / high, best / low), samples=floor.contexts)
+    return Case(
+        f"{CLASSES[name]}, d = {k}",
+        best / floor.mean,
+        (best / high, best / low),
+        samples=floor.contexts,
+    )
 
 
 floors = [above_floor(name, k) for name in CLASSES for k in dims]
-print("\n".join(f"{c.name:18s} best window / kriging floor = {c.measured:.3f}" for c in floors))
+print(
+    "\n".join(
+        f"{c.name:18s} best window / kriging floor = {c.measured:.3f}" for c in floors
+    )
+)
 
 # %% [markdown]
 # ## What it costs
@@ -294,13 +389,20 @@ def seconds(call, repeats=5):
     return best
 
 
-exact_seconds = np.array([seconds(lambda m=m: population_risk(Affine(5), 10.0, m, noise_std)) for m in lengths])
+exact_seconds = np.array(
+    [
+        seconds(lambda m=m: population_risk(Affine(5), 10.0, m, noise_std))
+        for m in lengths
+    ]
+)
 sampled_lengths = np.array([100, 1000])
 sampled_seconds = []
 for m in sampled_lengths:
     start = time.perf_counter()
     sample = monte_carlo_risk(Affine(5), 10.0, int(m), noise_std, 4000, seed)
-    needed = (sample.standard_error / sample.mean / 1e-3) ** 2  # times as many contexts for 1e-3
+    needed = (
+        sample.standard_error / sample.mean / 1e-3
+    ) ** 2  # times as many contexts for 1e-3
     sampled_seconds.append((time.perf_counter() - start) * needed)
 notebook.glue("milliseconds", float(exact_seconds[0] * 1e3))
 notebook.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
@@ -310,8 +412,16 @@ notebook.glue("ratio", float(sampled_seconds[0] / exact_seconds[0]))
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="seconds")
 plots.exact_curve(ax, lengths, exact_seconds, "exact")
-ax.plot(sampled_lengths, sampled_seconds, "o", color=plots.COLORS["sampled"], label="sampled, to 0.1 %")
-plots.guide(ax, sampled_lengths[-1], sampled_seconds[-1], 1, "proportional to n", decades=2)
+ax.plot(
+    sampled_lengths,
+    sampled_seconds,
+    "o",
+    color=plots.COLORS["sampled"],
+    label="sampled, to 0.1 %",
+)
+plots.guide(
+    ax, sampled_lengths[-1], sampled_seconds[-1], 1, "proportional to n", decades=2
+)
 ax.legend(loc="center right")
 plt.show()
 
@@ -327,17 +437,46 @@ plt.show()
 
 # %% tags=["hide-input"]
 bench = json.loads(notebook.data("benchmarks/results/exact_risk.json").read_text())
-speed, scan, sampling = bench["evaluation"], bench["phase_diagram"], bench["against_sampling"]
-rows = [("one value of the risk, w up to 100, median", f"{speed['median_ms']:.1f} ms"),
-        ("of these, at most 5 ms", f"{speed['share_below_5ms']:.0%} of {speed['settings']} settings"),
-        ("the slowest", "{}: {:.0f} ms".format(*max(speed["slowest"].items(), key=lambda kv: kv[1]))),
-        ("time at n = 10¹² over time at n = 100", f"{bench['growth']['ratio']:.2f}"),
-        (f"{scan['minimizers']} optimal windows (Theorem 2's phase diagram)", f"{scan['cpu_seconds']:.0f} s")]
-rows += [(f"plain sampling over exact, error 10⁻³, {n}", f"{r['ratio_at_1e-3_by_1/sqrt(N)']:.1e} times the CPU time")
-         for n, r in sampling.items()]
-rows += [(f"largest relative error, {r['settings']} random settings, {name}", f"{r['largest'][0]:.0e}")
-         for name, r in bench["accuracy"].items()]
-plots.table(("measured", "value"), rows, f"{bench['machine']['cpu']}, one thread, commit {bench['commit']['id'][:7]}")
+speed, scan, sampling = (
+    bench["evaluation"],
+    bench["phase_diagram"],
+    bench["against_sampling"],
+)
+rows = [
+    ("one value of the risk, w up to 100, median", f"{speed['median_ms']:.1f} ms"),
+    (
+        "of these, at most 5 ms",
+        f"{speed['share_below_5ms']:.0%} of {speed['settings']} settings",
+    ),
+    (
+        "the slowest",
+        "{}: {:.0f} ms".format(*max(speed["slowest"].items(), key=lambda kv: kv[1])),
+    ),
+    ("time at n = 10¹² over time at n = 100", f"{bench['growth']['ratio']:.2f}"),
+    (
+        f"{scan['minimizers']} optimal windows (Theorem 2's phase diagram)",
+        f"{scan['cpu_seconds']:.0f} s",
+    ),
+]
+rows += [
+    (
+        f"plain sampling over exact, error 10⁻³, {n}",
+        f"{r['ratio_at_1e-3_by_1/sqrt(N)']:.1e} times the CPU time",
+    )
+    for n, r in sampling.items()
+]
+rows += [
+    (
+        f"largest relative error, {r['settings']} random settings, {name}",
+        f"{r['largest'][0]:.0e}",
+    )
+    for name, r in bench["accuracy"].items()
+]
+plots.table(
+    ("measured", "value"),
+    rows,
+    f"{bench['machine']['cpu']}, one thread, commit {bench['commit']['id'][:7]}",
+)
 
 # %% [markdown]
 # ## Move it
@@ -348,9 +487,16 @@ plots.table(("measured", "value"), rows, f"{bench['machine']['cpu']}, one thread
 
 # %% tags=["hide-input"]
 grid = np.geomspace(0.1, 100, 91)
-parts = {name: population_risk(named(name, d, lipschitz), grid, context_length, 1.0) for name in CLASSES}
-risk_explorer(grid, {CLASSES[name]: (r.bias, r.noise) for name, r in parts.items()}, tuple(noise_stds),
-              f"Bias, noise and total risk against the window parameter, d = {d}, n = {context_length}")
+parts = {
+    name: population_risk(named(name, d, lipschitz), grid, context_length, 1.0)
+    for name in CLASSES
+}
+risk_explorer(
+    grid,
+    {CLASSES[name]: (r.bias, r.noise) for name, r in parts.items()},
+    tuple(noise_stds),
+    f"Bias, noise and total risk against the window parameter, d = {d}, n = {context_length}",
+)
 
 # %% [markdown]
 # ## Exercises

@@ -22,7 +22,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import math
 
@@ -32,7 +34,12 @@ import torch
 
 from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search, vec
 from icl.tensor_trick.lipschitz import extremal, witness
-from icl.tensor_trick.target_shift import data_move, linear_attention, self_attention_weights, shifted_target
+from icl.tensor_trick.target_shift import (
+    data_move,
+    linear_attention,
+    self_attention_weights,
+    shifted_target,
+)
 from icl_book import claims, notebook, plots
 
 plots.style()
@@ -44,7 +51,13 @@ plots.style()
 context_length = 12  # tokens n
 dim = 4  # dimension d
 steps = 100  # steps of gradient descent
-step_sizes = [0.25, 0.5, 1.0, 2.0, 4.0]  # in units of the sharp step size, for the softmax layer
+step_sizes = [
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+]  # in units of the sharp step size, for the softmax layer
 radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
 n_values = [4, 16, 64]  # tokens, for the worst cases
 starts = 24  # starts of each search
@@ -52,7 +65,18 @@ draws = 60  # random problems, for the softmax layer; half of them to fit, half 
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "context_length", "dim", "steps", "step_sizes", "radii", "n_values", "starts", "draws", "seed")
+notebook.check(
+    globals(),
+    "context_length",
+    "dim",
+    "steps",
+    "step_sizes",
+    "radii",
+    "n_values",
+    "starts",
+    "draws",
+    "seed",
+)
 
 # %% [markdown]
 # ## What is printed
@@ -87,14 +111,26 @@ notebook.check(globals(), "context_length", "dim", "steps", "step_sizes", "radii
 # not the same: $J_f=\frac14$ of $(1,-1)(1,-1)^\top$ at the first place, $\frac3{16}$ of it at the second.
 
 # %%
-S, S_next = torch.zeros(1, 2, dtype=torch.float64), torch.tensor([[math.log(3.0), 0.0]], dtype=torch.float64)
+S, S_next = (
+    torch.zeros(1, 2, dtype=torch.float64),
+    torch.tensor([[math.log(3.0), 0.0]], dtype=torch.float64),
+)
 B = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
 moved = shifted_target(S, S_next, B)
-plots.table(["what moves", "target", "prediction", "gradient in the scores"],
-            [[what, *("(" + ", ".join(f"{v:g}" for v in t[0].tolist()) + ")"
-                      for t in (target, s.softmax(-1), row_gradient(s, target, "normalized")))]
-             for what, s, target in (("the weights", S_next, B), ("the target", S, moved))],
-            "The example: prediction minus target is the same, the gradient is not")
+plots.table(
+    ["what moves", "target", "prediction", "gradient in the scores"],
+    [
+        [
+            what,
+            *(
+                "(" + ", ".join(f"{v:g}" for v in t[0].tolist()) + ")"
+                for t in (target, s.softmax(-1), row_gradient(s, target, "normalized"))
+            ),
+        ]
+        for what, s, target in (("the weights", S_next, B), ("the target", S, moved))
+    ],
+    "The example: prediction minus target is the same, the gradient is not",
+)
 
 # %% [markdown]
 # ## The statement, made explicit
@@ -196,19 +232,49 @@ for kind, (path, _) in paths.items():
     values, gradients, opposite = [], [], []
     for X, X_next in zip(path, path[1:], strict=False):
         B_new = shifted_target(scores(X), scores(X_next), B, kind)
-        values.append(relative(loss(A1, A2, X, B_new, kind), loss(A1, A2, X_next, B, kind)))
-        opposite.append(relative(loss(A1, A2, X, 2 * B - B_new, kind), loss(A1, A2, X_next, B, kind)))
-        gradients.append(relative(gradient(A1, A2, X, B_new, kind), gradient(A1, A2, X_next, B, kind)))
+        values.append(
+            relative(loss(A1, A2, X, B_new, kind), loss(A1, A2, X_next, B, kind))
+        )
+        opposite.append(
+            relative(
+                loss(A1, A2, X, 2 * B - B_new, kind), loss(A1, A2, X_next, B, kind)
+            )
+        )
+        gradients.append(
+            relative(
+                gradient(A1, A2, X, B_new, kind), gradient(A1, A2, X_next, B, kind)
+            )
+        )
     value_gap[kind], gradient_gap[kind], wrong_way[kind] = values, gradients, opposite
 # the same by moving the data: A1' with the scores of the next step
-data_gap = {kind: max(relative(loss(data_move(A1, X, X_next), A2, X, B, kind),
-                               loss(A1, A2, X, shifted_target(scores(X), scores(X, data_move(A1, X, X_next)), B, kind),
-                                    kind)) for X, X_next in zip(path, path[1:], strict=False))
-            for kind, (path, _) in paths.items()}
-claims.judge("P2.icl.identity",
-             [claims.exact(f"weights move, {kind}", max(v), 1e-10) for kind, v in value_gap.items()]
-             + [claims.exact(f"data move, {kind}", v, 1e-10) for kind, v in data_gap.items()],
-             [claims.exact(f"wrong way, first step, {kind}", v[0], 1e-10) for kind, v in wrong_way.items()])
+data_gap = {
+    kind: max(
+        relative(
+            loss(data_move(A1, X, X_next), A2, X, B, kind),
+            loss(
+                A1,
+                A2,
+                X,
+                shifted_target(scores(X), scores(X, data_move(A1, X, X_next)), B, kind),
+                kind,
+            ),
+        )
+        for X, X_next in zip(path, path[1:], strict=False)
+    )
+    for kind, (path, _) in paths.items()
+}
+claims.judge(
+    "P2.icl.identity",
+    [
+        claims.exact(f"weights move, {kind}", max(v), 1e-10)
+        for kind, v in value_gap.items()
+    ]
+    + [claims.exact(f"data move, {kind}", v, 1e-10) for kind, v in data_gap.items()],
+    [
+        claims.exact(f"wrong way, first step, {kind}", v[0], 1e-10)
+        for kind, v in wrong_way.items()
+    ],
+)
 
 # %% [markdown]
 # The values agree to rounding at every step. The gradients do not: the residual is the same, but it is multiplied
@@ -219,7 +285,9 @@ claims.judge("P2.icl.identity",
 figure, ax = plt.subplots()
 for kind in paths:
     color = plots.COLORS[kind]
-    ax.semilogy(np.maximum(value_gap[kind], 1e-17), ".", color=color, label=f"value, {kind}")
+    ax.semilogy(
+        np.maximum(value_gap[kind], 1e-17), ".", color=color, label=f"value, {kind}"
+    )
     plots.exact_curve(ax, range(steps), gradient_gap[kind], f"gradient, {kind}", color)
 ax.set_xlabel("step of gradient descent")
 ax.set_ylabel("relative difference")
@@ -229,12 +297,25 @@ plt.show()
 # %%
 claims.judge(
     "P2.icl.equivalence",
-    [claims.exact(f"value, {kind}", min(v), 1e-10, what="value") for kind, v in value_gap.items()]
-    + [claims.exact(f"gradient, {kind}", v[0], 1e-10, what="gradient") for kind, v in gradient_gap.items()],
-    [claims.exact(f"gradient presented as value, {kind}", v[0], 1e-10, what="value")
-     for kind, v in gradient_gap.items()]
-    + [claims.exact(f"value presented as gradient, {kind}", min(v), 1e-10, what="gradient")
-       for kind, v in value_gap.items()])
+    [
+        claims.exact(f"value, {kind}", min(v), 1e-10, what="value")
+        for kind, v in value_gap.items()
+    ]
+    + [
+        claims.exact(f"gradient, {kind}", v[0], 1e-10, what="gradient")
+        for kind, v in gradient_gap.items()
+    ],
+    [
+        claims.exact(f"gradient presented as value, {kind}", v[0], 1e-10, what="value")
+        for kind, v in gradient_gap.items()
+    ]
+    + [
+        claims.exact(
+            f"value presented as gradient, {kind}", min(v), 1e-10, what="gradient"
+        )
+        for kind, v in value_gap.items()
+    ],
+)
 
 # %% [markdown]
 # (The card takes the gradients after the first step. Near a minimum all gradients, and with them the
@@ -264,17 +345,30 @@ ratios, sums = {}, {}
 for kind in paths:
     walk = paths[kind][0]
     moves = shifts(walk, kind)
-    ratios[kind] = [(move.norm() / (half * (X_next - X).norm())).item()
-                    for move, X, X_next in zip(moves, walk, walk[1:], strict=False)]
-    sums[kind] = relative(sum(moves), scores(walk[0]).softmax(-1) - scores(walk[-1]).softmax(-1))
-claims.judge("P2.icl.sharp",
-             [claims.exact("largest ratio", max(ratios["normalized"]), 1e-9, what="bound"),
-              claims.exact(f"sum of {steps} shifts", sums["normalized"], 1e-10, what="sum")],
-             [claims.exact(f"sum of {steps} rescaled shifts", sums["rescaled"], 1e-10, what="sum")])
+    ratios[kind] = [
+        (move.norm() / (half * (X_next - X).norm())).item()
+        for move, X, X_next in zip(moves, walk, walk[1:], strict=False)
+    ]
+    sums[kind] = relative(
+        sum(moves), scores(walk[0]).softmax(-1) - scores(walk[-1]).softmax(-1)
+    )
+claims.judge(
+    "P2.icl.sharp",
+    [
+        claims.exact("largest ratio", max(ratios["normalized"]), 1e-9, what="bound"),
+        claims.exact(f"sum of {steps} shifts", sums["normalized"], 1e-10, what="sum"),
+    ],
+    [
+        claims.exact(
+            f"sum of {steps} rescaled shifts", sums["rescaled"], 1e-10, what="sum"
+        )
+    ],
+)
 
 # %% [markdown]
 # On the path the shift is far below the bound. The worst case is the construction of {doc}`lipschitz_bounds`; we
 # build it and take a small real step, first of the weights, then of the data.
+
 
 # %%
 def worst(n, R, moving):
@@ -286,19 +380,36 @@ def worst(n, R, moving):
     else:  # E = w x' / |x| has norm 1 and moves the scores along w
         E = torch.outer(A @ v / R, x / x.norm())
         s, s_next, length = A @ x, (A + h * E) @ x, h
-    return math.log10((shifted_target(s[None], s_next[None], b) - b).norm().item() / length)
+    return math.log10(
+        (shifted_target(s[None], s_next[None], b) - b).norm().item() / length
+    )
 
 
 def against_printed(moving):
     grid = [(m, R) for m in n_values for R in radii if R >= 4]
     found = {(m, R): worst(m, R, moving) for m, R in grid}
-    notebook.glue("icl-spare" if moving == "x" else "icl-spare-data",
-              min(1.5 * math.log10(m) + 10 * R**2 / math.log(10) - v for (m, R), v in found.items()))
-    cases = [claims.exact(f"n = {m}, R = {R:g}", v - 1.5 * math.log10(m) - 10 * R**2 / math.log(10), 1e-6)
-             for (m, R), v in found.items()]
-    control = [claims.exact(f"half of R/2, n = {m}, R = {R:g}", v - math.log10(R / 4), 1e-6)
-               for (m, R), v in found.items()]
-    return claims.judge("P2.icl.weights" if moving == "x" else "P2.icl.data", cases, control)
+    notebook.glue(
+        "icl-spare" if moving == "x" else "icl-spare-data",
+        min(
+            1.5 * math.log10(m) + 10 * R**2 / math.log(10) - v
+            for (m, R), v in found.items()
+        ),
+    )
+    cases = [
+        claims.exact(
+            f"n = {m}, R = {R:g}",
+            v - 1.5 * math.log10(m) - 10 * R**2 / math.log(10),
+            1e-6,
+        )
+        for (m, R), v in found.items()
+    ]
+    control = [
+        claims.exact(f"half of R/2, n = {m}, R = {R:g}", v - math.log10(R / 4), 1e-6)
+        for (m, R), v in found.items()
+    ]
+    return claims.judge(
+        "P2.icl.weights" if moving == "x" else "P2.icl.data", cases, control
+    )
 
 
 against_printed("x")
@@ -315,12 +426,14 @@ against_printed("A")
 # the search reaches it. For moves within the printed preconditions the ratio can be exponentially large. Here
 # the smallness condition $\Vert A\Delta x\Vert_\infty$ is really needed, and here the two versions of paper 2 part.
 
+
 # %%
 def ratio_search(kind, n, R, limit=None):
     """Largest |b~ - b| / |move|, log10, over data, two weights and a target; the move is that of x.
 
     With ``limit`` the scores move by at most that much, and the ratio is to |A dx|.
     """
+
     def objective(M, y, z, t):
         norm = torch.linalg.eigvalsh(M.mT @ M)[..., -1].sqrt()[..., None, None]
         A, b = R * M / norm, supremum_search.simplex(t)
@@ -328,45 +441,83 @@ def ratio_search(kind, n, R, limit=None):
         s, s_next = (A @ x[..., None]).squeeze(-1), (A @ x_next[..., None]).squeeze(-1)
         move = x_next - x
         if limit is not None:
-            move = (s_next - s) * (limit / (s_next - s).abs().amax(-1, keepdim=True)).clamp(max=1)
+            move = (s_next - s) * (
+                limit / (s_next - s).abs().amax(-1, keepdim=True)
+            ).clamp(max=1)
             s_next = s + move
-        return (shifted_target(s, s_next, b, kind) - b).norm(dim=-1).log() - move.norm(dim=-1).log()
+        return (shifted_target(s, s_next, b, kind) - b).norm(dim=-1).log() - move.norm(
+            dim=-1
+        ).log()
 
     how = {"generator": generator, "dtype": torch.float64}
-    drawn = [torch.randn(1, supremum_search.SCREEN * starts, *shape, **how) for shape in ((n, 2), (2,), (2,), (n,))]
+    drawn = [
+        torch.randn(1, supremum_search.SCREEN * starts, *shape, **how)
+        for shape in ((n, 2), (2,), (2,), (n,))
+    ]
     with torch.no_grad():
         chosen = objective(*drawn)[0].topk(starts).indices
-    return supremum_search.ascend(objective, [t[:, chosen] for t in drawn], 200).best.item()
+    return supremum_search.ascend(
+        objective, [t[:, chosen] for t in drawn], 200
+    ).best.item()
 
 
-small = {delta: 10 ** ratio_search("rescaled", 8, 6.0, delta) for delta in (0.01, 0.1, 1.0)}
-claims.judge("P2.icl.rescaled",
-             [claims.exact(f"delta = {delta:g}", v / (math.sqrt(2) * math.exp(delta))) for delta, v in small.items()
-              if delta < 1],
-             [claims.exact("delta = 1, factor left out", small[1.0] / math.sqrt(2))])
+small = {
+    delta: 10 ** ratio_search("rescaled", 8, 6.0, delta) for delta in (0.01, 0.1, 1.0)
+}
+claims.judge(
+    "P2.icl.rescaled",
+    [
+        claims.exact(f"delta = {delta:g}", v / (math.sqrt(2) * math.exp(delta)))
+        for delta, v in small.items()
+        if delta < 1
+    ],
+    [claims.exact("delta = 1, factor left out", small[1.0] / math.sqrt(2))],
+)
 
 # %% mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the sharp constant $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}} tags=["hide-input"]
-separation = {kind: [ratio_search(kind, 8, R) for R in radii] for kind in ("normalized", "rescaled")}
+separation = {
+    kind: [ratio_search(kind, 8, R) for R in radii]
+    for kind in ("normalized", "rescaled")
+}
 figure, ax = plt.subplots()
 grid = np.linspace(min(radii), max(radii), 50)
 plots.exact_curve(ax, grid, np.log10(grid / 2), "R/2")
 for (kind, values), marker in zip(separation.items(), "os", strict=True):
-    ax.plot(radii, values, marker, color=plots.COLORS[kind], markerfacecolor="white", markeredgewidth=1.4, label=kind)
+    ax.plot(
+        radii,
+        values,
+        marker,
+        color=plots.COLORS[kind],
+        markerfacecolor="white",
+        markeredgewidth=1.4,
+        label=kind,
+    )
 ax.set_xlabel("R")
 ax.set_ylabel(r"log10 of the worst $\Vert\tilde b-b\Vert/\Vert\Delta x\Vert$")
 ax.legend()
 plt.show()
 
+
 # %%
 def growth(kind):
     """Growth of the natural logarithm per unit of R^2 at the largest R."""
-    return (separation[kind][-1] - separation[kind][-2]) * math.log(10) / (radii[-1]**2 - radii[-2]**2)
+    return (
+        (separation[kind][-1] - separation[kind][-2])
+        * math.log(10)
+        / (radii[-1] ** 2 - radii[-2] ** 2)
+    )
 
 
 rates = {kind: growth(kind) for kind in separation}
 other = {"normalized": "rescaled", "rescaled": "normalized"}
-claims.judge("P2.icl.separation", [claims.exact(kind, v, kind=kind) for kind, v in rates.items()],
-             [claims.exact(f"{kind}, labeled {other[kind]}", v, kind=other[kind]) for kind, v in rates.items()])
+claims.judge(
+    "P2.icl.separation",
+    [claims.exact(kind, v, kind=kind) for kind, v in rates.items()],
+    [
+        claims.exact(f"{kind}, labeled {other[kind]}", v, kind=other[kind])
+        for kind, v in rates.items()
+    ],
+)
 
 # %% [markdown]
 # ## Can attention make the step?
@@ -381,22 +532,29 @@ claims.judge("P2.icl.separation", [claims.exact(kind, v, kind=kind) for kind, v 
 # gives $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$: one **linear** self-attention layer with residual connection, scores
 # $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The control weighs with a softmax instead.
 
+
 # %%
 def layer_gap(weights):
     worst = 0.0 if weights == "linear" else math.inf
     for X, X_next, eta in zip(path, path[1:], etas, strict=False):
         P = row_gradient(scores(X), B, "normalized")
         values = torch.linalg.solve(X.mT, (P @ A2).mT).mT
-        moved = (linear_attention(A1, values, eta) if weights == "linear"
-                 else A1 - eta * self_attention_weights(A1, 1.0) @ values)
+        moved = (
+            linear_attention(A1, values, eta)
+            if weights == "linear"
+            else A1 - eta * self_attention_weights(A1, 1.0) @ values
+        )
         gap = relative(scores(X, moved) - scores(X), scores(X_next) - scores(X))
         worst = max(worst, gap) if weights == "linear" else min(worst, gap)
     return worst
 
 
 notebook.glue("icl-condition", max(torch.linalg.cond(X).item() for X in path))
-claims.judge("P2.icl.linear-attention", [claims.exact(f"{steps} steps", layer_gap("linear"), 1e-9)],
-             [claims.exact("softmax weights", layer_gap("softmax"), 1e-9)])
+claims.judge(
+    "P2.icl.linear-attention",
+    [claims.exact(f"{steps} steps", layer_gap("linear"), 1e-9)],
+    [claims.exact("softmax weights", layer_gap("softmax"), 1e-9)],
+)
 
 # %% [markdown]
 # (The largest condition number of $X_t$ on the path is {glue:text}`icl-condition:.0f`; rounding is multiplied by
@@ -420,7 +578,11 @@ sharpness = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0]
 def next_weights(A1, A2, X, B, step=1.0):
     """One step of gradient descent, step in units of the sharp step size."""
     # 0.3082 bounds the eigenvalues of the row Hessians, see the chapter on optimization
-    eta = step / (0.3082 * torch.linalg.matrix_norm(A1, 2) ** 2 * torch.linalg.matrix_norm(A2, 2) ** 2)
+    eta = step / (
+        0.3082
+        * torch.linalg.matrix_norm(A1, 2) ** 2
+        * torch.linalg.matrix_norm(A2, 2) ** 2
+    )
     return X - eta * gradient(A1, A2, X, B)
 
 
@@ -441,7 +603,9 @@ def fitted(c, shared):
     for i in range(draws // 2, draws):
         _, a2, x, _ = problems[i]
         to_fit = slice(0, draws // 2) if shared else slice(i, i + 1)
-        V = torch.linalg.lstsq(torch.cat(features[to_fit]), torch.cat(goals[to_fit]), driver="gelsd").solution
+        V = torch.linalg.lstsq(
+            torch.cat(features[to_fit]), torch.cat(goals[to_fit]), driver="gelsd"
+        ).solution
         found.append(cosine(features[i] @ V @ x @ a2.mT, goals[i] @ x @ a2.mT))
     return found
 
@@ -452,11 +616,21 @@ shared = {c: fitted(c, shared=True) for c in sharpness}
 # %% mystnb={"figure": {"caption": "Cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer. Points: means over random problems with intervals at the book's false-alarm rate. Circles: values fitted to each problem. Squares: one layer for all problems, fitted to one half of them and tested on the other.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness from zero to sixteen. The circles jump from about two tenths at zero to more than nine tenths at one quarter and stay there. The squares stay near zero at every sharpness."}} tags=["hide-input"]
 figure, ax = plt.subplots()
 places = np.arange(len(sharpness))
-for results, color, marker, label in ((own, "softmax", "o", "fitted to each problem"),
-                                      (shared, "printed", "s", "one layer for all")):
+for results, color, marker, label in (
+    (own, "softmax", "o", "fitted to each problem"),
+    (shared, "printed", "s", "one layer for all"),
+):
     cases = [claims.sampled("", v) for v in results.values()]
-    plots.sampled_points(ax, places, [c.measured for c in cases], [c.interval[0] for c in cases],
-                         [c.interval[1] for c in cases], label, plots.COLORS[color], marker)
+    plots.sampled_points(
+        ax,
+        places,
+        [c.measured for c in cases],
+        [c.interval[0] for c in cases],
+        [c.interval[1] for c in cases],
+        label,
+        plots.COLORS[color],
+        marker,
+    )
 ax.set_xticks(places, [f"{c:g}" for c in sharpness])
 ax.axhline(0, color=plots.COLORS["guide"], linewidth=1)
 ax.set_xlabel("sharpness c of the attention layer")
@@ -493,7 +667,11 @@ for eta, color in zip(step_sizes, plots.ramp(len(step_sizes)), strict=True):
         x_next = next_weights(a1, a2, x, b, eta)
         cosines.append(cosine(move @ x0 @ a2.mT, a1 @ (x_next - x) @ a2.mT))
         x, tokens = x_next, tokens + move
-        distances.append((torch.softmax(tokens @ x0 @ a2.mT, -1) - torch.softmax(a1 @ x @ a2.mT, -1)).norm().item())
+        distances.append(
+            (torch.softmax(tokens @ x0 @ a2.mT, -1) - torch.softmax(a1 @ x @ a2.mT, -1))
+            .norm()
+            .item()
+        )
     plots.exact_curve(axes[0], range(1, horizon + 1), cosines, f"{eta:g}", color)
     plots.exact_curve(axes[1], range(1, horizon + 1), distances, None, color)
 axes[0].set_ylabel("cosine of the moves")
@@ -516,14 +694,33 @@ goal = wanted_move(*problems[0])
 a1, a2, x, _ = problems[0]
 random = normal(n, d)
 target = goal @ x @ a2.mT
-exact_step = linear_attention(a1, torch.linalg.solve(x.mT, (row_gradient(a1 @ x @ a2.mT, problems[0][3], "normalized")
-                                                            @ a2).mT).mT, 1.0) - a1
-claims.judge("P2.icl.similarity",
-             [claims.exact("opposite step", cosine(-target, target), 1e-12),
-              claims.exact("random move of the same length",
-                           cosine(random * goal.norm() / random.norm() @ x @ a2.mT, target), 1e-12),
-              claims.sampled("one softmax layer for all, c = 1", shared[1.0])],
-             [claims.exact("linear attention layer", cosine(exact_step @ x @ a2.mT, target), 1e-12)])
+exact_step = (
+    linear_attention(
+        a1,
+        torch.linalg.solve(
+            x.mT, (row_gradient(a1 @ x @ a2.mT, problems[0][3], "normalized") @ a2).mT
+        ).mT,
+        1.0,
+    )
+    - a1
+)
+claims.judge(
+    "P2.icl.similarity",
+    [
+        claims.exact("opposite step", cosine(-target, target), 1e-12),
+        claims.exact(
+            "random move of the same length",
+            cosine(random * goal.norm() / random.norm() @ x @ a2.mT, target),
+            1e-12,
+        ),
+        claims.sampled("one softmax layer for all, c = 1", shared[1.0]),
+    ],
+    [
+        claims.exact(
+            "linear attention layer", cosine(exact_step @ x @ a2.mT, target), 1e-12
+        )
+    ],
+)
 
 # %% [markdown]
 # ## What to remember

@@ -23,7 +23,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass
 
@@ -59,8 +61,19 @@ learning_rate = 0.03  # Adam's initial step size, falling linearly to zero
 contexts = 6000  # Monte Carlo contexts for the best corner
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "context_length", "lipschitz", "noise_std", "noise_stds", "seeds", "steps", "batch_size",
-           "learning_rate", "contexts")
+notebook.check(
+    globals(),
+    "dims",
+    "context_length",
+    "lipschitz",
+    "noise_std",
+    "noise_stds",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+    "contexts",
+)
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
@@ -116,13 +129,16 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # The first $d$ rows of $W_V$ (point 2) are not part of the trained unit, because the prediction is the last entry of the
 # output. First, that this is right:
 
+
 # %%
 @dataclass(frozen=True)
 class Leaning(Affine):
     """Linear functions of the first coordinate, all with positive slope: no symmetry at all."""
 
     def sample(self, rng, count):
-        slope = torch.as_tensor(rng.uniform(self.lipschitz / 2, 1.5 * self.lipschitz, (count, 1)))
+        slope = torch.as_tensor(
+            rng.uniform(self.lipschitz / 2, 1.5 * self.lipschitz, (count, 1))
+        )
         return lambda x: slope.to(x) * x[..., 0]
 
 
@@ -130,18 +146,31 @@ rng, d = stream(0, "evaluation"), dims[0]
 tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, d + 1)))
 tokens[:, -1, -1] = 0
 W = torch.from_numpy(rng.standard_normal((3, d + 1, d + 1)))
-REDRAWN = {"rows": (slice(0, d), slice(None)), "columns": (slice(None), slice(0, d)), "last row": (slice(d, d + 1), slice(None))}
+REDRAWN = {
+    "rows": (slice(0, d), slice(None)),
+    "columns": (slice(None), slice(0, d)),
+    "last row": (slice(d, d + 1), slice(None)),
+}
 
 
 def change(part):
     """Largest change of the predictions when that part of W_V is drawn anew."""
     V = W[0].clone()
     V[REDRAWN[part]] = torch.from_numpy(rng.standard_normal(V[REDRAWN[part]].shape))
-    return float((full_unit(tokens, V, *W[1:]) - full_unit(tokens, *W))[:, -1].abs().max())
+    return float(
+        (full_unit(tokens, V, *W[1:]) - full_unit(tokens, *W))[:, -1].abs().max()
+    )
 
 
-rows = judge("P1.B1.rows", [exact(f"first d {part}", change(part), part=part) for part in ("columns", "rows")],
-             [exact("the last row, taken for one of the first", change("last row"), part="rows")])
+rows = judge(
+    "P1.B1.rows",
+    [exact(f"first d {part}", change(part), part=part) for part in ("columns", "rows")],
+    [
+        exact(
+            "the last row, taken for one of the first", change("last row"), part="rows"
+        )
+    ],
+)
 rows
 
 # %% [markdown]
@@ -153,15 +182,25 @@ rows
 # $\sigma=0.3$ and the corner experiment the middle one of the dimensions, chosen before looking at their cards.
 
 # %%
-options = {"device": notebook.device(), "shared_tokens": True, "stream": "native", "dtype": "float32"}
+options = {
+    "device": notebook.device(),
+    "shared_tokens": True,
+    "stream": "native",
+    "dtype": "float32",
+}
 
 
 def train(tasks, sigmas, width, std=0.3):
     """Parameters of units, a list for each (task, sigma)."""
-    members = [Member(task, sigma, context_length, seed, width=width, initial_std=std)
-               for task, sigma in zip(tasks, sigmas, strict=True) for seed in range(seeds)]
+    members = [
+        Member(task, sigma, context_length, seed, width=width, initial_std=std)
+        for task, sigma in zip(tasks, sigmas, strict=True)
+        for seed in range(seeds)
+    ]
     p = pretrain(members, steps, batch_size, learning_rate, **options).parameters
-    return [p[i : i + seeds] for i in range(0, len(p), seeds)], [members[i : i + seeds] for i in range(0, len(p), seeds)]
+    return [p[i : i + seeds] for i in range(0, len(p), seeds)], [
+        members[i : i + seeds] for i in range(0, len(p), seeds)
+    ]
 
 
 def product(units):
@@ -183,7 +222,9 @@ for d in dims:
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
-figure, panels = plt.subplots(2, len(dims), figsize=(2.9 * len(dims), 3.6), squeeze=False, height_ratios=[5, 1])
+figure, panels = plt.subplots(
+    2, len(dims), figsize=(2.9 * len(dims), 3.6), squeeze=False, height_ratios=[5, 1]
+)
 for column, d in zip(panels.T, dims, strict=True):
     names = [*(f"$x_{i + 1}$" for i in range(d)), "$y$"]
     A = product(full[d])[0]
@@ -201,15 +242,21 @@ plt.show()
 # **Labels do not steer the attention.** Norm of the label row over that of the token block; control: functions that all lean
 # the same way, where a label says where its token lies.
 
+
 # %%
 def label_row(units):
     A = product(units)
     d = A.shape[-1] - 1
-    return np.linalg.norm(A[:, d, :d], axis=1) / np.linalg.norm(A[:, :d, :d], axis=(1, 2))
+    return np.linalg.norm(A[:, d, :d], axis=1) / np.linalg.norm(
+        A[:, :d, :d], axis=(1, 2)
+    )
 
 
-labels = judge("P1.P.labels", [sampled(f"ReLU, d = {d}", label_row(full[d])) for d in dims],
-               [sampled(f"leaning functions, d = {d}", label_row(leaning[d])) for d in dims])
+labels = judge(
+    "P1.P.labels",
+    [sampled(f"ReLU, d = {d}", label_row(full[d])) for d in dims],
+    [sampled(f"leaning functions, d = {d}", label_row(leaning[d])) for d in dims],
+)
 labels
 
 # %% [markdown]
@@ -217,14 +264,18 @@ labels
 # and $v^\top\sum_i\omega_ix_i$ alone and turns the rest of the error around, so the mixed term of the square is zero on average and $v$
 # can only add to the error. Control: the same units as before.
 
+
 # %%
 def leak(units):
     V = values(units)
     return np.linalg.norm(V[:, :-1], axis=1) / np.abs(V[:, -1])
 
 
-value = judge("P1.B1.values", [sampled(f"ReLU, d = {d}", leak(full[d])) for d in dims],
-              [sampled(f"leaning functions, d = {d}", leak(leaning[d])) for d in dims])
+value = judge(
+    "P1.B1.values",
+    [sampled(f"ReLU, d = {d}", leak(full[d])) for d in dims],
+    [sampled(f"leaning functions, d = {d}", leak(leaning[d])) for d in dims],
+)
 value
 
 # %% [markdown]
@@ -233,19 +284,28 @@ value
 # the start. The block form appears only in a picture of a unit that was started there at zero, or trained with
 # weight decay; for the prediction it does not matter. The card shows the seed farthest from one; for the control, the first column, which learns, the seed nearest to one.
 
+
 # %%
 def kept(d, column):
     after, before = full[d, "W_Q"]
-    return np.linalg.norm(after[..., column], axis=1) / np.linalg.norm(before[..., column].astype(np.float32), axis=1)
+    return np.linalg.norm(after[..., column], axis=1) / np.linalg.norm(
+        before[..., column].astype(np.float32), axis=1
+    )
 
 
 def kept_case(d, column, pick):
     ratio = kept(d, column)
     seed = int(pick(np.abs(ratio - 1)))
-    return exact(f"column {'d + 1' if column else 1}, d = {d}, seed {seed}", ratio[seed], 1e-6)
+    return exact(
+        f"column {'d + 1' if column else 1}, d = {d}, seed {seed}", ratio[seed], 1e-6
+    )
 
 
-block = judge("P1.P.block", [kept_case(d, -1, np.argmax) for d in dims], [kept_case(d, 0, np.argmin) for d in dims])
+block = judge(
+    "P1.P.block",
+    [kept_case(d, -1, np.argmax) for d in dims],
+    [kept_case(d, 0, np.argmin) for d in dims],
+)
 block
 
 # %% [markdown]
@@ -267,7 +327,16 @@ def moments(task):
     for w in grid:
         omega = softmax_weights(x[:, :-1], x[:, -1], w * eye)
         quadratic = ((K[:, :-1, :-1] @ omega.unsqueeze(-1)).squeeze(-1) * omega).sum(-1)
-        out.append([float(v.mean()) for v in ((omega * K[:, :-1, -1]).sum(-1), quadratic, (omega**2).sum(-1))])
+        out.append(
+            [
+                float(v.mean())
+                for v in (
+                    (omega * K[:, :-1, -1]).sum(-1),
+                    quadratic,
+                    (omega**2).sum(-1),
+                )
+            ]
+        )
     return CubicSpline(grid, out)
 
 
@@ -284,21 +353,52 @@ def best_corner(table, k1, sigma):
 
 
 tables = {name: moments(named(name, d, lipschitz)) for name in CLASSES}
-level = {name: float(named(name, d, lipschitz).covariance(np.array(1.0))) for name in CLASSES}
+level = {
+    name: float(named(name, d, lipschitz).covariance(np.array(1.0))) for name in CLASSES
+}
 settings = [(name, sigma) for name in CLASSES for sigma in noise_stds]
-units, _ = train([named(name, d, lipschitz) for name, _ in settings], [sigma for _, sigma in settings], d + 1)
-corners = {key: np.abs(values(u)[:, -1]) for key, u in zip(settings, units, strict=True)}
-theory = {(name, sigma): best_corner(tables[name], level[name], sigma) for name, sigma in settings}
+units, _ = train(
+    [named(name, d, lipschitz) for name, _ in settings],
+    [sigma for _, sigma in settings],
+    d + 1,
+)
+corners = {
+    key: np.abs(values(u)[:, -1]) for key, u in zip(settings, units, strict=True)
+}
+theory = {
+    (name, sigma): best_corner(tables[name], level[name], sigma)
+    for name, sigma in settings
+}
 rows, fixed_rows = [], []
 for (name, sigma), u in zip(settings, units, strict=True):
     w = np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d
     c, best_w, risk, fixed_w, fixed_risk = theory[name, sigma]
     check = float(optimal_window(named(name, d, lipschitz), context_length, sigma).w)
     label = rf"{CLASSES[name]}, $\sigma$ = {sigma:g}"
-    rows.append([label, f"{corners[name, sigma].mean():.3f}", f"{c:.3f}", f"{w.mean():.2f}", f"{best_w:.2f}"])
-    fixed_rows.append([label, f"{risk:.4f}", f"{fixed_risk:.4f}", f"{fixed_risk / risk:.3f}", f"{fixed_w:.2f}", f"{check:.2f}"])
-plots.table(["class, noise", "$c$ trained", "$c$ optimal", "$w$ trained", "$w$ optimal"], rows,
-            "Corner and window, trained (means over seeds) and at the joint population optimum")
+    rows.append(
+        [
+            label,
+            f"{corners[name, sigma].mean():.3f}",
+            f"{c:.3f}",
+            f"{w.mean():.2f}",
+            f"{best_w:.2f}",
+        ]
+    )
+    fixed_rows.append(
+        [
+            label,
+            f"{risk:.4f}",
+            f"{fixed_risk:.4f}",
+            f"{fixed_risk / risk:.3f}",
+            f"{fixed_w:.2f}",
+            f"{check:.2f}",
+        ]
+    )
+plots.table(
+    ["class, noise", "$c$ trained", "$c$ optimal", "$w$ trained", "$w$ optimal"],
+    rows,
+    "Corner and window, trained (means over seeds) and at the joint population optimum",
+)
 
 # %% [markdown]
 # What the free corner is worth: the risk at the joint optimum, and the least risk at $c=1$. The window at $c=1$ is also
@@ -306,28 +406,71 @@ plots.table(["class, noise", "$c$ trained", "$c$ optimal", "$w$ trained", "$w$ o
 
 # %% tags=["hide-input"]
 notebook.glue("corner_gain", 100 * max(float(row[3]) - 1 for row in fixed_rows))
-plots.table(["class, noise", "risk, $c$ free", "risk, c = 1", "ratio", "$w$ at c = 1", "$w$ at c = 1, exact code"], fixed_rows,
-            f"Population risk with and without a free corner; d = {d}, n = {context_length}, L = {lipschitz:g}")
+plots.table(
+    [
+        "class, noise",
+        "risk, $c$ free",
+        "risk, c = 1",
+        "ratio",
+        "$w$ at c = 1",
+        "$w$ at c = 1, exact code",
+    ],
+    fixed_rows,
+    f"Population risk with and without a free corner; d = {d}, n = {context_length}, L = {lipschitz:g}",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The corner $c$ of $W_V$ against the noise $\\sigma$ (both dimensionless, $L$ as in the parameters). Curves: joint population optimum of $c$ and $w$. Points: trained full units, mean over seeds with interval. Dotted: eq. (4), $c=1$.", "name": "fig-corner"}, "image": {"alt": "Two falling curves that start near one at small noise and fall below nine tenths at the largest noise; points with error bars lie on them. A dotted horizontal line at one."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.6))
 sigmas = np.linspace(min(noise_stds), max(noise_stds), 40)
 for name, marker in zip(CLASSES, "os", strict=True):
     color = plots.COLORS[name]
-    plots.exact_curve(ax, sigmas, [best_corner(tables[name], level[name], s)[0] for s in sigmas], f"{CLASSES[name]}, optimum", color)
+    plots.exact_curve(
+        ax,
+        sigmas,
+        [best_corner(tables[name], level[name], s)[0] for s in sigmas],
+        f"{CLASSES[name]}, optimum",
+        color,
+    )
     c = np.array([corners[name, s] for s in noise_stds])
-    plots.sampled_points(ax, noise_stds, c.mean(1), *np.array([sampled("", v).interval for v in c]).T, f"{CLASSES[name]}, trained", color, marker)
+    plots.sampled_points(
+        ax,
+        noise_stds,
+        c.mean(1),
+        *np.array([sampled("", v).interval for v in c]).T,
+        f"{CLASSES[name]}, trained",
+        color,
+        marker,
+    )
 ax.axhline(1, color=plots.COLORS["printed"], linestyle=":")
-ax.set(xlabel="noise standard deviation", ylabel="corner c", title=f"d = {d}, n = {context_length}")
+ax.set(
+    xlabel="noise standard deviation",
+    ylabel="corner c",
+    title=f"d = {d}, n = {context_length}",
+)
 ax.legend(fontsize=9)
 plt.show()
 
 # %%
 noisy = max(noise_stds)
-corner = judge("P1.P.corner", [sampled(f"{CLASSES[name]}, $\\sigma$ = {s:g}", corners[name, s], corner=theory[name, s][0])
-                               for name, s in settings],
-               [sampled(f"{CLASSES[name]}, $\\sigma$ = {noisy:g}, held against the least noise", corners[name, noisy],
-                        corner=theory[name, min(noise_stds)][0]) for name in CLASSES])
+corner = judge(
+    "P1.P.corner",
+    [
+        sampled(
+            f"{CLASSES[name]}, $\\sigma$ = {s:g}",
+            corners[name, s],
+            corner=theory[name, s][0],
+        )
+        for name, s in settings
+    ],
+    [
+        sampled(
+            f"{CLASSES[name]}, $\\sigma$ = {noisy:g}, held against the least noise",
+            corners[name, noisy],
+            corner=theory[name, min(noise_stds)][0],
+        )
+        for name in CLASSES
+    ],
+)
 corner
 
 # %% [markdown]
@@ -341,9 +484,30 @@ corner
 pure, rows = moments(Linear(d, lipschitz)), []
 for sigma in (0.0, *noise_stds):
     c, w, risk, w_one, risk_one = best_corner(pure, lipschitz**2 / d, sigma)
-    rows.append([f"{sigma:g}", f"{c:.2f}", f"{w:.2f}", f"{risk:.4f}", f"{w_one:.2f}", f"{risk_one:.4f}", f"{risk_one / risk:.2f}"])
-plots.table([r"noise $\sigma$", "$c^*$", "$w$ there", "risk", "$w$ at c = 1", "risk at c = 1", "ratio of risks"], rows,
-            "Linear functions without intercept: the joint optimum, and the optimum at c = 1")
+    rows.append(
+        [
+            f"{sigma:g}",
+            f"{c:.2f}",
+            f"{w:.2f}",
+            f"{risk:.4f}",
+            f"{w_one:.2f}",
+            f"{risk_one:.4f}",
+            f"{risk_one / risk:.2f}",
+        ]
+    )
+plots.table(
+    [
+        r"noise $\sigma$",
+        "$c^*$",
+        "$w$ there",
+        "risk",
+        "$w$ at c = 1",
+        "risk at c = 1",
+        "ratio of risks",
+    ],
+    rows,
+    "Linear functions without intercept: the joint optimum, and the optimum at c = 1",
+)
 
 # %% [markdown]
 # ## The width of the key and query space
@@ -354,11 +518,32 @@ plots.table([r"noise $\sigma$", "$c^*$", "$w$ there", "risk", "$w$ at c = 1", "r
 # cannot be written.
 
 # %%
-widths = {width: train([ReLU(d, lipschitz)], [noise_std], width, 0.3 * min(1.0, ((d + 1) / width) ** 0.5))[0][0]
-          for width in sorted({1, d - 1, d, d + 1, 4 * (d + 1), 8 * (d + 1)})}
-windows = {width: np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d for width, u in widths.items()}
-width_card = judge("P1.P.width", [sampled(f"width {k}, d = {d}", windows[k] / windows[d + 1]) for k in windows if k >= d and k != d + 1],
-                   [sampled(f"width {k}, d = {d}", windows[k] / windows[d + 1]) for k in windows if k < d])
+widths = {
+    width: train(
+        [ReLU(d, lipschitz)],
+        [noise_std],
+        width,
+        0.3 * min(1.0, ((d + 1) / width) ** 0.5),
+    )[0][0]
+    for width in sorted({1, d - 1, d, d + 1, 4 * (d + 1), 8 * (d + 1)})
+}
+windows = {
+    width: np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d
+    for width, u in widths.items()
+}
+width_card = judge(
+    "P1.P.width",
+    [
+        sampled(f"width {k}, d = {d}", windows[k] / windows[d + 1])
+        for k in windows
+        if k >= d and k != d + 1
+    ],
+    [
+        sampled(f"width {k}, d = {d}", windows[k] / windows[d + 1])
+        for k in windows
+        if k < d
+    ],
+)
 width_card
 
 # %% [markdown]

@@ -22,7 +22,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,12 +53,25 @@ lipschitz = 2.0  # Lipschitz constant L of the functions of whitened tokens
 seeds = 16  # units of each setting
 steps = 600  # Adam steps
 batch_size = 128  # fresh contexts a step
-learning_rate = 0.15  # Adam's initial step size for round tokens, falling linearly to zero
+learning_rate = (
+    0.15  # Adam's initial step size for round tokens, falling linearly to zero
+)
 contexts = 100000  # Monte Carlo contexts for the sign of w
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dim", "draws", "context_length", "noise_std", "lipschitz", "seeds", "steps", "batch_size",
-           "learning_rate", "contexts")
+notebook.check(
+    globals(),
+    "dim",
+    "draws",
+    "context_length",
+    "noise_std",
+    "lipschitz",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+    "contexts",
+)
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
@@ -115,10 +130,28 @@ for draw in range(draws):
     Q = np.linalg.qr(generator.standard_normal((dim, dim))).Q
     roots.append(Q @ np.diag(2 ** generator.uniform(-1, 1, dim)) @ Q.T)
 A = [torch.from_numpy(root) for root in roots]
-same = [exact(f"$\\Sigma_{i + 1}$", float((predictions(sphere @ a, random_M) - predictions(sphere, a @ random_M @ a)).abs().max()))
-        for i, a in enumerate(A)]
-other = [exact(f"$\\Sigma_{i + 1}$", float((predictions(sphere @ a, random_M) - predictions(sphere, random_M)).abs().max()))
-         for i, a in enumerate(A)]
+same = [
+    exact(
+        f"$\\Sigma_{i + 1}$",
+        float(
+            (predictions(sphere @ a, random_M) - predictions(sphere, a @ random_M @ a))
+            .abs()
+            .max()
+        ),
+    )
+    for i, a in enumerate(A)
+]
+other = [
+    exact(
+        f"$\\Sigma_{i + 1}$",
+        float(
+            (predictions(sphere @ a, random_M) - predictions(sphere, random_M))
+            .abs()
+            .max()
+        ),
+    )
+    for i, a in enumerate(A)
+]
 wlog = judge("P1.L1.wlog", same, other)
 wlog
 
@@ -141,6 +174,7 @@ wlog
 #
 # ## The experiment
 
+
 # %%
 def whitened(name, root):
     return Projected(named(name, dim, lipschitz), np.linalg.inv(root))
@@ -151,13 +185,33 @@ def rate(root):
 
 
 settings = [(name, i) for name in CLASSES for i in range(draws)]
-members = [Member(whitened(name, roots[i]), noise_std, context_length, seed, Ellipsoid(roots[i]), rate(roots[i]))
-           for name, i in settings for seed in range(seeds)]
-options = {"device": notebook.device(), "shared_tokens": True, "stream": "native", "dtype": "float32"}
+members = [
+    Member(
+        whitened(name, roots[i]),
+        noise_std,
+        context_length,
+        seed,
+        Ellipsoid(roots[i]),
+        rate(roots[i]),
+    )
+    for name, i in settings
+    for seed in range(seeds)
+]
+options = {
+    "device": notebook.device(),
+    "shared_tokens": True,
+    "stream": "native",
+    "dtype": "float32",
+}
 trained = pretrain(members, steps, batch_size, learning_rate, **options)
 M = trained.M.reshape(len(CLASSES), draws, seeds, dim, dim)
 N = np.stack([root @ M[:, i] @ root for i, root in enumerate(roots)], axis=1)
-best = {name: float(optimal_window(named(name, dim, lipschitz), context_length, noise_std).w) for name in CLASSES}
+best = {
+    name: float(
+        optimal_window(named(name, dim, lipschitz), context_length, noise_std).w
+    )
+    for name in CLASSES
+}
 notebook.glue("units", len(members))
 notebook.glue("contexts", f"{trained.contexts:,}")
 
@@ -170,7 +224,11 @@ for i, row in enumerate(panels):
     plots.matrix(row[1], M[1, i].mean(0), fmt=".1f", limit=limit)
     plots.matrix(row[2], N[1, i].mean(0) / best["relu"], limit=1.2)
     row[0].set_ylabel(rf"$\Sigma_{i + 1}$")
-for ax, title in zip(panels[0], (r"claimed $w^*\Sigma^{-1}$", "trained $M$", r"$\Sigma^{1/2}M\Sigma^{1/2}/w^*$"), strict=True):
+for ax, title in zip(
+    panels[0],
+    (r"claimed $w^*\Sigma^{-1}$", "trained $M$", r"$\Sigma^{1/2}M\Sigma^{1/2}/w^*$"),
+    strict=True,
+):
     ax.set_title(title)
 plt.show()
 
@@ -180,8 +238,14 @@ plt.show()
 # trained on the sphere itself, where the form is established:
 
 # %%
-ball = [Member(named(name, dim, lipschitz), noise_std, context_length, seed) for name in CLASSES for seed in range(seeds)]
-round_N = pretrain(ball, steps, batch_size, learning_rate, **options).M.reshape(len(CLASSES), seeds, dim, dim)
+ball = [
+    Member(named(name, dim, lipschitz), noise_std, context_length, seed)
+    for name in CLASSES
+    for seed in range(seeds)
+]
+round_N = pretrain(ball, steps, batch_size, learning_rate, **options).M.reshape(
+    len(CLASSES), seeds, dim, dim
+)
 
 
 def distance(N, w):
@@ -190,19 +254,36 @@ def distance(N, w):
 
 rows = []
 for c, name in enumerate(CLASSES):
-    for label, units in [("sphere", round_N[c]), *((f"$\\Sigma_{i + 1}$", N[c, i]) for i in range(draws))]:
+    for label, units in [
+        ("sphere", round_N[c]),
+        *((f"$\\Sigma_{i + 1}$", N[c, i]) for i in range(draws)),
+    ]:
         one = sampled("", distance(units, best[name]))
-        rows.append([f"{CLASSES[name]}, {label}", f"{one.measured:.3f} {plots.interval(one.interval, '.3f')}",
-                     f"{distance(units.mean(0), best[name]):.3f}",
-                     f"{np.trace(units.mean(0)) / dim / best[name]:.3f}"])
-plots.table(["class, tokens", "distance of one unit", "distance of the mean over seeds", "mean diagonal over $w^*$"], rows,
-            f"Relative Frobenius distance from the claimed form, of one unit (mean over {seeds} seeds, with interval) and of "
-            r"the mean matrix; last column: mean diagonal of $\Sigma^{1/2}M\Sigma^{1/2}$ in units of $w^*$")
+        rows.append(
+            [
+                f"{CLASSES[name]}, {label}",
+                f"{one.measured:.3f} {plots.interval(one.interval, '.3f')}",
+                f"{distance(units.mean(0), best[name]):.3f}",
+                f"{np.trace(units.mean(0)) / dim / best[name]:.3f}",
+            ]
+        )
+plots.table(
+    [
+        "class, tokens",
+        "distance of one unit",
+        "distance of the mean over seeds",
+        "mean diagonal over $w^*$",
+    ],
+    rows,
+    f"Relative Frobenius distance from the claimed form, of one unit (mean over {seeds} seeds, with interval) and of "
+    r"the mean matrix; last column: mean diagonal of $\Sigma^{1/2}M\Sigma^{1/2}$ in units of $w^*$",
+)
 
 # %% [markdown]
 # A distance cannot be negative, so no interval around it can contain zero. The card therefore uses signed numbers that the
 # lemma says are zero, in the axes of $\Sigma$: the mean off-diagonal entry of the whitened matrix, and its diagonal
 # entry at the longest axis minus that at the shortest (is the window narrower along long axes than along short ones?).
+
 
 # %%
 def in_axes(N, root):
@@ -219,12 +300,16 @@ def off_diagonal(N, root):
 
 def scales(N, c):
     """Mean diagonal over w*, mean over seeds, of the class with index c; in percent above one."""
-    return 100 * (np.trace(N, axis1=-2, axis2=-1).mean(-1) / dim / best[list(CLASSES)[c]] - 1)
+    return 100 * (
+        np.trace(N, axis1=-2, axis2=-1).mean(-1) / dim / best[list(CLASSES)[c]] - 1
+    )
 
 
 notebook.glue("scale_low", min(scales(N[c], c).min() for c in range(len(CLASSES))))
 notebook.glue("scale_high", max(scales(N[c], c).max() for c in range(len(CLASSES))))
-notebook.glue("scale_sphere", max(abs(scales(round_N[c], c)) for c in range(len(CLASSES))))
+notebook.glue(
+    "scale_sphere", max(abs(scales(round_N[c], c)) for c in range(len(CLASSES)))
+)
 
 
 def spread(N, root):
@@ -235,23 +320,58 @@ def spread(N, root):
 stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # Sigma^{1/2} of the counterexample
 # L such that the functions have the same variance as on the sphere
 original_L = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())
-counter = [Member(named(name, dim, original_L), noise_std, context_length, seed, Ellipsoid(stretch), rate(stretch))
-           for name in CLASSES for seed in range(seeds)]
-counter_M = pretrain(counter, steps, batch_size, learning_rate, **options).M.reshape(len(CLASSES), seeds, dim, dim)
+counter = [
+    Member(
+        named(name, dim, original_L),
+        noise_std,
+        context_length,
+        seed,
+        Ellipsoid(stretch),
+        rate(stretch),
+    )
+    for name in CLASSES
+    for seed in range(seeds)
+]
+counter_M = pretrain(counter, steps, batch_size, learning_rate, **options).M.reshape(
+    len(CLASSES), seeds, dim, dim
+)
 counter_N = stretch @ counter_M @ stretch
 
-form = judge("P1.L1.form",
-             [sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$, {what}", f(N[c, i], roots[i])) for c, name in enumerate(CLASSES)
-              for i in range(draws) for what, f in (("off-diagonal", off_diagonal), ("long minus short", spread))],
-             [sampled(f"{CLASSES[name]}, long minus short", spread(counter_N[c], stretch)) for c, name in enumerate(CLASSES)])
+form = judge(
+    "P1.L1.form",
+    [
+        sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$, {what}", f(N[c, i], roots[i]))
+        for c, name in enumerate(CLASSES)
+        for i in range(draws)
+        for what, f in (("off-diagonal", off_diagonal), ("long minus short", spread))
+    ],
+    [
+        sampled(f"{CLASSES[name]}, long minus short", spread(counter_N[c], stretch))
+        for c, name in enumerate(CLASSES)
+    ],
+)
 form
 
 # %%
-scale = judge("P1.L1.scale",
-              [sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$", np.trace(N[c, i], axis1=-2, axis2=-1) / dim / best[name])
-               for c, name in enumerate(CLASSES) for i in range(draws)],
-              [sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$", np.trace(M[c, i], axis1=-2, axis2=-1) / dim / best[name])
-               for c, name in enumerate(CLASSES) for i in range(draws)])
+scale = judge(
+    "P1.L1.scale",
+    [
+        sampled(
+            f"{CLASSES[name]}, $\\Sigma_{i + 1}$",
+            np.trace(N[c, i], axis1=-2, axis2=-1) / dim / best[name],
+        )
+        for c, name in enumerate(CLASSES)
+        for i in range(draws)
+    ],
+    [
+        sampled(
+            f"{CLASSES[name]}, $\\Sigma_{i + 1}$",
+            np.trace(M[c, i], axis1=-2, axis2=-1) / dim / best[name],
+        )
+        for c, name in enumerate(CLASSES)
+        for i in range(draws)
+    ],
+)
 scale
 
 # %% [markdown]
@@ -274,15 +394,31 @@ limit = max(np.abs(fit).max(), np.abs(mean_M).max())
 plots.matrix(panels[0], fit, fmt=".1f", limit=limit)
 plots.matrix(panels[1], mean_M, fmt=".1f", limit=limit)
 plots.matrix(panels[2], in_axes(counter_N[0].mean(0), stretch)[::-1, ::-1], limit=1.6)
-for ax, title in zip(panels, (r"best multiple of $\Sigma^{-1}$", "trained $M$", r"$\Sigma^{1/2}M\Sigma^{1/2}$, scaled"), strict=True):
+for ax, title in zip(
+    panels,
+    (
+        r"best multiple of $\Sigma^{-1}$",
+        "trained $M$",
+        r"$\Sigma^{1/2}M\Sigma^{1/2}$, scaled",
+    ),
+    strict=True,
+):
     ax.set_title(title)
 plt.show()
 
 # %%
-original = judge("P1.L1.original",
-                 [sampled(CLASSES[name], spread(counter_N[c], stretch)) for c, name in enumerate(CLASSES)],
-                 [sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$", spread(N[c, i], roots[i])) for c, name in enumerate(CLASSES)
-                  for i in range(draws)])
+original = judge(
+    "P1.L1.original",
+    [
+        sampled(CLASSES[name], spread(counter_N[c], stretch))
+        for c, name in enumerate(CLASSES)
+    ],
+    [
+        sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$", spread(N[c, i], roots[i]))
+        for c, name in enumerate(CLASSES)
+        for i in range(draws)
+    ],
+)
 original
 
 # %% [markdown]
@@ -296,11 +432,22 @@ original
 z, rows = np.log(np.diag(stretch) ** 2), []  # log lambda
 for c, name in enumerate(CLASSES):
     power = np.polyfit(z, np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)).T, 1)[0]
-    part = np.polyfit(z[:2], np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)[:, :2]).T, 1)[0]
+    part = np.polyfit(
+        z[:2], np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)[:, :2]).T, 1
+    )[0]
     one = sampled("", power)
-    rows.append([CLASSES[name], f"{one.measured:.3f} {plots.interval(one.interval, '.3f')}", f"{part.mean():.3f}"])
-plots.table(["class", "power $p$, all axes", "power $p$, two longer axes only"], rows,
-            r"Fitted $M_{ii}\propto\lambda_i^p$, mean over seeds (with interval); Lemma 1 would have $-1$, no whitening $0$")
+    rows.append(
+        [
+            CLASSES[name],
+            f"{one.measured:.3f} {plots.interval(one.interval, '.3f')}",
+            f"{part.mean():.3f}",
+        ]
+    )
+plots.table(
+    ["class", "power $p$, all axes", "power $p$, two longer axes only"],
+    rows,
+    r"Fitted $M_{ii}\propto\lambda_i^p$, mean over seeds (with interval); Lemma 1 would have $-1$, no whitening $0$",
+)
 
 # %% [markdown]
 # ## The sign of w
@@ -309,6 +456,7 @@ plots.table(["class", "power $p$, all axes", "power $p$, two longer axes only"],
 # query, but it changes $M$ into $-M$. So $\mathcal L(-M)=\mathcal L(M)$, and if $w^*I$ is a minimizer, so is $-w^*I$: attend to the tokens
 # *opposite* the query. About half of the units trained on cosines do ([](pretraining)). Here the risk at $-w^*I$ is
 # sampled and divided by the exact risk at $w^*I$.
+
 
 # %%
 def at_minus(task, blocks=20, odd=0.0):
@@ -320,18 +468,35 @@ def at_minus(task, blocks=20, odd=0.0):
         count = max(1, contexts // blocks)
         x = uniform_sphere(rng, count, context_length + 1, dim)
         f = task.sample(rng, count)(x) + odd * x[..., 0]
-        y = f[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, context_length)))
-        p = softmax_attention(x[:, :-1], y, x[:, -1], -float(found.w) * torch.eye(dim, dtype=torch.float64))
+        y = f[:, :-1] + noise_std * torch.from_numpy(
+            rng.standard_normal((count, context_length))
+        )
+        p = softmax_attention(
+            x[:, :-1],
+            y,
+            x[:, -1],
+            -float(found.w) * torch.eye(dim, dtype=torch.float64),
+        )
         out.append(float(((p - f[:, -1]) ** 2).mean() / found.risk))
     return out
 
 
-sign = judge("P1.L1.sign",
-             [sampled("cosine, L = 4 (even)", at_minus(Cosine(dim, 4.0)), even=True),
-              sampled("quadratic, L = 4 (even)", at_minus(Quadratic(dim, 4.0)), even=True),
-              sampled("affine", at_minus(Affine(dim, lipschitz)), even=False),
-              sampled("ReLU", at_minus(ReLU(dim, lipschitz)), even=False)],
-             [sampled("cosine, L = 4, plus the first coordinate", at_minus(Cosine(dim, 4.0), odd=1.0), even=True)])
+sign = judge(
+    "P1.L1.sign",
+    [
+        sampled("cosine, L = 4 (even)", at_minus(Cosine(dim, 4.0)), even=True),
+        sampled("quadratic, L = 4 (even)", at_minus(Quadratic(dim, 4.0)), even=True),
+        sampled("affine", at_minus(Affine(dim, lipschitz)), even=False),
+        sampled("ReLU", at_minus(ReLU(dim, lipschitz)), even=False),
+    ],
+    [
+        sampled(
+            "cosine, L = 4, plus the first coordinate",
+            at_minus(Cosine(dim, 4.0), odd=1.0),
+            even=True,
+        )
+    ],
+)
 sign
 
 # %% [markdown]

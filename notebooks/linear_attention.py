@@ -21,7 +21,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass
 
@@ -61,7 +63,17 @@ contexts = 20000  # contexts a unit is trained on
 draws = 300  # contexts for each sampled baseline
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "n_values", "context_length", "lipschitz", "noise_std", "seeds", "contexts", "draws")
+notebook.check(
+    globals(),
+    "dims",
+    "n_values",
+    "context_length",
+    "lipschitz",
+    "noise_std",
+    "seeds",
+    "contexts",
+    "draws",
+)
 
 # %% [markdown]
 # ## What is printed
@@ -120,8 +132,14 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 
 # %%
 d_show = dims[min(2, len(dims) - 1)]
-zoo = {"linear": Linear(d_show, lipschitz), "affine": Affine(d_show, lipschitz), "ReLU": ReLU(d_show, lipschitz),
-       "quadratic": Quadratic(d_show, lipschitz), "cosine, L = 1": Cosine(d_show, 1.0), "cosine, L = 4": Cosine(d_show, 4.0)}
+zoo = {
+    "linear": Linear(d_show, lipschitz),
+    "affine": Affine(d_show, lipschitz),
+    "ReLU": ReLU(d_show, lipschitz),
+    "quadratic": Quadratic(d_show, lipschitz),
+    "cosine, L = 1": Cosine(d_show, 1.0),
+    "cosine, L = 4": Cosine(d_show, 4.0),
+}
 
 
 def split(task):
@@ -136,8 +154,13 @@ shares = {name: split(task) for name, task in zoo.items()}
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Shares of the power $\\mathbb E f(x)^2$ of six classes: constant, degree one (all that linear attention can see), and the rest. Exact.", "name": "fig-shares"}, "image": {"alt": "Six stacked horizontal bars. Purely linear functions are all degree one. Affine and ReLU functions are mostly constant with a small part of degree one; ReLU has also a small rest. Quadratic and cosine functions have no part of degree one."}}
 figure, ax = plt.subplots(figsize=(6.4, 2.9))
 left = np.zeros(len(zoo))
-for part, (label, color) in enumerate((("constant", "#c8c8c8"), ("degree one", plots.COLORS["linear attention"]),
-                                       ("the rest", plots.COLORS["exact"]))):
+for part, (label, color) in enumerate(
+    (
+        ("constant", "#c8c8c8"),
+        ("degree one", plots.COLORS["linear attention"]),
+        ("the rest", plots.COLORS["exact"]),
+    )
+):
     width = np.array([shares[name][part] for name in zoo])
     ax.barh(list(zoo), width, left=left, label=label, color=color, edgecolor="white")
     left += width
@@ -154,7 +177,11 @@ def left_over(label, task):
     if one + rest == 0:
         return exact(label, 0.0)
     centered = Centered(task.dim, getattr(task, "lipschitz", 1.0), base=task)
-    return exact(label, float(linear_optimum(centered, 10**12, noise_std).risk) / (one + rest), 1e-9)
+    return exact(
+        label,
+        float(linear_optimum(centered, 10**12, noise_std).risk) / (one + rest),
+        1e-9,
+    )
 
 
 @dataclass(frozen=True)
@@ -165,16 +192,34 @@ class Centered(Affine):
 
     def covariance(self, cosine):
         (one,), rest = self.base.spectrum(1)
-        return self.base.covariance(cosine) - self.base.covariance(np.array(1.0)) + one + rest
+        return (
+            self.base.covariance(cosine)
+            - self.base.covariance(np.array(1.0))
+            + one
+            + rest
+        )
 
     def spectrum(self, degree):
         return self.base.spectrum(degree)
 
 
-judge("P1.LA.fails",
-      [left_over(f"{label}, d = {d}", task) for d in dims
-       for label, task in (("ReLU", ReLU(d)), ("quadratic", Quadratic(d)), ("cosine, L = 1", Cosine(d, 1.0)))],
-      [left_over(f"{label}, d = {d}", task) for d in dims for label, task in (("linear", Linear(d)), ("affine", Affine(d)))])
+judge(
+    "P1.LA.fails",
+    [
+        left_over(f"{label}, d = {d}", task)
+        for d in dims
+        for label, task in (
+            ("ReLU", ReLU(d)),
+            ("quadratic", Quadratic(d)),
+            ("cosine, L = 1", Cosine(d, 1.0)),
+        )
+    ],
+    [
+        left_over(f"{label}, d = {d}", task)
+        for d in dims
+        for label, task in (("linear", Linear(d)), ("affine", Affine(d)))
+    ],
+)
 
 # %% [markdown]
 # So the statement is right, also when linear attention is spared the constant. It does fail on *affine* functions as defined here, but only for want of an intercept.
@@ -191,12 +236,23 @@ def trained_unit(task, seed):
     """Exact minimizer of the empirical loss over all M, and its risk on fresh contexts."""
 
     def sample(root):
-        x = uniform_sphere(stream(root, "covariates"), contexts, context_length + 1, task.dim)
+        x = uniform_sphere(
+            stream(root, "covariates"), contexts, context_length + 1, task.dim
+        )
         f = task.sample(stream(root, "tasks"), contexts)(x)
-        return x, f, f + noise_std * torch.from_numpy(stream(root, "noise").standard_normal(f.shape))
+        return (
+            x,
+            f,
+            f
+            + noise_std
+            * torch.from_numpy(stream(root, "noise").standard_normal(f.shape)),
+        )
 
     x, _, y = sample(seed)
-    features = torch.einsum("bnd,bn,be->bde", x[:, :-1], y[:, :-1], x[:, -1]).flatten(1) / context_length
+    features = (
+        torch.einsum("bnd,bn,be->bde", x[:, :-1], y[:, :-1], x[:, -1]).flatten(1)
+        / context_length
+    )
     M = torch.linalg.lstsq(features, y[:, -1:]).solution.reshape(task.dim, task.dim)
     x, f, y = sample(seed + 10_000)
     loss = (linear_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
@@ -204,34 +260,92 @@ def trained_unit(task, seed):
 
 
 d_unit = dims[min(1, len(dims) - 1)]
-taught = {"linear": Linear(d_unit, lipschitz), "affine": Affine(d_unit, lipschitz), "ReLU": ReLU(d_unit, lipschitz)}
-units = {name: np.array([trained_unit(task, seed) for seed in range(seeds)]) for name, task in taught.items()}
-optimum = {name: linear_optimum(task, context_length, noise_std) for name, task in taught.items()}
-judge("P1.LA.closed-form",
-      [sampled(f"{name}, d = {d_unit}, n = {context_length}", units[name][:, 0] / float(optimum[name].m)) for name in taught],
-      [sampled("affine, with the m of linear functions", units["affine"][:, 0] / float(optimum["linear"].m))])
+taught = {
+    "linear": Linear(d_unit, lipschitz),
+    "affine": Affine(d_unit, lipschitz),
+    "ReLU": ReLU(d_unit, lipschitz),
+}
+units = {
+    name: np.array([trained_unit(task, seed) for seed in range(seeds)])
+    for name, task in taught.items()
+}
+optimum = {
+    name: linear_optimum(task, context_length, noise_std)
+    for name, task in taught.items()
+}
+judge(
+    "P1.LA.closed-form",
+    [
+        sampled(
+            f"{name}, d = {d_unit}, n = {context_length}",
+            units[name][:, 0] / float(optimum[name].m),
+        )
+        for name in taught
+    ],
+    [
+        sampled(
+            "affine, with the m of linear functions",
+            units["affine"][:, 0] / float(optimum["linear"].m),
+        )
+    ],
+)
 
 # %%
-even_units = {name: np.array([trained_unit(task, seed) for seed in range(seeds)])
-              for name, task in (("quadratic", Quadratic(d_unit, lipschitz)), ("cosine, L = 1", Cosine(d_unit, 1.0)))}
-floors = {"affine": optimum["affine"].floor, "ReLU": optimum["ReLU"].floor,
-          "quadratic": linear_optimum(Quadratic(d_unit, lipschitz), 1, 0.0).floor,
-          "cosine, L = 1": linear_optimum(Cosine(d_unit, 1.0), 1, 0.0).floor}
-judge("P1.LA.floor",
-      [sampled(f"{name}, d = {d_unit}", (units | even_units)[name][:, 1] / floor - 1) for name, floor in floors.items()],
-      [sampled(f"linear, d = {d_unit}", units["linear"][:, 1] / floors["affine"] - 1)])
+even_units = {
+    name: np.array([trained_unit(task, seed) for seed in range(seeds)])
+    for name, task in (
+        ("quadratic", Quadratic(d_unit, lipschitz)),
+        ("cosine, L = 1", Cosine(d_unit, 1.0)),
+    )
+}
+floors = {
+    "affine": optimum["affine"].floor,
+    "ReLU": optimum["ReLU"].floor,
+    "quadratic": linear_optimum(Quadratic(d_unit, lipschitz), 1, 0.0).floor,
+    "cosine, L = 1": linear_optimum(Cosine(d_unit, 1.0), 1, 0.0).floor,
+}
+judge(
+    "P1.LA.floor",
+    [
+        sampled(f"{name}, d = {d_unit}", (units | even_units)[name][:, 1] / floor - 1)
+        for name, floor in floors.items()
+    ],
+    [sampled(f"linear, d = {d_unit}", units["linear"][:, 1] / floors["affine"] - 1)],
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk of linear attention with $M=mI$ against $m$, exact (curves), with the optimum (star) and the risk of units trained over all matrices (points: mean over seeds of trained mean diagonal and test error, with interval in the risk). Dashed: the floor of the class.", "name": "fig-parabola"}, "image": {"alt": "Three parabolas of risk against the multiple m. Trained units sit at each minimum. The parabolas of the affine and the ReLU class stay above their dashed floors; that of purely linear functions goes down close to zero."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.6))
 m = np.linspace(-0.5, 4, 100)
-for (name, task), color, marker in zip(taught.items(), (plots.COLORS["linear"], plots.COLORS["affine"], plots.COLORS["relu"]),
-                                       "^os", strict=True):
-    plots.exact_curve(ax, m, linear_risk(task, m, context_length, noise_std), name, color)
+for (name, task), color, marker in zip(
+    taught.items(),
+    (plots.COLORS["linear"], plots.COLORS["affine"], plots.COLORS["relu"]),
+    "^os",
+    strict=True,
+):
+    plots.exact_curve(
+        ax, m, linear_risk(task, m, context_length, noise_std), name, color
+    )
     ax.axhline(optimum[name].floor, color=color, linestyle="--", linewidth=1)
-    ax.plot(optimum[name].m, optimum[name].risk, "*", color=color, markersize=6, zorder=4)
+    ax.plot(
+        optimum[name].m, optimum[name].risk, "*", color=color, markersize=6, zorder=4
+    )
     case = sampled(name, units[name][:, 1])
-    plots.sampled_points(ax, units[name][:, 0].mean(), case.measured, *case.interval, None, color, marker, markersize=10)
-ax.set(xlabel="multiple m of the identity", ylabel="risk", ylim=(0, 0.9), title=f"d = {d_unit}, n = {context_length}")
+    plots.sampled_points(
+        ax,
+        units[name][:, 0].mean(),
+        case.measured,
+        *case.interval,
+        None,
+        color,
+        marker,
+        markersize=10,
+    )
+ax.set(
+    xlabel="multiple m of the identity",
+    ylabel="risk",
+    ylim=(0, 0.9),
+    title=f"d = {d_unit}, n = {context_length}",
+)
 ax.legend(fontsize=9)
 plt.show()
 
@@ -245,11 +359,22 @@ plt.show()
 
 # %%
 lengths = np.array(n_values)
-field = {"linear": Linear(d_show, lipschitz), "affine": Affine(d_show, lipschitz), "ReLU": ReLU(d_show, lipschitz),
-         "cosine": Cosine(d_show, 2.0)}
-softmax = {name: optimal_window(task, lengths, noise_std).risk for name, task in field.items()}
-linear = {name: linear_optimum(task, lengths, noise_std).risk for name, task in field.items()}
-nearest = {name: nearest_neighbor_risk(task, lengths, noise_std).total for name, task in field.items()}
+field = {
+    "linear": Linear(d_show, lipschitz),
+    "affine": Affine(d_show, lipschitz),
+    "ReLU": ReLU(d_show, lipschitz),
+    "cosine": Cosine(d_show, 2.0),
+}
+softmax = {
+    name: optimal_window(task, lengths, noise_std).risk for name, task in field.items()
+}
+linear = {
+    name: linear_optimum(task, lengths, noise_std).risk for name, task in field.items()
+}
+nearest = {
+    name: nearest_neighbor_risk(task, lengths, noise_std).total
+    for name, task in field.items()
+}
 sampled_at = [m for m in n_values if m <= 100]
 
 
@@ -258,22 +383,59 @@ def matched_penalty(task):
     return (noise_std**2 + rest) / one if one > 0 else None
 
 
-kriging = {name: [bayes_linear_risk(task, m, noise_std, draws) for m in sampled_at] for name, task in field.items()}
-ridge = {name: [ridge_risk(task, m, noise_std, matched_penalty(task), draws) for m in sampled_at]
-         for name, task in field.items() if matched_penalty(task)}
+kriging = {
+    name: [bayes_linear_risk(task, m, noise_std, draws) for m in sampled_at]
+    for name, task in field.items()
+}
+ridge = {
+    name: [
+        ridge_risk(task, m, noise_std, matched_penalty(task), draws) for m in sampled_at
+    ]
+    for name, task in field.items()
+    if matched_penalty(task)
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk (squared label units) against the context length for four classes. Curves are exact: softmax attention at its optimal window, linear attention at its optimum, nearest neighbor. Points are sampled, with intervals: ridge regression, and the Bayes-linear floor that no predictor linear in the labels can pass. All panels share their axes. The cosine class ($L=2$) has no linear part, so ridge regression is left out there.", "name": "fig-rivals"}, "image": {"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length, and above ridge regression. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls; the Bayes-linear points lie below all of them, and coincide with ridge regression for affine functions."}}
 figure, axes = plt.subplots(2, 2, figsize=(7.8, 6.2), sharex=True, sharey=True)
 for ax, name in zip(axes.ravel(), field, strict=True):
-    plots.exact_curve(ax, lengths, softmax[name], "softmax attention", plots.COLORS["softmax"])
-    plots.exact_curve(ax, lengths, linear[name], "linear attention", plots.COLORS["linear attention"], linestyle="--")
-    plots.exact_curve(ax, lengths, nearest[name], "nearest neighbor", plots.COLORS["guide"], linestyle=":")
-    for found, label, color, marker in ((ridge, "ridge regression", plots.PALETTE[4], "D"),
-                                        (kriging, "Bayes-linear", plots.COLORS["exact"], "o")):
+    plots.exact_curve(
+        ax, lengths, softmax[name], "softmax attention", plots.COLORS["softmax"]
+    )
+    plots.exact_curve(
+        ax,
+        lengths,
+        linear[name],
+        "linear attention",
+        plots.COLORS["linear attention"],
+        linestyle="--",
+    )
+    plots.exact_curve(
+        ax,
+        lengths,
+        nearest[name],
+        "nearest neighbor",
+        plots.COLORS["guide"],
+        linestyle=":",
+    )
+    for found, label, color, marker in (
+        (ridge, "ridge regression", plots.PALETTE[4], "D"),
+        (kriging, "Bayes-linear", plots.COLORS["exact"], "o"),
+    ):
         if name in found:
-            plots.sampled_points(ax, sampled_at, [s.mean for s in found[name]],
-                                 *zip(*(s.interval for s in found[name]), strict=True), label, color, marker)
-    ax.set(xscale="log", yscale="log", title=f"{name}, d = {d_show}, " + rf"$\sigma$ = {noise_std:g}")
+            plots.sampled_points(
+                ax,
+                sampled_at,
+                [s.mean for s in found[name]],
+                *zip(*(s.interval for s in found[name]), strict=True),
+                label,
+                color,
+                marker,
+            )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        title=f"{name}, d = {d_show}, " + rf"$\sigma$ = {noise_std:g}",
+    )
 for ax in axes[-1]:
     ax.set_xlabel("context length n")
 for ax in axes[:, 0]:
@@ -282,10 +444,22 @@ axes[0, 0].legend(fontsize=8, loc="lower left")
 plt.show()
 
 # %%
-judge("P1.LA.neighbors",
-      [exact(f"{name}, d = {d_show}", (nearest[name] / softmax[name]).min(), 1e-7) for name in field],
-      [exact(f"{name}, d = {d_show}, n = 1", nearest_neighbor_risk(task, 1, noise_std).total
-             / optimal_window(task, 1, noise_std).risk, 1e-7) for name, task in field.items()])
+judge(
+    "P1.LA.neighbors",
+    [
+        exact(f"{name}, d = {d_show}", (nearest[name] / softmax[name]).min(), 1e-7)
+        for name in field
+    ],
+    [
+        exact(
+            f"{name}, d = {d_show}, n = 1",
+            nearest_neighbor_risk(task, 1, noise_std).total
+            / optimal_window(task, 1, noise_std).risk,
+            1e-7,
+        )
+        for name, task in field.items()
+    ],
+)
 
 # %% [markdown]
 # ## Experiment 4: where linear attention wins
@@ -293,14 +467,31 @@ judge("P1.LA.neighbors",
 # On $f(x)=L\,q\cdot x$ the risk of linear attention falls like $1/n$: it is one step of gradient descent on a linear regression. Softmax attention can only close its window,
 # $n^{-4/(d+3)}$. Give the functions an intercept of spread $\beta$ times that of the affine class: softmax does not notice (its weights sum to one), linear attention pays $\beta^2L^2/3$. So there is a boundary.
 
+
 # %%
 def ratio_at(task, n):
-    return float(linear_optimum(task, n, noise_std).risk / optimal_window(task, n, noise_std).risk)
+    return float(
+        linear_optimum(task, n, noise_std).risk
+        / optimal_window(task, n, noise_std).risk
+    )
 
 
 longest = 10**5
-judge("P1.LA.wins", [exact(f"linear, d = {d}, n = 1e5", ratio_at(Linear(d, lipschitz), longest), 1e-7) for d in dims],
-      [exact(f"affine, d = {d}, n = 1e5", ratio_at(Affine(d, lipschitz), longest), 1e-7) for d in dims])
+judge(
+    "P1.LA.wins",
+    [
+        exact(
+            f"linear, d = {d}, n = 1e5", ratio_at(Linear(d, lipschitz), longest), 1e-7
+        )
+        for d in dims
+    ],
+    [
+        exact(
+            f"affine, d = {d}, n = 1e5", ratio_at(Affine(d, lipschitz), longest), 1e-7
+        )
+        for d in dims
+    ],
+)
 
 
 # %%
@@ -319,7 +510,10 @@ def boundary(d, n):
     soft = float(optimal_window(Affine(d, lipschitz), n, noise_std).risk)
 
     def gap(beta):
-        return float(linear_optimum(Intercept(d, lipschitz, beta), n, noise_std).risk) - soft
+        return (
+            float(linear_optimum(Intercept(d, lipschitz, beta), n, noise_std).risk)
+            - soft
+        )
 
     return brentq(gap, 0.0, 2.0) if gap(0.0) < 0 else 0.0
 
@@ -332,9 +526,23 @@ figure, ax = plt.subplots(figsize=(6.2, 3.5))
 for (d, curve), color in zip(boundaries.items(), plots.ramp(len(dims)), strict=True):
     plots.exact_curve(ax, many, curve, f"d = {d}", color)
 ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
-ax.set(xscale="log", xlabel="context length n", ylabel=r"intercept spread $\beta$", ylim=(0, 1.15))
-ax.text(many[-1], 1.02, r"affine class of this book, $\beta$ = 1", fontsize=9.5, color=plots.COLORS["guide"], ha="right")
-ax.text(10**3.2, 0.55, "softmax attention wins\nabove the curves", fontsize=9.5, ha="center")
+ax.set(
+    xscale="log",
+    xlabel="context length n",
+    ylabel=r"intercept spread $\beta$",
+    ylim=(0, 1.15),
+)
+ax.text(
+    many[-1],
+    1.02,
+    r"affine class of this book, $\beta$ = 1",
+    fontsize=9.5,
+    color=plots.COLORS["guide"],
+    ha="right",
+)
+ax.text(
+    10**3.2, 0.55, "softmax attention wins\nabove the curves", fontsize=9.5, ha="center"
+)
 ax.text(1.9, 0.015, "linear attention\nwins below\nthe curves", fontsize=9.5)
 ax.legend(fontsize=9.5, loc="center right")
 plt.show()

@@ -22,7 +22,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import math
 
@@ -49,7 +51,15 @@ seed = 0  # root of the random numbers
 notebook.check(globals(), "radii", "n_values", "starts", "steps", "seed")
 
 from icl.tensor_trick import gradient, row_gradient
-from icl.tensor_trick.lipschitz import FUNCTIONS, LIPSCHITZ, SIZES, extremal, gain, sharp, witness
+from icl.tensor_trick.lipschitz import (
+    FUNCTIONS,
+    LIPSCHITZ,
+    SIZES,
+    extremal,
+    gain,
+    sharp,
+    witness,
+)
 
 TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
 
@@ -127,6 +137,7 @@ TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"
 # fast: the Lipschitz constant of $f$ is $R/2$. At $R=4$ that is 2; the printed bound
 # is {glue:text}`lip-hand:.1e`.
 
+
 # %%
 def printed(identity, n, R):
     """A printed Lipschitz bound, log10."""
@@ -135,8 +146,14 @@ def printed(identity, n, R):
 
 notebook.glue("lip-hand", 10 ** printed("f", 2, 4.0))
 p = 1 / (1 + np.exp(-np.array([0.0, 1.0, 3.0])))
-plots.table(("$t$", "$2p(1-p)$"), [(f"{t}", f"{value:.4f}") for t, value in zip((0, 1, 3), 2 * p * (1 - p), strict=True)],
-            "Two tokens: the factor at three differences of the scores")
+plots.table(
+    ("$t$", "$2p(1-p)$"),
+    [
+        (f"{t}", f"{value:.4f}")
+        for t, value in zip((0, 1, 3), 2 * p * (1 - p), strict=True)
+    ],
+    "Two tokens: the factor at three differences of the scores",
+)
 
 # %% [markdown]
 # ## The true constants, with proofs
@@ -230,9 +247,19 @@ def construction(function, n, R):
     return gain(function, A @ x, A @ v).item() / LN10
 
 
-found = {(g, n): supremum_search.search(g, n, radii, starts, steps, generator) for n in n_values for g in FUNCTIONS}
-built = {(g, n): np.array([construction(g, n, R) for R in radii]) for n in n_values for g in FUNCTIONS}
-reached = {key: np.maximum(search.best.numpy(), built[key]) for key, search in found.items()}
+found = {
+    (g, n): supremum_search.search(g, n, radii, starts, steps, generator)
+    for n in n_values
+    for g in FUNCTIONS
+}
+built = {
+    (g, n): np.array([construction(g, n, R) for R in radii])
+    for n in n_values
+    for g in FUNCTIONS
+}
+reached = {
+    key: np.maximum(search.best.numpy(), built[key]) for key, search in found.items()
+}
 
 
 def furthest(values):
@@ -241,16 +268,34 @@ def furthest(values):
 
 claims.judge(
     "P2.lip.sharp",
-    [claims.exact(f"{TEX[g]}, n = {n}", furthest(search.best.numpy() - built[g, n]), n=n)
-     for (g, n), search in found.items()],
-    [claims.exact(f"random, {TEX[g]}, n = {n}", furthest(search.history[0].numpy() - built[g, n]), n=n)
-     for (g, n), search in found.items()])
+    [
+        claims.exact(
+            f"{TEX[g]}, n = {n}", furthest(search.best.numpy() - built[g, n]), n=n
+        )
+        for (g, n), search in found.items()
+    ],
+    [
+        claims.exact(
+            f"random, {TEX[g]}, n = {n}",
+            furthest(search.history[0].numpy() - built[g, n]),
+            n=n,
+        )
+        for (g, n), search in found.items()
+    ],
+)
 
 # %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-input"]
 figure, ax = plt.subplots()
-for (g, color, style) in zip(FUNCTIONS, plots.PALETTE, ("-", "--", "-.", ":"), strict=False):
+for g, color, style in zip(
+    FUNCTIONS, plots.PALETTE, ("-", "--", "-.", ":"), strict=False
+):
     n = n_values[-1]
-    ax.plot(found[g, n].history[:, -1].numpy() - built[g, n][-1], style, color=color, label=TEX[g])
+    ax.plot(
+        found[g, n].history[:, -1].numpy() - built[g, n][-1],
+        style,
+        color=color,
+        label=TEX[g],
+    )
 ax.axhline(0, color=plots.COLORS["guide"], linewidth=1)
 ax.set_xlabel("step of the ascent")
 ax.set_ylabel("log10(found / construction)")
@@ -276,10 +321,22 @@ grid = np.linspace(min(radii), max(radii), 60)
 figure, axes = plt.subplots(2, 2, figsize=(6.6, 5.2), sharex=True)
 for ax, g in zip(axes.flat, FUNCTIONS, strict=True):
     for b in (b for b in LIPSCHITZ if b.function == g):
-        ax.plot(grid, [b.log10(n, R) for R in grid], "--", color=plots.COLORS["printed"], linewidth=1.2)
+        ax.plot(
+            grid,
+            [b.log10(n, R) for R in grid],
+            "--",
+            color=plots.COLORS["printed"],
+            linewidth=1.2,
+        )
     plots.exact_curve(ax, grid, [sharp(g, n, R) for R in grid])
-    ax.plot(radii, found[g, n].best, "o", color=plots.COLORS["sampled"], markerfacecolor="white",
-            markeredgewidth=1.4)
+    ax.plot(
+        radii,
+        found[g, n].best,
+        "o",
+        color=plots.COLORS["sampled"],
+        markerfacecolor="white",
+        markeredgewidth=1.4,
+    )
     ax.set_title(f"{TEX[g]}, n = {n}")
 for ax in axes[1]:
     ax.set_xlabel("R")
@@ -288,9 +345,20 @@ for ax in axes[:, 0]:
 plt.show()
 
 # %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by the largest value found, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-input"]
-loose = np.array([[b.log10(n, R) - reached[b.function, n][i] for i, R in enumerate(radii)] for b in LIPSCHITZ])
+loose = np.array(
+    [
+        [b.log10(n, R) - reached[b.function, n][i] for i, R in enumerate(radii)]
+        for b in LIPSCHITZ
+    ]
+)
 figure, ax = plt.subplots(figsize=(6.6, 3.4))
-plots.matrix(ax, loose, [f"{TEX[b.function]}: ${b.tex}$" for b in LIPSCHITZ], [f"{R:g}" for R in radii], fmt=".1f")
+plots.matrix(
+    ax,
+    loose,
+    [f"{TEX[b.function]}: ${b.tex}$" for b in LIPSCHITZ],
+    [f"{R:g}" for R in radii],
+    fmt=".1f",
+)
 ax.set_xlabel(f"R (n = {n})")
 plt.show()
 notebook.glue("lip-least", float(loose.min()))
@@ -305,17 +373,36 @@ notebook.glue("lip-n", n)
 # truth is refuted by the search.
 
 # %%
-valid = [i for i, R in enumerate(radii) if R >= 4] or [len(radii) - 1]  # the printed precondition
+valid = [i for i, R in enumerate(radii) if R >= 4] or [
+    len(radii) - 1
+]  # the printed precondition
 
 
 def judge_bound(claim, function, log10_bound, extra=lambda R: 0.0):
     """A printed Lipschitz bound against everything found; ``extra(R)``: log10 of a known factor."""
-    return claims.judge(claim, [
-        claims.exact(f"{TEX[function]}, n = {n}",
-                     max(reached[function, n][i] + extra(radii[i]) - log10_bound(n, radii[i]) for i in valid), n=n)
-        for n in n_values], [
-        claims.exact(f"half the truth, n = {n}", found[function, n].best[-1].item()
-                     - (built[function, n][-1] - math.log10(2)), n=n) for n in n_values])
+    return claims.judge(
+        claim,
+        [
+            claims.exact(
+                f"{TEX[function]}, n = {n}",
+                max(
+                    reached[function, n][i] + extra(radii[i]) - log10_bound(n, radii[i])
+                    for i in valid
+                ),
+                n=n,
+            )
+            for n in n_values
+        ],
+        [
+            claims.exact(
+                f"half the truth, n = {n}",
+                found[function, n].best[-1].item()
+                - (built[function, n][-1] - math.log10(2)),
+                n=n,
+            )
+            for n in n_values
+        ],
+    )
 
 
 def judge_printed(identity):
@@ -348,27 +435,49 @@ judge_printed("f-proof")
 # be chosen along the direction in which $f$ moves most, so it is attained.
 
 # %%
-judge_bound("P2.lip.inner", "f", lambda n, R: 1.5 * math.log10(n) + 7 * R**2 / LN10,
-            extra=lambda R: 2 * math.log10(R))
+judge_bound(
+    "P2.lip.inner",
+    "f",
+    lambda n, R: 1.5 * math.log10(n) + 7 * R**2 / LN10,
+    extra=lambda R: 2 * math.log10(R),
+)
 
 # %%
-R0 = {(g, n): max(reached[g, n][i] - 1.5 * math.log10(n) - 10 * radii[i]**2 / LN10 for i in valid)
-      for n in n_values for g in FUNCTIONS}
-claims.judge("P2.lip.R0", [claims.exact(f"{TEX[g]}, n = {n}", v) for (g, n), v in R0.items()],
-             [claims.exact(f"half the truth, {TEX[g]}, n = {n}",
-                           found[g, n].best[-1].item() - (built[g, n][-1] - math.log10(2)))
-              for g, n in R0])
+R0 = {
+    (g, n): max(
+        reached[g, n][i] - 1.5 * math.log10(n) - 10 * radii[i] ** 2 / LN10
+        for i in valid
+    )
+    for n in n_values
+    for g in FUNCTIONS
+}
+claims.judge(
+    "P2.lip.R0",
+    [claims.exact(f"{TEX[g]}, n = {n}", v) for (g, n), v in R0.items()],
+    [
+        claims.exact(
+            f"half the truth, {TEX[g]}, n = {n}",
+            found[g, n].best[-1].item() - (built[g, n][-1] - math.log10(2)),
+        )
+        for g, n in R0
+    ],
+)
 
 # %% [markdown]
 # The sizes are simpler, since only the scores matter and they fill the ball of radius $R^2$. We ascend over the
 # scores. The control lets $x$ be three times as long.
+
 
 # %%
 def largest_size(function, n, reach=1.0):
     """log10 of the largest |g| over scores of length at most reach * R^2, for each R."""
     radius = reach * torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
     z = torch.randn(len(radii), starts, n, generator=generator, dtype=torch.float64)
-    return supremum_search.ascend(lambda z: lipschitz.size(function, supremum_search.ball(z, radius)), (z * z * z,), steps).best
+    return supremum_search.ascend(
+        lambda z: lipschitz.size(function, supremum_search.ball(z, radius)),
+        (z * z * z,),
+        steps,
+    ).best
 
 
 def judge_size(identity):
@@ -379,10 +488,19 @@ def judge_size(identity):
         return max(size[i].item() - bound.log10(n, radii[i]) for i in valid)
 
     few = n_values[:1]
-    control = ([claims.exact(f"x three times as long, n = {n}", excess(n, 3.0)) for n in few] if identity != "f"
-               else [claims.exact(f"1/2 in place of 1, n = {n}", excess(n, 1.0) + math.log10(2)) for n in few])
-    return claims.judge(f"P2.size.{identity}", [claims.exact(f"n = {n}", excess(n, 1.0), 1e-9) for n in n_values],
-                        control)
+    control = (
+        [claims.exact(f"x three times as long, n = {n}", excess(n, 3.0)) for n in few]
+        if identity != "f"
+        else [
+            claims.exact(f"1/2 in place of 1, n = {n}", excess(n, 1.0) + math.log10(2))
+            for n in few
+        ]
+    )
+    return claims.judge(
+        f"P2.size.{identity}",
+        [claims.exact(f"n = {n}", excess(n, 1.0), 1e-9) for n in n_values],
+        control,
+    )
 
 
 judge_size("u")
@@ -408,13 +526,22 @@ notebook.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
 
 def smallest_excess(n, reach, chosen):
     size = -largest_size("1/alpha", n, reach)
-    return min(size[i].item() + radii[i]**2 / LN10 for i in chosen)
+    return min(size[i].item() + radii[i] ** 2 / LN10 for i in chosen)
 
 
 claims.judge(
     "P2.size.beta",
-    [claims.exact(f"n = {n}", smallest_excess(n, 1.0, range(len(radii)))) for n in n_values],
-    [claims.exact(f"x three times as long, n = {n_values[0]}", smallest_excess(n_values[0], 3.0, valid))])
+    [
+        claims.exact(f"n = {n}", smallest_excess(n, 1.0, range(len(radii))))
+        for n in n_values
+    ],
+    [
+        claims.exact(
+            f"x three times as long, n = {n_values[0]}",
+            smallest_excess(n_values[0], 3.0, valid),
+        )
+    ],
+)
 
 # %% [markdown]
 # ### Hessians
@@ -424,9 +551,12 @@ claims.judge(
 # $R^3$ times the largest third derivative $\frac{d^3}{d\epsilon^3}\ell(s+\epsilon w)$ over unit $w$ (a symmetric
 # form is largest on its diagonal). The search runs over scores, direction and targets.
 
+
 # %%
 def third(slope, n, R, **how):
-    found = supremum_search.search_loss(slope, 3, n, R**2, max(starts // 2, 4), steps // 2, generator, **how)
+    found = supremum_search.search_loss(
+        slope, 3, n, R**2, max(starts // 2, 4), steps // 2, generator, **how
+    )
     return found.best.item() + 3 * math.log10(R)
 
 
@@ -437,10 +567,12 @@ def along(kind):
 
 def attention(R):
     """The same for the loss of [G], with the largest offset allowed."""
+
     def slope(s, w, v):
         f = torch.softmax(s, -1)
         change = f * (w - (f * w).sum(-1, keepdim=True))
         return ((f * v).sum(-1) + R) * (change * v).sum(-1)
+
     return slope
 
 
@@ -448,30 +580,56 @@ def h2o(s, w, b):
     return along("normalized")(s, w, b) + along("sparse")(s, w, b)
 
 
-tests = list({(n_values[0], radii[valid[-1]]): 0, (n_values[min(1, len(n_values) - 1)], radii[valid[0]]): 0})
-hessian = {(n, R): third(attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2)) for n, R in tests}
+tests = list(
+    {
+        (n_values[0], radii[valid[-1]]): 0,
+        (n_values[min(1, len(n_values) - 1)], radii[valid[0]]): 0,
+    }
+)
+hessian = {
+    (n, R): third(
+        attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2)
+    )
+    for n, R in tests
+}
 
 
 def row_bound(n, R):
     return 1.5 * math.log10(n) + 30 * R**2 / LN10
 
 
-claims.judge("P2.lip.hessian-row",
-             [claims.exact(f"n = {n}, R = {R:g}", v - row_bound(n, R)) for (n, R), v in hessian.items()],
-             [claims.exact(f"bound 1, n = {n}, R = {R:g}", v) for (n, R), v in hessian.items()])
+claims.judge(
+    "P2.lip.hessian-row",
+    [
+        claims.exact(f"n = {n}, R = {R:g}", v - row_bound(n, R))
+        for (n, R), v in hessian.items()
+    ],
+    [claims.exact(f"bound 1, n = {n}, R = {R:g}", v) for (n, R), v in hessian.items()],
+)
 
 # %%
-claims.judge("P2.lip.hessian-total",  # a sum of n d terms: at most n d times the largest
-             [claims.exact(f"n = d = {n}, R = {R:g}", v - row_bound(n, R)) for (n, R), v in hessian.items()],
-             [claims.exact(f"bound 1, n = d = {n}, R = {R:g}", v + 2 * math.log10(n))
-              for (n, R), v in hessian.items()])
+claims.judge(
+    "P2.lip.hessian-total",  # a sum of n d terms: at most n d times the largest
+    [
+        claims.exact(f"n = d = {n}, R = {R:g}", v - row_bound(n, R))
+        for (n, R), v in hessian.items()
+    ],
+    [
+        claims.exact(f"bound 1, n = d = {n}, R = {R:g}", v + 2 * math.log10(n))
+        for (n, R), v in hessian.items()
+    ],
+)
 
 # %%
 both = {(n, R): third(h2o, n, R) for n, R in tests}
-claims.judge("P2.lip.hessian-h2o",
-             [claims.exact(f"n = {n}, R = {R:g}", v - 2 * math.log10(n) - 40 * R**2 / LN10)
-              for (n, R), v in both.items()],
-             [claims.exact(f"bound 1, n = {n}, R = {R:g}", v) for (n, R), v in both.items()])
+claims.judge(
+    "P2.lip.hessian-h2o",
+    [
+        claims.exact(f"n = {n}, R = {R:g}", v - 2 * math.log10(n) - 40 * R**2 / LN10)
+        for (n, R), v in both.items()
+    ],
+    [claims.exact(f"bound 1, n = {n}, R = {R:g}", v) for (n, R), v in both.items()],
+)
 
 # %% [markdown]
 # ## Our constant for $f$
@@ -479,14 +637,38 @@ claims.judge("P2.lip.hessian-h2o",
 # $R/2$ is never exceeded, with $x$ up to ten times as long as printed, and it is reached.
 
 # %%
-long = {n: supremum_search.search("f", n, radii, starts, steps, generator, reach=10.0).best for n in n_values[:2]}
-cases = [claims.exact(f"n = {n}, |x| <= R", found["f", n].best[-1].item() - math.log10(radii[-1] / 2), n=n)
-         for n in n_values]
-cases += [claims.exact(f"n = {n}, |x| <= 10 R, R = {R:g}", best.item() - math.log10(R / 2), n=n)
-          for n, bests in long.items() for R, best in zip(radii, bests, strict=True) if R >= 1]
-claims.judge("P2.lip.half", cases,
-             [claims.exact(f"u, n = {n}", found["u", n].best[-1].item() - math.log10(radii[-1] / 2), n=n)
-              for n in n_values])
+long = {
+    n: supremum_search.search("f", n, radii, starts, steps, generator, reach=10.0).best
+    for n in n_values[:2]
+}
+cases = [
+    claims.exact(
+        f"n = {n}, |x| <= R",
+        found["f", n].best[-1].item() - math.log10(radii[-1] / 2),
+        n=n,
+    )
+    for n in n_values
+]
+cases += [
+    claims.exact(
+        f"n = {n}, |x| <= 10 R, R = {R:g}", best.item() - math.log10(R / 2), n=n
+    )
+    for n, bests in long.items()
+    for R, best in zip(radii, bests, strict=True)
+    if R >= 1
+]
+claims.judge(
+    "P2.lip.half",
+    cases,
+    [
+        claims.exact(
+            f"u, n = {n}",
+            found["u", n].best[-1].item() - math.log10(radii[-1] / 2),
+            n=n,
+        )
+        for n in n_values
+    ],
+)
 
 # %% [markdown]
 # And when the data move instead of the weights: the same numbers. (The search now moves $A$ in a direction $E$
@@ -494,14 +676,28 @@ claims.judge("P2.lip.half", cases,
 
 # %%
 n_context = n_values[:2]
-context = {(g, n): supremum_search.search(g, n, radii, starts, steps, generator, moving="A")
-           for n in n_context for g in FUNCTIONS}
+context = {
+    (g, n): supremum_search.search(g, n, radii, starts, steps, generator, moving="A")
+    for n in n_context
+    for g in FUNCTIONS
+}
 claims.judge(
     "P2.lip.context",
-    [claims.exact(f"{TEX[g]}, n = {n}", furthest(search.best.numpy() - built[g, n]), n=n)
-     for (g, n), search in context.items()],
-    [claims.exact(f"random, {TEX[g]}, n = {n}", furthest(search.history[0].numpy() - built[g, n]), n=n)
-     for (g, n), search in context.items()])
+    [
+        claims.exact(
+            f"{TEX[g]}, n = {n}", furthest(search.best.numpy() - built[g, n]), n=n
+        )
+        for (g, n), search in context.items()
+    ],
+    [
+        claims.exact(
+            f"random, {TEX[g]}, n = {n}",
+            furthest(search.history[0].numpy() - built[g, n]),
+            n=n,
+        )
+        for (g, n), search in context.items()
+    ],
+)
 
 # %% [markdown]
 # ## Dropping the conditions, one at a time
@@ -515,9 +711,18 @@ claims.judge(
 
 # %%
 small = [i for i, R in enumerate(radii) if R < 4]
-cases = [claims.exact(f"R < 4, {TEX[b.function]}, n = {n}: ${b.tex}$",
-                      max(reached[b.function, n][i] - b.log10(n, radii[i]) for i in small))
-         for b in LIPSCHITZ for n in n_values] if small else []
+cases = (
+    [
+        claims.exact(
+            f"R < 4, {TEX[b.function]}, n = {n}: ${b.tex}$",
+            max(reached[b.function, n][i] - b.log10(n, radii[i]) for i in small),
+        )
+        for b in LIPSCHITZ
+        for n in n_values
+    ]
+    if small
+    else []
+)
 
 
 def far_apart(b, n, R, draws=200):
@@ -527,25 +732,53 @@ def far_apart(b, n, R, draws=200):
     x = torch.randn(draws, 2, generator=generator, dtype=torch.float64)
     s = (A @ (R * x / x.norm(dim=-1, keepdim=True))[..., None]).squeeze(-1)
     top = s.abs().amax(-1, keepdim=True)  # a common factor, put back as a logarithm
-    there, back = ((sign * s - top).exp() if b.function in ("u", "alpha") else torch.softmax(sign * s, -1)
-                   for sign in (1, -1))
+    there, back = (
+        (sign * s - top).exp()
+        if b.function in ("u", "alpha")
+        else torch.softmax(sign * s, -1)
+        for sign in (1, -1)
+    )
     if b.function == "alpha":
         there, back = there.sum(-1, keepdim=True), back.sum(-1, keepdim=True)
     if b.function == "1/alpha":
-        there, back = ((-sign * s.logsumexp(-1, keepdim=True)).exp() if sign > 0 else
-                       (-(-s).logsumexp(-1, keepdim=True)).exp() for sign in (1, -1))
-    change = (there - back).norm(dim=-1).log() + (top.squeeze(-1) if b.function in ("u", "alpha") else 0.0)
+        there, back = (
+            (-sign * s.logsumexp(-1, keepdim=True)).exp()
+            if sign > 0
+            else (-(-s).logsumexp(-1, keepdim=True)).exp()
+            for sign in (1, -1)
+        )
+    change = (there - back).norm(dim=-1).log() + (
+        top.squeeze(-1) if b.function in ("u", "alpha") else 0.0
+    )
     return (change.max().item() - math.log(2 * R)) / LN10 - b.log10(n, R)
 
 
-cases += [claims.exact(f"opposite pairs, {TEX[b.function]}, R = {radii[-1]:g}: ${b.tex}$",
-                       far_apart(b, n_values[0], radii[-1])) for b in LIPSCHITZ]
-beyond = supremum_search.search("u", n_values[0], radii[-1:], starts, steps, generator, reach=3.0).best.item()
-beyond_alpha = supremum_search.search("alpha", n_values[0], radii[-1:], starts, steps, generator, reach=3.0).best.item()
-claims.judge("P2.lip.required", cases,
-             [claims.exact("x three times as long, $u$", beyond - printed("u", n_values[0], radii[-1])),
-              claims.exact(r"x three times as long, $\alpha$",
-                           beyond_alpha - printed("alpha", n_values[0], radii[-1]))])
+cases += [
+    claims.exact(
+        f"opposite pairs, {TEX[b.function]}, R = {radii[-1]:g}: ${b.tex}$",
+        far_apart(b, n_values[0], radii[-1]),
+    )
+    for b in LIPSCHITZ
+]
+beyond = supremum_search.search(
+    "u", n_values[0], radii[-1:], starts, steps, generator, reach=3.0
+).best.item()
+beyond_alpha = supremum_search.search(
+    "alpha", n_values[0], radii[-1:], starts, steps, generator, reach=3.0
+).best.item()
+claims.judge(
+    "P2.lip.required",
+    cases,
+    [
+        claims.exact(
+            "x three times as long, $u$", beyond - printed("u", n_values[0], radii[-1])
+        ),
+        claims.exact(
+            r"x three times as long, $\alpha$",
+            beyond_alpha - printed("alpha", n_values[0], radii[-1]),
+        ),
+    ],
+)
 
 # %% [markdown]
 # **$\Vert x\Vert\le R$.** This one matters, but not for everything. {numref}`fig-lip-reach` lets $x$ grow at
@@ -556,10 +789,18 @@ claims.judge("P2.lip.required", cases,
 reach = [1.0, 2.0, 4.0, 8.0, 16.0]
 PICK = {"u": "u", "alpha": "alpha", "1/alpha": "inverse", "f": "f"}
 n, R = n_values[0], 2.0
-excess = {g: [supremum_search.search(g, n, [R], starts, steps, generator, reach=r).best.item() - printed(PICK[g], n, R)
-              for r in reach] for g in FUNCTIONS}
+excess = {
+    g: [
+        supremum_search.search(g, n, [R], starts, steps, generator, reach=r).best.item()
+        - printed(PICK[g], n, R)
+        for r in reach
+    ]
+    for g in FUNCTIONS
+}
 figure, ax = plt.subplots()
-for (g, values), color, marker in zip(excess.items(), plots.PALETTE, "osDX", strict=False):
+for (g, values), color, marker in zip(
+    excess.items(), plots.PALETTE, "osDX", strict=False
+):
     ax.plot(reach, values, "-", marker=marker, color=color, label=TEX[g])
 ax.axhline(0, color=plots.COLORS["guide"], linestyle="--", linewidth=1.2)
 ax.set_xscale("log", base=2)
@@ -570,11 +811,21 @@ ax.legend()
 plt.show()
 
 # %%
-claims.judge("P2.lip.break",
-             [claims.exact(f"{TEX[g]}, x {reach[-1]:g} times as long", excess[g][-1], normalized=g == "f")
-              for g in FUNCTIONS],
-             [claims.exact(f"{TEX[g]}, labels exchanged", excess[g][-1], normalized=g != "f")
-              for g in ("u", "f")])
+claims.judge(
+    "P2.lip.break",
+    [
+        claims.exact(
+            f"{TEX[g]}, x {reach[-1]:g} times as long",
+            excess[g][-1],
+            normalized=g == "f",
+        )
+        for g in FUNCTIONS
+    ],
+    [
+        claims.exact(f"{TEX[g]}, labels exchanged", excess[g][-1], normalized=g != "f")
+        for g in ("u", "f")
+    ],
+)
 
 # %% [markdown]
 # ## The losses
@@ -591,14 +842,26 @@ top = {}
 for kind in KINDS:
     plain = kind not in ("sparse", "rescaled")
     for order in (1, 2, 3):
-        best = supremum_search.search_loss(along(kind), order, m, 36.0 if plain else R_loss**2, starts,
-                                   steps, generator).best.item()
+        best = supremum_search.search_loss(
+            along(kind),
+            order,
+            m,
+            36.0 if plain else R_loss**2,
+            starts,
+            steps,
+            generator,
+        ).best.item()
         top[kind, order] = 10**best if plain else best
 notebook.glue("lip-gradient", top["normalized", 1])
 notebook.glue("lip-gradient-hand", 8 * math.sqrt(2) / 27)
-plots.table(("loss", "order 1", "order 2", "order 3"),
-            [(kind.replace("_", " "), *(f"{top[kind, order]:.4f}" for order in (1, 2, 3))) for kind in KINDS],
-            f"n = {m}; plain numbers, but log10 at R = {R_loss:g} for sparse and rescaled")
+plots.table(
+    ("loss", "order 1", "order 2", "order 3"),
+    [
+        (kind.replace("_", " "), *(f"{top[kind, order]:.4f}" for order in (1, 2, 3)))
+        for kind in KINDS
+    ],
+    f"n = {m}; plain numbers, but log10 at R = {R_loss:g} for sparse and rescaled",
+)
 
 # %% [markdown]
 # The search finds {glue:text}`lip-gradient:.4f` for the gradient of the normalized loss; two tokens give
@@ -609,6 +872,7 @@ plots.table(("loss", "order 1", "order 2", "order 3"),
 # A last statement of the summary: small changes in context lead to small changes in gradients. We move $A_1,A_2$
 # by a random amount of size $h$ and ask how the change of the whole gradient follows $h$. A Lipschitz
 # gradient gives the exponent 1, a jump gives 0.
+
 
 # %%
 def gradient_of_absolute(A1, A2, X, B):
@@ -621,18 +885,33 @@ def gradient_of_absolute(A1, A2, X, B):
 def exponent(how, fit=False):
     """Exponent of the largest change of the gradient in the size of the change of context."""
     n, d, draws = 12, 3, 50
-    A1, A2, X, B, E1, E2 = (torch.randn(draws, *shape, generator=generator, dtype=torch.float64)
-                            for shape in ((n, d), (n, d), (d, d), (n, n), (n, d), (n, d)))
+    A1, A2, X, B, E1, E2 = (
+        torch.randn(draws, *shape, generator=generator, dtype=torch.float64)
+        for shape in ((n, d), (n, d), (d, d), (n, n), (n, d), (n, d))
+    )
     B = torch.softmax(A1 @ X @ A2.mT, -1) if fit else B.softmax(-1)
-    change = [(how(A1 + h * E1, A2 + h * E2, X, B) - how(A1, A2, X, B)).norm(dim=(-2, -1)).max().item()
-              for h in (1e-6, 1e-3)]
+    change = [
+        (how(A1 + h * E1, A2 + h * E2, X, B) - how(A1, A2, X, B))
+        .norm(dim=(-2, -1))
+        .max()
+        .item()
+        for h in (1e-6, 1e-3)
+    ]
     return math.log10(change[1] / change[0]) / 3
 
 
-claims.judge("P2.lip.losses",
-             [claims.exact(kind.replace("_", "-"),
-                           exponent(lambda *given, kind=kind: gradient(*given, kind)), 1e-3) for kind in KINDS],
-             [claims.exact("sum of |f - b|", exponent(gradient_of_absolute, fit=True))])
+claims.judge(
+    "P2.lip.losses",
+    [
+        claims.exact(
+            kind.replace("_", "-"),
+            exponent(lambda *given, kind=kind: gradient(*given, kind)),
+            1e-3,
+        )
+        for kind in KINDS
+    ],
+    [claims.exact("sum of |f - b|", exponent(gradient_of_absolute, fit=True))],
+)
 
 # %% [markdown]
 # ## What to remember

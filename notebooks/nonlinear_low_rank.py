@@ -23,7 +23,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import replace
 
@@ -58,11 +60,27 @@ batch_size = 128  # fresh contexts a step
 contexts = 4000  # test contexts, other ones for each unit
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "ranks", "context_length", "noise_std", "seeds", "steps", "batch_size", "contexts")
+notebook.check(
+    globals(),
+    "dims",
+    "ranks",
+    "context_length",
+    "noise_std",
+    "seeds",
+    "steps",
+    "batch_size",
+    "contexts",
+)
 if len(ranks) != len(dims):
-    raise parameters.BadInput(f"ranks={ranks!r}: must have as many entries as dims={dims!r}")
+    raise parameters.BadInput(
+        f"ranks={ranks!r}: must have as many entries as dims={dims!r}"
+    )
 PROBLEMS = list(zip(dims, ranks, strict=True))
-LINKS = {"affine": lambda k: Linear(k, 1.0, 2.0), "quadratic": Quadratic, "cosine": lambda k: Cosine(k, 4.0)}
+LINKS = {
+    "affine": lambda k: Linear(k, 1.0, 2.0),
+    "quadratic": Quadratic,
+    "cosine": lambda k: Cosine(k, 4.0),
+}
 PURE = {"linear": lambda k: Linear(k, 1.0)}  # for a control
 UNITS = ("softmax", "linear")
 
@@ -99,10 +117,18 @@ UNITS = ("softmax", "linear")
 
 # %%
 angles = torch.tensor([0.0, 0.0, 60.0, 60.0], dtype=torch.float64).deg2rad()
-x = torch.stack([angles.cos(), angles.sin(), torch.tensor([1.0, -1.0, 1.0, -1.0]).double()], -1)
+x = torch.stack(
+    [angles.cos(), angles.sin(), torch.tensor([1.0, -1.0, 1.0, -1.0]).double()], -1
+)
 query = torch.tensor([1.0, 0.0, 1.0]).double()
-for name, M in (("c BB'", np.log(4) * torch.diag(torch.tensor([1.0, 1.0, 0.0])).double()), ("c I", np.log(4) * torch.eye(3).double())):
-    print(f"M = {name:6} weights of the four tokens:", softmax_weights(x, query, M).numpy().round(3))
+for name, M in (
+    ("c BB'", np.log(4) * torch.diag(torch.tensor([1.0, 1.0, 0.0])).double()),
+    ("c I", np.log(4) * torch.eye(3).double()),
+):
+    print(
+        f"M = {name:6} weights of the four tokens:",
+        softmax_weights(x, query, M).numpy().round(3),
+    )
 
 # %% [markdown]
 # ## What the exact theory says here
@@ -113,22 +139,48 @@ for name, M in (("c BB'", np.log(4) * torch.diag(torch.tensor([1.0, 1.0, 0.0])).
 # ($M=wI_d$, exact for the affine link by the integrals of Theorem 4's chapter):
 
 # %%
-best = {(name, k): optimal_window(LINKS[name](k), context_length, noise_std) for name in LINKS for k in set(ranks)}
+best = {
+    (name, k): optimal_window(LINKS[name](k), context_length, noise_std)
+    for name in LINKS
+    for k in set(ranks)
+}
 
 
 def without_projection(d, k):
     """Smallest risk of M = w I_d on the affine link, to about a thousandth (the minimum is flat)."""
+
     def risk(w):
         return low_rank_risk(d, k, w, w, context_length, noise_std).total
 
-    return minimize_scalar(risk, bounds=(0, 12), method="bounded", options={"xatol": 0.2}).fun
+    return minimize_scalar(
+        risk, bounds=(0, 12), method="bounded", options={"xatol": 0.2}
+    ).fun
 
 
 isotropic = {(d, k): without_projection(d, k) for d, k in PROBLEMS}
-plots.table(["problem", *(f"{name}: {what}" for name in LINKS for what in ("$w^*$", "risk")), "affine, $M=wI_d$: risk"],
-            [[f"d = {d}, k = {k}", *(text for name in LINKS for text in (f"{float(best[name, k].w):.1f}", f"{float(best[name, k].risk):.4f}")),
-              f"{isotropic[d, k]:.4f}"] for d, k in PROBLEMS],
-            "Exact best windows and risks of the $k$-dimensional problems; last column: the best unit without the projection")
+plots.table(
+    [
+        "problem",
+        *(f"{name}: {what}" for name in LINKS for what in ("$w^*$", "risk")),
+        "affine, $M=wI_d$: risk",
+    ],
+    [
+        [
+            f"d = {d}, k = {k}",
+            *(
+                text
+                for name in LINKS
+                for text in (
+                    f"{float(best[name, k].w):.1f}",
+                    f"{float(best[name, k].risk):.4f}",
+                )
+            ),
+            f"{isotropic[d, k]:.4f}",
+        ]
+        for d, k in PROBLEMS
+    ],
+    "Exact best windows and risks of the $k$-dimensional problems; last column: the best unit without the projection",
+)
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -149,28 +201,56 @@ plots.table(["problem", *(f"{name}: {what}" for name in LINKS for what in ("$w^*
 # ## The experiment
 
 # %%
-record = tuple(np.unique(np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)).tolist())
+record = tuple(
+    np.unique(np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)).tolist()
+)
 laws, trained = {}, {}
 for j, (d, k) in enumerate(PROBLEMS):
     B = np.linalg.qr(stream(j, "monte carlo").standard_normal((d, d))).Q[:, :k]
     laws[d, k] = LowRank(B)
     for unit in UNITS:
         links = LINKS if unit == "softmax" else LINKS | PURE
-        members = [Member(Projected(make(k), B.T), noise_std, context_length, seed, laws[d, k], activation=unit,
-                          learning_rate=float(best[name, k].w) / 50 if unit == "softmax" else 0.03)
-                   for name, make in links.items() for seed in range(seeds)]
-        whole = pretrain(members, steps, batch_size, device=notebook.device(), shared_tokens=True, stream="native", dtype="float32",
-                         record=record)
+        members = [
+            Member(
+                Projected(make(k), B.T),
+                noise_std,
+                context_length,
+                seed,
+                laws[d, k],
+                activation=unit,
+                learning_rate=float(best[name, k].w) / 50
+                if unit == "softmax"
+                else 0.03,
+            )
+            for name, make in links.items()
+            for seed in range(seeds)
+        ]
+        whole = pretrain(
+            members,
+            steps,
+            batch_size,
+            device=notebook.device(),
+            shared_tokens=True,
+            stream="native",
+            dtype="float32",
+            record=record,
+        )
         for i, name in enumerate(links):
             mine = slice(i * seeds, (i + 1) * seeds)
-            trained[d, k, unit, name] = replace(whole, members=whole.members[mine], parameters=whole.parameters[mine],
-                                                history=tuple(h[mine] for h in whole.history))
+            trained[d, k, unit, name] = replace(
+                whole,
+                members=whole.members[mine],
+                parameters=whole.parameters[mine],
+                history=tuple(h[mine] for h in whole.history),
+            )
 notebook.glue("contexts_seen", f"{steps * batch_size:,}")
 
 
 def angle(d, k, unit, name):
     """Sine of the largest principal angle, (times, seeds)."""
-    return subspace_error(trained[d, k, unit, name].M_history, np.array(laws[d, k].basis))
+    return subspace_error(
+        trained[d, k, unit, name].M_history, np.array(laws[d, k].basis)
+    )
 
 
 def final_error(d, k, unit, name):
@@ -178,7 +258,17 @@ def final_error(d, k, unit, name):
     t, out = trained[d, k, unit, name], []
     for i, member in enumerate(t.members):
         one = replace(t, members=(member,), parameters=(t.parameters[i],), history=())
-        out.append(test_error(one, member.task, noise_std, context_length, contexts, seed=member.seed, tokens=laws[d, k])[-1, 0])
+        out.append(
+            test_error(
+                one,
+                member.task,
+                noise_std,
+                context_length,
+                contexts,
+                seed=member.seed,
+                tokens=laws[d, k],
+            )[-1, 0]
+        )
     return np.array(out)
 
 
@@ -193,10 +283,20 @@ for (top, bottom), name in zip(panels.T, LINKS, strict=True):
         color = plots.COLORS["softmax" if unit == "softmax" else "linear attention"]
         a = angle(d, k, unit, name)
         ends = np.array([sampled("", v).interval for v in a]).clip(1e-3, 1)
-        plots.sampled_points(top, record, a.mean(1), *ends.T, f"{unit} attention", color, marker)
-        e = test_error(trained[d, k, unit, name], trained[d, k, unit, name].members[0].task, noise_std, context_length, 1000,
-                       tokens=laws[d, k])[:-1].mean(1)
-        bottom.plot(record, e, marker, color=color, markerfacecolor="white", markeredgewidth=1.4)
+        plots.sampled_points(
+            top, record, a.mean(1), *ends.T, f"{unit} attention", color, marker
+        )
+        e = test_error(
+            trained[d, k, unit, name],
+            trained[d, k, unit, name].members[0].task,
+            noise_std,
+            context_length,
+            1000,
+            tokens=laws[d, k],
+        )[:-1].mean(1)
+        bottom.plot(
+            record, e, marker, color=color, markerfacecolor="white", markeredgewidth=1.4
+        )
     plots.exact_curve(bottom, record, np.full(len(record), float(best[name, k].risk)))
     top.set(title=f"{name}, d = {d}, k = {k}", xscale="log", yscale="log")
     bottom.set(xlabel="step", yscale="log")
@@ -213,9 +313,13 @@ def constant_error(name, k):
     return float(f.var())
 
 
-variance = {(name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)}
+variance = {
+    (name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)
+}
 for bottom, name in zip(panels[1], LINKS, strict=True):
-    bottom.axhline(variance[name, k], color=plots.COLORS["guide"], linestyle="--", linewidth=1)
+    bottom.axhline(
+        variance[name, k], color=plots.COLORS["guide"], linestyle="--", linewidth=1
+    )
 plt.show()
 
 # %% [markdown]
@@ -229,18 +333,50 @@ for d, k in PROBLEMS:
         for unit in UNITS:
             M = trained[d, k, unit, name].M
             c = np.abs(np.trace(basis.T @ M @ basis, axis1=1, axis2=2) / k)
-            shape_rows.append([f"{name}, d = {d}, k = {k}", unit, f"{angle(d, k, unit, name)[-1].mean():.3f}",
-                               f"{np.mean(outside_ratio(M, basis)):.3f}",
-                               f"{c.mean():.2f}", f"{float(best[name, k].w):.2f}" if unit == "softmax" else "none"])
-        error_rows.append([f"{name}, d = {d}, k = {k}", *(f"{errors[d, k, unit, name].mean():.4f}" for unit in UNITS),
-                           f"{float(best[name, k].risk):.4f}", f"{variance[name, k]:.4f}"])
-plots.table(["link, problem", "attention", "subspace error", "outside / inside", "mean diagonal", "exact $w^*$"], shape_rows,
-            r"Means over seeds at the end of training. Outside / inside: $\Vert B_\perp^\top MB_\perp\Vert_2/\Vert B^\top MB\Vert_2$; "
-            r"mean diagonal: of $B^\top MB$, its absolute value")
+            shape_rows.append(
+                [
+                    f"{name}, d = {d}, k = {k}",
+                    unit,
+                    f"{angle(d, k, unit, name)[-1].mean():.3f}",
+                    f"{np.mean(outside_ratio(M, basis)):.3f}",
+                    f"{c.mean():.2f}",
+                    f"{float(best[name, k].w):.2f}" if unit == "softmax" else "none",
+                ]
+            )
+        error_rows.append(
+            [
+                f"{name}, d = {d}, k = {k}",
+                *(f"{errors[d, k, unit, name].mean():.4f}" for unit in UNITS),
+                f"{float(best[name, k].risk):.4f}",
+                f"{variance[name, k]:.4f}",
+            ]
+        )
+plots.table(
+    [
+        "link, problem",
+        "attention",
+        "subspace error",
+        "outside / inside",
+        "mean diagonal",
+        "exact $w^*$",
+    ],
+    shape_rows,
+    r"Means over seeds at the end of training. Outside / inside: $\Vert B_\perp^\top MB_\perp\Vert_2/\Vert B^\top MB\Vert_2$; "
+    r"mean diagonal: of $B^\top MB$, its absolute value",
+)
 
 # %% tags=["hide-input"]
-plots.table(["link, problem", "softmax", "linear attention", "exact minimum for softmax", "best constant"], error_rows,
-            "Test error with the clean query label, mean over seeds, at the end of training")
+plots.table(
+    [
+        "link, problem",
+        "softmax",
+        "linear attention",
+        "exact minimum for softmax",
+        "best constant",
+    ],
+    error_rows,
+    "Test error with the clean query label, mean over seeds, at the end of training",
+)
 
 # %% [markdown]
 # ## Is the subspace learned?
@@ -248,10 +384,22 @@ plots.table(["link, problem", "softmax", "linear attention", "exact minimum for 
 # The control is linear attention on the two even links, which must be rejected by the same rule.
 
 # %%
-subspace = judge("P1.F9.subspace",
-                 [sampled(f"{name}, d = {d}, k = {k}", angle(d, k, "softmax", name)[-1]) for d, k in PROBLEMS for name in LINKS],
-                 [sampled(f"linear attention, {name}, d = {d}, k = {k}", angle(d, k, "linear", name)[-1])
-                  for d, k in PROBLEMS for name in ("quadratic", "cosine")])
+subspace = judge(
+    "P1.F9.subspace",
+    [
+        sampled(f"{name}, d = {d}, k = {k}", angle(d, k, "softmax", name)[-1])
+        for d, k in PROBLEMS
+        for name in LINKS
+    ],
+    [
+        sampled(
+            f"linear attention, {name}, d = {d}, k = {k}",
+            angle(d, k, "linear", name)[-1],
+        )
+        for d, k in PROBLEMS
+        for name in ("quadratic", "cosine")
+    ],
+)
 subspace
 
 # %% [markdown]
@@ -261,14 +409,26 @@ subspace
 # better, linear attention, if it fails, is worse. The control is the affine link *without* its $+2$, where linear attention does
 # well and the statement "fails" must be rejected.
 
+
 # %%
 def relative(d, k, unit, name):
-    return sampled(f"{unit} attention, {name}, d = {d}, k = {k}", errors[d, k, unit, name] / variance[name, k],
-                   softmax=unit == "softmax")
+    return sampled(
+        f"{unit} attention, {name}, d = {d}, k = {k}",
+        errors[d, k, unit, name] / variance[name, k],
+        softmax=unit == "softmax",
+    )
 
 
-error = judge("P1.F9.error", [relative(d, k, unit, name) for d, k in PROBLEMS for name in LINKS for unit in UNITS],
-              [relative(d, k, "linear", "linear") for d, k in PROBLEMS])
+error = judge(
+    "P1.F9.error",
+    [
+        relative(d, k, unit, name)
+        for d, k in PROBLEMS
+        for name in LINKS
+        for unit in UNITS
+    ],
+    [relative(d, k, "linear", "linear") for d, k in PROBLEMS],
+)
 error
 
 # %% [markdown]
@@ -279,10 +439,25 @@ error
 # because every unit has a test set of its own. The control is the best unit without the projection.
 
 # %%
-window = judge("P1.F9.window",
-               [sampled(f"{name}, d = {d}, k = {k}", errors[d, k, "softmax", name] / float(best[name, k].risk))
-                for d, k in PROBLEMS for name in LINKS],
-               [exact(f"affine, d = {d}, k = {k}", isotropic[d, k] / float(best["affine", k].risk), 0.01) for d, k in PROBLEMS])
+window = judge(
+    "P1.F9.window",
+    [
+        sampled(
+            f"{name}, d = {d}, k = {k}",
+            errors[d, k, "softmax", name] / float(best[name, k].risk),
+        )
+        for d, k in PROBLEMS
+        for name in LINKS
+    ],
+    [
+        exact(
+            f"affine, d = {d}, k = {k}",
+            isotropic[d, k] / float(best["affine", k].risk),
+            0.01,
+        )
+        for d, k in PROBLEMS
+    ],
+)
 window
 
 # %% [markdown]
@@ -292,15 +467,25 @@ window
 # $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, least at $h=0$: the optimal $M$ is zero, and what training leaves there is noise without a preferred
 # subspace. On the affine link the odd part $w^\top x$ is learned, the subspace with it, and the error of the $+2$ remains.
 
+
 # %%
 def slope(d, k, name):
     basis = np.array(laws[d, k].basis)
-    return np.trace(basis.T @ trained[d, k, "linear", name].M @ basis, axis1=1, axis2=2) / k
+    return (
+        np.trace(basis.T @ trained[d, k, "linear", name].M @ basis, axis1=1, axis2=2)
+        / k
+    )
 
 
-even = judge("P1.F9.even",
-             [sampled(f"{name}, d = {d}, k = {k}", slope(d, k, name)) for d, k in PROBLEMS for name in ("quadratic", "cosine")],
-             [sampled(f"affine, d = {d}, k = {k}", slope(d, k, "affine")) for d, k in PROBLEMS])
+even = judge(
+    "P1.F9.even",
+    [
+        sampled(f"{name}, d = {d}, k = {k}", slope(d, k, name))
+        for d, k in PROBLEMS
+        for name in ("quadratic", "cosine")
+    ],
+    [sampled(f"affine, d = {d}, k = {k}", slope(d, k, "affine")) for d, k in PROBLEMS],
+)
 even
 
 # %% [markdown]

@@ -22,7 +22,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,9 +52,21 @@ steps = 320  # gradient steps
 batch_size = 128  # fresh contexts a step
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dim", "context_length", "noise_std", "lipschitz_values", "seeds", "steps", "batch_size")
+notebook.check(
+    globals(),
+    "dim",
+    "context_length",
+    "noise_std",
+    "lipschitz_values",
+    "seeds",
+    "steps",
+    "batch_size",
+)
 CLASSES = {"relu": "ReLU", "cosine": "cosine"}
-RATES = {"relu": 0.5, "cosine": 20.0}  # sizes of the plain gradient steps, see "Declared choices"
+RATES = {
+    "relu": 0.5,
+    "cosine": 20.0,
+}  # sizes of the plain gradient steps, see "Declared choices"
 
 # %% [markdown]
 # ## What is printed
@@ -98,10 +112,22 @@ RATES = {"relu": 0.5, "cosine": 20.0}  # sizes of the plain gradient steps, see 
 # randomness of the batches decide what happens.
 
 # %%
-first = [-float(population_risk(ReLU(dim, L), 0.0, context_length, noise_std).slope) / dim for L in lipschitz_values]
-plots.table(("ReLU class", "exact speed at $M=0$", "by hand"),
-            [(f"L = {L:g}", f"{value:.5f}", f"{L**2 / 3 / dim**3 * (1 - 1 / context_length):.5f}")
-             for L, value in zip(lipschitz_values, first, strict=True)], "Speed of $w$ under gradient flow from $M=0$, a unit of time")
+first = [
+    -float(population_risk(ReLU(dim, L), 0.0, context_length, noise_std).slope) / dim
+    for L in lipschitz_values
+]
+plots.table(
+    ("ReLU class", "exact speed at $M=0$", "by hand"),
+    [
+        (
+            f"L = {L:g}",
+            f"{value:.5f}",
+            f"{L**2 / 3 / dim**3 * (1 - 1 / context_length):.5f}",
+        )
+        for L, value in zip(lipschitz_values, first, strict=True)
+    ],
+    "Speed of $w$ under gradient flow from $M=0$, a unit of time",
+)
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -133,13 +159,27 @@ axes_lengths = np.linspace(1.5, 0.5, dim)  # of Sigma^{1/2}
 root = np.diag(axes_lengths)
 LAWS = {
     "isotropic": lambda name, L: (named(name, dim, L), None),
-    "non-isotropic": lambda name, L: (Projected(named(name, dim, L), np.linalg.inv(root)), Ellipsoid(root)),
-    "non-isotropic, same functions": lambda name, L: (named(name, dim, L), Ellipsoid(root)),
+    "non-isotropic": lambda name, L: (
+        Projected(named(name, dim, L), np.linalg.inv(root)),
+        Ellipsoid(root),
+    ),
+    "non-isotropic, same functions": lambda name, L: (
+        named(name, dim, L),
+        Ellipsoid(root),
+    ),
 }
 start_step = min(20, steps)  # where the start of the growth is looked at
-record = tuple(np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist())
-options = {"device": notebook.device(), "shared_tokens": True, "stream": "native", "dtype": "float32",
-           "schedule": "constant", "record": record}
+record = tuple(
+    np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist()
+)
+options = {
+    "device": notebook.device(),
+    "shared_tokens": True,
+    "stream": "native",
+    "dtype": "float32",
+    "schedule": "constant",
+    "record": record,
+}
 
 
 def train(name, law, **more):
@@ -147,18 +187,38 @@ def train(name, law, **more):
     members = []
     for L in lipschitz_values:
         task, tokens = LAWS[law](name, L)
-        members += [Member(task, noise_std, context_length, seed, tokens) for seed in range(seeds)]
+        members += [
+            Member(task, noise_std, context_length, seed, tokens)
+            for seed in range(seeds)
+        ]
     out = pretrain(members, steps, batch_size, **options, **more).M_history
     return out.reshape(len(record), len(lipschitz_values), seeds, dim, dim)
 
 
-plain = {(name, law): train(name, law, learning_rate=RATES[name], optimizer="sgd") for name in CLASSES for law in LAWS}
+plain = {
+    (name, law): train(name, law, learning_rate=RATES[name], optimizer="sgd")
+    for name in CLASSES
+    for law in LAWS
+}
 norms = {key: spectral_norm(M) for key, M in plain.items()}
-windows = {name: np.array([float(optimal_window(named(name, dim, L), context_length, noise_std).w) for L in lipschitz_values])
-           for name in CLASSES}
-ends = {"isotropic": 1.0, "non-isotropic": axes_lengths.min() ** -2.0}  # ||Sigma^{-1}||: where ||M|| ends, over w*
+windows = {
+    name: np.array(
+        [
+            float(optimal_window(named(name, dim, L), context_length, noise_std).w)
+            for L in lipschitz_values
+        ]
+    )
+    for name in CLASSES
+}
+ends = {
+    "isotropic": 1.0,
+    "non-isotropic": axes_lengths.min() ** -2.0,
+}  # ||Sigma^{-1}||: where ||M|| ends, over w*
 clock = RATES["relu"] * np.array(record)
-flow = [population_flow(ReLU(dim, L), context_length, noise_std, clock) for L in lipschitz_values]
+flow = [
+    population_flow(ReLU(dim, L), context_length, noise_std, clock)
+    for L in lipschitz_values
+]
 notebook.glue("units", len(plain) * len(lipschitz_values) * seeds)
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
@@ -166,14 +226,33 @@ notebook.glue("contexts", f"{steps * batch_size:,}")
 figure, panels = plt.subplots(2, 2, figsize=(7.6, 6.2), sharex=True)
 for row, law in zip(panels, ends, strict=True):
     for ax, name in zip(row, CLASSES, strict=True):
-        for i, (L, color) in enumerate(zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True)):
+        for i, (L, color) in enumerate(
+            zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True)
+        ):
             values = norms[name, law][:, i]
             ends_of = np.array([sampled("norm", v).interval for v in values[1:]])
             if (name, law) == ("relu", "isotropic"):
                 plots.exact_curve(ax, record, flow[i], None, color, linewidth=1.2)
-            plots.sampled_points(ax, record[1:], values[1:].mean(1), *ends_of.T, f"L = {L:g}", color, "osD^vP"[i % 6], markersize=4)
-            ax.axhline(windows[name][i] * ends[law], color=color, linestyle=":", linewidth=1)
-        ax.set(title=f"{CLASSES[name]}, {law}", ylim=(0, 1.15 * max(v.mean(1).max() for v in norms[name, law].swapaxes(0, 1))))
+            plots.sampled_points(
+                ax,
+                record[1:],
+                values[1:].mean(1),
+                *ends_of.T,
+                f"L = {L:g}",
+                color,
+                "osD^vP"[i % 6],
+                markersize=4,
+            )
+            ax.axhline(
+                windows[name][i] * ends[law], color=color, linestyle=":", linewidth=1
+            )
+        ax.set(
+            title=f"{CLASSES[name]}, {law}",
+            ylim=(
+                0,
+                1.15 * max(v.mean(1).max() for v in norms[name, law].swapaxes(0, 1)),
+            ),
+        )
 for ax in panels[-1]:
     ax.set_xlabel("gradient step")
 for ax in panels[:, 0]:
@@ -189,19 +268,29 @@ plt.show()
 # problem with twice the noise.
 
 # %%
-later = [t for t in range(len(record)) if record[t] * 4 >= steps]  # the last three quarters of the training
+later = [
+    t for t in range(len(record)) if record[t] * 4 >= steps
+]  # the last three quarters of the training
 diagonal = np.trace(plain["relu", "isotropic"], axis1=-2, axis2=-1) / dim
 
 
 def worst(i, sigma):
     """The mean over the recorded times of w / flow, one number a unit."""
-    exact = population_flow(ReLU(dim, lipschitz_values[i]), context_length, sigma, clock)
+    exact = population_flow(
+        ReLU(dim, lipschitz_values[i]), context_length, sigma, clock
+    )
     return (diagonal[later, i] / exact[later, None]).mean(0)
 
 
 low = range(len(lipschitz_values))[:2]  # where doubling the noise makes a difference
-flow_card = judge("P1.F3.flow", [sampled(f"L = {L:g}", worst(i, noise_std)) for i, L in enumerate(lipschitz_values)],
-                  [sampled(f"L = {lipschitz_values[i]:g}", worst(i, 2 * noise_std)) for i in low])
+flow_card = judge(
+    "P1.F3.flow",
+    [
+        sampled(f"L = {L:g}", worst(i, noise_std))
+        for i, L in enumerate(lipschitz_values)
+    ],
+    [sampled(f"L = {lipschitz_values[i]:g}", worst(i, 2 * noise_std)) for i in low],
+)
 flow_card
 
 # %% [markdown]
@@ -212,7 +301,9 @@ flow_card
 # control keeps $L/\sigma$ fixed while $L$ doubles, with steps in proportion to $1/L^2$: then larger $L$ alone changes nothing.
 
 # %%
-pairs = list(zip(range(len(lipschitz_values) - 1), range(1, len(lipschitz_values)), strict=True))
+pairs = list(
+    zip(range(len(lipschitz_values) - 1), range(1, len(lipschitz_values)), strict=True)
+)
 judged_at = [np.searchsorted(record, steps * part) for part in (0.25, 0.5, 1.0)]
 
 
@@ -225,13 +316,35 @@ def log_ratios(name, law, low, high):
 
 def case(name, law, low, high):
     L, grows = lipschitz_values, bool(windows[name][high] > windows[name][low])
-    return sampled(f"{CLASSES[name]}, {law}, L = {L[high]:g} against {L[low]:g}", log_ratios(name, law, low, high), grows=grows)
+    return sampled(
+        f"{CLASSES[name]}, {law}, L = {L[high]:g} against {L[low]:g}",
+        log_ratios(name, law, low, high),
+        grows=grows,
+    )
 
 
-alike = [pretrain([Member(ReLU(dim, L), L * noise_std, context_length, seed) for seed in range(seeds)], steps, batch_size,
-                  RATES["relu"] / L**2, optimizer="sgd", **options).M for L in (1.0, 2.0)]
-same = sampled("ReLU, isotropic, L and sigma both doubled", np.log(spectral_norm(alike[1]) / spectral_norm(alike[0])), grows=True)
-relu = judge("P1.F3.relu", [case("relu", law, *pair) for law in LAWS for pair in pairs], [same])
+alike = [
+    pretrain(
+        [
+            Member(ReLU(dim, L), L * noise_std, context_length, seed)
+            for seed in range(seeds)
+        ],
+        steps,
+        batch_size,
+        RATES["relu"] / L**2,
+        optimizer="sgd",
+        **options,
+    ).M
+    for L in (1.0, 2.0)
+]
+same = sampled(
+    "ReLU, isotropic, L and sigma both doubled",
+    np.log(spectral_norm(alike[1]) / spectral_norm(alike[0])),
+    grows=True,
+)
+relu = judge(
+    "P1.F3.relu", [case("relu", law, *pair) for law in LAWS for pair in pairs], [same]
+)
 relu
 
 # %% [markdown]
@@ -239,23 +352,39 @@ relu
 # $w^*$ grows from the smaller to the larger $L$ and for the opposite where it falls. For "same functions" on the ellipsoid
 # there is no exact $w^*$; that reading is shown in the table below but not judged. The control exchanges the two constants.
 
+
 # %%
 def swapped(name, law, low, high):
     L = lipschitz_values
-    return sampled(f"{CLASSES[name]}, {law}, L = {L[low]:g} against {L[high]:g}", -log_ratios(name, law, low, high), grows=True)
+    return sampled(
+        f"{CLASSES[name]}, {law}, L = {L[low]:g} against {L[high]:g}",
+        -log_ratios(name, law, low, high),
+        grows=True,
+    )
 
 
-growing = [pair for pair in pairs if windows["cosine"][pair[1]] > windows["cosine"][pair[0]]]
-cosine = judge("P1.F3.cosine", [case("cosine", law, *pair) for law in ends for pair in pairs],
-               [swapped("cosine", law, *pair) for law in ends for pair in growing])
+growing = [
+    pair for pair in pairs if windows["cosine"][pair[1]] > windows["cosine"][pair[0]]
+]
+cosine = judge(
+    "P1.F3.cosine",
+    [case("cosine", law, *pair) for law in ends for pair in pairs],
+    [swapped("cosine", law, *pair) for law in ends for pair in growing],
+)
 cosine
 
 # %% tags=["hide-input"]
 rows = []
-for L, values in zip(lipschitz_values, norms["cosine", "non-isotropic, same functions"][-1], strict=True):
+for L, values in zip(
+    lipschitz_values, norms["cosine", "non-isotropic, same functions"][-1], strict=True
+):
     a, b = sampled("", values).interval
     rows.append((f"L = {L:g}", f"{values.mean():.2f}", f"[{a:.2f}, {b:.2f}]"))
-plots.table(("cosine class", "mean spectral norm at the end", "interval"), rows, "Non-isotropic tokens, same functions")
+plots.table(
+    ("cosine class", "mean spectral norm at the end", "interval"),
+    rows,
+    "Non-isotropic tokens, same functions",
+)
 
 # %% [markdown]
 # ## Where the waves become too fast
@@ -267,17 +396,38 @@ plots.table(("cosine class", "mean spectral norm at the end", "interval"), rows,
 # %%
 fine = np.linspace(0.5, 12, 24)
 lengths = [context_length, 5 * context_length]
-found = np.array([optimal_window(named("cosine", dim, L), lengths, noise_std).w for L in fine])
+found = np.array(
+    [optimal_window(named("cosine", dim, L), lengths, noise_std).w for L in fine]
+)
 edge = {(n, dim): found[:, i] for i, n in enumerate(lengths)}
-edge[context_length, dim + 2] = np.array([optimal_window(named("cosine", dim + 2, L), context_length, noise_std).w for L in fine])
+edge[context_length, dim + 2] = np.array(
+    [
+        optimal_window(named("cosine", dim + 2, L), context_length, noise_std).w
+        for L in fine
+    ]
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against $L$ (lines; the vertical drop is a jump from one minimum of the risk to the other, at $w=0$ or near it), for several context lengths and one higher dimension (dashed). Points: spectral norm of units at the end of the training above, mean over seeds with interval. All quantities are dimensionless.", "name": "fig-cosine-edge"}, "image": {"alt": "Curves of the optimal window against L that rise and then drop to zero; the drop is at larger L for longer contexts and at smaller L in higher dimension. Four points near the lowest solid curve: three on its rising part, one at L = 8 near zero."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
-for (n, d), color in zip(edge, [*plots.ramp(len(lengths)), plots.COLORS["guide"]], strict=True):
-    plots.exact_curve(ax, fine, edge[n, d], f"n = {n}, d = {d}", color, linestyle="-" if d == dim else "--")
+for (n, d), color in zip(
+    edge, [*plots.ramp(len(lengths)), plots.COLORS["guide"]], strict=True
+):
+    plots.exact_curve(
+        ax,
+        fine,
+        edge[n, d],
+        f"n = {n}, d = {d}",
+        color,
+        linestyle="-" if d == dim else "--",
+    )
 values = norms["cosine", "isotropic"][-1]
-plots.sampled_points(ax, lipschitz_values, values.mean(1), *np.array([sampled("", v).interval for v in values]).T,
-                     f"trained, n = {context_length}, d = {dim}")
+plots.sampled_points(
+    ax,
+    lipschitz_values,
+    values.mean(1),
+    *np.array([sampled("", v).interval for v in values]).T,
+    f"trained, n = {context_length}, d = {dim}",
+)
 ax.set(xlabel="Lipschitz constant L", ylabel="window parameter w")
 ax.legend(fontsize=9)
 plt.show()
@@ -289,10 +439,22 @@ plt.show()
 # %%
 small, rows = 0.05, []
 for L in lipschitz_values:
-    bend = float(population_risk(named("cosine", dim, L), small, context_length, noise_std).slope) / small / dim
+    bend = (
+        float(
+            population_risk(
+                named("cosine", dim, L), small, context_length, noise_std
+            ).slope
+        )
+        / small
+        / dim
+    )
     best = float(optimal_window(named("cosine", dim, L), context_length, noise_std).w)
     rows.append((f"L = {L:g}", f"{-bend:+.5f}", f"{best:.2f}"))
-plots.table(("cosine class", "rate of growth near $M=0$, a unit of time", "exact $w^*$"), rows, "Whether units leave $M=0$, and for where")
+plots.table(
+    ("cosine class", "rate of growth near $M=0$, a unit of time", "exact $w^*$"),
+    rows,
+    "Whether units leave $M=0$, and for where",
+)
 
 # %% [markdown]
 # ## With Adam, it does not start faster
@@ -305,19 +467,40 @@ plots.table(("cosine class", "rate of growth near $M=0$, a unit of time", "exact
 # %%
 adam = spectral_norm(train("relu", "isotropic", learning_rate=0.1))
 early, top = record.index(start_step), range(1, len(lipschitz_values))
-start_cases = [sampled(f"L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}, step {record[early]}",
-                       adam[early, i] / adam[early, i - 1]) for i in top]
-start_control = [sampled(f"plain steps, L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}",
-                         norms["relu", "isotropic"][early, i] / norms["relu", "isotropic"][early, i - 1]) for i in top]
+start_cases = [
+    sampled(
+        f"L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}, step {record[early]}",
+        adam[early, i] / adam[early, i - 1],
+    )
+    for i in top
+]
+start_control = [
+    sampled(
+        f"plain steps, L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}",
+        norms["relu", "isotropic"][early, i] / norms["relu", "isotropic"][early, i - 1],
+    )
+    for i in top
+]
 start = judge("P1.F3.adam", start_cases, start_control)
 start
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The top left panel again with Adam (constant step size): spectral norm of $M$ against the step, ReLU class on the sphere. Points: mean over seeds with interval. Dotted: exact $w^*$. The curves start together. All quantities are dimensionless.", "name": "fig-norm-adam"}, "image": {"alt": "Four curves, one for each L, that coincide during the first steps and then branch off one after the other, the smallest L first, to horizontal dotted lines in the order of L."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
-for i, (L, color) in enumerate(zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True)):
+for i, (L, color) in enumerate(
+    zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True)
+):
     values = adam[:, i]
     bars = np.array([sampled("", v).interval for v in values[1:]])
-    plots.sampled_points(ax, record[1:], values[1:].mean(1), *bars.T, f"L = {L:g}", color, "osD^vP"[i % 6], markersize=4)
+    plots.sampled_points(
+        ax,
+        record[1:],
+        values[1:].mean(1),
+        *bars.T,
+        f"L = {L:g}",
+        color,
+        "osD^vP"[i % 6],
+        markersize=4,
+    )
     ax.axhline(windows["relu"][i], color=color, linestyle=":", linewidth=1)
 ax.set(xlabel="step of Adam", ylabel=r"$\|M\|_2$", ylim=(0, None))
 ax.legend(fontsize=9)

@@ -22,7 +22,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import math
 
@@ -31,7 +33,16 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from icl.tensor_trick import gradient, hvp, loss, row_gradient, row_hvp, supremum_search, unvec, vec
+from icl.tensor_trick import (
+    gradient,
+    hvp,
+    loss,
+    row_gradient,
+    row_hvp,
+    supremum_search,
+    unvec,
+    vec,
+)
 from icl_book import claims, notebook, plots
 
 plots.style()
@@ -50,7 +61,17 @@ conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
 seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "context_length", "dim", "steps", "n_values", "starts", "draws", "conditions", "seed")
+notebook.check(
+    globals(),
+    "context_length",
+    "dim",
+    "steps",
+    "n_values",
+    "starts",
+    "draws",
+    "conditions",
+    "seed",
+)
 
 # %% [markdown]
 # ## What is printed
@@ -89,9 +110,14 @@ def g(p):
 SMOOTH, CONCAVE = 4 * g(P_LOW), 4 * g(P_HIGH)
 notebook.glue("opt-smooth", SMOOTH)
 notebook.glue("opt-concave", CONCAVE)
-plots.table(["point", "$p$", "second derivative $4g(p)$"],
-            [["$p_-$", f"{P_LOW:.4f}", f"{SMOOTH:.4f}"], ["$p_+$", f"{P_HIGH:.4f}", f"{CONCAVE:.4f}"]],
-            "The largest and the most negative curvature of two tokens")
+plots.table(
+    ["point", "$p$", "second derivative $4g(p)$"],
+    [
+        ["$p_-$", f"{P_LOW:.4f}", f"{SMOOTH:.4f}"],
+        ["$p_+$", f"{P_HIGH:.4f}", f"{CONCAVE:.4f}"],
+    ],
+    "The largest and the most negative curvature of two tokens",
+)
 
 # %% mystnb={"figure": {"caption": "The normalized loss of two tokens, $p^2$ (left), and its second derivative (right) along the unit direction of the scores that separates them; $t$ is the difference of the two scores. Exact curves, no units. Marked: the extremes of the curvature.", "name": "fig-opt-two"}, "image": {"alt": "Left: an S-shaped curve from zero to one. Right: its second derivative, positive with a maximum of about three tenths left of zero, negative with a minimum of about minus one quarter near t equal to two, and zero far out on both sides."}} tags=["hide-input"]
 t = np.linspace(-6, 8, 400)
@@ -137,16 +163,34 @@ generator = torch.Generator().manual_seed(seed)
 
 def extreme(kind, n, sign):
     slope = lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)  # noqa: E731
-    return 10 ** supremum_search.search_loss(slope, 2, n, 36.0, starts, 250, generator, sign).best.item()
+    return (
+        10
+        ** supremum_search.search_loss(
+            slope, 2, n, 36.0, starts, 250, generator, sign
+        ).best.item()
+    )
 
 
-found = {(n, sign): extreme("normalized", n, sign) for n in n_values for sign in (1.0, -1.0)}
+found = {
+    (n, sign): extreme("normalized", n, sign) for n in n_values for sign in (1.0, -1.0)
+}
 ends = {1.0: SMOOTH, -1.0: -CONCAVE}
-claims.judge("P2.opt.range",
-             [claims.exact(f"{'largest' if sign > 0 else 'most negative'}, n = {n}", v / ends[sign])
-              for (n, sign), v in found.items()],
-             [claims.exact(f"cross-entropy, {'largest' if sign > 0 else 'most negative'}, n = 4",
-                           extreme("cross_entropy", 4, sign) / ends[sign]) for sign in ends])
+claims.judge(
+    "P2.opt.range",
+    [
+        claims.exact(
+            f"{'largest' if sign > 0 else 'most negative'}, n = {n}", v / ends[sign]
+        )
+        for (n, sign), v in found.items()
+    ],
+    [
+        claims.exact(
+            f"cross-entropy, {'largest' if sign > 0 else 'most negative'}, n = 4",
+            extreme("cross_entropy", 4, sign) / ends[sign],
+        )
+        for sign in ends
+    ],
+)
 
 # %% [markdown]
 # ## How much regularizer is needed
@@ -174,20 +218,45 @@ def random_problem(low):
 
 cases, control = [], []
 for low in (0.1, 1.0):
-    values = [(smallest(A, x, b, 20 + extra, True) / low, smallest(A, x, b, 0.0, True) / low)
-              for A, x, b, extra in (random_problem(low) for _ in range(200))]
-    cases.append(claims.exact(f"smallest of 200 random problems, l = {low:g}", min(v[0] for v in values)))
-    control.append(claims.exact(f"the same without regularizer, l = {low:g}", min(v[1] for v in values)))
+    values = [
+        (smallest(A, x, b, 20 + extra, True) / low, smallest(A, x, b, 0.0, True) / low)
+        for A, x, b, extra in (random_problem(low) for _ in range(200))
+    ]
+    cases.append(
+        claims.exact(
+            f"smallest of 200 random problems, l = {low:g}", min(v[0] for v in values)
+        )
+    )
+    control.append(
+        claims.exact(
+            f"the same without regularizer, l = {low:g}", min(v[1] for v in values)
+        )
+    )
 claims.judge("P2.opt.psd", cases, control)
 
 # %%
 rotation = torch.tensor([[1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64) / math.sqrt(2)
-x = torch.tensor([math.log(P_HIGH / (1 - P_HIGH)) / math.sqrt(2), 0.0], dtype=torch.float64)
+x = torch.tensor(
+    [math.log(P_HIGH / (1 - P_HIGH)) / math.sqrt(2), 0.0], dtype=torch.float64
+)
 b = torch.tensor([0.0, 1.0], dtype=torch.float64)
 low = 1e-3
-claims.judge("P2.opt.psd-sharp",
-             [claims.exact("two tokens at p+", smallest(rotation, x, b, -CONCAVE + low, False) / low, 1e-9)],
-             [claims.exact("nine tenths of the constant", smallest(rotation, x, b, -0.9 * CONCAVE + low, False) / low)])
+claims.judge(
+    "P2.opt.psd-sharp",
+    [
+        claims.exact(
+            "two tokens at p+",
+            smallest(rotation, x, b, -CONCAVE + low, False) / low,
+            1e-9,
+        )
+    ],
+    [
+        claims.exact(
+            "nine tenths of the constant",
+            smallest(rotation, x, b, -0.9 * CONCAVE + low, False) / low,
+        )
+    ],
+)
 
 # %% [markdown]
 # ## Descent at the sharp step size
@@ -205,7 +274,10 @@ def normal(*shape):
 
 def descend(A1, A2, X, B, factor=1.0, count=steps):
     """Losses of gradient descent; a batch of problems at once."""
-    eta = factor / (SMOOTH * (torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)) ** 2)
+    eta = factor / (
+        SMOOTH
+        * (torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)) ** 2
+    )
     losses = [loss(A1, A2, X, B)]
     for _ in range(count):
         X = X - eta[..., None, None] * gradient(A1, A2, X, B)
@@ -220,8 +292,15 @@ for scale in (0.1, 1.0, 5.0):
     for store, factor in ((worst, 1.0), (too_large, 1000.0)):
         losses, _ = descend(A1, A2, X, B, factor, min(steps, 300))
         store[scale] = (losses.diff(dim=0) / losses[0]).max().item()
-claims.judge("P2.opt.descent", [claims.exact(f"start of size {s:g}", v) for s, v in worst.items()],
-             [claims.exact(f"1000 times the step, start of size {s:g}", v) for s, v in too_large.items() if s <= 1])
+claims.judge(
+    "P2.opt.descent",
+    [claims.exact(f"start of size {s:g}", v) for s, v in worst.items()],
+    [
+        claims.exact(f"1000 times the step, start of size {s:g}", v)
+        for s, v in too_large.items()
+        if s <= 1
+    ],
+)
 
 # %% [markdown]
 # ### Where it ends
@@ -237,9 +316,11 @@ X_true = normal(d, d) / 2
 fit, random = torch.softmax(a1 @ X_true @ a2.mT, -1), normal(n, n).softmax(-1)
 zero, far = torch.zeros(d, d, dtype=torch.float64), 4 * normal(d, d)
 figure, ax = plt.subplots()
-for label, target, start, color in (("can be fitted, from 0", fit, zero, plots.PALETTE[0]),
-                                    ("can be fitted, far start", fit, far, plots.PALETTE[1]),
-                                    ("random target, from 0", random, zero, plots.PALETTE[2])):
+for label, target, start, color in (
+    ("can be fitted, from 0", fit, zero, plots.PALETTE[0]),
+    ("can be fitted, far start", fit, far, plots.PALETTE[1]),
+    ("random target, from 0", random, zero, plots.PALETTE[2]),
+):
     losses, _ = descend(a1, a2, start, target)
     plots.exact_curve(ax, np.arange(1, steps + 2), losses, label, color)
 ax.set_xscale("log")
@@ -277,7 +358,11 @@ def steps_needed(A1, A2, B, preconditioned, factor=1.0):
         eta = factor / SMOOTH
     else:
         left, right = (torch.eye(k, dtype=A1.dtype) for k in X.shape)
-        eta = factor / (SMOOTH * (torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)).item() ** 2)
+        eta = factor / (
+            SMOOTH
+            * (torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)).item()
+            ** 2
+        )
     first = loss(A1, A2, X, B).item()
     for k in range(CAP):
         if k % 10 == 0 and loss(A1, A2, X, B).item() <= GOAL * first:
@@ -290,8 +375,12 @@ Q1, Q2 = (math.sqrt(n) * torch.linalg.qr(normal(n, d)).Q for _ in range(2))
 needed = {False: [], True: []}
 problems = []
 for condition in conditions:
-    stretch = torch.diag(torch.logspace(0, -math.log10(condition), d, dtype=torch.float64))
-    S_true = Q1 @ X_true @ Q2.T / 2  # the same scores, so the same target, for every condition
+    stretch = torch.diag(
+        torch.logspace(0, -math.log10(condition), d, dtype=torch.float64)
+    )
+    S_true = (
+        Q1 @ X_true @ Q2.T / 2
+    )  # the same scores, so the same target, for every condition
     problems.append((Q1 @ stretch, Q2 @ stretch, torch.softmax(S_true, -1)))
     for preconditioned in needed:
         needed[preconditioned].append(steps_needed(*problems[-1], preconditioned))
@@ -301,9 +390,16 @@ def exponent(values):
     return np.polyfit(np.log(conditions), np.log(values), 1)[0]
 
 
-claims.judge("P2.opt.preconditioned",
-             [claims.exact(f"condition numbers {min(conditions):g} to {max(conditions):g}", exponent(needed[True]))],
-             [claims.exact("without preconditioner", exponent(needed[False]))])
+claims.judge(
+    "P2.opt.preconditioned",
+    [
+        claims.exact(
+            f"condition numbers {min(conditions):g} to {max(conditions):g}",
+            exponent(needed[True]),
+        )
+    ],
+    [claims.exact("without preconditioner", exponent(needed[False]))],
+)
 
 # %% [markdown]
 # ## Second order
@@ -311,6 +407,7 @@ claims.judge("P2.opt.preconditioned",
 # The Hessian product costs about as much as two gradients, so a Newton method is within reach without ever forming the
 # $d^2\times d^2$ Hessian. We hand gradient and product to SciPy's trust-region Newton-CG, which copes with negative
 # curvature, and count every gradient and every product as one pass over the data.
+
 
 # %%
 def newton(A1, A2, B):
@@ -333,24 +430,41 @@ def newton(A1, A2, B):
         passes[0] += 1
         return vec(hvp(A1, A2, matrix(x), B, matrix(v))).numpy()
 
-    minimize(value, np.zeros(d1 * d2), jac=slope, hessp=product, method="trust-ncg",
-             options={"gtol": 1e-9, "maxiter": 500, "initial_trust_radius": 1.0, "max_trust_radius": 1e3})
+    minimize(
+        value,
+        np.zeros(d1 * d2),
+        jac=slope,
+        hessp=product,
+        method="trust-ncg",
+        options={
+            "gtol": 1e-9,
+            "maxiter": 500,
+            "initial_trust_radius": 1.0,
+            "max_trust_radius": 1e3,
+        },
+    )
     first = trace[0][1]
     return next((k for k, v in trace if v <= GOAL * first), CAP), trace
 
 
 second = [newton(*p) for p in problems]
 slow = steps_needed(*problems[0], False, 0.1)
-claims.judge("P2.opt.newton",
-             [claims.exact(f"condition number {c:g}", s[0] / k)
-              for c, s, k in zip(conditions, second, needed[False], strict=True)],
-             [claims.exact("a tenth of the step", slow / needed[False][0])])
+claims.judge(
+    "P2.opt.newton",
+    [
+        claims.exact(f"condition number {c:g}", s[0] / k)
+        for c, s, k in zip(conditions, second, needed[False], strict=True)
+    ],
+    [claims.exact("a tenth of the step", slow / needed[False][0])],
+)
 
 # %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["hide-input"]
 figure, ax = plt.subplots()
-for values, color, marker, label in ((needed[False], plots.PALETTE[0], "o", "gradient descent"),
-                                     (needed[True], plots.PALETTE[1], "s", "preconditioned"),
-                                     ([s[0] for s in second], plots.PALETTE[2], "D", "Newton-CG")):
+for values, color, marker, label in (
+    (needed[False], plots.PALETTE[0], "o", "gradient descent"),
+    (needed[True], plots.PALETTE[1], "s", "preconditioned"),
+    ([s[0] for s in second], plots.PALETTE[2], "D", "Newton-CG"),
+):
     ax.plot(conditions, values, "-", marker=marker, color=color, label=label)
 ax.set_xticks(conditions)
 ax.set_yscale("log")

@@ -22,7 +22,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import json
 import time
@@ -56,8 +58,17 @@ batch_size = 128  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "lipschitz_values", "noise_std", "context_length", "seeds", "steps", "batch_size",
-           "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "lipschitz_values",
+    "noise_std",
+    "context_length",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+)
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
@@ -99,9 +110,13 @@ def by_hand(seed):
     adam = torch.optim.Adam([M], lr=learning_rate)
     decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
     for step in range(steps):
-        x = uniform_sphere(stream(seed, "covariates", step), batch_size, context_length + 1, d)
+        x = uniform_sphere(
+            stream(seed, "covariates", step), batch_size, context_length + 1, d
+        )
         f = task.sample(stream(seed, "tasks", step), batch_size)
-        noise = stream(seed, "noise", step).standard_normal((batch_size, context_length + 1))
+        noise = stream(seed, "noise", step).standard_normal(
+            (batch_size, context_length + 1)
+        )
         y = f(x) + noise_std * torch.from_numpy(noise)
         scores = torch.einsum("bnd,de,be->bn", x[:, :-1], M, x[:, -1])
         prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
@@ -119,8 +134,10 @@ M = by_hand(seed=0)
 seconds_by_hand = time.perf_counter() - begin
 torch.set_num_threads(threads)
 print(M.round(2))
-print(f"mean of the diagonal {np.trace(M) / d:.2f}, "
-      f"exact optimal window {float(optimal_window(task, context_length, noise_std).w):.2f}, {seconds_by_hand:.1f} s")
+print(
+    f"mean of the diagonal {np.trace(M) / d:.2f}, "
+    f"exact optimal window {float(optimal_window(task, context_length, noise_std).w):.2f}, {seconds_by_hand:.1f} s"
+)
 
 # %% [markdown]
 # ## The sweep in one call
@@ -130,11 +147,25 @@ print(f"mean of the diagonal {np.trace(M) / d:.2f}, "
 # numbers); intervals are over seeds, which are independent. The parameters at chosen steps are kept.
 
 # %%
-sweep = [Member(named(name, d, L), noise_std, context_length, seed)
-         for name in CLASSES for L in lipschitz_values for seed in range(seeds)]
+sweep = [
+    Member(named(name, d, L), noise_std, context_length, seed)
+    for name in CLASSES
+    for L in lipschitz_values
+    for seed in range(seeds)
+]
 record = tuple(np.unique(np.linspace(0, steps, 13).round().astype(int)).tolist())
-trained = pretrain(sweep, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, record=record)
-same = next(i for i, m in enumerate(sweep) if m == Member(task, noise_std, context_length, 0))
+trained = pretrain(
+    sweep,
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    record=record,
+)
+same = next(
+    i for i, m in enumerate(sweep) if m == Member(task, noise_std, context_length, 0)
+)
 difference = np.abs(trained.M[same] - M).max()
 notebook.glue("units", len(sweep))
 notebook.glue("contexts", f"{trained.contexts:,}")
@@ -164,11 +195,18 @@ trained.settings
 # about itself.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. The test set is the same 1,000 contexts at all times, so each error curve is shifted as a whole by their luck. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
-chosen = {L: [i for i, m in enumerate(sweep) if m.task == named("relu", d, L)] for L in lipschitz_values}
+chosen = {
+    L: [i for i, m in enumerate(sweep) if m.task == named("relu", d, L)]
+    for L in lipschitz_values
+}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 norms = spectral_norm(trained.M_history)
-errors = {L: test_error(trained, named("relu", d, L), noise_std, context_length, 1000)[:-1, chosen[L]]
-          for L in lipschitz_values}
+errors = {
+    L: test_error(trained, named("relu", d, L), noise_std, context_length, 1000)[
+        :-1, chosen[L]
+    ]
+    for L in lipschitz_values
+}
 for L, color in zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True):
     best = optimal_window(named("relu", d, L), context_length, noise_std)
     axes[0].plot(record, norms[:, chosen[L]].mean(1), color=color, label=f"L = {L:g}")
@@ -188,11 +226,24 @@ plt.show()
 rows = []
 for name in CLASSES:
     for L in lipschitz_values:
-        w = trained.windows[[i for i, m in enumerate(sweep) if m.task == named(name, d, L)]]
+        w = trained.windows[
+            [i for i, m in enumerate(sweep) if m.task == named(name, d, L)]
+        ]
         low, high = sampled(name, w).interval
         exact_w = float(optimal_window(named(name, d, L), context_length, noise_std).w)
-        rows.append((f"{CLASSES[name]}, L = {L:g}", f"{w.mean():.3f}", f"[{low:.3f}, {high:.3f}]", f"{exact_w:.3f}"))
-plots.table(("class", "trained, mean over seeds", "interval", "exact $w^*$"), rows, "Mean diagonal of $M$ after training")
+        rows.append(
+            (
+                f"{CLASSES[name]}, L = {L:g}",
+                f"{w.mean():.3f}",
+                f"[{low:.3f}, {high:.3f}]",
+                f"{exact_w:.3f}",
+            )
+        )
+plots.table(
+    ("class", "trained, mean over seeds", "interval", "exact $w^*$"),
+    rows,
+    "Mean diagonal of $M$ after training",
+)
 
 # %% [markdown]
 # Where an interval misses the exact value, the optimizer has not arrived: a few hundred steps are few for the largest
@@ -217,11 +268,25 @@ flows = {}
 for k in dims:
     for name in CLASSES:
         L = lipschitz_values[len(lipschitz_values) // 2]
-        members = [Member(named(name, k, L), noise_std, context_length, seed) for seed in range(seeds)]
+        members = [
+            Member(named(name, k, L), noise_std, context_length, seed)
+            for seed in range(seeds)
+        ]
         for integrated in (False, True):
-            unit = pretrain(members, steps, batch_size, flow_rate, notebook.device(), optimizer="sgd", schedule="constant",
-                            integrate_labels=integrated, record=record)
-            flows[k, name, integrated] = np.trace(unit.M_history, axis1=-2, axis2=-1) / k
+            unit = pretrain(
+                members,
+                steps,
+                batch_size,
+                flow_rate,
+                notebook.device(),
+                optimizer="sgd",
+                schedule="constant",
+                integrate_labels=integrated,
+                record=record,
+            )
+            flows[k, name, integrated] = (
+                np.trace(unit.M_history, axis1=-2, axis2=-1) / k
+            )
 clock = flow_rate * unit.settings.elapsed
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Window parameter $w$ (mean diagonal of $M$) against gradient-flow time (number of steps times their size), for plain gradient descent on the affine and the ReLU class. Curve: the exact population flow. Points: mean over pretrained units with interval, labels sampled (circles) or integrated out (squares, shifted to the right for legibility). One row for each dimension; all quantities are dimensionless.", "name": "fig-flow"}, "image": {"alt": "Panels with a smooth rising curve each. Circles and squares with error bars lie on the curve; the bars of the squares are shorter."}}
@@ -231,25 +296,54 @@ misses = {}
 for row, k in zip(axes, dims, strict=True):
     for ax, name in zip(row, CLASSES, strict=True):
         task_k = named(name, k, L)
-        plots.exact_curve(ax, fine, population_flow(task_k, context_length, noise_std, fine), "population flow",
-                          plots.COLORS[name])
+        plots.exact_curve(
+            ax,
+            fine,
+            population_flow(task_k, context_length, noise_std, fine),
+            "population flow",
+            plots.COLORS[name],
+        )
         at = population_flow(task_k, context_length, noise_std, clock[1:])
         for integrated, marker in ((False, "o"), (True, "s")):
             w = flows[k, name, integrated][1:]
             ends = np.array([sampled("w", values).interval for values in w])
-            plots.sampled_points(ax, clock[1:] + integrated * clock[-1] / 60, w.mean(1), *ends.T,
-                                 "labels integrated out" if integrated else "labels sampled", plots.COLORS[name], marker)
-            misses[k, name, integrated] = (np.abs(w.mean(1) / at - 1).max(), (w.std(1, ddof=1) / at).max(),
-                                           ((ends[:, 0] <= at) & (at <= ends[:, 1])).mean())
+            plots.sampled_points(
+                ax,
+                clock[1:] + integrated * clock[-1] / 60,
+                w.mean(1),
+                *ends.T,
+                "labels integrated out" if integrated else "labels sampled",
+                plots.COLORS[name],
+                marker,
+            )
+            misses[k, name, integrated] = (
+                np.abs(w.mean(1) / at - 1).max(),
+                (w.std(1, ddof=1) / at).max(),
+                ((ends[:, 0] <= at) & (at <= ends[:, 1])).mean(),
+            )
         ax.set(xlabel="time", ylabel="w", title=f"{CLASSES[name]}, d = {k}, L = {L:g}")
 axes[0, 0].legend(fontsize=9)
 plt.show()
 
 # %% tags=["hide-input"]
-plots.table(("units", "largest distance of the mean", "spread of one unit", "flow inside the interval"),
-            [(f"{CLASSES[name]}, d = {k}, labels {'integrated out' if integrated else 'sampled'}", f"{miss:.1%}",
-              f"{width:.1%}", f"at {inside:.0%} of the times") for (k, name, integrated), (miss, width, inside)
-             in misses.items()], "Distances relative to the exact flow, the largest over the recorded times.")
+plots.table(
+    (
+        "units",
+        "largest distance of the mean",
+        "spread of one unit",
+        "flow inside the interval",
+    ),
+    [
+        (
+            f"{CLASSES[name]}, d = {k}, labels {'integrated out' if integrated else 'sampled'}",
+            f"{miss:.1%}",
+            f"{width:.1%}",
+            f"at {inside:.0%} of the times",
+        )
+        for (k, name, integrated), (miss, width, inside) in misses.items()
+    ],
+    "Distances relative to the exact flow, the largest over the recorded times.",
+)
 
 # %% [markdown]
 # **Control.** The same units against the flow of a slightly wrong problem (twice the noise) must miss it:
@@ -257,10 +351,21 @@ plots.table(("units", "largest distance of the mean", "spread of one unit", "flo
 # %%
 rows = []
 for k in dims:
-    wrong = population_flow(named("affine", k, L), context_length, 2 * noise_std, clock[1:])
-    ends = np.array([sampled("w", values).interval for values in flows[k, "affine", True][1:]])
-    rows.append((f"affine, d = {k}, twice the noise", f"at {((ends[:, 0] <= wrong) & (wrong <= ends[:, 1])).mean():.0%} of the times"))
-plots.table(("flow of", "inside the interval"), rows, "The control: units against a wrong flow")
+    wrong = population_flow(
+        named("affine", k, L), context_length, 2 * noise_std, clock[1:]
+    )
+    ends = np.array(
+        [sampled("w", values).interval for values in flows[k, "affine", True][1:]]
+    )
+    rows.append(
+        (
+            f"affine, d = {k}, twice the noise",
+            f"at {((ends[:, 0] <= wrong) & (wrong <= ends[:, 1])).mean():.0%} of the times",
+        )
+    )
+plots.table(
+    ("flow of", "inside the interval"), rows, "The control: units against a wrong flow"
+)
 
 # %% [markdown]
 # ## A unit that looks the other way
@@ -272,17 +377,37 @@ plots.table(("flow of", "inside the interval"), rows, "The control: units agains
 
 # %%
 even = Cosine(d, 4.0)
-mirror = pretrain([Member(even, noise_std, context_length, seed) for seed in range(seeds)], steps, batch_size,
-                  learning_rate, notebook.device())
+mirror = pretrain(
+    [Member(even, noise_std, context_length, seed) for seed in range(seeds)],
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+)
 best = optimal_window(even, context_length, noise_std)
 here = {sign: mirror.windows * sign > 0 for sign in (-1, 1)}
 error = test_error(mirror, even, noise_std, context_length, 1000)[0]
 flat = float(population_risk(even, 0.0, context_length, noise_std).total)
-plots.table(("units that end at", "how many", "mean $w$", "mean test error"),
-            [(f"$w {'<>'[sign > 0]} 0$", str(some.sum()), *((f"{mirror.windows[some].mean():.2f}", f"{error[some].mean():.4f}")
-                                                           if some.any() else ("", ""))) for sign, some in here.items()]
-            + [(r"exact: $\pm w^*$", "", f"{float(best.w):.2f}", f"{float(best.risk):.4f}"), ("exact: $w = 0$", "", "0", f"{flat:.4f}")],
-            "Cosine class, L = 4, both signs")
+plots.table(
+    ("units that end at", "how many", "mean $w$", "mean test error"),
+    [
+        (
+            f"$w {'<>'[sign > 0]} 0$",
+            str(some.sum()),
+            *(
+                (f"{mirror.windows[some].mean():.2f}", f"{error[some].mean():.4f}")
+                if some.any()
+                else ("", "")
+            ),
+        )
+        for sign, some in here.items()
+    ]
+    + [
+        (r"exact: $\pm w^*$", "", f"{float(best.w):.2f}", f"{float(best.risk):.4f}"),
+        ("exact: $w = 0$", "", "0", f"{flat:.4f}"),
+    ],
+    "Cosine class, L = 4, both signs",
+)
 
 # %% [markdown]
 # ## How fast
@@ -297,23 +422,45 @@ plots.table(("units that end at", "how many", "mean $w$", "mean test error"),
 
 # %% tags=["hide-input"]
 bench = json.loads(notebook.data("benchmarks/results/pretraining.json").read_text())
-COLUMNS = {"loop": "loop, one at a time", "separate tokens": "separate tokens", "shared across L": "tokens shared across L"}
-FORMS = {"ms a step, wall": "{:.1f}", "ms a step, CPU": "{:.1f}", "ratio, wall": "{:.1f}", "ratio, CPU": "{:.1f}",
-         "contexts a second": "{:.2g}", "fraction of the limit, wall": "{:.2f}"}
+COLUMNS = {
+    "loop": "loop, one at a time",
+    "separate tokens": "separate tokens",
+    "shared across L": "tokens shared across L",
+}
+FORMS = {
+    "ms a step, wall": "{:.1f}",
+    "ms a step, CPU": "{:.1f}",
+    "ratio, wall": "{:.1f}",
+    "ratio, CPU": "{:.1f}",
+    "contexts a second": "{:.2g}",
+    "fraction of the limit, wall": "{:.2f}",
+}
 
 
 def speed(key):
     part = bench[key]
 
     def cell(value, form):
-        return "" if value is None else "{} [{}, {}]".format(*(form.format(value[q]) for q in ("median", "min", "max")))
+        return (
+            ""
+            if value is None
+            else "{} [{}, {}]".format(
+                *(form.format(value[q]) for q in ("median", "min", "max"))
+            )
+        )
 
-    rows = [(name, *(cell(part[column].get(name), form) for column in COLUMNS)) for name, form in FORMS.items()]
+    rows = [
+        (name, *(cell(part[column].get(name), form) for column in COLUMNS))
+        for name, form in FORMS.items()
+    ]
     repeats = part["loop"]["ms a step, CPU"]["repeats"]
-    return plots.table(("", *COLUMNS.values()), rows,
-                       f"d = {part['d']}, n = {part['n']}, batch {part['batch']}, {part['units']} units; median [least, largest] "
-                       f"of {repeats} interleaved repeats. {bench['machine']['cpu']}, {bench['threads']} threads, other "
-                       f"work on the machine: load {bench['load before'][0]:.1f} before, {bench['load after'][0]:.1f} after.")
+    return plots.table(
+        ("", *COLUMNS.values()),
+        rows,
+        f"d = {part['d']}, n = {part['n']}, batch {part['batch']}, {part['units']} units; median [least, largest] "
+        f"of {repeats} interleaved repeats. {bench['machine']['cpu']}, {bench['threads']} threads, other "
+        f"work on the machine: load {bench['load before'][0]:.1f} before, {bench['load after'][0]:.1f} after.",
+    )
 
 
 speed("sweep")
@@ -326,18 +473,41 @@ speed("large")
 
 # %% tags=["hide-input"]
 around = bench["growth"]["around"]
-plots.table(("grows with", "CPU time", "memory"),
-            [(name, f"{bench['growth'][name]['time_exponent']:.2f}", f"{bench['growth'][name]['memory_exponent']:.2f}")
-             for name in around],
-            "Exponents around " + ", ".join(f"{name} = {value}" for name, value in around.items())
-            + "; one is proportional. A fixed overhead flattens those of memory.")
+plots.table(
+    ("grows with", "CPU time", "memory"),
+    [
+        (
+            name,
+            f"{bench['growth'][name]['time_exponent']:.2f}",
+            f"{bench['growth'][name]['memory_exponent']:.2f}",
+        )
+        for name in around
+    ],
+    "Exponents around "
+    + ", ".join(f"{name} = {value}" for name, value in around.items())
+    + "; one is proportional. A fixed overhead flattens those of memory.",
+)
 
 # %% tags=["hide-input"]
-plots.table(("contexts until M is within 1 % of w* I", "labels sampled", "integrated out", "times fewer"),
-            [(name, f"{r['sampled']['contexts_for_1_percent']:.1e}", f"{r['integrated']['contexts_for_1_percent']:.1e}",
-              f"{r['ratio']:.3g}") for name, r in bench["rao_blackwell"].items()],
-            "Root mean square distance over ten seeds, read from a fitted power law. "
-            + ("" if bench["gpu"] else "No number on this page was measured on a GPU."))
+plots.table(
+    (
+        "contexts until M is within 1 % of w* I",
+        "labels sampled",
+        "integrated out",
+        "times fewer",
+    ),
+    [
+        (
+            name,
+            f"{r['sampled']['contexts_for_1_percent']:.1e}",
+            f"{r['integrated']['contexts_for_1_percent']:.1e}",
+            f"{r['ratio']:.3g}",
+        )
+        for name, r in bench["rao_blackwell"].items()
+    ],
+    "Root mean square distance over ten seeds, read from a fitted power law. "
+    + ("" if bench["gpu"] else "No number on this page was measured on a GPU."),
+)
 
 # %% [markdown]
 # ## A million settings on a cluster
@@ -350,13 +520,23 @@ plots.table(("contexts until M is within 1 % of w* I", "labels sampled", "integr
 rate = bench["sweep"]["shared across L"]["contexts a second"]["median"]
 total = 1e6 * 2000 * bench["sweep"]["batch"]
 hours = total / rate / 3600
-plots.table(("one million units", ""), [
-    (f"2,000 steps of {bench['sweep']['batch']} contexts each", f"{total:.1e} contexts"),
-    (f"at {rate:.1e} contexts a second", f"{hours:.0f} machine hours"),
-    ("on 100 such machines", f"{hours / 100:.1f} hours"),
-    ("parameters and state of the optimizer", f"{1e6 * 3 * 25 * 4 / 1e9:.1f} GB in all"),
-    ("results", f"{1e6 * 25 * 8 / 1e9:.1f} GB"),
-], "Arithmetic, d = 5")
+plots.table(
+    ("one million units", ""),
+    [
+        (
+            f"2,000 steps of {bench['sweep']['batch']} contexts each",
+            f"{total:.1e} contexts",
+        ),
+        (f"at {rate:.1e} contexts a second", f"{hours:.0f} machine hours"),
+        ("on 100 such machines", f"{hours / 100:.1f} hours"),
+        (
+            "parameters and state of the optimizer",
+            f"{1e6 * 3 * 25 * 4 / 1e9:.1f} GB in all",
+        ),
+        ("results", f"{1e6 * 25 * 8 / 1e9:.1f} GB"),
+    ],
+    "Arithmetic, d = 5",
+)
 
 # %% [markdown]
 # ## Exercises

@@ -21,7 +21,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import math
 from collections import defaultdict
@@ -31,7 +33,16 @@ import numpy as np
 import torch
 
 from icl import tensor_trick
-from icl.tensor_trick import gradient, hvp, kron_block, kronecker, loss, row_gradient, row_hvp, vec
+from icl.tensor_trick import (
+    gradient,
+    hvp,
+    kron_block,
+    kronecker,
+    loss,
+    row_gradient,
+    row_hvp,
+    vec,
+)
 from icl_book import claims, measure, notebook, plots
 
 plots.style()
@@ -115,11 +126,19 @@ def listed(v):
     return ", ".join(map(str, v.tolist()))
 
 
-plots.table(["vec reads", r"$\mathrm{vec}(A_1XA_2^\top)$", r"$(A_1\otimes A_2)\,\mathrm{vec}(X)$",
-             r"$(A_2\otimes A_1)\,\mathrm{vec}(X)$"],
-            [["rows", listed(vec(S)), listed(K @ rows), listed(other @ rows)],
-             ["columns", listed(vec(S.T)), listed(K @ columns), listed(other @ columns)]],
-            f"The two sides of the identity. $A_1XA_2^\\top$ has the rows ({listed(S[0])}) and ({listed(S[1])})")
+plots.table(
+    [
+        "vec reads",
+        r"$\mathrm{vec}(A_1XA_2^\top)$",
+        r"$(A_1\otimes A_2)\,\mathrm{vec}(X)$",
+        r"$(A_2\otimes A_1)\,\mathrm{vec}(X)$",
+    ],
+    [
+        ["rows", listed(vec(S)), listed(K @ rows), listed(other @ rows)],
+        ["columns", listed(vec(S.T)), listed(K @ columns), listed(other @ columns)],
+    ],
+    f"The two sides of the identity. $A_1XA_2^\\top$ has the rows ({listed(S[0])}) and ({listed(S[1])})",
+)
 
 # %% [markdown]
 # Reading rows, the first two lists are the same. Reading columns, they are not, and swapping the factors repairs
@@ -128,9 +147,12 @@ plots.table(["vec reads", r"$\mathrm{vec}(A_1XA_2^\top)$", r"$(A_1\otimes A_2)\,
 
 # %% mystnb={"figure": {"caption": "The worked example. Left: the Kronecker product, each 2 x 2 block a multiple of $A_2$; the line separates the blocks $\\mathsf A_1$ (upper two rows) and $\\mathsf A_2$ (lower two). Middle: vec of $X$, its rows one after the other. Right: the product, which is $A_1XA_2^\\top$ read row by row. Pure numbers, no units.", "name": "fig-tt-hand"}, "image": {"alt": "Three matrices with their entries printed. The 4 by 4 Kronecker product with rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2 1, cut by a horizontal line into two blocks; the column 1 2 3 4; and the column 7 24 3 10, the entries of A1 X A2 transposed read row by row."}} tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(5.8, 2.7), width_ratios=[4, 1, 1])
-for ax, values, title in zip(axes, (K, rows[:, None], (K @ rows)[:, None]),
-                             (r"$A_1\otimes A_2$", r"$\mathrm{vec}(X)$", r"$\mathrm{vec}(A_1XA_2^\top)$"),
-                             strict=True):
+for ax, values, title in zip(
+    axes,
+    (K, rows[:, None], (K @ rows)[:, None]),
+    (r"$A_1\otimes A_2$", r"$\mathrm{vec}(X)$", r"$\mathrm{vec}(A_1XA_2^\top)$"),
+    strict=True,
+):
     plots.matrix(ax, values.numpy(), fmt=".0f", limit=30)
     ax.set_title(title)
 axes[0].axhline(1.5, color=plots.COLORS["exact"], linewidth=1.5)
@@ -151,7 +173,7 @@ plt.show()
 # ```
 #
 # ```{prf:proof}
-# Row $j$ of $A_1XA_2^\top$, written as a column, is 
+# Row $j$ of $A_1XA_2^\top$, written as a column, is
 # $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. This is the row of blocks
 # $\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)=\mathsf A_j$ times the rows $X[1,:],\dots,X[d,:]$ stacked on top of
 # one another, which is $\mathrm{vec}(X)$. Stack over $j$.
@@ -209,8 +231,10 @@ def problem(n, d):
     """A batch of random problems A1, A2, X, B."""
     rng = torch.Generator().manual_seed(seed)
     shapes = (n, d), (n, d), (d, d), (n, n)
-    A1, A2, X, B = (torch.randn(draws, *shape, generator=rng, dtype=torch.float64)
-                    for shape in shapes)
+    A1, A2, X, B = (
+        torch.randn(draws, *shape, generator=rng, dtype=torch.float64)
+        for shape in shapes
+    )
     return [t.to(notebook.device()) for t in (A1, A2, X / d, B.softmax(-1))]
 
 
@@ -237,8 +261,13 @@ def judge(claim, cases, controls):
     cases = {name: max(values) for name, values in cases.items()}
     controls = {name: min(values) for name, values in controls.items()}
     summary[claim] = max(cases.values()), min(controls.values())
-    return claims.judge(claim, *([claims.exact(name, value, TOLERANCE)
-                                  for name, value in group.items()] for group in (cases, controls)))
+    return claims.judge(
+        claim,
+        *(
+            [claims.exact(name, value, TOLERANCE) for name, value in group.items()]
+            for group in (cases, controls)
+        ),
+    )
 
 
 # %% [markdown]
@@ -253,7 +282,9 @@ for d, (A1, A2, X, _) in problems.items():
     S, K = A1 @ X @ A2.mT, kron(A1, A2)
     scale = A1.abs() @ X.abs() @ A2.abs().mT
     holds[f"n = {3 * d}, d = {d}"] += [difference(apply(K, vec(X)), vec(S), scale)]
-    broken[f"by columns, n = {3 * d}, d = {d}"] += [difference(apply(K, vec(X.mT)), vec(S.mT), scale)]
+    broken[f"by columns, n = {3 * d}, d = {d}"] += [
+        difference(apply(K, vec(X.mT)), vec(S.mT), scale)
+    ]
 judge("P2.trick", holds, broken)
 
 # %% [markdown]
@@ -269,7 +300,7 @@ for d, (A1, A2, X, _) in problems.items():
     n, x, S, K = 3 * d, vec(X), A1 @ X @ A2.mT, kron(A1, A2)
     scale = A1.abs() @ X.abs() @ A2.abs().mT
     alone = torch.stack([apply(kron_block(A1, A2, j), x) for j in range(n)], 1)
-    cut = torch.stack([apply(K[:, j * n:(j + 1) * n], x) for j in range(n)], 1)
+    cut = torch.stack([apply(K[:, j * n : (j + 1) * n], x) for j in range(n)], 1)
     strided = torch.stack([apply(K[:, j::n], x) for j in range(n)], 1)
     holds["block built alone"] += [difference(alone, S, scale)]
     holds["block cut out"] += [difference(cut, S, scale)]
@@ -282,6 +313,7 @@ judge("P2.blocks", holds, broken)
 # One way is the printed matrix formula {eq}`eq-tt-problems`, with $D(X)$ as a matrix. The other is the sum
 # over $j$ of single regressions built from $u_j=\exp(\mathsf A_jx)$, $\alpha_j=\langle u_j,1_n\rangle$ and
 # $f_j=u_j/\alpha_j$. A third number is twice the package's loss.
+
 
 # %%
 def single_regressions(A1, A2, X, B, kind, shared=False):
@@ -302,14 +334,21 @@ def both_ways(kind):
     for A1, A2, X, B in problems.values():
         E = torch.exp(A1 @ X @ A2.mT)
         D = torch.diag_embed(E.sum(-1))
-        fit, target = (torch.linalg.inv(D) @ E, B) if kind == "normalized" else (E, D @ B)
+        fit, target = (
+            (torch.linalg.inv(D) @ E, B) if kind == "normalized" else (E, D @ B)
+        )
         printed = torch.linalg.matrix_norm(fit - target).square()
         scale = fit.square().sum((-2, -1)) + target.square().sum((-2, -1))
         for group, name, value in (
-                (holds, "single regressions", single_regressions(A1, A2, X, B, kind)),
-                (holds, "twice our loss", 2 * loss(A1, A2, X, B, kind)),
-                (broken, "columns of B", single_regressions(A1, A2, X, B.mT, kind)),
-                (broken, "one normalization", single_regressions(A1, A2, X, B, kind, shared=True))):
+            (holds, "single regressions", single_regressions(A1, A2, X, B, kind)),
+            (holds, "twice our loss", 2 * loss(A1, A2, X, B, kind)),
+            (broken, "columns of B", single_regressions(A1, A2, X, B.mT, kind)),
+            (
+                broken,
+                "one normalization",
+                single_regressions(A1, A2, X, B, kind, shared=True),
+            ),
+        ):
             group[name] += [difference(printed, value, scale)]
     return holds, broken
 
@@ -331,9 +370,12 @@ judge("P2.rescaled", *both_ways("rescaled"))
 # one gets by storing the row gradients as columns (by our reading, Lemma B.4 of
 # {cite:t}`gao2025fast` stores them so, while {cite:t}`alman2024gradient` use rows); and the opposite sign.
 
+
 # %%
 def by_autograd(*batch, kind):
-    return torch.stack([kronecker.kron_gradient(*one, kind) for one in zip(*batch, strict=True)])
+    return torch.stack(
+        [kronecker.kron_gradient(*one, kind) for one in zip(*batch, strict=True)]
+    )
 
 
 holds, broken = defaultdict(list), defaultdict(list)
@@ -345,7 +387,9 @@ for kind in tensor_trick.KINDS:
         wanted = by_autograd(A1, A2, X, B, kind=kind)
         ours = gradient(A1, A2, X, B, kind)
         holds[name] += [difference(ours, wanted, scale)]
-        broken[f"P transposed, {name}"] += [difference(A1.mT @ P.mT @ A2, wanted, scale)]
+        broken[f"P transposed, {name}"] += [
+            difference(A1.mT @ P.mT @ A2, wanted, scale)
+        ]
         broken[f"sign turned, {name}"] += [difference(-ours, wanted, scale)]
 judge("P2.gradient", holds, broken)
 
@@ -361,14 +405,20 @@ holds, broken = defaultdict(list), defaultdict(list)
 for kind in ("sparse", "cross_entropy", "entropy"):
     name = kind.replace("_", "-")
     for A1, A2, X, B in problems.values():
-        blocks = torch.stack([kronecker.kron_loss(*one, kind) for one in zip(A1, A2, X, B, strict=True)])
+        blocks = torch.stack(
+            [kronecker.kron_loss(*one, kind) for one in zip(A1, A2, X, B, strict=True)]
+        )
         scale = blocks.abs() + 1
         holds[name] += [difference(loss(A1, A2, X, B, kind), blocks, scale)]
         if kind == "cross_entropy":
-            broken[f"columns of B, {name}"] += [difference(loss(A1, A2, X, B.mT, kind), blocks, scale)]
+            broken[f"columns of B, {name}"] += [
+                difference(loss(A1, A2, X, B.mT, kind), blocks, scale)
+            ]
         if kind == "entropy":
             F = torch.softmax((A1 @ X @ A2.mT).flatten(-2), -1)
-            broken[f"one normalization, {name}"] += [difference(-(F * F.log()).sum(-1), blocks, scale)]
+            broken[f"one normalization, {name}"] += [
+                difference(-(F * F.log()).sum(-1), blocks, scale)
+            ]
 judge("P2.five", holds, broken)
 
 # %% [markdown]
@@ -390,25 +440,38 @@ for kind in tensor_trick.KINDS:
     name = kind.replace("_", "-")
     for d, (A1, A2, X, B) in problems.items():
         V = X.roll(1, 0)  # any direction will do
-        wanted = torch.stack([kronecker.kron_hvp(*one, kind) for one in zip(A1, A2, X, B, V, strict=True)])
+        wanted = torch.stack(
+            [
+                kronecker.kron_hvp(*one, kind)
+                for one in zip(A1, A2, X, B, V, strict=True)
+            ]
+        )
         S, T = A1 @ X @ A2.mT, A1 @ V @ A2.mT
         scale = A1.abs().mT @ row_hvp(S, T, B, kind).abs() @ A2.abs() + wanted.abs()
         holds[name] += [difference(hvp(A1, A2, X, B, V, kind), wanted, scale)]
-        broken[f"direction transposed, {name}"] += [difference(hvp(A1, A2, X, B, V.mT, kind), wanted, scale)]
+        broken[f"direction transposed, {name}"] += [
+            difference(hvp(A1, A2, X, B, V.mT, kind), wanted, scale)
+        ]
         basis = torch.eye(d * d, dtype=X.dtype, device=X.device).unflatten(-1, (d, d))
-        by_products = vec(hvp(A1[:, None], A2[:, None], X[:, None], B[:, None], basis, kind))
+        by_products = vec(
+            hvp(A1[:, None], A2[:, None], X[:, None], B[:, None], basis, kind)
+        )
         # H_j for every row: the derivative of the row gradient along every unit vector
         eye = torch.eye(3 * d, dtype=X.dtype, device=X.device)
         H = row_hvp(S[..., None, :], eye, B[..., None, :], kind)
 
         def assemble(H, A1=A1, A2=A2, d=d):
             inner = A2.mT[:, None] @ H @ A2[:, None]
-            return torch.einsum("bja,bjc,bjef->baecf", A1, A1, inner).reshape(draws, d * d, d * d)
+            return torch.einsum("bja,bjc,bjef->baecf", A1, A1, inner).reshape(
+                draws, d * d, d * d
+            )
 
         scale = by_products.abs().amax((-2, -1), keepdim=True)
         hessian_holds[name] += [difference(assemble(H), by_products, scale)]
         if kind != "sparse":  # whose row Hessians are diagonal
-            hessian_broken[f"diagonals only, {name}"] += [difference(assemble(H * eye), by_products, scale)]
+            hessian_broken[f"diagonals only, {name}"] += [
+                difference(assemble(H * eye), by_products, scale)
+            ]
 judge("P2.hvp", holds, broken)
 
 # %%
@@ -426,14 +489,25 @@ printed, repaired = [], []
 for A1, A2, X, B in problems.values():
     A, x, b = kron_block(A1, A2, 0), vec(X), B[:, 0]
     f = torch.softmax(apply(A, x), -1)
-    wanted = torch.stack([torch.func.grad(lambda y, A=A_i, b=b_i: 0.5 * (torch.softmax(A @ y, -1) - b).square().sum())(x_i)
-                          for A_i, x_i, b_i in zip(A, x, b, strict=True)])
+    wanted = torch.stack(
+        [
+            torch.func.grad(
+                lambda y, A=A_i, b=b_i: (
+                    0.5 * (torch.softmax(A @ y, -1) - b).square().sum()
+                )
+            )(x_i)
+            for A_i, x_i, b_i in zip(A, x, b, strict=True)
+        ]
+    )
     inner = ((f - b) * f).sum(-1, keepdim=True)
     scale = apply(A.mT.abs(), f * (f - b).abs())
     printed.append(difference(apply(A.mT, f * (f - b) + f * inner), wanted, scale))
     repaired.append(difference(apply(A.mT, f * (f - b) - f * inner), wanted, scale))
-claims.judge("P2.misprint.sign", [claims.exact("printed sign", max(printed), TOLERANCE)],
-             [claims.exact("minus", max(repaired), TOLERANCE)])
+claims.judge(
+    "P2.misprint.sign",
+    [claims.exact("printed sign", max(printed), TOLERANCE)],
+    [claims.exact("minus", max(repaired), TOLERANCE)],
+)
 
 # %%
 printed, repaired = [], []
@@ -442,8 +516,11 @@ for A1, A2, _, B in problems.values():
     wanted, scale = r[..., None] * (U @ V.mT), U.abs() @ V.abs().mT
     printed.append(difference(U @ (r[..., None] * V).mT, wanted, scale))
     repaired.append(difference((r[..., None] * U) @ V.mT, wanted, scale))
-claims.judge("P2.misprint.factors", [claims.exact("printed factors", max(printed), TOLERANCE)],
-             [claims.exact("the other factor scaled", max(repaired), TOLERANCE)])
+claims.judge(
+    "P2.misprint.factors",
+    [claims.exact("printed factors", max(printed), TOLERANCE)],
+    [claims.exact("the other factor scaled", max(repaired), TOLERANCE)],
+)
 
 # %% [markdown]
 # ### All of it in one picture
@@ -454,7 +531,10 @@ claims.judge("P2.misprint.factors", [claims.exact("printed factors", max(printed
 # ten, so its exact value decides nothing.
 
 # %% mystnb={"figure": {"caption": "Difference of the two sides of each identity, as a fraction of the largest number summed (no unit). Dots: the largest over all draws and sizes. Crosses: the smallest among the broken versions (negative controls). Dashed: the tolerance. A difference of exactly zero would be drawn at 1e-17.", "name": "fig-tt-errors"}, "image": {"alt": "Eight rows, one for each identity: trick, blocks, normalized loss, rescaled loss, gradient, the three other losses, Hessian product and Hessian. On a logarithmic axis all dots lie between 1e-17 and 1e-14, left of the dashed tolerance at 1e-12; all crosses of the broken versions lie above one hundredth, far to the right of it."}} tags=["hide-input"]
-worst, closest = (max(v[0] for v in summary.values()), min(v[1] for v in summary.values()))
+worst, closest = (
+    max(v[0] for v in summary.values()),
+    min(v[1] for v in summary.values()),
+)
 notebook.glue("tt-worst", worst)
 notebook.glue("tt-closest", closest)
 notebook.glue("tt-gap", math.log10(closest / worst))
@@ -464,7 +544,13 @@ good = [max(v[0], 1e-17) for v in summary.values()]
 ax.plot(good, places, "o", color=plots.COLORS["corrected"], label="as stated")
 bad = [v[1] for v in summary.values()]
 ax.plot(bad, places, "X", color=plots.COLORS["printed"], label="broken on purpose")
-ax.axvline(TOLERANCE, color=plots.COLORS["guide"], linestyle="--", linewidth=1.2, label="tolerance")
+ax.axvline(
+    TOLERANCE,
+    color=plots.COLORS["guide"],
+    linestyle="--",
+    linewidth=1.2,
+    label="tolerance",
+)
 ax.set_xscale("log")
 ax.set_xlim(3e-18, 10)
 ax.set_yticks(places, [name.removeprefix("P2.") for name in summary])
@@ -483,20 +569,24 @@ plt.show()
 # the control.) Note that nothing *grew*: $X$ had $d^2$ entries before it was written as a vector. What grows
 # is the data matrix.
 
+
 # %%
 def rank(n, d):
     A1, A2, _, _ = problem(n, d)
     return torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])).item()
 
 
-claims.judge("P2.dimension",
-             [claims.exact(f"n = {3 * d}, d = {d}", rank(3 * d, d), d=d) for d in dims],
-             [claims.exact(f"n = {d - 1}, d = {d}", rank(d - 1, d), d=d) for d in dims])
+claims.judge(
+    "P2.dimension",
+    [claims.exact(f"n = {3 * d}, d = {d}", rank(3 * d, d), d=d) for d in dims],
+    [claims.exact(f"n = {d - 1}, d = {d}", rank(d - 1, d), d=d) for d in dims],
+)
 
 # %% [markdown]
 # The summary of the paper quotes it as saying that $x\in\mathbb R^{d^2}$ "can be considered as the
 # vectorization of $A_1$ and $A_2$". Taken at its word that cannot be: $A_1$ and $A_2$ have $2nd$ entries, and
 # the map that acts on $x$ is *made of* them. What training updates is $X$, and $x=\mathrm{vec}(X)$.
+
 
 # %%
 def entries(n, d):
@@ -516,9 +606,17 @@ def offered(n, d):
     raise AssertionError("the product accepted a vector that is not vec(X)")
 
 
-claims.judge("P2.x",
-             [claims.exact(f"n = {3 * d}, d = {d}", entries(3 * d, d), n=3 * d, d=d) for d in dims],
-             [claims.exact(f"n = {3 * d}, d = {d}", offered(3 * d, d), n=3 * d, d=d) for d in dims])
+claims.judge(
+    "P2.x",
+    [
+        claims.exact(f"n = {3 * d}, d = {d}", entries(3 * d, d), n=3 * d, d=d)
+        for d in dims
+    ],
+    [
+        claims.exact(f"n = {3 * d}, d = {d}", offered(3 * d, d), n=3 * d, d=d)
+        for d in dims
+    ],
+)
 
 # %% [markdown]
 # ### What the data cannot see
@@ -541,15 +639,32 @@ def rank_of_hessian(d, kind, constant=None):
     if constant:
         {"A1": A1, "A2": A2}[constant][:, -1] = 1.0
     basis = torch.eye(d * d, dtype=X.dtype, device=X.device).unflatten(-1, (d, d))
-    return torch.linalg.matrix_rank(vec(hvp(A1, A2, X, B, basis, kind)), rtol=1e-10).item()
+    return torch.linalg.matrix_rank(
+        vec(hvp(A1, A2, X, B, basis, kind)), rtol=1e-10
+    ).item()
 
 
-cases = [claims.exact(f"{kind.replace('_', '-')}, d = {d}, constant column {'in A2' if constant else 'nowhere'}",
-                      rank_of_hessian(d, kind, constant), d=d,
-                      invisible=bool(constant) and kind in INVARIANT)
-         for kind in tensor_trick.KINDS for d in dims for constant in (None, "A2")]
-control = [claims.exact(f"{kind.replace('_', '-')}, d = {d}, constant column in A1", rank_of_hessian(d, kind, "A1"),
-                        d=d, invisible=True) for kind in INVARIANT for d in dims]
+cases = [
+    claims.exact(
+        f"{kind.replace('_', '-')}, d = {d}, constant column {'in A2' if constant else 'nowhere'}",
+        rank_of_hessian(d, kind, constant),
+        d=d,
+        invisible=bool(constant) and kind in INVARIANT,
+    )
+    for kind in tensor_trick.KINDS
+    for d in dims
+    for constant in (None, "A2")
+]
+control = [
+    claims.exact(
+        f"{kind.replace('_', '-')}, d = {d}, constant column in A1",
+        rank_of_hessian(d, kind, "A1"),
+        d=d,
+        invisible=True,
+    )
+    for kind in INVARIANT
+    for d in dims
+]
 claims.judge("P2.identifiable", cases, control)
 
 # %% [markdown]
@@ -598,6 +713,7 @@ explicit[2 * middle, middle // 2] = cost("explicit", 2 * middle, middle // 2)
 matrix = {(n, n): cost("matrix", n, n) for n in [*sizes, *large_sizes]}
 notebook.glue("tt-sizes", ", ".join(map(str, sizes)))
 
+
 # %%
 def in_units(name, cost, n, d):
     unit = 8 * n**2 * d**2
@@ -607,7 +723,8 @@ def in_units(name, cost, n, d):
 claims.judge(
     "P2.memory",
     [in_units(f"n = {n}, d = {d}", c, n, d) for (n, d), c in explicit.items()],
-    [in_units(f"A1 X A2', {n = }", matrix[n, n], n, n) for n in sizes])
+    [in_units(f"A1 X A2', {n = }", matrix[n, n], n, n) for n in sizes],
+)
 
 # %% mystnb={"figure": {"caption": "Peak memory (bytes) of computing all scores once in float64, $n=d$. Points: measured in fresh processes. Lines: predicted, $8n^2d^2$ for the explicit Kronecker product and $8(n^2+nd)$ for the matrix form. Dashed: all the memory of the machine that made this page. Points below 1 MiB, to which a peak is good, are left out; the matrix product's own work space lifts the others slightly above their line.", "name": "fig-tt-memory"}, "image": {"alt": "Log-log plot of peak memory against n equal to d. The measured points of the explicit form lie on its steep predicted line of slope four, which meets the dashed line of the machine's memory at a few hundred. The matrix form, with slope two, is still at a few tens of megabytes at a thousand."}} tags=["hide-input"]
 total = measure.memory_total()
@@ -617,11 +734,23 @@ figure, ax = plt.subplots()
 ax.loglog(grid, 8 * grid**4, color=plots.COLORS["printed"])
 ax.loglog(grid, 16 * grid**2, color=plots.COLORS["corrected"])
 for costs, color, marker, label in (
-        (explicit, "printed", "o", r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$"),
-        (matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$")):
-    square = {n: c.peak_bytes for (n, d), c in costs.items() if n == d and c.peak_bytes > RESOLUTION}
-    ax.loglog(square.keys(), square.values(), marker, color=plots.COLORS[color], markerfacecolor="white",
-              markeredgewidth=1.4, label=label)
+    (explicit, "printed", "o", r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$"),
+    (matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$"),
+):
+    square = {
+        n: c.peak_bytes
+        for (n, d), c in costs.items()
+        if n == d and c.peak_bytes > RESOLUTION
+    }
+    ax.loglog(
+        square.keys(),
+        square.values(),
+        marker,
+        color=plots.COLORS[color],
+        markerfacecolor="white",
+        markeredgewidth=1.4,
+        label=label,
+    )
 ax.axhline(total, color=plots.COLORS["guide"], linestyle="--", linewidth=1.2)
 ax.text(min(grid), 1.4 * total, "memory of this machine", color=plots.COLORS["guide"])
 ax.set_ylim(1e3, 100 * total)
@@ -636,7 +765,9 @@ largest = max(sizes)
 notebook.glue("tt-largest", largest)
 notebook.glue("tt-large", max(large_sizes))
 notebook.glue("tt-terabytes", 8 * max(large_sizes) ** 4 / 1e12)
-notebook.glue("tt-megabytes", matrix[max(large_sizes), max(large_sizes)].peak_bytes / 1e6)
+notebook.glue(
+    "tt-megabytes", matrix[max(large_sizes), max(large_sizes)].peak_bytes / 1e6
+)
 
 # %% [markdown]
 # This machine has {glue:text}`tt-total-gib:.1f` GiB. The explicit form meets that wall at $n=d\approx$
@@ -658,20 +789,42 @@ figure, ax = plt.subplots()
 ax.set_xscale("log")
 ax.set_yscale("log")
 for seconds, color, marker, label, power in (
-        (seconds_explicit, "printed", "o", r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$", 4),
-        (seconds_matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$", 3)):
+    (
+        seconds_explicit,
+        "printed",
+        "o",
+        r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$",
+        4,
+    ),
+    (seconds_matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$", 3),
+):
     start, end = min(seconds), max(seconds)
-    ax.plot(seconds.keys(), seconds.values(), marker, color=plots.COLORS[color], markerfacecolor="white",
-            markeredgewidth=1.4, label=label)
-    plots.guide(ax, start, seconds[end] * (start / end)**power, power, f"slope {power}",
-                decades=math.log10(end / start))
+    ax.plot(
+        seconds.keys(),
+        seconds.values(),
+        marker,
+        color=plots.COLORS[color],
+        markerfacecolor="white",
+        markeredgewidth=1.4,
+        label=label,
+    )
+    plots.guide(
+        ax,
+        start,
+        seconds[end] * (start / end) ** power,
+        power,
+        f"slope {power}",
+        decades=math.log10(end / start),
+    )
 ax.set_xlim(right=2 * max(large_sizes))
 ax.set_xlabel("n = d")
 ax.set_ylabel("seconds")
 ax.legend(loc="lower right")
 plt.show()
 
-slope = np.polyfit(np.log(list(seconds_explicit)), np.log(list(seconds_explicit.values())), 1)[0]
+slope = np.polyfit(
+    np.log(list(seconds_explicit)), np.log(list(seconds_explicit.values())), 1
+)[0]
 notebook.glue("tt-slope", float(slope))
 notebook.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 

@@ -23,7 +23,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 from dataclasses import dataclass
 
@@ -47,7 +49,19 @@ plots.style()
 
 # %% tags=["parameters"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
-n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers k of ten: exact windows at context lengths 10^k
+n_decades = [
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+]  # powers k of ten: exact windows at context lengths 10^k
 lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
 noise_std = 1.0  # standard deviation sigma of the label noise
 context_length = 20  # n of the units pretrained at several L
@@ -59,8 +73,20 @@ batch_size = 256  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "n_decades", "lipschitz", "noise_std", "context_length", "lipschitz_values",
-           "n_values", "seeds", "steps", "batch_size", "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "n_decades",
+    "lipschitz",
+    "noise_std",
+    "context_length",
+    "lipschitz_values",
+    "n_values",
+    "seeds",
+    "steps",
+    "batch_size",
+    "learning_rate",
+)
 CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
@@ -124,7 +150,9 @@ x = torch.stack([angles.cos(), angles.sin()], dim=-1)
 y = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
 query = torch.tensor([1.0, 0.0], dtype=torch.float64)
 for w in (0.0, np.log(4), 1000.0):
-    print(f"w = {w:8.3f}   prediction = {softmax_attention(x, y, query, w * torch.eye(2).double()):.6f}")
+    print(
+        f"w = {w:8.3f}   prediction = {softmax_attention(x, y, query, w * torch.eye(2).double()):.6f}"
+    )
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -177,7 +205,11 @@ for w in (0.0, np.log(4), 1000.0):
 
 # %%
 n = 10.0 ** np.array(n_decades)
-windows = {(name, d): optimal_window(named(name, d, lipschitz), n, noise_std).w for name in CLASSES for d in dims}
+windows = {
+    (name, d): optimal_window(named(name, d, lipschitz), n, noise_std).w
+    for name in CLASSES
+    for d in dims
+}
 slopes = {key: np.diff(np.log(w)) / np.diff(np.log(n)) for key, w in windows.items()}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The optimal window $w^*$ against the context length $n$, exact (solid), with the sharp laws of this page (dashed). Both axes are dimensionless and logarithmic. Left: affine class, right: ReLU class; one color a dimension. The solid curves straighten onto the dashed ones.", "name": "fig-scaling"}, "image": {"alt": "Two log-log panels. In each, four rising curves of the optimal window parameter w against the context length n, one for each dimension; the curves become straight and meet dashed power laws. Lower dimensions rise faster."}}
@@ -185,25 +217,58 @@ figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
 for ax, name in zip(axes, CLASSES, strict=True):
     for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
         plots.exact_curve(ax, n, windows[name, d], f"d = {d}", color)
-        ax.plot(n, asymptotics.sharp_window(named(name, d, lipschitz), n, noise_std), "--", color=color, linewidth=1)
-    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"{CLASSES[name]} class")
+        ax.plot(
+            n,
+            asymptotics.sharp_window(named(name, d, lipschitz), n, noise_std),
+            "--",
+            color=color,
+            linewidth=1,
+        )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="context length n",
+        title=f"{CLASSES[name]} class",
+    )
 axes[0].set_ylabel("optimal window parameter w*")
 axes[0].legend()
 plt.show()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Local slope of $\\log w^*$ in $\\log n$ between neighboring decades (points joined by lines, exact) against the sharp limits (dotted). The shaded band is what Theorem 2 as printed permits, from $1/d$ to $2/d$; the green dashes mark the corrected ends $1/(d+2)$ and $2/(d+2)$.", "name": "fig-slopes"}, "image": {"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed band."}}
 columns = min(len(dims), 2)
-figure, axes = plt.subplots(-(-len(dims) // columns), columns, figsize=(7.6, 2.7 * -(-len(dims) // columns)),
-                            sharex=True, squeeze=False)
+figure, axes = plt.subplots(
+    -(-len(dims) // columns),
+    columns,
+    figsize=(7.6, 2.7 * -(-len(dims) // columns)),
+    sharex=True,
+    squeeze=False,
+)
 middle = np.sqrt(n[1:] * n[:-1])
 for ax, d in zip(axes.ravel(), dims, strict=False):
-    ax.axhspan(*asymptotics.printed_exponents(d), color=plots.COLORS["printed"], alpha=0.1, label="printed")
+    ax.axhspan(
+        *asymptotics.printed_exponents(d),
+        color=plots.COLORS["printed"],
+        alpha=0.1,
+        label="printed",
+    )
     for end in asymptotics.sketch_exponents(d):
-        ax.axhline(end, color=plots.COLORS["corrected"], linestyle="--", linewidth=1,
-                   label="corrected ends" if end > 1.5 / (d + 2) else None)
+        ax.axhline(
+            end,
+            color=plots.COLORS["corrected"],
+            linestyle="--",
+            linewidth=1,
+            label="corrected ends" if end > 1.5 / (d + 2) else None,
+        )
     for name in CLASSES:
-        ax.plot(middle, slopes[name, d], ".-", color=plots.COLORS[name], label=CLASSES[name])
-        ax.axhline(asymptotics.window_exponent(named(name, d)), color=plots.COLORS[name], linestyle=":", linewidth=1.2)
+        ax.plot(
+            middle, slopes[name, d], ".-", color=plots.COLORS[name], label=CLASSES[name]
+        )
+        ax.axhline(
+            asymptotics.window_exponent(named(name, d)),
+            color=plots.COLORS[name],
+            linestyle=":",
+            linewidth=1.2,
+        )
     ax.set(xscale="log", title=f"d = {d}")
 for ax in axes[-1]:
     ax.set_xlabel("context length n")
@@ -230,16 +295,35 @@ def slope_case(name: str, d: int):
 def no_growth(name: str, d: int):
     """Slope of log w* when sigma^2 grows like n (both as large as the sweep allows)."""
     two = n[-2:]
-    w = optimal_window(named(name, d, lipschitz), two, noise_std * np.sqrt(two / 1000)).w
-    return exact(f"{CLASSES[name]}, d = {d}", np.diff(np.log(w))[0] / np.diff(np.log(two))[0], 1e-6, dim=d)
+    w = optimal_window(
+        named(name, d, lipschitz), two, noise_std * np.sqrt(two / 1000)
+    ).w
+    return exact(
+        f"{CLASSES[name]}, d = {d}",
+        np.diff(np.log(w))[0] / np.diff(np.log(two))[0],
+        1e-6,
+        dim=d,
+    )
 
 
-lower = judge("P1.T2.lower", [slope_case("relu", d) for d in dims], [no_growth("relu", d) for d in dims])
+lower = judge(
+    "P1.T2.lower",
+    [slope_case("relu", d) for d in dims],
+    [no_growth("relu", d) for d in dims],
+)
 lower
 
 # %%
-nearest = [exact(f"nearest token, d = {d}", -np.diff(np.log([cap_quantile(d, 1 / m) for m in n[-2:]]))[0]
-                 / np.diff(np.log(n[-2:]))[0], 1e-6, dim=d) for d in dims]
+nearest = [
+    exact(
+        f"nearest token, d = {d}",
+        -np.diff(np.log([cap_quantile(d, 1 / m) for m in n[-2:]]))[0]
+        / np.diff(np.log(n[-2:]))[0],
+        1e-6,
+        dim=d,
+    )
+    for d in dims
+]
 upper = judge("P1.T2.upper", [slope_case("relu", d) for d in dims], nearest)
 upper
 
@@ -249,8 +333,11 @@ upper
 # sources available to us. Read with the slides' exponents, it fails for $d=2$ and is an equality for $d=3$:
 
 # %%
-lower_affine = judge("P1.T2.lower-affine", [slope_case("affine", d) for d in dims],
-                     [no_growth("affine", d) for d in dims])
+lower_affine = judge(
+    "P1.T2.lower-affine",
+    [slope_case("affine", d) for d in dims],
+    [no_growth("affine", d) for d in dims],
+)
 lower_affine
 
 # %% [markdown]
@@ -265,16 +352,23 @@ lower_affine
 # %%
 def sharp_ratio(name: str, d: int, law: str | None = None):
     reference = named(law or name, d, lipschitz)
-    at_one = asymptotics.sharp_window(reference, 1.0, noise_std)  # the law is a pure power of n
-    far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (1 / asymptotics.window_exponent(reference))
+    at_one = asymptotics.sharp_window(
+        reference, 1.0, noise_std
+    )  # the law is a pure power of n
+    far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (
+        1 / asymptotics.window_exponent(reference)
+    )
     w = optimal_window(named(name, d, lipschitz), np.round(far), noise_std).w
     ratio, h = w / asymptotics.sharp_window(reference, far, noise_std), w**-0.5
     limits = ratio[1:] - np.diff(ratio) / np.diff(h) * h[1:]
     return exact(f"{CLASSES[name]}, d = {d}", limits[1], abs(limits[1] - limits[0]))
 
 
-sharp = judge("P1.T2.sharp", [sharp_ratio(name, d) for name in CLASSES for d in dims],
-              [sharp_ratio("relu", d, law="affine") for d in dims])
+sharp = judge(
+    "P1.T2.sharp",
+    [sharp_ratio(name, d) for name in CLASSES for d in dims],
+    [sharp_ratio("relu", d, law="affine") for d in dims],
+)
 sharp
 
 # %% [markdown]
@@ -290,20 +384,40 @@ sharp
 def sketch_ends(d: int, power: float):
     """Exponents in n of the two ends that L^2/w + sigma^2 w^power / n leaves for w."""
     context = np.array([1e8, 1e10])
-    least = np.array([np.exp(minimize_scalar(lambda v, m=m: np.logaddexp(-v, power * v - np.log(m)),
-                                             bounds=(-10, 60), method="bounded", options={"xatol": 1e-10}).fun)
-                      for m in context])
+    least = np.array(
+        [
+            np.exp(
+                minimize_scalar(
+                    lambda v, m=m: np.logaddexp(-v, power * v - np.log(m)),
+                    bounds=(-10, 60),
+                    method="bounded",
+                    options={"xatol": 1e-10},
+                ).fun
+            )
+            for m in context
+        ]
+    )
     low, high = least**-0.5, (least * context) ** (1 / power)
-    return [np.diff(np.log(end))[0] / np.diff(np.log(context))[0] for end in (low, high)]
+    return [
+        np.diff(np.log(end))[0] / np.diff(np.log(context))[0] for end in (low, high)
+    ]
 
 
 def sketch_cases(power, only):
-    return [exact(f"{side} end, d = {d}", value, 1e-6, dim=d, end=end) for d in only
-            for end, (side, value) in enumerate(zip(("lower", "upper"), sketch_ends(d, power(d)), strict=True))]
+    return [
+        exact(f"{side} end, d = {d}", value, 1e-6, dim=d, end=end)
+        for d in only
+        for end, (side, value) in enumerate(
+            zip(("lower", "upper"), sketch_ends(d, power(d)), strict=True)
+        )
+    ]
 
 
-sketch = judge("P1.T2.sketch", sketch_cases(lambda d: d / 2, dims),
-               sketch_cases(lambda d: (d - 2) / 2, [d for d in dims if d > 2] or [3]))
+sketch = judge(
+    "P1.T2.sketch",
+    sketch_cases(lambda d: d / 2, dims),
+    sketch_cases(lambda d: (d - 2) / 2, [d for d in dims if d > 2] or [3]),
+)
 sketch
 
 # %% [markdown]
@@ -313,10 +427,18 @@ sketch
 # %%
 grid = np.logspace(0, 5, 26)
 long = 1e30
-noise = {d: population_risk(Affine(d, lipschitz), grid, long, noise_std).noise * long / noise_std**2
-         for d in sorted({*dims, *(d + 1 for d in dims)})}
-bias = {(name, d): population_risk(named(name, d, lipschitz), grid, long, 0.0).bias / lipschitz**2
-        for name in CLASSES for d in dims}
+noise = {
+    d: population_risk(Affine(d, lipschitz), grid, long, noise_std).noise
+    * long
+    / noise_std**2
+    for d in sorted({*dims, *(d + 1 for d in dims)})
+}
+bias = {
+    (name, d): population_risk(named(name, d, lipschitz), grid, long, 0.0).bias
+    / lipschitz**2
+    for name in CLASSES
+    for d in dims
+}
 
 
 def decade_slope(curve):
@@ -344,15 +466,29 @@ axes[0].legend()
 plt.show()
 
 # %%
-noise_card = judge("P1.T2.noise", [exact(f"d = {d}", *decade_slope(noise[d]), dim=d) for d in dims],
-                   [exact(f"tokens on S^{d}, judged as d = {d}", *decade_slope(noise[d + 1]), dim=d) for d in dims])
+noise_card = judge(
+    "P1.T2.noise",
+    [exact(f"d = {d}", *decade_slope(noise[d]), dim=d) for d in dims],
+    [
+        exact(f"tokens on S^{d}, judged as d = {d}", *decade_slope(noise[d + 1]), dim=d)
+        for d in dims
+    ],
+)
 noise_card
 
 # %%
 bias_lower = judge(
     "P1.T2.bias-lower",
-    [exact(f"{CLASSES[name]}, d = {d}", *decade_slope(bias[name, d])) for name in CLASSES for d in dims],
-    [exact(f"affine, d = {d}", *decade_slope(bias["affine", d]), misprint=1.5) for d in dims])
+    [
+        exact(f"{CLASSES[name]}, d = {d}", *decade_slope(bias[name, d]))
+        for name in CLASSES
+        for d in dims
+    ],
+    [
+        exact(f"affine, d = {d}", *decade_slope(bias["affine", d]), misprint=1.5)
+        for d in dims
+    ],
+)
 bias_lower
 
 # %% [markdown]
@@ -366,7 +502,11 @@ bias_lower
 def worst_ratio(name: str, d: int, m: float) -> float:
     top_w = max(float(optimal_window(named(name, d, lipschitz), m, noise_std).w), 1.0)
     w = np.geomspace(1, top_w, 12)
-    return np.max(population_risk(named(name, d, lipschitz), w, m, 0.0).bias / lipschitz**2 / (1 / w + 1 / m))
+    return np.max(
+        population_risk(named(name, d, lipschitz), w, m, 0.0).bias
+        / lipschitz**2
+        / (1 / w + 1 / m)
+    )
 
 
 def growth(name: str, d: int):
@@ -376,13 +516,19 @@ def growth(name: str, d: int):
 
 
 def growth_too_narrow(d: int):
-    r = [float(population_risk(Affine(d), m, m, 0.0).bias) / (2 / m) for m in (50, 100, 200)]
+    r = [
+        float(population_risk(Affine(d), m, m, 0.0).bias) / (2 / m)
+        for m in (50, 100, 200)
+    ]
     s = np.diff(np.log(r)) / np.log(2)
     return exact(f"affine, d = {d}, w = n", s[1], abs(s[1] - s[0]))
 
 
-bias_upper = judge("P1.T2.bias-upper", [growth(name, d) for name in CLASSES for d in dims],
-                   [growth_too_narrow(d) for d in (5, 8)])
+bias_upper = judge(
+    "P1.T2.bias-upper",
+    [growth(name, d) for name in CLASSES for d in dims],
+    [growth_too_narrow(d) for d in (5, 8)],
+)
 bias_upper
 
 # %% [markdown]
@@ -397,34 +543,82 @@ bias_upper
 d = dims[min(2, len(dims) - 1)]
 pivot = lipschitz_values[len(lipschitz_values) // 2]  # L of the units at several n
 settings = [(name, L, context_length) for name in CLASSES for L in lipschitz_values]
-settings += [(name, pivot, m) for name in CLASSES for m in n_values if m != context_length]
-members = [Member(named(name, d, L * noise_std), noise_std, m, seed) for seed in range(seeds) for name, L, m in settings]
-trained = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True)
+settings += [
+    (name, pivot, m) for name in CLASSES for m in n_values if m != context_length
+]
+members = [
+    Member(named(name, d, L * noise_std), noise_std, m, seed)
+    for seed in range(seeds)
+    for name, L, m in settings
+]
+trained = pretrain(
+    members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True
+)
 M = trained.M.reshape(seeds, len(settings), d, d)
 trained_w = trained.windows.reshape(seeds, len(settings))
-exact_w = np.array([float(optimal_window(named(name, d, L * noise_std), m, noise_std).w) for name, L, m in settings])
-ratio_cases = [sampled(f"{CLASSES[name]}, $L/\\sigma$ = {L:g}, n = {m}", trained_w[:, k] / exact_w[k])
-               for k, (name, L, m) in enumerate(settings)]
+exact_w = np.array(
+    [
+        float(optimal_window(named(name, d, L * noise_std), m, noise_std).w)
+        for name, L, m in settings
+    ]
+)
+ratio_cases = [
+    sampled(
+        f"{CLASSES[name]}, $L/\\sigma$ = {L:g}, n = {m}", trained_w[:, k] / exact_w[k]
+    )
+    for k, (name, L, m) in enumerate(settings)
+]
 notebook.glue("units", len(members))
 notebook.glue("contexts", f"{trained.contexts:,}")
 notebook.glue("dimension", d)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Pretrained units (points: mean over seeds of the mean diagonal of $M$, with interval) on the exact optimal window (curves). Left: against $L/\\sigma$ at fixed context length; right: against the context length at fixed $L/\\sigma$. All quantities are dimensionless.", "name": "fig-pretrained"}, "image": {"alt": "Two panels with exact curves of the optimal window for the affine and the ReLU class and points of pretrained units lying on them, rising with L over sigma on the left and with the context length on the right."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
-fine_L, fine_n = np.geomspace(min(lipschitz_values), max(lipschitz_values), 25), np.unique(
-    np.geomspace(min(n_values), max(n_values), 25).round())
+fine_L, fine_n = (
+    np.geomspace(min(lipschitz_values), max(lipschitz_values), 25),
+    np.unique(np.geomspace(min(n_values), max(n_values), 25).round()),
+)
 for name, marker in zip(CLASSES, "os", strict=True):
     color = plots.COLORS[name]
-    plots.exact_curve(axes[0], fine_L, optimal_window(named(name, d), context_length, 1 / fine_L).w,
-                      f"{CLASSES[name]}, exact", color)
-    plots.exact_curve(axes[1], fine_n, optimal_window(named(name, d, pivot), fine_n, 1.0).w, None, color)
+    plots.exact_curve(
+        axes[0],
+        fine_L,
+        optimal_window(named(name, d), context_length, 1 / fine_L).w,
+        f"{CLASSES[name]}, exact",
+        color,
+    )
+    plots.exact_curve(
+        axes[1],
+        fine_n,
+        optimal_window(named(name, d, pivot), fine_n, 1.0).w,
+        None,
+        color,
+    )
     for ax, axis in zip(axes, (1, 2), strict=True):
-        mine = [k for k, s in enumerate(settings) if s[0] == name and s[3 - axis] == (context_length, pivot)[axis - 1]]
+        mine = [
+            k
+            for k, s in enumerate(settings)
+            if s[0] == name and s[3 - axis] == (context_length, pivot)[axis - 1]
+        ]
         ends = np.array([ratio_cases[k].interval for k in mine]) * exact_w[mine, None]
-        plots.sampled_points(ax, [settings[k][axis] for k in mine], trained_w[:, mine].mean(0), *ends.T,
-                             f"{CLASSES[name]}, pretrained", color, marker)
-axes[0].set(xscale="log", xlabel=r"$L/\sigma$", ylabel="window parameter w", title=f"n = {context_length}, d = {d}")
-axes[1].set(xscale="log", xlabel="context length n", title=rf"$L/\sigma$ = {pivot:g}, d = {d}")
+        plots.sampled_points(
+            ax,
+            [settings[k][axis] for k in mine],
+            trained_w[:, mine].mean(0),
+            *ends.T,
+            f"{CLASSES[name]}, pretrained",
+            color,
+            marker,
+        )
+axes[0].set(
+    xscale="log",
+    xlabel=r"$L/\sigma$",
+    ylabel="window parameter w",
+    title=f"n = {context_length}, d = {d}",
+)
+axes[1].set(
+    xscale="log", xlabel="context length n", title=rf"$L/\sigma$ = {pivot:g}, d = {d}"
+)
 for ax, values in zip(axes, (lipschitz_values, n_values), strict=True):
     ax.set_xticks(values, [f"{v:g}" for v in values])
     ax.set_xticks([], minor=True)
@@ -456,12 +650,18 @@ class FirstAxis(Affine):
     """Affine functions of the first coordinate only: no rotation invariance."""
 
     def sample(self, rng, count):
-        slope, b = torch.from_numpy(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
+        slope, b = torch.from_numpy(
+            rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1))
+        )
         return lambda x: slope.to(x) * x[..., 0] + b.to(x)
 
 
 def off_diagonal(M):
-    return (M.sum((-1, -2)) - np.trace(M, axis1=-2, axis2=-1)) / (d * (d - 1)) / (np.trace(M, axis1=-2, axis2=-1) / d)
+    return (
+        (M.sum((-1, -2)) - np.trace(M, axis1=-2, axis2=-1))
+        / (d * (d - 1))
+        / (np.trace(M, axis1=-2, axis2=-1) / d)
+    )
 
 
 def first_entry(M):
@@ -469,11 +669,30 @@ def first_entry(M):
     return (diagonal[..., 0] - diagonal[..., 1:].mean(-1)) / diagonal.mean(-1)
 
 
-form_cases = [sampled(f"{CLASSES[settings[k][0]]}, $L/\\sigma$ = {settings[k][1]:g}, {what}", f(M[:, k]))
-              for k in judged if settings[k][2] == context_length for what, f in (("off-diagonal", off_diagonal), ("first entry", first_entry))]
-broken = pretrain([Member(FirstAxis(d, pivot * noise_std), noise_std, context_length, seed) for seed in range(seeds)],
-                  steps, batch_size, learning_rate, notebook.device())
-form = judge("P1.T2.form", form_cases, [sampled("slopes along the first axis, first entry", first_entry(broken.M))])
+form_cases = [
+    sampled(
+        f"{CLASSES[settings[k][0]]}, $L/\\sigma$ = {settings[k][1]:g}, {what}",
+        f(M[:, k]),
+    )
+    for k in judged
+    if settings[k][2] == context_length
+    for what, f in (("off-diagonal", off_diagonal), ("first entry", first_entry))
+]
+broken = pretrain(
+    [
+        Member(FirstAxis(d, pivot * noise_std), noise_std, context_length, seed)
+        for seed in range(seeds)
+    ],
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+)
+form = judge(
+    "P1.T2.form",
+    form_cases,
+    [sampled("slopes along the first axis, first entry", first_entry(broken.M))],
+)
 form
 
 # %% [markdown]
@@ -485,17 +704,34 @@ form
 # %%
 few = [20, 100, 400]
 ratios = np.geomspace(0.05, 1e4, 40)
-towards = {(name, m): optimal_window(named(name, d), m, 1 / ratios).w for name in CLASSES for m in few}
-silent = {(name, k, m): float(optimal_window(named(name, k), m, 0.0).w) for name in CLASSES for k in (3, 5, 8) for m in few}
+towards = {
+    (name, m): optimal_window(named(name, d), m, 1 / ratios).w
+    for name in CLASSES
+    for m in few
+}
+silent = {
+    (name, k, m): float(optimal_window(named(name, k), m, 0.0).w)
+    for name in CLASSES
+    for k in (3, 5, 8)
+    for m in few
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window against $L/\\sigma$ at fixed context length; both axes dimensionless and logarithmic. To the left (noise wins) it falls to zero like the inverse of the noise variance; to the right (no noise) it does not grow without bound but levels off at the noiseless optimum (dotted).", "name": "fig-extremes"}, "image": {"alt": "Log-log plot of the optimal window against L over sigma for three context lengths and two classes. Every curve rises steeply at small ratios and saturates at a finite dotted level at large ratios."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
 for m, color in zip(few, plots.ramp(len(few)), strict=True):
     plots.exact_curve(ax, ratios, towards["affine", m], f"affine, n = {m}", color)
-    plots.exact_curve(ax, ratios, towards["relu", m], f"ReLU, n = {m}", color, linestyle="--")
+    plots.exact_curve(
+        ax, ratios, towards["relu", m], f"ReLU, n = {m}", color, linestyle="--"
+    )
     if d in (3, 5, 8):
         ax.axhline(silent["affine", d, m], color=color, linestyle=":", linewidth=1)
-ax.set(xscale="log", yscale="log", xlabel=r"$L/\sigma$", ylabel="optimal window parameter w*", title=f"d = {d}")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel=r"$L/\sigma$",
+    ylabel="optimal window parameter w*",
+    title=f"d = {d}",
+)
 ax.legend(fontsize=9, ncols=2)
 plt.show()
 
@@ -504,13 +740,21 @@ plt.show()
 def noise_slope(name: str, scale):
     """Local slope of log w* in log sigma at large sigma; ``scale`` says how L goes along."""
     sigma = np.array([100.0, 200.0, 400.0])
-    w = [float(optimal_window(named(name, d, scale(s)), context_length, s).w) for s in sigma]
+    w = [
+        float(optimal_window(named(name, d, scale(s)), context_length, s).w)
+        for s in sigma
+    ]
     s = np.diff(np.log(w)) / np.diff(np.log(sigma))
-    return exact(f"{CLASSES[name]}, d = {d}, n = {context_length}", s[1], abs(s[1] - s[0]) + 1e-9)
+    return exact(
+        f"{CLASSES[name]}, d = {d}, n = {context_length}", s[1], abs(s[1] - s[0]) + 1e-9
+    )
 
 
-noise_limit = judge("P1.T2.noise-limit", [noise_slope(name, lambda s: 1.0) for name in CLASSES],
-                    [noise_slope(name, lambda s: s) for name in CLASSES])
+noise_limit = judge(
+    "P1.T2.noise-limit",
+    [noise_slope(name, lambda s: 1.0) for name in CLASSES],
+    [noise_slope(name, lambda s: s) for name in CLASSES],
+)
 noise_limit
 
 # %% [markdown]
@@ -521,27 +765,49 @@ noise_limit
 # %%
 signal_limit = judge(
     "P1.T2.signal-limit",
-    [exact(f"{CLASSES[name]}, d = {k}, n = {m}", 1 / w, 1e-9) for (name, k, m), w in silent.items()],
-    [exact(f"{CLASSES[name]}, d = 3, n = 1e12, sigma = L", 1 / float(optimal_window(named(name, 3), 1e12, 1.0).w), 1e-12)
-     for name in CLASSES])
+    [
+        exact(f"{CLASSES[name]}, d = {k}, n = {m}", 1 / w, 1e-9)
+        for (name, k, m), w in silent.items()
+    ],
+    [
+        exact(
+            f"{CLASSES[name]}, d = 3, n = 1e12, sigma = L",
+            1 / float(optimal_window(named(name, 3), 1e12, 1.0).w),
+            1e-12,
+        )
+        for name in CLASSES
+    ],
+)
 signal_limit
 
 # %%
 flattest = min((s.min(), key) for key, s in slopes.items())
 context_limit = judge(
     "P1.T2.context-limit",
-    [exact(f"{CLASSES[name]}, d = {k}", s.min(), 1e-6) for (name, k), s in slopes.items()],
-    [no_growth(name, k) for name in CLASSES for k in dims])
+    [
+        exact(f"{CLASSES[name]}, d = {k}", s.min(), 1e-6)
+        for (name, k), s in slopes.items()
+    ],
+    [no_growth(name, k) for name in CLASSES for k in dims],
+)
 context_limit
+
 
 # %%
 def scaled(name: str, k: int, L: float, sigma: float):
     base = float(optimal_window(named(name, k), context_length, 1.0).w)
-    return exact(f"{CLASSES[name]}, d = {k}", float(optimal_window(named(name, k, L), context_length, sigma).w) / base, 1e-8)
+    return exact(
+        f"{CLASSES[name]}, d = {k}",
+        float(optimal_window(named(name, k, L), context_length, sigma).w) / base,
+        1e-8,
+    )
 
 
-ratio = judge("P1.T2.ratio", [scaled(name, k, 10.0, 10.0) for name in CLASSES for k in dims],
-              [scaled(name, k, 10.0, 1.0) for name in CLASSES for k in dims])
+ratio = judge(
+    "P1.T2.ratio",
+    [scaled(name, k, 10.0, 10.0) for name in CLASSES for k in dims],
+    [scaled(name, k, 10.0, 1.0) for name in CLASSES for k in dims],
+)
 ratio
 
 # %% [markdown]

@@ -20,7 +20,9 @@
 import sys
 
 if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic("pip", "install -q git+https://github.com/icl-companion/icl-book")  # noqa: F821
+    get_ipython().run_line_magic(  # noqa: F821
+        "pip", "install -q git+https://github.com/icl-companion/icl-book"
+    )
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,12 +53,28 @@ noise_std = 0.5  # sigma of the trained units with noise
 seeds = 16  # trained units a setting
 steps = 500  # Adam steps a unit
 batch_size = 128  # fresh contexts a step
-batch_sizes = [128, 512, 2048]  # fresh contexts a step of the two-token units; the last is judged
+batch_sizes = [
+    128,
+    512,
+    2048,
+]  # fresh contexts a step of the two-token units; the last is judged
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(globals(), "dims", "ranks", "n_values", "noise_stds", "context_length", "noise_std", "seeds", "steps",
-           "batch_size", "batch_sizes", "learning_rate")
+notebook.check(
+    globals(),
+    "dims",
+    "ranks",
+    "n_values",
+    "noise_stds",
+    "context_length",
+    "noise_std",
+    "seeds",
+    "steps",
+    "batch_size",
+    "batch_sizes",
+    "learning_rate",
+)
 PAIRS = list(zip(dims, ranks, strict=True))
 
 # %% [markdown]
@@ -91,6 +109,7 @@ PAIRS = list(zip(dims, ranks, strict=True))
 # **By hand.** For a unit vector $s$: $f(ss^\top x)=(a^\top B^\top s)(s^\top x)$, so $\mathrm{Lip}_s(f)=|a^\top B^\top s|$, and the largest over $a\in S^{k-1}$ is $\|B^\top s\|$: one inside, zero
 # outside, $\frac1{\sqrt2}$ halfway. And $s^\top(cBB^\top)s=c\,\|B^\top s\|^2$: along every direction the optimal unit's sharpness is $c$ times the **square** of the direction-wise Lipschitz constant.
 
+
 # %%
 def quotient(d, k, angle):
     """Largest quotient in the definition of Lip_s for s at this angle to col(B), over random pairs of points."""
@@ -101,15 +120,29 @@ def quotient(d, k, angle):
     a = a / a.norm() if a.norm() > 1e-12 else torch.eye(k).double()[0]
     t = torch.from_numpy(rng.standard_normal((200, d))) @ s  # s'x of random points
     f = t * (a @ B.T @ s)  # f(s s'x)
-    return float(((f[:, None] - f).abs() / (t[:, None] - t).abs().clamp(min=1e-300)).max())
+    return float(
+        ((f[:, None] - f).abs() / (t[:, None] - t).abs().clamp(min=1e-300)).max()
+    )
 
 
-judge("P1.T4.lipschitz-in", [exact(f"d = {d}, k = {k}", quotient(d, k, 0.0), 1e-10) for d, k in PAIRS],
-      [exact(f"d = {d}, k = {k}, halfway", quotient(d, k, np.pi / 4), 1e-10) for d, k in PAIRS])
+judge(
+    "P1.T4.lipschitz-in",
+    [exact(f"d = {d}, k = {k}", quotient(d, k, 0.0), 1e-10) for d, k in PAIRS],
+    [
+        exact(f"d = {d}, k = {k}, halfway", quotient(d, k, np.pi / 4), 1e-10)
+        for d, k in PAIRS
+    ],
+)
 
 # %%
-judge("P1.T4.lipschitz-out", [exact(f"d = {d}, k = {k}", quotient(d, k, np.pi / 2), 1e-10) for d, k in PAIRS],
-      [exact(f"d = {d}, k = {k}, halfway", quotient(d, k, np.pi / 4), 1e-10) for d, k in PAIRS])
+judge(
+    "P1.T4.lipschitz-out",
+    [exact(f"d = {d}, k = {k}", quotient(d, k, np.pi / 2), 1e-10) for d, k in PAIRS],
+    [
+        exact(f"d = {d}, k = {k}, halfway", quotient(d, k, np.pi / 4), 1e-10)
+        for d, k in PAIRS
+    ],
+)
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -128,6 +161,7 @@ judge("P1.T4.lipschitz-out", [exact(f"d = {d}, k = {k}", quotient(d, k, np.pi / 
 # For $M=cBB^\top+eB_\perp B_\perp^\top$ the score of a token is $c\,u\cdot u_q+e\,v\cdot v_q$; tokens are independent given the query, and the derivation of
 # [](/notebooks/exact_risk.ipynb) goes through with two angles. `low_rank_risk` takes milliseconds.
 
+
 # %%
 def risk(d, k, c, e, n, sigma):
     return low_rank_risk(d, k, c, e, n, sigma).total
@@ -138,8 +172,16 @@ views = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
 c_axis, e_axis = np.linspace(0, 16, 25), np.linspace(-4, 4, 17)
 surface = {}
 for n, sigma in views:
-    half = np.array([[risk(d_show, k_show, c, e, n, sigma) for c in c_axis] for e in e_axis if e >= 0])
-    surface[n, sigma] = np.concatenate([half[:0:-1], half])  # the sign of e does not matter
+    half = np.array(
+        [
+            [risk(d_show, k_show, c, e, n, sigma) for c in c_axis]
+            for e in e_axis
+            if e >= 0
+        ]
+    )
+    surface[n, sigma] = np.concatenate(
+        [half[:0:-1], half]
+    )  # the sign of e does not matter
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact risk of $M=cBB^\\top+eB_\\perp B_\\perp^\\top$ over $(c,e)$ for three settings, as contours of its logarithm (darker is lower), with the minimum (star). All quantities are dimensionless.", "name": "fig-landscape"}, "image": {"alt": "Three contour maps. In each the valley runs along e = 0, symmetric about it, and the star sits on it at a positive c: near 3 for two tokens, farther right for twenty."}}
 figure, axes = plt.subplots(1, 3, figsize=(8.8, 3.1), sharey=True)
@@ -162,19 +204,34 @@ def rise(d, k, n, sigma, swapped=False):
             pair = [(c, 0.0), (c, e)] if not swapped else [(0.0, c), (e, c)]
             before, after = (risk(d, k, *p, n, sigma) for p in pair)
             smallest = min(smallest, after / before - 1)
-    return exact(f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {sigma:g}" + (", exchanged" if swapped else ""), smallest, 1e-10)
+    return exact(
+        f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {sigma:g}"
+        + (", exchanged" if swapped else ""),
+        smallest,
+        1e-10,
+    )
 
 
 spread = [0.0, *noise_stds]
-judge("P1.T4.two-tokens", [rise(d, k, 2, s) for d, k in PAIRS for s in spread], [rise(d, k, 2, 0.0, True) for d, k in PAIRS if k > 1])
+judge(
+    "P1.T4.two-tokens",
+    [rise(d, k, 2, s) for d, k in PAIRS for s in spread],
+    [rise(d, k, 2, 0.0, True) for d, k in PAIRS if k > 1],
+)
 
 # %%
-judge("P1.T4.noiseless", [rise(d, k, n, 0.0) for d, k in PAIRS for n in n_values],
-      [rise(d, k, max(n_values), 0.0, True) for d, k in PAIRS])
+judge(
+    "P1.T4.noiseless",
+    [rise(d, k, n, 0.0) for d, k in PAIRS for n in n_values],
+    [rise(d, k, max(n_values), 0.0, True) for d, k in PAIRS],
+)
 
 # %%
-judge("P1.T4.beyond", [rise(d, k, n, s) for d, k in PAIRS for n in n_values for s in noise_stds],
-      [rise(d, k, max(n_values), min(noise_stds), True) for d, k in PAIRS])
+judge(
+    "P1.T4.beyond",
+    [rise(d, k, n, s) for d, k in PAIRS for n in n_values for s in noise_stds],
+    [rise(d, k, max(n_values), min(noise_stds), True) for d, k in PAIRS],
+)
 
 # %% [markdown]
 # **Both coefficients free.** Minimize over $(c,e)$ from several starts, without any constraint. (For $k=1$ without noise there is no finite minimum: see the second exercise.) The control changes the task: with $k=d$ every direction matters, and the
@@ -186,29 +243,62 @@ def minimum(d, k, n, sigma, limit=80.0):
     """Lowest of the minima found from several starts: (c, e, risk)."""
     best = None
     for start in ((1.0, 1.0), (8.0, 3.0), (2.0, 0.0)):
-        found = minimize(lambda v: np.log(risk(d, k, v[0], v[1], n, sigma)), np.minimum(start, limit), method="L-BFGS-B",
-                         bounds=((0, limit), (0, limit)))
+        found = minimize(
+            lambda v: np.log(risk(d, k, v[0], v[1], n, sigma)),
+            np.minimum(start, limit),
+            method="L-BFGS-B",
+            bounds=((0, limit), (0, limit)),
+        )
         if best is None or found.fun < best.fun:
             best = found
     return best.x[0], best.x[1], np.exp(best.fun)
 
 
-settings = [(d, k, n, s) for d, k in PAIRS for n, s in ((2, 0.0), (2, noise_stds[-1]), (context_length, 0.0),
-                                                        (context_length, noise_stds[0]))]
+settings = [
+    (d, k, n, s)
+    for d, k in PAIRS
+    for n, s in (
+        (2, 0.0),
+        (2, noise_stds[-1]),
+        (context_length, 0.0),
+        (context_length, noise_stds[0]),
+    )
+]
 minima = {key: minimum(*key) for key in settings if key[1] > 1 or key[3] > 0}
-full = {k: float(optimal_window(Linear(k), context_length, noise_std).w) for _, k in PAIRS if k > 1}
-judge("P1.T4.minimizer", [exact(f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}", e, 5e-3) for (d, k, n, s), (_, e, _) in minima.items()],
-      [exact(f"all of {k} directions matter: e on any of them", w, 1e-6) for k, w in full.items()])
+full = {
+    k: float(optimal_window(Linear(k), context_length, noise_std).w)
+    for _, k in PAIRS
+    if k > 1
+}
+judge(
+    "P1.T4.minimizer",
+    [
+        exact(f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}", e, 5e-3)
+        for (d, k, n, s), (_, e, _) in minima.items()
+    ],
+    [
+        exact(f"all of {k} directions matter: e on any of them", w, 1e-6)
+        for k, w in full.items()
+    ],
+)
 
 # %% [markdown]
 # Then $c^*$ is the optimal window of purely linear functions in dimension $k$ (the complement has dropped out), and it is positive: at $c=0$ the noise is stationary and the bias falls. As
 # $\sigma\to\infty$ it tends to zero but never reaches it.
 
 # %%
-positive = [(k, n, s, float(optimal_window(Linear(k), n, s).w)) for k in (2, 3) for n in (2, 20, 200) for s in (0.0, 1.0, 30.0)]
+positive = [
+    (k, n, s, float(optimal_window(Linear(k), n, s).w))
+    for k in (2, 3)
+    for n in (2, 20, 200)
+    for s in (0.0, 1.0, 30.0)
+]
 unresolved = float(optimal_window(Cosine(5, 8.0), 20, 0.1).w)
-judge("P1.T4.positive", [exact(f"k = {k}, n = {n}, $\\sigma$ = {s:g}", w, 1e-9) for k, n, s, w in positive],
-      [exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved, 1e-9)])
+judge(
+    "P1.T4.positive",
+    [exact(f"k = {k}, n = {n}, $\\sigma$ = {s:g}", w, 1e-9) for k, n, s, w in positive],
+    [exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved, 1e-9)],
+)
 
 
 # %% [markdown]
@@ -218,18 +308,43 @@ judge("P1.T4.positive", [exact(f"k = {k}, n = {n}, $\\sigma$ = {s:g}", w, 1e-9) 
 
 # %%
 def best_c(d, k, n, sigma, limit):
-    return minimize_scalar(lambda c: np.log(risk(d, k, c, 0.0, n, sigma)), bounds=(0, limit), method="bounded",
-                           options={"xatol": 1e-6}).x
+    return minimize_scalar(
+        lambda c: np.log(risk(d, k, c, 0.0, n, sigma)),
+        bounds=(0, limit),
+        method="bounded",
+        options={"xatol": 1e-6},
+    ).x
 
 
 rank_two = [(d, k) for d, k in PAIRS if k > 1] or PAIRS
 limits = (0.5, 2.0, 20.0)
-free = {(k, n, s): float(optimal_window(Linear(k), n, s).w) for _, k in rank_two for n, s in views}
-judge("P1.T4.constraint",
-      [exact(f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}, C = {C:g}", best_c(d, k, n, s, C) / min(C, free[k, n, s]), 1e-4)
-       for d, k in rank_two for n, s in views for C in limits],
-      [exact(f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}, C = 100", best_c(d, k, n, s, 100.0) / 100.0, 1e-4)
-       for d, k in rank_two for n, s in views])
+free = {
+    (k, n, s): float(optimal_window(Linear(k), n, s).w)
+    for _, k in rank_two
+    for n, s in views
+}
+judge(
+    "P1.T4.constraint",
+    [
+        exact(
+            f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}, C = {C:g}",
+            best_c(d, k, n, s, C) / min(C, free[k, n, s]),
+            1e-4,
+        )
+        for d, k in rank_two
+        for n, s in views
+        for C in limits
+    ],
+    [
+        exact(
+            f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}, C = 100",
+            best_c(d, k, n, s, 100.0) / 100.0,
+            1e-4,
+        )
+        for d, k in rank_two
+        for n, s in views
+    ],
+)
 
 # %% [markdown]
 # **What the projection buys.** With $e=0$ the least risk falls like $n^{-4/(k+3)}$, as in dimension $k$. A window that treats all directions alike works in $d$ dimensions (on our token law, of intrinsic
@@ -240,19 +355,35 @@ long = np.array([1e8, 1e9, 1e10])
 
 
 def projected_slope(k):
-    s = np.diff(np.log(optimal_window(Linear(k), long, noise_stds[-1]).risk)) / np.diff(np.log(long))
+    s = np.diff(np.log(optimal_window(Linear(k), long, noise_stds[-1]).risk)) / np.diff(
+        np.log(long)
+    )
     return exact(f"k = {k}, any d", s[-1], abs(s[-1] - s[-2]), rank=k)
 
 
 def isotropic_slope(d, k):
-    least = [np.exp(minimize_scalar(lambda v, n=n: np.log(risk(d, k, np.exp(v), np.exp(v), n, noise_stds[-1])),
-                                    bounds=(0.0, 4.0), method="bounded", options={"xatol": 1e-3}).fun)
-             for n in (1000, 3000, 9000)]
+    least = [
+        np.exp(
+            minimize_scalar(
+                lambda v, n=n: np.log(
+                    risk(d, k, np.exp(v), np.exp(v), n, noise_stds[-1])
+                ),
+                bounds=(0.0, 4.0),
+                method="bounded",
+                options={"xatol": 1e-3},
+            ).fun
+        )
+        for n in (1000, 3000, 9000)
+    ]
     s = np.diff(np.log(least)) / np.log(3)
     return exact(f"isotropic, d = {d}, k = {k}", s[-1], abs(s[-1] - s[-2]), rank=k)
 
 
-judge("P1.T4.dimension", [projected_slope(k) for k in sorted({k for _, k in rank_two})], [isotropic_slope(d_show, k_show)])
+judge(
+    "P1.T4.dimension",
+    [projected_slope(k) for k in sorted({k for _, k in rank_two})],
+    [isotropic_slope(d_show, k_show)],
+)
 
 # %% [markdown]
 # ## Experiment 2: trained units
@@ -263,13 +394,33 @@ judge("P1.T4.dimension", [projected_slope(k) for k in sorted({k for _, k in rank
 # $d$ directions, on the sphere.
 
 # %%
-B = np.linalg.qr(stream(0, "monte carlo").standard_normal((d_show, d_show))).Q[:, :k_show]
+B = np.linalg.qr(stream(0, "monte carlo").standard_normal((d_show, d_show))).Q[
+    :, :k_show
+]
 low_rank, all_directions = Projected(Linear(k_show), B.T), Linear(d_show)
-problems = [*((low_rank, s, n, LowRank(B)) for n, s in views), (all_directions, noise_std, context_length, None)]
-members = [Member(task, s, n, 100 + i, tokens, initial_std=0.3)  # trial runs had used smaller seeds
-           for task, s, n, tokens in problems for i in range(seeds)]
-marks = tuple(sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()}))
-M = pretrain(members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True, record=marks).M_history
+problems = [
+    *((low_rank, s, n, LowRank(B)) for n, s in views),
+    (all_directions, noise_std, context_length, None),
+]
+members = [
+    Member(
+        task, s, n, 100 + i, tokens, initial_std=0.3
+    )  # trial runs had used smaller seeds
+    for task, s, n, tokens in problems
+    for i in range(seeds)
+]
+marks = tuple(
+    sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()})
+)
+M = pretrain(
+    members,
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    record=marks,
+).M_history
 M = M.reshape(len(marks), len(problems), seeds, d_show, d_show)
 sine = subspace_error(M, B)  # of the largest principal angle, (marks, problems, seeds)
 spectra = np.linalg.svd(M, compute_uv=False)
@@ -280,12 +431,30 @@ for column, (n, s) in enumerate(views):
     top, bottom = axes[:, column]
     for i in range(d_show):
         cases = [sampled("", values) for values in spectra[:, column, :, i]]
-        plots.sampled_points(top, marks, [c.measured for c in cases], *zip(*(c.interval for c in cases), strict=True), None,
-                             plots.COLORS["softmax"] if i < k_show else "#8a8a8a", "o" if i < k_show else "s", markersize=4)
-    top.axhline(free.get((k_show, n, s), best_c(d_show, k_show, n, s, 80.0)), color=plots.COLORS["exact"], linewidth=1.2)
+        plots.sampled_points(
+            top,
+            marks,
+            [c.measured for c in cases],
+            *zip(*(c.interval for c in cases), strict=True),
+            None,
+            plots.COLORS["softmax"] if i < k_show else "#8a8a8a",
+            "o" if i < k_show else "s",
+            markersize=4,
+        )
+    top.axhline(
+        free.get((k_show, n, s), best_c(d_show, k_show, n, s, 80.0)),
+        color=plots.COLORS["exact"],
+        linewidth=1.2,
+    )
     cases = [sampled("", values) for values in sine[:, column]]
-    plots.sampled_points(bottom, marks, [c.measured for c in cases], *zip(*(c.interval for c in cases), strict=True), None,
-                         plots.COLORS["sampled"])
+    plots.sampled_points(
+        bottom,
+        marks,
+        [c.measured for c in cases],
+        *zip(*(c.interval for c in cases), strict=True),
+        None,
+        plots.COLORS["sampled"],
+    )
     top.set(title=rf"n = {n}, $\sigma$ = {s:g}, d = {d_show}, k = {k_show}")
     bottom.set(xscale="symlog", xlabel="Adam steps", ylim=(-0.05, 1.15))
 axes[0, 0].set_ylabel("singular values of M")
@@ -293,9 +462,14 @@ axes[1, 0].set_ylabel("sine of the principal angle")
 plt.show()
 
 # %%
-judge("P1.T4.learns", [sampled(f"d = {d_show}, k = {k_show}, n = {n}, $\\sigma$ = {s:g}", values)
-                        for (n, s), values in zip(views, sine[-1], strict=False)],
-      [sampled(f"all {d_show} directions matter, n = {context_length}", sine[-1, -1])])
+judge(
+    "P1.T4.learns",
+    [
+        sampled(f"d = {d_show}, k = {k_show}, n = {n}, $\\sigma$ = {s:g}", values)
+        for (n, s), values in zip(views, sine[-1], strict=False)
+    ],
+    [sampled(f"all {d_show} directions matter, n = {context_length}", sine[-1, -1])],
+)
 
 # %% [markdown]
 # The directions are found long before the scale. For two tokens and small batches the scale does not even tend to $c^*$: **Adam settles beyond it**, because the mean of its normalized steps
@@ -310,18 +484,40 @@ def scales(M, view):
     return np.trace(B.T @ M @ B, axis1=-2, axis2=-1) / k_show / exact_c[view]
 
 
-pair = [Member(low_rank, 0.0, 2, 200 + i, LowRank(B), initial_std=0.3) for i in range(seeds)]
-by_batch = [sampled(f"n = 2, $\\sigma$ = 0, batch {size}", scales(pretrain(pair, steps, size, learning_rate, notebook.device()).M, (2, 0.0)))
-            for size in batch_sizes]
-plots.table(["contexts a step", r"$c/c^*$, mean over seeds", "interval"],
-            [[str(size), f"{c.measured:.3f}", f"[{c.interval[0]:.3f}, {c.interval[1]:.3f}]"] for size, c in zip(batch_sizes, by_batch, strict=True)],
-            f"Two tokens, no noise: scale reached after {steps} Adam steps, divided by the exact optimum")
+pair = [
+    Member(low_rank, 0.0, 2, 200 + i, LowRank(B), initial_std=0.3) for i in range(seeds)
+]
+by_batch = [
+    sampled(
+        f"n = 2, $\\sigma$ = 0, batch {size}",
+        scales(
+            pretrain(pair, steps, size, learning_rate, notebook.device()).M, (2, 0.0)
+        ),
+    )
+    for size in batch_sizes
+]
+plots.table(
+    ["contexts a step", r"$c/c^*$, mean over seeds", "interval"],
+    [
+        [str(size), f"{c.measured:.3f}", f"[{c.interval[0]:.3f}, {c.interval[1]:.3f}]"]
+        for size, c in zip(batch_sizes, by_batch, strict=True)
+    ],
+    f"Two tokens, no noise: scale reached after {steps} Adam steps, divided by the exact optimum",
+)
 
 # %%
 notebook.glue("covered", float(scales(M[-1, 1], views[1]).mean()))
 wide = scales(M[-1, 2], views[2])
-judge("P1.T4.scale", [by_batch[-1], sampled(f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}", wide)],
-      [sampled(f"n = {context_length}, $\\sigma$ = {noise_std:g}, half of it", 2 * wide)])
+judge(
+    "P1.T4.scale",
+    [
+        by_batch[-1],
+        sampled(
+            f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}", wide
+        ),
+    ],
+    [sampled(f"n = {context_length}, $\\sigma$ = {noise_std:g}, half of it", 2 * wide)],
+)
 
 # %% [markdown]
 # Without noise and with many tokens the optimum is far away and flat, and the units have covered {glue:text}`covered:.2f` of the way to it (with this preset); that setting is left out of the last card.

@@ -9,9 +9,12 @@ import pytest
 import icl
 import icl_book
 
-MODULES = [m.name for package in (icl, icl_book)
-           for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-           if "__main__" not in m.name]
+MODULES = [
+    m.name
+    for package in (icl, icl_book)
+    for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if "__main__" not in m.name
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

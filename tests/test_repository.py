@@ -21,6 +21,7 @@ NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 
+
 # ------------------------------------------------------------------------------- notebooks
 def cells(node):
     return [(cell.cell_type, cell.source) for cell in node.cells]
@@ -150,8 +151,17 @@ def test_style():
 # ------------------------------------------------------------------------- what is published
 def published():
     """Files that belong to the repository, as far as .gitignore's own folders tell."""
-    skip = {".git", ".venv", "_build", ".snakemake", "__pycache__", ".pytest_cache", ".ruff_cache", "shared",
-            ".ipynb_checkpoints"}
+    skip = {
+        ".git",
+        ".venv",
+        "_build",
+        ".snakemake",
+        "__pycache__",
+        ".pytest_cache",
+        ".ruff_cache",
+        "shared",
+        ".ipynb_checkpoints",
+    }
     todo = [ROOT]
     while todo:
         for path in todo.pop().iterdir():

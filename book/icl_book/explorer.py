@@ -31,8 +31,12 @@ $('.read').textContent='risk '+total[k].toPrecision(4)+' = bias '+c.bias[k].toPr
 """
 
 
-def risk_explorer(w: Sequence[float], classes: Mapping[str, tuple[np.ndarray, np.ndarray]],
-                  noise_stds: tuple[float, float], alt: str) -> HTML:
+def risk_explorer(
+    w: Sequence[float],
+    classes: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    noise_stds: tuple[float, float],
+    alt: str,
+) -> HTML:
     """Bias, noise and risk against the window; the reader sets class, noise and window.
 
     Only the curves of the bias and of ``E sum omega_i^2`` are stored: the noise term is
@@ -60,8 +64,16 @@ def risk_explorer(w: Sequence[float], classes: Mapping[str, tuple[np.ndarray, np
     if any(len(curve) != len(w) for pair in rounded.values() for curve in pair.values()):
         raise ValueError(f"classes: every curve must have {len(w)} values, one for each w")
     low, high = -4.0, 1.0
-    data = {"w": _short(w), "classes": rounded, "low": low, "high": high,
-            "x0": _LEFT, "x1": _RIGHT, "y0": _BOTTOM, "y1": _TOP}
+    data = {
+        "w": _short(w),
+        "classes": rounded,
+        "low": low,
+        "high": high,
+        "x0": _LEFT,
+        "x1": _RIGHT,
+        "y0": _BOTTOM,
+        "y1": _TOP,
+    }
     name, (bias, noise) = next(iter(classes.items()))
     sigma = float(np.sqrt(least * most))  # where the slider stands at first, halfway
     noise = sigma**2 * np.asarray(noise)
@@ -76,12 +88,16 @@ def risk_explorer(w: Sequence[float], classes: Mapping[str, tuple[np.ndarray, np
     def line(kind, values, dash=""):
         points = " ".join(f"{x(i):.1f},{y(v):.1f}" for i, v in enumerate(values))
         color = COLORS["noise" if kind == "noisy" else kind]
-        return (f'<polyline class="{kind}" points="{points}" fill="none" stroke="{color}" stroke-width="2" '
-                f'stroke-dasharray="{dash}"/>')
+        return (
+            f'<polyline class="{kind}" points="{points}" fill="none" stroke="{color}" stroke-width="2" '
+            f'stroke-dasharray="{dash}"/>'
+        )
 
     def dot(kind, i, fill):
-        return (f'<circle class="{kind}" cx="{x(i):.1f}" cy="{y(total[i]):.1f}" r="5" fill="{fill}" '
-                'stroke="currentColor" stroke-width="2"/>')
+        return (
+            f'<circle class="{kind}" cx="{x(i):.1f}" cy="{y(total[i]):.1f}" r="5" fill="{fill}" '
+            'stroke="currentColor" stroke-width="2"/>'
+        )
 
     ticks = ""
     for power in range(int(np.ceil(np.log10(w[0]))), int(np.log10(w[-1])) + 1):
@@ -91,8 +107,10 @@ def risk_explorer(w: Sequence[float], classes: Mapping[str, tuple[np.ndarray, np
         ticks += _tick(_LEFT - 8, y(10.0**power) + 4, 10.0**power, "end")
     options = "".join(f"<option>{html.escape(k)}</option>" for k in classes)
     start, middle = int(np.argmin(total)), len(w) // 2
-    key = "".join(f'<tspan fill="{COLORS[part]}" dx="14">{mark} {part}</tspan>'
-                  for part, mark in (("bias", "╌"), ("noise", "┄"), ("total", "─")))
+    key = "".join(
+        f'<tspan fill="{COLORS[part]}" dx="14">{mark} {part}</tspan>'
+        for part, mark in (("bias", "╌"), ("noise", "┄"), ("total", "─"))
+    )
     return HTML(
         f'<div class="icl-explorer" data-curves="{html.escape(json.dumps(data))}" '
         f'oninput="{html.escape(" ".join(_MOVE.split()))}">'
@@ -103,16 +121,17 @@ def risk_explorer(w: Sequence[float], classes: Mapping[str, tuple[np.ndarray, np
         f'text-anchor="middle">window parameter w</text><text transform="translate(14 '
         f'{(_TOP + _BOTTOM) / 2}) rotate(-90)" text-anchor="middle">risk</text></g>'
         f'<text x="{_LEFT}" y="{_TOP + 18}" font-size="12">{key}</text>'
-        f'{line("bias", bias, "8 4")}{line("noisy", noise, "2 4")}{line("total", total)}'
-        f'{dot("best", start, "none")}'
-        f'{dot("here", middle, "currentColor")}</svg>'
+        f"{line('bias', bias, '8 4')}{line('noisy', noise, '2 4')}{line('total', total)}"
+        f"{dot('best', start, 'none')}"
+        f"{dot('here', middle, 'currentColor')}</svg>"
         f"<label>class <select>{options}</select></label>"
         f'<label>noise standard deviation <input class="noise" type="range" min="{np.log10(least):.4f}" '
         f'max="{np.log10(most):.4f}" step="0.01" value="{np.log10(sigma):.4f}"><output class="s">{sigma:.3g}'
         f'</output></label><label>window parameter <input class="window" type="range" min="0" '
         f'max="{len(w) - 1}" step="1" value="{middle}"><output class="w">{w[middle]:.3g}</output></label>'
         f'<output class="read" aria-live="polite">risk {total[middle]:.4g} = bias {bias[middle]:.4g} + noise '
-        f"{noise[middle]:.4g}. Lowest on this grid: {total[start]:.4g} at w = {w[start]:.3g}.</output></div>")
+        f"{noise[middle]:.4g}. Lowest on this grid: {total[start]:.4g} at w = {w[start]:.3g}.</output></div>"
+    )
 
 
 def _short(values) -> list[float]:

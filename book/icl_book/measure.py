@@ -54,8 +54,14 @@ def fresh(statement: str, setup: str = "pass", repeats: int = 3) -> Cost:
         raise ValueError(f"repeats={repeats}: must be at least 1")
     path = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "book"), os.environ.get("PYTHONPATH")]))
     job = json.dumps([statement, setup, repeats])
-    done = subprocess.run([sys.executable, "-m", "icl_book.measure"], input=job, text=True,
-                          capture_output=True, env=os.environ | {"PYTHONPATH": path}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "icl_book.measure"],
+        input=job,
+        text=True,
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": path},
+        check=False,
+    )
     if done.returncode < 0:
         raise RuntimeError(f"{statement}: killed by signal {-done.returncode}; out of memory?")
     if done.returncode:

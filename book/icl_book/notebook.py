@@ -32,8 +32,11 @@ def check(namespace: Mapping[str, object], *names: str) -> None:
         raise BadInput(f"parameter {missing[0]}: checked, but the parameters cell does not set it")
     if "_icl_checked" not in namespace:  # later checks in a live kernel see the body's variables too
         plain = bool | int | float | complex | str | bytes | list | tuple | dict | set | None
-        given |= {n: v for n, v in namespace.items()
-                  if not n.startswith("_") and n not in ("In", "Out") and isinstance(v, plain)}
+        given |= {
+            n: v
+            for n, v in namespace.items()
+            if not n.startswith("_") and n not in ("In", "Out") and isinstance(v, plain)
+        }
     validate(given, names)
     if isinstance(namespace, dict):
         namespace["_icl_checked"] = True
@@ -48,19 +51,31 @@ def footer() -> None:
     """
     if not _started:
         raise BadInput("notebook.footer() needs notebook.check(globals(), ...) after the parameters cell")
-    record = {"seconds": round(time.perf_counter() - _started["time"], 2),
-              "parameters": _started["parameters"], "device": provenance.device_name(),
-              "machine": provenance.machine(), "versions": provenance.versions(),
-              "commit": provenance.commit()}
+    record = {
+        "seconds": round(time.perf_counter() - _started["time"], 2),
+        "parameters": _started["parameters"],
+        "device": provenance.device_name(),
+        "machine": provenance.machine(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+    }
     where, commit = record["machine"], record["commit"]
-    text = (f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
-            f"{record['device']}, with " + ", ".join(f"{n} {v}" for n, v in record["versions"].items()))
+    text = (
+        f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
+        f"{record['device']}, with " + ", ".join(f"{n} {v}" for n, v in record["versions"].items())
+    )
     if commit:
         text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
     from IPython.display import display
 
-    display({"text/html": f'<p class="icl-footer">{html.escape(text)}</p>', "text/plain": text,
-             FOOTER_MIME: record}, raw=True)
+    display(
+        {
+            "text/html": f'<p class="icl-footer">{html.escape(text)}</p>',
+            "text/plain": text,
+            FOOTER_MIME: record,
+        },
+        raw=True,
+    )
 
 
 def glue(name: str, value: object) -> None:
@@ -77,8 +92,11 @@ def glue(name: str, value: object) -> None:
 
     value = value.item() if hasattr(value, "item") else value  # a NumPy or torch scalar
     prefix = "application/papermill.record/"
-    display({f"{prefix}text/plain": repr(value)}, raw=True,
-            metadata={"scrapbook": {"name": name, "mime_prefix": prefix}})
+    display(
+        {f"{prefix}text/plain": repr(value)},
+        raw=True,
+        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
+    )
 
 
 def data(path: str) -> Path:

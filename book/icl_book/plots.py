@@ -23,25 +23,53 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#3
 
 #: A color for each role, so that the same thing looks the same in every chapter.
 COLORS = {
-    "exact": "#3B3B3B", "sampled": "#D55E00", "guide": "#767676",
-    "total": "#3B3B3B", "bias": "#0072B2", "noise": "#D55E00",
-    "affine": "#0072B2", "relu": "#D55E00", "cosine": "#009E73", "linear": "#CC79A7",
-    "softmax": "#0072B2", "linear attention": "#CC79A7",
-    "printed": "#B3262A", "corrected": "#009E73",
-    "normalized": "#0072B2", "rescaled": "#D55E00",
+    "exact": "#3B3B3B",
+    "sampled": "#D55E00",
+    "guide": "#767676",
+    "total": "#3B3B3B",
+    "bias": "#0072B2",
+    "noise": "#D55E00",
+    "affine": "#0072B2",
+    "relu": "#D55E00",
+    "cosine": "#009E73",
+    "linear": "#CC79A7",
+    "softmax": "#0072B2",
+    "linear attention": "#CC79A7",
+    "printed": "#B3262A",
+    "corrected": "#009E73",
+    "normalized": "#0072B2",
+    "rescaled": "#D55E00",
 }
 
 _RC = {
-    "figure.figsize": (5.8, 3.6), "figure.constrained_layout.use": True, "figure.facecolor": "white",
-    "font.size": 11, "axes.titlesize": 11, "axes.labelsize": 11,
-    "xtick.labelsize": 10, "ytick.labelsize": 10, "legend.fontsize": 10, "legend.frameon": False,
-    "text.color": "#1f1f1f", "axes.labelcolor": "#1f1f1f", "axes.edgecolor": "#5a5a5a",
-    "xtick.color": "#3a3a3a", "ytick.color": "#3a3a3a",
-    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8,
-    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.7,
+    "figure.figsize": (5.8, 3.6),
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.labelsize": 11,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "legend.fontsize": 10,
+    "legend.frameon": False,
+    "text.color": "#1f1f1f",
+    "axes.labelcolor": "#1f1f1f",
+    "axes.edgecolor": "#5a5a5a",
+    "xtick.color": "#3a3a3a",
+    "ytick.color": "#3a3a3a",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.7,
     "axes.prop_cycle": mpl.cycler(color=PALETTE),
-    "lines.linewidth": 1.8, "lines.markersize": 5,
-    "svg.fonttype": "path", "svg.hashsalt": "icl", "savefig.dpi": 160,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "icl",
+    "savefig.dpi": 160,
 }
 
 
@@ -115,8 +143,19 @@ def sampled_points(ax, x, y, low, high, label: str | None = None, color=COLORS["
     if not ((low <= y) & (y <= high)).all():
         i = int(np.argmin((low <= y) & (y <= high)))
         raise ValueError(f"y[{i}] = {y[i]}: outside its interval [{low[i]}, {high[i]}]")
-    return ax.errorbar(x, y, yerr=np.stack([y - low, high - y]), fmt=marker, label=label, color=color,
-                       markerfacecolor="white", markeredgewidth=1.4, capsize=3, zorder=3, **kw)
+    return ax.errorbar(
+        x,
+        y,
+        yerr=np.stack([y - low, high - y]),
+        fmt=marker,
+        label=label,
+        color=color,
+        markerfacecolor="white",
+        markeredgewidth=1.4,
+        capsize=3,
+        zorder=3,
+        **kw,
+    )
 
 
 def guide(ax, x0: float, y0: float, slope: float, label: str, decades: float = 2.0):
@@ -141,13 +180,27 @@ def guide(ax, x0: float, y0: float, slope: float, label: str, decades: float = 2
     if not (x0 > 0 and y0 > 0):
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
-    ax.annotate(label, (x1, y1), xytext=(4 if decades > 0 else -4, 0), textcoords="offset points",
-                va="center", ha="left" if decades > 0 else "right", color=COLORS["guide"], fontsize=9.5)
+    ax.annotate(
+        label,
+        (x1, y1),
+        xytext=(4 if decades > 0 else -4, 0),
+        textcoords="offset points",
+        va="center",
+        ha="left" if decades > 0 else "right",
+        color=COLORS["guide"],
+        fontsize=9.5,
+    )
     return ax.plot([x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1)[0]
 
 
-def matrix(ax, values, rows: Sequence[str] = (), columns: Sequence[str] = (), fmt: str = ".2f",
-           limit: float | None = None):
+def matrix(
+    ax,
+    values,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    fmt: str = ".2f",
+    limit: float | None = None,
+):
     """Draw a matrix as a heat map that also prints its numbers.
 
     Args:
@@ -173,8 +226,15 @@ def matrix(ax, values, rows: Sequence[str] = (), columns: Sequence[str] = (), fm
     for (i, j), v in np.ndenumerate(values):
         text = format(v, fmt)
         text = text.lstrip("-") if float(text) == 0 else text  # no "-0.00"
-        ax.text(j, i, text, ha="center", va="center", fontsize=9,
-                color="white" if abs(v) > 0.65 * limit else "#1f1f1f")
+        ax.text(
+            j,
+            i,
+            text,
+            ha="center",
+            va="center",
+            fontsize=9,
+            color="white" if abs(v) > 0.65 * limit else "#1f1f1f",
+        )
     ax.grid(False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -212,13 +272,16 @@ def interval(ends: Sequence[float], digits: str = ".2f") -> str:
 
 def _cell(text: str) -> str:
     """Text of a table as HTML: ``$...$`` is mathematics; ``d = 5`` and intervals do not break."""
+
     def whole(plain: str) -> str:
         plain = re.sub(r"\[[^\]]*\]", lambda found: found[0].replace(" ", "\u00a0"), plain)
         return plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
 
     parts = html.escape(text, quote=False).split("$")
-    return "".join(rf'<span class="math notranslate nohighlight">\({part}\)</span>' if i % 2 else whole(part)
-                   for i, part in enumerate(parts))
+    return "".join(
+        rf'<span class="math notranslate nohighlight">\({part}\)</span>' if i % 2 else whole(part)
+        for i, part in enumerate(parts)
+    )
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> HTML:
@@ -242,8 +305,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
     cells = [(_cell(first), "".join(f"<td>{_cell(cell)}</td>" for cell in rest)) for first, *rest in rows]
     body = "".join(f'<tr><th scope="row">{name}</th>{values}</tr>' for name, values in cells)
     short = " icl-short" * all(len(first) <= 24 for first, *_ in rows)  # names that stay on one line
-    return HTML(f'<div class="icl-table{short}"><table><caption>{_cell(caption)}</caption>'
-                f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
+    return HTML(
+        f'<div class="icl-table{short}"><table><caption>{_cell(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def slider_figure(svgs: Sequence[str], values: Sequence, label: str, alt: str) -> HTML:
@@ -274,15 +339,19 @@ def slider_figure(svgs: Sequence[str], values: Sequence, label: str, alt: str) -
     names = [str(v) for v in values]
     frames = "".join(  # the value travels with its frame
         f'<img class="icl-frame" alt="{esc(f"{alt} ({label} = {name})")}" data-value="{esc(name)}"'
-        f'{" hidden" if i else ""} '
+        f"{' hidden' if i else ''} "
         f'src="data:image/svg+xml;base64,{base64.b64encode(s.encode()).decode()}">'
-        for i, (s, name) in enumerate(zip(svgs, names, strict=True)))
-    move = ("const root=this.closest('.icl-slider'),f=root.querySelectorAll('.icl-frame');"
-            "f.forEach((e,i)=>{e.hidden=i!=this.value});"
-            "const v=f[this.value].dataset.value;root.querySelector('output').textContent=v;"
-            "this.setAttribute('aria-valuetext',v)")
+        for i, (s, name) in enumerate(zip(svgs, names, strict=True))
+    )
+    move = (
+        "const root=this.closest('.icl-slider'),f=root.querySelectorAll('.icl-frame');"
+        "f.forEach((e,i)=>{e.hidden=i!=this.value});"
+        "const v=f[this.value].dataset.value;root.querySelector('output').textContent=v;"
+        "this.setAttribute('aria-valuetext',v)"
+    )
     return HTML(
         f'<div class="icl-slider"><div class="icl-frames">{frames}</div>'
         f'<label>{esc(label)} <input type="range" min="0" max="{len(svgs) - 1}" value="0" step="1" '
         f'aria-valuetext="{esc(names[0])}" oninput="{esc(move)}"> '
-        f"<output>{esc(names[0])}</output></label></div>")
+        f"<output>{esc(names[0])}</output></label></div>"
+    )

@@ -76,9 +76,11 @@ def versions() -> dict[str, str]:
 
 def commit() -> dict | None:
     """Commit of this tree and whether files differ from it; None where git cannot say."""
+
     def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True,
-                              timeout=20).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True, timeout=20
+        ).stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:

@@ -49,6 +49,7 @@ def _polynomial(function, low, high, degree, real=f32):
         for c in others:
             value = real(value * x + c)
         return value
+
     return horner
 
 
@@ -78,6 +79,7 @@ def _power_of_two(real, integer, degree):
         whole = real(np.floor(real(x + half)))
         scale = integer(integer(integer(i32(whole)) + bias) << bits).view(real)
         return real(fraction(real(x - whole)) * scale)
+
     return exp2
 
 

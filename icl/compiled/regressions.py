@@ -112,6 +112,7 @@ def _squared(real):
                     f = e[j] * share
                     c, f_t = f - b[j], f * (move[j] - mean)
                     e[j] = f_t * (c - r) + f * (f_t - r_t)
+
     return gradient, hvp
 
 

@@ -55,8 +55,16 @@ def softmax_gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> t
     """
     out = torch.zeros_like(theta)
     _softmax_gradient(x.shape[2])(
-        theta.numpy(), *_flat(x), x.stride(0), x.stride(2), x.stride(3), *_flat(y), *y.stride()[:3],
-        x.shape[3] - 1, x.shape[4], out.numpy(),
+        theta.numpy(),
+        *_flat(x),
+        x.stride(0),
+        x.stride(2),
+        x.stride(3),
+        *_flat(y),
+        *y.stride()[:3],
+        x.shape[3] - 1,
+        x.shape[4],
+        out.numpy(),
     )
     return out.mul_(2 / x.shape[4])
 
@@ -143,4 +151,5 @@ def _softmax_gradient(d):
                             for j in range(lanes):
                                 part += error[j] * reach[a, j] * q[b, j]
                             G[a * d + b] += part
+
     return loop

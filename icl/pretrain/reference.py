@@ -13,8 +13,9 @@ from icl.streams import stream
 def contexts(member: Member, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
     """The portable batch of ``step``: tokens (B, n + 1, d), the query last, and labels (B, n + 1)."""
     shape = (batch_size, member.context_length + 1)
-    x = member.law.tokens(torch.from_numpy(
-        stream(member.seed, "covariates", step).standard_normal((*shape, member.task.dim))))
+    x = member.law.tokens(
+        torch.from_numpy(stream(member.seed, "covariates", step).standard_normal((*shape, member.task.dim)))
+    )
     noise = torch.from_numpy(stream(member.seed, "noise", step).standard_normal(shape))
     f = member.task.sample(stream(member.seed, "tasks", step), batch_size)
     return x, f(x) + member.noise_std * noise
@@ -34,15 +35,17 @@ def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Ten
     if activation == "softmax":
         return (torch.softmax(scores, -1) * values).sum(-1)
     phi = {"linear": lambda s: s, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}[
-        activation.removeprefix("normalized ")](scores)
+        activation.removeprefix("normalized ")
+    ](scores)
     if activation.startswith("normalized"):
         total = phi.sum(-1, keepdim=True)
         return (phi / torch.where(total == 0, 1.0, total) * values).sum(-1)
     return (phi * values).mean(-1)
 
 
-def pretrain(member: Member, steps: int, batch_size: int, learning_rate: float, optimizer: str = "adam",
-             draw=contexts) -> dict[str, np.ndarray]:
+def pretrain(
+    member: Member, steps: int, batch_size: int, learning_rate: float, optimizer: str = "adam", draw=contexts
+) -> dict[str, np.ndarray]:
     """`icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
 
     Args:

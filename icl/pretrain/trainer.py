@@ -34,7 +34,11 @@ _SWITCH_SECONDS = 1e-4  # a thread that comes back from a compiled loop waits no
 def fusible(member, settings, device) -> bool:
     """Whether the compiled loops of `icl.compiled` do it: softmax, ``M`` alone, float32, on a CPU."""
     return (device.type, settings.dtype, member.activation, member.width, settings.integrate_labels) == (
-        "cpu", "float32", "softmax", None, False,
+        "cpu",
+        "float32",
+        "softmax",
+        None,
+        False,
     )
 
 

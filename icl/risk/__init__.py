@@ -8,20 +8,34 @@
 
 from icl.risk.baselines import LinearOptimum, linear_optimum, linear_risk, nearest_neighbor_risk
 from icl.risk.exact import (
-           OptimalWindow,
-           Risk,
-           mismatch_risk,
-           optimal_window,
-           population_flow,
-           population_risk,
+    OptimalWindow,
+    Risk,
+    mismatch_risk,
+    optimal_window,
+    population_flow,
+    population_risk,
 )
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
-    "LinearOptimum", "LowRankRisk", "MonteCarlo", "OptimalWindow", "Risk", "WorstCase", "bayes_linear_risk",
-    "linear_optimum", "linear_risk", "low_rank_risk", "mismatch_risk", "monte_carlo_risk",
-    "nearest_neighbor_risk", "optimal_window", "population_flow", "population_risk", "ridge_risk",
+    "LinearOptimum",
+    "LowRankRisk",
+    "MonteCarlo",
+    "OptimalWindow",
+    "Risk",
+    "WorstCase",
+    "bayes_linear_risk",
+    "linear_optimum",
+    "linear_risk",
+    "low_rank_risk",
+    "mismatch_risk",
+    "monte_carlo_risk",
+    "nearest_neighbor_risk",
+    "optimal_window",
+    "population_flow",
+    "population_risk",
+    "ridge_risk",
     "worst_case_risk",
 ]

@@ -35,8 +35,13 @@ def resultant_length(dim: int, w):
 def effective_fraction(dim: int, w: float) -> float:
     """``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
     nu = dim / 2 - 1
-    log = (-gammaln(dim / 2) - nu * math.log(2 / w) + nu * math.log(0.5)
-           + math.log(ive(nu, 2 * w)) - 2 * math.log(ive(nu, w)))
+    log = (
+        -gammaln(dim / 2)
+        - nu * math.log(2 / w)
+        + nu * math.log(0.5)
+        + math.log(ive(nu, 2 * w))
+        - 2 * math.log(ive(nu, w))
+    )
     return math.exp(log)
 
 

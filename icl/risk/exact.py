@@ -40,8 +40,17 @@ from icl.risk.integrals import integrate
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
 from icl.tasks import Zonal, check_setting
 
-__all__ = ["MonteCarlo", "OptimalWindow", "Risk", "bayes_linear_risk", "mismatch_risk", "monte_carlo_risk",
-           "optimal_window", "population_flow", "population_risk"]
+__all__ = [
+    "MonteCarlo",
+    "OptimalWindow",
+    "Risk",
+    "bayes_linear_risk",
+    "mismatch_risk",
+    "monte_carlo_risk",
+    "optimal_window",
+    "population_flow",
+    "population_risk",
+]
 
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
@@ -102,7 +111,8 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
     """
     check_setting(task, w, n, noise_std)
     w, n, noise_std = np.broadcast_arrays(
-        np.asarray(w, float), np.asarray(n, float), np.asarray(noise_std, float))
+        np.asarray(w, float), np.asarray(n, float), np.asarray(noise_std, float)
+    )
     out = np.empty((5, w.size))
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
     for value in np.unique(flat_w):  # one table serves every n and sigma
@@ -112,8 +122,10 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
         coarse = integrate(task, float(value), lengths, order=12, slopes=False)
         error = np.max(np.abs(coarse / fine[::2] - 1), axis=0)
         if not np.all(error <= _TOLERANCE):
-            raise ValueError(f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
-                             f"differ by {np.max(error):.1e}, more than {_TOLERANCE:g}")
+            raise ValueError(
+                f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
+                f"differ by {np.max(error):.1e}, more than {_TOLERANCE:g}"
+            )
         rows = np.stack([bias, noise, bias_slope, noise_slope, error])[:, back]
         rows[[1, 3]] *= variance[here]
         out[:, here] = rows
@@ -200,8 +212,10 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
                 better = (value < best_risk[found]) | (lower == 0)
                 best_w[found[better]], best_risk[found[better]] = root[better], value[better]
         except ValueError as problem:
-            raise ValueError(f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
-                             f"no minimum found up to w={lower:.3g}; {problem}") from None
+            raise ValueError(
+                f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
+                f"no minimum found up to w={lower:.3g}; {problem}"
+            ) from None
         falling[active] = ~rises
         lowest[active] = np.minimum(lowest[active], risk)
         active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]

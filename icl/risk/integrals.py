@@ -52,9 +52,7 @@ def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: boo
     return out
 
 
-def _piece(
-    task: Zonal, w: float, n: np.ndarray, mesh: Mesh, before: np.ndarray, slopes: bool
-) -> np.ndarray:
+def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh, before: np.ndarray, slopes: bool) -> np.ndarray:
     """The sums over one mesh; ``before`` is the bias from earlier ones, to which errors are relative."""
     p, gap = mesh.p, 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
@@ -82,13 +80,17 @@ def _piece(
         return np.stack([bias, one @ noise])
     log_phi_w = (_mean(first, gap * p) / phi).ravel()
     single_w, noise_w = 2 * _mean(second_w, gap * gamma * p).ravel(), _mean(second_w, gap * p).ravel()
-    return np.stack([
-        bias,
-        one @ single_w + (one * (count - 1)) @ (single * log_phi_w)
-        + two @ pair_w[0] + (two * (count - 2)) @ (pair * log_phi_w),
-        one @ noise,
-        one @ noise_w + (one * (count - 1)) @ (noise * log_phi_w),
-    ])
+    return np.stack(
+        [
+            bias,
+            one @ single_w
+            + (one * (count - 1)) @ (single * log_phi_w)
+            + two @ pair_w[0]
+            + (two * (count - 2)) @ (pair * log_phi_w),
+            one @ noise,
+            one @ noise_w + (one * (count - 1)) @ (noise * log_phi_w),
+        ]
+    )
 
 
 def _mean(table: np.ndarray, h: np.ndarray) -> np.ndarray:

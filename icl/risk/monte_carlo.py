@@ -37,8 +37,15 @@ class MonteCarlo:
         return self.mean - half, self.mean + half
 
 
-def monte_carlo_risk(task: Zonal, w: float, n: int, noise_std: float, contexts: int = 100_000, seed: int = 0,
-                     integrate_labels: bool = False) -> MonteCarlo:
+def monte_carlo_risk(
+    task: Zonal,
+    w: float,
+    n: int,
+    noise_std: float,
+    contexts: int = 100_000,
+    seed: int = 0,
+    integrate_labels: bool = False,
+) -> MonteCarlo:
     """The population risk by sampling: what everybody does, and the check of the exact value.
 
     Args:
@@ -65,8 +72,11 @@ def monte_carlo_risk(task: Zonal, w: float, n: int, noise_std: float, contexts: 
         if integrate_labels:
             near = _variogram(task, context, query[:, None]).squeeze(-1)
             among = _variogram(task, context, context)
-            return (2 * (weights * near).sum(-1) - torch.einsum("bi,bij,bj->b", weights, among, weights)
-                    + noise_std**2 * (weights**2).sum(-1))
+            return (
+                2 * (weights * near).sum(-1)
+                - torch.einsum("bi,bij,bj->b", weights, among, weights)
+                + noise_std**2 * (weights**2).sum(-1)
+            )
         values = task.sample(stream(seed, "tasks", step), len(tokens))(tokens)
         noise = noise_std * torch.from_numpy(stream(seed, "noise", step).standard_normal(weights.shape))
         return ((weights * (values[:, :-1] + noise)).sum(-1) - values[:, -1]) ** 2
@@ -74,8 +84,9 @@ def monte_carlo_risk(task: Zonal, w: float, n: int, noise_std: float, contexts: 
     return _average(losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim)
 
 
-def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_000,
-                      seed: int = 0) -> MonteCarlo:
+def bayes_linear_risk(
+    task: Zonal, n: int, noise_std: float, contexts: int = 10_000, seed: int = 0
+) -> MonteCarlo:
     """The floor for every predictor that is linear in the labels: kriging with the class covariance.
 
     Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
@@ -105,8 +116,9 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     return _average(losses, task.dim, n, contexts, seed, n)
 
 
-def ridge_risk(task: Zonal, n: int, noise_std: float, penalty: float, contexts: int = 10_000,
-               seed: int = 0) -> MonteCarlo:
+def ridge_risk(
+    task: Zonal, n: int, noise_std: float, penalty: float, contexts: int = 10_000, seed: int = 0
+) -> MonteCarlo:
     """Risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
 
     It is linear in the labels, which are integrated out (`icl.tasks.quadratic_form`); tokens are sampled.
@@ -144,10 +156,15 @@ def _average(losses, dim: int, n: int, contexts: int, seed: int, width: int) -> 
     """Mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory."""
     contexts = integer(contexts, "contexts", 2)
     chunk = max(1, min(contexts, 2_000_000 // (n * width)))
-    values = np.concatenate([
-        losses(uniform_sphere(stream(seed, "monte carlo", step), min(chunk, contexts - start), n + 1, dim),
-               step).numpy()
-        for step, start in enumerate(range(0, contexts, chunk))])
+    values = np.concatenate(
+        [
+            losses(
+                uniform_sphere(stream(seed, "monte carlo", step), min(chunk, contexts - start), n + 1, dim),
+                step,
+            ).numpy()
+            for step, start in enumerate(range(0, contexts, chunk))
+        ]
+    )
     return MonteCarlo(float(values.mean()), float(values.std(ddof=1) / math.sqrt(contexts)), contexts)
 
 

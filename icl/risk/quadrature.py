@@ -167,8 +167,12 @@ def _shared(dim, w, left, right, nearest, reach, degree, order):
         rows = slice(start, start + max(1, int(fit.sum())))
         count = counts[rows.stop - start - 1]
         share = np.linspace(0, 1, count + 1)
-        edges = np.stack([np.interp(total[-1] * share, total, row)
-                          for total, row in zip(need[rows], fine[rows], strict=True)])
+        edges = np.stack(
+            [
+                np.interp(total[-1] * share, total, row)
+                for total, row in zip(need[rows], fine[rows], strict=True)
+            ]
+        )
         yield rows, *_panels(dim, edges, order), ends[rows]
         start = rows.stop
 

@@ -14,5 +14,21 @@ from icl.tasks.harmonic import Harmonic
 from icl.tasks.quadratic_form import GivenTokens
 from icl.tasks.tanh import Tanh
 
-__all__ = ["CLASSES", "Affine", "Cosine", "Function", "GivenTokens", "Harmonic", "Linear", "Network",
-           "Projected", "Quadratic", "ReLU", "Tanh", "Task", "Zonal", "check_setting", "named"]
+__all__ = [
+    "CLASSES",
+    "Affine",
+    "Cosine",
+    "Function",
+    "GivenTokens",
+    "Harmonic",
+    "Linear",
+    "Network",
+    "Projected",
+    "Quadratic",
+    "ReLU",
+    "Tanh",
+    "Task",
+    "Zonal",
+    "check_setting",
+    "named",
+]

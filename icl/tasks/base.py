@@ -98,8 +98,12 @@ def check_setting(task: Zonal, w, n, noise_std) -> None:
     arguments = (("w", w, 0, False), ("n", n, 1, True), ("noise_std", noise_std, 0, False))
     for name, value, least, whole in arguments:
         array = np.asarray(value)
-        if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)) or np.any(array < least) or (
-                whole and np.any(array != np.floor(array))):
+        if (
+            array.dtype.kind not in "iuf"
+            or not np.all(np.isfinite(array))
+            or np.any(array < least)
+            or (whole and np.any(array != np.floor(array)))
+        ):
             kind = "an integer" if whole else "a finite number"
             raise ValueError(f"{name}={value!r}: must be {kind} >= {least}")
 

@@ -42,6 +42,7 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
     Yields:
         Arrays of shape (m,), without end.
     """
+
     def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
         return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
 
@@ -132,13 +133,16 @@ def _fitted(task) -> tuple[np.ndarray, np.ndarray, float]:
     if not np.abs(gamma).max() > 0:
         return degrees, np.zeros(degrees.size), 0.0  # constants
     kept = set(degrees.tolist())
-    table = [q for i, q in enumerate(islice(one_minus_gegenbauer(task.dim, theta), degrees[-1] + 1))
-             if i in kept]
+    table = [
+        q for i, q in enumerate(islice(one_minus_gegenbauer(task.dim, theta), degrees[-1] + 1)) if i in kept
+    ]
     table = np.stack([*table, np.ones_like(theta)], axis=1)  # the last: degrees that no window resolves
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())  # small angles matter in narrow windows
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     misfit = np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max()
     if not misfit <= _MISFIT:
-        raise ValueError(f"{task!r}: no Gegenbauer coefficients >= 0 give the covariance (misfit "
-                         f"{misfit:.1e}, allowed {_MISFIT:g}): not positive definite, or too rough")
+        raise ValueError(
+            f"{task!r}: no Gegenbauer coefficients >= 0 give the covariance (misfit "
+            f"{misfit:.1e}, allowed {_MISFIT:g}): not positive definite, or too rough"
+        )
     return degrees, a[:-1], float(a[-1])

@@ -21,5 +21,17 @@ from icl.tensor_trick.regressions import (
     vec,
 )
 
-__all__ = ["KINDS", "TARGETED", "check_problem", "gradient", "hvp", "kron_block", "loss", "row_gradient",
-           "row_hvp", "row_loss", "unvec", "vec"]
+__all__ = [
+    "KINDS",
+    "TARGETED",
+    "check_problem",
+    "gradient",
+    "hvp",
+    "kron_block",
+    "loss",
+    "row_gradient",
+    "row_hvp",
+    "row_loss",
+    "unvec",
+    "vec",
+]

@@ -27,7 +27,7 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "
     A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
     total = X.new_zeros(())
     for j in range(A1.shape[0]):
-        u = torch.exp(A[j * m:(j + 1) * m] @ x)
+        u = torch.exp(A[j * m : (j + 1) * m] @ x)
         alpha = u.sum()
         f = u / alpha
         if kind == "normalized":
@@ -50,7 +50,8 @@ def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str
     return torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
 
 
-def kron_hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor,
-             kind: str = "normalized") -> Tensor:
+def kron_hvp(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
+) -> Tensor:
     """The Hessian of `kron_loss` in X times V, by forward over reverse autograd; (d, e)."""
     return torch.func.jvp(lambda Y: kron_gradient(A1, A2, Y, B, kind), (X,), (V,))[1]

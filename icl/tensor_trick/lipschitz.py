@@ -52,19 +52,29 @@ class Bound:
 
 def _power(factor: float, n_power: float, r_power: float, exponent: float):
     """log10 of factor * n^n_power * R^r_power * exp(exponent * R^2)."""
-    return lambda n, R: (math.log10(factor) + n_power * math.log10(n) + r_power * math.log10(R)
-                         + exponent * R**2 / _LN10)
+    return lambda n, R: (
+        math.log10(factor) + n_power * math.log10(n) + r_power * math.log10(R) + exponent * R**2 / _LN10
+    )
 
 
 #: Lipschitz bounds, "the constant of this function is at most".
 LIPSCHITZ = (
-    Bound("u", "u", f"{_H}, App. D.48, restating Lemma 7.2 of arXiv 2304.10411",
-          r"2\sqrt{n}\,R\,e^{R^2}", _power(2, 0.5, 1, 1)),
+    Bound(
+        "u",
+        "u",
+        f"{_H}, App. D.48, restating Lemma 7.2 of arXiv 2304.10411",
+        r"2\sqrt{n}\,R\,e^{R^2}",
+        _power(2, 0.5, 1, 1),
+    ),
     Bound("u-sibling", "u", f"{_G}, Lemma E.5, part 1", r"\sqrt{n}\,e^{2R^2}", _power(1, 0.5, 0, 2)),
     Bound("u-proof", "u", f"{_G}, proof of Lemma E.5, part 1", r"\sqrt{n}\,R\,e^{R^2}", _power(1, 0.5, 1, 1)),
-    Bound("alpha", "alpha",
-          f"{_G}, Lemma E.5, part 2: the square root of n times the bound on u of {_H}, App. D.48",
-          r"2n\,R\,e^{R^2}", _power(2, 1, 1, 1)),
+    Bound(
+        "alpha",
+        "alpha",
+        f"{_G}, Lemma E.5, part 2: the square root of n times the bound on u of {_H}, App. D.48",
+        r"2n\,R\,e^{R^2}",
+        _power(2, 1, 1, 1),
+    ),
     Bound("inverse", "1/alpha", f"{_G}, Lemma E.5, part 2", r"n\,e^{4R^2}", _power(1, 1, 0, 4)),
     Bound("f", "f", f"{_G}, Lemma E.5, part 3", r"n^{1.5}R\,e^{6R^2}", _power(1, 1.5, 1, 6)),
     Bound("f-proof", "f", f"{_G}, proof of Lemma E.5, part 3", r"n^{1.5}e^{6R^2}", _power(1, 1.5, 0, 6)),
@@ -80,6 +90,7 @@ SIZES = (
 
 
 # ------------------------------------------------------------------------------ what is true
+
 
 def gain(function: str, s: Tensor, w: Tensor) -> Tensor:
     """How much the function's derivative at logits s stretches the direction w.
@@ -166,6 +177,7 @@ def largest_exponential(n: int, radius: float) -> float:
 
 def _largest_exponential(n: int, radius: float) -> tuple[float, float]:
     """Its natural logarithm, and the angle with a = radius cos, b = radius sin / sqrt(n - 1)."""
+
     def value(angle):
         a, b = radius * np.cos(angle), radius * np.sin(angle) / math.sqrt(n - 1)
         return np.logaddexp(a, math.log(n - 1) + b)
@@ -250,8 +262,10 @@ def _best_levels(n: int, radius: float) -> Tensor:
     counts = torch.tensor([1, 1, others], dtype=torch.float64)
     center, width = (math.pi / 2, math.pi), torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)
     for _ in range(5):  # a grid of angles, refined around the best
-        polar, azimuth = (torch.linspace(c - w, c + w, 241, dtype=torch.float64)
-                          for c, w in zip(center, width.tolist(), strict=True))
+        polar, azimuth = (
+            torch.linspace(c - w, c + w, 241, dtype=torch.float64)
+            for c, w in zip(center, width.tolist(), strict=True)
+        )
         polar, azimuth = (t.flatten() for t in torch.meshgrid(polar, azimuth, indexing="ij"))
         point = torch.stack([polar.cos(), polar.sin() * azimuth.cos(), polar.sin() * azimuth.sin()], -1)
         levels = radius * point / counts.clamp(min=1).sqrt()

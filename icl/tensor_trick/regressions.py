@@ -83,8 +83,9 @@ def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor
     elif cols is None:
         cols = length // rows if rows else 0
     if rows < 1 or cols < 1 or rows * cols != length:
-        raise ValueError(f"x has {length} entries, which do not fill a {rows} x {cols} matrix; "
-                         "name rows and cols")
+        raise ValueError(
+            f"x has {length} entries, which do not fill a {rows} x {cols} matrix; name rows and cols"
+        )
     return x.unflatten(-1, (rows, cols))
 
 
@@ -165,6 +166,7 @@ def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: st
 
 # The same three on logits. Every row is a single softmax regression; rows do not interact.
 
+
 def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
     """The losses of the single rows: (..., n) from logits S and targets B (..., n, m)."""
     match kind:
@@ -243,6 +245,7 @@ def _dot(Y: Tensor, Z: Tensor) -> Tensor:
 
 # Bad input, told in one line.
 
+
 def _logits(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str, **more: Tensor) -> Tensor:
     """Check everything, then return S = A1 X A2'."""
     for name, value in check_problem(A1, A2, X, B, kind, **more).items():
@@ -267,8 +270,10 @@ def check_problem(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str
     (n, d), (m, e) = A1.shape[-2:], A2.shape[-2:]
     for name, wanted in {"X": (d, e), "V": (d, e), "B": (n, m)}.items():
         if name in given and given[name].shape[-2:] != wanted:
-            raise ValueError(f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}, "
-                             f"as A1 ends in {(n, d)} and A2 in {(m, e)}")
+            raise ValueError(
+                f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}, "
+                f"as A1 ends in {(n, d)} and A2 in {(m, e)}"
+            )
     return given
 
 
@@ -283,8 +288,9 @@ def _check_matrices(**given: Tensor) -> None:
         if value.device != A1.device:
             raise ValueError(f"{name} is on {value.device} but A1 is on {A1.device}; they must agree")
         if value.ndim < 2 or 0 in value.shape[-2:]:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; "
-                             "a nonempty matrix (..., rows, cols) is needed")
+            raise ValueError(
+                f"{name} has shape {tuple(value.shape)}; a nonempty matrix (..., rows, cols) is needed"
+            )
     try:
         torch.broadcast_shapes(*(value.shape[:-2] for value in given.values()))
     except RuntimeError:
@@ -313,5 +319,7 @@ def _finite(value: Tensor, what: str, kind: str, S: Tensor) -> Tensor:
     top = math.log(torch.finfo(S.dtype).max)
     squared = f" ({top / 2:.3g} where they are squared, as in rescaled)" if kind == "rescaled" else ""
     dtype = str(S.dtype).removeprefix("torch.")
-    raise OverflowError(f"the {what} ({kind}) overflows {dtype}: the largest logit is {S.max().item():.4g}, "
-                        f"exp allows {top:.3g}{squared}; shrink X or use a wider dtype")
+    raise OverflowError(
+        f"the {what} ({kind}) overflows {dtype}: the largest logit is {S.max().item():.4g}, "
+        f"exp allows {top:.3g}{squared}; shrink X or use a wider dtype"
+    )

@@ -26,8 +26,14 @@ TILE, TILE_GPU = 2**21, 2**26
 _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized",
-             tile: int | None = None) -> Tensor:
+def gradient(
+    A1: Tensor,
+    A2: Tensor,
+    X: Tensor,
+    B: Tensor | None = None,
+    kind: str = "normalized",
+    tile: int | None = None,
+) -> Tensor:
     """`icl.tensor_trick.gradient` of one problem, streamed over rows.
 
     Args:
@@ -50,8 +56,15 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
     return _streamed(A1, A2, (X,), B, kind, tile, regressions.squared_gradient, row_gradient)
 
 
-def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized",
-        tile: int | None = None) -> Tensor:
+def hvp(
+    A1: Tensor,
+    A2: Tensor,
+    X: Tensor,
+    B: Tensor | None,
+    V: Tensor,
+    kind: str = "normalized",
+    tile: int | None = None,
+) -> Tensor:
     """`icl.tensor_trick.hvp` of one problem, streamed over rows.
 
     Args:
@@ -130,12 +143,15 @@ def _columns(A2: Tensor) -> Tensor:
 def _check(*problem, **more: Tensor) -> None:
     for name, value in check_problem(*problem, **more).items():
         if value.ndim != 2:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; streaming takes one problem, of "
-                             "matrices without leading dimensions")
+            raise ValueError(
+                f"{name} has shape {tuple(value.shape)}; streaming takes one problem, of "
+                "matrices without leading dimensions"
+            )
 
 
 def _finite(value: Tensor, kind: str) -> Tensor:
     if not torch.stack(torch.aminmax(value)).isfinite().all():  # NaN is both; a tenth of isfinite's time
-        raise OverflowError(f"the result ({kind}) is not finite; icl.tensor_trick says whether the input or "
-                            "exp is to blame")
+        raise OverflowError(
+            f"the result ({kind}) is not finite; icl.tensor_trick says whether the input or exp is to blame"
+        )
     return value

@@ -66,8 +66,17 @@ def ascend(objective: Callable, start: Sequence[Tensor], steps: int, rate: float
     return Search(best, torch.stack(history))
 
 
-def search(function: str, n: int, Rs: Sequence[float], starts: int, steps: int, rng: torch.Generator,
-           columns: int = 2, reach: float = 1.0, moving: str = "x") -> Search:
+def search(
+    function: str,
+    n: int,
+    Rs: Sequence[float],
+    starts: int,
+    steps: int,
+    rng: torch.Generator,
+    columns: int = 2,
+    reach: float = 1.0,
+    moving: str = "x",
+) -> Search:
     """Look for the largest Lipschitz quotient over data matrices, points and directions.
 
     Free variables are A (n x columns), x, and a direction: v for a moving x, E (n x columns) for a
@@ -143,9 +152,17 @@ def simplex(t: Tensor) -> Tensor:
     return torch.softmax(4 * t, -1)
 
 
-def search_loss(slope: Callable[[Tensor, Tensor, Tensor], Tensor], order: int, n: int, radius: float,
-                starts: int, steps: int, rng: torch.Generator, sign: float = 1.0,
-                targets: Callable[[Tensor], Tensor] = simplex) -> Search:
+def search_loss(
+    slope: Callable[[Tensor, Tensor, Tensor], Tensor],
+    order: int,
+    n: int,
+    radius: float,
+    starts: int,
+    steps: int,
+    rng: torch.Generator,
+    sign: float = 1.0,
+    targets: Callable[[Tensor], Tensor] = simplex,
+) -> Search:
     """Look for the largest derivative of a row loss over logits |s| <= radius, unit w and targets.
 
     Args:
@@ -163,6 +180,7 @@ def search_loss(slope: Callable[[Tensor, Tensor, Tensor], Tensor], order: int, n
     Returns:
         A `Search` over one problem, (1,).
     """
+
     def normal():
         return torch.randn(1, SCREEN * starts, n, generator=rng, dtype=torch.float64)
 

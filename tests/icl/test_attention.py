@@ -43,7 +43,8 @@ def test_general_matrix_is_scaled_dot_product_attention():
     x, y, query = context()
     M = torch.from_numpy(stream(1, "initialization").standard_normal((4, 4)))
     sdpa = torch.nn.functional.scaled_dot_product_attention(
-        (M @ query.unsqueeze(-1)).mT, x, y.unsqueeze(-1), scale=1.0).squeeze()
+        (M @ query.unsqueeze(-1)).mT, x, y.unsqueeze(-1), scale=1.0
+    ).squeeze()
     assert torch.allclose(softmax_attention(x, y, query, M), sdpa, rtol=1e-12)
 
 

@@ -22,15 +22,21 @@ def test_a_step_does_not_depend_on_other_steps():
 
 
 def test_streams_of_different_seed_name_and_step_differ():
-    first = {(seed, name, step): stream(seed, name, step).integers(2**63)
-             for seed in range(3) for name in STREAMS for step in range(3)}
+    first = {
+        (seed, name, step): stream(seed, name, step).integers(2**63)
+        for seed in range(3)
+        for name in STREAMS
+        for step in range(3)
+    }
     assert len(set(first.values())) == len(first)
 
 
 def test_known_values():
     """The portable stream must never change: results of old runs are compared with new ones."""
     assert stream(1, "covariates", 2).integers(2**63, size=2).tolist() == [
-        6932379900233523315, 8801019763620080157]
+        6932379900233523315,
+        8801019763620080157,
+    ]
 
 
 @pytest.mark.parametrize("dim", [2, 3, 5, 16])
@@ -51,8 +57,9 @@ def test_cap_quantile_is_the_law_of_the_inner_product():
 
 
 @pytest.mark.parametrize(
-    "bad", [dict(seed=-1), dict(seed=1.5), dict(seed=True), dict(seed=2**64),
-            dict(name="nois"), dict(step=-2)])
+    "bad",
+    [dict(seed=-1), dict(seed=1.5), dict(seed=True), dict(seed=2**64), dict(name="nois"), dict(step=-2)],
+)
 def test_bad_streams_are_named(bad):
     for kind in (stream, NativeStream):
         with pytest.raises(ValueError, match=next(iter(bad))):
@@ -72,8 +79,10 @@ def test_dimension_one_is_no_sphere():
 def test_native_streams_are_pure_functions_of_their_address():
     first = NativeStream(3, "noise", 7).standard_normal((1000,))
     assert torch.equal(first, NativeStream(3, "noise", 7).standard_normal((1000,)))
-    others = [NativeStream(*address).standard_normal((1000,)) for address in (
-        (4, "noise", 7), (3, "tasks", 7), (3, "noise", 8), (3 + 2**32, "noise", 7))]
+    others = [
+        NativeStream(*address).standard_normal((1000,))
+        for address in ((4, "noise", 7), (3, "tasks", 7), (3, "noise", 8), (3 + 2**32, "noise", 7))
+    ]
     for other in others:
         assert not torch.equal(first, other)
         assert abs(float((first * other).mean())) < 6 / 1000**0.5
@@ -102,10 +111,17 @@ def test_token_laws_of_the_theorems():
     assert Ellipsoid(A) == Ellipsoid(A.tolist()) and hash(Ellipsoid(A)) == hash(Ellipsoid(A.tolist()))
 
 
-@pytest.mark.parametrize("call, name", [
-    (lambda: Ellipsoid(np.ones((2, 3))), "matrix"), (lambda: LowRank(np.ones((3, 2))), "basis"),
-    (lambda: LowRank(np.eye(3)), "basis"), (lambda: LowRank(np.eye(3)[:, :1], math.inf), "outside=inf"),
-    (lambda: frozen([1.0], "matrix"), "matrix"), (lambda: frozen([[math.nan]], "matrix"), "matrix")])
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: Ellipsoid(np.ones((2, 3))), "matrix"),
+        (lambda: LowRank(np.ones((3, 2))), "basis"),
+        (lambda: LowRank(np.eye(3)), "basis"),
+        (lambda: LowRank(np.eye(3)[:, :1], math.inf), "outside=inf"),
+        (lambda: frozen([1.0], "matrix"), "matrix"),
+        (lambda: frozen([[math.nan]], "matrix"), "matrix"),
+    ],
+)
 def test_bad_laws_are_named(call, name):
     with pytest.raises(ValueError, match=name):
         call()

@@ -40,6 +40,7 @@ def book(executed):
 
 # ---------------------------------------------------------------- the whole book
 
+
 def test_toc_names_every_notebook_and_every_prose_page():
     assert sorted(NOTEBOOKS) == sorted(p.stem for p in (ROOT / "notebooks").glob("*.py"))
     written = {f"book/{p.stem}" for p in (ROOT / "book").glob("*.md")}
@@ -47,8 +48,11 @@ def test_toc_names_every_notebook_and_every_prose_page():
 
 
 def test_every_page_exists_and_none_has_a_problem(book):
-    assert sorted(p.relative_to(book).with_suffix("").as_posix() for folder in ("book", "notebooks")
-                  for p in (book / folder).glob("*.html")) == sorted(PAGES)
+    assert sorted(
+        p.relative_to(book).with_suffix("").as_posix()
+        for folder in ("book", "notebooks")
+        for p in (book / folder).glob("*.html")
+    ) == sorted(PAGES)
     assert verify.book(book, TOC, []) == []
     assert "book/introduction.html" in (book / "index.html").read_text()
 
@@ -72,8 +76,11 @@ def test_all_cards_are_on_their_pages_and_all_claims_in_the_audit(book):
 def test_links_between_pages_lead_somewhere(book):
     from bs4 import BeautifulSoup
 
-    soups = {p.resolve(): BeautifulSoup(p.read_text(), "html.parser") for p in book.rglob("*.html")
-             if "_static" not in p.parts}
+    soups = {
+        p.resolve(): BeautifulSoup(p.read_text(), "html.parser")
+        for p in book.rglob("*.html")
+        if "_static" not in p.parts
+    }
     for page in PAGES:
         here = (book / f"{page}.html").resolve()
         for link in soups[here].select("article a[href]"):
@@ -109,6 +116,7 @@ def test_license_of_the_text_is_shown(book):
 
 # ---------------------------------------------------------------- broken on purpose
 
+
 def doctored(executed, tmp_path, name, change):
     """The executed notebooks, one of them changed."""
     content = json.loads(executed[name].read_text())
@@ -124,18 +132,24 @@ def code_cells(content):
 
 def plant_error(content):
     code_cells(content)[1]["outputs"] = [
-        {"output_type": "error", "ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": []}]
+        {"output_type": "error", "ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": []}
+    ]
 
 
 def plant_verdict(content):
-    records = (o["data"][provenance.CARD_MIME] for c in code_cells(content) for o in c["outputs"]
-               if provenance.CARD_MIME in o.get("data", {}))
+    records = (
+        o["data"][provenance.CARD_MIME]
+        for c in code_cells(content)
+        for o in c["outputs"]
+        if provenance.CARD_MIME in o.get("data", {})
+    )
     next(records)["verdict"] = "fails as printed"
 
 
 def plant_no_alt(content):
-    next(c for c in code_cells(content) if "image" in c["metadata"].get("mystnb", {})
-         )["metadata"]["mystnb"].pop("image")
+    next(c for c in code_cells(content) if "image" in c["metadata"].get("mystnb", {}))["metadata"][
+        "mystnb"
+    ].pop("image")
 
 
 def plant_no_footer(content):
@@ -146,12 +160,15 @@ def plant_unexecuted(content):
     code_cells(content)[2]["execution_count"] = None
 
 
-@pytest.mark.parametrize(("plant", "message"), [
-    (plant_error, "failed with ZeroDivisionError: division by zero"),
-    (plant_verdict, "verdict is 'fails as printed', expected"),
-    (plant_unexecuted, "was not executed"),
-    (plant_no_footer, "notebook.footer"),
-])
+@pytest.mark.parametrize(
+    ("plant", "message"),
+    [
+        (plant_error, "failed with ZeroDivisionError: division by zero"),
+        (plant_verdict, "verdict is 'fails as printed', expected"),
+        (plant_unexecuted, "was not executed"),
+        (plant_no_footer, "notebook.footer"),
+    ],
+)
 def test_planted_fault_stops_the_build_before_sphinx(book, executed, tmp_path, monkeypatch, plant, message):
     monkeypatch.setattr(assemble, "sphinx", lambda *_: pytest.fail("the book was built"))
     before = (book / ".digest").read_text()
@@ -194,8 +211,15 @@ def test_bad_argument_is_one_line(capsys):
 
 def test_digest_sees_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
-    files = ["_config.yml", "_toc.yml", "book/a.md", "book/_static/icl.css", "icl/a.py", "requirements.lock",
-             "results/paper/x.json"]
+    files = [
+        "_config.yml",
+        "_toc.yml",
+        "book/a.md",
+        "book/_static/icl.css",
+        "icl/a.py",
+        "requirements.lock",
+        "results/paper/x.json",
+    ]
     for name in files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("1")
@@ -233,9 +257,18 @@ def browser(tmp_path_factory):
 
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
-                 "disable-background-networking", "disable-component-update", "hide-scrollbars",
-                 f"user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-sync",
+        "disable-background-networking",
+        "disable-component-update",
+        "hide-scrollbars",
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
@@ -248,32 +281,43 @@ def look(browser, url, size="desktop", mode="light"):
     """Open a page at a size and in a color mode; returns what a reader would have noticed."""
     browser.get_log("performance"), browser.get_log("browser")
     width, height = SIZES[size]
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"},
+    )
     browser.get(url)
     if browser.execute_script("return document.documentElement.dataset.theme") != mode:
         browser.execute_script(f"localStorage.mode = localStorage.theme = '{mode}'")
         browser.get(url)
     deadline = time.monotonic() + 20
-    raw = ("[...document.querySelectorAll('span.math, div.math')]"
-           ".filter(m => !m.querySelector('mjx-container svg')).map(m => m.textContent)")
+    raw = (
+        "[...document.querySelectorAll('span.math, div.math')]"
+        ".filter(m => !m.querySelector('mjx-container svg')).map(m => m.textContent)"
+    )
     while time.monotonic() < deadline and not browser.execute_script(
-            f"return document.readyState == 'complete' && !{raw}.length"):
+        f"return document.readyState == 'complete' && !{raw}.length"
+    ):
         time.sleep(0.05)
     events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
     asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
     asked |= {e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"}
     local = ("file", "data", "about", "chrome")
     return SimpleNamespace(
-        asked=asked, network=sorted(u for u in asked if u.split(":")[0] not in local),
+        asked=asked,
+        network=sorted(u for u in asked if u.split(":")[0] not in local),
         errors=[e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"],
         theme=browser.execute_script("return document.documentElement.dataset.theme"),
         raw=browser.execute_script(f"return {raw}"),
         bad=browser.execute_script("return document.querySelectorAll('mjx-merror, [data-mjx-error]').length"),
-        broken=browser.execute_script("return [...document.querySelectorAll('article img:not([hidden])')]"
-                                      ".filter(i => !i.naturalWidth).map(i => i.src)"),
-        overflow=browser.execute_script("return Math.max(document.documentElement.scrollWidth,"
-                                        " document.body.scrollWidth)") - width)
+        broken=browser.execute_script(
+            "return [...document.querySelectorAll('article img:not([hidden])')]"
+            ".filter(i => !i.naturalWidth).map(i => i.src)"
+        ),
+        overflow=browser.execute_script(
+            "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+        )
+        - width,
+    )
 
 
 def screenshot(browser, path, size):
@@ -281,9 +325,15 @@ def screenshot(browser, path, size):
     import base64
 
     height = browser.execute_script("return document.documentElement.scrollHeight")
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": SIZES[size][0], "height": min(height, 16000), "deviceScaleFactor": 1,
-        "mobile": size == "phone"})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": SIZES[size][0],
+            "height": min(height, 16000),
+            "deviceScaleFactor": 1,
+            "mobile": size == "phone",
+        },
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     png = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
     path.write_bytes(base64.b64decode(png))
@@ -327,10 +377,16 @@ return shown.map(ratio).sort((x, y) => x[0] - y[0])[0];
 
 @pytest.mark.browser
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize(("page", "what"), [
-    (f"notebooks/{NOTEBOOKS[0]}", ".icl-card td, .icl-card p, .icl-badge"),
-    (f"notebooks/{NOTEBOOKS[0]}", "figcaption .caption-text"), (f"notebooks/{NOTEBOOKS[0]}", ".icl-footer"),
-    ("book/audit", ".icl-card p, .icl-badge"), ("book/introduction", "table td, .icl-badge, .icl-source")])
+@pytest.mark.parametrize(
+    ("page", "what"),
+    [
+        (f"notebooks/{NOTEBOOKS[0]}", ".icl-card td, .icl-card p, .icl-badge"),
+        (f"notebooks/{NOTEBOOKS[0]}", "figcaption .caption-text"),
+        (f"notebooks/{NOTEBOOKS[0]}", ".icl-footer"),
+        ("book/audit", ".icl-card p, .icl-badge"),
+        ("book/introduction", "table td, .icl-badge, .icl-source"),
+    ],
+)
 def test_text_has_contrast(browser, book, page, what, mode):
     look(browser, (book / f"{page}.html").as_uri(), mode=mode)
     ratio, text = browser.execute_script(CONTRAST, what)
@@ -340,8 +396,10 @@ def test_text_has_contrast(browser, book, page, what, mode):
 @pytest.mark.browser
 def test_figures_stand_undimmed_on_a_light_panel_in_dark_mode(browser, book):
     look(browser, (book / "notebooks/theorem2_scaling.html").as_uri(), mode="dark")
-    styles = browser.execute_script("return [...document.querySelectorAll('figure img')].map(i => {"
-                                    "const s = getComputedStyle(i); return [s.filter, s.backgroundColor]})")
+    styles = browser.execute_script(
+        "return [...document.querySelectorAll('figure img')].map(i => {"
+        "const s = getComputedStyle(i); return [s.filter, s.backgroundColor]})"
+    )
     assert styles and {tuple(s) for s in styles} == {("none", "rgb(251, 251, 250)")}
 
 
@@ -350,8 +408,11 @@ def test_figures_stand_undimmed_on_a_light_panel_in_dark_mode(browser, book):
 def test_search_works_offline(browser, book, word, page):
     seen = look(browser, (book / "search.html").as_uri() + f"?q={word}")
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and not (links := browser.execute_script(
-            "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)")):
+    while time.monotonic() < deadline and not (
+        links := browser.execute_script(
+            "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+        )
+    ):
         time.sleep(0.1)
     assert any(page in link for link in links) and seen.network == []
 
@@ -359,9 +420,11 @@ def test_search_works_offline(browser, book, word, page):
 @pytest.mark.browser
 def test_browser_checks_can_fail(browser, tmp_path):
     page = tmp_path / "bad.html"
-    page.write_text("<html data-theme='light'><body style='margin:0'><div style='width:500px'>wide</div>"
-                    "<span class='math'>\\(x\\)</span><img src='http://127.0.0.1:9/x.png'>"
-                    "<script>throw Error('no')</script></body></html>")
+    page.write_text(
+        "<html data-theme='light'><body style='margin:0'><div style='width:500px'>wide</div>"
+        "<span class='math'>\\(x\\)</span><img src='http://127.0.0.1:9/x.png'>"
+        "<script>throw Error('no')</script></body></html>"
+    )
     original, limit = time.monotonic, iter(range(0, 10**6, 10))
     time.monotonic = lambda: next(limit)  # do not wait for mathematics that never comes
     try:
@@ -390,7 +453,8 @@ def test_sliders_move_by_keyboard_and_independently(browser, tmp_path):
             "return [...document.querySelectorAll('.icl-slider')].map(s => ["
             "s.querySelector('output').textContent,"
             "[...s.querySelectorAll('img')].map(i => i.hidden).indexOf(false),"
-            "s.querySelector('input').getAttribute('aria-valuetext')])")
+            "s.querySelector('input').getAttribute('aria-valuetext')])"
+        )
 
     first, second = browser.find_elements(By.CSS_SELECTOR, "input[type=range]")
     assert state() == [["10", 0, "10"]] * 2

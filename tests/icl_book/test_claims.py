@@ -14,24 +14,35 @@ INF = math.inf
 
 
 def claim(expected=Verdict.HOLDS, corrected=False, resolution=INF):
-    """"The number is at least 1"; corrected: it is at least 0."""
-    return Claim("T.1", "nowhere, page 1", "$x \\ge 1$", "x", lambda p: (p.get("least", 1.0), INF), expected,
-                 corrected="$x \\ge 0$" if corrected else None,
-                 corrected_rule=(lambda p: (0.0, INF)) if corrected else None,
-                 resolution=resolution, control="x far below")
+    """ "The number is at least 1"; corrected: it is at least 0."""
+    return Claim(
+        "T.1",
+        "nowhere, page 1",
+        "$x \\ge 1$",
+        "x",
+        lambda p: (p.get("least", 1.0), INF),
+        expected,
+        corrected="$x \\ge 0$" if corrected else None,
+        corrected_rule=(lambda p: (0.0, INF)) if corrected else None,
+        resolution=resolution,
+        control="x far below",
+    )
 
 
 FAR_BELOW = [exact("far below", -9.0)]
 
 
-@pytest.mark.parametrize(("cases", "corrected", "verdict"), [
-    ([exact("a", 2.0), exact("b", 1.0)], False, Verdict.HOLDS),
-    ([exact("a", 2.0), exact("b", 0.5)], False, Verdict.FAILS),  # one contradiction is enough
-    ([exact("a", 2.0), exact("b", 0.5)], True, Verdict.CORRECTED),
-    ([exact("a", 2.0), exact("b", -0.5)], True, Verdict.FAILS),  # the correction is wrong as well
-    ([Case("a", 0.9, (0.8, 1.0))], False, Verdict.HOLDS),  # the ends belong to both
-    ([Case("a", 0.9, (0.8, 0.99))], False, Verdict.FAILS),
-])
+@pytest.mark.parametrize(
+    ("cases", "corrected", "verdict"),
+    [
+        ([exact("a", 2.0), exact("b", 1.0)], False, Verdict.HOLDS),
+        ([exact("a", 2.0), exact("b", 0.5)], False, Verdict.FAILS),  # one contradiction is enough
+        ([exact("a", 2.0), exact("b", 0.5)], True, Verdict.CORRECTED),
+        ([exact("a", 2.0), exact("b", -0.5)], True, Verdict.FAILS),  # the correction is wrong as well
+        ([Case("a", 0.9, (0.8, 1.0))], False, Verdict.HOLDS),  # the ends belong to both
+        ([Case("a", 0.9, (0.8, 0.99))], False, Verdict.FAILS),
+    ],
+)
 def test_verdicts(cases, corrected, verdict):
     assert judge(claim(corrected=corrected), cases, FAR_BELOW).verdict is verdict
 
@@ -75,19 +86,26 @@ def test_unexpected_verdict_shows_on_the_card():
     assert "Not what we expected: fails as printed" in card._html()
 
 
-@pytest.mark.parametrize(("broken", "message"), [
-    (lambda: judge(claim(), [], FAR_BELOW), "at least one case"),
-    (lambda: judge(claim(), [exact("a", 2.0)], []), "at least one case and one control"),
-    (lambda: judge("no such claim", [exact("a", 2.0)], FAR_BELOW), "no such claim"),
-    (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
-    (lambda: sampled("a", [1.0]), "at least 2"),
-    (lambda: Claim("T", "s", "t", rule=lambda p: (0, 1)), "negative control"),
-    (lambda: Claim("T", "s", "t"), "needs a rule"),
-    (lambda: Claim("T", "s", "t", expected=Verdict.NOT_TESTABLE), "why_not"),
-    (lambda: Claim("T", "s", "t", rule=lambda p: (0, 1), control="c", corrected="x"), "go together"),
-    (lambda: judge(Claim("T", "s", "t", expected=Verdict.NOT_TESTABLE, why_not="lost"), [exact("a", 1)], []),
-     "not testable: lost"),
-])
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (lambda: judge(claim(), [], FAR_BELOW), "at least one case"),
+        (lambda: judge(claim(), [exact("a", 2.0)], []), "at least one case and one control"),
+        (lambda: judge("no such claim", [exact("a", 2.0)], FAR_BELOW), "no such claim"),
+        (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
+        (lambda: sampled("a", [1.0]), "at least 2"),
+        (lambda: Claim("T", "s", "t", rule=lambda p: (0, 1)), "negative control"),
+        (lambda: Claim("T", "s", "t"), "needs a rule"),
+        (lambda: Claim("T", "s", "t", expected=Verdict.NOT_TESTABLE), "why_not"),
+        (lambda: Claim("T", "s", "t", rule=lambda p: (0, 1), control="c", corrected="x"), "go together"),
+        (
+            lambda: judge(
+                Claim("T", "s", "t", expected=Verdict.NOT_TESTABLE, why_not="lost"), [exact("a", 1)], []
+            ),
+            "not testable: lost",
+        ),
+    ],
+)
 def test_bad_input(broken, message):
     with pytest.raises((ValueError, KeyError), match=message):
         broken()

@@ -23,21 +23,24 @@ def test_a_good_page_has_no_problem():
     assert verify.page("p", GOOD) == []
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ('alt="A curve that falls"', "", "p: image ../_images/a1.svg has no alt text"),
-    ('alt="A curve that falls"', 'alt=" "', "has no alt text"),
-    ('alt="A curve that falls"', 'alt="../_images/a1.svg"', "has no alt text"),
-    ("A curve that falls", "_images/6f0c2f8e9d1b4a5c6f0c2f8e9d1b4a5c_3_0.svg", "has no alt text"),
-    ('<span class="caption-number">Fig. 1 </span>', "", "figure f has no number or no caption"),
-    ("Falling, exact values.", "", "figure f has no number or no caption"),
-    ("</article>", '<img src="b.png" alt="A plot"></article>', "image b.png stands outside a figure"),
-    ("<p>Price", "<p>costs $5", "raw markup in the text: ...T costs $5"),
-    ("<p>Price", "<p>{glue:text}`x`", "raw markup"),
-    ("<p>Price", '<p><span class="problematic">x</span>', "shows an error message"),
-    ("<p>Price", '<div class="output traceback">ValueError</div><p>', "shows an error message"),
-    ("../_static/a.js", "https://cdn.example/a.js", "loads https://cdn.example/a.js from the network"),
-    ("canonical", "stylesheet", "loads https://example.org/ from the network"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('alt="A curve that falls"', "", "p: image ../_images/a1.svg has no alt text"),
+        ('alt="A curve that falls"', 'alt=" "', "has no alt text"),
+        ('alt="A curve that falls"', 'alt="../_images/a1.svg"', "has no alt text"),
+        ("A curve that falls", "_images/6f0c2f8e9d1b4a5c6f0c2f8e9d1b4a5c_3_0.svg", "has no alt text"),
+        ('<span class="caption-number">Fig. 1 </span>', "", "figure f has no number or no caption"),
+        ("Falling, exact values.", "", "figure f has no number or no caption"),
+        ("</article>", '<img src="b.png" alt="A plot"></article>', "image b.png stands outside a figure"),
+        ("<p>Price", "<p>costs $5", "raw markup in the text: ...T costs $5"),
+        ("<p>Price", "<p>{glue:text}`x`", "raw markup"),
+        ("<p>Price", '<p><span class="problematic">x</span>', "shows an error message"),
+        ("<p>Price", '<div class="output traceback">ValueError</div><p>', "shows an error message"),
+        ("../_static/a.js", "https://cdn.example/a.js", "loads https://cdn.example/a.js from the network"),
+        ("canonical", "stylesheet", "loads https://example.org/ from the network"),
+    ],
+)
 def test_verifier_sees(old, new, message):
     assert old in GOOD
     problems = verify.page("p", GOOD.replace(old, new))
@@ -51,17 +54,31 @@ def test_verifier_sees_missing_page_card_and_search_index(tmp_path):
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks/n.html").write_text(GOOD + '<div id="claim-P1.x">')
     assert verify.book(tmp_path, toc, [run]) == [
-        "b: page is missing from the book", "notebooks/n: card of claim P1.y is not on the page",
-        "searchindex.js: the book has no search index"]
+        "b: page is missing from the book",
+        "notebooks/n: card of claim P1.y is not on the page",
+        "searchindex.js: the book has no search index",
+    ]
 
 
 def registry():
     rule = {"rule": lambda p: (0.0, 1.0), "control": "far"}
-    return {c.id: c for c in (
-        Claim("P1.a", "slides", "$|a| \\le 1$", "a", **rule),
-        Claim("P1.b", "slides", "$|b| \\le 1$", "b", expected=Verdict.CORRECTED, corrected="$b \\le 9$",
-              corrected_rule=lambda p: (0.0, 9.0), **rule),
-        Claim("P2.c", "abstract", "c", expected=Verdict.NOT_TESTABLE, why_not="the text is lost"))}
+    return {
+        c.id: c
+        for c in (
+            Claim("P1.a", "slides", "$|a| \\le 1$", "a", **rule),
+            Claim(
+                "P1.b",
+                "slides",
+                "$|b| \\le 1$",
+                "b",
+                expected=Verdict.CORRECTED,
+                corrected="$b \\le 9$",
+                corrected_rule=lambda p: (0.0, 9.0),
+                **rule,
+            ),
+            Claim("P2.c", "abstract", "c", expected=Verdict.NOT_TESTABLE, why_not="the text is lost"),
+        )
+    }
 
 
 def run_of(*cards, name="n"):
@@ -78,14 +95,22 @@ def test_verifier_judges_the_judgments():
     assert verify.cards([run_of(*good)], registry()) == []
     assert verify.cards([run_of(good[0])], registry()) == ["claim P1.b: no notebook judges it"]
     assert verify.cards([run_of(good[0], card("P1.b", 0.5))], registry()) == [
-        "notebooks/n: claim P1.b: verdict is 'holds', expected 'holds corrected'"]
+        "notebooks/n: claim P1.b: verdict is 'holds', expected 'holds corrected'"
+    ]
     assert verify.cards([run_of(card("P1.a", 0.5, control=0.5), good[1])], registry()) == [
-        "notebooks/n: claim P1.a: the negative control was not judged as it must be"]
+        "notebooks/n: claim P1.a: the negative control was not judged as it must be"
+    ]
     assert "judged already in notebooks/n" in verify.cards([run_of(*good), run_of(good[0])], registry())[0]
-    stranger = run_of(judge(Claim("P9.z", "s", "z", "z", rule=lambda p: (0, 1), control="c"),
-                            [exact("a", 0.5)], [exact("c", 9.0)]))
+    stranger = run_of(
+        judge(
+            Claim("P9.z", "s", "z", "z", rule=lambda p: (0, 1), control="c"),
+            [exact("a", 0.5)],
+            [exact("c", 9.0)],
+        )
+    )
     assert verify.cards([run_of(*good), stranger], registry()) == [
-        "notebooks/n: claim P9.z: is not in the registry"]
+        "notebooks/n: claim P9.z: is not in the registry"
+    ]
     weak = run_of(*good)
     weak["cards"][0]["verdict"] = "inconclusive"
     assert verify.cards([weak], registry()) != []
@@ -94,6 +119,7 @@ def test_verifier_judges_the_judgments():
 
 # ---------------------------------------------------------------- generated text
 
+
 def found(paper=()):
     return pages.entries(registry(), [run_of(card("P1.a", 0.5), card("P1.b", 2.0))], paper)
 
@@ -101,19 +127,32 @@ def found(paper=()):
 def test_audit_says_everything():
     paper = run_of(card("P1.b", 2.0)) | {"device": "cuda (big)"}
     text = pages.audit(found([paper]), 1e-5, {"n": "A chapter"}.get)
-    for part in ("### [A chapter](../notebooks/n.ipynb)",
-                 "$|b| \\le 1$", "**Corrected.** $b \\le 9$", "**Not tested.** the text is lost", "slides",
-                 "exact, 1 case; Monte Carlo, 1 case, $n = 60$", "far: rejected, as it must be",
-                 "../notebooks/n.html#claim-P1.b", "**Paper preset** (cuda (big))", 'id="audit-P2.c"',
-                 "controls included: 6, of which 2 sampled", "$2 \\times 10^{-5}$"):
+    for part in (
+        "### [A chapter](../notebooks/n.ipynb)",
+        "$|b| \\le 1$",
+        "**Corrected.** $b \\le 9$",
+        "**Not tested.** the text is lost",
+        "slides",
+        "exact, 1 case; Monte Carlo, 1 case, $n = 60$",
+        "far: rejected, as it must be",
+        "../notebooks/n.html#claim-P1.b",
+        "**Paper preset** (cuda (big))",
+        'id="audit-P2.c"',
+        "controls included: 6, of which 2 sampled",
+        "$2 \\times 10^{-5}$",
+    ):
         assert part in text, part
     assert text.count("Paper preset") == 1
 
 
 def test_counts_are_by_paper():
     rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", pages.counts(found())))
-    assert rows == {"holds": "1 | 0", "holds corrected": "1 | 0", "fails as printed": "0 | 0",
-                    "not testable": "0 | 1"}
+    assert rows == {
+        "holds": "1 | 0",
+        "holds corrected": "1 | 0",
+        "fails as printed": "0 | 0",
+        "not testable": "0 | 1",
+    }
 
 
 def test_the_introduction_lists_what_does_not_simply_hold():
@@ -149,14 +188,20 @@ def test_readme_shows_a_picture_that_is_there():
     assert shown and all(len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text() for alt, path in shown)
 
 
-@pytest.mark.parametrize(("text", "rst"), [
-    ("Size ``a|b`` of |x|.", "Size ``a|b`` of \\|x\\|."),
-    ("It *contradicts* it; *shape: sizes (*shape, d)", "It *contradicts* it; \\*shape: sizes (\\*shape, d)"),
-    ("Rate $w^{*}$ here.", "Rate :math:`w^{*}` here."),
-    ("With\n\n    a = |b|\n\nand", "With\n\n.. code-block:: text\n\n    a = |b|\n\nand"),
-    (">>> f(*x)  # $", ">>> f(*x)  # $"),
-    ("Args:\n    x: a|b", "Args:\n    x: a\\|b"),
-])
+@pytest.mark.parametrize(
+    ("text", "rst"),
+    [
+        ("Size ``a|b`` of |x|.", "Size ``a|b`` of \\|x\\|."),
+        (
+            "It *contradicts* it; *shape: sizes (*shape, d)",
+            "It *contradicts* it; \\*shape: sizes (\\*shape, d)",
+        ),
+        ("Rate $w^{*}$ here.", "Rate :math:`w^{*}` here."),
+        ("With\n\n    a = |b|\n\nand", "With\n\n.. code-block:: text\n\n    a = |b|\n\nand"),
+        (">>> f(*x)  # $", ">>> f(*x)  # $"),
+        ("Args:\n    x: a|b", "Args:\n    x: a\\|b"),
+    ],
+)
 def test_docstrings_become_restructured_text(text, rst):
     assert "\n".join(extension.convert(text.split("\n"))) == rst
 
@@ -173,8 +218,9 @@ def typed_results(markdown):
     """Decimal results typed by hand in prose or mathematics."""
     text = re.sub(r"(?s)```.*?```|~~~.*?~~~", "", markdown)
     text = re.sub(r"\{[\w:.-]+\}`[^`]*`|`[^`]*`|https?://\S+", "", text)
-    significant = (m[0] for m in RESULT.finditer(text)
-                   if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3)
+    significant = (
+        m[0] for m in RESULT.finditer(text) if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3
+    )
     return [number for number in significant if number not in QUOTED]
 
 
@@ -183,8 +229,12 @@ def prose():
         yield path.name, path.read_text()
     for path in sorted((ROOT / "notebooks").glob("*.py")):
         cells = re.split(r"(?m)^(?=# %%)", path.read_text())
-        yield path.name, "\n".join(line[1:] for c in cells if c.startswith("# %% [markdown]")
-                                   for line in c.splitlines()[1:])
+        yield (
+            path.name,
+            "\n".join(
+                line[1:] for c in cells if c.startswith("# %% [markdown]") for line in c.splitlines()[1:]
+            ),
+        )
 
 
 @pytest.mark.parametrize(("name", "markdown"), [pytest.param(*p, id=p[0]) for p in prose()])
@@ -196,5 +246,3 @@ def test_no_result_is_typed_by_hand(name, markdown):
 def test_typed_results_are_found():
     assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == ["0.333", "4.16", "1.25e-3"]
     assert typed_results("d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4") == []
-
-

@@ -43,7 +43,8 @@ class Copy:
         for page in (root / "book").glob("*.md"):
             page.unlink()
         (root / "book" / "introduction.md").write_text(
-            "# A small book\n\nSee the notebooks {cite:p}`collins2024`.\n\n```{bibliography}\n```\n")
+            "# A small book\n\nSee the notebooks {cite:p}`collins2024`.\n\n```{bibliography}\n```\n"
+        )
         (root / "_toc.yml").write_text(TOC)
         (root / "notebooks").mkdir()
         tiny = TINY.read_text()
@@ -52,8 +53,10 @@ class Copy:
         (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
         (root / "presets").mkdir()
         self.preset()
-        registry = "from icl_book.claims.claim import Claim\nCLAIMS = [Claim('X', 'here', '$1 > 0$', " \
-                   "quantity='one', rule=lambda p: (0, 2), control='c')]\n"
+        registry = (
+            "from icl_book.claims.claim import Claim\nCLAIMS = [Claim('X', 'here', '$1 > 0$', "
+            "quantity='one', rule=lambda p: (0, 2), control='c')]\n"
+        )
         (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
         (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
 
@@ -67,8 +70,15 @@ class Copy:
 
     def start(self, *words, **options):
         environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MPLBACKEND")}
-        return subprocess.Popen([sys.executable, "-m", "icl_book", *words], cwd=self.root, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, **options)
+        return subprocess.Popen(
+            [sys.executable, "-m", "icl_book", *words],
+            cwd=self.root,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            **options,
+        )
 
     def run(self, *words):
         process = self.start(*words)
@@ -106,8 +116,10 @@ def test_progress_says_which_of_how_many_and_where_the_book_is(built):
 
 def test_with_nothing_changed_nothing_runs_and_it_is_quick(built):
     copy, _ = built
+
     def state():
         return {p: p.stat().st_mtime_ns for p in (copy.root / "_build").rglob("*") if p.is_file()}
+
     before, start = state(), time.perf_counter()
     status, said = copy.run("book")
     assert status == 0 and "0 to do" in said and "started" not in said
@@ -135,8 +147,10 @@ def test_no_stale_number_survives_an_edit_of_the_package_or_of_a_notebook(built)
     assert "constant is 1e-05" in copy.page()
 
 
-@pytest.mark.parametrize("seed, expected", [
-    (8, "cell 7: RuntimeError: planted failure"), (7, "X: fails as printed, expected holds")])
+@pytest.mark.parametrize(
+    "seed, expected",
+    [(8, "cell 7: RuntimeError: planted failure"), (7, "X: fails as printed, expected holds")],
+)
 def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(built, seed, expected):
     copy, _ = built
     good, page = copy.done("tiny"), copy.page()
@@ -195,7 +209,11 @@ def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
     for name, expected in (("noise_std", None), ("nois_std", "unknown parameter nois_std=0.25: this note")):
         done = subprocess.run(
             [sys.executable, "-m", "papermill", "notebooks/tiny.ipynb", "out.ipynb", "-p", name, "0.25"],
-            cwd=copy.root, capture_output=True, text=True, check=False,
-            env=os.environ | {"PYTHONPATH": str(copy.root)})
+            cwd=copy.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(copy.root)},
+        )
         assert (done.returncode == 0) == (expected is None), done.stderr[-2000:]
         assert expected is None or expected in done.stderr

@@ -32,8 +32,10 @@ def test_colors_stand_out_on_white(color):
 
 def test_palette_is_distinguishable_by_the_color_blind():
     # deuteranopia and protanopia after Vienot, Brettel and Mollon: project in linear RGB
-    for matrix in ([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
-                   [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]):
+    for matrix in (
+        [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+        [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
+    ):
         seen = [np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2 for c in plots.PALETTE]
         gaps = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
         assert min(gaps) > 0.04
@@ -101,7 +103,7 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>{}</t
 
 def test_slider_shows_one_frame_and_describes_all():
     frames = [SVG.format(i) for i in range(3)]
-    page = plots.slider_figure(frames, [10, 100, 1000], "size <n>", "a \"curve\"")._repr_html_()
+    page = plots.slider_figure(frames, [10, 100, 1000], "size <n>", 'a "curve"')._repr_html_()
     frames = re.findall(r"<img[^>]*>", page)
     assert len(frames) == 3 and [" hidden" in f for f in frames] == [False, True, True]
     assert 'alt="a &quot;curve&quot; (size &lt;n&gt; = 100)"' in frames[1]
@@ -109,9 +111,14 @@ def test_slider_shows_one_frame_and_describes_all():
     assert " id=" not in page and "http" not in page  # nothing to clash, nothing to fetch
 
 
-@pytest.mark.parametrize(("svgs", "values", "alt", "message"), [
-    ([], [], "x", "0 frames"), ([SVG], [1, 2], "x", "1 frames for 2 values"),
-    ([SVG], [1], " ", "alt is empty")])
+@pytest.mark.parametrize(
+    ("svgs", "values", "alt", "message"),
+    [
+        ([], [], "x", "0 frames"),
+        ([SVG], [1, 2], "x", "1 frames for 2 values"),
+        ([SVG], [1], " ", "alt is empty"),
+    ],
+)
 def test_slider_refuses(svgs, values, alt, message):
     with pytest.raises(ValueError, match=message):
         plots.slider_figure(svgs, values, "n", alt)
@@ -132,9 +139,14 @@ def test_table_sets_mathematics_and_keeps_numbers_together():
     assert plots.ten(-12) == "10⁻¹²"
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"alt": " "}, "alt is empty"), ({"noise_stds": (0.0, 1.0)}, "0 < low < high"),
-    ({"classes": {"a": (np.ones(2), np.ones(3))}}, "classes: every curve must have 3 values")])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"alt": " "}, "alt is empty"),
+        ({"noise_stds": (0.0, 1.0)}, "0 < low < high"),
+        ({"classes": {"a": (np.ones(2), np.ones(3))}}, "classes: every curve must have 3 values"),
+    ],
+)
 def test_explorer_refuses(change, message):
     good = {"w": [1.0, 2.0, 4.0], "classes": {"a": (np.ones(3), np.ones(3))}, "noise_stds": (0.1, 1.0)}
     with pytest.raises(ValueError, match=message):

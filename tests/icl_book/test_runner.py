@@ -34,8 +34,15 @@ def tree(tmp_path, monkeypatch):
 
 # -------------------------------------------------------------------- the vocabulary
 GOOD = {
-    "dims": [[2], [2, 100]], "n_values": [[1]], "noise_std": [0, 0.5, 3], "noise_stds": [[0.0, 1]],
-    "lipschitz": [1, 1e-9], "context_length": [1], "seeds": [2], "seed": [0], "steps": [1],
+    "dims": [[2], [2, 100]],
+    "n_values": [[1]],
+    "noise_std": [0, 0.5, 3],
+    "noise_stds": [[0.0, 1]],
+    "lipschitz": [1, 1e-9],
+    "context_length": [1],
+    "seeds": [2],
+    "seed": [0],
+    "steps": [1],
 }
 BAD = {
     "dims": [1, [1], [], [2.0], [True], "2", None, [float("nan")]],
@@ -44,7 +51,10 @@ BAD = {
     "noise_stds": [[-1.0], [], 0.5],
     "lipschitz": [0, 0.0, -1, float("nan")],
     "context_length": [0, 1.0, float("nan")],
-    "seeds": [1, 0], "seed": [-1, 0.5], "steps": [0], "learning_rate": [0.0],
+    "seeds": [1, 0],
+    "seed": [-1, 0.5],
+    "steps": [0],
+    "learning_rate": [0.0],
 }
 
 
@@ -78,8 +88,19 @@ def test_numbers_that_yaml_takes_for_text_are_numbers():
 # --------------------------------------------------------------- called by a notebook
 def test_check_accepts_a_notebook_and_ignores_what_is_no_parameter():
     class Anything: ...
-    namespace = {"dims": [2], "noise_std": 0.1, "np": pytest, "Anything": Anything, "f": len, "_": 3,
-                 "_i1": "x", "In": ["x"], "Out": {}, "thing": Anything()}
+
+    namespace = {
+        "dims": [2],
+        "noise_std": 0.1,
+        "np": pytest,
+        "Anything": Anything,
+        "f": len,
+        "_": 3,
+        "_i1": "x",
+        "In": ["x"],
+        "Out": {},
+        "thing": Anything(),
+    }
     notebook.check(namespace, "dims", "noise_std")
     namespace["n"] = 5  # the body ran; now the reader runs the check cell again
     notebook.check(namespace, "dims", "noise_std")
@@ -184,8 +205,11 @@ def test_a_data_file_must_be_named_literally_and_exist(tree):
 def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
     found = plan.plan("quick", "tiny", "noise_std=1e-3,2 dims=[2,3],[5]")
     assert [r.overrides for r in found] == [
-        {"noise_std": 1e-3}, {"noise_std": 1e-3, "dims": [5]},
-        {"noise_std": 2}, {"noise_std": 2, "dims": [5]}]
+        {"noise_std": 1e-3},
+        {"noise_std": 1e-3, "dims": [5]},
+        {"noise_std": 2},
+        {"noise_std": 2, "dims": [5]},
+    ]
     assert [r.exploring for r in found] == [False, True, True, True]
     assert len({r.path for r in found}) == 4
     assert [r.path.parent.name for r in found] == ["quick", "sweep", "sweep", "sweep"]
@@ -208,6 +232,7 @@ def test_only_the_last_few_outputs_are_kept(tree):
 
 def executed(*cards):
     """An executed notebook with a footer and these cards, as `execute._papermill` returns it."""
+
     class Node(dict):
         metadata = property(lambda self: self["metadata"])
 
@@ -216,8 +241,14 @@ def executed(*cards):
     return Node(metadata={}, cells=[{"outputs": outputs}])
 
 
-CARD = {"id": "X", "verdict": "holds", "expected": "holds", "as_expected": True, "control_passed": True,
-        "why_not": ""}
+CARD = {
+    "id": "X",
+    "verdict": "holds",
+    "expected": "holds",
+    "as_expected": True,
+    "control_passed": True,
+    "why_not": "",
+}
 
 
 def test_a_run_during_which_the_package_changed_does_not_count(tree, monkeypatch):
@@ -233,13 +264,16 @@ def test_a_run_during_which_the_package_changed_does_not_count(tree, monkeypatch
     assert not path.exists() and not run.path.exists() and path.with_suffix(".failed.ipynb").is_file()
 
 
-@pytest.mark.parametrize("card, preset, passes", [
-    (CARD, "quick", True),
-    (CARD | {"verdict": "inconclusive", "as_expected": False}, "quick", False),
-    (CARD | {"verdict": "inconclusive", "as_expected": False}, "smoke", True),
-    (CARD | {"verdict": "fails as printed", "as_expected": False}, "smoke", False),
-    (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
-])
+@pytest.mark.parametrize(
+    "card, preset, passes",
+    [
+        (CARD, "quick", True),
+        (CARD | {"verdict": "inconclusive", "as_expected": False}, "quick", False),
+        (CARD | {"verdict": "inconclusive", "as_expected": False}, "smoke", True),
+        (CARD | {"verdict": "fails as printed", "as_expected": False}, "smoke", False),
+        (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
+    ],
+)
 def test_a_verdict_that_is_not_the_expected_one_fails_the_run(tree, monkeypatch, card, preset, passes):
     monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(card), None))
     (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
@@ -265,49 +299,58 @@ def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
 
 
 # ------------------------------------------------------------------------- command line
-@pytest.mark.parametrize("words, expected", [
-    ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
-    ("execute ../tiny", "notebook '../tiny': does not exist"),
-    ("execute tiny --preset huge", "preset 'huge': does not exist; there are broken, quick, wrong"),
-    ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0"),
-    ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
-    ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
-    ("execute tiny -p lipschitz=1", "unknown parameter lipschitz=1"),
-    ("execute tiny -p noise_std=-0.5", "noise_std=-0.5: must be a finite number >= 0"),
-    ("execute tiny -p noise_std=nan", "noise_std=nan: must be a finite number >= 0"),
-    ("execute tiny -p noise_std=.inf", "noise_std=inf: must be a finite number >= 0"),
-    ("execute tiny -p noise_std=loud", "noise_std='loud': must be a finite number >= 0"),
-    ("execute tiny -p noise_std=", "noise_std=None: must be"),
-    ("execute tiny -p noise_std", "-p 'noise_std': must look like name=value"),
-    ("execute tiny -p noise_std=[", "-p 'noise_std=[': must look like name=value"),
-    ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
-    ("execute tiny -p dims=[1]", "dims=[1]: must be a list"),
-    ("execute tiny -p context_length=0", "context_length=0: must be an integer >= 1"),
-    ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
-    ("execute tiny -p seed=true", "seed=True: must be an integer >= 0"),
-    ("book --preset huge", "preset 'huge': does not exist"),
-    ("book --preset wrong", "noise_std=-1: must be"),
-    ("book --jobs 0", "jobs='0': must be an integer >= 1"),
-    ("book --jobs many", "jobs='many': must be an integer >= 1"),
-    ("sweep tiny", "sweep needs a notebook and a grid"),
-    ("sweep nothing --grid seed=0", "notebook 'nothing': does not exist"),
-    ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
-    ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
-    ("sweep tiny --grid seed", "grid 'seed': must look like name=value,value"),
-    ("sweep tiny --grid seed=[", "grid 'seed=[': must look like name=value,value"),
-])
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
+        ("execute ../tiny", "notebook '../tiny': does not exist"),
+        ("execute tiny --preset huge", "preset 'huge': does not exist; there are broken, quick, wrong"),
+        ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0"),
+        ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
+        ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
+        ("execute tiny -p lipschitz=1", "unknown parameter lipschitz=1"),
+        ("execute tiny -p noise_std=-0.5", "noise_std=-0.5: must be a finite number >= 0"),
+        ("execute tiny -p noise_std=nan", "noise_std=nan: must be a finite number >= 0"),
+        ("execute tiny -p noise_std=.inf", "noise_std=inf: must be a finite number >= 0"),
+        ("execute tiny -p noise_std=loud", "noise_std='loud': must be a finite number >= 0"),
+        ("execute tiny -p noise_std=", "noise_std=None: must be"),
+        ("execute tiny -p noise_std", "-p 'noise_std': must look like name=value"),
+        ("execute tiny -p noise_std=[", "-p 'noise_std=[': must look like name=value"),
+        ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
+        ("execute tiny -p dims=[1]", "dims=[1]: must be a list"),
+        ("execute tiny -p context_length=0", "context_length=0: must be an integer >= 1"),
+        ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
+        ("execute tiny -p seed=true", "seed=True: must be an integer >= 0"),
+        ("book --preset huge", "preset 'huge': does not exist"),
+        ("book --preset wrong", "noise_std=-1: must be"),
+        ("book --jobs 0", "jobs='0': must be an integer >= 1"),
+        ("book --jobs many", "jobs='many': must be an integer >= 1"),
+        ("sweep tiny", "sweep needs a notebook and a grid"),
+        ("sweep nothing --grid seed=0", "notebook 'nothing': does not exist"),
+        ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
+        ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
+        ("sweep tiny --grid seed", "grid 'seed': must look like name=value,value"),
+        ("sweep tiny --grid seed=[", "grid 'seed=[': must look like name=value,value"),
+    ],
+)
 def test_bad_input_is_one_line_before_anything_starts(tree, capsys, words, expected):
     assert cli.main(words.split()) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("cell, expected", [
-    ("# %%\nseed = 0\n", 'has no cell tagged "parameters"'),
-    ('# %% tags=["parameters"]\nseed = 1 + len([])\n', "its parameters cell must be lines: name = literal"),
-    ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
-    ('# %% tags=["parameters"]\nseed = -1\n', "seed=-1: must be an integer >= 0"),
-])
+@pytest.mark.parametrize(
+    "cell, expected",
+    [
+        ("# %%\nseed = 0\n", 'has no cell tagged "parameters"'),
+        (
+            '# %% tags=["parameters"]\nseed = 1 + len([])\n',
+            "its parameters cell must be lines: name = literal",
+        ),
+        ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
+        ('# %% tags=["parameters"]\nseed = -1\n', "seed=-1: must be an integer >= 0"),
+    ],
+)
 def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, cell, expected):
     (tree / "notebooks" / "tiny.py").write_text(cell)
     (tree / "presets" / "quick.yml").write_text("tiny: {}\n")

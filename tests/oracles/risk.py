@@ -61,8 +61,10 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
 def _powers(n: np.ndarray, log_phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``n phi^(n-1)`` and ``n (n-1) phi^(n-2)``, shape (len(n), len(u))."""
     n = n[:, None]
-    return (n * np.exp(np.maximum((n - 1) * log_phi, -700)),
-            n * (n - 1) * np.exp(np.maximum((n - 2) * log_phi, -700)))
+    return (
+        n * np.exp(np.maximum((n - 1) * log_phi, -700)),
+        n * (n - 1) * np.exp(np.maximum((n - 2) * log_phi, -700)),
+    )
 
 
 def _u_nodes(law: _Token, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,11 +158,19 @@ class _Token:
             ends = np.exp(np.minimum([u[some] - 2 * w, u[some]], 7.0))
             missed = -np.expm1(-ends[0]) + (first * (betainc(half, half, r) * dtau)).sum(1)
             kept = np.exp(-ends[1]) + (first * (betainc(half, half, s) * dtau)).sum(1)
-            log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)),
-                               np.log(np.maximum(kept, 1e-300)))
+            log_phi = np.where(
+                missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(kept, 1e-300))
+            )
             second, first = first * z * mass, first * mass
-            out.append(np.stack([log_phi, *(self._sum(second, h) for h in twice(r, s)),
-                                 *(self._sum(first, h) for h in once(r, s))]))
+            out.append(
+                np.stack(
+                    [
+                        log_phi,
+                        *(self._sum(second, h) for h in twice(r, s)),
+                        *(self._sum(first, h) for h in once(r, s)),
+                    ]
+                )
+            )
         order = np.argsort(np.concatenate(batches))
         return np.concatenate(out, axis=1)[:, order]
 
@@ -179,8 +189,10 @@ def _function_means(task: Zonal):
     if isinstance(task, Affine | Linear | ReLU):
         c = L**2 / d / (1 if isinstance(task, Linear) else 3)
         if isinstance(task, ReLU):
+
             def variogram(r, s):  # c / 2 (1 - cos) from l q.x, and as much less an arc from |q.x|
                 return c * (2 * r - _arc(r, s) / np.pi)
+
             return variogram, lambda r, s: (2 * r,), np.array([[math.sqrt(c / 2)]])
         return lambda r, s: c * 2 * r, lambda r, s: (2 * r,), np.array([[math.sqrt(c)]])
     if isinstance(task, Quadratic):  # 1 - t^2 = 4 r s; averaged over the angle between, G factors
@@ -207,8 +219,10 @@ def _function_means(task: Zonal):
     t = np.cos(np.pi * (np.arange(order) + 0.5) / order)
     A, T = a[:, None], t[None]
     gap = 1 - T
-    difference = (2 * np.sin(L * A * (1 + T) / 2) * np.sin(L * A * gap / 2) / gap
-                  - np.cos(L * A * T) * _bessel_gap(d - 1, L**2 * (1 - A**2) * (1 - T**2) / 4) / gap)
+    difference = (
+        2 * np.sin(L * A * (1 + T) / 2) * np.sin(L * A * gap / 2) / gap
+        - np.cos(L * A * T) * _bessel_gap(d - 1, L**2 * (1 - A**2) * (1 - T**2) / 4) / gap
+    )
     chebyshev = np.polynomial.chebyshev.chebvander(t, order - 1)
     factor = np.sqrt(p / p.sum())[:, None] * np.linalg.solve(chebyshev, difference.T).T
 
@@ -235,8 +249,11 @@ def _bessel_gap(dim: int, x):
 
 def _arc(r, s):
     """``sin(theta) - theta cos(theta)`` for r = sin(theta/2)^2."""
-    theta = np.where(r < 0.5, 2 * np.arcsin(np.sqrt(np.minimum(r, 0.5))),
-                     np.pi - 2 * np.arcsin(np.sqrt(np.minimum(s, 0.5))))
+    theta = np.where(
+        r < 0.5,
+        2 * np.arcsin(np.sqrt(np.minimum(r, 0.5))),
+        np.pi - 2 * np.arcsin(np.sqrt(np.minimum(s, 0.5))),
+    )
     small, total = np.minimum(theta, 0.5), np.zeros_like(theta)
     for k in range(1, 12):
         total += (-1) ** (k + 1) * 2 * k * small ** (2 * k + 1) / math.factorial(2 * k + 1)

@@ -11,5 +11,16 @@ from icl_book.claims.claim import Case, Claim, Range, Rule, Verdict, exact, samp
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import registry
 
-__all__ = ["FALSE_ALARM_RATE", "Card", "Case", "Claim", "Range", "Rule", "Verdict", "exact", "judge",
-           "registry", "sampled"]
+__all__ = [
+    "FALSE_ALARM_RATE",
+    "Card",
+    "Case",
+    "Claim",
+    "Range",
+    "Rule",
+    "Verdict",
+    "exact",
+    "judge",
+    "registry",
+    "sampled",
+]

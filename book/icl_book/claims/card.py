@@ -40,20 +40,32 @@ class Card:
 
         def rows(cases):
             return [
-                asdict(c) | {"measured": plain(c.measured), "interval": plain(c.interval),
-                             "permitted": plain(claim.rule(c.parameters)),
-                             "permitted_corrected": plain(claim.corrected_rule(c.parameters))
-                             if claim.corrected_rule else None}
+                asdict(c)
+                | {
+                    "measured": plain(c.measured),
+                    "interval": plain(c.interval),
+                    "permitted": plain(claim.rule(c.parameters)),
+                    "permitted_corrected": plain(claim.corrected_rule(c.parameters))
+                    if claim.corrected_rule
+                    else None,
+                }
                 for c in cases
             ]
 
         return {
-            "id": claim.id, "source": claim.source, "statement": claim.statement,
-            "corrected": claim.corrected, "quantity": claim.quantity,
-            "verdict": str(self.verdict), "expected": str(claim.expected),
-            "as_expected": self.as_expected, "why_not": claim.why_not,
-            "control": claim.control, "control_passed": self.control_passed,
-            "cases": rows(self.cases), "control_cases": rows(self.control),
+            "id": claim.id,
+            "source": claim.source,
+            "statement": claim.statement,
+            "corrected": claim.corrected,
+            "quantity": claim.quantity,
+            "verdict": str(self.verdict),
+            "expected": str(claim.expected),
+            "as_expected": self.as_expected,
+            "why_not": claim.why_not,
+            "control": claim.control,
+            "control_passed": self.control_passed,
+            "cases": rows(self.cases),
+            "control_cases": rows(self.control),
         }
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
@@ -67,22 +79,32 @@ class Card:
     def _html(self) -> str:
         claim, esc = self.claim, html.escape
         kind = str(self.verdict).replace(" ", "-")
-        surprise = "" if self.as_expected else (
-            f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}'
-            f'{"" if self.control_passed else "; the control was not judged as it must be"}.</p>')
-        head = ("<tr><th>case</th><th>statement permits</th>"
-                + ("<th>corrected permits</th>" if claim.corrected_rule else "")
-                + "<th>measured</th><th>interval</th><th>samples</th></tr>")
+        surprise = (
+            ""
+            if self.as_expected
+            else (
+                f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}'
+                f"{'' if self.control_passed else '; the control was not judged as it must be'}.</p>"
+            )
+        )
+        head = (
+            "<tr><th>case</th><th>statement permits</th>"
+            + ("<th>corrected permits</th>" if claim.corrected_rule else "")
+            + "<th>measured</th><th>interval</th><th>samples</th></tr>"
+        )
 
         def row(c: Case, css: str = "") -> str:
             rules = [rule for rule in (claim.rule, claim.corrected_rule) if rule]
             permitted = "".join(f"<td>{range_text(rule(c.parameters))}</td>" for rule in rules)
-            return (f"<tr{css}><td>{prose(c.name)}</td>{permitted}"
-                    f"<td>{c.measured:.5g}</td><td>{_spread(c)}</td>"
-                    f'<td>{"exact" if c.samples is None else c.samples}</td></tr>')
+            return (
+                f"<tr{css}><td>{prose(c.name)}</td>{permitted}"
+                f"<td>{c.measured:.5g}</td><td>{_spread(c)}</td>"
+                f"<td>{'exact' if c.samples is None else c.samples}</td></tr>"
+            )
 
-        corrected = (f'<p class="icl-statement">Corrected: {prose(claim.corrected)}</p>'
-                     if claim.corrected else "")
+        corrected = (
+            f'<p class="icl-statement">Corrected: {prose(claim.corrected)}</p>' if claim.corrected else ""
+        )
         body = "".join(row(c) for c in self.cases)
         body += "".join(row(c, ' class="icl-control"') for c in self.control)
         must = {"contradicts": "rejected", "agrees": "accepted"}[claim.control_reading]
@@ -108,8 +130,10 @@ def plain(x: float | Range) -> float | str | list:
 def prose(markdown: str) -> str:
     """Text with ``$...$`` mathematics as HTML that MathJax renders, in the book and in Jupyter."""
     parts = html.escape(" ".join(markdown.split()), quote=False).split("$")
-    return "".join(rf'<span class="math notranslate nohighlight">\({p}\)</span>' if i % 2 else p
-                   for i, p in enumerate(parts))
+    return "".join(
+        rf'<span class="math notranslate nohighlight">\({p}\)</span>' if i % 2 else p
+        for i, p in enumerate(parts)
+    )
 
 
 def _spread(case: Case) -> str:

@@ -54,9 +54,13 @@ def judge(claim: Claim | str, cases: Sequence[Case], control: Sequence[Case]) ->
         verdict = Verdict.FAILS
     else:
         corrected = _together(
-            [_reading(c, claim.corrected_rule(c.parameters), claim.resolution) for c in cases])
-        verdict = {"agrees": Verdict.CORRECTED, "contradicts": Verdict.FAILS,
-                   "undecided": Verdict.INCONCLUSIVE}[corrected]
+            [_reading(c, claim.corrected_rule(c.parameters), claim.resolution) for c in cases]
+        )
+        verdict = {
+            "agrees": Verdict.CORRECTED,
+            "contradicts": Verdict.FAILS,
+            "undecided": Verdict.INCONCLUSIVE,
+        }[corrected]
     # The control speaks about the statement we stand by: the corrected one if there is one.
     stand_by = claim.corrected_rule or claim.rule
     readings = {_reading(c, stand_by(c.parameters), claim.resolution) for c in control}

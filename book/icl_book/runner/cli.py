@@ -80,10 +80,13 @@ def main(arguments: list[str] | None = None) -> int:
                 return schedule({"preset": options.preset}, options.jobs)
             case "sweep":
                 if not options.grid:
-                    raise BadInput("sweep needs a notebook and a grid: "
-                                   'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"')
-                return schedule({"preset": options.preset, "notebook": options.name, "grid": options.grid},
-                                options.jobs)
+                    raise BadInput(
+                        "sweep needs a notebook and a grid: "
+                        'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
+                    )
+                return schedule(
+                    {"preset": options.preset, "notebook": options.name, "grid": options.grid}, options.jobs
+                )
             case "execute":
                 execute(_changed(options.name, options.preset, options.values), options.label)
     except KeyboardInterrupt:

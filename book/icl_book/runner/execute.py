@@ -49,14 +49,20 @@ def execute(run: Run, label: str = "") -> Path:
     failed = path.with_suffix(".failed.ipynb")
     node, problem = _papermill(run, shown, start)
     node.metadata["icl"] = {
-        "name": run.name, "preset": run.preset, "parameters": defaults(run.name) | run.overrides,
-        "digest": path.name.split(".")[1]}
+        "name": run.name,
+        "preset": run.preset,
+        "parameters": defaults(run.name) | run.overrides,
+        "digest": path.name.split(".")[1],
+    }
     surprises = []
     if problem is None:
         try:
             record = _record(node)
-            surprises = [_surprise(c) for c in record["cards"] if not c["as_expected"]
-                         and not (run.preset == "smoke" and c["verdict"] == "inconclusive")]
+            surprises = [
+                _surprise(c)
+                for c in record["cards"]
+                if not c["as_expected"] and not (run.preset == "smoke" and c["verdict"] == "inconclusive")
+            ]
         except BadInput as error:
             problem = str(error)
     if problem is None and run.path != path:
@@ -65,8 +71,10 @@ def execute(run: Run, label: str = "") -> Path:
         problem = "; ".join(surprises)
     if problem is not None:
         write_whole(failed, json.dumps(node, indent=1))
-        raise BadInput(f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
-                       f"(see {os.path.relpath(failed)})")
+        raise BadInput(
+            f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
+            f"(see {os.path.relpath(failed)})"
+        )
     write_whole(path.with_suffix(".json"), json.dumps(record, indent=1))
     if run.preset == "paper" and not run.exploring:
         (ROOT / "results" / "paper").mkdir(parents=True, exist_ok=True)
@@ -113,9 +121,17 @@ def _papermill(run: Run, shown: str, start: float):
     try:
         with _kernel_home() as connection, _prompt_interrupt(shown):
             papermill.execute_notebook(
-                node, None, parameters=run.overrides, engine_name="icl", kernel_name="python3",
-                language="python", progress_bar=False, cwd=ROOT / "notebooks",
-                config=Config(KernelManager=connection), extra_arguments=["--IPKernelApp.log_level=50"])
+                node,
+                None,
+                parameters=run.overrides,
+                engine_name="icl",
+                kernel_name="python3",
+                language="python",
+                progress_bar=False,
+                cwd=ROOT / "notebooks",
+                config=Config(KernelManager=connection),
+                extra_arguments=["--IPKernelApp.log_level=50"],
+            )
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
         problem = f"cell {error.cell_index + 1}: {error.ename}: {message}"
@@ -142,6 +158,7 @@ def _prompt_interrupt(shown: str) -> Iterator[None]:
     the cell. Nothing is lost by leaving: outputs are only written when a run is complete, and a
     kernel whose parent is gone ends itself.
     """
+
     def leave(*_):
         print(f"{shown}: interrupted", flush=True)
         shutil.rmtree(os.environ["IPYTHONDIR"], ignore_errors=True)
@@ -166,11 +183,18 @@ def _kernel_home() -> Iterator[dict]:
     """
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True) as folder:
-        os.environ.update({
-            "IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "JUPYTER_PREFER_ENV_PATH": "1",
-            "PYTHONPATH": os.pathsep.join(
-                filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])),
-            "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+        os.environ.update(
+            {
+                "IPYTHONDIR": folder,
+                "JUPYTER_RUNTIME_DIR": folder,
+                "JUPYTER_PREFER_ENV_PATH": "1",
+                "PYTHONPATH": os.pathsep.join(
+                    filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])
+                ),
+                "PYTHONHASHSEED": "0",
+                "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            }
+        )
         os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
         try:
             # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
@@ -215,8 +239,11 @@ def _record(node: Mapping) -> dict:
     footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
-    return node["metadata"]["icl"] | {k: v for k, v in footers[0].items() if k != "parameters"} | {
-        "cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
+    return (
+        node["metadata"]["icl"]
+        | {k: v for k, v in footers[0].items() if k != "parameters"}
+        | {"cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
+    )
 
 
 def _settle(node) -> None:

@@ -45,12 +45,19 @@ class Run:
     def digest(self) -> str:
         """Digest of notebook, parameters, package, lock file, device setting and data read."""
         source = _source(self.name)
-        files = [p for folder in ("icl", "book/icl_book") for p in (ROOT / folder).rglob("*")
-                 if p.is_file() and "__pycache__" not in p.parts]
+        files = [
+            p
+            for folder in ("icl", "book/icl_book")
+            for p in (ROOT / folder).rglob("*")
+            if p.is_file() and "__pycache__" not in p.parts
+        ]
         files += [ROOT / "requirements.lock", *(ROOT / p for p in _data_read(self.name, source))]
-        total = hashlib.sha256(json.dumps(
-            [source, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3]],
-            sort_keys=True).encode())
+        total = hashlib.sha256(
+            json.dumps(
+                [source, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3]],
+                sort_keys=True,
+            ).encode()
+        )
         for path in sorted(files):
             content = path.read_bytes() if path.is_file() else b"missing"
             total.update(f"\0{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(content).digest())
@@ -79,8 +86,7 @@ def _data_read(name: str, source: str) -> list[str]:
         tree = ast.parse(source)
     except SyntaxError as error:
         raise BadInput(f"notebooks/{name}.py, line {error.lineno}: {error.msg}") from None
-    calls = [c for c in ast.walk(tree)
-             if isinstance(c, ast.Call) and ast.unparse(c.func) == "notebook.data"]
+    calls = [c for c in ast.walk(tree) if isinstance(c, ast.Call) and ast.unparse(c.func) == "notebook.data"]
     if not all(len(c.args) == 1 and isinstance(c.args[0], ast.Constant) for c in calls):
         raise BadInput(f"notebook {name}: notebook.data needs one literal path, or changes go unseen")
     return [c.args[0].value for c in calls]
@@ -91,7 +97,7 @@ def defaults(name: str) -> dict:
     cells = re.split(r"^(?=# %%)", _source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
-        raise BadInput(f"notebook {name}: has no cell tagged \"parameters\"")
+        raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
     try:
         return {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}
     except (AttributeError, ValueError, SyntaxError):

@@ -37,10 +37,20 @@ class BookError(Exception):
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
-    patterns = ["_config.yml", "_toc.yml", "book/**/*", "icl/**/*.py", "requirements.lock",
-                "results/paper/*.json"]
-    files = {p.relative_to(root).as_posix(): p for pattern in patterns for p in root.glob(pattern)
-             if p.is_file() and "__pycache__" not in p.parts}
+    patterns = [
+        "_config.yml",
+        "_toc.yml",
+        "book/**/*",
+        "icl/**/*.py",
+        "requirements.lock",
+        "results/paper/*.json",
+    ]
+    files = {
+        p.relative_to(root).as_posix(): p
+        for pattern in patterns
+        for p in root.glob(pattern)
+        if p.is_file() and "__pycache__" not in p.parts
+    }
     files |= {f"notebooks/{name}": path for name, path in notebooks.items()}
     total = hashlib.sha256(f"{preset} {sys.version}".encode())
     for name in sorted(files):
@@ -60,8 +70,11 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
     from icl_book.site import verify
 
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
-    problems = [f"notebooks/{n}: in _toc.yml, but no executed notebook was given"
-                for n in wanted if n not in notebooks]
+    problems = [
+        f"notebooks/{n}: in _toc.yml, but no executed notebook was given"
+        for n in wanted
+        if n not in notebooks
+    ]
     problems += [f"notebooks/{n}: given, but not in _toc.yml" for n in notebooks if n not in wanted]
     collected = []
     for name in (n for n in wanted if n in notebooks):
@@ -77,8 +90,9 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
     return collected, registry, problems
 
 
-def stage(target: Path, notebooks: Mapping[str, Path], collected: list[dict], registry: dict,
-          root: Path = ROOT) -> None:
+def stage(
+    target: Path, notebooks: Mapping[str, Path], collected: list[dict], registry: dict, root: Path = ROOT
+) -> None:
     """Write the tree that jupyter-book reads: prose, executed notebooks, generated pages, MathJax."""
     from icl.statistics import FALSE_ALARM_RATE
     from icl_book.site import pages, picture
@@ -107,17 +121,22 @@ def stage(target: Path, notebooks: Mapping[str, Path], collected: list[dict], re
     shutil.copy(mathjax / "es5" / "tex-svg-full.js", static)
     shutil.copy(mathjax / "LICENSE", static)
 
-    paper = [json.loads(p.read_text(encoding="utf-8"))
-             for p in sorted((root / "results" / "paper").glob("*.json"))]
+    paper = [
+        json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / "paper").glob("*.json"))
+    ]
     found = pages.entries(registry, collected, paper)
     modules = [f"icl.{p.stem}" for p in sorted((root / "icl").glob("*.py")) if not p.stem.startswith("_")]
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     generated = target / "book" / "_generated"
     generated.mkdir()
-    for name, text in {"picture": picture.markdown(generated / "picture.svg"),
-                       "counts": pages.counts(found), "verdicts": pages.verdict_table(found),
-                       "audit": pages.audit(found, FALSE_ALARM_RATE, titles.__getitem__),
-                       "provenance": pages.provenance(collected, built), "api": pages.api(modules)}.items():
+    for name, text in {
+        "picture": picture.markdown(generated / "picture.svg"),
+        "counts": pages.counts(found),
+        "verdicts": pages.verdict_table(found),
+        "audit": pages.audit(found, FALSE_ALARM_RATE, titles.__getitem__),
+        "provenance": pages.provenance(collected, built),
+        "api": pages.api(modules),
+    }.items():
         (generated / f"{name}.md").write_text(text, encoding="utf-8")
 
 
@@ -128,12 +147,29 @@ def sphinx(source: Path, output: Path) -> Path:
         BookError: If it fails or warns; the message carries the warnings.
     """
     shutil.rmtree(output, ignore_errors=True)
-    environment = os.environ | {"MPLBACKEND": "agg", "NO_COLOR": "1",
-                                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "book")])}
+    environment = os.environ | {
+        "MPLBACKEND": "agg",
+        "NO_COLOR": "1",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "book")]),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", "from jupyter_book.cli.main import main; main()",
-         "build", str(source), "--path-output", str(output), "-W", "--keep-going", "--quiet"],
-        capture_output=True, text=True, env=environment, check=False)
+        [
+            sys.executable,
+            "-c",
+            "from jupyter_book.cli.main import main; main()",
+            "build",
+            str(source),
+            "--path-output",
+            str(output),
+            "-W",
+            "--keep-going",
+            "--quiet",
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     html = output / "_build" / "html"
     if done.returncode:
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
@@ -220,8 +256,9 @@ def readme(root: Path = ROOT) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m icl_book.site.assemble",
-                                     description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m icl_book.site.assemble", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--preset", default="quick")
     parser.add_argument("--readme", action="store_true", help="rewrite README.md's verdict table and picture")
     parser.add_argument("notebooks", nargs="*", metavar="NAME=PATH.ipynb")

@@ -12,8 +12,11 @@ from __future__ import annotations
 import re
 
 EMPHASIS = r"(?<![\w*(])\*(?=[^\s*])[^*\n]+(?:\n[^*\n]+)?(?<=\S)\*(?![\w*])"
-TOKEN = re.compile(rf"(?P<code>``.+?``|`[^`\n]+`)|\$(?P<math>[^$\n]+(?:\n[^$\n]+)?)\$|(?P<strong>{EMPHASIS})"
-                   r"|(?P<mark>[*|])", re.S)
+TOKEN = re.compile(
+    rf"(?P<code>``.+?``|`[^`\n]+`)|\$(?P<math>[^$\n]+(?:\n[^$\n]+)?)\$|(?P<strong>{EMPHASIS})"
+    r"|(?P<mark>[*|])",
+    re.S,
+)
 
 
 def _token(match: re.Match) -> str:
@@ -37,8 +40,14 @@ def convert(lines: list[str]) -> list[str]:
     for before, line in zip(["", *lines], lines, strict=False):
         if literal is not None and line.strip() and _indent(line) <= literal:
             literal = None
-        starts = (literal is None and line.strip() and not before.strip() and last
-                  and _indent(line) > _indent(last) and not last.lstrip().startswith((">>>", "..", "- ")))
+        starts = (
+            literal is None
+            and line.strip()
+            and not before.strip()
+            and last
+            and _indent(line) > _indent(last)
+            and not last.lstrip().startswith((">>>", "..", "- "))
+        )
         if starts:
             flush()
             literal = _indent(last)
@@ -60,6 +69,7 @@ def _process(app, what, name, obj, options, lines):
 
 def _without_thebe(app, pagename, templatename, context, doctree):
     """Drop live-kernel scripts: they need a server and a CDN, and their double inclusion is an error."""
+
     def is_thebe(script):
         body = getattr(script, "attributes", {}).get("body")
         return "thebe" in str(script.filename) or "THEBE" in str(body)

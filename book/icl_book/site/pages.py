@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-PAPERS = {"P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
-          "P2": "Paper 2: From Single to Multiple Softmax Regression via a Tensor Trick"}
+PAPERS = {
+    "P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
+    "P2": "Paper 2: From Single to Multiple Softmax Regression via a Tensor Trick",
+}
 
 
 @dataclass(frozen=True)
@@ -92,19 +94,32 @@ def counts(found: Sequence[Entry]) -> str:
     tally = Counter((_paper(e), e.verdict) for e in found)
     verdicts = [v for v in VERDICTS if v != "inconclusive" or any(key[1] == v for key in tally)]
     papers = sorted({_paper(e) for e in found})
-    rows = ["| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
-            "|:--|" + "--:|" * len(papers)]
+    rows = [
+        "| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
+        "|:--|" + "--:|" * len(papers),
+    ]
     rows += [f"| {badge(v)} | " + " | ".join(str(tally[p, v]) for p in papers) + " |" for v in verdicts]
     return "\n".join(rows) + "\n"
 
 
 def verdict_table(found: Sequence[Entry]) -> str:
     """The introduction's table: one row per claim that does not simply hold, linked to its card."""
-    out = [":::{list-table}", ":header-rows: 1", ":widths: 25 75", ":class: icl-verdicts", "",
-           "* - verdict", "  - statement as printed, and where"]
+    out = [
+        ":::{list-table}",
+        ":header-rows: 1",
+        ":widths: 25 75",
+        ":class: icl-verdicts",
+        "",
+        "* - verdict",
+        "  - statement as printed, and where",
+    ]
     for e in (e for e in found if e.verdict != "holds"):
-        out += [f"* - {badge(e.verdict)}<br>{_link(e, e.claim.id)}", f"  - {_line(e.claim.statement)}", "",
-                f'    <span class="icl-source">{html.escape(_line(e.claim.source))}</span>']
+        out += [
+            f"* - {badge(e.verdict)}<br>{_link(e, e.claim.id)}",
+            f"  - {_line(e.claim.statement)}",
+            "",
+            f'    <span class="icl-source">{html.escape(_line(e.claim.source))}</span>',
+        ]
     return "\n".join([*out, ":::", ""])
 
 
@@ -121,11 +136,16 @@ def audit(found: Sequence[Entry], rate: float, title: Callable[[str], str] = str
     """
     cases = [c for e in found if e.card for c in e.card["cases"] + e.card["control_cases"]]
     total, sampled = len(cases), sum(c["samples"] is not None for c in cases)
-    out = [counts(found), "## False alarms", "",
-           f"Numbers judged on this page, negative controls included: {total}, of which {sampled} sampled "
-           "and the rest exact. The interval of a sampled number is two-sided and misses with probability at "
-           f"most ${_power(rate)}$, so by the union bound chance alone contradicts any true statement on "
-           f"this page with probability at most ${_power(sampled * rate) if sampled else 0}$.", ""]
+    out = [
+        counts(found),
+        "## False alarms",
+        "",
+        f"Numbers judged on this page, negative controls included: {total}, of which {sampled} sampled "
+        "and the rest exact. The interval of a sampled number is two-sided and misses with probability at "
+        f"most ${_power(rate)}$, so by the union bound chance alone contradicts any true statement on "
+        f"this page with probability at most ${_power(sampled * rate) if sampled else 0}$.",
+        "",
+    ]
     for paper in sorted({_paper(e) for e in found}):
         out += [f"## {PAPERS.get(paper, paper)}", ""]
         mine = [e for e in found if _paper(e) == paper]
@@ -144,21 +164,31 @@ def _power(x: float) -> str:
 
 def _audit_entry(e: Entry) -> str:
     claim, kind = e.claim, e.verdict.replace(" ", "-")
-    out = [f"::::{{div}} icl-card icl-entry icl-{kind}", f'<span class="icl-head" id="audit-{claim.id}">'
-           f"{badge(e.verdict)} <strong>{claim.id}</strong> {html.escape(_line(claim.source))}</span>", "",
-           f"{_line(claim.statement)}", ""]
+    out = [
+        f"::::{{div}} icl-card icl-entry icl-{kind}",
+        f'<span class="icl-head" id="audit-{claim.id}">'
+        f"{badge(e.verdict)} <strong>{claim.id}</strong> {html.escape(_line(claim.source))}</span>",
+        "",
+        f"{_line(claim.statement)}",
+        "",
+    ]
     if claim.corrected:
         out += [f"**Corrected.** {_line(claim.corrected)}", ""]
     if e.card is None:
         return "\n".join([*out, f"**Not tested.** {_line(claim.why_not)}", "::::", ""])
     must = {"contradicts": "rejected", "agrees": "accepted"}[claim.control_reading]
     passed = f"{must}, as it must be" if e.card["control_passed"] else f"**not** {must}"
-    out += [f"**Measured.** {_line(claim.quantity)} ({evidence(e.card)}). "
-            f"{_link(e, 'All numbers')}.", "",
-            f"**{claim.control_kind}.** {_line(claim.control)}: {passed}.", ""]
+    out += [
+        f"**Measured.** {_line(claim.quantity)} ({evidence(e.card)}). {_link(e, 'All numbers')}.",
+        "",
+        f"**{claim.control_kind}.** {_line(claim.control)}: {passed}.",
+        "",
+    ]
     if e.paper:
-        out += [f"**Paper preset** ({html.escape(e.device)}): {badge(e.paper['verdict'])} "
-                f"{evidence(e.paper)}.", ""]
+        out += [
+            f"**Paper preset** ({html.escape(e.device)}): {badge(e.paper['verdict'])} {evidence(e.paper)}.",
+            "",
+        ]
     return "\n".join([*out, "::::", ""])
 
 
@@ -173,11 +203,20 @@ def provenance(runs: Sequence[dict], built: dict) -> str:
     for r in runs:
         machine, commit = r["machine"], r["commit"]
         where = f"`{commit['id'][:10]}`" + (", changed" if commit["dirty"] else "") if commit else "unknown"
-        out.append(f"| [{r['name']}](../notebooks/{r['name']}.ipynb) | {r['preset']} | {r['seconds']:.1f} | "
-                   f"{_cell(r['device'])} | {_cell(machine['cpu'])}, {machine['cores']} cores | {where} |")
+        out.append(
+            f"| [{r['name']}](../notebooks/{r['name']}.ipynb) | {r['preset']} | {r['seconds']:.1f} | "
+            f"{_cell(r['device'])} | {_cell(machine['cpu'])}, {machine['cores']} cores | {where} |"
+        )
     total = sum(r["seconds"] for r in runs)
-    out += ["", f"Together the notebooks took {total:.0f} s.", "", "## Parameters", "",
-            "| notebook | parameter | value |", "|:--|:--|:--|"]
+    out += [
+        "",
+        f"Together the notebooks took {total:.0f} s.",
+        "",
+        "## Parameters",
+        "",
+        "| notebook | parameter | value |",
+        "|:--|:--|:--|",
+    ]
     out += [f"| {r['name']} | `{k}` | `{_cell(v)}` |" for r in runs for k, v in r["parameters"].items()]
     out += ["", "## Versions", "", "| what | version |", "|:--|:--|"]
     versions = {k: v for r in runs for k, v in r["versions"].items()} | built
@@ -192,8 +231,16 @@ def api(modules: Sequence[str]) -> str:
     """One section of public names for every module."""
     out = []
     for name in modules:
-        out += [f"## `{name}`", "", "```{eval-rst}", f".. automodule:: {name}", "   :members:",
-                "   :ignore-module-all:", "```", ""]
+        out += [
+            f"## `{name}`",
+            "",
+            "```{eval-rst}",
+            f".. automodule:: {name}",
+            "   :members:",
+            "   :ignore-module-all:",
+            "```",
+            "",
+        ]
     return "\n".join(out)
 
 
@@ -208,15 +255,26 @@ def readme_block(found: Sequence[Entry]) -> str:
     papers = sorted({_paper(e) for e in found})
     tally = Counter((e.verdict, _paper(e)) for e in found)
     rows = ["| verdict | " + " | ".join(papers) + " |", "|:--|" + "--:|" * len(papers)]
-    rows += [f"| {v} | " + " | ".join(str(tally[v, p]) for p in papers) + " |"
-             for v in VERDICTS if any(tally[v, p] for p in papers)]
-    rows += ["", "All that does not hold as printed, and what cannot be tested:", "",
-             "| claim | verdict | statement as printed | where |", "|:--|:--|:--|:--|"]
+    rows += [
+        f"| {v} | " + " | ".join(str(tally[v, p]) for p in papers) + " |"
+        for v in VERDICTS
+        if any(tally[v, p] for p in papers)
+    ]
+    rows += [
+        "",
+        "All that does not hold as printed, and what cannot be tested:",
+        "",
+        "| claim | verdict | statement as printed | where |",
+        "|:--|:--|:--|:--|",
+    ]
     for e in found:
         if e.verdict == "holds":
             continue
-        math = re.sub(r"\$[^$]*\$", lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "),
-                      _line(e.claim.statement))
+        math = re.sub(
+            r"\$[^$]*\$",
+            lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "),
+            _line(e.claim.statement),
+        )
         rows.append(f"| {e.claim.id} | **{e.verdict}** | {math} | {_line(e.claim.source)} |")
     return "\n".join(rows) + "\n"
 

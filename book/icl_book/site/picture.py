@@ -39,25 +39,44 @@ def draw(path: Path) -> float:
     from icl.tasks import Affine
     from icl_book import plots
 
-    task, n, noise_std = (Affine(PARAMETERS["dim"], PARAMETERS["lipschitz"]), PARAMETERS["n"],
-                          PARAMETERS["noise_std"])
+    task, n, noise_std = (
+        Affine(PARAMETERS["dim"], PARAMETERS["lipschitz"]),
+        PARAMETERS["n"],
+        PARAMETERS["noise_std"],
+    )
     plots.style()
     w = np.geomspace(0.1, 100, 61)
     risk = population_risk(task, w, n, noise_std)
     best = optimal_window(task, n, noise_std)
 
     figure, ax = plt.subplots(figsize=(5.8, 3.4))
-    ax.set(xscale="log", yscale="log", xlabel="window parameter $w$ (the window narrows to the right)",
-           ylabel="mean squared error")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="window parameter $w$ (the window narrows to the right)",
+        ylabel="mean squared error",
+    )
     plots.exact_curve(ax, w, risk.total, color=plots.COLORS["total"])
     plots.exact_curve(ax, w, risk.bias, color=plots.COLORS["bias"], linestyle="--")
     plots.exact_curve(ax, w, risk.noise, color=plots.COLORS["noise"], linestyle="-.")
     ax.plot(best.w, best.risk, "o", color=plots.COLORS["total"], zorder=4)
-    ax.annotate("optimum $w^*$", (best.w, best.risk), xytext=(0, 62), textcoords="offset points",
-                ha="center", arrowprops={"arrowstyle": "-", "color": plots.COLORS["guide"], "shrinkB": 4})
+    ax.annotate(
+        "optimum $w^*$",
+        (best.w, best.risk),
+        xytext=(0, 62),
+        textcoords="offset points",
+        ha="center",
+        arrowprops={"arrowstyle": "-", "color": plots.COLORS["guide"], "shrinkB": 4},
+    )
     for name, shift in (("total", 6), ("noise", -5), ("bias", 0)):
-        ax.annotate(name, (w[-1], getattr(risk, name)[-1]), xytext=(5, shift), textcoords="offset points",
-                    va="center", color=plots.COLORS[name])
+        ax.annotate(
+            name,
+            (w[-1], getattr(risk, name)[-1]),
+            xytext=(5, shift),
+            textcoords="offset points",
+            va="center",
+            color=plots.COLORS[name],
+        )
     write_whole(path, plots.svg(figure))
     plt.close(figure)
     return float(best.w)

@@ -65,14 +65,21 @@ def page(name: str, text: str) -> list[str]:
     for hidden in article.select("script, style, code, pre, .math, .headerlink, .highlight"):
         hidden.extract()
     for match in RAW.finditer(prose := article.get_text(" ")):
-        around = " ".join(prose[max(0, match.start() - 30):match.end() + 30].split())
+        around = " ".join(prose[max(0, match.start() - 30) : match.end() + 30].split())
         problems.append(f"{name}: raw markup in the text: ...{around}...")
     return problems
 
 
 def _remote(soup: BeautifulSoup) -> Iterable[str]:
-    for tag, attribute in (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"),
-                           ("source", "src"), ("video", "src"), ("object", "data")):
+    for tag, attribute in (
+        ("script", "src"),
+        ("link", "href"),
+        ("img", "src"),
+        ("iframe", "src"),
+        ("source", "src"),
+        ("video", "src"),
+        ("object", "data"),
+    ):
         for node in soup.find_all(tag):
             rel = set(node.get("rel", []))
             if tag == "link" and not rel & {"stylesheet", "preload", "icon", "preconnect", "prefetch"}:
@@ -129,8 +136,11 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
         problems += page(document, texts[document])
     for run in runs:
         text = texts.get(f"notebooks/{run['name']}", "")
-        problems += [f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"
-                     for card in run["cards"] if f'id="claim-{card["id"]}"' not in text]
+        problems += [
+            f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"
+            for card in run["cards"]
+            if f'id="claim-{card["id"]}"' not in text
+        ]
     if not (html / "searchindex.js").is_file():
         problems.append("searchindex.js: the book has no search index")
     return problems

@@ -45,11 +45,14 @@ def scrambled(words):
     return random_numbers.philox(words[0], words[1], words[2], words[3], words[4], words[5])
 
 
-@pytest.mark.parametrize("given, expected", [
-    ("00000000 00000000 00000000 00000000 00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-    ("ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    ("243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
-])
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ("00000000 00000000 00000000 00000000 00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ("ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        ("243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    ],
+)
 def test_philox_gives_the_published_answers(given, expected):
     """The three known answers that come with Random123 (kat_vectors, philox4x32 10)."""
     words = scrambled(np.array([int(word, 16) for word in given.split()], np.uint32))
@@ -192,8 +195,10 @@ def test_rows_without_a_number_are_seen():
         S = torch.zeros(3, 70)
         S[1, 66] = bad
         T, B = torch.ones(3, 70), torch.full((3, 70), 0.01)
-        for call in (lambda S, B: regressions.squared_gradient(S, B, "normalized"),
-                     lambda S, B, T=T: regressions.squared_hvp(S, T, B, "normalized")):
+        for call in (
+            lambda S, B: regressions.squared_gradient(S, B, "normalized"),
+            lambda S, B, T=T: regressions.squared_hvp(S, T, B, "normalized"),
+        ):
             out = S.clone()
             call(out, B)
             assert out[1].isnan().all() and out[0].isfinite().all() and out[2].isfinite().all()
@@ -218,6 +223,8 @@ print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cach
 """
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(icl.__file__).parents[1])}
     run = [sys.executable, "-c", script]
-    first, second = (subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split()
-                     for _ in range(2))
+    first, second = (
+        subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    )
     assert first == ["0"] * 7 + ["1"] * 7 and second == ["1"] * 7 + ["0"] * 7

@@ -46,8 +46,9 @@ def test_two_thousand_settings(count, w_max, tolerance, seed):
         assert np.all(worst <= np.maximum(r.error, 3e-11)), (task, w, n, worst, r.error)
 
 
-@pytest.mark.parametrize("task, w", [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4),
-                                     (ReLU(16), 1e3)], ids=str)
+@pytest.mark.parametrize(
+    "task, w", [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4), (ReLU(16), 1e3)], ids=str
+)
 def test_few_tokens_and_narrow_windows(task, w):
     n = np.arange(1.0, 9.0)
     bias, noise = oracle.population_risk(task, w, n, 1.0)
@@ -72,18 +73,27 @@ def mpmath_risk(task, w, n, degrees):
             c = mp.cos(t)
             if isinstance(task, Cosine):
                 return sum(mp.hyp0f1(mp.mpf(d) / 2, -(L**2) * (1 + s * c) / 2) for s in (-1, 1)) / 2
-            return {Affine: lambda: L**2 / 3 * c / d, Linear: lambda: L**2 * c / d,
-                    Quadratic: lambda: L**2 * 2 * c**2 / (d * (d + 2)),
-                    ReLU: lambda: L**2 / 3 * (mp.sin(t) + (mp.pi - t) * c) / (mp.pi * d)}[type(task)]()
+            return {
+                Affine: lambda: L**2 / 3 * c / d,
+                Linear: lambda: L**2 * c / d,
+                Quadratic: lambda: L**2 * 2 * c**2 / (d * (d + 2)),
+                ReLU: lambda: L**2 / 3 * (mp.sin(t) + (mp.pi - t) * c) / (mp.pi * d),
+            }[type(task)]()
 
         top, k = covariance(mp.mpf(0)), [covariance(t) for t in theta]
         P = [[mp.mpf(1)] * len(p), cosine]
         for i in range(1, degrees):
-            P.append([((2 * i + d - 2) * c * b - i * a) / (i + d - 2)
-                      for c, a, b in zip(cosine, P[-2], P[-1], strict=True)])
-        a = [mp.fdot([h * v for h, v in zip(p, k, strict=True)], q)
-             * ((2 * i + d - 2) * mp.binomial(i + d - 3, i - 1) / i if i and d > 2 else 2 if i else 1)
-             for i, q in enumerate(P)]
+            P.append(
+                [
+                    ((2 * i + d - 2) * c * b - i * a) / (i + d - 2)
+                    for c, a, b in zip(cosine, P[-2], P[-1], strict=True)
+                ]
+            )
+        a = [
+            mp.fdot([h * v for h, v in zip(p, k, strict=True)], q)
+            * ((2 * i + d - 2) * mp.binomial(i + d - 3, i - 1) / i if i and d > 2 else 2 if i else 1)
+            for i, q in enumerate(P)
+        ]
         rest, gamma = top - mp.fsum(a), [top - v for v in k]
         bias = noise = mp.mpf(0)
         u, step = -mp.log(n) - 22, mp.mpf(1) / 4
@@ -102,10 +112,21 @@ def mpmath_risk(task, w, n, degrees):
         return bias, noise
 
 
-@pytest.mark.parametrize("task, w, n, degrees", [
-    (Affine(2), 3.0, 20, 1), (Affine(5, 3.0), 12.0, 7, 1), (Linear(3), 0.1, 10**6, 1),
-    (Quadratic(16, 3.0), 8.0, 10**9, 2), (Cosine(3, 6.0), 6.0, 10**4, 40), (Cosine(8, 0.1), 8.0, 100, 6),
-    (ReLU(3), 1.0, 9, 40), (ReLU(8, 0.3), 3.0, 10**8, 40), (ReLU(64), 4.0, 2, 24)], ids=str)
+@pytest.mark.parametrize(
+    "task, w, n, degrees",
+    [
+        (Affine(2), 3.0, 20, 1),
+        (Affine(5, 3.0), 12.0, 7, 1),
+        (Linear(3), 0.1, 10**6, 1),
+        (Quadratic(16, 3.0), 8.0, 10**9, 2),
+        (Cosine(3, 6.0), 6.0, 10**4, 40),
+        (Cosine(8, 0.1), 8.0, 100, 6),
+        (ReLU(3), 1.0, 9, 40),
+        (ReLU(8, 0.3), 3.0, 10**8, 40),
+        (ReLU(64), 4.0, 2, 24),
+    ],
+    ids=str,
+)
 def test_reference_against_mpmath(task, w, n, degrees):
     bias, noise = mpmath_risk(task, w, n, degrees)
     ours = oracle.population_risk(task, w, n, 1.0)
@@ -123,13 +144,21 @@ def test_reference_knows_its_classes():
 # ------------------------------------------------------------------------------------ planted bugs
 #: Modules that together compute the risk. A planted bug is one text that occurs once in all of them, and what
 #: it becomes; when code moves between them, nothing changes here.
-MODULES = ["tasks/gegenbauer", "tasks/base", "tasks/classes",
-           "risk/quadrature", "risk/integrals", "risk/exact"]
+MODULES = [
+    "tasks/gegenbauer",
+    "tasks/base",
+    "tasks/classes",
+    "risk/quadrature",
+    "risk/integrals",
+    "risk/exact",
+]
 BUGS = {
     "exponent d - 1 in the density": ("constant + (dim - 2) * np.log", "constant + (dim - 1) * np.log"),
     "factor 2 in the kernel": ("mesh.u[..., None] - (w * gap)", "mesh.u[..., None] - (2 * w * gap)"),
-    "query in the denominator": ("one = weight * count *",
-                                 "one = weight * count * np.exp(-np.exp(mesh.u.ravel())) *"),
+    "query in the denominator": (
+        "one = weight * count *",
+        "one = weight * count * np.exp(-np.exp(mesh.u.ravel())) *",
+    ),
     "n for n - 1": ("np.exp(np.maximum((count - 1) * log_phi", "np.exp(np.maximum(count * log_phi"),
     "n - 1 for n - 2": ("np.exp(np.maximum((count - 2) * log_phi", "np.exp(np.maximum((count - 1) * log_phi"),
     "n^2 pairs": ("two = weight * count * (count - 1) *", "two = weight * count * count *"),
@@ -137,17 +166,23 @@ BUGS = {
     "half the variogram": ("single, noise = 2 * _mean(", "single, noise = _mean("),
     "sigma for sigma^2": ("noise_std.ravel() ** 2\n    for", "noise_std.ravel()\n    for"),
     "no tail of the spectrum": (
-        "return total + 2 * product(flat, left) - rest * product(flat, flat)", "return total"),
+        "return total + 2 * product(flat, left) - rest * product(flat, flat)",
+        "return total",
+    ),
     "half the tail of the spectrum": ("total + 2 * product(flat,", "total + product(flat,"),
     "recurrence of P_l": ("gap = np.sin(theta) ** 2 if even", "gap = np.sin(theta) if even"),
     "degrees of P_l": ("self._next += many *", "self._next += many // 2 *"),
     "z for z^2": ("z * decay, z * z * decay", "z * decay, z * decay"),
-    "first absolute moment of the ReLU": ("gammaln(d / 2) - gammaln((d + 1) / 2)",
-                                          "gammaln(d / 2) - gammaln((d - 1) / 2)"),
+    "first absolute moment of the ReLU": (
+        "gammaln(d / 2) - gammaln((d + 1) / 2)",
+        "gammaln(d / 2) - gammaln((d - 1) / 2)",
+    ),
     "sign in the ReLU variogram": ("** 2 - turn / np.pi", "** 2 + turn / np.pi"),
     "series of the ReLU variogram": ("(180, 130, 88, 54, 28, 10)", "(180, 130, 88, 54, 10)"),
-    "slope without its factor": ("first_w, second_w = first * (z - 1), second * (z - 2)",
-                                 "first_w, second_w = first * (z - 1), second * (z - 1)"),
+    "slope without its factor": (
+        "first_w, second_w = first * (z - 1), second * (z - 2)",
+        "first_w, second_w = first * (z - 1), second * (z - 1)",
+    ),
     "weights of the panel in s": ("np.where(first, weight / (1 + x), half", "np.where(first, weight, half"),
     "nearer angles forgotten": ("missed = mesh.below + ", "missed = "),
 }

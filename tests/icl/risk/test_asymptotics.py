@@ -43,8 +43,9 @@ def test_exponents():
         asymptotics.bias_law(Kinked(3))
 
 
-@pytest.mark.parametrize("task", [
-    Cosine(2, 0.5), Cosine(3, 6.0), Cosine(8, 2.0), Quadratic(3), Linear(4)], ids=str)
+@pytest.mark.parametrize(
+    "task", [Cosine(2, 0.5), Cosine(3, 6.0), Cosine(8, 2.0), Quadratic(3), Linear(4)], ids=str
+)
 def test_smooth_classes_follow_their_laplacian(task):
     constant, exponent = asymptotics.bias_law(task)
     w = 1e6
@@ -63,8 +64,9 @@ class Kinked(Zonal):
         return ReLU(self.dim).covariance(cosine)
 
 
-@pytest.mark.parametrize("dim, cls, ratio", [
-    (2, ReLU, 0.25), (3, ReLU, 4.0), (5, Affine, 4.0), (3, Affine, 0.1)])
+@pytest.mark.parametrize(
+    "dim, cls, ratio", [(2, ReLU, 0.25), (3, ReLU, 4.0), (5, Affine, 4.0), (3, Affine, 0.1)]
+)
 def test_mismatch_penalty(dim, cls, ratio):
     task = cls(dim)
     n = round((1e4 / asymptotics.sharp_window(task, 1.0, 1.0)) ** (1 / asymptotics.window_exponent(task)))

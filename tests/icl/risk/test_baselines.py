@@ -50,8 +50,12 @@ def test_linear_risk_against_the_affine_closed_form():
 
 
 def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
-    for task, floor in ((Affine(5, 2.0), 4 / 3), (ReLU(5), 1 / 3 + 1 / 30), (Linear(3), 0.0),
-                        (Quadratic(3), 3 / 15)):
+    for task, floor in (
+        (Affine(5, 2.0), 4 / 3),
+        (ReLU(5), 1 / 3 + 1 / 30),
+        (Linear(3), 0.0),
+        (Quadratic(3), 3 / 15),
+    ):
         best = linear_optimum(task, np.array([10, 1000, 10**12]), 0.1)
         assert best.floor == pytest.approx(floor, rel=1e-12, abs=1e-15)
         for i, n in enumerate((10, 1000, 10**12)):
@@ -79,8 +83,12 @@ def test_no_other_matrix_is_better(d, seed):
 def test_nearest_neighbor_against_scikit_learn_and_the_narrowest_window(task):
     n, s = 12, 0.3
     x, y, query, truth = (v[:2000] for v in contexts(task, n, s))
-    near = torch.tensor([KNeighborsRegressor(1).fit(a, b).predict(q[None])[0]
-                         for a, b, q in zip(*(v.numpy() for v in (x, y, query)), strict=True)])
+    near = torch.tensor(
+        [
+            KNeighborsRegressor(1).fit(a, b).predict(q[None])[0]
+            for a, b, q in zip(*(v.numpy() for v in (x, y, query)), strict=True)
+        ]
+    )
     risk = nearest_neighbor_risk(task, n, s)
     assert sigmas((near - truth) ** 2, float(risk.total)) < Z
     assert risk.error < 1e-9
@@ -107,16 +115,22 @@ def test_ridge_against_scikit_learn():
 
 
 def test_ridge_is_above_the_floor_of_all_linear_predictors():
-    ridge, floor = (f(Affine(3), 20, 0.5, *more, contexts=2000) for f, more in
-                    ((ridge_risk, [0.25 * 9]), (bayes_linear_risk, [])))
+    ridge, floor = (
+        f(Affine(3), 20, 0.5, *more, contexts=2000)
+        for f, more in ((ridge_risk, [0.25 * 9]), (bayes_linear_risk, []))
+    )
     assert floor.mean < ridge.mean < 1.2 * floor.mean
 
 
-@pytest.mark.parametrize("call, name", [
-    (lambda: linear_risk(Affine(3), 1.0, 0, 0.1), "n=0"),
-    (lambda: linear_optimum(Affine(3), 5, -1.0), "noise_std=-1.0"),
-    (lambda: nearest_neighbor_risk(Affine(3), 2.5, 0.1), "n=2.5"),
-    (lambda: ridge_risk(Affine(3), 5, 0.1, 0.0), "penalty=0.0")])
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: linear_risk(Affine(3), 1.0, 0, 0.1), "n=0"),
+        (lambda: linear_optimum(Affine(3), 5, -1.0), "noise_std=-1.0"),
+        (lambda: nearest_neighbor_risk(Affine(3), 2.5, 0.1), "n=2.5"),
+        (lambda: ridge_risk(Affine(3), 5, 0.1, 0.0), "penalty=0.0"),
+    ],
+)
 def test_bad_values_are_named(call, name):
     with pytest.raises(ValueError, match=name):
         call()

@@ -31,8 +31,17 @@ def warnings_are_errors():
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (3, 20.0, 60, 0.1), (5, 9.4, 100, 0.1),
-                                                  (5, 200.0, 20, 0.5), (2, 1e3, 30, 0.5), (8, 0.7, 20, 1.0)])
+@pytest.mark.parametrize(
+    "dim, w, n, noise_std",
+    [
+        (2, 3.0, 5, 0.5),
+        (3, 20.0, 60, 0.1),
+        (5, 9.4, 100, 0.1),
+        (5, 200.0, 20, 0.5),
+        (2, 1e3, 30, 0.5),
+        (8, 0.7, 20, 1.0),
+    ],
+)
 @pytest.mark.parametrize("integrate_labels", [False, True])
 def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
     task = named(name, dim)
@@ -42,8 +51,9 @@ def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
 
 
 def test_integrating_labels_narrows_the_interval():
-    plain, narrow = (monte_carlo_risk(Affine(5), 5.0, 20, 0.1, 5000, integrate_labels=b)
-                     for b in (False, True))
+    plain, narrow = (
+        monte_carlo_risk(Affine(5), 5.0, 20, 0.1, 5000, integrate_labels=b) for b in (False, True)
+    )
     assert narrow.standard_error < plain.standard_error / 2
 
 
@@ -201,11 +211,19 @@ def test_enormous_noise():
     assert a / b == pytest.approx(1e4, rel=1e-3)
 
 
-@pytest.mark.parametrize("bad, name", [
-    (dict(w=-1.0), "w=-1.0"), (dict(w=float("nan")), "w=nan"), (dict(n=0), "n=0"), (dict(n=2.5), "n=2.5"),
-    (dict(noise_std=-0.1), "noise_std=-0.1"), (dict(noise_std=math.inf), "noise_std=inf"),
-    (dict(n="20"), "n='20'"),
-    (dict(w=1e12, n=1e30, task=ReLU(2)), "w is too large for ReLU")])
+@pytest.mark.parametrize(
+    "bad, name",
+    [
+        (dict(w=-1.0), "w=-1.0"),
+        (dict(w=float("nan")), "w=nan"),
+        (dict(n=0), "n=0"),
+        (dict(n=2.5), "n=2.5"),
+        (dict(noise_std=-0.1), "noise_std=-0.1"),
+        (dict(noise_std=math.inf), "noise_std=inf"),
+        (dict(n="20"), "n='20'"),
+        (dict(w=1e12, n=1e30, task=ReLU(2)), "w is too large for ReLU"),
+    ],
+)
 def test_bad_values_are_named(bad, name):
     with pytest.raises(ValueError, match=name.replace("(", r"\(")) as error:
         population_risk(**{"task": Affine(3), "w": 1.0, "n": 20, "noise_std": 0.1} | bad)
@@ -229,8 +247,6 @@ def test_a_class_of_your_own():
     assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-9), pytest.approx(noise, rel=1e-9))
 
 
-
-
 def test_refuses_what_it_cannot_vouch_for(monkeypatch):
     original = integrals.meshes
     monkeypatch.setattr(integrals, "meshes", lambda *a: original(*a[:-1], a[-1] // 4))
@@ -238,12 +254,16 @@ def test_refuses_what_it_cannot_vouch_for(monkeypatch):
         population_risk(ReLU(3), 40.0, 20, 0.1)
 
 
-@pytest.mark.parametrize("task, n, noise_std", [(Affine(5), 100, 0.1), (ReLU(5), 10**8, 0.5),
-                                                (Cosine(5, 3.0), 20, 0.1), (ReLU(8), 20, 0.0)], ids=str)
+@pytest.mark.parametrize(
+    "task, n, noise_std",
+    [(Affine(5), 100, 0.1), (ReLU(5), 10**8, 0.5), (Cosine(5, 3.0), 20, 0.1), (ReLU(8), 20, 0.0)],
+    ids=str,
+)
 def test_optimum_against_a_root_finder(task, n, noise_std):
     best = optimal_window(task, n, noise_std)
-    root = brentq(lambda w: population_risk(task, w, n, noise_std).slope,
-                  0.9 * best.w, 1.1 * best.w, rtol=1e-13)
+    root = brentq(
+        lambda w: population_risk(task, w, n, noise_std).slope, 0.9 * best.w, 1.1 * best.w, rtol=1e-13
+    )
     assert best.w == pytest.approx(root, rel=1e-8)
     assert best.risk == pytest.approx(population_risk(task, root, n, noise_std).total, rel=1e-11)
 

@@ -17,9 +17,15 @@ def sphere(rng, *shape):
     return x / x.norm(dim=-1, keepdim=True)
 
 
-@pytest.mark.parametrize("dim, rank, c, e, n, noise_std", [
-    (5, 2, 3.0, 0.0, 2, 0.0), (5, 2, 7.5, 0.5, 20, 0.1), (5, 1, 4.0, -1.0, 10, 0.3),
-    (4, 3, 20.0, 2.0, 50, 0.5)])
+@pytest.mark.parametrize(
+    "dim, rank, c, e, n, noise_std",
+    [
+        (5, 2, 3.0, 0.0, 2, 0.0),
+        (5, 2, 7.5, 0.5, 20, 0.1),
+        (5, 1, 4.0, -1.0, 10, 0.3),
+        (4, 3, 20.0, 2.0, 50, 0.5),
+    ],
+)
 def test_against_sampling(dim, rank, c, e, n, noise_std):
     count = 20_000
     Q = torch.linalg.qr(torch.from_numpy(stream(0, "tasks").standard_normal((dim, dim)))).Q
@@ -48,9 +54,16 @@ def test_attending_to_the_complement_costs():
     assert low_rank_risk(5, 2, 7.1, -0.5, 20, 0.1).total == pytest.approx(risks[1], rel=1e-12)
 
 
-@pytest.mark.parametrize("bad, name", [
-    (dict(rank=5), "rank=5"), (dict(rank=0), "rank=0"), (dict(c=-1.0), "c=-1.0"), (dict(e=math.nan), "e=nan"),
-    (dict(n=0), "n=0")])
+@pytest.mark.parametrize(
+    "bad, name",
+    [
+        (dict(rank=5), "rank=5"),
+        (dict(rank=0), "rank=0"),
+        (dict(c=-1.0), "c=-1.0"),
+        (dict(e=math.nan), "e=nan"),
+        (dict(n=0), "n=0"),
+    ],
+)
 def test_bad_values_are_named(bad, name):
     with pytest.raises(ValueError, match=name):
         low_rank_risk(**{"dim": 5, "rank": 2, "c": 1.0, "e": 0.0, "n": 5, "noise_std": 0.1} | bad)

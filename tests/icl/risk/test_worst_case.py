@@ -17,8 +17,11 @@ from icl.tasks import Affine, Cosine, Harmonic, Linear, ReLU
 def test_harmonics_have_a_gegenbauer_covariance(dim, degree):
     t = np.linspace(-1, 1, 41)
     nu = dim / 2 - 1
-    expected = (np.cos(degree * np.arccos(t)) if dim == 2
-                else eval_gegenbauer(degree, nu, t) / eval_gegenbauer(degree, nu, 1.0))
+    expected = (
+        np.cos(degree * np.arccos(t))
+        if dim == 2
+        else eval_gegenbauer(degree, nu, t) / eval_gegenbauer(degree, nu, 1.0)
+    )
     np.testing.assert_allclose(Harmonic(dim, degree=degree).covariance(t), expected, atol=1e-11)
 
 
@@ -37,8 +40,10 @@ def test_the_bias_is_a_sum_over_degrees(task):
     """Schur: bias = sum_l a_l c_l, c_l the bias of degree l alone."""
     w, n, last = 6.0, 12, 60
     a, rest = task.spectrum(last)
-    parts = [float(population_risk(Harmonic(task.dim, degree=k + 1), w, n, 0.0).bias) if a[k] > 1e-13 else 0.0
-             for k in range(last)]
+    parts = [
+        float(population_risk(Harmonic(task.dim, degree=k + 1), w, n, 0.0).bias) if a[k] > 1e-13 else 0.0
+        for k in range(last)
+    ]
     whole = float(population_risk(task, w, n, 0.0).bias)
     assert abs(a @ parts - whole) <= 4 * rest + 1e-10  # no c_l exceeds 4
 
@@ -67,8 +72,10 @@ def test_a_function_without_symmetry_stays_below():
     assert float(loss.mean()) + half < bound < 100 * (float(loss.mean()) - half)
 
 
-@pytest.mark.parametrize("call, name", [
-    (lambda: Harmonic(3, degree=0), "degree=0"), (lambda: worst_case_risk(3, -1.0, 5, 0.1), "w=-1.0")])
+@pytest.mark.parametrize(
+    "call, name",
+    [(lambda: Harmonic(3, degree=0), "degree=0"), (lambda: worst_case_risk(3, -1.0, 5, 0.1), "w=-1.0")],
+)
 def test_bad_values_are_named(call, name):
     with pytest.raises(ValueError, match=name):
         call()

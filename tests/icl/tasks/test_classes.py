@@ -111,10 +111,18 @@ def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     assert quotient.max() > 0.7 * L
 
 
-@pytest.mark.parametrize("bad, name", [
-    (lambda: Affine(1), "dim=1"), (lambda: Affine(2.5), "dim=2.5"), (lambda: ReLU(3, 0.0), "lipschitz=0.0"),
-    (lambda: Cosine(3, float("nan")), "lipschitz=nan"), (lambda: Affine(3, -1.0), "lipschitz=-1.0"),
-    (lambda: named("rleu", 3), "task='rleu'"), (lambda: ReLU(3, "1"), "lipschitz='1'")])
+@pytest.mark.parametrize(
+    "bad, name",
+    [
+        (lambda: Affine(1), "dim=1"),
+        (lambda: Affine(2.5), "dim=2.5"),
+        (lambda: ReLU(3, 0.0), "lipschitz=0.0"),
+        (lambda: Cosine(3, float("nan")), "lipschitz=nan"),
+        (lambda: Affine(3, -1.0), "lipschitz=-1.0"),
+        (lambda: named("rleu", 3), "task='rleu'"),
+        (lambda: ReLU(3, "1"), "lipschitz='1'"),
+    ],
+)
 def test_bad_values_are_named(bad, name):
     with pytest.raises(ValueError, match=name) as error:
         bad()

@@ -13,9 +13,19 @@ from icl.tasks import Affine, Cosine, Linear, Network, Projected, Quadratic, ReL
 BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q
 
 
-@pytest.mark.parametrize("task", [
-    Affine(4, 2.0), ReLU(4, 2.0), Cosine(4, 2.0), Linear(4, 2.0, 1.0), Quadratic(4), Network(4, 2.0, 5),
-    Projected(Cosine(2, 4.0), BASIS.T)], ids=str)
+@pytest.mark.parametrize(
+    "task",
+    [
+        Affine(4, 2.0),
+        ReLU(4, 2.0),
+        Cosine(4, 2.0),
+        Linear(4, 2.0, 1.0),
+        Quadratic(4),
+        Network(4, 2.0, 5),
+        Projected(Cosine(2, 4.0), BASIS.T),
+    ],
+    ids=str,
+)
 def test_functions_do_not_depend_on_the_memory_layout(task):
     rows = unit(torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4))))
     f = task.sample(stream(0, "tasks"), 6)

@@ -20,8 +20,11 @@ def test_covariance_against_sampled_functions(dim, steepness):
     for cosine, values in ((0.3, f[:, 0] * f[:, 1]), (1.0, f[:, 0] ** 2)):
         low, high = sampled("k", values).interval
         assert low <= float(task.covariance(np.array(cosine))) <= high
-    assert np.isclose(task.variogram(np.array([np.arccos(0.3)]))[0],
-                      float(task.covariance(np.array(1.0)) - task.covariance(np.array(0.3))), rtol=1e-9)
+    assert np.isclose(
+        task.variogram(np.array([np.arccos(0.3)]))[0],
+        float(task.covariance(np.array(1.0)) - task.covariance(np.array(0.3))),
+        rtol=1e-9,
+    )
 
 
 def test_flat_functions_are_linear_ones():

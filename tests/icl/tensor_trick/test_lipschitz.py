@@ -23,8 +23,12 @@ from icl.tensor_trick.lipschitz import (
 from icl.tensor_trick.supremum_search import ascend, ball, directional, search, search_loss
 
 LN10 = math.log(10)
-PLAIN = {"u": torch.exp, "alpha": lambda s: s.exp().sum(-1, keepdim=True),
-         "1/alpha": lambda s: 1 / s.exp().sum(-1, keepdim=True), "f": lambda s: s.softmax(-1)}
+PLAIN = {
+    "u": torch.exp,
+    "alpha": lambda s: s.exp().sum(-1, keepdim=True),
+    "1/alpha": lambda s: 1 / s.exp().sum(-1, keepdim=True),
+    "f": lambda s: s.softmax(-1),
+}
 
 
 def generator(seed=0):
@@ -57,11 +61,14 @@ def test_largest_exponential_against_a_general_optimizer(n, radius):
 
 def test_smallest_normalizer_is_attained_and_never_beaten():
     R, n = 1.7, 9
-    equal = torch.full((n,), -R**2 / 3, dtype=torch.float64)
+    equal = torch.full((n,), -(R**2) / 3, dtype=torch.float64)
     assert equal.norm() == pytest.approx(R**2)
     assert smallest_normalizer(n, R) == pytest.approx(equal.logsumexp(0).item() / LN10)
-    found = ascend(lambda z: -ball(z, R**2).logsumexp(-1), [torch.randn(1, 20, n, generator=generator(),
-                                                                         dtype=torch.float64)], 400)
+    found = ascend(
+        lambda z: -ball(z, R**2).logsumexp(-1),
+        [torch.randn(1, 20, n, generator=generator(), dtype=torch.float64)],
+        400,
+    )
     assert -found.best.item() == pytest.approx(smallest_normalizer(n, R), abs=1e-4)
     assert -found.best.item() >= smallest_normalizer(n, R) - 1e-12
 
@@ -86,12 +93,12 @@ def test_constructions_respect_the_ball_and_the_sharp_bound(function, n, R):
     value = gain(function, s, w).item() / LN10 + math.log10(R)
     assert value <= sharp(function, n, R) + 1e-9
     J = torch.func.jacrev(PLAIN[function])(s)
-    assert 10 ** value == pytest.approx(R * torch.linalg.matrix_norm(J, 2).item(), rel=1e-6)
+    assert 10**value == pytest.approx(R * torch.linalg.matrix_norm(J, 2).item(), rel=1e-6)
     if function in ("u", "alpha"):
         assert value == pytest.approx(sharp(function, n, R), abs=1e-9)
     if function == "f" and n > 2:  # the closed form printed in the chapter
-        closed = R / (2 + (n - 2) * math.exp(-R**2 * math.sqrt(n / (2 * n - 4))))
-        assert 10 ** value >= closed * (1 - 1e-4)
+        closed = R / (2 + (n - 2) * math.exp(-(R**2) * math.sqrt(n / (2 * n - 4))))
+        assert 10**value >= closed * (1 - 1e-4)
 
 
 def test_half_is_never_exceeded():
@@ -121,8 +128,15 @@ def test_search_with_longer_x_breaks_what_is_not_normalized():
 def test_printed_bounds_are_what_their_mathematics_says():
     n, R = 9, 1.5
     e = math.exp(R**2)
-    wanted = {"u": 2 * 3 * R * e, "u-sibling": 3 * e**2, "u-proof": 3 * R * e, "alpha": 2 * 9 * R * e,
-              "inverse": 9 * e**4, "f": 27 * R * e**6, "f-proof": 27 * e**6}
+    wanted = {
+        "u": 2 * 3 * R * e,
+        "u-sibling": 3 * e**2,
+        "u-proof": 3 * R * e,
+        "alpha": 2 * 9 * R * e,
+        "inverse": 9 * e**4,
+        "f": 27 * R * e**6,
+        "f-proof": 27 * e**6,
+    }
     assert {b.id: pytest.approx(10 ** b.log10(n, R)) for b in LIPSCHITZ} == wanted
     wanted = {"u": 3 * e, "alpha": 9 * e, "inverse": e, "f": 1}
     assert {b.id: pytest.approx(10 ** b.log10(n, R)) for b in SIZES} == wanted
@@ -133,8 +147,11 @@ def test_directional_derivatives_against_nested_differences(kind):
     s, w, t = torch.randn(3, 5, generator=generator(4), dtype=torch.float64)
     b, h = t.softmax(-1), 1e-3
     value = [row_loss(s + k * h * w, b, kind).item() for k in (-2, -1, 0, 1, 2)]
-    differences = [(value[3] - value[1]) / (2 * h), (value[3] - 2 * value[2] + value[1]) / h**2,
-                   (value[4] - 2 * value[3] + 2 * value[1] - value[0]) / (2 * h**3)]
+    differences = [
+        (value[3] - value[1]) / (2 * h),
+        (value[3] - 2 * value[2] + value[1]) / h**2,
+        (value[4] - 2 * value[3] + 2 * value[1] - value[0]) / (2 * h**3),
+    ]
     for order, wanted in enumerate(differences, 1):
         ours = directional(lambda z: along(kind)(z, w, b), order, s, w).item()
         assert ours == pytest.approx(wanted, rel=1e-3, abs=1e-4)
@@ -154,7 +171,11 @@ def test_loss_search_finds_the_two_token_optimum():
 
 def test_unknown_functions_are_refused():
     s = torch.zeros(3, dtype=torch.float64)
-    for call in (lambda: gain("q", s, s), lambda: size("q", s), lambda: sharp("q", 3, 1.0),
-                 lambda: extremal("q", 3, 1.0)):
+    for call in (
+        lambda: gain("q", s, s),
+        lambda: size("q", s),
+        lambda: sharp("q", 3, 1.0),
+        lambda: extremal("q", 3, 1.0),
+    ):
         with pytest.raises(ValueError, match="function is 'q'; allowed: u, alpha, 1/alpha, f"):
             call()

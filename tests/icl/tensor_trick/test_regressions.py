@@ -33,6 +33,7 @@ def close(value, wanted, tolerance=1e-10):
 
 # vec, unvec, blocks
 
+
 def test_vec_reads_rows():
     X = torch.tensor([[1, 2, 3], [4, 5, 6]])
     assert vec(X).tolist() == [1, 2, 3, 4, 5, 6]
@@ -60,7 +61,7 @@ def test_blocks_are_rows_of_the_kronecker_product(shape):
     A, S = torch.kron(A1, A2), A1 @ X @ A2.T
     for j in range(n):
         block = kron_block(A1, A2, j)
-        assert block.equal(A[j * m:(j + 1) * m])
+        assert block.equal(A[j * m : (j + 1) * m])
         close(block @ vec(X), S[j], 1e-13)
         norm = torch.linalg.norm(A1[j]) * torch.linalg.matrix_norm(A2, 2)
         close(torch.linalg.matrix_norm(block, 2), norm, 1e-12)
@@ -74,6 +75,7 @@ def test_blocks_batched():
 
 
 # the five regressions
+
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -173,6 +175,7 @@ def test_row_shift_is_invisible():
 
 # batches, dtypes, devices
 
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_batch_is_a_loop_and_broadcasts(kind):
     A1, A2, X, B, V = problem(4, 3, 2, 5, seed=8, batch=(3,))
@@ -226,6 +229,7 @@ def test_targets_may_be_left_out_where_there_are_none():
 
 # extremes
 
+
 def test_large_logits_do_no_harm_where_softmax_is_shifted():
     one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[5000.0]], dtype=torch.float64)
     A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # logits 5000 and -5000
@@ -242,8 +246,11 @@ def test_large_logits_do_no_harm_where_softmax_is_shifted():
 def test_overflow_is_told(kind, size):
     one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[size]], dtype=torch.float64)
     B = torch.full((2, 2), 0.2, dtype=torch.float64)
-    for call in (lambda: loss(one, one, X, B, kind), lambda: gradient(one, one, X, B, kind),
-                 lambda: hvp(one, one, X, B, X, kind)):
+    for call in (
+        lambda: loss(one, one, X, B, kind),
+        lambda: gradient(one, one, X, B, kind),
+        lambda: hvp(one, one, X, B, X, kind),
+    ):
         with pytest.raises(OverflowError, match=f"{kind}.* overflows float64: .* logit is {size:.0f}"):
             call()
     assert math.isfinite(loss(one, one, X, B, "normalized"))
@@ -256,6 +263,7 @@ def test_overflow_of_the_logits_is_told():
 
 
 # bad input: one line that names the argument
+
 
 def ones(*shape, dtype=torch.float64, device="cpu", first=1.0):
     A = torch.ones(*shape, dtype=dtype, device=device)
@@ -276,8 +284,7 @@ BAD = {
     "X": (ValueError, r"X has shape \(5, 2\); it must end in \(2, 5\)", {"X": ones(5, 2)}),
     "B": (ValueError, r"B has shape \(3, 4\); it must end in \(4, 3\)", {"B": ones(3, 4)}),
     "V": (ValueError, r"V has shape \(2, 2\); it must end", {"V": ones(2, 2)}),
-    "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5),
-                                                  "B": ones(3, 4, 3)}),
+    "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5), "B": ones(3, 4, 3)}),
     "no targets": (ValueError, "B is None; kind 'normalized' needs", {"B": None}),
     "NaN": (ValueError, "A2 has a NaN or infinite entry", {"A2": ones(3, 5, first=math.nan)}),
     "infinite": (ValueError, "V has a NaN or infinite entry", {"V": ones(2, 5, first=math.inf)}),

@@ -13,8 +13,10 @@ from icl_book import measure
 
 def problem(n=23, m=17, d=5, e=4, dtype=torch.float64):
     g = torch.Generator().manual_seed(0)
-    A1, A2, X, B, V = (torch.randn(*shape, generator=g, dtype=torch.float64)
-                       for shape in ((n, d), (m, e), (d, e), (n, m), (d, e)))
+    A1, A2, X, B, V = (
+        torch.randn(*shape, generator=g, dtype=torch.float64)
+        for shape in ((n, d), (m, e), (d, e), (n, m), (d, e))
+    )
     return [t.to(dtype) for t in (A1, A2, 0.3 * X, B.softmax(-1), V)]
 
 
@@ -33,8 +35,9 @@ def test_single_precision(kind):
     A1, A2, X, B, V = problem(dtype=torch.float32)
     exact = [t.double() for t in (A1, A2, X, B, V)]
     for ours, wanted in (
-            (streaming.hvp(A1, A2, X, B, V, kind, 160), tensor_trick.hvp(*exact, kind)),
-            (streaming.gradient(A1, A2, X, B, kind, 160), tensor_trick.gradient(*exact[:4], kind))):
+        (streaming.hvp(A1, A2, X, B, V, kind, 160), tensor_trick.hvp(*exact, kind)),
+        (streaming.gradient(A1, A2, X, B, kind, 160), tensor_trick.gradient(*exact[:4], kind)),
+    ):
         assert ours.dtype == torch.float32
         assert (ours - wanted).abs().max() < 1e-4 * wanted.abs().max().clamp(min=1)
 
@@ -68,8 +71,10 @@ def test_any_number_of_threads_shares_the_rows(threads):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(threads)
-        ours = (streaming.gradient(A1, A2, X, B, "rescaled", 400),
-                streaming.hvp(A1, A2, X, B, V, "rescaled", 400))
+        ours = (
+            streaming.gradient(A1, A2, X, B, "rescaled", 400),
+            streaming.hvp(A1, A2, X, B, V, "rescaled", 400),
+        )
     finally:
         torch.set_num_threads(before)
     wanted = tensor_trick.gradient(A1, A2, X, B, "rescaled"), tensor_trick.hvp(A1, A2, X, B, V, "rescaled")
@@ -150,7 +155,8 @@ for module in (streaming, tensor_trick):
 """
     whole = 4 * n * n
     for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)"):
-        tiled, plain = (measure.fresh(f"{name}.{call}", setup, 1).peak_bytes
-                        for name in ("streaming", "tensor_trick"))
+        tiled, plain = (
+            measure.fresh(f"{name}.{call}", setup, 1).peak_bytes for name in ("streaming", "tensor_trick")
+        )
         assert plain > 2 * whole  # the control
         assert tiled < 25 * streaming.TILE < 0.4 * whole

@@ -9,8 +9,9 @@ from icl.tensor_trick.target_shift import data_move, linear_attention, self_atte
 
 def problem(n=6, d=3, seed=0):
     g = torch.Generator().manual_seed(seed)
-    A1, A2, X, B = (torch.randn(*shape, generator=g, dtype=torch.float64)
-                    for shape in ((n, d), (n, d), (d, d), (n, n)))
+    A1, A2, X, B = (
+        torch.randn(*shape, generator=g, dtype=torch.float64) for shape in ((n, d), (n, d), (d, d), (n, n))
+    )
     return A1, A2, X + 2 * torch.eye(d), B.softmax(-1)
 
 

@@ -14,7 +14,7 @@ CLAIMS: list[Claim] = [
         id="P1.beyond.smooth",
         source="this book, after question 2 of the machine-written summary: sigmoid and tanh classes",
         statement=r"For every smooth rotation-invariant class "
-                  r"$w^*\sim\big[\tfrac{\mathbb E(\Delta f)^2n}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$",
+        r"$w^*\sim\big[\tfrac{\mathbb E(\Delta f)^2n}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$",
         quantity="exact $w^*$ divided by the law, extrapolated to infinite $n$ linearly in $1/w$",
         rule=lambda case: (1.0, 1.0),
         resolution=0.02,
@@ -33,13 +33,13 @@ CLAIMS: list[Claim] = [
         id="P1.rebuttal.classification",
         source="rebuttal, point 3: classification",
         statement="The optimal attention weights will again scale with the label noise level and inversely "
-                  "with the Lipschitzness of the labels",
+        "with the Lipschitzness of the labels",
         quantity=r"local slope of $\log w^*$, $M^*=w^*I$, in $\log p$ (flip probability) or $\log L$; labels "
-                 r"$\pm1$, squared loss, exact",
+        r"$\pm1$, squared loss, exact",
         rule=lambda case: (0.05, inf) if case["change"] == "noise" else (-inf, -0.05),
         expected=Verdict.CORRECTED,
         corrected=r"The optimal window $w^{*-1/2}$ does; the weights $M^*=w^*I$ fall with label noise and "
-                  "grow with Lipschitzness",
+        "grow with Lipschitzness",
         corrected_rule=lambda case: (-inf, -0.05) if case["change"] == "noise" else (0.05, inf),
         resolution=0.01,
         control="the context length changes along: a hundredfold with the noise, to a tenth with $L$",
@@ -48,7 +48,7 @@ CLAIMS: list[Claim] = [
         id="P1.rebuttal.collapse",
         source="rebuttal, point 3: more layers",
         statement="Without MLP or normalization, attention layers make the tokens collapse to a single "
-                  "point, similar to a power iteration",
+        "point, similar to a power iteration",
         quantity="mean squared distance of the tokens to their mean, relative to the start",
         rule=lambda case: (0.0, 1e-3),
         resolution=0.01,
@@ -58,9 +58,9 @@ CLAIMS: list[Claim] = [
         id="P1.rebuttal.links",
         source="rebuttal: hierarchical function classes, shared projection before a nonlinear link",
         statement="The attention weights again learn the projection and implement a nearest neighbors "
-                  "regressor in its range, with a neighborhood size that fits Lipschitzness and noise",
+        "regressor in its range, with a neighborhood size that fits Lipschitzness and noise",
         quantity=r"mean diagonal of $B^\top MB$ of pretrained $M$ divided by the exact optimal window of "
-                 "the projected problem; mean over seeds",
+        "the projected problem; mean over seeds",
         rule=lambda case: (0.97, 1.03),
         resolution=0.1,
         control="the window of twice the noise",

@@ -22,8 +22,8 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         id="P1.PD.signal",
-        source="ITA slides, Theorem 2, extreme example: L much larger than sigma: \"pick the nearest "
-               "neighbour\"",
+        source='ITA slides, Theorem 2, extreme example: L much larger than sigma: "pick the nearest '
+        'neighbour"',
         statement=r"$L\gg\sigma$: no point aggregating noise, pick the nearest neighbor",
         quantity=r"risk of the nearest neighbor over the least risk without noise ($L/\sigma=\infty$), exact",
         rule=lambda case: (1.0, 1.01),
@@ -45,11 +45,11 @@ CLAIMS: list[Claim] = [
         source="machine-written summary, contribution 2, read for the cosine class",
         statement="The window widens with decreasing Lipschitzness of the pretraining tasks",
         quantity=r"$\log w^*$ at $2L$ minus $\log w^*$ at $L$, exact (equal weights, $w^*=0$, as "
-                 r"$w=10^{-6}$)",
+        r"$w=10^{-6}$)",
         rule=lambda case: (0.0, inf),
         expected=Verdict.CORRECTED,
         corrected=r"True while the context resolves the functions ($n\gg L^{d-1}$); where it does not, "
-                  r"$w^*=0$",
+        r"$w^*=0$",
         corrected_rule=lambda case: (0.0, inf) if case["resolved"] else (-inf, 0.0),
         resolution=1e-6,
         control="resolved and unresolved exchanged",
@@ -57,14 +57,14 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.PD.roughness",
         source="ITA slides, Theorem 2, read for the cosine class: the window depends on n, L and sigma "
-               "through n L^2 / sigma^2",
+        "through n L^2 / sigma^2",
         statement=r"$w^*$ is of an order between powers of $nL^2/\sigma^2$",
         quantity=r"slope of $\log w^*$ in $\log L$ divided by its slope in $\log n$, for $n$ large, exact",
         rule=lambda case: (2.0, 2.0),
         expected=Verdict.CORRECTED,
         corrected=r"$w^*\sim\big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$ for "
-                  "every smooth class: not the slope of the functions sets the window but their Laplacian; "
-                  r"for $\cos(L\,u\cdot x)$ this is $nL^4/\sigma^2$",
+        "every smooth class: not the slope of the functions sets the window but their Laplacian; "
+        r"for $\cos(L\,u\cdot x)$ this is $nL^4/\sigma^2$",
         corrected_rule=lambda case: (case["laplacian"],) * 2,
         resolution=0.05,
         control="affine functions, for which slope and Laplacian are proportional",
@@ -73,7 +73,7 @@ CLAIMS: list[Claim] = [
         id="P1.PD.smooth-law",
         source="this book: sharp law of the optimal window for smooth classes",
         statement=r"$w^*\sim\big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$ with "
-                  r"$\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2$",
+        r"$\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2$",
         quantity=r"exact $w^*$ over the law at the context length whose window is $10^5$",
         rule=lambda case: (1.0, 1.0),
         resolution=0.02,
@@ -84,7 +84,7 @@ CLAIMS: list[Claim] = [
         source="machine-written summary of the paper, contribution 5",
         statement="Softmax attention does not adapt much beyond Lipschitzness during pretraining",
         quantity=r"$w^*$ for $\frac1b\cos(b\,u\cdot x)$ with $b=8$ over $w^*$ with $b=1$: Lipschitz "
-                 r"constants one and $\sin 1$; we read 'not much' as a factor of at most 1.5, exact",
+        r"constants one and $\sin 1$; we read 'not much' as a factor of at most 1.5, exact",
         rule=lambda case: (1 / 1.5, 1.5),
         expected=Verdict.FAILS,
         resolution=1e-3,

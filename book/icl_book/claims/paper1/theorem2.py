@@ -21,7 +21,7 @@ CLAIMS: list[Claim] = [
         source="ITA slides, Lemma 1 and Theorem 2: form of the minimizer, Σ = I",
         statement=r"$M^*=w_{KQ}I_d$",
         quantity="entries of pretrained $M$ that the form forbids, in units of its mean diagonal: the mean "
-                 "off-diagonal entry, and the first diagonal entry minus the others' mean; mean over seeds",
+        "off-diagonal entry, and the first diagonal entry minus the others' mean; mean over seeds",
         rule=lambda case: (0.0, 0.0),
         resolution=0.1,
         control="functions that are not rotation invariant: all slopes along the first axis",
@@ -30,7 +30,7 @@ CLAIMS: list[Claim] = [
         id="P1.T2.minimizer",
         source="ITA slides, Theorem 2: pretraining finds the minimizer of the population loss",
         statement=r"The minimizer of the pretraining population loss is $M^*=w_{KQ}I_d$; "
-                  r"pretraining reaches it",
+        r"pretraining reaches it",
         quantity="mean diagonal of pretrained $M$ divided by the exact minimizer $w^*$; mean over seeds",
         rule=lambda case: (0.97, 1.03),
         resolution=0.1,
@@ -57,24 +57,24 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.lower-affine",
         source="ITA slides, Theorem 2, lower bound, read for the affine class, which the paper's "
-               "Theorem 3.4 covers as well (reviews)",
+        "Theorem 3.4 covers as well (reviews)",
         statement=r"$w_{KQ}>\Omega\big((nL^2/\sigma^2)^{1/d}\big)$ for $D(\mathcal F_L^{\rm aff})$",
         quantity=_SLOPE,
         rule=lambda case: (printed_exponents(case["dim"])[0], inf),
         expected=Verdict.CORRECTED,
         corrected=r"$w^*=\Omega\big((nL^2/\sigma^2)^{1/(d+2)}\big)$; sharp: "
-                  r"$w^*\asymp(nL^2/\sigma^2)^{2/(d+3)}$",
+        r"$w^*\asymp(nL^2/\sigma^2)^{2/(d+3)}$",
         corrected_rule=lambda case: (sketch_exponents(case["dim"])[0], inf),
         resolution=0.01,
         control=_SIGMA_GROWS,
     ),
     Claim(
         id="P1.T2.sketch",
-        source="ITA slides, proof sketch of Theorem 2: \"use these to get a range for w\"",
+        source='ITA slides, proof sketch of Theorem 2: "use these to get a range for w"',
         statement=r"The bounds $L^2/w^2\lesssim L_{\rm bias}\lesssim L^2/w+L^2/n$ and "
-                  r"$L_{\rm noise}=\Theta(\sigma^2(w^{d/2}+1)/n)$ give the exponents $1/d$ and $2/d$",
+        r"$L_{\rm noise}=\Theta(\sigma^2(w^{d/2}+1)/n)$ give the exponents $1/d$ and $2/d$",
         quantity="exponent in $n$ of the lower and of the upper end of the range that the printed "
-                 "ingredients leave for $w$, minimized numerically",
+        "ingredients leave for $w$, minimized numerically",
         rule=lambda case: (printed_exponents(case["dim"])[case["end"]],) * 2,
         expected=Verdict.CORRECTED,
         corrected=r"They give $1/(d+2)$ and $2/(d+2)$",
@@ -90,7 +90,7 @@ CLAIMS: list[Claim] = [
         rule=lambda case: (case["dim"] / 2,) * 2,
         expected=Verdict.CORRECTED,
         corrected=r"$L_{\rm noise}(w)=\Theta\big(\sigma^2(w^{(d-1)/2}+1)/n\big)$: "
-                  r"the sphere has dimension $d-1$",
+        r"the sphere has dimension $d-1$",
         corrected_rule=lambda case: ((case["dim"] - 1) / 2,) * 2,
         resolution=0.01,
         control="tokens on the sphere of one dimension more",
@@ -109,7 +109,7 @@ CLAIMS: list[Claim] = [
         source="ITA slides, proof sketch of Theorem 2: upper bound on the bias",
         statement=r"$L_{\rm bias}(w)=O(L^2/w+L^2/n)$ for the relevant $w$",
         quantity=r"growth exponent in $n$ of the largest $L_{\rm bias}/(L^2/w+L^2/n)$ over windows "
-                 r"up to $w^*$",
+        r"up to $w^*$",
         rule=lambda case: (-inf, 0.0),
         resolution=0.01,
         control="windows that are not relevant: $w=n$, far narrower than the distance to the nearest token",
@@ -155,8 +155,8 @@ CLAIMS: list[Claim] = [
         id="P1.T2.sharp",
         source="this book: sharp law of the optimal window",
         statement=r"$w^*\sim\big[\tfrac{(d-1)\Lambda}{3d\kappa}\big]^{2/(d+3)}$ (affine), "
-                  r"$w^*\sim\big[\tfrac{p_0G\Lambda}{2(d-1)\kappa}\big]^{2/(d+2)}$ (ReLU), "
-                  r"$\Lambda=nL^2/\sigma^2$",
+        r"$w^*\sim\big[\tfrac{p_0G\Lambda}{2(d-1)\kappa}\big]^{2/(d+2)}$ (ReLU), "
+        r"$\Lambda=nL^2/\sigma^2$",
         quantity="exact $w^*$ divided by the law, extrapolated to infinite $n$ linearly in the bandwidth",
         rule=lambda case: (1.0, 1.0),
         resolution=0.02,

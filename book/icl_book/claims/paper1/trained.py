@@ -14,9 +14,9 @@ CLAIMS: list[Claim] = [
         id="P1.F3.relu",
         source="ITA slides, Empirical Scaling of ||M|| with L (Fig. 3 in the reviews): ReLU tasks",
         statement=r"$\Vert M\Vert$ grows faster during pretraining with larger $L$, on ReLU tasks, with both "
-                  r"isotropic and non-isotropic $x_i$",
+        r"isotropic and non-isotropic $x_i$",
         quantity="logarithm of the ratio of the spectral norms of $M$ at $L$ and at the next smaller $L$, at "
-                 "the least favorable of a quarter, half and all of the training; mean over seeds",
+        "the least favorable of a quarter, half and all of the training; mean over seeds",
         rule=lambda case: (0.01, inf),
         resolution=0.0,
         control=r"$L$ and $\sigma$ doubled together, plain steps in proportion to $1/L^2$",
@@ -25,14 +25,14 @@ CLAIMS: list[Claim] = [
         id="P1.F3.cosine",
         source="ITA slides, Empirical Scaling of ||M|| with L (Fig. 3 in the reviews): cosine tasks",
         statement=r"$\Vert M\Vert$ grows faster during pretraining with larger $L$, on cosine tasks, with "
-                  r"both isotropic and non-isotropic $x_i$",
+        r"both isotropic and non-isotropic $x_i$",
         quantity="logarithm of the ratio of the spectral norms of $M$ at $L$ and at the next smaller $L$, at "
-                 "the least favorable of a quarter, half and all of the training; mean over seeds",
+        "the least favorable of a quarter, half and all of the training; mean over seeds",
         rule=lambda case: (0.01, inf),
         resolution=0.0,
         expected=Verdict.CORRECTED,
         corrected="It grows faster with larger $L$ as long as the exact optimal window does; where waves are "
-                  "too short for the context, $w^*$ falls to zero and larger $L$ means slower growth",
+        "too short for the context, $w^*$ falls to zero and larger $L$ means slower growth",
         corrected_rule=lambda case: (0.01, inf) if case["grows"] else (-inf, -0.01),
         control="the two Lipschitz constants exchanged",
     ),
@@ -41,7 +41,7 @@ CLAIMS: list[Claim] = [
         source="this book: gradient flow of the population risk",
         statement=r"Plain gradient steps from $M=0$ follow $\dot w=-\frac1d\mathcal L'(w)$, $M=wI$",
         quantity="mean diagonal of $M$ divided by the exact flow, averaged over the last three quarters "
-                 "of the training; mean over seeds",
+        "of the training; mean over seeds",
         rule=lambda case: (0.97, 1.03),
         resolution=0.05,
         control="the flow with twice the noise",
@@ -50,9 +50,9 @@ CLAIMS: list[Claim] = [
         id="P1.F3.adam",
         source="this book: growth of ||M|| with Adam",
         statement=r"With Adam, the start of the growth of $\Vert M\Vert$ does not depend on $L$ (ReLU class, "
-                  "small noise)",
+        "small noise)",
         quantity="spectral norm of $M$ at $L$ divided by that at the next smaller $L$ after 20 "
-                 "steps; mean over seeds",
+        "steps; mean over seeds",
         rule=lambda case: (0.9, 1.1),
         resolution=0.15,
         control="plain gradient steps",
@@ -62,8 +62,8 @@ CLAIMS: list[Claim] = [
         source="ITA slides, Lemma 1: form of the minimizer for any Sigma",
         statement=r"Under natural symmetry, $x_i\sim\Sigma^{1/2}U^d$ implies $M^*=w_{KQ}\Sigma^{-1}$",
         quantity=r"$\Sigma^{1/2}M\Sigma^{1/2}$ in the axes of $\Sigma$, in units of its mean diagonal: the "
-                 "mean off-diagonal entry, and the entry of the longest axis minus that of the shortest; "
-                 "mean over seeds",
+        "mean off-diagonal entry, and the entry of the longest axis minus that of the shortest; "
+        "mean over seeds",
         rule=lambda case: (0.0, 0.0),
         resolution=0.1,
         control="functions that are isotropic in the original coordinates",
@@ -72,9 +72,9 @@ CLAIMS: list[Claim] = [
         id="P1.L1.scale",
         source="ITA slides, Lemma 1: afterwards Σ = I without loss of generality",
         statement=r"The $w_{KQ}$ of $M^*=w_{KQ}\Sigma^{-1}$ is that of the isotropic problem, whatever "
-                  r"$\Sigma$",
+        r"$\Sigma$",
         quantity=r"mean diagonal of $\Sigma^{1/2}M\Sigma^{1/2}$ divided by the exact $w^*$ of the sphere; "
-                 "mean over seeds",
+        "mean over seeds",
         rule=lambda case: (0.97, 1.03),
         resolution=0.1,
         control=r"$M$ itself in place of $\Sigma^{1/2}M\Sigma^{1/2}$",
@@ -83,7 +83,7 @@ CLAIMS: list[Claim] = [
         id="P1.L1.wlog",
         source="ITA slides, Lemma 1: afterwards Σ = I without loss of generality",
         statement=r"A unit $M$ on tokens $\Sigma^{1/2}u$ predicts what the unit $\Sigma^{1/2}M\Sigma^{1/2}$ "
-                  "predicts on tokens $u$",
+        "predicts on tokens $u$",
         quantity="largest difference of the two predictions over random contexts and random $M$",
         rule=lambda case: (-1e-9, 1e-9),
         resolution=0.0,
@@ -92,16 +92,16 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.L1.original",
         source="ITA slides, Lemma 1, with the symmetry read as: functions whose law is rotation invariant "
-               "in the coordinates of the tokens",
+        "in the coordinates of the tokens",
         statement=r"$x_i\sim\Sigma^{1/2}U^d$ and a rotation-invariant law of functions imply "
-                  r"$M^*=w_{KQ}\Sigma^{-1}$",
+        r"$M^*=w_{KQ}\Sigma^{-1}$",
         quantity=r"diagonal entry of $\Sigma^{1/2}M\Sigma^{1/2}$ at the longest axis minus that at the "
-                 "shortest, in units of the mean diagonal; mean over seeds",
+        "shortest, in units of the mean diagonal; mean over seeds",
         rule=lambda case: (0.0, 0.0),
         expected=Verdict.CORRECTED,
         corrected=r"The law of $f\circ\Sigma^{1/2}$ must be rotation invariant. Otherwise the window is "
-                  "narrower in the whitened directions along which $f$ varies more: the difference is "
-                  "positive",
+        "narrower in the whitened directions along which $f$ varies more: the difference is "
+        "positive",
         corrected_rule=lambda case: (0.2, inf),
         resolution=0.1,
         control="functions that are isotropic in the whitened coordinates",
@@ -114,7 +114,7 @@ CLAIMS: list[Claim] = [
         rule=lambda case: (1.05, inf),
         expected=Verdict.CORRECTED,
         corrected=r"For even functions, $f(-x)=f(x)$, $\mathcal L(-M)=\mathcal L(M)$ and both signs are "
-                  "minimizers; with an odd part the sign is determined",
+        "minimizers; with an odd part the sign is determined",
         corrected_rule=lambda case: (1.0, 1.0) if case["even"] else (1.05, inf),
         resolution=0.1,
         control="an odd part is added to the even functions",
@@ -124,12 +124,12 @@ CLAIMS: list[Claim] = [
         source="reviews: submission, line 135, and its correction in the rebuttal",
         statement="The estimator does not depend on the first $d$ columns of $W_V$",
         quantity="largest change of the predictions of random units when these entries of $W_V$ are drawn "
-                 "anew",
+        "anew",
         rule=lambda case: (0.0, 0.0),
         resolution=0.0,
         expected=Verdict.CORRECTED,
         corrected="It does not depend on the first $d$ rows (the authors' correction); on the columns it does"
-                  "",
+        "",
         corrected_rule=lambda case: (0.0, 0.0) if case["part"] == "rows" else (1e-3, inf),
         control="the last row of $W_V$ instead of the first ones",
     ),
@@ -145,10 +145,10 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.P.labels",
         source="rebuttal: the optimal attention parameters ignore the labels (last rows set to zero after "
-               "Ahn et al. and Mahankali et al.)",
+        "Ahn et al. and Mahankali et al.)",
         statement=r"The label row of the optimal $W_K^\top W_Q$ is zero",
         quantity=r"norm of the label row of trained $W_K^\top W_Q$ divided by that of its token block, mean "
-                 "over seeds",
+        "over seeds",
         rule=lambda case: (-inf, 0.1),
         resolution=0.02,
         control=r"functions that all lean the same way, not symmetric under $f\to-f$",
@@ -158,12 +158,12 @@ CLAIMS: list[Claim] = [
         source="rebuttal, answer 1: trained models have the decomposition of eq. (4)",
         statement=r"Trained $W_K^\top W_Q$ have the block form $\mathrm{diag}(M,0)$",
         quantity="norm of the last column of $W_Q$, which the form sets to zero, after training divided by "
-                 "before; the seed farthest from one",
+        "before; the seed farthest from one",
         rule=lambda case: (0.0, 0.1),
         resolution=0.0,
         expected=Verdict.CORRECTED,
         corrected="All entries that act on the query's covariates have it; the last column of $W_Q$ meets "
-                  "only the query's empty label slot, never gets a gradient and keeps its initialization",
+        "only the query's empty label slot, never gets a gradient and keeps its initialization",
         corrected_rule=lambda case: (1 - 1e-5, 1 + 1e-5),
         control="the first column of $W_Q$, which learns",
     ),
@@ -176,7 +176,7 @@ CLAIMS: list[Claim] = [
         resolution=0.05,
         expected=Verdict.CORRECTED,
         corrected=r"The optimal corner is $c^*=\mathbb E\,pf_q/\mathbb E\,p^2$, below $1$ when labels are "
-                  "noisy, slightly above when they are not",
+        "noisy, slightly above when they are not",
         corrected_rule=lambda case: (case["corner"] - 0.02, case["corner"] + 0.02),
         control="units trained with much noise held against the optimum with little noise",
     ),
@@ -194,7 +194,7 @@ CLAIMS: list[Claim] = [
         source="ITA slides, last slide (Fig. 9): GLMs with affine, quadratic and cosine link",
         statement="Softmax attention learns low-dimensional structure in nonlinear functions",
         quantity=r"sine of the largest principal angle between $\mathrm{col}(B)$ and the leading left "
-                 "singular subspace of trained $M$, mean over seeds",
+        "singular subspace of trained $M$, mean over seeds",
         rule=lambda case: (-inf, 0.1),
         resolution=0.0,
         control="linear attention on the two even links",
@@ -204,7 +204,7 @@ CLAIMS: list[Claim] = [
         source="ITA slides, last slide, and abstract: linear attention against softmax (Fig. 9)",
         statement="Linear attention fails on basic nonlinear tasks, on which softmax attention succeeds",
         quantity="test error divided by the variance of the query's label over tasks and queries, each unit "
-                 "on a test set of its own; mean over seeds",
+        "on a test set of its own; mean over seeds",
         rule=lambda case: (-inf, 1.0) if case["softmax"] else (1.0, inf),
         resolution=0.0,
         control="the affine link without its +2: a purely linear class",
@@ -212,11 +212,11 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.F9.window",
         source="rebuttal to reviewer BJxR: with nonlinear links the attention weights learn the projection "
-               "and implement nearest neighbors in its range (suspected there)",
+        "and implement nearest neighbors in its range (suspected there)",
         statement="The trained unit is the projection with the window that is best for the link on the low-"
-                  "dimensional sphere",
+        "dimensional sphere",
         quantity="test error of trained units, each on a test set of its own, divided by the exact minimal "
-                 "risk of the $k$-dimensional problem; mean over seeds",
+        "risk of the $k$-dimensional problem; mean over seeds",
         rule=lambda case: (0.9, 1.1),
         resolution=0.15,
         control="the best unit without the projection, $M=wI_d$ (affine link, exact)",

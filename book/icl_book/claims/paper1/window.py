@@ -33,7 +33,7 @@ CLAIMS: list[Claim] = [
         id="P1.W.kernel",
         source="ITA slides, ICL Estimator Intuition: the attention weights",
         statement=r"Attention $x_{n+1}\to x_i$: $e^{-\frac{w_{KQ}}2\Vert x_i-x_{n+1}\Vert^2}\big/"
-                  r"\sum_je^{-\frac{w_{KQ}}2\Vert x_j-x_{n+1}\Vert^2}$",
+        r"\sum_je^{-\frac{w_{KQ}}2\Vert x_j-x_{n+1}\Vert^2}$",
         quantity=r"largest difference between these weights and the softmax of $w\,x_i\cdot x_{n+1}$",
         rule=lambda case: (0.0, 1e-12),
         resolution=1e-12,
@@ -43,12 +43,12 @@ CLAIMS: list[Claim] = [
         id="P1.W.appendix-kernel",
         source="authors' rebuttal: lines 593-594, eq. (7) and Lemma B.5 of the submission",
         statement=r"All optimal $M$ are of the form $M=wI_d$, and $e^{x^\top My}$ simplifies to "
-                  r"$e^{-w\Vert x-y\Vert^2}$",
+        r"$e^{-w\Vert x-y\Vert^2}$",
         quantity=r"coefficient of $\Vert x_i-x_q\Vert^2$ in $-\log\omega_i$, in units of the $w$ in $M=wI$",
         rule=lambda case: (1.0, 1.0),
         expected=Verdict.CORRECTED,
         corrected=r"$e^{x^\top My}\propto e^{-\frac w2\Vert x-y\Vert^2}$: the appendix's $w$ is "
-                  r"half of the slides' $w_{KQ}$",
+        r"half of the slides' $w_{KQ}$",
         corrected_rule=lambda case: (0.5, 0.5),
         resolution=1e-9,
         control="tokens that are not on a sphere (normal law)",
@@ -82,24 +82,24 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         id="P1.W.table-noise",
-        source="ITA slides, table \"M large, M small\": points attended to and noise variance",
+        source='ITA slides, table "M large, M small": points attended to and noise variance',
         statement="$M$ large: fewer points, high noise variance. $M$ small: more points, low noise variance",
         quantity=r"smallest slope of $\log\mathbb E\sum_i\omega_i^2$ in $\log w$ (noise variance in units of "
-                 r"$\sigma^2$, one over the number of points attended to), exact",
+        r"$\sigma^2$, one over the number of points attended to), exact",
         rule=lambda case: (1e-9, inf),
         resolution=1e-9,
         control="a planted misprint: the columns of the table exchanged",
     ),
     Claim(
         id="P1.W.table-bias",
-        source="ITA slides, table \"M large, M small\": estimator bias",
+        source='ITA slides, table "M large, M small": estimator bias',
         statement=r"$M$ large: low bias. $M$ small: high bias (with the slides' own $\mathcal L_{\rm bias}$)",
         quantity=r"slope of $\log\mathcal L_{\rm bias}$ in $\log w$, exact, at windows wider and narrower "
-                 r"than the noiseless optimum $w_0$",
+        r"than the noiseless optimum $w_0$",
         rule=lambda case: (-inf, 0.0),
         expected=Verdict.CORRECTED,
         corrected=r"$\mathcal L_{\rm bias}$ falls up to $w_0$, where a few tokens are left in the "
-                  r"window, and rises beyond: it contains the luck of where the tokens fall",
+        r"window, and rises beyond: it contains the luck of where the tokens fall",
         corrected_rule=lambda case: (0.0, inf) if case["beyond"] else (-inf, 0.0),
         resolution=1e-6,
         control="functions that no window resolves: undersampled cosines",
@@ -127,7 +127,7 @@ CLAIMS: list[Claim] = [
         source="ITA slides, Fig. 1, middle: attention unit can adapt to these windows using softmax",
         statement="Softmax attention can adapt its window to the Lipschitzness, linear attention cannot",
         quantity="half-width of the weights as a function of the distance, trained for the largest $L$ over "
-                 "trained for the smallest $L$, exact",
+        "trained for the smallest $L$, exact",
         rule=lambda case: (0.0, 0.9),
         resolution=1e-9,
         control="linear attention",
@@ -136,7 +136,7 @@ CLAIMS: list[Claim] = [
         id="P1.W.context-error",
         source="ITA slides, Fig. 1, bottom: ICL error with varying number of context tokens",
         statement="With the window adapted to the Lipschitzness, the ICL error falls with the number of "
-                  "context tokens",
+        "context tokens",
         quantity=r"slope of $\log$ error in $\log n$ at the longest contexts, exact",
         rule=lambda case: (-inf, -0.1),
         resolution=1e-3,
@@ -148,7 +148,7 @@ CLAIMS: list[Claim] = [
         statement="Three targets of growing Lipschitzness, their windows, weights and ICL errors",
         expected=Verdict.NOT_TESTABLE,
         why_not="Neither the target functions nor noise, context lengths or values are printed in any source "
-                "available to us. The qualitative content is judged in P1.W.rapid, P1.W.softmax-adapts and "
-                "P1.W.context-error.",
+        "available to us. The qualitative content is judged in P1.W.rapid, P1.W.softmax-adapts and "
+        "P1.W.context-error.",
     ),
 ]

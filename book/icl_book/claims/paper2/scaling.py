@@ -13,7 +13,7 @@ CLAIMS: list[Claim] = [
         source=f"{GRADIENT}, Lemmas 4.1 and C.8",
         statement=r"The gradient takes $O(n^2d+nd^2)$ operations with ordinary matrix products",
         quantity="exponent with which the counted operations of matrix products grow with $n=d$, between two "
-                 "sizes",
+        "sizes",
         rule=lambda case: (-inf, 3.0),
         resolution=0.01,
         control="the explicit Kronecker product, and the product block by block",
