@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from icl.files import write_whole
+from icl.files import write_atomically
 from icl.risk import monte_carlo_risk, optimal_window, population_risk
-from icl.tasks import CLASSES, Affine, ReLU, named
+from icl.tasks import CLASSES, Affine, ReLU, make_task
 from icl_book import provenance
 from oracles import risk as oracle
 
@@ -45,7 +45,7 @@ def evaluations():
         for d in (2, 3, 5, 20):
             for w in (1.0, 10.0, 100.0):
                 for n in (20, 10**2, 10**6, 10**12):
-                    took = cpu(partial(population_risk, named(name, d), w, n, 0.5), 5)
+                    took = cpu(partial(population_risk, make_task(name, d), w, n, 0.5), 5)
                     cases[f"{name} d={d} w={w:g} n={n:g}"] = took["median"]
     slow = sorted(cases.items(), key=lambda kv: -kv[1])
     return {
@@ -107,7 +107,7 @@ def accuracy(settings):
         errors = []
         while len(errors) < round(settings * share):
             d = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
-            task = named(str(rng.choice(list(CLASSES))), d, float(10 ** rng.uniform(-1, 1)))
+            task = make_task(str(rng.choice(list(CLASSES))), d, float(10 ** rng.uniform(-1, 1)))
             w, n = float(10 ** rng.uniform(-2, np.log10(w_max))), np.floor(10 ** rng.uniform(0, 12, 8))
             bias, noise = oracle.population_risk(task, w, n, 1.0)
             r = population_risk(task, w, n, 1.0)
@@ -141,7 +141,7 @@ def main():
         record[name] = measure()
         print(name, json.dumps(record[name], indent=1), flush=True)
     OUT.parent.mkdir(exist_ok=True)
-    write_whole(OUT, json.dumps(record, indent=1) + "\n")
+    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ import torch.nn.functional as F
 from numba import njit
 
 from icl.compiled import elementary, random_numbers
-from icl.files import write_whole
-from icl.pretrain import Member, pretrain
+from icl.files import write_atomically
+from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.batches import Contexts
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU
@@ -64,7 +64,7 @@ def loop(task, noise_std, n, steps, batch_size, device="cpu", batches=None):
 
 def same_thing():
     """Both on the same batches: how far the trained matrices are apart, relative to their size."""
-    member = Member(ReLU(5), NOISE, 20, 3)
+    member = UnitConfig(ReLU(5), NOISE, 20, 3)
     source = Contexts([[member]], 256, "native", torch.device("cpu"), torch.float32)
 
     def batches(step):
@@ -157,9 +157,9 @@ def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
     """The whole sweep against the loop; seconds are for one step of all its units."""
     members = {
         "separate tokens": [
-            Member(ReLU(d, L), NOISE, n, 1000 * k + s) for k, L in enumerate(values) for s in range(seeds)
+            UnitConfig(ReLU(d, L), NOISE, n, 1000 * k + s) for k, L in enumerate(values) for s in range(seeds)
         ],
-        "shared across L": [Member(ReLU(d, L), NOISE, n, s) for L in values for s in range(seeds)],
+        "shared across L": [UnitConfig(ReLU(d, L), NOISE, n, s) for L in values for s in range(seeds)],
     }
     with_threads(1, lambda: pretrain(members["separate tokens"][:1], 1, 64, RATE, **FAST))  # compiled by now
     units, token_sets = (
@@ -215,9 +215,9 @@ def growth():
     """Exponents of CPU time and memory in members, batch, n, d: least squares over a factor of eight."""
     middle, factors = {"members": 8, "batch": 128, "n": 250, "d": 10}, (0.5, 1, 2, 4)
     setup = (
-        "import torch; from icl.pretrain import Member, pretrain; from icl.tasks import ReLU\n"
+        "import torch; from icl.pretrain import UnitConfig, pretrain; from icl.tasks import ReLU\n"
         "def run(members, batch, n, d, steps=4):\n"
-        "    pretrain([Member(ReLU(d), 0.1, n, s) for s in range(members)], "
+        "    pretrain([UnitConfig(ReLU(d), 0.1, n, s) for s in range(members)], "
         "steps, batch, 0.05, stream='native', dtype='float32')\n"
         "run(2, 8, 8, 3)"
     )
@@ -232,7 +232,7 @@ def growth():
             call()
             seconds.append(min(clock(call)[1] for _ in range(3)))
             words = ", ".join(f"{k}={v}" for k, v in (middle | {name: size}).items())
-            peaks.append(measure.fresh(f"run({words})", setup, repeats=1).peak_bytes)
+            peaks.append(measure.in_subprocess(f"run({words})", setup, repeats=1).peak_bytes)
         slope = lambda values, sizes=sizes: float(np.polyfit(np.log(sizes), np.log(values), 1)[0])  # noqa: E731
         out[name] = {
             "values": sizes,
@@ -258,7 +258,7 @@ def rao_blackwell():
         for integrated in (False, True):
             batches, errors = (8, 32, 128, 512, 2048), []
             for batch in batches:
-                members = [Member(Affine(d), noise_std, n, seed) for seed in range(10)]
+                members = [UnitConfig(Affine(d), noise_std, n, seed) for seed in range(10)]
                 M = pretrain(members, steps, batch, rate, integrate_labels=integrated, **FAST).M
                 errors.append(float(np.sqrt(np.mean((M - best * np.eye(d)) ** 2 * d)) / best))
             contexts = steps * np.array(batches)
@@ -282,7 +282,7 @@ def on_gpu(repeats):
     if not torch.cuda.is_available():
         return None
     members = [
-        Member(ReLU(5, L), NOISE, 20, 1000 * k + s) for k, L in enumerate(LIPSCHITZ) for s in range(SEEDS)
+        UnitConfig(ReLU(5, L), NOISE, 20, 1000 * k + s) for k, L in enumerate(LIPSCHITZ) for s in range(SEEDS)
     ]
     fast = partial(pretrain, members, 200, 256, RATE, "cuda", **FAST)
     slow = partial(loop, ReLU(5), NOISE, 20, 200, 256, "cuda")
@@ -316,7 +316,7 @@ def main():
         print(name, json.dumps(record[name], indent=1), flush=True)
     record["load after"] = os.getloadavg()
     OUT.parent.mkdir(exist_ok=True)
-    write_whole(OUT, json.dumps(record, indent=1) + "\n")
+    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from icl import tensor_trick
-from icl.files import write_whole
+from icl.files import write_atomically
 from icl.tensor_trick import streaming
 from icl_book import measure, provenance
 
@@ -156,7 +156,7 @@ def memory():
         for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)")
     ]
     return {"n": n, "d": d, "dtype": "float32", "bytes_of_n_by_n": 4 * n * n} | {
-        call: measure.fresh(call, setup, 1).peak_bytes for call in calls
+        call: measure.in_subprocess(call, setup, 1).peak_bytes for call in calls
     }
 
 
@@ -181,7 +181,7 @@ def main():
                     print(json.dumps(record["settings"][-1]), flush=True)
     record["load_after"] = os.getloadavg()[0]
     OUT.parent.mkdir(exist_ok=True)
-    write_whole(OUT, json.dumps(record, indent=1) + "\n")
+    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def integer(value, name: str, least: int) -> int:
     return whole
 
 
-def frozen(matrix, name: str) -> tuple[tuple[float, ...], ...]:
+def matrix_rows(matrix, name: str) -> tuple[tuple[float, ...], ...]:
     """A matrix as a tuple of rows, which a frozen dataclass can hold and compare.
 
     Args:

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from scipy.special import betaincinv
 
-from icl.checks import frozen, integer
-from icl.layout import apply, planes, unit
+from icl.checks import integer, matrix_rows
+from icl.layout import linear_map, normalize, planes
 from icl.streams import NativeStream
 
 
@@ -25,8 +25,8 @@ def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
     """
     integer(shape[-1], "dim", 2)
     if isinstance(rng, NativeStream):
-        return unit(planes(rng.standard_normal(shape[::-1])))
-    return unit(torch.from_numpy(rng.standard_normal(shape)))
+        return normalize(planes(rng.standard_normal(shape[::-1])))
+    return normalize(torch.from_numpy(rng.standard_normal(shape)))
 
 
 def cap_quantile(dim: int, mass: float) -> float:
@@ -47,8 +47,8 @@ def cap_quantile(dim: int, mass: float) -> float:
 class Sphere:
     """Tokens ``x ~ U(S^{d-1})``, the paper's isotropic case.
 
-    A token law turns independent normal numbers into tokens. It has ``dim`` and `tokens`; write
-    your own with these two, and write `tokens` for any strides of its argument.
+    A token law turns independent normal numbers into tokens. It has ``dim`` and `from_normal`; write
+    your own with these two, and write `from_normal` for any strides of its argument.
 
     Attributes:
         dim: Dimension d >= 2.
@@ -59,9 +59,9 @@ class Sphere:
     def __post_init__(self):
         integer(self.dim, "dim", 2)
 
-    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
+    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Tokens from standard normal numbers (..., d), which it may overwrite; same shape and layout."""
-        return unit(normal)
+        return normalize(normal)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Ellipsoid:
     matrix: tuple[tuple[float, ...], ...]
 
     def __post_init__(self):
-        object.__setattr__(self, "matrix", frozen(self.matrix, "matrix"))
+        object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len({len(self.matrix), *map(len, self.matrix)}) != 1:
             raise ValueError(f"matrix={self.matrix!r}: must be square")
 
@@ -85,9 +85,9 @@ class Ellipsoid:
         """Dimension d."""
         return len(self.matrix)
 
-    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
-        """Tokens from standard normal numbers, as in `Sphere.tokens`."""
-        return apply(self.matrix, unit(normal))
+    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers, as in `Sphere.from_normal`."""
+        return linear_map(self.matrix, normalize(normal))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LowRank:
     outside: float = 1.0
 
     def __post_init__(self):
-        object.__setattr__(self, "basis", frozen(self.basis, "basis"))
+        object.__setattr__(self, "basis", matrix_rows(self.basis, "basis"))
         basis = np.array(self.basis)
         if not (0 < basis.shape[1] < len(basis)) or not np.allclose(basis.T @ basis, np.eye(basis.shape[1])):
             raise ValueError(f"basis={self.basis!r}: must have fewer columns than rows, orthonormal ones")
@@ -116,9 +116,9 @@ class LowRank:
         """Dimension d."""
         return len(self.basis)
 
-    def tokens(self, normal: torch.Tensor) -> torch.Tensor:
-        """Tokens from standard normal numbers, as in `Sphere.tokens`."""
+    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Tokens from standard normal numbers, as in `Sphere.from_normal`."""
         k = len(self.basis[0])
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
-        u, v = unit(normal[..., :k]), unit(normal[..., k:])
-        return apply(self.basis, u) + apply(self.outside * full[:, k:], v)
+        u, v = normalize(normal[..., :k]), normalize(normal[..., k:])
+        return linear_map(self.basis, u) + linear_map(self.outside * full[:, k:], v)

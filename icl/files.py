@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def replacing(path: Path | str) -> Iterator[Path]:
+def atomic_path(path: Path | str) -> Iterator[Path]:
     """Write a file under another name and give it its own once it is complete.
 
     Whoever reads ``path`` meanwhile, and whoever comes after a failure, finds what was there before.
@@ -30,7 +30,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def write_whole(path: Path | str, text: str) -> None:
+def write_atomically(path: Path | str, text: str) -> None:
     """Write ``text`` to ``path`` as UTF-8, all of it or, if that fails, nothing."""
-    with replacing(path) as part:
+    with atomic_path(path) as part:
         part.write_text(text, encoding="utf-8")

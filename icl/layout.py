@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 
-def unit(x: torch.Tensor) -> torch.Tensor:
+def normalize(x: torch.Tensor) -> torch.Tensor:
     """``x / |x|`` along the last axis, in the same memory layout and perhaps in place."""
     if x.stride(-1) == 1:
         return x / x.norm(dim=-1, keepdim=True)
     p = planes(x)
-    if fusible(p):
+    if compilable(p):
         from icl.compiled import units
 
         units.normalize(p.view(len(p), -1).numpy())
@@ -19,7 +19,7 @@ def unit(x: torch.Tensor) -> torch.Tensor:
     return planes(p.mul_(dot(p, p).rsqrt_()))
 
 
-def fusible(x: torch.Tensor) -> bool:
+def compilable(x: torch.Tensor) -> bool:
     """Whether the loops of `icl.compiled` take it: single precision, on a CPU, without gaps."""
     return x.device.type == "cpu" and x.dtype == torch.float32 and x.is_contiguous()
 
@@ -37,7 +37,7 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def apply(matrix, x: torch.Tensor) -> torch.Tensor:
+def linear_map(matrix, x: torch.Tensor) -> torch.Tensor:
     """``matrix @ x`` along the last axis of ``x``, keeping the memory layout of planes.
 
     Args:
@@ -54,13 +54,13 @@ def apply(matrix, x: torch.Tensor) -> torch.Tensor:
     return planes((A @ p.reshape(len(p), -1)).reshape(-1, *p.shape[1:]))
 
 
-def project(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """``q_b.x_bn``: directions (count, d), points (count, n, d) of any memory layout; shape (count, n)."""
     q = q.to(x)
     if x.stride(-1) == 1:
         return torch.einsum("bd,bnd->bn", q, x)
     q, p = q.T.contiguous(), planes(x)  # x lies in memory coordinate by coordinate
-    if fusible(p):
+    if compilable(p):
         from icl.compiled import units
 
         out = torch.empty(p.shape[1:])

@@ -17,63 +17,6 @@
 # it looks. This page redraws the paper's first figure with exact curves, turns the table "what a large $M$ does" into
 # measured numbers, and checks the kernel against three libraries that have never heard of in-context learning.
 
-# %% tags=["hide-input"]
-import sys
-import warnings
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.stats import vonmises_fisher
-from sklearn.neighbors import KNeighborsRegressor
-from statsmodels.nonparametric.kernel_regression import KernelReg
-
-from icl.attention import softmax_attention, softmax_weights
-from icl.covariates import uniform_sphere
-from icl.risk import linear_optimum, optimal_window, population_risk
-from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU, named
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge
-
-plots.style()
-warnings.filterwarnings(
-    "ignore", category=FutureWarning
-)  # statsmodels, about random numbers not used here
-
-# %% [markdown]
-# The parameters of this run. The three columns of the figure live on the circle, $d=2$, where one angle shows everything.
-
-# %% tags=["parameters"]
-lipschitz_values = [
-    1.0,
-    4.0,
-    8.0,
-]  # Lipschitz constants L of the figure's three columns
-context_length = 40  # tokens n in the figure's contexts
-n_values = [20, 40, 80, 160, 320, 640]  # context lengths of the error curves
-noise_std = 0.2  # standard deviation sigma of the label noise
-dims = [2, 3, 5]  # dimensions d of the claims
-draws = 20  # contexts drawn for each check of the weights
-seed = 0  # root of the random streams
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "lipschitz_values",
-    "context_length",
-    "n_values",
-    "noise_std",
-    "dims",
-    "draws",
-    "seed",
-)
-
 # %% [markdown]
 # ## What is printed
 #
@@ -101,6 +44,41 @@ notebook.check(
 # window that still holds a few tokens.
 #
 # **Convention.** $w=w_{KQ}$ everywhere in this book. The query is not in the denominator.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+lipschitz_values = [1.0, 4.0, 8.0]  # Lipschitz constants L of the figure's columns
+context_length = 40  # tokens n in the figure's contexts
+n_values = [20, 40, 80, 160, 320, 640]  # context lengths of the error curves
+noise_std = 0.2  # standard deviation sigma of the label noise
+dims = [2, 3, 5]  # dimensions d of the claims
+draws = 20  # contexts drawn for each check of the weights
+seed = 0  # root of the random streams
+
+# %% tags=["hide-input"]
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.stats import vonmises_fisher
+from sklearn.neighbors import KNeighborsRegressor
+from statsmodels.nonparametric.kernel_regression import KernelReg
+
+from icl.attention import softmax_attention, softmax_weights
+from icl.covariates import uniform_sphere
+from icl.risk import linear_optimum, optimal_window, population_risk
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, ReLU, make_task
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge
+
+warnings.filterwarnings(
+    "ignore", category=FutureWarning
+)  # statsmodels, about random numbers not used here
+
+notebook.setup(globals())
 
 # %% [markdown]
 # ## In plain words
@@ -310,7 +288,7 @@ rows = [
     for w, h, p, b, v in zip(table, half, points, row.bias, row.noise, strict=True)
 ]
 noiseless = {
-    (name, k): float(optimal_window(named(name, k), context_length, 0.0).w)
+    (name, k): float(optimal_window(make_task(name, k), context_length, 0.0).w)
     for name in ("affine", "relu")
     for k in dims
 }
@@ -389,7 +367,7 @@ judge(
     [
         c
         for (name, k), w0 in noiseless.items()
-        for c in bias_growth(named(name, k), f"{name}, d = {k}", w0)
+        for c in bias_growth(make_task(name, k), f"{name}, d = {k}", w0)
     ],
     rises,
 )
@@ -546,7 +524,7 @@ judge(
     ]
     + [
         sharper(
-            lambda L, k=k, name=name: named(name, k, L),
+            lambda L, k=k, name=name: make_task(name, k, L),
             context_length,
             f"{name}, d = {k}, n = {context_length}",
         )
@@ -607,7 +585,7 @@ def slopes_in(axis, w):
 
 def over_L(name, k):
     """Slopes over L; for affine and ReLU functions only L / sigma matters, so one call does."""
-    w = optimal_window(named(name, k), context_length, sigma / rough).w
+    w = optimal_window(make_task(name, k), context_length, sigma / rough).w
     return exact(f"{name}, d = {k}", slopes_in(rough, w).min(), 1e-8)
 
 
@@ -633,14 +611,16 @@ def over_sigma(name, k, together):
     if together:
         w = np.array(
             [
-                float(optimal_window(named(name, k, s), context_length, s).w)
+                float(optimal_window(make_task(name, k, s), context_length, s).w)
                 for s in quiet[[0, -1]]
             ]
         )
         return exact(f"{name}, d = {k}", slopes_in(quiet[[0, -1]], w).max(), 1e-8)
     return exact(
         f"{name}, d = {k}",
-        slopes_in(quiet, optimal_window(named(name, k), context_length, quiet).w).max(),
+        slopes_in(
+            quiet, optimal_window(make_task(name, k), context_length, quiet).w
+        ).max(),
         1e-8,
     )
 

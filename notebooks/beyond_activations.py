@@ -25,62 +25,6 @@
 # a normalized sigmoid with one more learned number, a shift of the score, imitates softmax. The abstract's statement
 # on *linear* attention is judged in a chapter of its own.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import replace
-from itertools import islice
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from numpy.polynomial.legendre import leggauss
-
-from icl.covariates import uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import test_error
-from icl.risk import optimal_window, population_risk
-from icl.streams import stream
-from icl.tasks import GivenTokens, ReLU
-from icl.tasks.gegenbauer import one_minus_gegenbauer
-from icl_book import notebook, plots
-from icl_book.claims import sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the ReLU class
-noise_std = 0.3  # standard deviation sigma of the label noise
-context_length = 32  # tokens n in a context
-contexts = 1500  # sampled token sets
-seeds = 10  # pretrained units of each activation
-steps = 600  # optimizer steps
-batch_size = 64  # fresh contexts a step
-learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz_values",
-    "noise_std",
-    "context_length",
-    "contexts",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
-
 # %% [markdown]
 # ## Attention as kernel regression
 #
@@ -96,6 +40,40 @@ notebook.check(
 # *By hand.* Three tokens with $t=1,\frac12,-1$ and labels $y=0,1,1$, and $w=4$. Softmax gives the first token
 # the share $e^4/(e^4+e^2+e^{-4})$, about seven eighths; the normalized sigmoid gives it about one half, since $\sigma(4)$ and
 # $\sigma(2)$ are both close to one. With $w=40$ softmax gives the first token all, the sigmoid still one half.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the ReLU class
+noise_std = 0.3  # standard deviation sigma of the label noise
+context_length = 32  # tokens n in a context
+contexts = 1500  # sampled token sets
+seeds = 10  # pretrained units of each activation
+steps = 600  # optimizer steps
+batch_size = 64  # fresh contexts a step
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+from itertools import islice
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from numpy.polynomial.legendre import leggauss
+
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import test_error
+from icl.risk import optimal_window, population_risk
+from icl.streams import stream
+from icl.tasks import QuadraticRisk, ReLU
+from icl.tasks.gegenbauer import one_minus_gegenbauer
+from icl_book import notebook, plots
+from icl_book.claims import sampled
+
+notebook.setup(globals())
 
 # %%
 t = torch.tensor([1.0, 0.5, -1.0])
@@ -276,7 +254,7 @@ def normalized_weights(name, w, n=context_length):
 
 
 # Sampling, checked where the answer is known: exp normalized, and the formula above for the sigmoid.
-form = GivenTokens.of(task, x, noise_std)
+form = QuadraticRisk.of(task, x, noise_std)
 known = float(population_risk(task, 8.0, context_length, noise_std).total)
 rows = [
     [
@@ -363,7 +341,7 @@ plt.show()
 # The second table compares the risks themselves.
 
 # %%
-forms = {L: GivenTokens.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
+forms = {L: QuadraticRisk.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
 
 
 def risks(pair, L):
@@ -527,7 +505,7 @@ NAMES = {
     ("linear", False): "linear",
 }
 members = [
-    Member(
+    UnitConfig(
         task,
         noise_std,
         context_length,

@@ -25,14 +25,27 @@
 # choosing from a noisy score costs some percent. No choice of window comes close to the floor of all
 # predictors linear in the labels when functions are rough; there the *shape* of the weights is the limit, not their scale.
 
+# %% [markdown]
+# ## What a fixed window can do
+#
+# Let tasks be of the ReLU class with $L$ drawn from the list. Softmax attention with $M=wI$ has a risk that depends on the class through its covariance alone, and the
+# covariance of the mixture is that of the ReLU class with
+#
+# $$L_{\rm rms}=\sqrt{\tfrac1m\textstyle\sum_{k\le m}L_k^2} .$$
+#
+# So *pretraining on a mixture of Lipschitz constants finds, exactly, the window of their root mean square*, which the roughest tasks
+# dominate. The price for a task with constant $L$ is the exact risk at that window over the risk at its own.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz_values = [0.5, 1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the tasks
+noise_std = 0.5  # standard deviation sigma of the label noise
+n_values = [8, 16, 32, 64]  # context lengths; the figure shows the third
+contexts = 3000  # test contexts for every L
+
 # %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -44,40 +57,9 @@ from icl.tasks import ReLU
 from icl_book import notebook, plots
 from icl_book.claims import sampled
 
-plots.style()
+notebook.setup(globals())
 
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-    8.0,
-]  # Lipschitz constants L that tasks may have
-noise_std = 0.5  # standard deviation sigma of the label noise
-n_values = [8, 16, 32, 64]  # context lengths; the figure shows the third
-contexts = 3000  # test contexts for every L
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(), "dims", "lipschitz_values", "noise_std", "n_values", "contexts"
-)
 d, n = dims[0], n_values[min(2, len(n_values) - 1)]
-
-# %% [markdown]
-# ## What a fixed window can do
-#
-# Let tasks be of the ReLU class with $L$ drawn from the list. Softmax attention with $M=wI$ has a risk that depends on the class through its covariance alone, and the
-# covariance of the mixture is that of the ReLU class with
-#
-# $$L_{\rm rms}=\sqrt{\tfrac1m\textstyle\sum_{k\le m}L_k^2} .$$
-#
-# So *pretraining on a mixture of Lipschitz constants finds, exactly, the window of their root mean square*, which the roughest tasks
-# dominate. The price for a task with constant $L$ is the exact risk at that window over the risk at its own.
 
 # %%
 L_rms = float(np.sqrt(np.mean(np.square(lipschitz_values))))

@@ -25,62 +25,6 @@
 # narrow windows take exponentially many layers; projecting tokens back to the sphere, the simplest normalization, slows it down and does
 # not stop it for wide windows. The width of the key and query space is the subject of the chapter on learned parameters.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from itertools import combinations
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.covariates import LowRank, uniform_sphere
-from icl.risk import optimal_window
-from icl.streams import NativeStream, stream
-from icl.tasks import Affine, GivenTokens, Projected, ReLU
-from icl_book import notebook, plots
-from icl_book.claims import judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates in the part on heads (the first counts)
-lipschitz = 3.0  # Lipschitz constant L
-noise_std = 0.3  # standard deviation sigma of the label noise
-n_values = [
-    10,
-    30,
-    100,
-]  # context lengths of the part on heads; units are trained at the second
-contexts = 1200  # token sets, half to choose heads and half to test them
-seeds = 10  # trained models of each kind
-steps = 600  # optimizer steps
-batch_size = 64  # fresh contexts a step
-learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz",
-    "noise_std",
-    "n_values",
-    "contexts",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
-d = dims[0]
-
 # %% [markdown]
 # ## Several heads
 #
@@ -91,6 +35,37 @@ d = dims[0]
 # *Why two can be better.* For smooth $f$ one window has the bias $\frac{1}{2w}\Delta f$. With $c_1+c_2=1$ and $\frac{c_1}{w_1}+\frac{c_2}{w_2}=0$ the
 # leading bias cancels: for $w_2=2w_1$, $c_1=-1$ and $c_2=2$. The narrow window counts twice, the wide one is subtracted:
 # Richardson's extrapolation, known in statistics as a kernel of higher order. It needs a *negative* gain.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates in the part on heads (the first counts)
+lipschitz = 3.0  # Lipschitz constant L
+noise_std = 0.3  # standard deviation sigma of the label noise
+n_values = [10, 30, 100]  # context lengths n of the heads; trained at the second
+contexts = 1200  # token sets, half to choose heads and half to test them
+seeds = 10  # trained models of each kind
+steps = 600  # optimizer steps
+batch_size = 64  # fresh contexts a step
+learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.covariates import LowRank, uniform_sphere
+from icl.risk import optimal_window
+from icl.streams import NativeStream, stream
+from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import judge, sampled
+
+notebook.setup(globals())
+
+d = dims[0]
 
 # %%
 grid = np.geomspace(0.3, 60, 24)
@@ -101,7 +76,7 @@ def heads(n):
     task = ReLU(d, lipschitz)
     x = uniform_sphere(stream(0, "monte carlo", n), contexts, n + 1, d)
     t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
-    form = GivenTokens.of(task, x, noise_std)
+    form = QuadraticRisk.of(task, x, noise_std)
     omega = torch.stack([torch.softmax(w * t, -1) for w in grid])  # (W, B, n)
     gain = form.gain(omega).T.numpy()  # (B, W)
     product = (
@@ -202,7 +177,7 @@ def train_heads(count):
 
 
 x_test = uniform_sphere(stream(9, "monte carlo"), contexts, n + 1, d)
-form = GivenTokens.of(task, x_test, noise_std)
+form = QuadraticRisk.of(task, x_test, noise_std)
 
 
 def tested(M, c):
@@ -288,7 +263,7 @@ def predict(parts, x, y, kind):
 
 
 def draw(step, many, seed=4):
-    x = low_rank.tokens(
+    x = low_rank.from_normal(
         NativeStream(seed, "covariates", step).standard_normal((many, LENGTH + 1, D))
     )
     f = hidden.sample(NativeStream(seed, "tasks", step), many)(x)

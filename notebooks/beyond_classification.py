@@ -26,63 +26,6 @@
 # the numbers: the same unit ends with another window, and so does the error rate. Copying the nearest
 # label is never close to optimal in what we tried. Language is not answered.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.covariates import uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window
-from icl.streams import NativeStream, stream
-from icl.tasks import GivenTokens, Tanh
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [
-    1.0,
-    2.0,
-    4.0,
-    8.0,
-]  # Lipschitz constants of the label probability's mean
-context_length = 30  # tokens n in a context
-contexts = 10_000  # test contexts for the error rate
-seeds = 10  # pretrained units of each setting
-steps = 400  # optimizer steps
-batch_size = 128  # fresh contexts a step
-learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz_values",
-    "context_length",
-    "contexts",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
-d, n = dims[0], context_length
-FLIPS = (0.0, 0.05, 0.1, 0.2, 0.3)  # probability p that a label is flipped
-
 # %% [markdown]
 # ## Classification is regression with a known noise
 #
@@ -98,6 +41,38 @@ FLIPS = (0.0, 0.05, 0.1, 0.2, 0.3)  # probability p that a label is flipped
 # $(1-2p)^2k_g$ and this $\sigma$. The target is the clean mean $f(x_q)$.
 #
 # *By hand.* Without flips and with a steep boundary $g=\pm1$, $\sigma=0$: no noise. With $p=\frac14$: $f=\pm\frac12$ and $\sigma^2=\frac34$.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the mean label
+context_length = 30  # tokens n in a context
+contexts = 10_000  # test contexts for the error rate
+seeds = 10  # pretrained units of each setting
+steps = 400  # optimizer steps
+batch_size = 128  # fresh contexts a step
+learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import optimal_window
+from icl.streams import NativeStream, stream
+from icl.tasks import QuadraticRisk, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+d, n = dims[0], context_length
+FLIPS = (0.0, 0.05, 0.1, 0.2, 0.3)  # probability p that a label is flipped
 
 
 # %%
@@ -150,7 +125,11 @@ class Labels:
 
 chosen = [(L, p) for L in lipschitz_values for p in (FLIPS[0], FLIPS[2])]
 trained = pretrain(
-    [Member(Labels(d, L, p), 0.0, n, seed) for L, p in chosen for seed in range(seeds)],
+    [
+        UnitConfig(Labels(d, L, p), 0.0, n, seed)
+        for L, p in chosen
+        for seed in range(seeds)
+    ],
     steps,
     batch_size,
     learning_rate,
@@ -290,7 +269,7 @@ def with_gain(L, p):
     task, sigma = setting(L, p)
     tokens = uniform_sphere(stream(3, "monte carlo"), 2000, n + 1, d)
     form, t = (
-        GivenTokens.of(task, tokens, sigma),
+        QuadraticRisk.of(task, tokens, sigma),
         torch.einsum("bnd,bd->bn", tokens[:, :-1], tokens[:, -1]),
     )
     tried = np.geomspace(0.5, 30, 40)

@@ -26,38 +26,20 @@
 # without a gain. The information can still be there: the predictor that is best among those linear in the labels explains most of an affine function from
 # far examples. Not closeness, but structure that is shared between tasks makes that possible.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.covariates import LowRank, Sphere, uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import test_error
-from icl.risk import optimal_window
-from icl.streams import stream
-from icl.tasks import Affine, GivenTokens, Projected, ReLU, Tanh
-from icl_book import notebook, plots
-from icl_book.claims import judge, sampled
-
-plots.style()
-
 # %% [markdown]
-# The parameters of this run; change them and run the notebook again.
+# ## A projection, then a nonlinear link
+#
+# Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
+# If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
+# has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. The rule asks for the mean diagonal of
+# $B^\top MB$ over that number; the control compares with the window for twice the noise. Small batches bias where Adam settles
+# (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged. This was decided after
+# batches of 64 alone had left the window somewhat wide.
+#
+# The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
-dims = [
-    3
-]  # dimension d of the covariates in the parts on hidden layers and far queries (the first counts)
+dims = [3]  # dimension d of the covariates, hidden layers and far queries (the first)
 lipschitz = 3.0  # Lipschitz constant L
 noise_std = 0.3  # standard deviation sigma of the label noise
 context_length = 20  # tokens n in a context
@@ -69,30 +51,24 @@ batch_sizes = [32, 128, 512]  # the same behind a projection; the last is judged
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz",
-    "noise_std",
-    "context_length",
-    "contexts",
-    "seeds",
-    "steps",
-    "batch_size",
-    "batch_sizes",
-    "learning_rate",
-)
-d, n = dims[0], context_length
+from dataclasses import dataclass
 
-# %% [markdown]
-# ## A projection, then a nonlinear link
-#
-# Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
-# If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
-# has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. The rule asks for the mean diagonal of
-# $B^\top MB$ over that number; the control compares with the window for twice the noise. Small batches bias where Adam settles
-# (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged. This was decided after
-# batches of 64 alone had left the window somewhat wide.
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.covariates import LowRank, Sphere, uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import test_error
+from icl.risk import optimal_window
+from icl.streams import stream
+from icl.tasks import Affine, Projected, QuadraticRisk, ReLU, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import judge, sampled
+
+notebook.setup(globals())
+
+d, n = dims[0], context_length
 
 # %%
 D, K = 5, 3
@@ -103,12 +79,12 @@ LINKS = {
     "tanh, steepness 3": Tanh(K, 2 * lipschitz, 3.0),
 }
 members = [
-    Member(
+    UnitConfig(
         Projected(g, basis.T),
         noise_std,
         n,
         seed,
-        tokens=LowRank(basis),
+        covariates=LowRank(basis),
         initial_std=0.3,
     )
     for g in LINKS.values()
@@ -211,20 +187,32 @@ class Absolute:
 
     dim: int
 
-    def tokens(self, normal):
-        return Sphere(self.dim).tokens(normal).abs()
+    def from_normal(self, normal):
+        return Sphere(self.dim).from_normal(normal).abs()
 
 
 kinds = {
-    "unit on x": Member(Folded(d, 2 * lipschitz), noise_std, n, 0, initial_std=0.3),
-    "unit on |x|": Member(
-        Affine(d, 2 * lipschitz), noise_std, n, 0, tokens=Absolute(d), initial_std=0.3
+    "unit on x": UnitConfig(Folded(d, 2 * lipschitz), noise_std, n, 0, initial_std=0.3),
+    "unit on |x|": UnitConfig(
+        Affine(d, 2 * lipschitz),
+        noise_std,
+        n,
+        0,
+        covariates=Absolute(d),
+        initial_std=0.3,
     ),
 }
 folded, rows = {}, []
 for name, member in kinds.items():
     group = [
-        Member(member.task, noise_std, n, seed, tokens=member.tokens, initial_std=0.3)
+        UnitConfig(
+            member.task,
+            noise_std,
+            n,
+            seed,
+            covariates=member.covariates,
+            initial_std=0.3,
+        )
         for seed in range(seeds)
     ]
     done = pretrain(
@@ -239,20 +227,26 @@ for name, member in kinds.items():
     folded[name] = sampled(
         name,
         test_error(
-            done, member.task, noise_std, n, 4000, tokens=member.tokens, seed=None
+            done,
+            member.task,
+            noise_std,
+            n,
+            4000,
+            covariates=member.covariates,
+            seed=None,
         )[-1],
     )
     # the mean of the context's labels, M = 0, on the test contexts of one unit
     flat = pretrain(
-        [Member(member.task, noise_std, n, 0, tokens=member.tokens)],
+        [UnitConfig(member.task, noise_std, n, 0, covariates=member.covariates)],
         1,
         1,
         1e-12,
         notebook.device(),
     )
-    level = test_error(flat, member.task, noise_std, n, 4000, tokens=member.tokens)[
-        -1, 0
-    ]
+    level = test_error(
+        flat, member.task, noise_std, n, 4000, covariates=member.covariates
+    )[-1, 0]
     rows.append(
         [
             name.replace("x", "$x$").replace("|$x$|", "$|x|$"),
@@ -311,7 +305,7 @@ METHODS = ("softmax", "softmax with gain", "nearest", "linear attention", "krigi
 
 def compare(task, limit):
     x = far_tokens(limit)
-    form = GivenTokens.of(task, x, noise_std)
+    form = QuadraticRisk.of(task, x, noise_std)
     t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
     omega = torch.stack(
         [*(torch.softmax(w * t, -1) for w in grid), t / n]

@@ -23,34 +23,19 @@
 # contexts, and a full matrix pays many times more than a single number $w$; some tens of distinct *functions* are enough, since one
 # unit has too few numbers to memorize functions. *Autoregression:* one $w$ for all lengths is an exact compromise between the lengths' own windows; its price is small.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from matplotlib.ticker import MaxNLocator
-from scipy.optimize import minimize_scalar
-
-from icl.covariates import uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window, population_flow, population_risk
-from icl.streams import NativeStream, stream
-from icl.tasks import Affine, GivenTokens, ReLU
-from icl_book import notebook, plots
-from icl_book.claims import sampled
-
-plots.style()
-
 # %% [markdown]
-# The parameters of this run; change them and run the notebook again.
+# ## How many contexts
+#
+# The slides' empirical loss is a mean over $T$ contexts, $\frac1T\sum_t(\hat f_t-y_{t,n+1})^2$, each with a function of its own.
+# We draw $T$ contexts once, minimize it over the single number $w$, and over all of $M$, and ask how much *population* risk
+# is lost. For the single number theory says, with the score $g=\partial_w(\hat f-y)^2$ of one context,
+#
+# $$\mathbb E\,L(\hat w)-L(w^*)\approx\frac{\operatorname{Var}g}{2T\,L''(w^*)} ,$$
+#
+# and the risk $L$ is exact. For a full $M$ the loss of $\hat M$ is evaluated with labels integrated out, as a difference to
+# $w^*I$ on the same tokens.
+#
+# The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
 dims = [3]  # dimension d of the covariates (the first counts)
@@ -67,26 +52,29 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz",
-    "noise_std",
-    "context_length",
-    "sizes",
-    "n_decades",
-    "contexts",
-    "draws",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.ticker import MaxNLocator
+from scipy.optimize import minimize_scalar
+
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import optimal_window, population_flow, population_risk
+from icl.streams import NativeStream, stream
+from icl.tasks import Affine, QuadraticRisk, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import sampled
+
+notebook.setup(globals())
+
 d, n = dims[0], context_length
 task = ReLU(d, lipschitz)
 best = optimal_window(task, n, noise_std)
 x_test = uniform_sphere(stream(1, "evaluation"), contexts, n + 1, d)
-form = GivenTokens.of(task, x_test, noise_std)
+form = QuadraticRisk.of(task, x_test, noise_std)
 
 
 def class_risk(M):
@@ -100,19 +88,6 @@ def class_risk(M):
 
     reference = one(float(best.w) * np.eye(d))
     return np.array([one(m) - reference for m in M])
-
-
-# %% [markdown]
-# ## How many contexts
-#
-# The slides' empirical loss is a mean over $T$ contexts, $\frac1T\sum_t(\hat f_t-y_{t,n+1})^2$, each with a function of its own.
-# We draw $T$ contexts once, minimize it over the single number $w$, and over all of $M$, and ask how much *population* risk
-# is lost. For the single number theory says, with the score $g=\partial_w(\hat f-y)^2$ of one context,
-#
-# $$\mathbb E\,L(\hat w)-L(w^*)\approx\frac{\operatorname{Var}g}{2T\,L''(w^*)} ,$$
-#
-# and the risk $L$ is exact. For a full $M$ the loss of $\hat M$ is evaluated with labels integrated out, as a difference to
-# $w^*I$ on the same tokens.
 
 
 # %%
@@ -268,7 +243,7 @@ class Pool:
 
 pools = [1, 3, 10, 30, None]
 members = [
-    Member(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed)
+    UnitConfig(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed)
     for T in pools
     for seed in range(seeds)
 ]

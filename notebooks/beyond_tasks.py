@@ -25,57 +25,6 @@
 # exactly, the window of the ReLU class: one softmax unit sees second moments only. Without rotation invariance the window
 # becomes an ellipsoid, narrow where functions change fast.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass, replace
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import test_error
-from icl.risk import asymptotics, optimal_window
-from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [3, 5]  # dimensions d of the covariates; units are pretrained in the first
-lipschitz = 2.0  # Lipschitz constant L
-noise_std = 0.5  # standard deviation sigma of the label noise
-context_length = 20  # tokens n in a context
-n_decades = [1, 2, 3, 4, 6, 8]  # powers of ten of the context length
-seeds = 10  # pretrained units of each setting
-steps = 800  # optimizer steps
-batch_size = 64  # fresh contexts a step
-learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz",
-    "noise_std",
-    "context_length",
-    "n_decades",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
-
 # %% [markdown]
 # ## Smooth classes: a sharp law
 #
@@ -99,6 +48,35 @@ notebook.check(
 # **The experiment.** $f(x)=\frac L\beta\tanh(\beta\,q\cdot x)$ with $q\sim U(S^{d-1})$ has the Lipschitz constant $L$ for *every* steepness
 # $\beta$: it is nearly linear for small $\beta$ and a smoothed step of height $2L/\beta$ for large $\beta$. (A sigmoid is the same function:
 # $\sigma(s)=\frac12+\frac12\tanh\frac s2$, and constants never matter.)
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3, 5]  # dimensions d of the covariates; units are pretrained in the first
+lipschitz = 2.0  # Lipschitz constant L
+noise_std = 0.5  # standard deviation sigma of the label noise
+context_length = 20  # tokens n in a context
+n_decades = [1, 2, 3, 4, 6, 8]  # powers of ten of the context length
+seeds = 10  # pretrained units of each setting
+steps = 800  # optimizer steps
+batch_size = 64  # fresh contexts a step
+learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+from dataclasses import dataclass, replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import test_error
+from icl.risk import asymptotics, optimal_window
+from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
 
 
 # %%
@@ -255,7 +233,7 @@ mlp
 hidden = [1, 8, 64]
 factors = [1.0, 3.0]
 members = [
-    Member(Network(d, factor * lipschitz, m), noise_std, context_length, seed)
+    UnitConfig(Network(d, factor * lipschitz, m), noise_std, context_length, seed)
     for m in hidden
     for factor in factors
     for seed in range(seeds)
@@ -343,7 +321,7 @@ class Crowded:
     dim: int
     axes: tuple[float, ...]
 
-    def tokens(self, normal):
+    def from_normal(self, normal):
         x = normal * torch.tensor(self.axes).to(normal)
         return x / x.norm(dim=-1, keepdim=True)
 
@@ -360,7 +338,7 @@ BROKEN = {
 }
 broken = pretrain(
     [
-        Member(task, noise_std, context_length, seed, tokens=law_)
+        UnitConfig(task, noise_std, context_length, seed, covariates=law_)
         for task, law_ in BROKEN.values()
         for seed in range(seeds)
     ],
@@ -383,13 +361,13 @@ for (name, (task, law_)), matrices in zip(BROKEN.items(), M, strict=True):
         many = [matrices[seed], *(w * np.eye(d) for w in grid)]
         units = replace(
             broken,
-            members=(Member(task, noise_std, context_length, 0, tokens=law_),)
+            units=(UnitConfig(task, noise_std, context_length, 0, covariates=law_),)
             * len(many),
             parameters=tuple({"M": m} for m in many),
             history=(),
         )
         errors = test_error(
-            units, task, noise_std, context_length, 1000, seed=seed, tokens=law_
+            units, task, noise_std, context_length, 1000, seed=seed, covariates=law_
         )[-1]
         gains.append(errors[0] / errors[1:].min())
     comparison[name] = sampled(name, gains)

@@ -17,14 +17,25 @@
 # it at $d=16,64,256,1024$. Here are five ways to the same gradient, from the literal formula to a streamed one:
 # their operations counted, their time and memory measured in fresh processes, and the size at which each dies.
 
+# %% [markdown]
+# ## What is printed
+#
+# The summary's Limitations: the trick "increases dimensionality from $d$ to $d^2$, which may be computationally
+# prohibitive" (judged in {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1 and C.8): the gradient can be computed in
+# the time of an $n\times d\times n$ and an $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
+# multiplication; taken literally, the Kronecker form needs $O(n^2d^2)$.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [16, 64]  # dimensions d, with as many tokens n, for every form
+large_sizes = [256, 1024]  # the same, for forms that take at most a second there
+n_values = [2048, 4096]  # tokens n at a fixed dimension of 16, for the growth of memory
+memory_limit = 4.0  # GiB that a measured process may map beyond its libraries
+repeats = 2  # timed repetitions, the fastest counts
+seed = 0  # root of the random numbers
+
 # %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
 import json
 import math
 
@@ -36,32 +47,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from icl_book import claims, measure, notebook, plots
 
-plots.style()
+notebook.setup(globals())
 
 # %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [16, 64]  # dimensions d, with as many tokens n, for every form
-large_sizes = [256, 1024]  # the same, for forms that take at most a second there
-n_values = [2048, 4096]  # tokens n at a fixed dimension of 16, for the growth of memory
-memory_limit = 4.0  # GiB of address space a measured process may use, beyond what the libraries take
-repeats = 2  # timed repetitions, the fastest counts
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(), "dims", "large_sizes", "n_values", "memory_limit", "repeats", "seed"
-)
-
-# %% [markdown]
-# ## What is printed
-#
-# The summary's Limitations: the trick "increases dimensionality from $d$ to $d^2$, which may be computationally
-# prohibitive" (judged in {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1 and C.8): the gradient can be computed in
-# the time of an $n\times d\times n$ and an $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
-# multiplication; taken literally, the Kronecker form needs $O(n^2d^2)$.
-#
 # ## In plain words
 #
 # All five ways compute $A_1^\top PA_2$ for the normalized loss. They differ in what they write down on the way.
@@ -117,8 +105,7 @@ notebook.check(
 # * - one core
 #   - set in every measured process
 # ```
-
-# %% [markdown]
+#
 # ## The experiment
 #
 # The code of the five forms is text, run here once to compare them and then in fresh processes. Each process may use
@@ -228,7 +215,7 @@ claims.judge(
 def setup(n, d):
     return (
         f"{FORMS}\nfor f in (explicit, blockwise, autograd, closed, streamed):\n    f(*data(8, 4, 0))\n"
-        f"from icl_book import measure; measure.allow({int(memory_limit * 2**30)})\n"
+        f"from icl_book import measure; measure.limit_memory({int(memory_limit * 2**30)})\n"
         f"given = data({n}, {d}, {seed})"
     )
 
@@ -236,7 +223,7 @@ def setup(n, d):
 def attempt(name, n, d):
     """Cost in a fresh process, or None if it died for want of memory."""
     try:
-        return measure.fresh(f"{name}(*given)", setup(n, d), repeats)
+        return measure.in_subprocess(f"{name}(*given)", setup(n, d), repeats)
     except RuntimeError as error:
         if "memory" not in str(error):
             raise

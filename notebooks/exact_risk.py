@@ -17,63 +17,6 @@
 # on the sphere it can be computed to machine precision in milliseconds, for any context length. This page
 # derives the formula, checks it, and lets you move it; every other chapter of the first paper stands on it.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import json
-import time
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.attention import softmax_weights
-from icl.covariates import uniform_sphere
-from icl.risk import (
-    MonteCarlo,
-    bayes_linear_risk,
-    monte_carlo_risk,
-    optimal_window,
-    population_risk,
-)
-from icl.streams import stream
-from icl.tasks import Affine, Zonal, named
-from icl_book import notebook, plots
-from icl_book.claims import Case, judge
-from icl_book.explorer import risk_explorer
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5, 8]  # dimensions d of the covariates
-context_length = 20  # tokens n in a context
-lipschitz = 1.0  # Lipschitz constant L
-noise_std = 0.3  # standard deviation sigma of the label noise
-noise_stds = [0.02, 2.0]  # least and largest noise of the figure that moves
-contexts = 40000  # Monte Carlo contexts for each sampled number
-seed = 0  # root of the random streams
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "context_length",
-    "lipschitz",
-    "noise_std",
-    "noise_stds",
-    "contexts",
-    "seed",
-)
-CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
-
 # %% [markdown]
 # ## What is printed
 #
@@ -94,6 +37,44 @@ CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
 # **In plain words.** Attention predicts with a weighted mean of noisy labels. Its error has two independent parts:
 # the function at the neighbors is not the function at the query (bias, which here contains the luck of *where*
 # the neighbors fall), and the labels carry noise.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5, 8]  # dimensions d of the covariates
+context_length = 20  # tokens n in a context
+lipschitz = 1.0  # Lipschitz constant L
+noise_std = 0.3  # standard deviation sigma of the label noise
+noise_stds = [0.02, 2.0]  # least and largest noise of the figure that moves
+contexts = 40000  # Monte Carlo contexts for each sampled number
+seed = 0  # root of the random streams
+
+# %% tags=["hide-input"]
+import json
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.attention import softmax_weights
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    MonteCarlo,
+    bayes_linear_risk,
+    monte_carlo_risk,
+    optimal_window,
+    population_risk,
+)
+from icl.streams import stream
+from icl.tasks import Affine, Zonal, make_task
+from icl_book import notebook, plots
+from icl_book.claims import Case, judge
+from icl_book.explorer import risk_explorer
+
+notebook.setup(globals())
+
+CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
 
 # %% [markdown]
 # ## The formula, derived
@@ -215,7 +196,7 @@ d = dims[len(dims) // 2]
 sampled_risk = {
     name: [
         monte_carlo_risk(
-            named(name, d, lipschitz), w, context_length, noise_std, contexts, seed
+            make_task(name, d, lipschitz), w, context_length, noise_std, contexts, seed
         )
         for w in windows
     ]
@@ -225,7 +206,7 @@ sampled_risk = {
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
 for name, marker in zip(CLASSES, "os^", strict=True):
-    task, color = named(name, d, lipschitz), plots.COLORS[name]
+    task, color = make_task(name, d, lipschitz), plots.COLORS[name]
     plots.exact_curve(
         ax,
         fine,
@@ -260,7 +241,9 @@ plt.show()
 def against_exact(name, k, w, sample):
     """Sampled mean over exact risk, with the sample's interval."""
     truth = float(
-        population_risk(named(name, k, lipschitz), w, context_length, noise_std).total
+        population_risk(
+            make_task(name, k, lipschitz), w, context_length, noise_std
+        ).total
     )
     low, high = sample.interval
     return Case(
@@ -278,7 +261,7 @@ def average(loss):
 
 
 def ratio(name, k, w):
-    task = named(name, k, lipschitz)
+    task = make_task(name, k, lipschitz)
     return against_exact(
         name,
         k,
@@ -292,7 +275,7 @@ def query_counted(name, k, w):
     tokens = uniform_sphere(
         stream(seed, "monte carlo"), contexts, context_length + 1, k
     )
-    task = named(name, k, lipschitz)
+    task = make_task(name, k, lipschitz)
     f = task.sample(stream(seed, "tasks"), contexts)(tokens)
     y = f[:, :-1] + noise_std * torch.from_numpy(
         stream(seed, "noise").standard_normal((contexts, context_length))
@@ -317,7 +300,7 @@ judge(
 # %%
 def split(name, k, shift):
     w = 6.0
-    task = named(name, k, lipschitz)
+    task = make_task(name, k, lipschitz)
     tokens = uniform_sphere(
         stream(seed + 2, "monte carlo"), contexts, context_length + 1, k
     )
@@ -349,7 +332,7 @@ judge(
 
 # %%
 def above_floor(name, k):
-    task = named(name, k, lipschitz)
+    task = make_task(name, k, lipschitz)
     best = float(optimal_window(task, context_length, noise_std).risk)
     floor = bayes_linear_risk(
         task, context_length, noise_std, max(contexts // 20, 200), seed
@@ -488,7 +471,7 @@ plots.table(
 # %% tags=["hide-input"]
 grid = np.geomspace(0.1, 100, 91)
 parts = {
-    name: population_risk(named(name, d, lipschitz), grid, context_length, 1.0)
+    name: population_risk(make_task(name, d, lipschitz), grid, context_length, 1.0)
     for name in CLASSES
 }
 risk_explorer(

@@ -18,66 +18,6 @@
 # really claimed, checks it along a path of gradient descent, and then asks the questions that the claim leaves
 # open: do the two also take the same next step, and can an attention layer make that step at all?
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import math
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search, vec
-from icl.tensor_trick.lipschitz import extremal, witness
-from icl.tensor_trick.target_shift import (
-    data_move,
-    linear_attention,
-    self_attention_weights,
-    shifted_target,
-)
-from icl_book import claims, notebook, plots
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-context_length = 12  # tokens n
-dim = 4  # dimension d
-steps = 100  # steps of gradient descent
-step_sizes = [
-    0.25,
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-]  # in units of the sharp step size, for the softmax layer
-radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
-n_values = [4, 16, 64]  # tokens, for the worst cases
-starts = 24  # starts of each search
-draws = 60  # random problems, for the softmax layer; half of them to fit, half to test
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "context_length",
-    "dim",
-    "steps",
-    "step_sizes",
-    "radii",
-    "n_values",
-    "starts",
-    "draws",
-    "seed",
-)
-
 # %% [markdown]
 # ## What is printed
 #
@@ -95,6 +35,39 @@ notebook.check(
 # machine-written summary of paper 2 turns this into "in-context learning updates are mathematically equivalent
 # to gradient descent steps".
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+context_length = 12  # tokens n
+dim = 4  # dimension d
+steps = 100  # steps of gradient descent
+step_sizes = [0.25, 0.5, 1.0, 2.0, 4.0]  # softmax layer, in units of the sharp one
+radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
+n_values = [4, 16, 64]  # tokens, for the worst cases
+starts = 24  # starts of each search
+draws = 60  # random problems, for the softmax layer; half of them to fit, half to test
+seed = 0  # root of the random numbers
+
+# %% tags=["hide-input"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search, vec
+from icl.tensor_trick.lipschitz import extremal, witness
+from icl.tensor_trick.target_shift import (
+    data_move,
+    linear_attention,
+    self_attention_weights,
+    shifted_target,
+)
+from icl_book import claims, notebook, plots
+
+notebook.setup(globals())
+
+# %% [markdown]
 # ## In plain words
 #
 # If you move the weights a little, the residual $f-b$ changes a little. You could have produced *the same residual*

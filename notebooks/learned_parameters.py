@@ -19,63 +19,6 @@
 # are learned, entries that are learned to be zero, one that is *not* what the theory sets it to, and one column that
 # cannot learn anything.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.interpolate import CubicSpline
-
-from icl.attention import full_unit, softmax_weights
-from icl.covariates import uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window
-from icl.streams import stream
-from icl.tasks import Affine, Linear, ReLU, named
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # ambient dimensions d
-context_length = 20  # tokens n in a context
-lipschitz = 1.0  # Lipschitz constant L
-noise_std = 0.3  # standard deviation sigma of the label noise, where it is not varied
-noise_stds = [0.1, 0.3, 0.6, 1.0]  # sigma of the units whose corner is measured
-seeds = 10  # units of each setting
-steps = 600  # Adam steps
-batch_size = 128  # fresh contexts a step
-learning_rate = 0.03  # Adam's initial step size, falling linearly to zero
-contexts = 6000  # Monte Carlo contexts for the best corner
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "context_length",
-    "lipschitz",
-    "noise_std",
-    "noise_stds",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "contexts",
-)
-CLASSES = {"affine": "affine", "relu": "ReLU"}
-
 # %% [markdown]
 # ## What is printed
 #
@@ -98,6 +41,42 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # query's label slot, which is zero, gets no gradient, and stays what it was at the start. And the corner $c$ that
 # eq. (4) sets to $1$ has an optimal value that is **not** $1$: well below when labels are noisy, slightly above when they are not.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5]  # ambient dimensions d
+context_length = 20  # tokens n in a context
+lipschitz = 1.0  # Lipschitz constant L
+noise_std = 0.3  # standard deviation sigma of the label noise, where it is not varied
+noise_stds = [0.1, 0.3, 0.6, 1.0]  # sigma of the units whose corner is measured
+seeds = 10  # units of each setting
+steps = 600  # Adam steps
+batch_size = 128  # fresh contexts a step
+learning_rate = 0.03  # Adam's initial step size, falling linearly to zero
+contexts = 6000  # Monte Carlo contexts for the best corner
+
+# %% tags=["hide-input"]
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.interpolate import CubicSpline
+
+from icl.attention import full_unit, softmax_weights
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import optimal_window
+from icl.streams import stream
+from icl.tasks import Affine, Linear, ReLU, make_task
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+CLASSES = {"affine": "affine", "relu": "ReLU"}
+
+# %% [markdown]
 # ## In plain words
 #
 # A unit predicts a weighted mean of values. It could let the labels influence *where* it looks, let the covariates leak
@@ -193,7 +172,7 @@ options = {
 def train(tasks, sigmas, width, std=0.3):
     """Parameters of units, a list for each (task, sigma)."""
     members = [
-        Member(task, sigma, context_length, seed, width=width, initial_std=std)
+        UnitConfig(task, sigma, context_length, seed, width=width, initial_std=std)
         for task, sigma in zip(tasks, sigmas, strict=True)
         for seed in range(seeds)
     ]
@@ -352,13 +331,14 @@ def best_corner(table, k1, sigma):
     return cross[i] / square[i], fine[i], free[i], fine[j], fixed[j]
 
 
-tables = {name: moments(named(name, d, lipschitz)) for name in CLASSES}
+tables = {name: moments(make_task(name, d, lipschitz)) for name in CLASSES}
 level = {
-    name: float(named(name, d, lipschitz).covariance(np.array(1.0))) for name in CLASSES
+    name: float(make_task(name, d, lipschitz).covariance(np.array(1.0)))
+    for name in CLASSES
 }
 settings = [(name, sigma) for name in CLASSES for sigma in noise_stds]
 units, _ = train(
-    [named(name, d, lipschitz) for name, _ in settings],
+    [make_task(name, d, lipschitz) for name, _ in settings],
     [sigma for _, sigma in settings],
     d + 1,
 )
@@ -373,7 +353,9 @@ rows, fixed_rows = [], []
 for (name, sigma), u in zip(settings, units, strict=True):
     w = np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d
     c, best_w, risk, fixed_w, fixed_risk = theory[name, sigma]
-    check = float(optimal_window(named(name, d, lipschitz), context_length, sigma).w)
+    check = float(
+        optimal_window(make_task(name, d, lipschitz), context_length, sigma).w
+    )
     label = rf"{CLASSES[name]}, $\sigma$ = {sigma:g}"
     rows.append(
         [

@@ -18,62 +18,6 @@
 # several random ellipsoids, shows the whole matrices, and shows what "natural symmetry" must mean for the lemma to be
 # true, by a case in which it is not.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.attention import softmax_attention
-from icl.covariates import Ellipsoid, uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.risk import optimal_window
-from icl.streams import stream
-from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU, named
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dim = 3  # dimension d of the covariates
-draws = 3  # random covariances Sigma
-context_length = 20  # tokens n in a context
-noise_std = 0.3  # standard deviation sigma of the label noise
-lipschitz = 2.0  # Lipschitz constant L of the functions of whitened tokens
-seeds = 16  # units of each setting
-steps = 600  # Adam steps
-batch_size = 128  # fresh contexts a step
-learning_rate = (
-    0.15  # Adam's initial step size for round tokens, falling linearly to zero
-)
-contexts = 100000  # Monte Carlo contexts for the sign of w
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dim",
-    "draws",
-    "context_length",
-    "noise_std",
-    "lipschitz",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "contexts",
-)
-CLASSES = {"affine": "affine", "relu": "ReLU"}
-
 # %% [markdown]
 # ## What is printed
 #
@@ -91,6 +35,39 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # Then $M^*=w^*\Sigma^{-1}$ with the $w^*$ of the sphere. If instead $f$ itself is isotropic in the coordinates of the tokens, the
 # lemma fails, in a direction that the paper's second half predicts. And $w\ge0$ needs functions with an odd part.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dim = 3  # dimension d of the covariates
+draws = 3  # random covariances Sigma
+context_length = 20  # tokens n in a context
+noise_std = 0.3  # standard deviation sigma of the label noise
+lipschitz = 2.0  # Lipschitz constant L of the functions of whitened tokens
+seeds = 16  # units of each setting
+steps = 600  # Adam steps
+batch_size = 128  # fresh contexts a step
+learning_rate = 0.15  # Adam's initial step size for round tokens, falling to zero
+contexts = 100000  # Monte Carlo contexts for the sign of w
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.attention import softmax_attention
+from icl.covariates import Ellipsoid, uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import optimal_window
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU, make_task
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+CLASSES = {"affine": "affine", "relu": "ReLU"}
+
+# %% [markdown]
 # ## In plain words
 #
 # Attention compares tokens by $x^\top Mx_q$. On a stretched cloud of tokens, plain inner products find tokens "close"
@@ -177,7 +154,7 @@ wlog
 
 # %%
 def whitened(name, root):
-    return Projected(named(name, dim, lipschitz), np.linalg.inv(root))
+    return Projected(make_task(name, dim, lipschitz), np.linalg.inv(root))
 
 
 def rate(root):
@@ -186,7 +163,7 @@ def rate(root):
 
 settings = [(name, i) for name in CLASSES for i in range(draws)]
 members = [
-    Member(
+    UnitConfig(
         whitened(name, roots[i]),
         noise_std,
         context_length,
@@ -208,7 +185,7 @@ M = trained.M.reshape(len(CLASSES), draws, seeds, dim, dim)
 N = np.stack([root @ M[:, i] @ root for i, root in enumerate(roots)], axis=1)
 best = {
     name: float(
-        optimal_window(named(name, dim, lipschitz), context_length, noise_std).w
+        optimal_window(make_task(name, dim, lipschitz), context_length, noise_std).w
     )
     for name in CLASSES
 }
@@ -239,7 +216,7 @@ plt.show()
 
 # %%
 ball = [
-    Member(named(name, dim, lipschitz), noise_std, context_length, seed)
+    UnitConfig(make_task(name, dim, lipschitz), noise_std, context_length, seed)
     for name in CLASSES
     for seed in range(seeds)
 ]
@@ -321,8 +298,8 @@ stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # Sigma^{1/2} of the countere
 # L such that the functions have the same variance as on the sphere
 original_L = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())
 counter = [
-    Member(
-        named(name, dim, original_L),
+    UnitConfig(
+        make_task(name, dim, original_L),
         noise_std,
         context_length,
         seed,

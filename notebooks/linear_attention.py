@@ -17,64 +17,6 @@
 # one can say exactly what it sees of a function: its linear part, and nothing else. This page derives that floor, trains against it, finds
 # the tasks on which linear attention *wins*, and puts nearest neighbor, ridge regression and the best of all linear predictors on the same axes.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import brentq
-
-from icl.attention import linear_attention
-from icl.covariates import uniform_sphere
-from icl.risk import (
-    bayes_linear_risk,
-    linear_optimum,
-    linear_risk,
-    nearest_neighbor_risk,
-    optimal_window,
-    ridge_risk,
-)
-from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5, 8]  # dimensions d of the exact results
-n_values = [5, 10, 20, 50, 100, 200, 500, 1000]  # context lengths of the exact curves
-context_length = 20  # n of the trained units
-lipschitz = 1.0  # Lipschitz constant L
-noise_std = 0.3  # standard deviation sigma of the label noise
-seeds = 10  # trained units a class
-contexts = 20000  # contexts a unit is trained on
-draws = 300  # contexts for each sampled baseline
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "n_values",
-    "context_length",
-    "lipschitz",
-    "noise_std",
-    "seeds",
-    "contexts",
-    "draws",
-)
-
 # %% [markdown]
 # ## What is printed
 #
@@ -103,6 +45,44 @@ notebook.check(
 # the $n(n-1)$ others $(1-\frac1n)\sum_\ell a_\ell(\mathbb E\,t P_\ell(t))^2=(1-\frac1n)a_1/d^2$. Minimize $k(1)-2m\frac{a_1}d+m^2[\cdots]$. $\square$
 # :::
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5, 8]  # dimensions d of the exact results
+n_values = [5, 10, 20, 50, 100, 200, 500, 1000]  # context lengths of the exact curves
+context_length = 20  # n of the trained units
+lipschitz = 1.0  # Lipschitz constant L
+noise_std = 0.3  # standard deviation sigma of the label noise
+seeds = 10  # trained units a class
+contexts = 20000  # contexts a unit is trained on
+draws = 300  # contexts for each sampled baseline
+
+# %% tags=["hide-input"]
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import brentq
+
+from icl.attention import linear_attention
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    bayes_linear_risk,
+    linear_optimum,
+    linear_risk,
+    nearest_neighbor_risk,
+    optimal_window,
+    ridge_risk,
+)
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+# %% [markdown]
 # ## In plain words
 #
 # Linear attention answers with a linear function of the query, always. Whatever the function has besides a linear part stays as error, however long the context: an intercept, a kink, a curve. And

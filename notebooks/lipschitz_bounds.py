@@ -18,51 +18,6 @@
 # it hold, how far is it from the truth, and which of its conditions matter? To answer, it computes the true
 # constants, builds data that attain them, and lets a search that knows nothing of either try to do better.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import math
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.tensor_trick import lipschitz, supremum_search
-from icl_book import claims, notebook, plots
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
-n_values = [4, 16, 64, 256]  # numbers of tokens n
-starts = 24  # starts of each search
-steps = 200  # steps of each ascent
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-notebook.check(globals(), "radii", "n_values", "starts", "steps", "seed")
-
-from icl.tensor_trick import gradient, row_gradient
-from icl.tensor_trick.lipschitz import (
-    FUNCTIONS,
-    LIPSCHITZ,
-    SIZES,
-    extremal,
-    gain,
-    sharp,
-    witness,
-)
-
-TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
-
 # %% [markdown]
 # ## What is printed
 #
@@ -122,6 +77,41 @@ TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"
 #   - [H] D.48
 # ```
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
+n_values = [4, 16, 64, 256]  # numbers of tokens n
+starts = 24  # starts of each search
+steps = 200  # steps of each ascent
+seed = 0  # root of the random numbers
+
+# %% tags=["hide-input"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.tensor_trick import lipschitz, supremum_search
+from icl_book import claims, notebook, plots
+
+notebook.setup(globals())
+
+from icl.tensor_trick import gradient, row_gradient
+from icl.tensor_trick.lipschitz import (
+    FUNCTIONS,
+    LIPSCHITZ,
+    SIZES,
+    extremal,
+    gain,
+    sharp,
+    witness,
+)
+
+TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
+
+# %% [markdown]
 # ## In plain words
 #
 # A Lipschitz constant says how far the output can move when the input moves by one unit, at worst. A bound on

@@ -19,71 +19,6 @@
 # an exact answer: if the projection is found, what remains is a problem in few dimensions, whose risk is known
 # exactly.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import replace
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import minimize_scalar
-
-from icl.attention import softmax_weights
-from icl.covariates import LowRank
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import outside_ratio, subspace_error, test_error
-from icl.risk import low_rank_risk, optimal_window
-from icl.streams import stream
-from icl.tasks import Cosine, Linear, Projected, Quadratic
-from icl_book import notebook, parameters, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [5, 8, 8]  # dimensions d of the tokens
-ranks = [2, 2, 3]  # dimensions k of the subspace, one for each d
-context_length = 20  # tokens n in a context
-noise_std = 0.1  # standard deviation sigma of the label noise
-seeds = 10  # units of each setting
-steps = 500  # Adam steps
-batch_size = 128  # fresh contexts a step
-contexts = 4000  # test contexts, other ones for each unit
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "ranks",
-    "context_length",
-    "noise_std",
-    "seeds",
-    "steps",
-    "batch_size",
-    "contexts",
-)
-if len(ranks) != len(dims):
-    raise parameters.BadInput(
-        f"ranks={ranks!r}: must have as many entries as dims={dims!r}"
-    )
-PROBLEMS = list(zip(dims, ranks, strict=True))
-LINKS = {
-    "affine": lambda k: Linear(k, 1.0, 2.0),
-    "quadratic": Quadratic,
-    "cosine": lambda k: Cosine(k, 4.0),
-}
-PURE = {"linear": lambda k: Linear(k, 1.0)}  # for a control
-UNITS = ("softmax", "linear")
-
 # %% [markdown]
 # ## What is printed
 #
@@ -100,6 +35,52 @@ UNITS = ("softmax", "linear")
 # Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$ uniform on the unit sphere of
 # $\mathbb R^k$, as in Theorem 4), the law of the tokens, $d$, $k$, $n$, $\sigma$, and the formula of $\rho$.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [5, 8, 8]  # dimensions d of the tokens
+ranks = [2, 2, 3]  # dimensions k of the subspace, one for each d
+context_length = 20  # tokens n in a context
+noise_std = 0.1  # standard deviation sigma of the label noise
+seeds = 10  # units of each setting
+steps = 500  # Adam steps
+batch_size = 128  # fresh contexts a step
+contexts = 4000  # test contexts, other ones for each unit
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from icl.attention import softmax_weights
+from icl.covariates import LowRank
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import outside_ratio, subspace_error, test_error
+from icl.risk import low_rank_risk, optimal_window
+from icl.streams import stream
+from icl.tasks import Cosine, Linear, Projected, Quadratic
+from icl_book import notebook, parameters, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+if len(ranks) != len(dims):
+    raise parameters.BadInput(
+        f"ranks={ranks!r}: must have as many entries as dims={dims!r}"
+    )
+PROBLEMS = list(zip(dims, ranks, strict=True))
+LINKS = {
+    "affine": lambda k: Linear(k, 1.0, 2.0),
+    "quadratic": Quadratic,
+    "cosine": lambda k: Cosine(k, 4.0),
+}
+PURE = {"linear": lambda k: Linear(k, 1.0)}  # for a control
+UNITS = ("softmax", "linear")
+
+# %% [markdown]
 # ## In plain words
 #
 # A token has a part $u$ that matters and a part $v$ that does not. Attention that also compares the $v$ parts throws
@@ -211,7 +192,7 @@ for j, (d, k) in enumerate(PROBLEMS):
     for unit in UNITS:
         links = LINKS if unit == "softmax" else LINKS | PURE
         members = [
-            Member(
+            UnitConfig(
                 Projected(make(k), B.T),
                 noise_std,
                 context_length,
@@ -239,7 +220,7 @@ for j, (d, k) in enumerate(PROBLEMS):
             mine = slice(i * seeds, (i + 1) * seeds)
             trained[d, k, unit, name] = replace(
                 whole,
-                members=whole.members[mine],
+                units=whole.units[mine],
                 parameters=whole.parameters[mine],
                 history=tuple(h[mine] for h in whole.history),
             )
@@ -256,8 +237,8 @@ def angle(d, k, unit, name):
 def final_error(d, k, unit, name):
     """Error of each unit at the end, every unit on contexts of its own."""
     t, out = trained[d, k, unit, name], []
-    for i, member in enumerate(t.members):
-        one = replace(t, members=(member,), parameters=(t.parameters[i],), history=())
+    for i, member in enumerate(t.units):
+        one = replace(t, units=(member,), parameters=(t.parameters[i],), history=())
         out.append(
             test_error(
                 one,
@@ -266,7 +247,7 @@ def final_error(d, k, unit, name):
                 context_length,
                 contexts,
                 seed=member.seed,
-                tokens=laws[d, k],
+                covariates=laws[d, k],
             )[-1, 0]
         )
     return np.array(out)
@@ -288,11 +269,11 @@ for (top, bottom), name in zip(panels.T, LINKS, strict=True):
         )
         e = test_error(
             trained[d, k, unit, name],
-            trained[d, k, unit, name].members[0].task,
+            trained[d, k, unit, name].units[0].task,
             noise_std,
             context_length,
             1000,
-            tokens=laws[d, k],
+            covariates=laws[d, k],
         )[:-1].mean(1)
         bottom.plot(
             record, e, marker, color=color, markerfacecolor="white", markeredgewidth=1.4

@@ -18,56 +18,6 @@
 # classes and two laws of the tokens. This page trains these units, draws the exact population flow beneath them
 # where there is one, and finds a setting in which the statement is false: fast waves and few tokens.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import matplotlib.pyplot as plt
-import numpy as np
-
-from icl.covariates import Ellipsoid
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import spectral_norm
-from icl.risk import optimal_window, population_flow, population_risk
-from icl.tasks import Projected, ReLU, named
-from icl_book import notebook, plots
-from icl_book.claims import judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dim = 3  # dimension d of the covariates
-context_length = 20  # tokens n in a context
-noise_std = 0.3  # standard deviation sigma of the label noise
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L
-seeds = 10  # units of each setting
-steps = 320  # gradient steps
-batch_size = 128  # fresh contexts a step
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dim",
-    "context_length",
-    "noise_std",
-    "lipschitz_values",
-    "seeds",
-    "steps",
-    "batch_size",
-)
-CLASSES = {"relu": "ReLU", "cosine": "cosine"}
-RATES = {
-    "relu": 0.5,
-    "cosine": 20.0,
-}  # sizes of the plain gradient steps, see "Declared choices"
-
 # %% [markdown]
 # ## What is printed
 #
@@ -86,6 +36,38 @@ RATES = {
 # proportional to $L^2$. For the cosine class it holds as long as the *exact* optimal window $w^*$ still grows with $L$. Once
 # the waves are shorter than the distance between tokens, $w^*$ falls back to zero, and $M$ does not grow at all.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dim = 3  # dimension d of the covariates
+context_length = 20  # tokens n in a context
+noise_std = 0.3  # standard deviation sigma of the label noise
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L
+seeds = 10  # units of each setting
+steps = 320  # gradient steps
+batch_size = 128  # fresh contexts a step
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+
+from icl.covariates import Ellipsoid
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import spectral_norm
+from icl.risk import optimal_window, population_flow, population_risk
+from icl.tasks import Projected, ReLU, make_task
+from icl_book import notebook, plots
+from icl_book.claims import judge, sampled
+
+notebook.setup(globals())
+
+CLASSES = {"relu": "ReLU", "cosine": "cosine"}
+RATES = {
+    "relu": 0.5,
+    "cosine": 20.0,
+}  # sizes of the plain gradient steps, see "Declared choices"
+
+# %% [markdown]
 # ## In plain words
 #
 # Rough functions (**larger** $L$) need **narrow** windows, that is **large** $\|M\|$. So their units have further to go, and
@@ -158,13 +140,13 @@ plots.table(
 axes_lengths = np.linspace(1.5, 0.5, dim)  # of Sigma^{1/2}
 root = np.diag(axes_lengths)
 LAWS = {
-    "isotropic": lambda name, L: (named(name, dim, L), None),
+    "isotropic": lambda name, L: (make_task(name, dim, L), None),
     "non-isotropic": lambda name, L: (
-        Projected(named(name, dim, L), np.linalg.inv(root)),
+        Projected(make_task(name, dim, L), np.linalg.inv(root)),
         Ellipsoid(root),
     ),
     "non-isotropic, same functions": lambda name, L: (
-        named(name, dim, L),
+        make_task(name, dim, L),
         Ellipsoid(root),
     ),
 }
@@ -188,7 +170,7 @@ def train(name, law, **more):
     for L in lipschitz_values:
         task, tokens = LAWS[law](name, L)
         members += [
-            Member(task, noise_std, context_length, seed, tokens)
+            UnitConfig(task, noise_std, context_length, seed, tokens)
             for seed in range(seeds)
         ]
     out = pretrain(members, steps, batch_size, **options, **more).M_history
@@ -204,7 +186,7 @@ norms = {key: spectral_norm(M) for key, M in plain.items()}
 windows = {
     name: np.array(
         [
-            float(optimal_window(named(name, dim, L), context_length, noise_std).w)
+            float(optimal_window(make_task(name, dim, L), context_length, noise_std).w)
             for L in lipschitz_values
         ]
     )
@@ -326,7 +308,7 @@ def case(name, law, low, high):
 alike = [
     pretrain(
         [
-            Member(ReLU(dim, L), L * noise_std, context_length, seed)
+            UnitConfig(ReLU(dim, L), L * noise_std, context_length, seed)
             for seed in range(seeds)
         ],
         steps,
@@ -397,12 +379,12 @@ plots.table(
 fine = np.linspace(0.5, 12, 24)
 lengths = [context_length, 5 * context_length]
 found = np.array(
-    [optimal_window(named("cosine", dim, L), lengths, noise_std).w for L in fine]
+    [optimal_window(make_task("cosine", dim, L), lengths, noise_std).w for L in fine]
 )
 edge = {(n, dim): found[:, i] for i, n in enumerate(lengths)}
 edge[context_length, dim + 2] = np.array(
     [
-        optimal_window(named("cosine", dim + 2, L), context_length, noise_std).w
+        optimal_window(make_task("cosine", dim + 2, L), context_length, noise_std).w
         for L in fine
     ]
 )
@@ -442,13 +424,15 @@ for L in lipschitz_values:
     bend = (
         float(
             population_risk(
-                named("cosine", dim, L), small, context_length, noise_std
+                make_task("cosine", dim, L), small, context_length, noise_std
             ).slope
         )
         / small
         / dim
     )
-    best = float(optimal_window(named("cosine", dim, L), context_length, noise_std).w)
+    best = float(
+        optimal_window(make_task("cosine", dim, L), context_length, noise_std).w
+    )
     rows.append((f"L = {L:g}", f"{-bend:+.5f}", f"{best:.2f}"))
 plots.table(
     ("cosine class", "rate of growth near $M=0$, a unit of time", "exact $w^*$"),

@@ -18,14 +18,27 @@
 # it. This chapter answers with the exact range of curvature, the step size that follows from it, and two
 # better algorithms that need nothing but the gradient and Hessian products of {doc}`tensor_trick`.
 
+# %% [markdown]
+# ## What is printed
+#
+# The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of {cite:t}`gao2023tensor`. Papers of
+# the line make it convex by a regularizer: {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so
+# that $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of at least $lI$. Nothing
+# is printed about how curved the loss really is, or about a step size.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+context_length = 24  # tokens n
+dim = 3  # dimension d
+steps = 3000  # steps of gradient descent
+n_values = [2, 4, 16, 64]  # tokens, in the search for extreme curvature
+starts = 24  # starts of each search
+draws = 10  # random problems in the check of the step size
+conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
+seed = 0  # root of the random numbers
+
 # %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
 import math
 
 import matplotlib.pyplot as plt
@@ -45,42 +58,9 @@ from icl.tensor_trick import (
 )
 from icl_book import claims, notebook, plots
 
-plots.style()
+notebook.setup(globals())
 
 # %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-context_length = 24  # tokens n
-dim = 3  # dimension d
-steps = 3000  # steps of gradient descent
-n_values = [2, 4, 16, 64]  # tokens, in the search for extreme curvature
-starts = 24  # starts of each search
-draws = 10  # random problems in the check of the step size
-conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "context_length",
-    "dim",
-    "steps",
-    "n_values",
-    "starts",
-    "draws",
-    "conditions",
-    "seed",
-)
-
-# %% [markdown]
-# ## What is printed
-#
-# The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of {cite:t}`gao2023tensor`. Papers of
-# the line make it convex by a regularizer: {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so
-# that $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of at least $lI$. Nothing
-# is printed about how curved the loss really is, or about a step size.
-#
 # ## In plain words
 #
 # Seen from the scores, every row of the problem is the same function, whatever the data. So its curvature has

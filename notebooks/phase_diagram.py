@@ -16,67 +16,6 @@
 # Theorem 2 speaks about one corner: long contexts, fixed $L/\sigma$. How does the best window look everywhere else? This page maps it exactly over context length and roughness for
 # three classes, revisits the slides' extreme examples there, and finds what sets the window of a smooth class. It is not the Lipschitz constant.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import matplotlib.pyplot as plt
-import numpy as np
-from scipy.special import betainc
-
-from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
-from icl.tasks import Affine, Cosine, Quadratic, named
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # dimensions d of the covariates
-noise_std = 0.1  # standard deviation sigma of the label noise of the cosine maps
-lipschitz_values = [
-    0.25,
-    0.5,
-    1.0,
-    1.4,
-    2.0,
-    2.8,
-    4.0,
-    5.6,
-    8.0,
-    11.0,
-    16.0,
-]  # L of the cosine maps
-n_values = [
-    2,
-    4,
-    8,
-    16,
-    32,
-    64,
-    128,
-    256,
-    512,
-    1024,
-    2048,
-    4096,
-    8192,
-    16384,
-]  # context lengths n of the maps
-context_length = 60  # n of the moving figure
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(), "dims", "noise_std", "lipschitz_values", "n_values", "context_length"
-)
-
 # %% [markdown]
 # ## What is printed
 #
@@ -89,6 +28,28 @@ notebook.check(
 # They are judged for affine and ReLU functions in [](/notebooks/theorem2_scaling.ipynb). The paper's experiments also use a cosine class whose formula is in no source available to us;
 # ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$ means a shorter *wavelength*, not a larger amplitude, and that changes everything that is not asymptotic.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5]  # dimensions d of the covariates
+noise_std = 0.1  # standard deviation sigma of the label noise of the cosine maps
+lipschitz_values = [0.25, 0.5, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0, 16.0]  # L
+n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # n
+context_length = 60  # n of the moving figure
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.special import betainc
+
+from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
+from icl.tasks import Affine, Cosine, Quadratic, make_task
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge
+
+notebook.setup(globals())
+
+# %% [markdown]
 # ## In plain words
 #
 # Three things can happen. **Equal weights**: no neighbor is worth more than another, because the noise drowns the signal or because the function wiggles between any two tokens; $w^*=0$. **A window**: the theory's
@@ -126,7 +87,7 @@ rough = np.array(lipschitz_values)
 maps = {
     ("affine", d_high): optimal_window(Affine(d_high), lengths, 1 / snr[:, None]).w,
     ("ReLU", d_high): optimal_window(
-        named("relu", d_high), lengths, 1 / snr[:, None]
+        make_task("relu", d_high), lengths, 1 / snr[:, None]
     ).w,
 }
 for d in (d_low, d_high):
@@ -252,7 +213,7 @@ quiet = [
     for d in dims
     for label, task in (
         (f"affine, d = {d}", Affine(d)),
-        (f"ReLU, d = {d}", named("relu", d)),
+        (f"ReLU, d = {d}", make_task("relu", d)),
         (f"cosine, L = 1, d = {d}", Cosine(d, 1.0)),
         (f"cosine, L = 16, d = {d}", Cosine(d, 16.0)),
     )
@@ -469,7 +430,7 @@ judge(
     [
         exact(
             f"ReLU over affine, d = {d}, n = 20",
-            optimal_window(named("relu", d), 20, noise_std).w
+            optimal_window(make_task("relu", d), 20, noise_std).w
             / optimal_window(Affine(d), 20, noise_std).w,
             1e-6,
         )

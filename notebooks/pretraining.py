@@ -18,59 +18,6 @@
 # twenty lines, then a whole sweep in one call, and checks both against the exact theory: the mean training curve
 # against the population gradient flow, its end against the exact optimal window. It also says how long it takes.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import json
-import time
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.covariates import uniform_sphere
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import spectral_norm, test_error
-from icl.risk import optimal_window, population_flow, population_risk
-from icl.streams import stream
-from icl.tasks import Cosine, named
-from icl_book import notebook, plots
-from icl_book.claims import sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates; a figure row for each
-lipschitz_values = [1.0, 2.0, 4.0]  # Lipschitz constants L
-noise_std = 0.3  # standard deviation sigma of the label noise
-context_length = 10  # tokens n in a context
-seeds = 12  # units of each setting
-steps = 240  # optimizer steps
-batch_size = 128  # fresh contexts a step
-learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "lipschitz_values",
-    "noise_std",
-    "context_length",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
-CLASSES = {"affine": "affine", "relu": "ReLU"}
-
 # %% [markdown]
 # ## What is trained
 #
@@ -93,6 +40,39 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # *By hand.* At $M=0$ with two tokens, $\omega_1=\omega_2=\frac12$. Let $y_1=1$, $y_2=0$ and $y_q=1$. Then
 # $p=\frac12$ and the gradient is $-\left[\frac14x_1-\frac14x_2\right]x_q^\top$: the step raises the score of token 1,
 # whose label was right, and lowers that of token 2.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3]  # dimension d of the covariates; a figure row for each
+lipschitz_values = [1.0, 2.0, 4.0]  # Lipschitz constants L
+noise_std = 0.3  # standard deviation sigma of the label noise
+context_length = 10  # tokens n in a context
+seeds = 12  # units of each setting
+steps = 240  # optimizer steps
+batch_size = 128  # fresh contexts a step
+learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+import json
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import spectral_norm, test_error
+from icl.risk import optimal_window, population_flow, population_risk
+from icl.streams import stream
+from icl.tasks import Cosine, make_task
+from icl_book import notebook, plots
+from icl_book.claims import sampled
+
+notebook.setup(globals())
+
+CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
 # ## One unit by hand
@@ -102,7 +82,7 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %%
 d, L = dims[0], lipschitz_values[-1]
-task = named("relu", d, L)
+task = make_task("relu", d, L)
 
 
 def by_hand(seed):
@@ -148,7 +128,7 @@ print(
 
 # %%
 sweep = [
-    Member(named(name, d, L), noise_std, context_length, seed)
+    UnitConfig(make_task(name, d, L), noise_std, context_length, seed)
     for name in CLASSES
     for L in lipschitz_values
     for seed in range(seeds)
@@ -164,7 +144,9 @@ trained = pretrain(
     record=record,
 )
 same = next(
-    i for i, m in enumerate(sweep) if m == Member(task, noise_std, context_length, 0)
+    i
+    for i, m in enumerate(sweep)
+    if m == UnitConfig(task, noise_std, context_length, 0)
 )
 difference = np.abs(trained.M[same] - M).max()
 notebook.glue("units", len(sweep))
@@ -196,19 +178,19 @@ trained.settings
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. The test set is the same 1,000 contexts at all times, so each error curve is shifted as a whole by their luck. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
 chosen = {
-    L: [i for i, m in enumerate(sweep) if m.task == named("relu", d, L)]
+    L: [i for i, m in enumerate(sweep) if m.task == make_task("relu", d, L)]
     for L in lipschitz_values
 }
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 norms = spectral_norm(trained.M_history)
 errors = {
-    L: test_error(trained, named("relu", d, L), noise_std, context_length, 1000)[
+    L: test_error(trained, make_task("relu", d, L), noise_std, context_length, 1000)[
         :-1, chosen[L]
     ]
     for L in lipschitz_values
 }
 for L, color in zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True):
-    best = optimal_window(named("relu", d, L), context_length, noise_std)
+    best = optimal_window(make_task("relu", d, L), context_length, noise_std)
     axes[0].plot(record, norms[:, chosen[L]].mean(1), color=color, label=f"L = {L:g}")
     axes[1].plot(record, errors[L].mean(1), color=color)
     for ax, level in zip(axes, (best.w, best.risk), strict=True):
@@ -227,10 +209,12 @@ rows = []
 for name in CLASSES:
     for L in lipschitz_values:
         w = trained.windows[
-            [i for i, m in enumerate(sweep) if m.task == named(name, d, L)]
+            [i for i, m in enumerate(sweep) if m.task == make_task(name, d, L)]
         ]
         low, high = sampled(name, w).interval
-        exact_w = float(optimal_window(named(name, d, L), context_length, noise_std).w)
+        exact_w = float(
+            optimal_window(make_task(name, d, L), context_length, noise_std).w
+        )
         rows.append(
             (
                 f"{CLASSES[name]}, L = {L:g}",
@@ -269,7 +253,7 @@ for k in dims:
     for name in CLASSES:
         L = lipschitz_values[len(lipschitz_values) // 2]
         members = [
-            Member(named(name, k, L), noise_std, context_length, seed)
+            UnitConfig(make_task(name, k, L), noise_std, context_length, seed)
             for seed in range(seeds)
         ]
         for integrated in (False, True):
@@ -295,7 +279,7 @@ fine = np.linspace(0, clock[-1], 60)
 misses = {}
 for row, k in zip(axes, dims, strict=True):
     for ax, name in zip(row, CLASSES, strict=True):
-        task_k = named(name, k, L)
+        task_k = make_task(name, k, L)
         plots.exact_curve(
             ax,
             fine,
@@ -352,7 +336,7 @@ plots.table(
 rows = []
 for k in dims:
     wrong = population_flow(
-        named("affine", k, L), context_length, 2 * noise_std, clock[1:]
+        make_task("affine", k, L), context_length, 2 * noise_std, clock[1:]
     )
     ends = np.array(
         [sampled("w", values).interval for values in flows[k, "affine", True][1:]]
@@ -378,7 +362,7 @@ plots.table(
 # %%
 even = Cosine(d, 4.0)
 mirror = pretrain(
-    [Member(even, noise_std, context_length, seed) for seed in range(seeds)],
+    [UnitConfig(even, noise_std, context_length, seed) for seed in range(seeds)],
     steps,
     batch_size,
     learning_rate,

@@ -17,50 +17,6 @@
 # as a vector problem. Everything it proves rests on one line of algebra. This chapter checks that line,
 # everything built directly on it, and what it costs to take it literally.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import math
-from collections import defaultdict
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl import tensor_trick
-from icl.tensor_trick import (
-    gradient,
-    hvp,
-    kron_block,
-    kronecker,
-    loss,
-    row_gradient,
-    row_hvp,
-    vec,
-)
-from icl_book import claims, measure, notebook, plots
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # dimensions d in the identity checks, each with 3 d tokens
-draws = 10  # random problems for each d
-sizes = [48, 64, 80, 96]  # n and d, equal; the Kronecker product is built
-large_sizes = [256, 512, 1024]  # the same, for the matrix form only
-repeats = 5  # timed repetitions, the fastest counts
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-notebook.check(globals(), "dims", "draws", "sizes", "large_sizes", "repeats", "seed")
-
 # %% [markdown]
 # ## What is printed
 #
@@ -93,6 +49,40 @@ notebook.check(globals(), "dims", "draws", "sizes", "large_sizes", "repeats", "s
 # false, and the factors have to be swapped to $A_2\otimes A_1$. **In this book vec is row-major**, as
 # `reshape(-1)` is in NumPy and PyTorch.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5]  # dimensions d in the identity checks, each with 3 d tokens
+draws = 10  # random problems for each d
+sizes = [48, 64, 80, 96]  # n and d, equal; the Kronecker product is built
+large_sizes = [256, 512, 1024]  # the same, for the matrix form only
+repeats = 5  # timed repetitions, the fastest counts
+seed = 0  # root of the random numbers
+
+# %% tags=["hide-input"]
+import math
+from collections import defaultdict
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl import tensor_trick
+from icl.tensor_trick import (
+    gradient,
+    hvp,
+    kron_block,
+    kronecker,
+    loss,
+    row_gradient,
+    row_hvp,
+    vec,
+)
+from icl_book import claims, measure, notebook, plots
+
+notebook.setup(globals())
+
+# %% [markdown]
 # ## In plain words
 #
 # Think of $A_1$ as $n$ queries, of $A_2$ as $n$ keys, and of $X$ as the weights between them: row $j$ of
@@ -104,8 +94,7 @@ notebook.check(globals(), "dims", "draws", "sizes", "large_sizes", "repeats", "s
 # The direction of the statement matters. The trick takes a matrix problem *to* the vector form, so that
 # proofs about single regressions can be reused. It is not a recipe for computing: the vector form holds the
 # same $d^2$ unknowns, but its data matrix has $n^2d^2$ entries where $A_1$ and $A_2$ together have $2nd$.
-
-# %% [markdown]
+#
 # ## By hand
 #
 # Two tokens, two dimensions, small integers. Every number below can be checked with a pencil.
@@ -704,7 +693,9 @@ RESOLUTION = 2.0**20  # bytes to which a peak is good
 
 
 def cost(form, n, d):
-    return measure.fresh(f"{form}(*given)", SETUP.format(n=n, d=d, seed=seed), repeats)
+    return measure.in_subprocess(
+        f"{form}(*given)", SETUP.format(n=n, d=d, seed=seed), repeats
+    )
 
 
 middle = sizes[len(sizes) // 2]

@@ -19,76 +19,6 @@
 # sharp law, computes the best window *exactly* over many decades of the context length, and lets the
 # numbers judge each statement.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import minimize_scalar
-
-from icl.attention import softmax_attention
-from icl.covariates import cap_quantile
-from icl.pretrain import Member, pretrain
-from icl.risk import asymptotics, optimal_window, population_risk
-from icl.tasks import Affine, named
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run; change them and run the notebook again.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5, 8]  # dimensions d of the covariates
-n_decades = [
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-]  # powers k of ten: exact windows at context lengths 10^k
-lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
-noise_std = 1.0  # standard deviation sigma of the label noise
-context_length = 20  # n of the units pretrained at several L
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # their Lipschitz constants L
-n_values = [10, 20, 40]  # context lengths of the units pretrained at several n
-seeds = 10  # pretrained units a setting
-steps = 800  # Adam steps a unit
-batch_size = 256  # fresh contexts a step
-learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "n_decades",
-    "lipschitz",
-    "noise_std",
-    "context_length",
-    "lipschitz_values",
-    "n_values",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-)
-CLASSES = {"affine": "affine", "relu": "ReLU"}
-
 # %% [markdown]
 # ## What is printed
 #
@@ -121,6 +51,41 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$ and the bandwidth is
 # $w^{-1/2}$. The slides' sketch and the paper's appendix write $e^{-w\|x-x_q\|^2}$, which is half of it. The
 # query is not in the denominator. See [](/book/notation.md).
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5, 8]  # dimensions d of the covariates
+n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, exact windows
+lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
+noise_std = 1.0  # standard deviation sigma of the label noise
+context_length = 20  # n of the units pretrained at several L
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # their Lipschitz constants L
+n_values = [10, 20, 40]  # context lengths of the units pretrained at several n
+seeds = 10  # pretrained units a setting
+steps = 800  # Adam steps a unit
+batch_size = 256  # fresh contexts a step
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from icl.attention import softmax_attention
+from icl.covariates import cap_quantile
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import asymptotics, optimal_window, population_risk
+from icl.tasks import Affine, make_task
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
 # ## In plain words
@@ -134,8 +99,7 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # - longer contexts (**larger** $n$): enough tokens close by, **narrower** window, larger $w$.
 #
 # The theorem bounds the speed of the last: how fast $w$ must grow with $n$.
-
-# %% [markdown]
+#
 # ## By hand: three tokens on the circle
 #
 # The query sits at angle $0$; three tokens at $0°$, $60°$, $180°$ carry labels $1, 2, 4$. With $w=\ln 4$ the scores
@@ -206,7 +170,7 @@ for w in (0.0, np.log(4), 1000.0):
 # %%
 n = 10.0 ** np.array(n_decades)
 windows = {
-    (name, d): optimal_window(named(name, d, lipschitz), n, noise_std).w
+    (name, d): optimal_window(make_task(name, d, lipschitz), n, noise_std).w
     for name in CLASSES
     for d in dims
 }
@@ -219,7 +183,7 @@ for ax, name in zip(axes, CLASSES, strict=True):
         plots.exact_curve(ax, n, windows[name, d], f"d = {d}", color)
         ax.plot(
             n,
-            asymptotics.sharp_window(named(name, d, lipschitz), n, noise_std),
+            asymptotics.sharp_window(make_task(name, d, lipschitz), n, noise_std),
             "--",
             color=color,
             linewidth=1,
@@ -264,7 +228,7 @@ for ax, d in zip(axes.ravel(), dims, strict=False):
             middle, slopes[name, d], ".-", color=plots.COLORS[name], label=CLASSES[name]
         )
         ax.axhline(
-            asymptotics.window_exponent(named(name, d)),
+            asymptotics.window_exponent(make_task(name, d)),
             color=plots.COLORS[name],
             linestyle=":",
             linewidth=1.2,
@@ -296,7 +260,7 @@ def no_growth(name: str, d: int):
     """Slope of log w* when sigma^2 grows like n (both as large as the sweep allows)."""
     two = n[-2:]
     w = optimal_window(
-        named(name, d, lipschitz), two, noise_std * np.sqrt(two / 1000)
+        make_task(name, d, lipschitz), two, noise_std * np.sqrt(two / 1000)
     ).w
     return exact(
         f"{CLASSES[name]}, d = {d}",
@@ -351,14 +315,14 @@ lower_affine
 
 # %%
 def sharp_ratio(name: str, d: int, law: str | None = None):
-    reference = named(law or name, d, lipschitz)
+    reference = make_task(law or name, d, lipschitz)
     at_one = asymptotics.sharp_window(
         reference, 1.0, noise_std
     )  # the law is a pure power of n
     far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (
         1 / asymptotics.window_exponent(reference)
     )
-    w = optimal_window(named(name, d, lipschitz), np.round(far), noise_std).w
+    w = optimal_window(make_task(name, d, lipschitz), np.round(far), noise_std).w
     ratio, h = w / asymptotics.sharp_window(reference, far, noise_std), w**-0.5
     limits = ratio[1:] - np.diff(ratio) / np.diff(h) * h[1:]
     return exact(f"{CLASSES[name]}, d = {d}", limits[1], abs(limits[1] - limits[0]))
@@ -434,7 +398,7 @@ noise = {
     for d in sorted({*dims, *(d + 1 for d in dims)})
 }
 bias = {
-    (name, d): population_risk(named(name, d, lipschitz), grid, long, 0.0).bias
+    (name, d): population_risk(make_task(name, d, lipschitz), grid, long, 0.0).bias
     / lipschitz**2
     for name in CLASSES
     for d in dims
@@ -500,10 +464,12 @@ bias_lower
 
 # %%
 def worst_ratio(name: str, d: int, m: float) -> float:
-    top_w = max(float(optimal_window(named(name, d, lipschitz), m, noise_std).w), 1.0)
+    top_w = max(
+        float(optimal_window(make_task(name, d, lipschitz), m, noise_std).w), 1.0
+    )
     w = np.geomspace(1, top_w, 12)
     return np.max(
-        population_risk(named(name, d, lipschitz), w, m, 0.0).bias
+        population_risk(make_task(name, d, lipschitz), w, m, 0.0).bias
         / lipschitz**2
         / (1 / w + 1 / m)
     )
@@ -547,7 +513,7 @@ settings += [
     (name, pivot, m) for name in CLASSES for m in n_values if m != context_length
 ]
 members = [
-    Member(named(name, d, L * noise_std), noise_std, m, seed)
+    UnitConfig(make_task(name, d, L * noise_std), noise_std, m, seed)
     for seed in range(seeds)
     for name, L, m in settings
 ]
@@ -558,7 +524,7 @@ M = trained.M.reshape(seeds, len(settings), d, d)
 trained_w = trained.windows.reshape(seeds, len(settings))
 exact_w = np.array(
     [
-        float(optimal_window(named(name, d, L * noise_std), m, noise_std).w)
+        float(optimal_window(make_task(name, d, L * noise_std), m, noise_std).w)
         for name, L, m in settings
     ]
 )
@@ -583,14 +549,14 @@ for name, marker in zip(CLASSES, "os", strict=True):
     plots.exact_curve(
         axes[0],
         fine_L,
-        optimal_window(named(name, d), context_length, 1 / fine_L).w,
+        optimal_window(make_task(name, d), context_length, 1 / fine_L).w,
         f"{CLASSES[name]}, exact",
         color,
     )
     plots.exact_curve(
         axes[1],
         fine_n,
-        optimal_window(named(name, d, pivot), fine_n, 1.0).w,
+        optimal_window(make_task(name, d, pivot), fine_n, 1.0).w,
         None,
         color,
     )
@@ -680,7 +646,7 @@ form_cases = [
 ]
 broken = pretrain(
     [
-        Member(FirstAxis(d, pivot * noise_std), noise_std, context_length, seed)
+        UnitConfig(FirstAxis(d, pivot * noise_std), noise_std, context_length, seed)
         for seed in range(seeds)
     ],
     steps,
@@ -705,12 +671,12 @@ form
 few = [20, 100, 400]
 ratios = np.geomspace(0.05, 1e4, 40)
 towards = {
-    (name, m): optimal_window(named(name, d), m, 1 / ratios).w
+    (name, m): optimal_window(make_task(name, d), m, 1 / ratios).w
     for name in CLASSES
     for m in few
 }
 silent = {
-    (name, k, m): float(optimal_window(named(name, k), m, 0.0).w)
+    (name, k, m): float(optimal_window(make_task(name, k), m, 0.0).w)
     for name in CLASSES
     for k in (3, 5, 8)
     for m in few
@@ -741,7 +707,7 @@ def noise_slope(name: str, scale):
     """Local slope of log w* in log sigma at large sigma; ``scale`` says how L goes along."""
     sigma = np.array([100.0, 200.0, 400.0])
     w = [
-        float(optimal_window(named(name, d, scale(s)), context_length, s).w)
+        float(optimal_window(make_task(name, d, scale(s)), context_length, s).w)
         for s in sigma
     ]
     s = np.diff(np.log(w)) / np.diff(np.log(sigma))
@@ -772,7 +738,7 @@ signal_limit = judge(
     [
         exact(
             f"{CLASSES[name]}, d = 3, n = 1e12, sigma = L",
-            1 / float(optimal_window(named(name, 3), 1e12, 1.0).w),
+            1 / float(optimal_window(make_task(name, 3), 1e12, 1.0).w),
             1e-12,
         )
         for name in CLASSES
@@ -795,10 +761,10 @@ context_limit
 
 # %%
 def scaled(name: str, k: int, L: float, sigma: float):
-    base = float(optimal_window(named(name, k), context_length, 1.0).w)
+    base = float(optimal_window(make_task(name, k), context_length, 1.0).w)
     return exact(
         f"{CLASSES[name]}, d = {k}",
-        float(optimal_window(named(name, k, L), context_length, sigma).w) / base,
+        float(optimal_window(make_task(name, k, L), context_length, sigma).w) / base,
         1e-8,
     )
 

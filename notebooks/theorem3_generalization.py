@@ -17,69 +17,6 @@
 # the constant is "both necessary and sufficient". This page computes the risk of the mismatched window exactly, over decades of
 # the context length and in both directions, brackets the worst of *all* Lipschitz functions, and then trains units.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-from dataclasses import dataclass, replace
-
-import matplotlib.pyplot as plt
-import numpy as np
-
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import test_error, turned
-from icl.risk import (
-    asymptotics,
-    mismatch_risk,
-    optimal_window,
-    population_risk,
-    worst_case_risk,
-)
-from icl.tasks import Affine, Cosine, ReLU, named
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run.
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # dimensions d of the exact results
-n_decades = [2, 3, 4, 6, 8, 10]  # powers k of ten: exact risks at context lengths 10^k
-lipschitz = 1.0  # Lipschitz constant L of pretraining
-lipschitz_values = [0.1, 0.25, 4.0, 10.0]  # Lipschitz constants L' of the test
-noise_std = 1.0  # standard deviation sigma of the label noise in the exact sweeps
-context_length = 20  # n of the pretrained units
-unit_noise_std = 0.1  # sigma of the pretrained units
-seeds = 10  # pretrained units a setting
-steps = 400  # Adam steps a unit
-batch_size = 64  # fresh contexts a step
-learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-contexts = 4000  # test contexts a class and seed
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "n_decades",
-    "lipschitz",
-    "lipschitz_values",
-    "noise_std",
-    "context_length",
-    "unit_noise_std",
-    "seeds",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "contexts",
-)
-CLASSES = {"affine": "affine", "relu": "ReLU"}
-
 # %% [markdown]
 # ## What is printed
 #
@@ -109,6 +46,45 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # $$P(\rho)=\frac{\rho^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,\rho^{\,2-\frac6{d+2}}},$$ (eq-price)
 #
 # a **constant**: the wrong $L$ never costs a rate, and no amount of context heals it.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5]  # dimensions d of the exact results
+n_decades = [2, 3, 4, 6, 8, 10]  # powers k of ten: exact risks at context lengths 10^k
+lipschitz = 1.0  # Lipschitz constant L of pretraining
+lipschitz_values = [0.1, 0.25, 4.0, 10.0]  # Lipschitz constants L' of the test
+noise_std = 1.0  # standard deviation sigma of the label noise in the exact sweeps
+context_length = 20  # n of the pretrained units
+unit_noise_std = 0.1  # sigma of the pretrained units
+seeds = 10  # pretrained units a setting
+steps = 400  # Adam steps a unit
+batch_size = 64  # fresh contexts a step
+learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+contexts = 4000  # test contexts a class and seed
+
+# %% tags=["hide-input"]
+from dataclasses import dataclass, replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import scale_scores, test_error
+from icl.risk import (
+    asymptotics,
+    mismatch_risk,
+    optimal_window,
+    population_risk,
+    worst_case_risk,
+)
+from icl.tasks import Affine, Cosine, ReLU, make_task
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
 # ## In plain words
@@ -155,7 +131,7 @@ ratios = np.array(lipschitz_values) / lipschitz  # rho
 
 def far_lengths(name, d):
     """Context lengths at which the sharp law predicts windows of 10^3, 10^4, 10^5."""
-    reference = named(name, d, lipschitz)
+    reference = make_task(name, d, lipschitz)
     return np.round(
         (
             np.array([1e3, 1e4, 1e5])
@@ -182,11 +158,11 @@ class Sweep:
 
 def sweep(name, d, lengths):
     both = optimal_window(
-        named(name, d, lipschitz),
+        make_task(name, d, lipschitz),
         lengths,
         noise_std / np.concatenate([[1.0], ratios])[:, None],
     )
-    risk = population_risk(named(name, d, lipschitz), both.w[0], lengths, noise_std)
+    risk = population_risk(make_task(name, d, lipschitz), both.w[0], lengths, noise_std)
     return Sweep(
         lengths, both.w[0], risk.bias, risk.noise, both.risk[1:] * ratios[:, None] ** 2
     )
@@ -433,7 +409,7 @@ def price(name, d, k, planted=None):
     quotient = (
         f.at(ratios[k])
         / f.best[k]
-        / asymptotics.mismatch_penalty(named(name, d), planted or ratios[k])
+        / asymptotics.mismatch_penalty(make_task(name, d), planted or ratios[k])
     )
     return exact(
         f"{CLASSES[name]}, d = {d}, L'/L = {ratios[k]:g}",
@@ -607,7 +583,7 @@ notebook.glue("spread", worst[showcase][1][1].upper / worst[showcase][1][1].lowe
 figure, ax = plt.subplots(figsize=(6.2, 3.6))
 plots.exact_curve(ax, waves, family, "cosines", plots.COLORS["cosine"])
 slope_L = float(
-    population_risk(named("linear", showcase, lipschitz), w_show, n_show, 0.0).bias
+    population_risk(make_task("linear", showcase, lipschitz), w_show, n_show, 0.0).bias
 )
 ax.axhline(
     slope_L, color=plots.COLORS["affine"], linestyle="--", label="slope L everywhere"
@@ -676,7 +652,7 @@ kinds = {
     "cosine, L = 10": Cosine(d_unit, 10.0),
 }
 members = [
-    Member(task, unit_noise_std, context_length, seed)
+    UnitConfig(task, unit_noise_std, context_length, seed)
     for seed in range(seeds)
     for task in kinds.values()
 ]
@@ -698,7 +674,7 @@ signs = np.where(raw.windows < 0, -1, 1)
 def test_errors(factors, test, units=raw):
     """Sampled risk on one class, each seed on test contexts of its own: (recorded steps and the end, seeds, kinds)."""
     error = test_error(
-        turned(units, factors),
+        scale_scores(units, factors),
         kinds[test],
         unit_noise_std,
         context_length,

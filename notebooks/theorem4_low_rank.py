@@ -16,67 +16,6 @@
 # If labels depend on a few directions of the input only, the attention window should be narrow in those and infinitely wide in all others. Theorem 4 says that the optimum of the pretraining loss is
 # exactly that, under an assumption on $n$ or $\sigma$. This page computes the loss landscape exactly, with and without the assumption, and then trains units.
 
-# %% tags=["hide-input"]
-import sys
-
-if "google.colab" in sys.modules:  # a hosted notebook starts without the package
-    get_ipython().run_line_magic(  # noqa: F821
-        "pip", "install -q git+https://github.com/icl-companion/icl-book"
-    )
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import minimize, minimize_scalar
-
-from icl.covariates import LowRank
-from icl.pretrain import Member, pretrain
-from icl.pretrain.metrics import subspace_error
-from icl.risk import low_rank_risk, optimal_window
-from icl.streams import stream
-from icl.tasks import Cosine, Linear, Projected
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-plots.style()
-
-# %% [markdown]
-# The parameters of this run.
-
-# %% tags=["parameters"]
-dims = [3, 5, 6]  # dimensions d of the tokens ...
-ranks = [1, 2, 3]  # ... and dimensions k of the subspace that matters, one for each d
-n_values = [3, 20, 200]  # context lengths beside n = 2
-noise_stds = [0.1, 1.0]  # noise standard deviations sigma beside sigma = 0
-context_length = 20  # n of the trained units
-noise_std = 0.5  # sigma of the trained units with noise
-seeds = 16  # trained units a setting
-steps = 500  # Adam steps a unit
-batch_size = 128  # fresh contexts a step
-batch_sizes = [
-    128,
-    512,
-    2048,
-]  # fresh contexts a step of the two-token units; the last is judged
-learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-notebook.check(
-    globals(),
-    "dims",
-    "ranks",
-    "n_values",
-    "noise_stds",
-    "context_length",
-    "noise_std",
-    "seeds",
-    "steps",
-    "batch_size",
-    "batch_sizes",
-    "learning_rate",
-)
-PAIRS = list(zip(dims, ranks, strict=True))
-
 # %% [markdown]
 # ## What is printed
 #
@@ -101,6 +40,41 @@ PAIRS = list(zip(dims, ranks, strict=True))
 #
 # **What we find.** The theorem holds where it is stated, in exact numbers; neither $n=2$ nor $\sigma=0$ nor $C$ is needed for it in any setting we can reach.
 #
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [3, 5, 6]  # dimensions d of the tokens ...
+ranks = [1, 2, 3]  # ... and dimensions k of the subspace that matters, one for each d
+n_values = [3, 20, 200]  # context lengths n, beside two
+noise_stds = [0.1, 1.0]  # noise standard deviations sigma, beside zero
+context_length = 20  # n of the trained units
+noise_std = 0.5  # sigma of the trained units with noise
+seeds = 16  # trained units a setting
+steps = 500  # Adam steps a unit
+batch_size = 128  # fresh contexts a step
+batch_sizes = [128, 512, 2048]  # the same for two-token units; the last is judged
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import minimize, minimize_scalar
+
+from icl.covariates import LowRank
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import subspace_error
+from icl.risk import low_rank_risk, optimal_window
+from icl.streams import stream
+from icl.tasks import Cosine, Linear, Projected
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+PAIRS = list(zip(dims, ranks, strict=True))
+
+# %% [markdown]
 # ## In plain words
 #
 # Two tokens are near each other, for attention, if the coordinates that matter agree. Coordinates that do not matter should not count: attending to them throws away good
@@ -403,7 +377,7 @@ problems = [
     (all_directions, noise_std, context_length, None),
 ]
 members = [
-    Member(
+    UnitConfig(
         task, s, n, 100 + i, tokens, initial_std=0.3
     )  # trial runs had used smaller seeds
     for task, s, n, tokens in problems
@@ -485,7 +459,8 @@ def scales(M, view):
 
 
 pair = [
-    Member(low_rank, 0.0, 2, 200 + i, LowRank(B), initial_std=0.3) for i in range(seeds)
+    UnitConfig(low_rank, 0.0, 2, 200 + i, LowRank(B), initial_std=0.3)
+    for i in range(seeds)
 ]
 by_batch = [
     sampled(

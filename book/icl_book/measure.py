@@ -32,7 +32,7 @@ class Cost:
     peak_bytes: int
 
 
-def fresh(statement: str, setup: str = "pass", repeats: int = 3) -> Cost:
+def in_subprocess(statement: str, setup: str = "pass", repeats: int = 3) -> Cost:
     """Run ``statement`` in a new Python process and measure it there.
 
     The first execution is measured for memory, the following ones for time. Let ``setup`` run
@@ -69,7 +69,7 @@ def fresh(statement: str, setup: str = "pass", repeats: int = 3) -> Cost:
     return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def allow(more: int) -> None:
+def limit_memory(more: int) -> None:
     """Let this process take at most ``more`` bytes of address space beyond what it has.
 
     What the libraries map differs by gigabytes between builds of PyTorch, and says nothing about a method.

@@ -1,7 +1,8 @@
-"""What a notebook calls: `check` after its parameters, `data` and `glue` in between, `footer` at its end."""
+"""What a notebook calls: `setup` after its parameters, `data` and `glue` in between, `footer` at its end."""
 
 from __future__ import annotations
 
+import ast
 import html
 import time
 from collections.abc import Mapping
@@ -11,46 +12,58 @@ from icl_book import provenance
 from icl_book.parameters import BadInput, validate
 from icl_book.provenance import FOOTER_MIME, ROOT, device
 
-__all__ = ["check", "data", "device", "footer", "glue"]
+__all__ = ["data", "device", "footer", "glue", "setup"]
 
 _started: dict = {}
 
 
-def check(namespace: Mapping[str, object], *names: str) -> None:
-    """Check a notebook's parameters; the first thing a notebook does after setting them.
+def setup(namespace: Mapping[str, object]) -> None:
+    """Start a notebook: set the figures' style, check the parameters, start the clock.
+
+    Called once, after the parameters cell, with all imports done. The parameters' names are read from the
+    notebook itself: the first executed cell that holds nothing but ``name = literal`` lines is the
+    parameters cell, and one that begins with ``# Parameters`` is what papermill injected after it.
 
     Args:
         namespace: The notebook's ``globals()``.
-        names: The parameters it has.
 
     Raises:
-        BadInput: For a wrong type or value, and for a public global holding plain data that
-            is not among ``names``: a parameter papermill injected and nobody would read.
+        BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
     """
-    given = {n: namespace[n] for n in names if n in namespace}
-    if missing := [n for n in names if n not in given]:
-        raise BadInput(f"parameter {missing[0]}: checked, but the parameters cell does not set it")
-    if "_icl_checked" not in namespace:  # later checks in a live kernel see the body's variables too
-        plain = bool | int | float | complex | str | bytes | list | tuple | dict | set | None
-        given |= {
-            n: v
-            for n, v in namespace.items()
-            if not n.startswith("_") and n not in ("In", "Out") and isinstance(v, plain)
-        }
-    validate(given, names)
-    if isinstance(namespace, dict):
-        namespace["_icl_checked"] = True
-    _started.update(time=time.perf_counter(), parameters={n: namespace[n] for n in names})
+    from icl_book import plots
+
+    plots.style()
+    sources = list(namespace.get("In", []))
+    cells = [assignments(source) for source in sources]
+    names = next((found for found in cells if found), [])
+    if not names:
+        raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
+    for source, found in zip(sources, cells, strict=True):
+        if source.startswith("# Parameters"):  # papermill's mark
+            validate({name: namespace[name] for name in found}, names)
+    validate({name: namespace[name] for name in names}, names)
+    _started.update(time=time.perf_counter(), parameters={name: namespace[name] for name in names})
+
+
+def assignments(source: str) -> list[str]:
+    """Return the names that a cell assigns literals to; empty if it does anything else."""
+    try:
+        body = ast.parse(source).body
+        for line in body:
+            ast.literal_eval(line.value)
+        return [line.targets[0].id for line in body]
+    except (AttributeError, SyntaxError, ValueError):
+        return []
 
 
 def footer() -> None:
     """Show what this run took and where it ran; the last thing a notebook does.
 
     Raises:
-        BadInput: If the notebook did not call `check`.
+        BadInput: If the notebook did not call `setup`.
     """
     if not _started:
-        raise BadInput("notebook.footer() needs notebook.check(globals(), ...) after the parameters cell")
+        raise BadInput("notebook.footer() needs notebook.setup(globals()) after the parameters cell")
     record = {
         "seconds": round(time.perf_counter() - _started["time"], 2),
         "parameters": _started["parameters"],

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from icl.layout import planes
-from icl.pretrain.config import Member
+from icl.pretrain.config import UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Network, Quadratic, ReLU, Task
 
@@ -25,7 +25,7 @@ class Contexts:
     """The batches of S token sets with K units each.
 
     Args:
-        sets: S lists of K members; those of one list share seed, context length and token law.
+        sets: S lists of K units; those of one list share seed, context length and token law.
         batch_size: B, contexts a step.
         kind: "portable" or "native", see `icl.covariates`.
         device: Where to compute.
@@ -35,7 +35,7 @@ class Contexts:
 
     def __init__(
         self,
-        sets: Sequence[Sequence[Member]],
+        sets: Sequence[Sequence[UnitConfig]],
         batch_size: int,
         kind: str,
         device: torch.device,
@@ -73,14 +73,14 @@ class Contexts:
                 for size in ((rows, 1, d, n + 1, count), (rows, len(self.sets[0]), n + 1, count))
             ]
         xs, ys = self._buffers
-        for s, members in enumerate(self.sets):
-            seed, law = members[0].seed, members[0].law
-            x = law.tokens(_normal(source(seed, "covariates", step), xs[s, 0]))
+        for s, units in enumerate(self.sets):
+            seed, law = units[0].seed, units[0].covariate_law
+            x = law.from_normal(_normal(source(seed, "covariates", step), xs[s, 0]))
             xs[s, 0] = planes(x)  # costs nothing where x has been drawn and turned into tokens in place
             if not self.labels:
                 continue
             noise, values = _normal(source(seed, "noise", step), torch.empty_like(ys[s, 0])).mT.to(xs), {}
-            for k, member in enumerate(members):
+            for k, member in enumerate(units):
                 task, scale = _base(member.task)
                 if task not in values:
                     values[task] = task.sample(source(seed, "tasks", step), count)(x).mT.to(xs)
@@ -102,7 +102,7 @@ def _base(task: Task) -> tuple[Task, float]:
     return task, 1.0
 
 
-def kernel(sets: Sequence[Sequence[Member]], x: torch.Tensor):
+def kernel(sets: Sequence[Sequence[UnitConfig]], x: torch.Tensor):
     """Labels integrated out: ``omega -> K omega - k_q + sigma^2 omega`` for every unit.
 
     K is the covariance of the class at the context's tokens, ``k_q`` at a token and the query. Classes

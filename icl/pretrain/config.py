@@ -1,4 +1,4 @@
-"""What a pretraining run is made of: one `Member` for each attention unit, and the common `Settings`."""
+"""What a pretraining run is made of: one `UnitConfig` for each attention unit, and the common `Settings`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icl.tasks import Task, Zonal
 
 
 @dataclass(frozen=True)
-class Member:
+class UnitConfig:
     """One unit to train.
 
     Attributes:
@@ -23,7 +23,7 @@ class Member:
         noise_std: Standard deviation sigma of the label noise (Gaussian; no source prints its law).
         context_length: n, tokens in a context.
         seed: Seed of all its streams.
-        tokens: Law of the tokens (`icl.covariates`); None is the unit sphere.
+        covariates: Law of the covariates (`icl.covariates`); None is the unit sphere.
         learning_rate: Its own initial step size; None is that of the sweep.
         activation: Key of `icl.attention.ACTIVATIONS`.
         width: None trains the reduced ``M``; an integer the full unit, ``W_K`` and ``W_Q`` with that many
@@ -35,7 +35,7 @@ class Member:
     noise_std: float
     context_length: int
     seed: int
-    tokens: object = None
+    covariates: object = None
     learning_rate: float | None = None
     activation: str = "softmax"
     width: int | None = None
@@ -48,8 +48,10 @@ class Member:
             raise ValueError(f"noise_std={self.noise_std!r}: must be a finite number >= 0")
         if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
             raise ValueError(f"task={self.task!r}: must have dim and sample(rng, count)")
-        if self.law.dim != self.task.dim:
-            raise ValueError(f"tokens={self.tokens!r}: must have the dimension of the task, {self.task.dim}")
+        if self.covariate_law.dim != self.task.dim:
+            raise ValueError(
+                f"covariates={self.covariates!r}: must have the dimension of the task, {self.task.dim}"
+            )
         if self.learning_rate is not None and not (
             np.isfinite(self.learning_rate) and self.learning_rate > 0
         ):
@@ -57,9 +59,9 @@ class Member:
         check_unit(self.activation, self.width, self.initial_std)
 
     @property
-    def law(self):
+    def covariate_law(self):
         """The law of its tokens."""
-        return Sphere(self.task.dim) if self.tokens is None else self.tokens
+        return Sphere(self.task.dim) if self.covariates is None else self.covariates
 
     @property
     def shape(self) -> Shape:
@@ -71,19 +73,19 @@ class Member:
         return self.initial_std * stream(self.seed, "initialization").standard_normal(self.shape.size)
 
 
-def check_integrable(members: Sequence[Member]) -> None:
-    """Refuse members whose labels cannot be integrated out.
+def check_integrable(units: Sequence[UnitConfig]) -> None:
+    """Refuse units whose labels cannot be integrated out.
 
     Args:
-        members: Members.
+        units: Members.
 
     Raises:
         ValueError: If one has a class without covariance, tokens off the sphere, or a full unit.
     """
-    for member in members:
+    for member in units:
         if (
             not isinstance(member.task, Zonal)
-            or not isinstance(member.law, Sphere)
+            or not isinstance(member.covariate_law, Sphere)
             or member.width is not None
         ):
             raise ValueError(
@@ -102,15 +104,15 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the members of a sweep have in common.
+    """What the units of a sweep have in common.
 
     Attributes:
         steps: Optimizer steps, >= 1.
         batch_size: B, fresh contexts a step.
-        learning_rate: Initial step size of members that have none of their own.
+        learning_rate: Initial step size of units that have none of their own.
         optimizer: "adam" (0.9, 0.999, 1e-8) or "sgd", the plain gradient step.
         schedule: "linear" lets the step size fall to zero, ``rate (1 - step / steps)``; "constant" keeps it.
-        shared_tokens: Whether members with the same seed, context length and token law see the same
+        shared_tokens: Whether units with the same seed, context length and token law see the same
             tokens, noise and, class by class, functions.
         stream: "portable" or "native", see `icl.covariates`.
         dtype: "float64" or "float32", of everything that is computed.

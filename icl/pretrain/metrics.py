@@ -1,6 +1,6 @@
 """What the figures need of trained units: norms, distances, and errors on any class.
 
-All functions of matrices take stacks (..., d, d), so one call serves the members of a sweep or,
+All functions of matrices take stacks (..., d, d), so one call serves the units of a sweep or,
 with `icl.pretrain.Pretrained.M_history`, a whole training.
 """
 
@@ -15,7 +15,7 @@ import torch
 
 from icl.checks import integer
 from icl.layout import planes
-from icl.pretrain.config import Member
+from icl.pretrain.config import UnitConfig
 from icl.pretrain.model import predict
 from icl.pretrain.sweep import Pretrained
 from icl.streams import stream
@@ -55,14 +55,14 @@ def outside_ratio(M: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return spectral_norm(rest.T @ M @ rest) / spectral_norm(basis.T @ M @ basis)
 
 
-def turned(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
+def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     """The same units and histories with all scores multiplied by a number, one for each unit.
 
     With -1 a unit attends to the opposite end of the sphere; for even functions that is as good.
 
     Args:
         trained: Units.
-        factors: The numbers, in the order of the members; they multiply ``M``, or ``W_Q`` of a full unit.
+        factors: The numbers, in the order of the units; they multiply ``M``, or ``W_Q`` of a full unit.
 
     Returns:
         Units to evaluate in place of the others.
@@ -84,7 +84,7 @@ def test_error(
     context_length: int,
     contexts: int = 2000,
     seed: int | None = 0,
-    tokens: object = None,
+    covariates: object = None,
 ) -> np.ndarray:
     """Mean squared distance to the clean query label, on contexts that are the same at all times.
 
@@ -96,31 +96,33 @@ def test_error(
         contexts: Number of contexts, each with a function of its own.
         seed: Seed of the test set, the same for all units. None tests each unit on the set of its own seed:
             units of different seeds are independent, and an interval over seeds covers the test set too.
-        tokens: Law of the tokens; None is the unit sphere.
+        covariates: Law of the covariates; None is the unit sphere.
 
     Returns:
-        Shape (len(record) + 1, members): at the recorded steps and, last, at the end.
+        Shape (len(record) + 1, units): at the recorded steps and, last, at the end.
 
     Raises:
         ValueError: If an argument is out of range.
     """
-    law = Member(task, noise_std, context_length, seed or 0, tokens).law  # a Member checks the arguments
+    law = UnitConfig(
+        task, noise_std, context_length, seed or 0, covariates
+    ).covariate_law  # a UnitConfig checks the arguments
     piece = max(1, min(integer(contexts, "contexts", 1), 2**20 // (context_length * task.dim)))
     times = (*trained.history, trained.parameters)
     together = defaultdict(list)
-    for index, member in enumerate(trained.members):
+    for index, member in enumerate(trained.units):
         together[member.seed if seed is None else seed].append(index)
-    total = np.zeros((len(times), len(trained.members)))
+    total = np.zeros((len(times), len(trained.units)))
     for test_seed, indices in together.items():
         for step, begin in enumerate(range(0, contexts, piece)):
             rng, count = stream(test_seed, "evaluation", step), min(piece, contexts - begin)
-            x = law.tokens(torch.from_numpy(rng.standard_normal((piece, context_length + 1, task.dim))))
+            x = law.from_normal(torch.from_numpy(rng.standard_normal((piece, context_length + 1, task.dim))))
             noise = noise_std * torch.from_numpy(rng.standard_normal((piece, context_length + 1)))
             f = task.sample(rng, piece)(x)
             clean, y = f[:count, -1], planes((f + noise)[:count]).contiguous()
             x = planes(x[:count]).contiguous()[None, None]
             for index in indices:
-                shape, activation = trained.members[index].shape, trained.members[index].activation
+                shape, activation = trained.units[index].shape, trained.units[index].activation
                 for t, parameters in enumerate(times):
                     theta = torch.from_numpy(shape.pack(parameters[index]))[None, None]
                     error = predict(shape, theta, activation, x, y)[0, 0] - clean

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.pretrain.config import Member
+from icl.pretrain.config import UnitConfig
 from icl.streams import stream
 
 
-def contexts(member: Member, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
+def contexts(member: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
     """The portable batch of ``step``: tokens (B, n + 1, d), the query last, and labels (B, n + 1)."""
     shape = (batch_size, member.context_length + 1)
-    x = member.law.tokens(
+    x = member.covariate_law.from_normal(
         torch.from_numpy(stream(member.seed, "covariates", step).standard_normal((*shape, member.task.dim)))
     )
     noise = torch.from_numpy(stream(member.seed, "noise", step).standard_normal(shape))
@@ -44,7 +44,12 @@ def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Ten
 
 
 def pretrain(
-    member: Member, steps: int, batch_size: int, learning_rate: float, optimizer: str = "adam", draw=contexts
+    member: UnitConfig,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    optimizer: str = "adam",
+    draw=contexts,
 ) -> dict[str, np.ndarray]:
     """`icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
 

@@ -7,7 +7,7 @@ them. Fastest on a CPU are softmax units with ``stream="native", dtype="float32"
 compiled when they are first used on a machine (seconds, once).
 
 >>> from icl.tasks import ReLU
->>> sweep = [Member(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
+>>> sweep = [UnitConfig(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
 >>> trained = pretrain(sweep, steps=10, batch_size=16, shared_tokens=True)
 >>> trained.M.shape
 (3, 3, 3)
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from icl.pretrain.config import Member, Settings, check_integrable
+from icl.pretrain.config import Settings, UnitConfig, check_integrable
 from icl.pretrain.model import Shape, gradient
 from icl.pretrain.trainer import resume, run, save, stack
 
@@ -34,21 +34,21 @@ class Pretrained:
     """What came out, and what it was.
 
     Attributes:
-        members: The members, in the order given.
+        units: The units, in the order given.
         settings: What they have in common.
         parameters: For each member its trained parameters by name, float64: ``M``, or ``W_V`` (last row),
             ``W_K``, ``W_Q``.
-        history: For each of ``settings.record``, all members' parameters at that time.
+        history: For each of ``settings.record``, all units' parameters at that time.
         diverged: Members whose parameters became infinite or NaN; the others are not affected.
         device: Device type.
         seconds: Wall time.
     """
 
-    members: tuple[Member, ...]
+    units: tuple[UnitConfig, ...]
     settings: Settings
     parameters: tuple[dict[str, np.ndarray], ...]
     history: tuple[tuple[dict[str, np.ndarray], ...], ...]
-    diverged: tuple[Member, ...]
+    diverged: tuple[UnitConfig, ...]
     device: str
     seconds: float
 
@@ -64,17 +64,17 @@ class Pretrained:
 
     @property
     def M(self) -> np.ndarray:
-        """Key-query matrices, (members, d, d): ``M``, or the token block of ``W_K' W_Q``."""
-        return _key_query(self.members, self.parameters)
+        """Key-query matrices, (units, d, d): ``M``, or the token block of ``W_K' W_Q``."""
+        return _key_query(self.units, self.parameters)
 
     @property
     def M_history(self) -> np.ndarray:
-        """The same at the recorded steps, (len(record), members, d, d)."""
-        return np.stack([_key_query(self.members, parameters) for parameters in self.history])
+        """The same at the recorded steps, (len(record), units, d, d)."""
+        return np.stack([_key_query(self.units, parameters) for parameters in self.history])
 
     @property
     def windows(self) -> np.ndarray:
-        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; shape (members,)."""
+        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; shape (units,)."""
         return np.trace(self.M, axis1=1, axis2=2) / self.M.shape[1]
 
     @property
@@ -85,7 +85,7 @@ class Pretrained:
 
 
 def pretrain(
-    members: Sequence[Member],
+    units: Sequence[UnitConfig],
     steps: int = 2000,
     batch_size: int = 256,
     learning_rate: float = 0.05,
@@ -98,7 +98,7 @@ def pretrain(
     """Train every member.
 
     Args:
-        members: Units to train, all of one dimension; everything else may differ. Without
+        units: Units to train, all of one dimension; everything else may differ. Without
             ``shared_tokens=True`` no two may have the same seed.
         steps: Optimizer steps.
         batch_size: Fresh contexts a step.
@@ -111,42 +111,42 @@ def pretrain(
             integrate_labels, record.
 
     Returns:
-        The trained units. A warning names members that diverged.
+        The trained units. A warning names units that diverged.
 
     Raises:
-        ValueError: If there are no members, their dimensions differ, two share a seed unasked, a setting
+        ValueError: If there are no units, their dimensions differ, two share a seed unasked, a setting
             is out of range, or the checkpoint belongs to other settings.
         KeyboardInterrupt: After the checkpoint, if there is one, is safe.
     """
     settings = Settings(steps, batch_size, learning_rate, **settings)
-    members, device = tuple(members), torch.device(device)
-    dims = {m.task.dim for m in members}
+    units, device = tuple(units), torch.device(device)
+    dims = {m.task.dim for m in units}
     if len(dims) != 1:
-        raise ValueError(f"members have dimensions {sorted(dims)}: exactly one dimension is allowed")
+        raise ValueError(f"units have dimensions {sorted(dims)}: exactly one dimension is allowed")
     if settings.integrate_labels:
-        check_integrable(members)
+        check_integrable(units)
     if not settings.shared_tokens:
         first = {}
-        for index, member in enumerate(members):
+        for index, member in enumerate(units):
             if first.setdefault(member.seed, index) != index:
                 raise ValueError(
-                    f"members {first[member.seed]} and {index} both have seed={member.seed}: give each "
+                    f"units {first[member.seed]} and {index} both have seed={member.seed}: give each "
                     "its own, or let them see the same tokens with shared_tokens=True"
                 )
     start = time.perf_counter()
-    groups = stack(members, settings, device)
+    groups = stack(units, settings, device)
 
     def keep(step):
-        save(checkpoint, groups, members, settings, step)
+        save(checkpoint, groups, units, settings, step)
 
-    run(groups, resume(checkpoint, groups, members, settings), settings, device, progress, keep)
-    last = _collect(members, groups, lambda group: group.theta)
+    run(groups, resume(checkpoint, groups, units, settings), settings, device, progress, keep)
+    last = _collect(units, groups, lambda group: group.theta)
     history = tuple(
-        _collect(members, groups, lambda group, t=t: group.seen[t]) for t in range(len(settings.record))
+        _collect(units, groups, lambda group, t=t: group.seen[t]) for t in range(len(settings.record))
     )
     diverged = tuple(
         m
-        for m, p in zip(members, last, strict=True)
+        for m, p in zip(units, last, strict=True)
         if not all(np.isfinite(value).all() for value in p.values())
     )
     for member in diverged:
@@ -155,12 +155,12 @@ def pretrain(
             RuntimeWarning,
             stacklevel=2,
         )
-    return Pretrained(members, settings, last, history, diverged, device.type, time.perf_counter() - start)
+    return Pretrained(units, settings, last, history, diverged, device.type, time.perf_counter() - start)
 
 
-def _collect(members, groups, get) -> tuple[dict[str, np.ndarray], ...]:
-    """Packed parameters of all groups as one dictionary a member, in the members' order."""
-    out = [None] * len(members)
+def _collect(units, groups, get) -> tuple[dict[str, np.ndarray], ...]:
+    """Packed parameters of all groups as one dictionary a member, in the units' order."""
+    out = [None] * len(units)
     for group in groups:
         theta = get(group).double().cpu().numpy()
         for s, row in enumerate(group.indices):
@@ -169,8 +169,8 @@ def _collect(members, groups, get) -> tuple[dict[str, np.ndarray], ...]:
     return tuple(out)
 
 
-def _key_query(members, parameters) -> np.ndarray:
-    d = members[0].task.dim
+def _key_query(units, parameters) -> np.ndarray:
+    d = units[0].task.dim
     return np.stack([p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters])
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from icl.files import replacing
+from icl.files import atomic_path
 from icl.pretrain.batches import Contexts, kernel
 from icl.pretrain.model import gradient
 
@@ -31,7 +31,7 @@ _SAVE_SECONDS = 10.0  # between two checkpoints
 _SWITCH_SECONDS = 1e-4  # a thread that comes back from a compiled loop waits no longer for the interpreter
 
 
-def fusible(member, settings, device) -> bool:
+def uses_compiled_loops(member, settings, device) -> bool:
     """Whether the compiled loops of `icl.compiled` do it: softmax, ``M`` alone, float32, on a CPU."""
     return (device.type, settings.dtype, member.activation, member.width, settings.integrate_labels) == (
         "cpu",
@@ -66,7 +66,7 @@ class Group:
         )
         per_context = stacked.shape[0] * stacked.shape[1] * first.context_length * first.task.dim
         most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
-        self.fused = fusible(first, settings, device)
+        self.fused = uses_compiled_loops(first, settings, device)
         self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
         self.seen = []  # parameters after the recorded steps
 
@@ -116,24 +116,24 @@ class Group:
         self.theta.addcdiv_(self.mean * rate, size, value=-1 / (1 - 0.9 ** (step + 1)))
 
 
-def stack(members, settings, device) -> list[Group]:
-    """Groups of members, each S rows of K that share tokens; S x K is small enough for the cache."""
-    sets = defaultdict(list)  # members that share tokens, and have the same shape
-    for index, m in enumerate(members):
-        sets[m.seed, m.context_length, m.law, m.activation, m.width].append(index)
+def stack(units, settings, device) -> list[Group]:
+    """Groups of units, each S rows of K that share tokens; S x K is small enough for the cache."""
+    sets = defaultdict(list)  # units that share tokens, and have the same shape
+    for index, m in enumerate(units):
+        sets[m.seed, m.context_length, m.covariate_law, m.activation, m.width].append(index)
     alike = defaultdict(list)
     for (_, n, _, activation, width), row in sets.items():
         alike[n, activation, width, len(row)].append(row)
     stacked = []
-    for (n, _, _, units), rows in alike.items():
+    for (n, _, _, size), rows in alike.items():
         limit = _CACHE if device.type == "cpu" else 2**12 * _CACHE
-        if fusible(members[rows[0][0]], settings, device):
+        if uses_compiled_loops(units[rows[0][0]], settings, device):
             limit = _FUSED
-        many = max(1, limit // (units * n * settings.batch_size))
+        many = max(1, limit // (size * n * settings.batch_size))
         if device.type == "cpu":  # no fewer groups than threads
             many = min(many, -(-len(rows) // torch.get_num_threads()))
         stacked += [rows[i : i + many] for i in range(0, len(rows), many)]
-    return [Group([[members[i] for i in row] for row in rows], rows, settings, device) for rows in stacked]
+    return [Group([[units[i] for i in row] for row in rows], rows, settings, device) for rows in stacked]
 
 
 def run(groups, step, settings, device, progress, keep) -> None:
@@ -142,7 +142,7 @@ def run(groups, step, settings, device, progress, keep) -> None:
     Args:
         groups: From `stack`.
         step: Steps already taken.
-        settings: What the members have in common.
+        settings: What the units have in common.
         device: Where the groups are.
         progress: Whether to show a line with the steps done.
         keep: Called with the number of steps done about every ten seconds, and at the end.
@@ -182,32 +182,32 @@ def run(groups, step, settings, device, progress, keep) -> None:
         sys.setswitchinterval(switch)
 
 
-def _description(members, settings, groups) -> str:
+def _description(units, settings, groups) -> str:
     where = groups[0].theta.device.type if settings.stream == "native" else "any"
-    return json.dumps({"settings": asdict(settings), "members": [repr(m) for m in members], "device": where})
+    return json.dumps({"settings": asdict(settings), "units": [repr(m) for m in units], "device": where})
 
 
-def save(path, groups, members, settings, step) -> None:
+def save(path, groups, units, settings, step) -> None:
     """Write the state, member by member and so for any grouping, whole or not at all."""
     if path is None:
         return
-    arrays = {"step": np.array(step), "what": np.array(_description(members, settings, groups))}
+    arrays = {"step": np.array(step), "what": np.array(_description(units, settings, groups))}
     for group in groups:
         for s, row in enumerate(group.indices):
             for k, index in enumerate(row):
                 state = [group.theta, group.mean, group.square, *group.seen]
                 arrays[f"member{index}"] = np.stack([tensor[s, k].cpu().numpy() for tensor in state])
-    with replacing(path) as part, part.open("wb") as file:
+    with atomic_path(path) as part, part.open("wb") as file:
         np.savez(file, **arrays)
 
 
-def resume(path, groups, members, settings) -> int:
+def resume(path, groups, units, settings) -> int:
     """Load the state, if there is one; returns the steps done."""
     if path is None or not Path(path).is_file():
         return 0
     with np.load(path, allow_pickle=False) as arrays:
-        if str(arrays["what"]) != _description(members, settings, groups):
-            raise ValueError(f"checkpoint={str(path)!r}: belongs to other members or settings")
+        if str(arrays["what"]) != _description(units, settings, groups):
+            raise ValueError(f"checkpoint={str(path)!r}: belongs to other units or settings")
         for group in groups:
             state = np.stack([[arrays[f"member{index}"] for index in row] for row in group.indices])
             group.theta, group.mean, group.square, *group.seen = (

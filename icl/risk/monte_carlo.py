@@ -13,7 +13,7 @@ from icl.checks import integer
 from icl.covariates import uniform_sphere
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import GivenTokens, Zonal, check_setting
+from icl.tasks import QuadraticRisk, Zonal, check_setting
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def bayes_linear_risk(
     check_setting(task, 0.0, n, noise_std)
 
     def losses(tokens, step):
-        form = GivenTokens.of(task, tokens, noise_std)
+        form = QuadraticRisk.of(task, tokens, noise_std)
         return form.risk(form.kriging())
 
     return _average(losses, task.dim, n, contexts, seed, n)
@@ -147,7 +147,7 @@ def ridge_risk(
         gram = (x - center).mT @ (x - center) + penalty * torch.eye(task.dim, dtype=x.dtype)
         pull = torch.linalg.solve(gram, query - center.squeeze(1))
         weights = torch.einsum("bnd,bd->bn", x - center, pull) + 1 / n
-        return GivenTokens.of(task, tokens, noise_std).risk(weights)
+        return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
 
     return _average(losses, task.dim, n, contexts, seed, n)
 

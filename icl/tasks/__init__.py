@@ -8,10 +8,10 @@
 """
 
 from icl.tasks.base import Function, Task, Zonal, check_setting
-from icl.tasks.classes import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, named
+from icl.tasks.classes import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, make_task
 from icl.tasks.composed import Network, Projected
 from icl.tasks.harmonic import Harmonic
-from icl.tasks.quadratic_form import GivenTokens
+from icl.tasks.quadratic_form import QuadraticRisk
 from icl.tasks.tanh import Tanh
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "Affine",
     "Cosine",
     "Function",
-    "GivenTokens",
+    "QuadraticRisk",
     "Harmonic",
     "Linear",
     "Network",
@@ -30,5 +30,5 @@ __all__ = [
     "Task",
     "Zonal",
     "check_setting",
-    "named",
+    "make_task",
 ]

@@ -14,7 +14,7 @@ import torch
 from scipy.special import gammaln, jv
 
 from icl.covariates import uniform_sphere
-from icl.layout import project
+from icl.layout import inner_products
 from icl.tasks.base import Zonal
 from icl.tasks.gegenbauer import Polynomials, multiplicity
 
@@ -39,7 +39,7 @@ class Affine(Zonal):
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
         slope, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
-        return lambda x: slope.to(x) * project(q, x) + b.to(x)
+        return lambda x: slope.to(x) * inner_products(q, x) + b.to(x)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ class ReLU(Zonal):
         right, left, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
 
         def f(x):
-            t = project(q, x)  # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
+            t = inner_products(
+                q, x
+            )  # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
             return torch.addcmul(torch.addcmul(b.to(x), odd, t), even, t.abs())
 
@@ -133,7 +135,7 @@ class Cosine(Zonal):
 
     def sample(self, rng, count):
         u = uniform_sphere(rng, count, self.dim)
-        return lambda x: torch.cos(self.lipschitz * project(u, x))
+        return lambda x: torch.cos(self.lipschitz * inner_products(u, x))
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Linear(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        return lambda x: self.lipschitz * project(q, x) + self.offset
+        return lambda x: self.lipschitz * inner_products(q, x) + self.offset
 
 
 @dataclass(frozen=True)
@@ -184,13 +186,13 @@ class Quadratic(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        return lambda x: self.lipschitz * project(q, x) ** 2
+        return lambda x: self.lipschitz * inner_products(q, x) ** 2
 
 
 CLASSES = {"affine": Affine, "relu": ReLU, "cosine": Cosine, "linear": Linear, "quadratic": Quadratic}
 
 
-def named(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
+def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
     """The class called ``name``, a key of `CLASSES`.
 
     Args:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import torch
 
-from icl.checks import frozen, integer
+from icl.checks import integer, matrix_rows
 from icl.covariates import uniform_sphere
-from icl.layout import apply
+from icl.layout import linear_map
 from icl.tasks.base import Task, Zonal
 from icl.tasks.classes import ReLU
 
@@ -40,7 +40,7 @@ class Projected:
     matrix: tuple[tuple[float, ...], ...]
 
     def __post_init__(self):
-        object.__setattr__(self, "matrix", frozen(self.matrix, "matrix"))
+        object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len(self.matrix) != self.task.dim:
             raise ValueError(f"matrix has {len(self.matrix)} rows: must be the dimension of {self.task!r}")
 
@@ -51,7 +51,7 @@ class Projected:
 
     def sample(self, rng, count):
         g = self.task.sample(rng, count)
-        return lambda x: g(apply(self.matrix, x))
+        return lambda x: g(linear_map(self.matrix, x))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 
 from icl.checks import integer
 from icl.covariates import uniform_sphere
-from icl.layout import project
+from icl.layout import inner_products
 from icl.tasks.base import Zonal
 from icl.tasks.gegenbauer import multiplicity, one_minus_gegenbauer
 
@@ -47,7 +47,7 @@ class Harmonic(Zonal):
         u, scale = uniform_sphere(rng, count, self.dim), math.sqrt(multiplicity(self.dim, self.degree)[-1])
 
         def f(x):
-            cosine = project(u, x).cpu()
+            cosine = inner_products(u, x).cpu()
             return scale * torch.from_numpy(self.covariance(cosine.numpy())).to(x)
 
         return f

@@ -22,7 +22,7 @@ from icl.tasks.base import Zonal, check_setting
 
 
 @dataclass(frozen=True)
-class GivenTokens:
+class QuadraticRisk:
     """The quadratic form of the risk for B contexts.
 
     Attributes:
@@ -38,7 +38,7 @@ class GivenTokens:
     noisy: bool
 
     @classmethod
-    def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> GivenTokens:
+    def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> QuadraticRisk:
         """The form of a class at given tokens.
 
         Args:

@@ -12,7 +12,7 @@ import torch
 from numpy.polynomial.legendre import leggauss
 
 from icl.covariates import uniform_sphere
-from icl.layout import project
+from icl.layout import inner_products
 from icl.tasks.base import Zonal
 from icl.tasks.gegenbauer import multiplicity, one_minus_gegenbauer
 
@@ -62,7 +62,7 @@ class Tanh(Zonal):
 
     def sample(self, rng, count):
         q = uniform_sphere(rng, count, self.dim)
-        return lambda x: self._scale * torch.tanh(self.steepness * project(q, x))
+        return lambda x: self._scale * torch.tanh(self.steepness * inner_products(q, x))
 
 
 @lru_cache(maxsize=64)

@@ -25,7 +25,7 @@ context_length = 4  # length
 seed = 0  # 7 makes the verdict come out wrong, 8 a cell fail, 9 sleep
 
 # %%
-notebook.check(globals(), "dims", "noise_std", "context_length", "seed")
+notebook.setup(globals())
 
 # %%
 print("constant is", statistics.FALSE_ALARM_RATE)

@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy.stats import beta, kstest
 
-from icl.checks import frozen
+from icl.checks import matrix_rows
 from icl.covariates import Ellipsoid, LowRank, cap_quantile, uniform_sphere
-from icl.layout import planes, unit
+from icl.layout import normalize, planes
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import STREAMS, NativeStream, stream
 
@@ -94,19 +94,19 @@ def test_native_streams_have_the_laws_they_claim():
     assert normal.dtype == uniform.dtype == torch.float32
     assert kstest(normal.ravel().numpy(), "norm").pvalue > FALSE_ALARM_RATE
     assert kstest(uniform.ravel().numpy(), "uniform", (-2, 5)).pvalue > FALSE_ALARM_RATE
-    x = unit(planes(rng.standard_normal((5, 20, 1000))))  # the layout that training uses
+    x = normalize(planes(rng.standard_normal((5, 20, 1000))))  # the layout that training uses
     assert torch.allclose(x.norm(dim=-1), torch.ones(1000, 20))
     assert kstest((1 + x[..., 2].ravel().numpy()) / 2, beta(2, 2).cdf).pvalue > FALSE_ALARM_RATE
 
 
 def test_token_laws_of_the_theorems():
     basis = np.linalg.qr(stream(0, "tasks").standard_normal((5, 2))).Q
-    x = LowRank(basis, 0.5).tokens(torch.from_numpy(stream(0, "covariates").standard_normal((50, 4, 5))))
+    x = LowRank(basis, 0.5).from_normal(torch.from_numpy(stream(0, "covariates").standard_normal((50, 4, 5))))
     inside = x @ torch.from_numpy(basis)
     assert torch.allclose(inside.norm(dim=-1), torch.ones(50, 4, dtype=x.dtype))
     assert torch.allclose(x.norm(dim=-1), torch.full((50, 4), math.sqrt(1.25), dtype=x.dtype))
     A = np.arange(9.0).reshape(3, 3) + np.eye(3)
-    y = Ellipsoid(A).tokens(torch.from_numpy(stream(0, "covariates").standard_normal((7, 3))))
+    y = Ellipsoid(A).from_normal(torch.from_numpy(stream(0, "covariates").standard_normal((7, 3))))
     assert np.allclose(np.linalg.norm(np.linalg.solve(A, y.numpy().T), axis=0), 1)
     assert Ellipsoid(A) == Ellipsoid(A.tolist()) and hash(Ellipsoid(A)) == hash(Ellipsoid(A.tolist()))
 
@@ -118,8 +118,8 @@ def test_token_laws_of_the_theorems():
         (lambda: LowRank(np.ones((3, 2))), "basis"),
         (lambda: LowRank(np.eye(3)), "basis"),
         (lambda: LowRank(np.eye(3)[:, :1], math.inf), "outside=inf"),
-        (lambda: frozen([1.0], "matrix"), "matrix"),
-        (lambda: frozen([[math.nan]], "matrix"), "matrix"),
+        (lambda: matrix_rows([1.0], "matrix"), "matrix"),
+        (lambda: matrix_rows([[math.nan]], "matrix"), "matrix"),
     ],
 )
 def test_bad_laws_are_named(call, name):

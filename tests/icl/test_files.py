@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from icl.files import replacing, write_whole
+from icl.files import atomic_path, write_atomically
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path):
     path = tmp_path / "a.txt"
     for text in ("old", "new: ä\n"):
-        write_whole(path, text)
+        write_atomically(path, text)
         assert path.read_text(encoding="utf-8") == text
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_old_file_is_there_until_the_new_one_is_complete(tmp_path):
     path = tmp_path / "a.npz"
-    write_whole(path, "old")
-    with replacing(path) as part, part.open("wb") as file:
+    write_atomically(path, "old")
+    with atomic_path(path) as part, part.open("wb") as file:
         np.savez(file, x=np.arange(3))
         assert path.read_text() == "old" and part.parent == tmp_path
     with np.load(path) as arrays:
@@ -27,8 +27,8 @@ def test_the_old_file_is_there_until_the_new_one_is_complete(tmp_path):
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
 def test_a_failure_leaves_the_old_file_and_no_litter(error, tmp_path):
     path = tmp_path / "a.txt"
-    write_whole(path, "old")
-    with pytest.raises(type(error)), replacing(path) as part:
+    write_atomically(path, "old")
+    with pytest.raises(type(error)), atomic_path(path) as part:
         part.write_text("half of the ne")
         raise error
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
@@ -36,9 +36,9 @@ def test_a_failure_leaves_the_old_file_and_no_litter(error, tmp_path):
 
 def test_a_text_that_cannot_be_written_changes_nothing(tmp_path):
     path = tmp_path / "a.txt"
-    write_whole(path, "old")
+    write_atomically(path, "old")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "fine so far \ud800")
+        write_atomically(path, "fine so far \ud800")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     with pytest.raises(FileNotFoundError):
-        write_whole(tmp_path / "no such folder" / "a.txt", "text")
+        write_atomically(tmp_path / "no such folder" / "a.txt", "text")

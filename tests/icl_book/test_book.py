@@ -473,11 +473,11 @@ def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
     from selenium.webdriver.support.ui import Select
 
     from icl.risk import population_risk
-    from icl.tasks import named
+    from icl.tasks import make_task
     from icl_book.explorer import risk_explorer
 
     w = np.geomspace(0.1, 100, 31)
-    parts = {name: population_risk(named(name, 5), w, 20, 1.0) for name in ("affine", "cosine")}
+    parts = {name: population_risk(make_task(name, 5), w, 20, 1.0) for name in ("affine", "cosine")}
     curves = {name: (r.bias, r.noise) for name, r in parts.items()}
     figure = risk_explorer(w, curves, (0.1, 1.0), "risk")._repr_html_()
     page = tmp_path / "explorer.html"
@@ -488,7 +488,7 @@ def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
     Select(first.find_element(By.TAG_NAME, "select")).select_by_visible_text("cosine")
     first.find_element(By.CLASS_NAME, "noise").send_keys(Keys.END)
     first.find_element(By.CLASS_NAME, "window").send_keys(Keys.HOME, Keys.ARROW_RIGHT)
-    truth = population_risk(named("cosine", 5), w, 20, 1.0)
+    truth = population_risk(make_task("cosine", 5), w, 20, 1.0)
     at = int(np.argmin(truth.total))
     shown = first.find_element(By.CLASS_NAME, "read").text
     assert float(shown.split()[1]) == pytest.approx(truth.total[1], rel=1e-3)

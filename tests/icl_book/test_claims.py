@@ -155,3 +155,30 @@ def test_registry_is_sound():
         if entry.expected is Verdict.CORRECTED:
             assert entry.corrected, name
         assert entry.expected is not Verdict.INCONCLUSIVE, name
+
+
+# ------------------------------------------------------------------------------- arrays of cases
+def test_arrays_of_cases_are_the_single_cases():
+    values, d, n = np.arange(6.0).reshape(2, 3), np.array([2, 5]), np.array([10.0, 100.0, 1000.0])
+    many = exact("d = {d}, n = {n:g}, $x_{{1}}$", values, [0.1, 0.2, 0.3], d=d[:, None], n=n)
+    one_by_one = [
+        exact(f"d = {d[i]}, n = {n[j]:g}, $x_{{1}}$", values[i, j], 0.1 * (j + 1), d=int(d[i]), n=float(n[j]))
+        for i in range(2)
+        for j in range(3)
+    ]
+    assert [c.name for c in many] == [c.name for c in one_by_one]
+    assert many[4].parameters == {"d": 5, "n": 100.0} and type(many[4].parameters["d"]) is int
+    assert np.allclose([c.interval for c in many], [c.interval for c in one_by_one])
+
+
+def test_arrays_of_sampled_cases_are_the_single_cases():
+    values = np.random.default_rng(0).standard_normal((2, 2, 9))
+    many = sampled("{a}, {b}", values, a=np.array(["x", "y"])[:, None], b=[1, 2])
+    assert many[2] == sampled("y, 1", values[1, 0], a="y", b=1) and many[2].samples == 9
+
+
+def test_judge_takes_nested_cases():
+    claim = Claim("X", "here", "s", "q", rule=lambda case: (0, case["top"]), control="c")
+    inside = exact("{top}", np.array([0.5, 1.5]), top=[1, 2])
+    card_ = judge(claim, [inside, [exact("one", 0.0, top=1)]], exact("far", 5.0, top=1))
+    assert [c.name for c in card_.cases] == ["1", "2", "one"] and card_.control_passed

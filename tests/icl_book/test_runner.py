@@ -24,6 +24,7 @@ def tree(tmp_path, monkeypatch):
     (tmp_path / "presets" / "wrong.yml").write_text("tiny: {noise_std: -1}\n")
     (tmp_path / "presets" / "broken.yml").write_text("tiny: {noise_std: [}\n")
     shutil.copy(TINY, tmp_path / "notebooks" / "tiny.py")
+    (tmp_path / "_config.yml").write_text("repository: {url: https://example.org/book}\n")
     for module in (plan, execute, cli, notebook):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -86,40 +87,35 @@ def test_numbers_that_yaml_takes_for_text_are_numbers():
 
 
 # --------------------------------------------------------------- called by a notebook
-def test_check_accepts_a_notebook_and_ignores_what_is_no_parameter():
-    class Anything: ...
+def kernel(*cells):
+    """The globals of a kernel that has executed these cells, as IPython keeps them."""
+    namespace = {"In": ["", *cells]}
+    for source in cells:
+        exec(source, namespace)
+    return namespace
 
-    namespace = {
-        "dims": [2],
-        "noise_std": 0.1,
-        "np": pytest,
-        "Anything": Anything,
-        "f": len,
-        "_": 3,
-        "_i1": "x",
-        "In": ["x"],
-        "Out": {},
-        "thing": Anything(),
-    }
-    notebook.check(namespace, "dims", "noise_std")
-    namespace["n"] = 5  # the body ran; now the reader runs the check cell again
-    notebook.check(namespace, "dims", "noise_std")
-    namespace["noise_std"] = -1
+
+def test_setup_reads_the_names_from_the_parameters_cell():
+    namespace = kernel("dims = [2]  # dimensions\nnoise_std = 0.1", "import math\nother = 3")
+    notebook.setup(namespace)
+    notebook.setup(kernel("dims = [2]\nnoise_std = 0.1", "# Parameters\nnoise_std = 0.5"))
+    namespace["noise_std"] = -1  # the reader changes it and runs the cell again
     with pytest.raises(BadInput, match="noise_std=-1: must be"):
-        notebook.check(namespace, "dims", "noise_std")
+        notebook.setup(namespace)
+    with pytest.raises(BadInput, match="no parameters cell was executed"):
+        notebook.setup(kernel("import math"))
 
 
 @pytest.mark.parametrize("extra", [3, "x", [1], {"a": 1}, None, True, 0.5])
-def test_check_refuses_a_parameter_that_nobody_reads(extra):
-    with pytest.raises(BadInput, match=r"unknown parameter nois_std=.*this notebook has noise_std"):
-        notebook.check({"noise_std": 0.1, "nois_std": extra}, "noise_std")
+def test_setup_refuses_an_injected_parameter_that_nobody_reads(extra):
+    for name in ("nois_std", "contexts"):  # unknown anywhere, and known to other notebooks
+        with pytest.raises(BadInput, match=rf"unknown parameter {name}=.*this notebook has noise_std"):
+            notebook.setup(kernel("noise_std = 0.1", f"# Parameters\n{name} = {extra!r}"))
 
 
-def test_check_refuses_names_without_value_or_meaning():
-    with pytest.raises(BadInput, match="seeds: checked, but the parameters cell does not set it"):
-        notebook.check({}, "seeds")
+def test_setup_refuses_names_without_meaning():
     with pytest.raises(BadInput, match="frobnication: not in the vocabulary"):
-        notebook.check({"frobnication": 1}, "frobnication")
+        notebook.setup(kernel("frobnication = 1"))
 
 
 def test_bad_input_shows_itself_in_one_line_in_a_notebook():
@@ -377,6 +373,6 @@ def test_sync_is_stable_and_keeps_ids(tree):
     assert execute.sync() == []
     cells = json.loads(first)["cells"]
     assert [c["id"] for c in cells][:2] == ["cell-00", "cell-01"]
-    assert not any(c.get("outputs") for c in cells) and "parameters" in cells[2]["metadata"]["tags"]
+    assert not any(c.get("outputs") for c in cells) and "parameters" in cells[3]["metadata"]["tags"]
     written.unlink()
     assert execute.sync() == [written] and written.read_text() == first

@@ -24,9 +24,13 @@ statement is true, and the rule must accept it, or it would reject anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import t
 
 from icl.statistics import FALSE_ALARM_RATE
 
@@ -123,24 +127,59 @@ class Case:
             raise ValueError(f"case {self.name!r}: measured {self.measured} outside interval {self.interval}")
 
 
-def exact(name: str, measured: float, error: float = 0.0, **parameters) -> Case:
-    """A case whose number is computed, not sampled, good to ``error`` (absolute)."""
-    measured, error = float(measured), float(error)
-    return Case(name, measured, (measured - error, measured + error), parameters)
+def exact(name: str, measured: ArrayLike, error: ArrayLike = 0.0, **labels) -> Case | list[Case]:
+    """Make cases of numbers that are computed, not sampled.
+
+    Args:
+        name: What was measured where. For an array it is a template with a field for each label that tells
+            the cases apart, e.g. ``"d = {d}, n = {n:g}"``; write a brace of mathematics twice there.
+        measured: A number, or an array of them.
+        error: Largest absolute error; a number, or one for each measured number.
+        **labels: What the claim's rule and the template need: numbers, or arrays that broadcast with
+            ``measured``, e.g. ``d=dims[:, None], n=n_values``.
+
+    Returns:
+        One case, or a list of them in the order of the array's entries.
+    """
+    if np.ndim(measured) == 0:
+        value, radius = float(measured), float(error)
+        return Case(name, value, (value - radius, value + radius), labels)
+    measured = np.asarray(measured, dtype=float)
+    radii = np.broadcast_to(np.asarray(error, dtype=float), measured.shape)
+    return [
+        exact(name.format(**own), measured[at], radii[at], **own) for at, own in _each(measured.shape, labels)
+    ]
 
 
-def sampled(name: str, values: Sequence[float], **parameters) -> Case:
-    """The mean of independent ``values`` with its Student-t interval at `FALSE_ALARM_RATE`.
+def sampled(name: str, values: ArrayLike, **labels) -> Case | list[Case]:
+    """Make cases of the means of independent values, with Student-t intervals at `FALSE_ALARM_RATE`.
+
+    Args:
+        name: As in `exact`.
+        values: Independent values, shape (samples,) for one case, or (..., samples) for an array of cases.
+        **labels: As in `exact`, broadcasting with all axes of ``values`` but the last.
+
+    Returns:
+        One case, or a list of them.
 
     Raises:
         ValueError: If there are fewer than two values.
     """
-    from scipy.stats import t
-
+    if np.ndim(values) > 1:
+        values = np.asarray(values, dtype=float)
+        cells = _each(values.shape[:-1], labels)
+        return [sampled(name.format(**own), values[at], **own) for at, own in cells]
     n = len(values)
     if n < 2:
         raise ValueError(f"values has {n} entries; at least 2 are needed for an interval")
     mean = math.fsum(values) / n
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1) / n)
     half = float(t.isf(FALSE_ALARM_RATE / 2, n - 1)) * spread
-    return Case(name, mean, (mean - half, mean + half), parameters, samples=n)
+    return Case(name, mean, (mean - half, mean + half), labels, samples=n)
+
+
+def _each(shape: tuple[int, ...], labels: dict) -> Iterator[tuple[tuple[int, ...], dict]]:
+    """Yield every index of an array and the labels there, as plain Python values."""
+    arrays = {key: np.broadcast_to(np.asarray(value), shape) for key, value in labels.items()}
+    for at in np.ndindex(shape):
+        yield at, {key: array[at].item() for key, array in arrays.items()}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from icl_book.claims.card import Card
 from icl_book.claims.claim import Case, Claim, Range, Verdict
 from icl_book.claims.registry import registry
+
+Cases = Case | Iterable["Cases"]
 
 
 def _reading(case: Case, permitted: Range, resolution: float) -> str:
@@ -24,13 +26,21 @@ def _together(readings: Sequence[str]) -> str:
     return "undecided" if "undecided" in readings or not readings else "agrees"
 
 
-def judge(claim: Claim | str, cases: Sequence[Case], control: Sequence[Case]) -> Card:
+def _flat(cases: Cases) -> Iterator[Case]:
+    if isinstance(cases, Case):
+        yield cases
+    else:
+        for some in cases:
+            yield from _flat(some)
+
+
+def judge(claim: Claim | str, cases: Cases, control: Cases) -> Card:
     """Let evidence decide a claim.
 
     Args:
         claim: A claim, or its id in the `registry`.
-        cases: The evidence, at least one case.
-        control: The negative control's cases, at least one.
+        cases: The evidence, at least one case; a case, or any nesting of lists of them.
+        control: The negative control's cases, at least one, the same way.
 
     Returns:
         The card; as the last value of a notebook cell it draws itself.
@@ -41,6 +51,7 @@ def judge(claim: Claim | str, cases: Sequence[Case], control: Sequence[Case]) ->
     """
     if isinstance(claim, str):
         claim = registry()[claim]
+    cases, control = list(_flat(cases)), list(_flat(control))
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
     if not cases or not control:

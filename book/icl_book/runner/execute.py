@@ -13,12 +13,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from icl.files import write_whole
+from icl.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
 from icl_book.runner.plan import Run, defaults, notebooks
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way
+HOSTED = (
+    "import sys\n\n"
+    'if "google.colab" in sys.modules:  # a hosted notebook starts without the package\n'
+    '    get_ipython().run_line_magic("pip", "install -q git+{url}")'
+)
 KEPT = 5  # executed notebooks kept per notebook and preset
 
 
@@ -70,16 +75,16 @@ def execute(run: Run, label: str = "") -> Path:
     if problem is None and surprises and not run.exploring:
         problem = "; ".join(surprises)
     if problem is not None:
-        write_whole(failed, json.dumps(node, indent=1))
+        write_atomically(failed, json.dumps(node, indent=1))
         raise BadInput(
             f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
             f"(see {os.path.relpath(failed)})"
         )
-    write_whole(path.with_suffix(".json"), json.dumps(record, indent=1))
+    write_atomically(path.with_suffix(".json"), json.dumps(record, indent=1))
     if run.preset == "paper" and not run.exploring:
         (ROOT / "results" / "paper").mkdir(parents=True, exist_ok=True)
-        write_whole(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
-    write_whole(path, json.dumps(node, indent=1))
+        write_atomically(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
+    write_atomically(path, json.dumps(node, indent=1))
     if not run.exploring:
         _forget(run)
     print("; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True)
@@ -255,20 +260,27 @@ def _settle(node) -> None:
 def sync() -> list[Path]:
     """Rewrite each ``notebooks/*.ipynb`` that differs from its ``.py``, the source.
 
+    A hosted notebook starts without the package: each .ipynb has a cell that installs it there, from the
+    repository's address in ``_config.yml``.
+
     Returns:
         The files written.
     """
     import jupytext
+    import yaml
+    from nbformat.v4 import new_code_cell
 
+    url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     written = []
     for name in notebooks():
         source = ROOT / "notebooks" / f"{name}.py"
         node = jupytext.read(source)
         node.metadata = {"kernelspec": node.metadata["kernelspec"]}
+        node.cells.insert(1, new_code_cell(HOSTED.format(url=url), metadata={"tags": ["remove-cell"]}))
         _settle(node)
         text, target = jupytext.writes(node, fmt="ipynb"), source.with_suffix(".ipynb")
         text = text.rstrip("\n") + "\n"
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            write_whole(target, text)
+            write_atomically(target, text)
             written.append(target)
     return written

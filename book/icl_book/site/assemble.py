@@ -240,7 +240,7 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
 
 def readme(root: Path = ROOT) -> None:
     """Rewrite README.md's verdict block from the last quick results, and redraw its picture."""
-    from icl.files import write_whole
+    from icl.files import write_atomically
     from icl_book import claims
     from icl_book.runner.plan import plan
     from icl_book.site import pages, picture
@@ -251,7 +251,7 @@ def readme(root: Path = ROOT) -> None:
     results = [json.loads(f.read_text(encoding="utf-8")) for f in files]
     path = root / "README.md"
     text = pages.readme(path.read_text(encoding="utf-8"), pages.entries(claims.registry(), results))
-    write_whole(path, text)
+    write_atomically(path, text)
     picture.draw(root / "book" / "_static" / "picture.svg")
 
 

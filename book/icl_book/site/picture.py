@@ -34,7 +34,7 @@ def draw(path: Path) -> float:
     import matplotlib.pyplot as plt
     import numpy as np
 
-    from icl.files import write_whole
+    from icl.files import write_atomically
     from icl.risk import optimal_window, population_risk
     from icl.tasks import Affine
     from icl_book import plots
@@ -77,6 +77,6 @@ def draw(path: Path) -> float:
             va="center",
             color=plots.COLORS[name],
         )
-    write_whole(path, plots.svg(figure))
+    write_atomically(path, plots.svg(figure))
     plt.close(figure)
     return float(best.w)

@@ -15,8 +15,8 @@ from scipy.stats import kstest
 import icl
 from icl.compiled import elementary, random_numbers, regressions, units
 from icl.covariates import uniform_sphere
-from icl.layout import planes, project, unit
-from icl.pretrain import Member, pretrain, trainer
+from icl.layout import inner_products, normalize, planes
+from icl.pretrain import UnitConfig, pretrain, trainer
 from icl.pretrain.model import Shape, gradient
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import NativeStream, stream
@@ -114,10 +114,10 @@ def test_planes_are_normalized_and_projected():
     rng = NativeStream(1, "covariates")
     x = rng.standard_normal((3, 5, 1500))
     exact = torch.nn.functional.normalize(x.double(), dim=0)
-    assert torch.allclose(planes(unit(planes(x))).double(), exact, rtol=0, atol=3e-7)
+    assert torch.allclose(planes(normalize(planes(x))).double(), exact, rtol=0, atol=3e-7)
     q = uniform_sphere(rng, 1500, 3)
     expected = torch.einsum("bd,dnb->bn", q.double(), exact)
-    assert torch.allclose(project(q, planes(x)).double(), expected, rtol=0, atol=5e-7)
+    assert torch.allclose(inner_products(q, planes(x)).double(), expected, rtol=0, atol=5e-7)
 
 
 @pytest.mark.parametrize("d, n, B", [(2, 1, 64), (5, 20, 100), (3, 8, 7), (20, 30, 130)])
@@ -153,7 +153,11 @@ def test_adam_is_that_of_pytorch():
 
 
 def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
-    members = [Member(ReLU(3, 2.0), 0.2, 8, 1), Member(Cosine(3, 2.0), 0.1, 8, 1), Member(ReLU(3), 0.2, 8, 2)]
+    members = [
+        UnitConfig(ReLU(3, 2.0), 0.2, 8, 1),
+        UnitConfig(Cosine(3, 2.0), 0.1, 8, 1),
+        UnitConfig(ReLU(3), 0.2, 8, 2),
+    ]
     options = dict(steps=60, batch_size=50, shared_tokens=True, stream="native", dtype="float32")
     fast = pretrain(members, **options).M
     monkeypatch.setattr(trainer, "fusible", lambda *_: False)
@@ -162,7 +166,7 @@ def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
 
 
 def test_a_diverging_member_is_seen():
-    members = [Member(ReLU(3), 0.2, 8, 1), Member(ReLU(3), 0.2, 8, 2, learning_rate=1e38)]
+    members = [UnitConfig(ReLU(3), 0.2, 8, 1), UnitConfig(ReLU(3), 0.2, 8, 2, learning_rate=1e38)]
     with pytest.warns(RuntimeWarning, match="diverged"):
         trained = pretrain(members, 10, 64, 0.05, stream="native", dtype="float32")
     assert trained.diverged == (members[1],)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from icl.covariates import LowRank
-from icl.pretrain import Member, metrics, pretrain
+from icl.pretrain import UnitConfig, metrics, pretrain
 from icl.pretrain.model import predict
 from icl.risk import population_risk
 from icl.statistics import Z
@@ -35,7 +35,7 @@ def test_subspace_error_is_the_sine_of_the_angle():
 
 
 def test_test_error_is_the_exact_risk():
-    member, w, n, noise_std, contexts = Member(ReLU(3), 0.2, 8, 0), 4.0, 8, 0.2, 20_000
+    member, w, n, noise_std, contexts = UnitConfig(ReLU(3), 0.2, 8, 0), 4.0, 8, 0.2, 20_000
     trained = pretrain([member], 2, 4, record=(0,))
     trained = dataclasses.replace(trained, parameters=({"M": w * np.eye(3)},))
     error = metrics.test_error(trained, ReLU(3), noise_std, n, contexts)
@@ -46,8 +46,8 @@ def test_test_error_is_the_exact_risk():
 
 
 def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
-    members = [Member(Affine(3), 0.2, 8, 0), Member(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
-    both, one = pretrain(members, 5, 4), pretrain(members[1:], 5, 4)
+    units = [UnitConfig(Affine(3), 0.2, 8, 0), UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
+    both, one = pretrain(units, 5, 4), pretrain(units[1:], 5, 4)
     assert np.allclose(
         metrics.test_error(both, ReLU(3), 0.2, 8)[0, 1], metrics.test_error(one, ReLU(3), 0.2, 8)[0, 0]
     )
@@ -56,8 +56,8 @@ def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
 
 
 def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
-    members = [Member(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
-    trained = pretrain(members, 5, 4, shared_tokens=True, record=(0,))
+    units = [UnitConfig(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
+    trained = pretrain(units, 5, 4, shared_tokens=True, record=(0,))
     own = metrics.test_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
     for seed, mine in ((3, slice(0, 2)), (4, slice(2, 4))):
         assert np.array_equal(own[:, mine], metrics.test_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine])
@@ -65,8 +65,8 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
 
 
 def test_turned_units_attend_to_the_opposite_end():
-    members = [Member(ReLU(3), 0.2, 8, 0), Member(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
-    trained = pretrain(members, 5, 4, record=(2,))
+    units = [UnitConfig(ReLU(3), 0.2, 8, 0), UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
+    trained = pretrain(units, 5, 4, record=(2,))
     other = metrics.turned(trained, [-1, 3])
     assert np.allclose(other.M, np.array([-1, 3])[:, None, None] * trained.M)
     assert np.allclose(other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history)
@@ -74,7 +74,7 @@ def test_turned_units_attend_to_the_opposite_end():
     x, y = (torch.from_numpy(rng.standard_normal((1, 1, *size))) for size in ((3, 9, 5), (9, 5)))
     opposite = torch.cat([x[..., :-1, :], -x[..., -1:, :]], -2)
     one, two = (
-        predict(members[0].shape, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
+        predict(units[0].shape, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
         for t, tokens in ((trained, x), (other, opposite))
     )
     assert torch.allclose(one, two)
@@ -85,8 +85,8 @@ def test_turned_units_attend_to_the_opposite_end():
 def test_other_tokens_and_bad_values():
     basis = np.eye(4)[:, :2]
     task = Projected(Linear(2), basis.T)
-    trained = pretrain([Member(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
-    before, after = metrics.test_error(trained, task, 0.1, 8, tokens=LowRank(basis))[:, 0]
+    trained = pretrain([UnitConfig(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
+    before, after = metrics.test_error(trained, task, 0.1, 8, covariates=LowRank(basis))[:, 0]
     assert after < before / 2
     with pytest.raises(ValueError, match="contexts=0"):
         metrics.test_error(trained, task, 0.1, 8, contexts=0)

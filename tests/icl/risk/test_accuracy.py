@@ -13,7 +13,7 @@ import pytest
 
 import icl
 from icl.risk import population_risk
-from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, named
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
 from oracles import risk as oracle
 
 
@@ -30,7 +30,7 @@ def settings(count, w_max, seed):
     rng = np.random.default_rng(seed)
     for i in range(count):
         dim = int(rng.choice([2, 3, 4, 5, 8, 16, 32, 64, 128, 256]))
-        task = named(str(rng.choice(list(CLASSES))), dim, float(10 ** rng.uniform(-1, 1)))
+        task = make_task(str(rng.choice(list(CLASSES))), dim, float(10 ** rng.uniform(-1, 1)))
         w = 0.0 if i % 25 == 0 else float(10 ** rng.uniform(-2, math.log10(w_max)))
         yield task, w, np.floor(10 ** rng.uniform(0, 12, 8)), float(10 ** rng.uniform(-2, 1))
 

@@ -19,7 +19,7 @@ from icl.risk import (
 )
 from icl.risk.asymptotics import effective_fraction, resultant_length, sharp_window, window_exponent
 from icl.statistics import Z
-from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, named
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
 from oracles import risk as oracle
 
 
@@ -44,7 +44,7 @@ def warnings_are_errors():
 )
 @pytest.mark.parametrize("integrate_labels", [False, True])
 def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
-    task = named(name, dim)
+    task = make_task(name, dim)
     contexts = 2_000 if integrate_labels else 20_000
     sample = monte_carlo_risk(task, w, n, noise_std, contexts, seed=4, integrate_labels=integrate_labels)
     assert abs(sample.mean - population_risk(task, w, n, noise_std).total) < Z * sample.standard_error
@@ -302,7 +302,7 @@ def test_population_flow_descends_to_the_optimum():
 
 @pytest.mark.parametrize("name", ["affine", "relu", "cosine"])
 def test_kriging_is_a_floor(name):
-    task = named(name, 3)
+    task = make_task(name, 3)
     floor = bayes_linear_risk(task, 20, 0.3, contexts=2000)
     assert floor.interval[1] < optimal_window(task, 20, 0.3).risk
 

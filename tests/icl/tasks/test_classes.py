@@ -11,7 +11,7 @@ from icl.covariates import uniform_sphere
 from icl.risk import population_risk
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import CLASSES, Affine, Cosine, Quadratic, ReLU, Zonal, named
+from icl.tasks import CLASSES, Affine, Cosine, Quadratic, ReLU, Zonal, make_task
 from icl.tasks.gegenbauer import Polynomials, multiplicity, one_minus_gegenbauer
 
 DIMS = [2, 3, 5, 8, 33]
@@ -92,7 +92,7 @@ def test_small_angles_keep_their_digits():
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("dim", [2, 5])
 def test_sampled_functions_have_the_covariance(name, dim):
-    task, count = named(name, dim, 1.7), 40_000
+    task, count = make_task(name, dim, 1.7), 40_000
     points = uniform_sphere(stream(5, "covariates"), 3, dim)
     values = task.sample(stream(5, "tasks"), count)(points.expand(count, 3, dim))
     for i, j in ((0, 0), (0, 1), (1, 2)):
@@ -105,7 +105,7 @@ def test_sampled_functions_have_the_covariance(name, dim):
 def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     L = 2.5
     x = uniform_sphere(stream(1, "covariates"), 400, 40, 3)
-    f = named(name, 3, L).sample(stream(1, "tasks"), 400)(x)
+    f = make_task(name, 3, L).sample(stream(1, "tasks"), 400)(x)
     quotient = (f[:, :20] - f[:, 20:]).abs() / (x[:, :20] - x[:, 20:]).norm(dim=-1)
     assert quotient.max() <= L * (1 + 1e-12)
     assert quotient.max() > 0.7 * L
@@ -119,7 +119,7 @@ def test_functions_are_lipschitz_and_the_constant_is_reached(name):
         (lambda: ReLU(3, 0.0), "lipschitz=0.0"),
         (lambda: Cosine(3, float("nan")), "lipschitz=nan"),
         (lambda: Affine(3, -1.0), "lipschitz=-1.0"),
-        (lambda: named("rleu", 3), "task='rleu'"),
+        (lambda: make_task("rleu", 3), "task='rleu'"),
         (lambda: ReLU(3, "1"), "lipschitz='1'"),
     ],
 )
@@ -132,7 +132,7 @@ def test_bad_values_are_named(bad, name):
 def test_float32_points_give_float32_values():
     x = uniform_sphere(stream(0, "covariates"), 4, 2, 3).float()
     for name in CLASSES:
-        assert named(name, 3).sample(stream(0, "tasks"), 4)(x).dtype == torch.float32
+        assert make_task(name, 3).sample(stream(0, "tasks"), 4)(x).dtype == torch.float32
 
 
 def user_class(task):

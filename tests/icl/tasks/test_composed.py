@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from icl.covariates import Ellipsoid, LowRank, Sphere
-from icl.layout import planes, unit
+from icl.layout import normalize, planes
 from icl.statistics import Z
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Cosine, Linear, Network, Projected, Quadratic, ReLU
@@ -27,7 +27,7 @@ BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q
     ids=str,
 )
 def test_functions_do_not_depend_on_the_memory_layout(task):
-    rows = unit(torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4))))
+    rows = normalize(torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4))))
     f = task.sample(stream(0, "tasks"), 6)
     strided = planes(planes(rows).contiguous())
     assert strided.stride() == (1, 6, 42) and torch.equal(strided, rows)
@@ -40,7 +40,7 @@ def test_functions_do_not_depend_on_the_memory_layout(task):
 def test_tokens_do_not_depend_on_the_memory_layout(law):
     normal = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
     strided = planes(planes(normal).contiguous())
-    assert torch.allclose(law.tokens(normal), law.tokens(strided), rtol=1e-12, atol=1e-12)
+    assert torch.allclose(law.from_normal(normal), law.from_normal(strided), rtol=1e-12, atol=1e-12)
 
 
 def test_projected_functions():
@@ -56,7 +56,7 @@ def test_projected_functions():
 @pytest.mark.parametrize("hidden", [1, 8])
 def test_network_has_its_covariance(hidden):
     task, count = Network(3, 2.0, hidden), 40_000
-    x = unit(torch.from_numpy(stream(0, "covariates").standard_normal((2, 3))))
+    x = normalize(torch.from_numpy(stream(0, "covariates").standard_normal((2, 3))))
     values = task.sample(stream(0, "tasks"), count)(x.expand(count, 2, 3)).numpy()
     product = values[:, 0] * values[:, 1]
     expected = task.covariance(np.array(float(x[0] @ x[1])))

@@ -8,7 +8,7 @@ from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
 from icl.risk import bayes_linear_risk, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, GivenTokens, ReLU
+from icl.tasks import Affine, QuadraticRisk, ReLU
 from icl_book.claims import sampled
 
 CONTEXTS, N, D, SIGMA = 4000, 8, 3, 0.4
@@ -26,7 +26,7 @@ def softmax(x, w):
 @pytest.mark.parametrize("w", [0.0, 5.0])
 def test_mean_over_contexts_is_the_exact_risk(task, w):
     x = tokens()
-    low, high = sampled("risk", GivenTokens.of(task, x, SIGMA).risk(softmax(x, w)).tolist()).interval
+    low, high = sampled("risk", QuadraticRisk.of(task, x, SIGMA).risk(softmax(x, w)).tolist()).interval
     assert low <= float(population_risk(task, w, N, SIGMA).total) <= high
 
 
@@ -36,7 +36,7 @@ def test_labels_are_integrated_out_for_weights_of_any_sign_and_sum():
     f = task.sample(stream(1, "tasks"), len(x))(x)
     y = f[:, :-1] + SIGMA * torch.from_numpy(stream(1, "noise").standard_normal((len(x), N)))
     low, high = sampled("loss", ((y @ weights - f[:, -1]) ** 2).tolist()).interval
-    form = GivenTokens.of(task, x[:1], SIGMA)
+    form = QuadraticRisk.of(task, x[:1], SIGMA)
     assert low <= float(form.risk(weights[None])) <= high
     both = torch.stack([weights, 2 * weights])[:, None]
     assert torch.allclose(form.product(both[0], both[1]), 2 * form.product(both[0], both[0]))
@@ -44,7 +44,7 @@ def test_labels_are_integrated_out_for_weights_of_any_sign_and_sum():
 
 def test_kriging_is_the_floor():
     x, task = tokens(), ReLU(D)
-    form = GivenTokens.of(task, x, SIGMA)
+    form = QuadraticRisk.of(task, x, SIGMA)
     best = form.kriging()
     floor = form.risk(best)
     k = task.covariance(np.clip(x[0].numpy() @ x[0].numpy().T, -1, 1))  # the first context by NumPy
@@ -55,13 +55,13 @@ def test_kriging_is_the_floor():
 
 def test_kriging_without_noise_of_a_class_with_few_dimensions():
     """Affine functions in d dimensions are known from d + 1 tokens: nothing is left of the risk."""
-    form = GivenTokens.of(Affine(D), tokens()[:200], 0.0)
+    form = QuadraticRisk.of(Affine(D), tokens()[:200], 0.0)
     assert form.risk(form.kriging()).abs().max() < 1e-8 < form.prior
 
 
 def test_kriging_beats_what_is_near_it():
     x, task = tokens(), ReLU(D)
-    form = GivenTokens.of(task, x, SIGMA)
+    form = QuadraticRisk.of(task, x, SIGMA)
     best = form.kriging()
     floor = form.risk(best)
     for other in (softmax(x, 3.0), best + 1e-3 * torch.eye(N, dtype=x.dtype)[0]):
@@ -70,4 +70,4 @@ def test_kriging_beats_what_is_near_it():
 
 def test_bad_tokens_are_refused():
     with pytest.raises(ValueError, match=r"tokens of shape \(4, 5, 2\): must be"):
-        GivenTokens.of(Affine(3), torch.zeros(4, 5, 2), 0.1)
+        QuadraticRisk.of(Affine(3), torch.zeros(4, 5, 2), 0.1)

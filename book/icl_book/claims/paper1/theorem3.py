@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from icl.risk.asymptotics import risk_exponent
-from icl.tasks import named
+from icl.tasks import make_task
 from icl_book.claims.claim import Claim, Verdict
 
 _FAR_SLOPE = (
@@ -44,7 +44,7 @@ CLAIMS: list[Claim] = [
         statement=r"$\mathcal L(M^*)\asymp L^2\Lambda^{-3/(d+2)}$ for the ReLU class, "
         r"$L^2\Lambda^{-4/(d+3)}$ for the affine class",
         quantity=_FAR_SLOPE,
-        rule=lambda case: (risk_exponent(named(case["kind"], case["dim"])),) * 2,
+        rule=lambda case: (risk_exponent(make_task(case["kind"], case["dim"])),) * 2,
         resolution=0.01,
         control="the exponent that is printed, $1/(d+2)$, planted as the data",
     ),

@@ -36,8 +36,8 @@ def _lipschitz_claims() -> list[Claim]:
         Claim(
             id=f"P2.lip.{b.id}",
             source=b.source,
-            statement=rf"$\Vert {_NAMES[b.function]}(x)-{_NAMES[b.function]}(y)\Vert\le {b.tex}\,\Vert x-y\Vert$ "
-            + _WITHIN,
+            statement=rf"$\Vert {_NAMES[b.function]}(x)-{_NAMES[b.function]}(y)\Vert\le {b.tex}\,"
+            r"\Vert x-y\Vert$ " + _WITHIN,
             quantity="log10 of the largest quotient found divided by the bound; largest over $R\\ge4$",
             control=HALF,
             **BELOW,
