@@ -1,14 +1,58 @@
-"""The declared false-alarm rate of every stochastic check, and the intervals that go with it."""
+"""Intervals with a declared false-alarm rate, and slopes on logarithmic axes."""
 
 from __future__ import annotations
 
-from scipy.stats import norm
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm, t
 
 #: Two-sided false-alarm rate of every single stochastic check in tests and chapters.
 #: With at most 1000 such checks the whole suite raises a false alarm with probability
 #: below 1 % (union bound).
 FALSE_ALARM_RATE = 1e-5
 
-
 #: Half-width, in standard errors, of an interval with that false-alarm rate.
 Z = float(norm.isf(FALSE_ALARM_RATE / 2))
+
+
+def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means of independent values with their Student-t intervals at `FALSE_ALARM_RATE`.
+
+    Args:
+        values: Shape (..., samples), at least two samples.
+
+    Returns:
+        Mean, lower end and upper end, each of shape (...).
+
+    Raises:
+        ValueError: If there are fewer than two samples.
+    """
+    values = np.asarray(values, dtype=float)
+    n = values.shape[-1]
+    if n < 2:
+        raise ValueError(f"values has {n} entries; at least 2 are needed for an interval")
+    mean = values.mean(-1)
+    half = t.isf(FALSE_ALARM_RATE / 2, n - 1) * values.std(-1, ddof=1) / np.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the last local slope of log y in log x, and how much it changed in the last step.
+
+    The change is the error that is quoted for an exponent read off at the end of a sweep.
+
+    Args:
+        x: Increasing positive abscissas, shape (k,), k >= 3.
+        y: Positive values, shape (..., k).
+
+    Returns:
+        Slope between the last two points, and its absolute difference from the slope before; shape (...).
+
+    Raises:
+        ValueError: If there are fewer than three points.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if x.ndim != 1 or len(x) < 3 or y.shape[-1:] != x.shape:
+        raise ValueError(f"x has shape {x.shape}, y {y.shape}: at least 3 points are needed, as many in both")
+    slopes = np.diff(np.log(y)) / np.diff(np.log(x))
+    return slopes[..., -1], np.abs(slopes[..., -1] - slopes[..., -2])
