@@ -67,7 +67,7 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
 def test_turned_units_attend_to_the_opposite_end():
     units = [UnitConfig(ReLU(3), 0.2, 8, 0), UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
     trained = pretrain(units, 5, 4, record=(2,))
-    other = metrics.turned(trained, [-1, 3])
+    other = metrics.scale_scores(trained, [-1, 3])
     assert np.allclose(other.M, np.array([-1, 3])[:, None, None] * trained.M)
     assert np.allclose(other.M_history, np.array([-1, 3])[:, None, None] * trained.M_history)
     rng = stream(0, "noise")
@@ -79,7 +79,7 @@ def test_turned_units_attend_to_the_opposite_end():
     )
     assert torch.allclose(one, two)
     with pytest.raises(ValueError, match="shorter"):
-        metrics.turned(trained, [-1])
+        metrics.scale_scores(trained, [-1])
 
 
 def test_other_tokens_and_bad_values():
