@@ -1,4 +1,5 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
+# make check                          format, lint, types, imports, unit tests: two minutes
 # make test                           every test
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1"
 # make bench | lab | sync | lock | clean
@@ -13,13 +14,18 @@ PY := .venv/bin/python
 BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book test bench sweep lab sync lock clean
+.PHONY: book check test bench sweep lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)"
 
+check: .venv/.installed
+	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
+	@$(PY) -m mypy
+	@$(PY) -m pytest -q -n auto tests/icl $(TESTS)
+
 test: .venv/.installed
-	@$(PY) -m pytest $(TESTS)
+	@$(PY) -m pytest -n auto $(TESTS)
 
 bench: .venv/.installed
 	@$(foreach f,$(BENCHMARKS),$(PY) $(f) &&) echo "$(words $(BENCHMARKS)) benchmarks run"
