@@ -2,7 +2,9 @@
 
 import importlib.util
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -116,16 +118,56 @@ def test_every_notebook_is_in_the_table_of_contents():
 
 
 # ------------------------------------------------------------------------ package and lock
-def lint_imports(*words):
+def lint_imports(root=ROOT):
     program = Path(sys.executable).with_name("lint-imports")
-    words = [program, "--no-cache", *words]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
+    words = [program, "--no-cache"]
+    return subprocess.run(words, cwd=root, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_imports_point_one_way():
     """The contracts are in pyproject.toml."""
     done = lint_imports()
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("importer", "line"),
+    [
+        ("icl/checks.py", "import icl_book.plots"),
+        ("icl/tasks/base.py", "import icl.risk.exact"),
+        ("icl/pretrain/config.py", "import icl.risk.exact"),
+        ("icl/risk/quadrature.py", "import icl.risk.exact"),
+        ("book/icl_book/plots.py", "import icl_book.notebook"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path, importer, line):
+    for name in ("icl", "book"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / importer).open("a") as file:
+        file.write(f"\n{line}\n")
+    done = lint_imports(tmp_path)
+    assert done.returncode != 0 and "BROKEN" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "room", ["icl.tasks", "icl.risk", "icl.pretrain", "icl.tensor_trick", "icl_book.claims"]
+)
+def test_a_room_begins_with_its_map(room):
+    module = importlib.import_module(room)
+    assert 3 <= len(module.__doc__.strip().splitlines()) <= 12
+        module.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)
+    )
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    folder = Path(module.__file__).parent
+    parts = {p.stem for p in folder.iterdir() if not p.name.startswith("_") and p.suffix in ("", ".py")}
+    assert all(f"`{part}`" in module.__doc__ for part in parts), "every module is on the map"
+
+
+def test_no_module_is_long():
+    paths = [*(ROOT / "icl").rglob("*.py"), *(ROOT / "book").rglob("*.py")]
+    assert [p.name for p in paths if len(p.read_text().splitlines()) > 300] == []
 
 
 def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():

@@ -9,4 +9,4 @@
 from icl.pretrain.config import Settings, UnitConfig, check_integrable
 from icl.pretrain.sweep import Pretrained, loss_gradient, pretrain
 
-__all__ = ["UnitConfig", "Pretrained", "Settings", "check_integrable", "loss_gradient", "pretrain"]
+__all__ = ["Pretrained", "Settings", "UnitConfig", "check_integrable", "loss_gradient", "pretrain"]
