@@ -151,14 +151,13 @@ def test_a_wrong_import_is_found(tmp_path, importer, line):
     assert done.returncode != 0 and "BROKEN" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "room", ["icl.tasks", "icl.risk", "icl.pretrain", "icl.tensor_trick", "icl_book.claims"]
-)
+ROOMS = ["icl.tasks", "icl.risk", "icl.pretrain", "icl.tensor_trick", "icl_book.claims"]
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_a_room_begins_with_its_map(room):
     module = importlib.import_module(room)
     assert 3 <= len(module.__doc__.strip().splitlines()) <= 12
-        module.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)
-    )
     assert all(getattr(module, name) is not None for name in module.__all__)
     folder = Path(module.__file__).parent
     parts = {p.stem for p in folder.iterdir() if not p.name.startswith("_") and p.suffix in ("", ".py")}
