@@ -75,11 +75,11 @@ notebook.setup(globals())
 #   - $4n^2d+4nd^2$ or a little more
 #   - several $n^2$
 # * - closed form
-#   - `icl.tensor_trick.gradient`
+#   - `icl.tensor_trick.plain_gradient`
 #   - $4n^2d+4nd^2$
 #   - several $n^2$
 # * - streaming
-#   - `icl.tensor_trick.streaming.gradient`: rows in tiles that fit the cache, compiled loops
+#   - `icl.tensor_trick.gradient`, which for small problems is the closed form: rows in tiles that fit the cache, compiled loops
 #   - the same
 #   - $nd$ and a tile or two
 # ```
@@ -115,9 +115,7 @@ notebook.setup(globals())
 FORMS = """
 import torch
 torch.set_num_threads(1)
-from icl import tensor_trick
-from icl.tensor_trick import streaming
-from icl.tensor_trick import kron_block, row_gradient
+from icl.tensor_trick import gradient, kron_block, plain_gradient, row_gradient
 
 
 def explicit(A1, A2, X, B):
@@ -142,11 +140,11 @@ def autograd(A1, A2, X, B):
 
 
 def closed(A1, A2, X, B):
-    return tensor_trick.gradient(A1, A2, X, B)
+    return plain_gradient(A1, A2, X, B)
 
 
 def streamed(A1, A2, X, B):
-    return streaming.gradient(A1, A2, X, B)
+    return gradient(A1, A2, X, B)
 
 
 def data(n, d, seed):
@@ -164,7 +162,7 @@ NAMES = {
 }
 forms: dict = {}
 exec(FORMS, forms)  # the same text that the fresh processes run
-given = forms["data"](12, 5, seed)
+given = forms["data"](200, 5, seed)  # large enough for tiles
 for name in NAMES:
     assert torch.allclose(
         forms[name](*given), forms["explicit"](*given), rtol=1e-10, atol=1e-12
@@ -215,6 +213,7 @@ claims.judge(
 def setup(n, d):
     return (
         f"{FORMS}\nfor f in (explicit, blockwise, autograd, closed, streamed):\n    f(*data(8, 4, 0))\n"
+        "streamed(*data(256, 4, 0))  # large enough for tiles\n"
         f"from icl_book import measure; measure.limit_memory({int(memory_limit * 2**30)})\n"
         f"given = data({n}, {d}, {seed})"
     )

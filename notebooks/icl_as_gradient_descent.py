@@ -59,7 +59,7 @@ from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search,
 from icl.tensor_trick.lipschitz import extremal, witness
 from icl.tensor_trick.target_shift import (
     data_move,
-    linear_attention,
+    linear_attention_layer,
     self_attention_weights,
     shifted_target,
 )
@@ -513,7 +513,7 @@ def layer_gap(weights):
         P = row_gradient(scores(X), B, "normalized")
         values = torch.linalg.solve(X.mT, (P @ A2).mT).mT
         moved = (
-            linear_attention(A1, values, eta)
+            linear_attention_layer(A1, values, eta)
             if weights == "linear"
             else A1 - eta * self_attention_weights(A1, 1.0) @ values
         )
@@ -668,7 +668,7 @@ a1, a2, x, _ = problems[0]
 random = normal(n, d)
 target = goal @ x @ a2.mT
 exact_step = (
-    linear_attention(
+    linear_attention_layer(
         a1,
         torch.linalg.solve(
             x.mT, (row_gradient(a1 @ x @ a2.mT, problems[0][3], "normalized") @ a2).mT

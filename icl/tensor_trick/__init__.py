@@ -1,34 +1,24 @@
 """The tensor trick and the five softmax regressions of paper 2.
 
-- `regressions`: the losses with gradient and Hessian product. `streaming`: the same in tiles of rows.
-- `lipschitz`: printed and sharp bounds. `supremum_search`: witnesses by gradient ascent.
+- `regressions`: loss, gradient and Hessian product, large problems in tiles. `plain`: their formulas.
+- `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
+- `lipschitz`: printed and sharp constants. `supremum_search`: lower bounds on them by gradient ascent.
 - `target_shift`: moves of weights and data as moves of the target.
-- `kronecker`: everything through the explicit Kronecker product, slowly.
 """
 
-from icl.tensor_trick.regressions import (
-    KINDS,
-    TARGETED,
-    check_problem,
-    gradient,
-    hvp,
-    kron_block,
-    loss,
-    row_gradient,
-    row_hvp,
-    row_loss,
-    unvec,
-    vec,
-)
+from icl.tensor_trick.kronecker import kron_block, unvec, vec
+from icl.tensor_trick.plain import KINDS, TARGETED, plain_gradient, plain_hvp, row_gradient, row_hvp, row_loss
+from icl.tensor_trick.regressions import gradient, hvp, loss
 
 __all__ = [
     "KINDS",
     "TARGETED",
-    "check_problem",
     "gradient",
     "hvp",
     "kron_block",
     "loss",
+    "plain_gradient",
+    "plain_hvp",
     "row_gradient",
     "row_hvp",
     "row_loss",

@@ -1,30 +1,112 @@
-"""The tensor trick through the explicit Kronecker product: the slow reference of `icl.tensor_trick`."""
+r"""The tensor trick: vec, the blocks of the Kronecker product, and the regressions through the whole product.
+
+With vec reading a matrix row by row, $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$. Row
+$j$ of the logits $S=A_1XA_2^\top$ is $A_jx$ with $x=\mathrm{vec}(X)$ and the block $A_j=A_1[j,:]\otimes A_2$.
+A regression on a matrix is therefore a sum of regressions on its rows.
+
+The functions named ``kron_*`` form the product explicitly. They are slow references, for small problems.
+"""
 
 from __future__ import annotations
+
+import math
+from operator import index
 
 import torch
 from torch import Tensor
 
+from icl.tensor_trick.inputs import check_matrices, require_tensor
+from icl.tensor_trick.plain import target
+
+
+def vec(X: Tensor) -> Tensor:
+    """Stack the rows of a matrix: entry (i, j) of a d x e matrix becomes entry i * e + j.
+
+    Args:
+        X: (..., d, e), any dtype.
+
+    Returns:
+        (..., d * e).
+
+    Raises:
+        TypeError: If X is not a tensor.
+        ValueError: If X has fewer than two dimensions.
+    """
+    require_tensor("X", X)
+    if X.ndim < 2:
+        raise ValueError(f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed")
+    return X.flatten(-2)
+
+
+def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor:
+    """Return the matrix whose `vec` is x.
+
+    Args:
+        x: (..., rows * cols), any dtype.
+        rows: Number of rows; by default the matrix is square.
+        cols: Number of columns; by default what is left.
+
+    Returns:
+        (..., rows, cols).
+
+    Raises:
+        TypeError: If x is not a tensor.
+        ValueError: If x has no dimension or its length does not fit.
+    """
+    require_tensor("x", x)
+    if x.ndim < 1:
+        raise ValueError("x is a scalar; a vector (..., rows * cols) is needed")
+    length = x.shape[-1]
+    if rows is None and cols is None:
+        rows = cols = math.isqrt(length)
+    if rows is None:
+        rows = length // cols if cols else 0
+    if cols is None:
+        cols = length // rows if rows else 0
+    if rows < 1 or cols < 1 or rows * cols != length:
+        raise ValueError(
+            f"x has {length} entries, which do not fill a {rows} x {cols} matrix; name rows and cols"
+        )
+    return x.reshape(*x.shape[:-1], rows, cols)
+
+
+def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
+    """Return the block A_j = A1[j, :] (x) A2, which is rows j*m ... (j+1)*m - 1 of A1 (x) A2.
+
+    ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``.
+
+    Args:
+        A1: (..., n, d).
+        A2: (..., m, e), same dtype and device.
+        j: Row of A1, counted from 0.
+
+    Returns:
+        (..., m, d * e).
+
+    Raises:
+        TypeError: If A1 or A2 is not a floating tensor, or dtypes differ.
+        ValueError: If shapes or devices do not fit, or an entry is NaN or infinite.
+        IndexError: If there is no row j.
+    """
+    check_matrices(A1=A1, A2=A2)
+    j, n = index(j), A1.shape[-2]
+    if not 0 <= j < n:
+        raise IndexError(f"j is {j}; A1 has rows 0 to {n - 1}")
+    row = A1[..., j, :]
+    return (row[..., None, :, None] * A2[..., :, None, :]).flatten(-2)
+
 
 def kron_logits(A1: Tensor, A2: Tensor, X: Tensor) -> Tensor:
-    """(A1 (x) A2) vec(X), a vector of n * m logits, through the explicit n m x d e matrix."""
+    """Compute the n * m logits (A1 (x) A2) vec(X) through the explicit n m x d e matrix."""
     return torch.kron(A1, A2) @ X.reshape(-1)
 
 
 def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized") -> Tensor:
-    """`icl.tensor_trick.loss` as printed: a sum over the blocks A_j of single regressions.
+    """Compute `icl.tensor_trick.loss` as printed, a sum over the blocks A_j of single regressions.
 
-    Args:
-        A1: (n, d).
-        A2: (m, e).
-        X: (d, e).
-        B: (n, m) targets, whose row j is b_j; None where the kind has none.
-        kind: One of the five kinds.
-
-    Returns:
-        The loss, a scalar that autograd can differentiate.
+    The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
     """
-    A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
+    A, x, m, B = torch.kron(A1, A2), X.reshape(-1), A2.shape[0], target(B, kind)
     total = X.new_zeros(())
     for j in range(A1.shape[0]):
         u = torch.exp(A[j * m : (j + 1) * m] @ x)
@@ -38,20 +120,20 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "
             total = total + alpha
         elif kind == "cross_entropy":
             total = total - (B[j] * f.log()).sum()
-        elif kind == "entropy":
+        else:  # entropy
             total = total - (f * f.log()).sum()
-        else:
-            raise ValueError(f"kind is {kind!r}")
     return total
 
 
 def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized") -> Tensor:
-    """The gradient of `kron_loss` in X by autograd through the explicit Kronecker product; (d, e)."""
-    return torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
+    """Compute the gradient of `kron_loss` in X, (d, e), by autograd through the explicit product."""
+    slope: Tensor = torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
+    return slope
 
 
 def kron_hvp(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
 ) -> Tensor:
-    """The Hessian of `kron_loss` in X times V, by forward over reverse autograd; (d, e)."""
-    return torch.func.jvp(lambda Y: kron_gradient(A1, A2, Y, B, kind), (X,), (V,))[1]
+    """Compute the Hessian of `kron_loss` in X times V, (d, e), by forward over reverse autograd."""
+    product: Tensor = torch.func.jvp(lambda Y: kron_gradient(A1, A2, Y, B, kind), (X,), (V,))[1]
+    return product

@@ -1,25 +1,25 @@
-r"""How fast the building blocks of softmax regression change: printed bounds, sharp constants, witnesses.
+r"""Lipschitz constants of the building blocks of softmax regression: printed bounds, sharp values, witnesses.
 
-One row of the matrix problem is a single regression with a data matrix A (n x p) and unknown x:
-logits s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume
-|A| <= R (spectral norm) and |x| <= R and bound |g(x) - g(y)| / |x - y| for each of these functions
-g. The domain is convex, so the best constant is the largest norm of the derivative J_g(s) A, and
+One row of the matrix problem is a single regression with a data matrix A (n x p) and unknown x: logits
+s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume |A| <= R (spectral
+norm) and |x| <= R and bound |g(x) - g(y)| / |x - y| for each of these functions g. The domain is convex,
+so the best constant is the largest norm of the derivative J_g(s) A, and
 
     sup over A, x of |J_g(A x) A|  =  R * sup over |s| <= R^2 of |J_g(s)|.
 
-"At most" is submultiplicativity; `witness` builds an A with two columns that attains it. As a
-function of A with x fixed the constant is the same number. `supremum_search` looks for both.
+"At most" is submultiplicativity; `witness` builds an A with two columns that attains it. As a function of A
+with x fixed the constant is the same number. `supremum_search` looks for both.
 
-Everything here is a logarithm to base 10, because the printed bounds overflow float64 from R = 5.
+All values are logarithms to base 10, because the printed bounds overflow float64 from R = 5.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -33,78 +33,66 @@ _H = "arXiv 2306.14048"
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound as printed.
+    """An upper bound as printed, factor * n^a * R^b * exp(c * R^2).
 
     Attributes:
         id: Last part of the claim's id.
         function: Which of `FUNCTIONS` it bounds.
         source: Where it is printed.
         tex: The bound, mathematics without dollars.
-        log10: Its value, ``log10(n, R)``.
+        powers: The numbers (factor, a, b, c).
     """
 
     id: str
     function: str
     source: str
     tex: str
-    log10: Callable[[float, float], float]
+    powers: tuple[float, float, float, float]
+
+    def log10(self, n: float, R: float) -> float:
+        """Compute log10 of the bound."""
+        factor, a, b, c = self.powers
+        return math.log10(factor) + a * math.log10(n) + b * math.log10(R) + c * R**2 / _LN10
 
 
-def _power(factor: float, n_power: float, r_power: float, exponent: float):
-    """log10 of factor * n^n_power * R^r_power * exp(exponent * R^2)."""
-    return lambda n, R: (
-        math.log10(factor) + n_power * math.log10(n) + r_power * math.log10(R) + exponent * R**2 / _LN10
-    )
-
+_D48 = f"{_H}, App. D.48"
+_E5 = f"{_G}, Lemma E.5, part"
 
 #: Lipschitz bounds, "the constant of this function is at most".
 LIPSCHITZ = (
     Bound(
-        "u",
-        "u",
-        f"{_H}, App. D.48, restating Lemma 7.2 of arXiv 2304.10411",
-        r"2\sqrt{n}\,R\,e^{R^2}",
-        _power(2, 0.5, 1, 1),
+        "u", "u", f"{_D48}, restating Lemma 7.2 of arXiv 2304.10411", r"2\sqrt{n}\,R\,e^{R^2}", (2, 0.5, 1, 1)
     ),
-    Bound("u-sibling", "u", f"{_G}, Lemma E.5, part 1", r"\sqrt{n}\,e^{2R^2}", _power(1, 0.5, 0, 2)),
-    Bound("u-proof", "u", f"{_G}, proof of Lemma E.5, part 1", r"\sqrt{n}\,R\,e^{R^2}", _power(1, 0.5, 1, 1)),
+    Bound("u-sibling", "u", f"{_E5} 1", r"\sqrt{n}\,e^{2R^2}", (1, 0.5, 0, 2)),
+    Bound("u-proof", "u", f"{_G}, proof of Lemma E.5, part 1", r"\sqrt{n}\,R\,e^{R^2}", (1, 0.5, 1, 1)),
     Bound(
         "alpha",
         "alpha",
-        f"{_G}, Lemma E.5, part 2: the square root of n times the bound on u of {_H}, App. D.48",
+        f"{_E5} 2: the square root of n times the bound on u of {_D48}",
         r"2n\,R\,e^{R^2}",
-        _power(2, 1, 1, 1),
+        (2, 1, 1, 1),
     ),
-    Bound("inverse", "1/alpha", f"{_G}, Lemma E.5, part 2", r"n\,e^{4R^2}", _power(1, 1, 0, 4)),
-    Bound("f", "f", f"{_G}, Lemma E.5, part 3", r"n^{1.5}R\,e^{6R^2}", _power(1, 1.5, 1, 6)),
-    Bound("f-proof", "f", f"{_G}, proof of Lemma E.5, part 3", r"n^{1.5}e^{6R^2}", _power(1, 1.5, 0, 6)),
+    Bound("inverse", "1/alpha", f"{_E5} 2", r"n\,e^{4R^2}", (1, 1, 0, 4)),
+    Bound("f", "f", f"{_E5} 3", r"n^{1.5}R\,e^{6R^2}", (1, 1.5, 1, 6)),
+    Bound("f-proof", "f", f"{_G}, proof of Lemma E.5, part 3", r"n^{1.5}e^{6R^2}", (1, 1.5, 0, 6)),
 )
 
 #: Bounds on sizes, "the largest value is at most"; the norm of a vector, the value of a number.
 SIZES = (
-    Bound("u", "u", f"{_G}, Lemma E.4", r"\sqrt{n}\,e^{R^2}", _power(1, 0.5, 0, 1)),
-    Bound("alpha", "alpha", f"{_G}, Lemma E.4", r"n\,e^{R^2}", _power(1, 1, 0, 1)),
-    Bound("inverse", "1/alpha", f"{_G}, Lemma E.4", r"e^{R^2}", _power(1, 0, 0, 1)),
-    Bound("f", "f", f"{_G}, Lemma E.4", "1", _power(1, 0, 0, 0)),
+    Bound("u", "u", f"{_G}, Lemma E.4", r"\sqrt{n}\,e^{R^2}", (1, 0.5, 0, 1)),
+    Bound("alpha", "alpha", f"{_G}, Lemma E.4", r"n\,e^{R^2}", (1, 1, 0, 1)),
+    Bound("inverse", "1/alpha", f"{_G}, Lemma E.4", r"e^{R^2}", (1, 0, 0, 1)),
+    Bound("f", "f", f"{_G}, Lemma E.4", "1", (1, 0, 0, 0)),
 )
 
 
-# ------------------------------------------------------------------------------ what is true
-
-
 def gain(function: str, s: Tensor, w: Tensor) -> Tensor:
-    """How much the function's derivative at logits s stretches the direction w.
+    """Compute the natural logarithm of |J_g(s) w|, (...).
 
     Args:
-        function: One of `FUNCTIONS`.
+        function: One of `FUNCTIONS`; ValueError for any other.
         s: Logits, (..., n).
         w: Directions, (..., n), not necessarily of length 1.
-
-    Returns:
-        (...), the natural logarithm of |J_g(s) w|.
-
-    Raises:
-        ValueError: If the function is unknown.
     """
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
@@ -117,40 +105,33 @@ def gain(function: str, s: Tensor, w: Tensor) -> Tensor:
             return (f * w).sum(-1).abs().log() - s.logsumexp(-1)
         case "f":
             return (f * (w - (f * w).sum(-1, keepdim=True))).square().sum(-1).log() / 2
-    raise ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
+    raise _unknown(function)
+
+
+def _unknown(function: str) -> ValueError:
+    return ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
 
 
 def size(function: str, s: Tensor) -> Tensor:
-    """Natural logarithm of |g(s)|, (...), for logits s (..., n)."""
-    match function:
-        case "u":
-            return (2 * s).logsumexp(-1) / 2
-        case "alpha":
-            return s.logsumexp(-1)
-        case "1/alpha":
-            return -s.logsumexp(-1)
-        case "f":
-            return (2 * s).logsumexp(-1) / 2 - s.logsumexp(-1)
-    raise ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
+    """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n)."""
+    log_norm, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
+    sizes = {"u": log_norm, "alpha": log_sum, "1/alpha": -log_sum, "f": log_norm - log_sum}
+    if function not in sizes:
+        raise _unknown(function)
+    return sizes[function]
 
 
 def sharp(function: str, n: int, R: float, reach: float = 1.0) -> float:
-    r"""Our upper bound on the Lipschitz constant, log10; valid for every R > 0 and all pairs.
+    r"""Compute log10 of our upper bound on the Lipschitz constant, valid for every R > 0 and all pairs.
 
     u: R e^{R^2}, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
     R e^{R^2/\sqrt n} / n. f: R / 2, attained in the limit of long x.
 
     Args:
-        function: One of `FUNCTIONS`.
+        function: One of `FUNCTIONS`; ValueError for any other.
         n: Number of tokens, at least 2.
         R: Bound on the spectral norm of A.
         reach: The bound on |x| divided by R; 1 is the printed precondition.
-
-    Returns:
-        log10 of the constant.
-
-    Raises:
-        ValueError: If the function is unknown.
     """
     radius = reach * R**2
     match function:
@@ -162,11 +143,11 @@ def sharp(function: str, n: int, R: float, reach: float = 1.0) -> float:
             return math.log10(R / n) + radius / math.sqrt(n) / _LN10
         case "f":
             return math.log10(R / 2)
-    raise ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
+    raise _unknown(function)
 
 
 def largest_exponential(n: int, radius: float) -> float:
-    """log10 of the largest sum of exp(s_i) over |s| <= radius, s in R^n, n >= 2.
+    """Compute log10 of the largest sum of exp(s_i) over |s| <= radius, s in R^n, n >= 2.
 
     At a stationary point e^{s_i} is a multiple of s_i, so there are at most two different entries; at
     a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
@@ -176,11 +157,11 @@ def largest_exponential(n: int, radius: float) -> float:
 
 
 def _largest_exponential(n: int, radius: float) -> tuple[float, float]:
-    """Its natural logarithm, and the angle with a = radius cos, b = radius sin / sqrt(n - 1)."""
+    """Compute its natural logarithm, and the angle with a = radius cos, b = radius sin / sqrt(n - 1)."""
 
-    def value(angle):
+    def value(angle: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         a, b = radius * np.cos(angle), radius * np.sin(angle) / math.sqrt(n - 1)
-        return np.logaddexp(a, math.log(n - 1) + b)
+        return np.asarray(np.logaddexp(a, math.log(n - 1) + b))
 
     low, high = 0.0, np.pi / 2
     for _ in range(6):
@@ -191,7 +172,7 @@ def _largest_exponential(n: int, radius: float) -> tuple[float, float]:
 
 
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
-    r"""log10 of beta, the smallest alpha over |A|, |x| <= R: n e^{-R^2/\sqrt n}, attained.
+    r"""Compute log10 of beta, the smallest alpha over |A|, |x| <= R: n e^{-R^2/\sqrt n}, attained.
 
     By the inequality of the means alpha >= n e^{mean of s}, and by Cauchy-Schwarz the mean is at least
     -|s| / sqrt(n). Equality: all rows of A equal.
@@ -200,15 +181,12 @@ def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
 
 
 def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
-    """A, x and v with A x = s, A v = R w / |w|, |A| = R, |v| = 1: turns logits into a data matrix.
+    """Return A (n, 2), x (2,) and v (2,) with A x = s, A v = R w / |w|, |A| = R, |x| = |s| / R, |v| = 1.
 
     Args:
         s: Logits, (n,), |s| <= R^2.
         w: Direction in the space of logits, (n,).
-        R: Spectral norm to give A.
-
-    Returns:
-        A (n, 2), x (2,) with |x| = |s| / R, v (2,).
+        R: Spectral norm of A.
     """
     w = w / w.norm()
     first = s / s.norm() if s.norm() > 0 else w
@@ -223,13 +201,10 @@ def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def extremal(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
-    """Logits s (n,), |s| <= R^2, and a unit direction w (n,) at which the derivative is (nearly) largest.
+    """Return logits s (n,), |s| <= R^2, and a unit w (n,) at which the derivative is (nearly) largest.
 
     u: one large logit. alpha: the maximizer of |u|. 1/alpha: the best logits (a, b, ..., b), f: the best
-    logits (a, b, c, ..., c), both on a grid of the sphere.
-
-    Raises:
-        ValueError: If the function is unknown.
+    logits (a, b, c, ..., c), both on a grid of the sphere. ValueError if the function is unknown.
     """
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
     unit = torch.zeros_like(one)
@@ -238,26 +213,26 @@ def extremal(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
         case "u":
             return radius * unit, unit
         case "alpha":
-            angle = _largest_exponential(n, 2 * radius)[1]
-            s = radius * (math.cos(angle) * unit + math.sin(angle) / math.sqrt(n - 1) * (one - unit))
+            best = _largest_exponential(n, 2 * radius)[1]
+            s = radius * (math.cos(best) * unit + math.sin(best) / math.sqrt(n - 1) * (one - unit))
             return s, torch.softmax(s, -1) / torch.softmax(s, -1).norm()
         case "1/alpha":
             angle = torch.linspace(0, 2 * math.pi, 200_001, dtype=torch.float64)
             a, b = radius * angle.cos(), radius * angle.sin() / math.sqrt(n - 1)
             log_alpha = torch.logaddexp(a, b + math.log(n - 1))
             value = torch.logaddexp(2 * a, 2 * b + math.log(n - 1)) / 2 - 2 * log_alpha
-            best = value.argmax()
-            s = b[best] * (one - unit) + a[best] * unit
+            i = value.argmax()
+            s = b[i] * (one - unit) + a[i] * unit
             return s, torch.softmax(s, -1) / torch.softmax(s, -1).norm()
         case "f":
             s = _best_levels(n, radius)
             f = torch.softmax(s, -1)
             return s, torch.linalg.eigh(torch.diag(f) - torch.outer(f, f)).eigenvectors[:, -1]
-    raise ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
+    raise _unknown(function)
 
 
 def _best_levels(n: int, radius: float) -> Tensor:
-    """The logits (a, b, c, ..., c) of length ``radius`` with the largest top eigenvalue of diag f - f f'."""
+    """Return the logits (a, b, c, ..., c) of length ``radius`` with the largest norm of diag f - f f'."""
     others = n - 2
     counts = torch.tensor([1, 1, others], dtype=torch.float64)
     center, width = (math.pi / 2, math.pi), torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)

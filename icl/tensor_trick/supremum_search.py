@@ -1,7 +1,7 @@
-"""Searching the supremum of a Lipschitz quotient, or of a derivative, by gradient ascent from many starts.
+"""Lower bounds on the supremum of a Lipschitz quotient, or of a derivative, by gradient ascent.
 
-A search gives a witness: its value is attained, so it is a lower bound on the supremum, and a printed
-upper bound below it is refuted. That it is *the* supremum needs a proof (`icl.tensor_trick.lipschitz.sharp`).
+The value found is attained, so it is a lower bound on the supremum, and refutes a printed upper bound below
+it. That it is the supremum needs a proof (`icl.tensor_trick.lipschitz.sharp`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from torch import Tensor
 from icl.tensor_trick.lipschitz import gain
 
 _LN10 = math.log(10)
+
+Objective = Callable[..., Tensor]
 
 #: Random draws for each start of a search; the ascent begins at the best ones.
 SCREEN = 8
@@ -37,7 +40,7 @@ class Search:
     history: Tensor
 
 
-def ascend(objective: Callable, start: Sequence[Tensor], steps: int, rate: float = 0.1) -> Search:
+def ascend(objective: Objective, start: Sequence[Tensor], steps: int, rate: float = 0.1) -> Search:
     """Maximize a natural logarithm by Adam with a rate that falls to zero, all problems at once.
 
     Args:
@@ -52,18 +55,17 @@ def ascend(objective: Callable, start: Sequence[Tensor], steps: int, rate: float
     variables = [t.clone().requires_grad_() for t in start]
     optimizer = torch.optim.Adam(variables, lr=rate, maximize=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 - k / (steps + 1))
-    best, history = None, []
+    history: list[Tensor] = []
     for k in range(steps + 1):
         value = objective(*variables)
         top = value.detach().amax(-1) / _LN10
-        best = top if best is None else torch.maximum(best, top)
-        history.append(best)
+        history.append(torch.maximum(history[-1], top) if history else top)
         if k < steps:
             optimizer.zero_grad()
-            value.sum().backward()
+            value.sum().backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
-    return Search(best, torch.stack(history))
+    return Search(history[-1], torch.stack(history))
 
 
 def search(
@@ -77,7 +79,7 @@ def search(
     reach: float = 1.0,
     moving: str = "x",
 ) -> Search:
-    """Look for the largest Lipschitz quotient over data matrices, points and directions.
+    """Search the largest Lipschitz quotient over data matrices, points and directions.
 
     Free variables are A (n x columns), x, and a direction: v for a moving x, E (n x columns) for a
     moving A. The objective is |J_g(Ax) A v| with |v| = 1, or |J_g(Ax) E x| with |E| = 1: limits of
@@ -99,13 +101,14 @@ def search(
     """
     R = torch.as_tensor(Rs, dtype=torch.float64)[:, None]
 
-    def normal(*shape):
+    def normal(*shape: int) -> Tensor:
         return torch.randn(len(Rs), SCREEN * starts, *shape, generator=rng, dtype=torch.float64)
 
-    def matrix(M):  # of spectral norm 1
-        return M / torch.linalg.eigvalsh(M.mT @ M)[..., -1].sqrt()[..., None, None]
+    def matrix(M: Tensor) -> Tensor:  # of spectral norm 1
+        norm: Tensor = torch.linalg.eigvalsh(M.mT @ M)[..., -1].sqrt()[..., None, None]
+        return M / norm
 
-    def objective(M, y, z):
+    def objective(M: Tensor, y: Tensor, z: Tensor) -> Tensor:
         A = R[..., None, None] * matrix(M)
         x = ball(y, reach * R[..., None])[..., None]
         w = A @ (z / z.norm(dim=-1, keepdim=True))[..., None] if moving == "x" else matrix(z) @ x
@@ -119,8 +122,8 @@ def search(
     return ascend(objective, _screened(objective, drawn, starts), steps)
 
 
-def _screened(objective: Callable, drawn: Sequence[Tensor], starts: int) -> list[Tensor]:
-    """The best ``starts`` of the draws (problems, draws, ...) of every problem."""
+def _screened(objective: Objective, drawn: Sequence[Tensor], starts: int) -> list[Tensor]:
+    """Return the best ``starts`` of the draws (problems, draws, ...) of every problem."""
     with torch.no_grad():
         chosen = objective(*drawn).topk(starts).indices
     problem = torch.arange(len(chosen))[:, None]
@@ -128,27 +131,26 @@ def _screened(objective: Callable, drawn: Sequence[Tensor], starts: int) -> list
 
 
 def ball(z: Tensor, radius: float | Tensor) -> Tensor:
-    """A point of the ball of that radius, radius * z / max(1, |z|)."""
-    return radius * z / z.norm(dim=-1, keepdim=True).clamp(min=1)
+    """Return a point of the ball of that radius, radius * z / max(1, |z|)."""
+    point: Tensor = radius * z / z.norm(dim=-1, keepdim=True).clamp(min=1)
+    return point
 
 
 def directional(slope: Callable[[Tensor], Tensor], order: int, s: Tensor, w: Tensor) -> Tensor:
-    """The derivative of the given order along w at s, from the first one, ``slope``, by forward mode.
+    """Compute the derivative of the given order along w at s, from the first one, ``slope``, by forward mode.
 
     Over unit w its largest absolute value is the norm of the gradient (order 1), of the Hessian (2) or
     of the third derivative (3): a symmetric form is largest on its diagonal.
     """
-    for _ in range(order - 1):
-        slope = _along(slope, w)
-    return slope(s)
-
-
-def _along(f, w):
-    return lambda s: torch.func.jvp(f, (s,), (w,))[1]
+    if order == 1:
+        return slope(s)
+    lower = partial(directional, slope, order - 1, w=w)
+    derivative: Tensor = torch.func.jvp(lower, (s,), (w,))[1]
+    return derivative
 
 
 def simplex(t: Tensor) -> Tensor:
-    """A point of the simplex, the softmax of 4 t."""
+    """Return a point of the simplex, the softmax of 4 t."""
     return torch.softmax(4 * t, -1)
 
 
@@ -163,7 +165,7 @@ def search_loss(
     sign: float = 1.0,
     targets: Callable[[Tensor], Tensor] = simplex,
 ) -> Search:
-    """Look for the largest derivative of a row loss over logits |s| <= radius, unit w and targets.
+    """Search the largest derivative of a row loss over logits |s| <= radius, unit w and targets.
 
     Args:
         slope: The loss by its first derivative: maps logits, a direction and targets, all (..., n), to
@@ -181,10 +183,10 @@ def search_loss(
         A `Search` over one problem, (1,).
     """
 
-    def normal():
+    def normal() -> Tensor:
         return torch.randn(1, SCREEN * starts, n, generator=rng, dtype=torch.float64)
 
-    def objective(z, y, t):
+    def objective(z: Tensor, y: Tensor, t: Tensor) -> Tensor:
         w, b = y / y.norm(dim=-1, keepdim=True), targets(t)
         value = sign * directional(lambda s: slope(s, w, b), order, ball(z, radius), w)
         return torch.where(value > 0, value.clamp(min=1e-30).log(), value - 100)  # climbs from below as well

@@ -1,4 +1,4 @@
-r"""Moving the weights or the data is moving the target: what "in-context learning = gradient descent" says.
+r"""Moves of weights and data as moves of the target: what "in-context learning = gradient descent" says.
 
 Papers of this line (arXiv 2304.13276, and arXiv 2307.02419 for matrices) compare two moves of the logits
 S -> S', a gradient step on the weights and a change of the data by attention, with a move of the
@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
-    """The target that makes the loss at the old logits what it is at the new ones with the old target.
+    """Compute the target with which the loss at the old logits is that at the new ones with the old target.
 
     Computed from softmaxes and the ratio of row sums alone, so large logits do no harm as long as the
     ratio itself is in range.
@@ -47,7 +47,7 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized
 
 
 def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
-    """The queries A1' with A1' X A2' = A1 X_next A2': the data move that imitates a move of the weights.
+    """Compute queries A with A X A2' = A1 X_next A2', the data move that imitates a move of the weights.
 
     Args:
         A1: (..., n, d).
@@ -57,11 +57,12 @@ def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
     Returns:
         A1 X_next X^{-1}, (..., n, d).
     """
-    return A1 @ torch.linalg.solve(X.mT, X_next.mT).mT
+    quotient: Tensor = torch.linalg.solve(X.mT, X_next.mT).mT
+    return A1 @ quotient
 
 
-def linear_attention(tokens: Tensor, values: Tensor, step: float) -> Tensor:
-    """One linear self-attention layer with residual: tokens - step * (tokens tokens') values, (..., n, d).
+def linear_attention_layer(tokens: Tensor, values: Tensor, step: float) -> Tensor:
+    """Compute linear self-attention with residual, tokens - step * (tokens tokens') values, (..., n, d).
 
     With values = P A2 X^{-1} it is the `data_move` of a gradient step of that size.
     """
@@ -69,5 +70,5 @@ def linear_attention(tokens: Tensor, values: Tensor, step: float) -> Tensor:
 
 
 def self_attention_weights(tokens: Tensor, sharpness: float) -> Tensor:
-    """Softmax self-attention weights, (..., n, n), scores sharpness * tokens tokens'."""
+    """Compute softmax self-attention weights, (..., n, n), from scores sharpness * tokens tokens'."""
     return torch.softmax(sharpness * tokens @ tokens.mT, -1)

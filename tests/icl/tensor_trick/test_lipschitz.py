@@ -1,4 +1,4 @@
-"""icl.lipschitz and icl.suprema against Jacobians by autograd, brute force, and closed forms."""
+"""Lipschitz constants and the search for them against Jacobians by autograd, brute force and closed forms."""
 
 import math
 

@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from icl.tensor_trick import gradient, loss, row_gradient
-from icl.tensor_trick.target_shift import data_move, linear_attention, self_attention_weights, shifted_target
+from icl.tensor_trick.target_shift import (
+    data_move,
+    linear_attention_layer,
+    self_attention_weights,
+    shifted_target,
+)
 
 
 def problem(n=6, d=3, seed=0):
@@ -47,7 +52,7 @@ def test_linear_attention_is_a_gradient_step():
     A1, A2, X, B = problem(seed=2)
     eta = 0.3
     P = row_gradient(A1 @ X @ A2.T, B, "normalized")
-    layer = linear_attention(A1, P @ A2 @ torch.linalg.inv(X), eta)
+    layer = linear_attention_layer(A1, P @ A2 @ torch.linalg.inv(X), eta)
     wanted = data_move(A1, X, X - eta * gradient(A1, A2, X, B))
     assert torch.allclose(layer, wanted, rtol=1e-10)
     assert torch.allclose(layer @ X @ A2.T, A1 @ (X - eta * gradient(A1, A2, X, B)) @ A2.T, rtol=1e-10)

@@ -1,0 +1,131 @@
+r"""The five softmax regressions of paper 2 as plain formulas, in matrices and in logits.
+
+With $S=A_1XA_2^\top$, entrywise exp, and
+
+    U = exp(S),   a = row sums of U,   F = U / a,   B = targets,
+
+the losses, summed over rows (lower case letters are rows), are
+
+    normalized     1/2 |f - b|^2      (paper 2's abstract has no 1/2: its loss is twice this one)
+    rescaled       1/2 |u - a b|^2    (likewise)
+    sparse         sum of u = a
+    cross_entropy  -<b, log f>
+    entropy        -<f, log f>
+
+The gradient is $A_1^\top PA_2$ with P = dloss/dS. The Hessian product is $A_1^\top WA_2$ with W the
+derivative of P along $T=A_1VA_2^\top$. Each row is a single softmax regression; rows do not interact.
+
+These functions check nothing, hold several n x m arrays, and can be differentiated and mapped by PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+KINDS = ("normalized", "rescaled", "sparse", "cross_entropy", "entropy")
+
+#: The kinds that compare with a target B; the others ignore it.
+TARGETED = ("normalized", "rescaled", "cross_entropy")
+
+
+def plain_gradient(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized"
+) -> Tensor:
+    """Compute `icl.tensor_trick.gradient` by its formula; the arguments are the same, but not checked."""
+    return A1.mT @ row_gradient(A1 @ X @ A2.mT, B, kind) @ A2
+
+
+def plain_hvp(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
+) -> Tensor:
+    """Compute `icl.tensor_trick.hvp` by its formula; the arguments are the same, but not checked."""
+    return A1.mT @ row_hvp(A1 @ X @ A2.mT, A1 @ V @ A2.mT, B, kind) @ A2
+
+
+def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
+    """Return the losses of the rows, (..., n), from logits S and targets B, both (..., n, m)."""
+    B = target(B, kind)
+    match kind:
+        case "normalized":
+            return 0.5 * (torch.softmax(S, -1) - B).square().sum(-1)
+        case "rescaled":
+            U = S.exp()
+            return 0.5 * (U - U.sum(-1, keepdim=True) * B).square().sum(-1)
+        case "sparse":
+            return S.exp().sum(-1)
+        case "cross_entropy":
+            return -(B * torch.log_softmax(S, -1)).sum(-1)
+        case _:  # entropy
+            log_F = torch.log_softmax(S, -1)
+            return -(log_F.exp() * log_F).sum(-1)
+
+
+def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
+    """Return P = dloss/dS, (..., n, m), from logits S and targets B of that shape."""
+    B = target(B, kind)
+    match kind:
+        case "normalized":
+            F = torch.softmax(S, -1)
+            C = F - B
+            return F * (C - _dot(F, C))
+        case "rescaled":
+            U = S.exp()
+            Q = U - U.sum(-1, keepdim=True) * B
+            return U * (Q - _dot(Q, B))
+        case "sparse":
+            return S.exp()
+        case "cross_entropy":
+            return torch.softmax(S, -1) * B.sum(-1, keepdim=True) - B
+        case _:  # entropy
+            log_F = torch.log_softmax(S, -1)
+            F = log_F.exp()
+            return -F * (log_F - _dot(F, log_F))
+
+
+def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
+    """Return W, (..., n, m), the derivative of `row_gradient` along T.
+
+    Row j of W is the Hessian of the j-th row's loss, times row j of T. In the code a trailing ``_t`` is
+    the derivative of the letter before it along T.
+    """
+    B = target(B, kind)
+    match kind:
+        case "normalized":
+            F = torch.softmax(S, -1)
+            C = F - B
+            F_t = F * (T - _dot(F, T))
+            return F_t * (C - _dot(F, C)) + F * (F_t - _dot(F_t, C) - _dot(F, F_t))
+        case "rescaled":
+            U = S.exp()
+            U_t = U * T
+            Q = U - U.sum(-1, keepdim=True) * B
+            Q_t = U_t - U_t.sum(-1, keepdim=True) * B
+            return U_t * (Q - _dot(Q, B)) + U * (Q_t - _dot(Q_t, B))
+        case "sparse":
+            return S.exp() * T
+        case "cross_entropy":
+            F = torch.softmax(S, -1)
+            return F * (T - _dot(F, T)) * B.sum(-1, keepdim=True)
+        case _:  # entropy
+            log_F = torch.log_softmax(S, -1)
+            F = log_F.exp()
+            log_F_t = T - _dot(F, T)
+            F_t = F * log_F_t
+            return -F_t * (log_F - _dot(F, log_F)) - F * (log_F_t - _dot(F_t, log_F))
+
+
+def target(B: Tensor | None, kind: str) -> Tensor:
+    """Return B, or raise ValueError if the kind is unknown or needs a target that is not there."""
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
+    if B is None and kind in TARGETED:
+        raise ValueError(f"B is None; kind {kind!r} needs targets of shape (..., n, m)")
+    return cast(Tensor, B)  # None only where the kind does not look at it
+
+
+def _dot(Y: Tensor, Z: Tensor) -> Tensor:
+    """Return the inner products of the rows, as a column."""
+    return (Y * Z).sum(-1, keepdim=True)
