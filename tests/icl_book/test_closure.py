@@ -195,6 +195,7 @@ def test_imports_are_followed_wherever_they_stand(house, source, expected):
         ("judge('P1.one.a')", {"one"}),
         ("judge('P1.two.b')", {"two"}),
         ("judge(f'P1.two.{name}')", {"two"}),
+        ("judge(f'P1.tw{name}')", {"two"}),
         ("judge(f'P1.{name}')", {"one", "two"}),
         ("judge('P1.one.a' if yes else 'P1.two.a')", {"one", "two"}),
         ("text.removeprefix('P1.')", set()),

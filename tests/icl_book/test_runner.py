@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from icl_book import notebook, provenance
 from icl_book.parameters import PARAMETERS, BadInput, Choice, Integer, Real, Several, number, validate
 from icl_book.provenance import ROOT
-from icl_book.runner import cli, execute, plan
+from icl_book.runner import cli, execute, lock, plan
+from icl_book.site import assemble
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 
@@ -392,3 +395,50 @@ def test_sync_is_stable_and_keeps_ids(tree):
     assert not any(c.get("outputs") for c in cells) and "parameters" in cells[3]["metadata"]["tags"]
     written.unlink()
     assert execute.sync() == [written] and written.read_text() == first
+
+
+# ------------------------------------------------------------------------------- locks
+HOLDER = """
+import sys, time
+from pathlib import Path
+from icl_book.runner.lock import alone
+with alone(Path(sys.argv[1]), "work"):
+    print("held", flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_who_finds_a_lock_taken_says_so_and_waits_until_its_holder_has_ended(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "new" / ".lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    looks = []
+
+    def sleep(_):
+        looks.append(1)
+        if len(looks) == 2 * lock.PATIENCE:
+            holder.kill()  # no chance to clean up
+            holder.wait()
+
+    monkeypatch.setattr(lock.time, "sleep", sleep)
+    with lock.alone(path, "work"):
+        line = f"waiting for process {holder.pid}, which does the same: work\n"
+        assert len(looks) == 2 * lock.PATIENCE and capsys.readouterr().out == 2 * line
+    holder.stdout.close()
+    with lock.alone(path, "work"):
+        assert capsys.readouterr().out == "", "a lock that was given back is free"
+
+
+def test_pages_of_a_preset_are_built_by_one_process_at_a_time(tmp_path, monkeypatch):
+    class Waited(Exception):
+        pass
+
+    def sleep(_):
+        raise Waited
+
+    monkeypatch.setattr(lock.time, "sleep", sleep)
+    with lock.alone(tmp_path / "_build" / ".lock-site-quick", "pages"):
+        with pytest.raises(Waited):
+            assemble.build("quick", {}, tmp_path)
+        with pytest.raises(assemble.BookError, match="no such file"):
+            assemble.build("paper", {"x": tmp_path / "none"}, tmp_path)
