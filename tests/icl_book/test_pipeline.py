@@ -104,7 +104,8 @@ class Copy:
         file = self.root / "notebooks" / "awake"
         file.touch()
         yield
-        file.unlink()
+        for left in (file, file.with_name("asleep")):
+            left.unlink(missing_ok=True)
 
     def done(self, name, folder="quick"):
         found = (self.root / "_build" / "runs" / folder).glob(f"{name}.*.ipynb")
