@@ -25,7 +25,7 @@ NOTEBOOK = config.get("notebook")
 RUNS = {os.path.relpath(r.path, workflow.basedir): r for r in plan(PRESET, NOTEBOOK, config.get("grid", ""))}
 WAITING = [path for path in RUNS if not os.path.exists(path)]
 LABELS = {path: f"{i} of {len(WAITING)}" for i, path in enumerate(WAITING, 1)}
-PYTHON = "PYTHONPATH=book " + shlex.quote(sys.executable)
+PYTHON = "PYTHONPATH=book exec " + shlex.quote(sys.executable)  # exec: a run notices when Snakemake is gone
 
 
 def arguments(wildcards, output):
@@ -45,11 +45,17 @@ rule all:
             f"{run.name}={path}" for path, run in RUNS.items())
 
 
-rule notebook:
-    output:
-        "_build/runs/{run}.ipynb",
-    params:
-        arguments=arguments,
-        threads=max(1, (os.cpu_count() or 1) // (workflow.cores or 1)),
-    shell:
-        "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute {params.arguments}"
+# One rule for each notebook, because a rule has one priority: notebooks start in the order of the plan.
+for position, notebook in enumerate(reversed(dict.fromkeys(run.name for run in RUNS.values())), 1):
+
+    rule:
+        name:
+            notebook
+        output:
+            f"_build/runs/{{folder}}/{notebook}.{{digest}}.ipynb",
+        priority: position
+        params:
+            arguments=arguments,
+            threads=max(1, (os.cpu_count() or 1) // (workflow.cores or 1)),
+        shell:
+            "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute --tied {params.arguments}"

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from icl_book.provenance import ROOT
@@ -17,7 +19,20 @@ from icl_book.runner.execute import collect
 pytestmark = pytest.mark.xdist_group("pipeline")
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
+HANGING = 3600  # seconds after which whatever is waited for will not come: no machine is that slow
 TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"
+
+
+def until(condition):
+    """Wait for something that happens in another process."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < HANGING
+        time.sleep(0.1)
+
+
+def gone(process):
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 class Copy:
@@ -42,6 +57,8 @@ class Copy:
         (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
         (root / "presets").mkdir()
         self.preset()
+        self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
+        self.environment.pop("MPLBACKEND", None)
         registry = (
             "from icl_book.claims.claim import Claim\nCLAIMS = [Claim('X', 'here', '$1 > 0$', "
             "quantity='one', rule=lambda p: (0, 2), control='c')]\n"
@@ -58,21 +75,37 @@ class Copy:
         file.write_text(file.read_text().replace(old, new))
 
     def start(self, *words, **options):
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MPLBACKEND")}
         return subprocess.Popen(
             [sys.executable, "-m", "icl_book", *words],
             cwd=self.root,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=self.environment,
             **options,
         )
 
     def run(self, *words):
         process = self.start(*words)
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=HANGING)
         return process.returncode, said
+
+    def asleep(self):
+        """Wait until the notebook tiny sleeps; returns its kernel."""
+        file = self.root / "notebooks" / "asleep"
+        until(lambda: file.is_file() and file.read_text())
+        kernel = psutil.Process(int(file.read_text()))
+        file.unlink()
+        return kernel
+
+    @contextmanager
+    def awake(self):
+        """Let the notebook tiny not sleep."""
+        file = self.root / "notebooks" / "awake"
+        file.touch()
+        yield
+        for left in (file, file.with_name("asleep")):
+            left.unlink(missing_ok=True)
 
     def done(self, name, folder="quick"):
         found = (self.root / "_build" / "runs" / folder).glob(f"{name}.*.ipynb")
@@ -97,31 +130,37 @@ def built(copy):
 def test_progress_says_which_of_how_many_and_where_the_book_is(built):
     copy, said = built
     assert "quick: 2 runs, 2 to do" in said
-    for i, name in ((1, "other"), (2, "tiny")):
+    for i, name in ((1, "tiny"), (2, "other")):
         assert f"[{i} of 2] {name}: started" in said and f"[{i} of 2] {name}: done in" in said
     assert str(Path("_build", "book", "quick", "index.html")) in said
     assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page("other")
 
 
-def test_with_nothing_changed_nothing_runs_and_it_is_quick(built):
+def test_with_nothing_changed_nothing_runs_and_no_file_changes(built):
     copy, _ = built
 
     def state():
-        return {p: p.stat().st_mtime_ns for p in (copy.root / "_build").rglob("*") if p.is_file()}
+        files = [p for p in (copy.root / "_build").rglob("*") if p.is_file() and ".lock" not in p.name]
+        return {p: p.stat().st_mtime_ns for p in files}
 
-    before, start = state(), time.perf_counter()
+    before = state()
     status, said = copy.run("book")
     assert status == 0 and "0 to do" in said and "started" not in said
-    assert state() == before
-    assert time.perf_counter() - start < 10
+    assert "nothing has changed" in said and "staging" not in said
+    assert len(before) > 10 and state() == before
 
 
 def test_no_stale_number_survives_an_edit_of_the_package_or_of_a_notebook(built):
     copy, _ = built
     first = copy.done("tiny") | copy.done("other")
     copy.edit("icl/statistics.py", "FALSE_ALARM_RATE = 1e-5", "FALSE_ALARM_RATE = 3e-5")
-    status, said = copy.run("book")
+    copy.edit("book/introduction.md", "A small book", "A short book")
+    status, said = copy.run("book", "--jobs", "1")
     assert status == 0 and "2 to do" in said, said
+    assert said.index("tiny: started") < said.index("tiny: done") < said.index("other: started"), (
+        "notebooks start in the order of the preset"
+    )
+    assert "A short book" in copy.page("../book/introduction")
     for name in ("tiny", "other"):
         assert "constant is 3e-05" in copy.page(name) and "1e-05" not in copy.page(name)
     copy.edit("notebooks/other.py", "constant is", "the number is")
@@ -158,23 +197,53 @@ def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(bu
     failed.unlink()
 
 
-@pytest.mark.parametrize("how, seconds", [(signal.SIGKILL, 61), (signal.SIGINT, 62)])
-def test_a_killed_run_leaves_nothing_behind_that_needs_a_hand(built, how, seconds):
+@pytest.mark.parametrize(
+    "i, whom, how",
+    [
+        (1, "all", signal.SIGKILL),
+        (2, "all", signal.SIGINT),
+        (3, "runner", signal.SIGKILL),
+        (4, "runner", signal.SIGTERM),
+        (5, "snakemake", signal.SIGKILL),
+    ],
+)
+def test_a_killed_sweep_ends_its_runs_and_leaves_nothing_behind_that_needs_a_hand(built, i, whom, how):
     copy, _ = built
-    copy.edit("notebooks/tiny.py", "time.sleep(60)", f"time.sleep({seconds})")
-    process = copy.start("sweep", "tiny", "--grid", "seed=9", start_new_session=True)
-    for line in process.stdout:
-        if "tiny: started" in line:
-            break
-    time.sleep(4)
-    os.killpg(process.pid, how)
-    assert process.wait(timeout=30) != 0
+    sweep = ("sweep", "tiny", "--grid", f"seed=9 noise_std=0.{i}")
+    process = copy.start(*sweep, start_new_session=True)
+    kernel = copy.asleep()
+    if whom == "all":
+        os.killpg(process.pid, how)
+    else:
+        runner = psutil.Process(process.pid)
+        (snakemake,) = runner.children()
+        (runner if whom == "runner" else snakemake).send_signal(how)
+    assert process.wait(timeout=HANGING) != 0
     process.stdout.close()
-    copy.edit("icl/__init__.py", "__version__", "import time\ntime.sleep = lambda seconds: None\n__version__")
-    status, said = copy.run("sweep", "tiny", "--grid", "seed=9")
+    until(lambda: gone(kernel))
+    with copy.awake():
+        status, said = copy.run(*sweep)
     assert status == 0 and "[1 of 1] tiny: done" in said, said
-    copy.edit("icl/__init__.py", "import time\ntime.sleep = lambda seconds: None\n", "")
-    copy.edit("notebooks/tiny.py", f"time.sleep({seconds})", "time.sleep(60)")
+
+
+def test_a_second_book_waits_for_the_first_and_a_sweep_of_another_notebook_does_not(built):
+    copy, _ = built
+    copy.preset("{seed: 9}")
+    first = copy.start("book")
+    copy.asleep()
+    second = copy.start("book")
+    waits = f"waiting for process {first.pid}, which does the same: book-quick\n"
+    assert second.stdout.readline() == waits
+    status, said = copy.run("sweep", "other", "--grid", "seed=5")
+    assert status == 0 and "[1 of 1] other: done" in said and "waiting" not in said
+    assert first.poll() is None and second.poll() is None
+    with copy.awake():
+        said = [process.communicate(timeout=HANGING)[0] for process in (first, second)]
+    assert first.returncode == 0 and "1 to do" in said[0], said[0]
+    assert second.returncode == 0 and "0 to do" in said[1] and "nothing has changed" in said[1], said[1]
+    assert "constant is 1e-05" in copy.page()
+    copy.preset()
+    assert copy.run("book")[0] == 0
 
 
 def test_a_sweep_is_apart_from_the_book_and_resumes(built):
@@ -202,7 +271,7 @@ def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
             capture_output=True,
             text=True,
             check=False,
-            env=os.environ | {"PYTHONPATH": str(copy.root)},
+            env=copy.environment,
         )
         assert (done.returncode == 0) == (expected is None), done.stderr[-2000:]
         assert expected is None or expected in done.stderr

@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from icl_book import notebook, provenance
 from icl_book.parameters import PARAMETERS, BadInput, Choice, Integer, Real, Several, number, validate
 from icl_book.provenance import ROOT
-from icl_book.runner import cli, execute, plan
+from icl_book.runner import cli, execute, lock, plan
+from icl_book.site import assemble
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 
@@ -18,7 +21,7 @@ def tree(tmp_path, monkeypatch):
     """A small repository with one notebook, and a runner that refuses to start kernels."""
     for folder in ("icl", "notebooks", "presets", "results"):
         (tmp_path / folder).mkdir()
-    (tmp_path / "icl" / "module.py").write_text("constant = 1\n")
+    (tmp_path / "icl" / "statistics.py").write_text("constant = 1\n")
     (tmp_path / "requirements.lock").write_text("numpy==1\n")
     (tmp_path / "presets" / "quick.yml").write_text("tiny: {noise_std: 1e-3}\n")
     (tmp_path / "presets" / "wrong.yml").write_text("tiny: {noise_std: -1}\n")
@@ -160,7 +163,7 @@ def test_address_changes_with_everything_the_numbers_depend_on(tree, monkeypatch
     new("first")
     source.write_text(source.read_text() + "\n# a word\n")
     new("notebook")
-    (tree / "icl" / "module.py").write_text("constant = 2\n")
+    (tree / "icl" / "statistics.py").write_text("constant = 2\n")
     new("icl")
     (tree / "icl" / "table.csv").write_text("1\n")
     new("data in icl")
@@ -196,6 +199,13 @@ def test_a_data_file_must_be_named_literally_and_exist(tree):
         _ = plan.plan("quick")[0].digest
     with pytest.raises(BadInput, match="data file 'results/none.json': not found"):
         notebook.data("results/none.json")
+
+
+def test_runs_start_in_the_order_of_the_preset(tree):
+    for name in ("a", "b"):
+        shutil.copy(TINY, tree / "notebooks" / f"{name}.py")
+    (tree / "presets" / "quick.yml").write_text("b: {}\ntiny: {}\na: {}\n")
+    assert [r.name for r in plan.plan("quick")] == ["b", "tiny", "a"]
 
 
 def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
@@ -249,7 +259,7 @@ CARD = {
 
 def test_a_run_during_which_the_package_changed_does_not_count(tree, monkeypatch):
     def edited_meanwhile(*_):
-        (tree / "icl" / "module.py").write_text("constant = 2\n")
+        (tree / "icl" / "statistics.py").write_text("constant = 2\n")
         return executed(CARD), None
 
     monkeypatch.setattr(execute, "_papermill", edited_meanwhile)
@@ -258,6 +268,15 @@ def test_a_run_during_which_the_package_changed_does_not_count(tree, monkeypatch
     with pytest.raises(BadInput, match="changed while it ran"):
         execute.execute(run)
     assert not path.exists() and not run.path.exists() and path.with_suffix(".failed.ipynb").is_file()
+
+
+def test_a_claim_that_the_notebook_names_nowhere_fails_the_run(tree, monkeypatch):
+    source = tree / "notebooks" / "tiny.py"
+    source.write_text(source.read_text().replace("Claim", "built"))  # its id is then built somehow
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(CARD | {"id": "P1.one"}), None))
+    (run,) = plan.plan("quick")
+    with pytest.raises(BadInput, match=r"judges P1.one, an id that the notebook names nowhere"):
+        execute.execute(run)
 
 
 @pytest.mark.parametrize(
@@ -376,3 +395,50 @@ def test_sync_is_stable_and_keeps_ids(tree):
     assert not any(c.get("outputs") for c in cells) and "parameters" in cells[3]["metadata"]["tags"]
     written.unlink()
     assert execute.sync() == [written] and written.read_text() == first
+
+
+# ------------------------------------------------------------------------------- locks
+HOLDER = """
+import sys, time
+from pathlib import Path
+from icl_book.runner.lock import alone
+with alone(Path(sys.argv[1]), "work"):
+    print("held", flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_who_finds_a_lock_taken_says_so_and_waits_until_its_holder_has_ended(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "new" / ".lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    looks = []
+
+    def sleep(_):
+        looks.append(1)
+        if len(looks) == 2 * lock.PATIENCE:
+            holder.kill()  # no chance to clean up
+            holder.wait()
+
+    monkeypatch.setattr(lock.time, "sleep", sleep)
+    with lock.alone(path, "work"):
+        line = f"waiting for process {holder.pid}, which does the same: work\n"
+        assert len(looks) == 2 * lock.PATIENCE and capsys.readouterr().out == 2 * line
+    holder.stdout.close()
+    with lock.alone(path, "work"):
+        assert capsys.readouterr().out == "", "a lock that was given back is free"
+
+
+def test_pages_of_a_preset_are_built_by_one_process_at_a_time(tmp_path, monkeypatch):
+    class Waited(Exception):
+        pass
+
+    def sleep(_):
+        raise Waited
+
+    monkeypatch.setattr(lock.time, "sleep", sleep)
+    with lock.alone(tmp_path / "_build" / ".lock-site-quick", "pages"):
+        with pytest.raises(Waited):
+            assemble.build("quick", {}, tmp_path)
+        with pytest.raises(assemble.BookError, match="no such file"):
+            assemble.build("paper", {"x": tmp_path / "none"}, tmp_path)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import yaml
 
 from icl_book.parameters import BadInput, number
 from icl_book.provenance import ROOT
 from icl_book.runner.execute import execute, sync
+from icl_book.runner.lock import alone
 from icl_book.runner.plan import Run, configure, plan
 
 
 def schedule(settings: Mapping[str, str], jobs: str) -> int:
     """Let Snakemake run what is not done yet; see ``Snakefile``.
+
+    A second process with the same preset and the same notebook waits until the first has ended.
 
     Args:
         settings: Its ``preset``, and ``notebook`` and ``grid`` for a sweep.
@@ -32,12 +38,19 @@ def schedule(settings: Mapping[str, str], jobs: str) -> int:
     """
     if not jobs.isdecimal() or int(jobs) < 1:
         raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
+    name, grid = settings.get("notebook"), settings.get("grid", "")
+    found, work = plan(settings["preset"], name, grid), f"{name or 'book'}-{settings['preset']}"
+    with alone(ROOT / "_build" / f".lock-{work}", work):
+        return _schedule(found, settings, jobs)
+
+
+def _schedule(found: Sequence[Run], settings: Mapping[str, str], jobs: str) -> int:
     start = time.perf_counter()
-    found = plan(settings["preset"], settings.get("notebook"), settings.get("grid", ""))
     waiting = sum(not run.path.is_file() for run in found)
     print(f"{settings['preset']}: {len(found)} runs, {waiting} to do, {jobs} at a time", flush=True)
     words = ["--cores", jobs, "--config", *(f"{k}={v}" for k, v in settings.items())]
-    with subprocess.Popen([sys.executable, "-m", "snakemake", *words], cwd=ROOT) as process:
+    command = [sys.executable, "-m", "snakemake", *words]
+    with subprocess.Popen(command, cwd=ROOT, preexec_fn=partial(tie, signal.SIGKILL)) as process:
         try:
             status = process.wait()
         except KeyboardInterrupt:  # Snakemake and the runs got it too, and stop their kernels
@@ -53,6 +66,16 @@ def schedule(settings: Mapping[str, str], jobs: str) -> int:
     return status
 
 
+def tie(signal_number: int) -> None:
+    """Ask Linux to send this process a signal when its parent ends; elsewhere do nothing.
+
+    Whoever kills a book's or a sweep's process alone ends all that it started: Snakemake is killed, which
+    is safe because outputs are whole or absent, and its runs are interrupted.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal_number)  # PR_SET_PDEATHSIG
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m icl_book", description="Execute and sync notebooks.")
@@ -60,6 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
     one = commands.add_parser("execute", help="execute one notebook")
     one.add_argument("-p", dest="values", action="append", default=[], metavar="NAME=VALUE")
     one.add_argument("--label", default="", help="printed before each line, e.g. '1 of 2'")
+    one.add_argument("--tied", action="store_true", help="end when the process that started this one ends")
     book = commands.add_parser("book", help="execute what is not done and build the book")
     sweep = commands.add_parser("sweep", help="execute one notebook over a grid of parameters")
     sweep.add_argument("--grid", default="", help="e.g. 'noise_std=0.5,1 seed=0,1'")
@@ -88,6 +112,8 @@ def main(arguments: list[str] | None = None) -> int:
                     {"preset": options.preset, "notebook": options.name, "grid": options.grid}, options.jobs
                 )
             case "execute":
+                if options.tied:
+                    tie(signal.SIGINT)
                 execute(_changed(options.name, options.preset, options.values), options.label)
     except KeyboardInterrupt:
         return 130

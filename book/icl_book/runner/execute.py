@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -70,8 +70,10 @@ def execute(run: Run, label: str = "") -> Path:
             ]
         except BadInput as error:
             problem = str(error)
+    if problem is None and (unseen := run.unseen(c["id"] for c in record["cards"])):
+        problem = f"judges {unseen}, an id that the notebook names nowhere: changes of it would go unseen"
     if problem is None and run.path != path:
-        problem = "notebook, icl, lock or data changed while it ran; run again"
+        problem = "notebook, code, lock or data changed while it ran; run again"
     if problem is None and surprises and not run.exploring:
         problem = "; ".join(surprises)
     if problem is not None:
@@ -96,8 +98,14 @@ def _surprise(card: dict) -> str:
     return f"{card['id']}: {card['verdict']}, expected {card['expected']}{control}"
 
 
+def _light_imports() -> None:
+    """Keep a slow optional module out: jsonschema's check of web addresses, 1.5 s to import and unused."""
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+
 def _papermill(run: Run, shown: str, start: float):
     """Run all cells; returns the notebook and what went wrong, in one line, or None."""
+    _light_imports()
     import jupytext
     import papermill
     from papermill.engines import NBClientEngine, papermill_engines
@@ -124,7 +132,7 @@ def _papermill(run: Run, shown: str, start: float):
     thread = threading.Thread(target=heartbeat, daemon=True)
     thread.start()
     try:
-        with _kernel_home() as connection, _prompt_interrupt(shown):
+        with _kernel_home() as (home, connection), _prompt_interrupt(shown, home):
             papermill.execute_notebook(
                 node,
                 None,
@@ -156,8 +164,8 @@ def _papermill(run: Run, shown: str, start: float):
 
 
 @contextmanager
-def _prompt_interrupt(shown: str) -> Iterator[None]:
-    """Ctrl-C ends the run at once.
+def _prompt_interrupt(shown: str, home: tempfile.TemporaryDirectory) -> Iterator[None]:
+    """End the run at once on Ctrl-C, and remove the kernel's folder.
 
     The executor's event loop can swallow an interrupt while a kernel starts and then wait for
     the cell. Nothing is lost by leaving: outputs are only written when a run is complete, and a
@@ -166,7 +174,7 @@ def _prompt_interrupt(shown: str) -> Iterator[None]:
 
     def leave(*_):
         print(f"{shown}: interrupted", flush=True)
-        shutil.rmtree(os.environ["IPYTHONDIR"], ignore_errors=True)
+        home.cleanup()
         os._exit(130)
 
     if threading.current_thread() is not threading.main_thread():
@@ -180,14 +188,15 @@ def _prompt_interrupt(shown: str) -> Iterator[None]:
 
 
 @contextmanager
-def _kernel_home() -> Iterator[dict]:
-    """A kernel that shares nothing with its neighbors or with the user's settings.
+def _kernel_home() -> Iterator[tuple[tempfile.TemporaryDirectory, dict]]:
+    """Set up a kernel that shares nothing with its neighbors or with the user's settings.
 
-    Yields the connection settings: sockets in a folder of its own, because ports picked by
-    kernels that start at the same moment can collide.
+    Yields its folder and the connection settings: sockets in that folder, because ports picked
+    by kernels that start at the same moment can collide.
     """
     before = dict(os.environ)
-    with tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True) as folder:
+    home = tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True)
+    with home as folder:
         os.environ.update(
             {
                 "IPYTHONDIR": folder,
@@ -203,7 +212,7 @@ def _kernel_home() -> Iterator[dict]:
         os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
         try:
             # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
-            yield {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
+            yield home, {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -266,6 +275,7 @@ def sync() -> list[Path]:
     Returns:
         The files written.
     """
+    _light_imports()
     import jupytext
     import yaml
     from nbformat.v4 import new_code_cell

@@ -1,8 +1,9 @@
 """What there is to run, and the address of each run.
 
 A run is a notebook with parameters. Its address is a digest of all that its numbers
-depend on: a run whose file exists is done, an edit anywhere changes the address, so no
-stale number survives and reverting an edit costs nothing. Nothing slow is imported here.
+depend on (`closure` says which code): a run whose file exists is done, an edit of what it
+depends on changes the address, so no stale number survives and reverting an edit costs
+nothing. Nothing slow is imported here.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
 
 from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
+from icl_book.runner.closure import contents, names_claim, reach
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,9 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Digest of notebook, parameters, package, lock file, device setting and data read."""
+        """Digest of notebook, parameters, code it can reach, lock file, device setting and data read."""
         source = _source(self.name)
-        files = [
-            p
-            for folder in ("icl", "book/icl_book")
-            for p in (ROOT / folder).rglob("*")
-            if p.is_file() and "__pycache__" not in p.parts
-        ]
-        files += [ROOT / "requirements.lock", *(ROOT / p for p in _data_read(self.name, source))]
+        files = {ROOT / "requirements.lock"} | reach(source, f"notebooks/{self.name}.py", ROOT)
         total = hashlib.sha256(
             json.dumps(
                 [source, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3]],
@@ -62,6 +59,11 @@ class Run:
             content = path.read_bytes() if path.is_file() else b"missing"
             total.update(f"\0{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(content).digest())
         return total.hexdigest()[:16]
+
+    def unseen(self, claims: Iterable[str]) -> str | None:
+        """Return the first of these claims that the notebook neither makes nor names, if any."""
+        found = contents(_source(self.name), f"notebooks/{self.name}.py")
+        return next((c for c in claims if not (found.own_claim or names_claim(found, c))), None)
 
     @property
     def path(self) -> Path:
@@ -81,17 +83,6 @@ def _source(name: str) -> str:
     return (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
 
 
-def _data_read(name: str, source: str) -> list[str]:
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        raise BadInput(f"notebooks/{name}.py, line {error.lineno}: {error.msg}") from None
-    calls = [c for c in ast.walk(tree) if isinstance(c, ast.Call) and ast.unparse(c.func) == "notebook.data"]
-    if not all(len(c.args) == 1 and isinstance(c.args[0], ast.Constant) for c in calls):
-        raise BadInput(f"notebook {name}: notebook.data needs one literal path, or changes go unseen")
-    return [c.args[0].value for c in calls]
-
-
 def defaults(name: str) -> dict:
     """The parameters cell's values, read without running anything."""
     cells = re.split(r"^(?=# %%)", _source(name), flags=re.MULTILINE)
@@ -104,19 +95,30 @@ def defaults(name: str) -> dict:
         raise BadInput(f"notebook {name}: its parameters cell must be lines: name = literal") from None
 
 
-def _preset(preset: str, name: str) -> dict:
-    """A preset's values for one notebook."""
+@cache
+def _yaml(text: str) -> object:
+    return yaml.safe_load(text)
+
+
+def _entries(preset: str) -> dict:
+    """A preset's entries by notebook; no entry at all is an empty preset."""
     path = ROOT / "presets" / f"{preset}.yml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yml")))
         raise BadInput(f"preset {preset!r}: does not exist; there are {known}")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = _yaml(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise BadInput(f"presets/{preset}.yml: not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict) or not isinstance(values.get(name), dict):
+    return values if isinstance(values, dict) else {}
+
+
+def _preset(preset: str, name: str) -> dict:
+    """A preset's values for one notebook."""
+    values = _entries(preset).get(name)
+    if not isinstance(values, dict):
         raise BadInput(f"presets/{preset}.yml: needs an entry '{name}:' with parameters, or '{name}: {{}}'")
-    return {k: number(v) for k, v in values[name].items()}
+    return {k: number(v) for k, v in values.items()}
 
 
 def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
@@ -153,7 +155,7 @@ def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:
             is one value of a list parameter: ``"dims=[2,3],[5]"``.
 
     Returns:
-        The runs, in the order of names and of the grid.
+        The runs in the order in which they start: that of the preset's entries, and of the grid.
 
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
@@ -167,8 +169,8 @@ def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:
             axes.append([])
         if not axes[-1]:
             raise BadInput(f"grid {word!r}: must look like name=value,value")
-    found = []
-    for notebook in [name] if name else notebooks():
+    found, entries = [], list(_entries(preset))
+    for notebook in [name] if name else sorted(notebooks(), key=(entries + notebooks()).index):
         for point in itertools.product(*axes):
             found.append(configure(notebook, preset, dict(point)))
     return found

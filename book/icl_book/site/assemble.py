@@ -1,7 +1,7 @@
 """Build the book from executed notebooks: stage, generate, run jupyter-book, verify, swap in.
 
-    python python -m icl_book.site.assemble --preset quick theorem2_scaling=PATH.ipynb tensor_trick=PATH.ipynb
-    python python -m icl_book.site.assemble --readme
+    python -m icl_book.site.assemble --preset quick theorem2_scaling=PATH.ipynb tensor_trick=PATH.ipynb
+    python -m icl_book.site.assemble --readme
 
 The finished book is `_build/book/<preset>/index.html`. A build that fails, or whose pages
 do not pass `verify`, never replaces the last good one. With all inputs unchanged it
@@ -27,6 +27,7 @@ from pathlib import Path
 import yaml
 
 from icl_book.provenance import ROOT
+from icl_book.runner.lock import alone
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 
@@ -156,6 +157,7 @@ def sphinx(source: Path, output: Path) -> Path:
         [
             sys.executable,
             "-c",
+            "import sys; sys.modules['rfc3987_syntax'] = None  # slow to import, unused\n"
             "from jupyter_book.cli.main import main; main()",
             "build",
             str(source),
@@ -203,7 +205,11 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
     Raises:
         BookError: If anything is wrong; the last good book stays as it is.
     """
+    with alone(root / "_build" / f".lock-site-{preset}", f"pages of the book, {preset}"):
+        return _build(preset, notebooks, root)
 
+
+def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
     from icl_book.site import verify
 
     start = time.perf_counter()
