@@ -34,7 +34,7 @@ EDITS = {
     # the science: a room, and the rooms above it
     "icl/__init__.py": ALL,
     "icl/checks.py": TASKS,
-    "icl/compiled/__init__.py": TASKS | {"dimension_scaling"},  # which imports the streamed regressions
+    "icl/compiled/__init__.py": TASKS | importing("tensor_trick"),  # whose gradients stream
     "icl/compiled/units.py": TASKS,
     "icl/attention.py": TASKS,  # icl.risk.monte_carlo and icl.pretrain.model import it
     "icl/tasks/tanh.py": TASKS,
