@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from icl_book.claims import Claim, Verdict
 from icl_book.markup import badge, style_class
+from icl_book.site.sources import Names
 
 PAPERS = {
     "P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
@@ -223,20 +224,16 @@ def _cell(value) -> str:
     return str(value).replace("|", "\\|").replace("$", "\\$")
 
 
-def api(modules: Sequence[str]) -> str:
-    """One section of public names for every module."""
+def api(names: Names) -> str:
+    """The API page: each room with its map and its public names, then its modules that chapters use."""
     out = []
-    for name in modules:
-        out += [
-            f"## `{name}`",
-            "",
-            "```{eval-rst}",
-            f".. automodule:: {name}",
-            "   :members:",
-            "   :ignore-module-all:",
-            "```",
-            "",
-        ]
+    for module, objects in names.sections.items():
+        top = module.count(".") == 1
+        out += [f"{'##' if top else '###'} `{module}`", "", "```{eval-rst}", f".. automodule:: {module}", ""]
+        for name in (f"{module}.{name}" for name in objects):
+            members = ["   :members:"] if names.kinds[name] == "class" else []
+            out += [f".. auto{names.kinds[name]}:: {name}", *members, ""]
+        out += ["```", ""]
     return "\n".join(out)
 
 
