@@ -1,6 +1,6 @@
 """Public names of `icl`, and which of them the cards and figures of a notebook are computed with.
 
-Everything is read from source text, nothing is imported: `Names` knows where the API page documents an object,
+Everything is read from source text, nothing is imported. `Names` knows where the API page documents what,
 and `behind` follows the assignments of a notebook from cell to cell.
 """
 
