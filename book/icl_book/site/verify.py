@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 from icl_book.site.sources import ON_PAGE
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
-RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|prf)\b|\{\{|\}\}|:::|```")
+RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 
 
