@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from icl_book import claims
+from icl_book import claims, notebook
 from icl_book.claims import Claim, Verdict, exact, judge, sampled
+from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
 from icl_book.site import extension, pages, verify
 
@@ -178,7 +179,9 @@ def test_readme_is_in_step_with_the_registry():
     rows = re.findall(r"^\| (P\d\S*) \| \*\*([a-z ]+)\*\* \|", block[0], re.M)
     known = claims.registry().values()
     expected = [(c.id, str(c.expected)) for c in known if c.expected != claims.Verdict.HOLDS]
-    assert rows == expected, "README.md is out of step; run: make book && python book/assemble.py --readme"
+    assert rows == expected, (
+        "README.md is out of step; run: make book && python -m icl_book.site.assemble --readme"
+    )
     for verdict in claims.Verdict:
         counts = [sum(c.expected == verdict and c.id.startswith(p) for c in known) for p in ("P1", "P2")]
         assert not any(counts) or "| {} | {} | {} |".format(verdict, *counts) in block[0]
@@ -205,6 +208,27 @@ def test_readme_shows_a_picture_that_is_there():
 )
 def test_docstrings_become_restructured_text(text, rst):
     assert "\n".join(extension.convert(text.split("\n"))) == rst
+
+
+# ---------------------------------------------------------------- what CONTRIBUTING.md sends people to
+
+
+def test_the_chapter_to_copy_has_the_form_of_a_chapter():
+    import jupytext
+
+    code = [c for c in jupytext.read(ROOT / "tests/data/chapter.py").cells if c.cell_type == "code"]
+    values = {name: 1 for name in notebook.assignments(code[0].source)}
+    assert "parameters" in code[0].metadata["tags"] and values.keys() <= PARAMETERS.keys()
+    assert "notebook.setup(globals())" in code[1].source and code[-1].source == "notebook.footer()"
+    assert any("figure" in c.metadata.get("mystnb", {}) for c in code)
+
+
+def test_paths_named_in_contributing_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    paths = re.findall(r"`((?:book|icl|tests|presets|notebooks)/[\w./]*)`", text)
+    assert (
+        len(paths) > 5 and [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
+    )
 
 
 # ---------------------------------------------------------------- numbers in prose
