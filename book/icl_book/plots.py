@@ -1,8 +1,8 @@
-"""One look for every figure: style, palette, and the few marks the book is made of.
+"""The figures' style: theme and palette, and the marks that all chapters draw with.
 
-An exact number is a line, a sampled one a point with its interval; a reader can tell
-them apart in every figure. Colors are the Okabe-Ito palette, distinguishable with the
-common forms of color blindness, and every series also has its own marker or label.
+An exact number is a line, a sampled one a point with its interval, in every figure. Theme, palettes and heat
+maps are seaborn's. Its ``colorblind`` palette (Okabe-Ito) is distinguishable with the common forms of color
+blindness, and every series also has its own marker or label.
 """
 
 from __future__ import annotations
@@ -10,61 +10,67 @@ from __future__ import annotations
 import base64
 import html
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import matplotlib as mpl
 import numpy as np
+import seaborn as sns
 from matplotlib.figure import Figure
 
-#: Okabe-Ito without its yellow, which is too pale for lines on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#3B3B3B")
+from icl_book.markup import interval, number, prose
+
+__all__ = [
+    "COLORS",
+    "HTML",
+    "PALETTE",
+    "exact_curve",
+    "guide",
+    "interval",
+    "matrix",
+    "ramp",
+    "sampled_points",
+    "slider_figure",
+    "style",
+    "svg",
+    "table",
+    "ten",
+]
+
+_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
+_DARK = "#3b3b3b"
+
+#: Colors of series, in order; those of seaborn's palette that are too pale for lines on white are left out.
+PALETTE = (_BLUE, _RED, _GREEN, _PURPLE, _ORANGE, _SKY, _DARK)
 
 #: A color for each role, so that the same thing looks the same in every chapter.
 COLORS = {
-    "exact": "#3B3B3B",
-    "sampled": "#D55E00",
+    "exact": _DARK,
+    "sampled": _RED,
     "guide": "#767676",
-    "total": "#3B3B3B",
-    "bias": "#0072B2",
-    "noise": "#D55E00",
-    "affine": "#0072B2",
-    "relu": "#D55E00",
-    "cosine": "#009E73",
-    "linear": "#CC79A7",
-    "softmax": "#0072B2",
-    "linear attention": "#CC79A7",
-    "printed": "#B3262A",
-    "corrected": "#009E73",
-    "normalized": "#0072B2",
-    "rescaled": "#D55E00",
+    "total": _DARK,
+    "bias": _BLUE,
+    "noise": _RED,
+    "affine": _BLUE,
+    "relu": _RED,
+    "cosine": _GREEN,
+    "linear": _PURPLE,
+    "softmax": _BLUE,
+    "linear attention": _PURPLE,
+    "printed": "#b3262a",
+    "corrected": _GREEN,
+    "normalized": _BLUE,
+    "rescaled": _RED,
 }
 
 _RC = {
     "figure.figsize": (5.8, 3.6),
     "figure.constrained_layout.use": True,
-    "figure.facecolor": "white",
-    "font.size": 11,
-    "axes.titlesize": 11,
-    "axes.labelsize": 11,
-    "xtick.labelsize": 10,
-    "ytick.labelsize": 10,
-    "legend.fontsize": 10,
     "legend.frameon": False,
-    "text.color": "#1f1f1f",
-    "axes.labelcolor": "#1f1f1f",
-    "axes.edgecolor": "#5a5a5a",
-    "xtick.color": "#3a3a3a",
-    "ytick.color": "#3a3a3a",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.linewidth": 0.8,
+    "axes.edgecolor": ".35",
     "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.7,
-    "axes.prop_cycle": mpl.cycler(color=PALETTE),
+    "grid.color": ".9",
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
     "svg.fonttype": "path",
@@ -74,8 +80,9 @@ _RC = {
 
 
 def style() -> None:
-    """Set the book's matplotlib style; in a notebook also SVG output without a time stamp."""
-    mpl.rcParams.update(_RC)
+    """Set the book's figure style; in a notebook also SVG output without a time stamp."""
+    # The font comes with matplotlib, so that figures are the same on every machine.
+    sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", font_scale=1.15, rc=_RC)
     try:
         from IPython import get_ipython
         from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -86,20 +93,20 @@ def style() -> None:
 
 
 def ramp(count: int) -> list:
-    """Colors for an ordered parameter (dimension, context size), light to dark.
+    """Return colors for an ordered parameter (dimension, context length), light to dark.
 
     Args:
         count: How many, at least 1.
 
     Returns:
-        ``count`` RGBA tuples from viridis, its palest part left out.
+        ``count`` RGB tuples from viridis, its palest part left out.
 
     Raises:
         ValueError: If ``count`` is less than 1.
     """
     if count < 1:
         raise ValueError(f"count = {count}: must be at least 1")
-    return [tuple(c) for c in mpl.colormaps["viridis"](np.linspace(0.8, 0.0, count))]
+    return sns.color_palette("viridis_r", count + 1)[1:]
 
 
 def exact_curve(ax, x, y, label: str | None = None, color=COLORS["exact"], **line):
@@ -213,7 +220,7 @@ def matrix(
             absolute entry. Give panels that are compared the same one.
 
     Returns:
-        The image, e.g. for a color bar.
+        The mesh, e.g. for a color bar.
 
     Raises:
         ValueError: If ``values`` is not a matrix of finite numbers.
@@ -222,29 +229,28 @@ def matrix(
     if values.ndim != 2 or not np.isfinite(values).all():
         raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
     limit = limit or float(np.abs(values).max()) or 1.0
-    image = ax.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit)
-    for (i, j), v in np.ndenumerate(values):
-        text = format(v, fmt)
-        text = text.lstrip("-") if float(text) == 0 else text  # no "-0.00"
-        ax.text(
-            j,
-            i,
-            text,
-            ha="center",
-            va="center",
-            fontsize=9,
-            color="white" if abs(v) > 0.65 * limit else "#1f1f1f",
-        )
     ax.grid(False)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.set_xticks(range(values.shape[1]) if columns else [], columns or None)
-    ax.set_yticks(range(values.shape[0]) if rows else [], rows or None)
-    return image
+    sns.heatmap(
+        values,
+        ax=ax,
+        cmap="vlag",
+        vmin=-limit,
+        vmax=limit,
+        square=True,
+        cbar=False,
+        linewidths=0.5,
+        annot=np.vectorize(lambda value: number(value, fmt))(values),
+        fmt="",
+        annot_kws={"fontsize": 9},
+        xticklabels=list(columns) or False,
+        yticklabels=list(rows) or False,
+    )
+    ax.tick_params(length=0, labelrotation=0)
+    return ax.collections[-1]
 
 
 def svg(figure: Figure) -> str:
-    """A figure as SVG text, byte-identical for identical figures; a frame of `slider_figure`."""
+    """Return a figure as SVG text, byte-identical for identical figures; a frame of `slider_figure`."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
@@ -252,7 +258,7 @@ def svg(figure: Figure) -> str:
 
 @dataclass(frozen=True)
 class HTML:
-    """Markup that shows itself in a notebook."""
+    """Markup that draws itself in a notebook."""
 
     markup: str
 
@@ -261,31 +267,12 @@ class HTML:
 
 
 def ten(exponent: int) -> str:
-    """A power of ten in plain text, e.g. ``10⁴``; for the heads of tables and for labels."""
+    """Format a power of ten in plain text, e.g. ``10⁴``; for heads of tables and labels."""
     return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def interval(ends: Sequence[float], digits: str = ".2f") -> str:
-    """An interval in plain text, both ends in the same format, e.g. ``[0.98, 1.02]``."""
-    return "[" + ", ".join(format(end, digits) for end in ends) + "]"
-
-
-def _cell(text: str) -> str:
-    """Text of a table as HTML: ``$...$`` is mathematics; ``d = 5`` and intervals do not break."""
-
-    def whole(plain: str) -> str:
-        plain = re.sub(r"\[[^\]]*\]", lambda found: found[0].replace(" ", "\u00a0"), plain)
-        return plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
-
-    parts = html.escape(text, quote=False).split("$")
-    return "".join(
-        rf'<span class="math notranslate nohighlight">\({part}\)</span>' if i % 2 else whole(part)
-        for i, part in enumerate(parts)
-    )
-
-
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> HTML:
-    """A table of words and numbers that are formatted already.
+    """Build a table of words and numbers that are formatted already.
 
     Args:
         columns: Column names; the first column is read as the name of the row. ``$...$`` in
@@ -301,23 +288,22 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -
     """
     if any(len(row) != len(columns) for row in rows):
         raise ValueError(f"rows: every row must have {len(columns)} cells, one for each column")
-    head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
-    cells = [(_cell(first), "".join(f"<td>{_cell(cell)}</td>" for cell in rest)) for first, *rest in rows]
+    head = "".join(f'<th scope="col">{prose(name)}</th>' for name in columns)
+    cells = [(prose(first), "".join(f"<td>{prose(cell)}</td>" for cell in rest)) for first, *rest in rows]
     body = "".join(f'<tr><th scope="row">{name}</th>{values}</tr>' for name, values in cells)
     short = " icl-short" * all(len(first) <= 24 for first, *_ in rows)  # names that stay on one line
     return HTML(
-        f'<div class="icl-table{short}"><table><caption>{_cell(caption)}</caption>'
+        f'<div class="icl-table{short}"><table><caption>{prose(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
 def slider_figure(svgs: Sequence[str], values: Sequence, label: str, alt: str) -> HTML:
-    """Pre-rendered frames behind a range slider: moves without a server, a kernel or a network.
+    """Build a figure with a range slider from frames drawn in advance; it needs no server, kernel or network.
 
-    Every frame is an image of its own, so that ids inside one SVG cannot meet those of
-    another, and the markup itself has no id: any number of sliders fit on a page. The
-    slider is the browser's own (arrow keys, Home and End work); without JavaScript the
-    first frame stays.
+    Every frame is an image of its own, so ids inside two SVGs do not clash, and the markup has no id: any
+    number of sliders fit on a page. The slider is the browser's own (arrow keys, Home and End work). Without
+    JavaScript the first frame stays.
 
     Args:
         svgs: The frames, SVG text each, e.g. from `svg`; at least one.

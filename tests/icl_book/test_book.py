@@ -512,7 +512,10 @@ def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
     curves = {name: (r.bias, r.noise) for name, r in parts.items()}
     figure = risk_explorer(w, curves, (0.1, 1.0), "risk")._repr_html_()
     page = tmp_path / "explorer.html"
-    page.write_text(f"<html data-theme='light'><body>{figure}{figure}</body></html>")
+    script = (ROOT / "book/_static/explorer.js").as_uri()
+    page.write_text(
+        f"<html data-theme='light'><body>{figure}{figure}<script src='{script}'></script></body></html>"
+    )
     look(browser, page.as_uri())
     first, second = browser.find_elements(By.CLASS_NAME, "icl-explorer")
     before = second.find_element(By.CLASS_NAME, "read").text
@@ -525,3 +528,11 @@ def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
     assert float(shown.split()[1]) == pytest.approx(truth.total[1], rel=1e-3)
     assert f"Lowest on this grid: {float(f'{truth.total[at]:.4g}')}" in shown.replace("0 at", " at")
     assert second.find_element(By.CLASS_NAME, "read").text == before, "figures on one page are independent"
+    # the drawing agrees: Python draws the first state, the script every other one
+    drawn = "return [...arguments[0].querySelectorAll('polyline, circle')].map(e => e.outerHTML).join()"
+    states = [browser.execute_script(drawn, second)]
+    second.find_element(By.CLASS_NAME, "noise").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
+    states.append(browser.execute_script(drawn, second))
+    old, new = ([float(number) for number in re.findall(r"\d+\.?\d*", state)] for state in states)
+    assert states[0] != states[1] and len(old) > 2 * 3 * len(w)
+    np.testing.assert_allclose(new, old, atol=0.2)

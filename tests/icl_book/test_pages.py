@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from icl_book import claims
+from icl_book import claims, notebook
 from icl_book.claims import Claim, Verdict, exact, judge, sampled
+from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
 from icl_book.site import extension, pages, verify
 
@@ -52,9 +53,10 @@ def test_verifier_sees_missing_page_card_and_search_index(tmp_path):
     run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}]}
     toc = {"root": "a", "parts": [{"chapters": [{"file": "b", "sections": [{"file": "notebooks/n"}]}]}]}
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks/n.html").write_text(GOOD + '<div id="claim-P1.x">')
+    (tmp_path / "notebooks/n.html").write_text('<div class="icl-card" id="claim-P1.x">')
     assert verify.book(tmp_path, toc, [run]) == [
         "b: page is missing from the book",
+        "notebooks/n: claim-P1.x: has no link to the code that computes it",
         "notebooks/n: card of claim P1.y is not on the page",
         "searchindex.js: the book has no search index",
     ]
@@ -177,7 +179,9 @@ def test_readme_is_in_step_with_the_registry():
     rows = re.findall(r"^\| (P\d\S*) \| \*\*([a-z ]+)\*\* \|", block[0], re.M)
     known = claims.registry().values()
     expected = [(c.id, str(c.expected)) for c in known if c.expected != claims.Verdict.HOLDS]
-    assert rows == expected, "README.md is out of step; run: make book && python book/assemble.py --readme"
+    assert rows == expected, (
+        "README.md is out of step; run: make book && python -m icl_book.site.assemble --readme"
+    )
     for verdict in claims.Verdict:
         counts = [sum(c.expected == verdict and c.id.startswith(p) for c in known) for p in ("P1", "P2")]
         assert not any(counts) or "| {} | {} | {} |".format(verdict, *counts) in block[0]
@@ -204,6 +208,27 @@ def test_readme_shows_a_picture_that_is_there():
 )
 def test_docstrings_become_restructured_text(text, rst):
     assert "\n".join(extension.convert(text.split("\n"))) == rst
+
+
+# ---------------------------------------------------------------- what CONTRIBUTING.md sends people to
+
+
+def test_the_chapter_to_copy_has_the_form_of_a_chapter():
+    import jupytext
+
+    code = [c for c in jupytext.read(ROOT / "tests/data/chapter.py").cells if c.cell_type == "code"]
+    values = {name: 1 for name in notebook.assignments(code[0].source)}
+    assert "parameters" in code[0].metadata["tags"] and values.keys() <= PARAMETERS.keys()
+    assert "notebook.setup(globals())" in code[1].source and code[-1].source == "notebook.footer()"
+    assert any("figure" in c.metadata.get("mystnb", {}) for c in code)
+
+
+def test_paths_named_in_contributing_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    paths = re.findall(r"`((?:book|icl|tests|presets|notebooks)/[\w./]*)`", text)
+    assert (
+        len(paths) > 5 and [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
+    )
 
 
 # ---------------------------------------------------------------- numbers in prose

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from icl_book.claims.claim import Case, Claim, Range, Verdict
+from icl_book.markup import badge, interval, number, prose, style_class
 from icl_book.provenance import CARD_MIME
 
 
@@ -73,12 +74,11 @@ class Card:
 
     def _text(self) -> str:
         lines = [f"{self.claim.id}: {self.verdict}"]
-        lines += [f"  {c.name}: {c.measured:.6g} in {range_text(c.interval)}" for c in self.cases]
+        lines += [f"  {c.name}: {c.measured:.6g} in {interval(c.interval, None)}" for c in self.cases]
         return "\n".join(lines)
 
     def _html(self) -> str:
         claim, esc = self.claim, html.escape
-        kind = str(self.verdict).replace(" ", "-")
         surprise = (
             ""
             if self.as_expected
@@ -95,10 +95,10 @@ class Card:
 
         def row(c: Case, css: str = "") -> str:
             rules = [rule for rule in (claim.rule, claim.corrected_rule) if rule]
-            permitted = "".join(f"<td>{range_text(rule(c.parameters))}</td>" for rule in rules)
+            permitted = "".join(f"<td>{interval(rule(c.parameters), None)}</td>" for rule in rules)
             return (
                 f"<tr{css}><td>{prose(c.name)}</td>{permitted}"
-                f"<td>{c.measured:.5g}</td><td>{_spread(c)}</td>"
+                f"<td>{number(c.measured)}</td><td>{_spread(c)}</td>"
                 f"<td>{'exact' if c.samples is None else c.samples}</td></tr>"
             )
 
@@ -110,8 +110,8 @@ class Card:
         must = {"contradicts": "rejected", "agrees": "accepted"}[claim.control_reading]
         ok = f"{must}, as it must be" if self.control_passed else f"NOT {must}"
         return (
-            f'<div class="icl-card icl-{kind}" id="claim-{esc(claim.id)}">'
-            f'<p class="icl-head"><span class="icl-badge">{esc(str(self.verdict))}</span> '
+            f'<div class="icl-card {style_class(self.verdict)}" id="claim-{esc(claim.id)}">'
+            f'<p class="icl-head">{badge(self.verdict)} '
             f"<strong>{esc(claim.id)}</strong> <span>{esc(claim.source)}</span></p>{surprise}"
             f'<p class="icl-statement">{prose(claim.statement)}</p>{corrected}'
             f'<p class="icl-quantity">Measured: {prose(claim.quantity)}.</p>'
@@ -121,40 +121,16 @@ class Card:
 
 
 def plain(x: float | Range) -> float | str | list:
-    """A number or range in strict JSON, which has no infinity and no NaN: those become strings."""
+    """Convert a number or a range to strict JSON, which has no infinity and no NaN: those become strings."""
     if isinstance(x, tuple):
         return [plain(v) for v in x]
     return float(x) if math.isfinite(x) else str(float(x))
 
 
-def prose(markdown: str) -> str:
-    """Text with ``$...$`` mathematics as HTML that MathJax renders, in the book and in Jupyter."""
-    parts = html.escape(" ".join(markdown.split()), quote=False).split("$")
-    return "".join(
-        rf'<span class="math notranslate nohighlight">\({p}\)</span>' if i % 2 else p
-        for i, p in enumerate(parts)
-    )
-
-
 def _spread(case: Case) -> str:
-    """A case's interval: as plus-minus where it is symmetric and exact, else by its ends."""
+    """Format a case's interval: as plus-minus where it is symmetric and exact, else by its ends."""
     low, high = case.interval
     half = (high - low) / 2
     if case.samples is None and math.isfinite(half) and abs(low + half - case.measured) <= 0.01 * half:
-        return f"&plusmn; {half:.2g}"
-    return range_text(case.interval)
-
-
-def range_text(r: Range) -> str:
-    """A range in words: one number, a bound, or both ends."""
-    low, high = r
-    if low == high:
-        return f"{low:.5g}"
-    if math.isinf(low):
-        return f"&le; {high:.5g}"
-    if math.isinf(high):
-        return f"&ge; {low:.5g}"
-    digits = 5
-    if high != low and low * high > 0:  # enough digits to tell the ends apart
-        digits = min(12, max(5, 2 - math.floor(math.log10((high - low) / max(abs(low), abs(high))))))
-    return f"[{low:.{digits}g}, {high:.{digits}g}]"
+        return f"± {number(half, '.2g')}"
+    return interval(case.interval, None)

@@ -96,7 +96,7 @@ def stage(
 ) -> None:
     """Write the tree that jupyter-book reads: prose, executed notebooks, generated pages, MathJax."""
     from icl.statistics import FALSE_ALARM_RATE
-    from icl_book.site import pages, picture
+    from icl_book.site import pages, picture, sources
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -107,9 +107,11 @@ def stage(
         text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
         path.write_text(text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1]), encoding="utf-8")
     (target / "notebooks").mkdir()
+    executed = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in notebooks.items()}
+    names = sources.Names((code for content in executed.values() for code in sources.code(content)), root)
     titles = {}
-    for name, path in notebooks.items():
-        content = json.loads(path.read_text(encoding="utf-8"))
+    for name, content in executed.items():
+        sources.annotate(content, names)
         titles[name] = re.search(r"^# (.+)$", "".join(content["cells"][0]["source"]), re.MULTILINE)[1]
         for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):
             for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.icl.")]:
@@ -126,7 +128,6 @@ def stage(
         json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / "paper").glob("*.json"))
     ]
     found = pages.entries(registry, collected, paper)
-    modules = [f"icl.{p.stem}" for p in sorted((root / "icl").glob("*.py")) if not p.stem.startswith("_")]
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     generated = target / "book" / "_generated"
     generated.mkdir()
@@ -136,7 +137,7 @@ def stage(
         "verdicts": pages.verdict_table(found),
         "audit": pages.audit(found, FALSE_ALARM_RATE, titles.__getitem__),
         "provenance": pages.provenance(collected, built),
-        "api": pages.api(modules),
+        "api": pages.api(names),
     }.items():
         (generated / f"{name}.md").write_text(text, encoding="utf-8")
 

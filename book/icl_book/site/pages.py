@@ -12,6 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from icl_book.claims import Claim, Verdict
+from icl_book.markup import badge, style_class
+from icl_book.site.sources import Names
+
 PAPERS = {
     "P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
     "P2": "Paper 2: From Single to Multiple Softmax Regression via a Tensor Trick",
@@ -30,7 +34,7 @@ class Entry:
         device: The device of that result.
     """
 
-    claim: object
+    claim: Claim
     card: dict | None = None
     notebook: str = ""
     paper: dict | None = None
@@ -47,10 +51,6 @@ def entries(registry: dict, runs: Iterable[dict], paper_runs: Iterable[dict] = (
     paper = {c["id"]: (c, run.get("device", "")) for run in paper_runs for c in run["cards"]}
     nothing = (None, "")
     return [Entry(c, *cards.get(i, nothing), *paper.get(i, nothing)) for i, c in registry.items()]
-
-
-def badge(verdict: str) -> str:
-    return f'<span class="icl-badge icl-{verdict.replace(" ", "-")}">{html.escape(verdict)}</span>'
 
 
 def evidence(card: dict | None) -> str:
@@ -86,13 +86,10 @@ def _paper(entry: Entry) -> str:
     return entry.claim.id.split(".")[0]
 
 
-VERDICTS = ["holds", "holds corrected", "fails as printed", "inconclusive", "not testable"]
-
-
 def counts(found: Sequence[Entry]) -> str:
     """A table: how many claims of each paper got each verdict."""
     tally = Counter((_paper(e), e.verdict) for e in found)
-    verdicts = [v for v in VERDICTS if v != "inconclusive" or any(key[1] == v for key in tally)]
+    verdicts = [v for v in Verdict if v != "inconclusive" or any(key[1] == v for key in tally)]
     papers = sorted({_paper(e) for e in found})
     rows = [
         "| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
@@ -163,9 +160,9 @@ def _power(x: float) -> str:
 
 
 def _audit_entry(e: Entry) -> str:
-    claim, kind = e.claim, e.verdict.replace(" ", "-")
+    claim = e.claim
     out = [
-        f"::::{{div}} icl-card icl-entry icl-{kind}",
+        f"::::{{div}} icl-card icl-entry {style_class(e.verdict)}",
         f'<span class="icl-head" id="audit-{claim.id}">'
         f"{badge(e.verdict)} <strong>{claim.id}</strong> {html.escape(_line(claim.source))}</span>",
         "",
@@ -227,20 +224,16 @@ def _cell(value) -> str:
     return str(value).replace("|", "\\|").replace("$", "\\$")
 
 
-def api(modules: Sequence[str]) -> str:
-    """One section of public names for every module."""
+def api(names: Names) -> str:
+    """The API page: each room with its map and its public names, then its modules that chapters use."""
     out = []
-    for name in modules:
-        out += [
-            f"## `{name}`",
-            "",
-            "```{eval-rst}",
-            f".. automodule:: {name}",
-            "   :members:",
-            "   :ignore-module-all:",
-            "```",
-            "",
-        ]
+    for module, objects in names.sections.items():
+        top = module.count(".") == 1
+        out += [f"{'##' if top else '###'} `{module}`", "", "```{eval-rst}", f".. automodule:: {module}", ""]
+        for name in (f"{module}.{name}" for name in objects):
+            members = ["   :members:"] if names.kinds[name] == "class" else []
+            out += [f".. auto{names.kinds[name]}:: {name}", *members, ""]
+        out += ["```", ""]
     return "\n".join(out)
 
 
@@ -257,7 +250,7 @@ def readme_block(found: Sequence[Entry]) -> str:
     rows = ["| verdict | " + " | ".join(papers) + " |", "|:--|" + "--:|" * len(papers)]
     rows += [
         f"| {v} | " + " | ".join(str(tally[v, p]) for p in papers) + " |"
-        for v in VERDICTS
+        for v in Verdict
         if any(tally[v, p] for p in papers)
     ]
     rows += [

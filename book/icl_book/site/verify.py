@@ -8,8 +8,10 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
+from icl_book.site.sources import ON_PAGE
+
 #: Marks of markup that nobody processed, looked for in the text of a page.
-RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|prf)\b|\{\{|\}\}|:::|```")
+RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 
 
@@ -58,6 +60,8 @@ def page(name: str, text: str) -> list[str]:
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
         if not image.find_parent("figure") and "icl-frame" not in image.get("class", []):
             problems.append(f"{name}: image {src} stands outside a figure, without caption and number")
+    for line in article.select(".icl-code"):
+        line.extract()  # generated: no words of a caption
     for figure in article.find_all("figure"):
         number, words = figure.select_one(".caption-number"), figure.select_one(".caption-text")
         if not number or not words or len(words.get_text().split()) < 3:
@@ -67,6 +71,29 @@ def page(name: str, text: str) -> list[str]:
     for match in RAW.finditer(prose := article.get_text(" ")):
         around = " ".join(prose[max(0, match.start() - 30) : match.end() + 30].split())
         problems.append(f"{name}: raw markup in the text: ...{around}...")
+    return problems
+
+
+def sources(name: str, text: str, documented: set[str]) -> list[str]:
+    """Problems of a chapter's links to code: a card or figure without its line, or a link that leads nowhere.
+
+    Args:
+        name: The page.
+        text: Its HTML.
+        documented: Anchors of the API page.
+    """
+    soup, problems = BeautifulSoup(text, "html.parser"), []
+    for shown in soup.select("figure, .icl-card, .icl-slider, .icl-explorer"):
+        where = f"{name}: {shown.get('id') or shown['class'][0]}"
+        line = shown.select_one(".icl-code")
+        if not line:
+            problems.append(f"{where}: has no link to the code that computes it")
+        elif not line.find("a") and ON_PAGE not in line.get_text():
+            problems.append(f"{where}: names neither code nor a reason why there is none")
+        for link in line.find_all("a") if line else ():
+            page, _, anchor = link["href"].partition("#")
+            if page != "../book/api.html" or anchor not in documented:
+                problems.append(f"{where}: {link['href']} leads nowhere")
     return problems
 
 
@@ -134,6 +161,10 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
             continue
         texts[document] = path.read_text(encoding="utf-8")
         problems += page(document, texts[document])
+    documented = set(re.findall(r'id="([\w.]+)"', texts.get("book/api", "")))
+    for document in texts:
+        if document.startswith("notebooks/"):
+            problems += sources(document, texts[document], documented)
     for run in runs:
         text = texts.get(f"notebooks/{run['name']}", "")
         problems += [

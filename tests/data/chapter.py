@@ -1,0 +1,52 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,mystnb,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-all
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Title of the chapter
+#
+# What the chapter asks, in two or three sentences.
+
+# %% [markdown]
+# ## What is printed
+#
+# The statement and its source.
+#
+# The parameters of this run, and its imports (folded):
+
+# %% tags=["parameters"]
+dims = [2, 3, 5]  # dimensions d of the covariates
+context_length = 100  # number n of labeled examples in a context
+noise_std = 0.5  # standard deviation sigma of the label noise
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from icl.risk import optimal_window
+from icl.tasks import ReLU
+from icl_book import notebook, plots
+
+notebook.setup(globals())
+
+# %% [markdown]
+# ## What is measured
+#
+# What the next cell computes, and why.
+
+# %% mystnb={"figure": {"caption": "Optimal window $w^*$ against the dimension $d$, ReLU class, exact.", "name": "fig-chapter"}, "image": {"alt": "A curve of the optimal window against the dimension."}} tags=["hide-input"]
+windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
+figure, ax = plt.subplots()
+plots.exact_curve(ax, dims, windows)
+ax.set(xlabel="dimension $d$", ylabel="optimal window $w^*$")
+plt.show()
+
+# %% tags=["hide-input"]
+notebook.footer()

@@ -1,0 +1,59 @@
+"""Numbers, intervals, mathematics and badges as text."""
+
+import math
+
+import pytest
+
+from icl_book import markup
+from icl_book.claims import Verdict
+
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (-0.0, ".5g", "0"),
+        (-0.001, ".2f", "0.00"),
+        (0.0, ".0e", "0"),
+        (-0.0004, ".0%", "0%"),
+        (-0.3, ".1f", "-0.3"),
+        (2e-7, ".0e", "2e-07"),
+        (math.nan, ".5g", "nan"),
+    ],
+)
+def test_zero_has_neither_sign_nor_exponent(value, digits, text):
+    assert markup.number(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("ends", "digits", "text"),
+    [
+        ((-INF, 2.0), None, "≤ 2"),
+        ((2.0, INF), None, "≥ 2"),
+        ((-INF, INF), None, "any number"),
+        ((1.0, 1.0), None, "1"),
+        ((1.0, 1.00001), None, "[1, 1.00001]"),
+        ((-0.001, 1.0), ".2f", "[0.00, 1.00]"),
+        ((0.984, 1.016), ".2f", "[0.98, 1.02]"),
+        ((-1e-5, 1e-5), None, "[-1e-05, 1e-05]"),
+    ],
+)
+def test_intervals(ends, digits, text):
+    assert markup.interval(ends, digits) == text
+
+
+def test_prose_sets_mathematics_and_keeps_intervals_and_equations_on_a_line():
+    html = markup.prose("If $a<b$\n then d = 5, 3 % of [0.1, 0.2] & [two words here]")
+    assert html == (
+        'If <span class="math notranslate nohighlight">\\(a&lt;b\\)</span> then d\u00a0=\u00a05, '
+        "3\u00a0% of [0.1,\u00a00.2] &amp; [two words here]"
+    )
+
+
+def test_badges_have_a_class_for_every_verdict():
+    css = (markup.__file__.rsplit("/", 2)[0]) + "/_static/icl.css"
+    with open(css) as sheet:
+        text = sheet.read()
+    for verdict in Verdict:
+        assert f".{markup.style_class(verdict)}" in text and f">{verdict}</span>" in markup.badge(verdict)
