@@ -1,54 +1,63 @@
-"""Distributions of the covariates: uniform on the sphere, on an ellipsoid, on a product of spheres."""
+"""Distributions of the covariates: uniform on the sphere, on an ellipsoid, on a product of spheres.
+
+A distribution turns independent normal numbers into covariates. It has ``dim`` and `from_normal`; write
+your own with these two, and write `from_normal` for any strides of its argument.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy.special import betaincinv
 
-from icl.checks import integer, matrix_rows
+from icl.checks import integer, matrix_rows, real
 from icl.layout import linear_map, normalize, planes
 from icl.streams import NativeStream
 
+if TYPE_CHECKING:
+    import torch
 
-def uniform_sphere(rng: np.random.Generator, *shape: int) -> torch.Tensor:
-    """Points uniform on the unit sphere, ``x ~ U(S^{d-1})``.
+
+def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
+    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``.
 
     Args:
         rng: A stream.
         *shape: Leading sizes and, last, the dimension d >= 2.
 
     Returns:
-        float64 tensor of that shape whose last axis has norm 1.
+        Tensor of that shape whose last axis has norm 1; float64, or float32 from a `NativeStream`.
+
+    Raises:
+        ValueError: If the dimension is not an integer >= 2.
     """
     integer(shape[-1], "dim", 2)
     if isinstance(rng, NativeStream):
         return normalize(planes(rng.standard_normal(shape[::-1])))
+    import torch  # takes long to import, and the exact risk needs no points
+
     return normalize(torch.from_numpy(rng.standard_normal(shape)))
 
 
 def cap_quantile(dim: int, mass: float) -> float:
-    """The ``1 - x.x_q`` below which a uniform token ``x`` falls with probability ``mass``.
+    """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
 
     Args:
         dim: Dimension d >= 2.
         mass: Probability; 1 and more give 2, the whole sphere.
 
     Returns:
-        A number in [0, 2]. Its inverse at mass 1/n is the window parameter whose kernel
-        just reaches the nearest of n tokens; it grows like ``n ** (2 / (d - 1))``.
+        A number in [0, 2]. Its inverse at mass 1/n is the inverse bandwidth whose kernel
+        just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
     """
     return 2.0 if mass >= 1 else 2 * float(betaincinv((dim - 1) / 2, (dim - 1) / 2, mass))
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """Tokens ``x ~ U(S^{d-1})``, the paper's isotropic case.
-
-    A token law turns independent normal numbers into tokens. It has ``dim`` and `from_normal`; write
-    your own with these two, and write `from_normal` for any strides of its argument.
+    """Covariates ``x ~ U(S^{d-1})``, the paper's isotropic case.
 
     Attributes:
         dim: Dimension d >= 2.
@@ -56,17 +65,17 @@ class Sphere:
 
     dim: int
 
-    def __post_init__(self):
-        integer(self.dim, "dim", 2)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 2))
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Tokens from standard normal numbers (..., d), which it may overwrite; same shape and layout."""
+        """Return covariates from normal numbers (..., d), which may be overwritten; same shape and layout."""
         return normalize(normal)
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """Tokens ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
+    """Covariates ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
 
     Attributes:
         matrix: A, rows as tuples (an array is converted), shape (d, d). ``E x x' = A A' / d``:
@@ -75,7 +84,7 @@ class Ellipsoid:
 
     matrix: tuple[tuple[float, ...], ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len({len(self.matrix), *map(len, self.matrix)}) != 1:
             raise ValueError(f"matrix={self.matrix!r}: must be square")
@@ -86,13 +95,13 @@ class Ellipsoid:
         return len(self.matrix)
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Tokens from standard normal numbers, as in `Sphere.from_normal`."""
+        """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         return linear_map(self.matrix, normalize(normal))
 
 
 @dataclass(frozen=True)
 class LowRank:
-    """Tokens ``x = B u + e B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
+    """Covariates ``x = B u + e B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
 
     Attributes:
         basis: B, orthonormal columns, shape (d, k) with 1 <= k < d, rows as tuples (an array is
@@ -103,13 +112,12 @@ class LowRank:
     basis: tuple[tuple[float, ...], ...]
     outside: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "basis", matrix_rows(self.basis, "basis"))
         basis = np.array(self.basis)
         if not (0 < basis.shape[1] < len(basis)) or not np.allclose(basis.T @ basis, np.eye(basis.shape[1])):
             raise ValueError(f"basis={self.basis!r}: must have fewer columns than rows, orthonormal ones")
-        if not np.isfinite(self.outside):
-            raise ValueError(f"outside={self.outside!r}: must be a finite number")
+        object.__setattr__(self, "outside", real(self.outside, "outside"))
 
     @property
     def dim(self) -> int:
@@ -117,7 +125,7 @@ class LowRank:
         return len(self.basis)
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Tokens from standard normal numbers, as in `Sphere.from_normal`."""
+        """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         k = len(self.basis[0])
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
         u, v = normalize(normal[..., :k]), normalize(normal[..., k:])

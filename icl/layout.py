@@ -1,15 +1,24 @@
-"""Tensors stored coordinate by coordinate, and products and norms that keep that layout."""
+"""Tensors stored coordinate by coordinate, and products and norms that keep that layout.
+
+PyTorch and numba are loaded by the functions that call them: who imports this module may not need them.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    import torch
 
 
 def normalize(x: torch.Tensor) -> torch.Tensor:
-    """``x / |x|`` along the last axis, in the same memory layout and perhaps in place."""
+    """Return ``x / |x|`` along the last axis in the layout of x; its memory may be overwritten."""
     if x.stride(-1) == 1:
-        return x / x.norm(dim=-1, keepdim=True)
+        unit: torch.Tensor = x / x.norm(dim=-1, keepdim=True)
+        return unit
     p = planes(x)
     if compilable(p):
         from icl.compiled import units
@@ -20,25 +29,27 @@ def normalize(x: torch.Tensor) -> torch.Tensor:
 
 
 def compilable(x: torch.Tensor) -> bool:
-    """Whether the loops of `icl.compiled` take it: single precision, on a CPU, without gaps."""
+    """Return whether the loops of `icl.compiled` take ``x``: single precision, on a CPU, contiguous."""
+    import torch
+
     return x.device.type == "cpu" and x.dtype == torch.float32 and x.is_contiguous()
 
 
 def planes(x: torch.Tensor) -> torch.Tensor:
-    """``x`` with its axes reversed: contiguous if x lies in memory coordinate by coordinate."""
+    """Return ``x`` with its axes reversed: contiguous if x lies in memory coordinate by coordinate."""
     return x.permute(*reversed(range(x.ndim)))
 
 
 def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """``sum_i a[i] b[i]`` over the first axis, plane by plane and so without a large intermediate."""
+    """Return ``sum_i a[i] b[i]`` over the first axis, plane by plane, without a large intermediate."""
     total = a[0] * b[0]
     for one, other in zip(a[1:], b[1:], strict=True):
         total.addcmul_(one, other)
     return total
 
 
-def linear_map(matrix, x: torch.Tensor) -> torch.Tensor:
-    """``matrix @ x`` along the last axis of ``x``, keeping the memory layout of planes.
+def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
+    """Return ``matrix @ x`` along the last axis of ``x``, keeping the memory layout of planes.
 
     Args:
         matrix: (m, d), anything NumPy reads as a matrix.
@@ -47,7 +58,7 @@ def linear_map(matrix, x: torch.Tensor) -> torch.Tensor:
     Returns:
         (..., m).
     """
-    A = torch.as_tensor(np.asarray(matrix, dtype=float)).to(x)
+    A = x.new_tensor(np.asarray(matrix, dtype=float))
     if x.stride(-1) == 1:
         return x @ A.T
     p = planes(x)
@@ -55,7 +66,9 @@ def linear_map(matrix, x: torch.Tensor) -> torch.Tensor:
 
 
 def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """``q_b.x_bn``: directions (count, d), points (count, n, d) of any memory layout; shape (count, n)."""
+    """Return ``q_b.x_bn``: directions (count, d), points (count, n, d) of any layout; shape (count, n)."""
+    import torch
+
     q = q.to(x)
     if x.stride(-1) == 1:
         return torch.einsum("bd,bnd->bn", q, x)

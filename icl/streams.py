@@ -1,30 +1,45 @@
-"""Random streams and covariate laws.
+"""Random streams.
 
 Everything random in the project is drawn from a *stream*: a counter-based generator that
 is a pure function of ``(seed, name, step)``. Step 1000 can be drawn without drawing the
 999 before it, so work can be resumed anywhere, and the numbers of one stream never depend
-on how much another one used.
+on how many another one used. Training, evaluation and Monte Carlo draw from streams of their own.
 
 There are two kinds. `stream` is *portable*: float64, drawn on the CPU and then moved, so every
 device sees the same numbers. `NativeStream` is *native*: float32, drawn on the device that uses
 them, several times faster, and different on a GPU. What draws from one draws from the other:
 both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``, the first giving NumPy
-arrays, the second tensors (``torch.as_tensor`` takes either).
+arrays, the second tensors (``torch.as_tensor`` takes either). PyTorch and numba take long to import:
+they are loaded by the methods of `NativeStream`, and `stream` does without.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
 from icl.checks import integer
 
+if TYPE_CHECKING:
+    import torch
+
 #: The separate sources of randomness and their place in the generator's key.
-STREAMS = {"covariates": 0, "tasks": 1, "noise": 2, "initialization": 3, "evaluation": 4, "monte carlo": 5}
+STREAMS = {
+    "covariates": 0,
+    "tasks": 1,
+    "noise": 2,
+    "initialization": 3,
+    "evaluation": 4,
+    "monte carlo": 5,  # its covariates
+    "monte carlo tasks": 6,
+    "monte carlo noise": 7,
+}
 
 
 def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
-    """The generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
+    """Return the generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
 
     Args:
         seed: Non-negative integer below 2**64.
@@ -41,17 +56,15 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
 
 
-def _address(seed, name, step) -> tuple[int, int, int]:
-    """The seed, the stream's place in the key, and the step, checked."""
+def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
+    """Return the seed, the stream's place in the key, and the step, checked."""
     if name not in STREAMS:
         raise ValueError(f"name={name!r}: allowed are {', '.join(STREAMS)}")
-    if integer(seed, "seed", 0) >= 2**64:
-        raise ValueError(f"seed={seed!r}: must be below 2**64")
-    return int(seed), STREAMS[name], integer(step, "step", 0)
+    return integer(seed, "seed", 0, 2**64 - 1), STREAMS[name], integer(step, "step", 0, 2**64 - 1)
 
 
 class NativeStream:
-    """A stream in the device's own generator, float32: the fast counterpart of `stream`.
+    """Draw from the device's own generator in float32: the fast counterpart of `stream`.
 
     A pure function of the arguments and the device's type, up to the rounding of the processor at hand.
     On the CPU it is Philox-4x32 with key ``seed`` and counter (number, call, step, name), see `icl.compiled`;
@@ -68,6 +81,8 @@ class NativeStream:
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
+        import torch
+
         self.device, self._calls = torch.device(device), 0
         if self.device.type == "cpu":
             seed, place, step = _address(seed, name, step)
@@ -79,24 +94,28 @@ class NativeStream:
             self.generator.manual_seed(int(stream(seed, name, step).bit_generator.random_raw()) >> 1)
 
     def standard_normal(self, shape: tuple[int, ...], out: torch.Tensor | None = None) -> torch.Tensor:
-        """Normal numbers, a float32 tensor of that shape: ``out``, if that is given, or a new one."""
+        """Draw normal numbers: a float32 tensor of that shape, ``out`` if that is given, or a new one."""
+        import torch
+
         out = torch.empty(shape, device=self.device) if out is None else out
         if self.device.type == "cpu":
             return self._fill("fill_normal", out)
         return out.normal_(generator=self.generator)
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
-        """Uniform numbers between low and high, a float32 tensor of that shape."""
+        """Draw uniform numbers between low and high, a float32 tensor of that shape."""
+        import torch
+
         out = torch.empty(shape, device=self.device)
         if self.device.type == "cpu":
             return self._fill("fill_uniform", out, np.float32(low), np.float32(high))
         return out.uniform_(low, high, generator=self.generator)
 
-    def _fill(self, loop, out, *limits):
-        from icl.compiled import random_numbers  # numba takes long to import, and portable streams do without
+    def _fill(self, loop: str, out: torch.Tensor, *limits: np.float32) -> torch.Tensor:
+        from icl.compiled import random_numbers
 
         key, step, place = self._where
-        flat = out.view(-1).numpy()
+        flat: NDArray[np.float32] = out.view(-1).numpy()
         whole = flat if flat.size % 4 == 0 else np.empty(4 * -(-flat.size // 4), np.float32)
         getattr(random_numbers, loop)(whole, key, self._calls, step, place, *limits)
         if whole is not flat:
