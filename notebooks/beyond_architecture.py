@@ -80,7 +80,7 @@ def heads(n):
     omega = torch.stack([torch.softmax(w * t, -1) for w in grid])  # (W, B, n)
     gain = form.gain(omega).T.numpy()  # (B, W)
     product = (
-        torch.einsum("bni,wbi->bwn", form.among, omega)
+        torch.einsum("bni,wbi->bwn", form.gram, omega)
         .bmm(omega.permute(1, 2, 0))
         .numpy()
     )  # (B, W, W)

@@ -1,4 +1,4 @@
-r"""Large-context laws of the window: what the paper prints and what is sharp.
+r"""Asymptotic laws of the optimal window for long contexts: the printed ones and the sharp ones.
 
 Throughout ``Lambda = n L^2 / sigma^2`` and the kernel is ``exp(w x.x')`` on the unit sphere
 of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``).
@@ -8,7 +8,7 @@ query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n 
 
     noise ~ sigma^2 kappa w^((d-1)/2) / n,
     bias ~ E (Laplacian f)^2 / 4 w^-2       (smooth; affine: L^2 (d-1)^2 / (12 d)),
-    bias ~ L^2 p_0 G / 6 w^(-3/2)           (ReLU: the kink's neighborhood).
+    bias ~ E J^2 p_0 G / 4 w^(-3/2)         (slopes jump by J at q.x = 0; ReLU: E J^2 = 2 L^2 / 3).
 
 Minimizing bias + noise gives the sharp laws of `sharp_window`. Derivations are in the
 chapter ``notebooks/theorem2_scaling``.
@@ -19,73 +19,86 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, ive
 
-from icl.tasks import ReLU, Zonal
+from icl.checks import integer, real, reals
+from icl.tasks import Zonal, check_task
+from icl.tasks.base import MOST, MOST_DIM, Array
 
 #: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
 KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
 
 
-def resultant_length(dim: int, w):
-    """``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the softmax weights."""
-    return ive(dim / 2, w) / ive(dim / 2 - 1, w)
+def resultant_length(dim: int, w: ArrayLike) -> Array:
+    """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the softmax weights."""
+    w = reals(w, "w", 0)
+    return np.asarray(_bessel(dim, dim / 2, w) / _bessel(dim, dim / 2 - 1, w))[()]
 
 
 def effective_fraction(dim: int, w: float) -> float:
-    """``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
-    nu = dim / 2 - 1
-    log = (
-        -gammaln(dim / 2)
-        - nu * math.log(2 / w)
-        + nu * math.log(0.5)
-        + math.log(ive(nu, 2 * w))
-        - 2 * math.log(ive(nu, w))
-    )
-    return math.exp(log)
+    """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
+    w, nu = real(w, "w", 0), dim / 2 - 1
+    one, two = (math.log(_bessel(dim, nu, np.asarray(k * w))) for k in (1, 2))
+    return math.exp(two - 2 * one - gammaln(dim / 2) - nu * math.log(2 / w) + nu * math.log(0.5))
+
+
+def _bessel(dim: int, nu: float, w: Array) -> Array:
+    integer(dim, "dim", 2, MOST_DIM)
+    value: Array = ive(nu, w)
+    if not np.all(value > 0):  # zero by underflow; NaN for w beyond 1e9
+        raise ValueError(f"w={w}: the Bessel function of order {nu:g} is no floating-point number here")
+    return value
 
 
 def noise_constant(dim: int) -> float:
-    """``kappa = lim R_d(w) w^{-(d-1)/2} = sqrt(pi) / (Gamma(d/2) 4^{d/2-1})``."""
-    return math.exp(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
+    """Return ``kappa = lim R_d(w) w^{-(d-1)/2} = sqrt(pi) / (Gamma(d/2) 4^{d/2-1})``."""
+    return math.exp(_log_noise_constant(integer(dim, "dim", 2, MOST_DIM)))
+
+
+def _log_noise_constant(dim: int) -> float:
+    return float(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
 
 
 def bias_law(task: Zonal) -> tuple[float, float]:
-    """Constant and exponent of the large-window bias, ``bias ~ constant * w**exponent``.
+    """Return constant and exponent of the bias at large w, ``bias ~ constant * w**exponent``.
 
     A narrow window of bandwidth ``w^(-1/2)`` shifts a smooth function by ``Laplacian f / (2 w)``, so
     the constant is ``E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4``. At a kink the shift is
-    of order ``w^(-1/2)`` within a bandwidth, and the ReLU class has its own law.
+    of order ``w^(-1/2)`` within a bandwidth, which gives the law of classes with `Zonal.kink`.
 
     Args:
-        task: A `ReLU` class, or one whose spectrum falls fast (affine, cosine, quadratic, ...).
+        task: A class with a kink (ReLU), or one whose spectrum falls fast (affine, cosine, ...).
 
     Returns:
         ``(constant, exponent)``.
 
     Raises:
-        TypeError: For a class with kinks other than `ReLU`.
+        TypeError: For a rough class that does not declare its kink.
     """
+    check_task(task)
     d = task.dim
-    if isinstance(task, ReLU):
+    if task.kink > 0:
         density = math.exp(gammaln(d / 2) - gammaln((d - 1) / 2)) / math.sqrt(math.pi)  # of q.x at 0
-        return task.lipschitz**2 / 6 * density * KINK, -1.5
+        return task.kink / 4 * density * KINK, -1.5
     for last in (50, 200, 800):
         a, rest = task.spectrum(last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
         terms = a * eigenvalue**2
         if rest * eigenvalue[-1] ** 2 + terms[last // 2 :].sum() <= 1e-9 * terms.sum():
             return float(terms.sum()) / 4, -2.0
-    raise TypeError(f"task={task!r}: a sharp law is known for ReLU and for smooth classes only")
+    raise TypeError(
+        f"task={task!r}: a sharp law is known for classes with a declared kink and smooth classes only"
+    )
 
 
 def window_exponent(task: Zonal) -> float:
-    """Sharp exponent of ``w*`` in n: ``2/(d+3)`` (smooth classes), ``2/(d+2)`` (ReLU)."""
+    """Return the sharp exponent of ``w*`` in n: ``2/(d+3)`` (smooth classes), ``2/(d+2)`` (ReLU)."""
     return 2 / (task.dim - 1 - 2 * bias_law(task)[1])
 
 
-def sharp_window(task: Zonal, n, noise_std: float):
-    """Leading-order ``w*`` for n -> infinity at fixed L / sigma.
+def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
+    """Return the leading order of ``w*`` for n -> infinity at fixed L / sigma.
 
     Args:
         task: A class with a `bias_law`.
@@ -93,20 +106,27 @@ def sharp_window(task: Zonal, n, noise_std: float):
         noise_std: Noise standard deviation, > 0.
 
     Returns:
-        The minimizer of ``bias_law + sigma^2 kappa w^((d-1)/2) / n``.
+        The minimizer of ``bias_law + sigma^2 kappa w^((d-1)/2) / n``; ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        TypeError: If the class has no `bias_law`.
+        ValueError: If an argument is out of range.
     """
+    n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 1e-100, MOST)
     constant, exponent = bias_law(task)
-    ratio = -2 * exponent * constant * n / ((task.dim - 1) * noise_constant(task.dim) * noise_std**2)
-    return ratio ** window_exponent(task)
+    if constant == 0:  # constants: equal weights are best
+        return 0 * n * noise_std
+    log = math.log(-2 * exponent * constant / (task.dim - 1)) - _log_noise_constant(task.dim)
+    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * window_exponent(task)))[()]
 
 
 def risk_exponent(task: Zonal) -> float:
-    """Sharp exponent of the least risk in n: ``-4/(d+3)`` (smooth classes), ``-3/(d+2)`` (ReLU)."""
+    """Return the sharp exponent of the risk in n: ``-4/(d+3)`` (smooth classes), ``-3/(d+2)`` (ReLU)."""
     return bias_law(task)[1] * window_exponent(task)
 
 
-def mismatch_penalty(task: Zonal, ratio):
-    """Limit for n -> infinity of the risk with the wrong L over the risk with the right one.
+def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
+    """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
 
     The unit is pretrained at L and tested at ``L' = ratio * L``. With bias law ``L^2 c w^-a`` the
     noise at the optimum is ``2 a / (d - 1)`` times the bias, and optimal windows differ by the factor
@@ -115,21 +135,22 @@ def mismatch_penalty(task: Zonal, ratio):
         (ratio^2 + 2 a / (d - 1)) / ((1 + 2 a / (d - 1)) ratio^(2 - 2 a e)).
 
     Args:
-        task: An `Affine` or `ReLU` class.
+        task: A class with a `bias_law` whose functions are proportional to L.
         ratio: ``L' / L``, > 0.
 
     Returns:
         The factor, >= 1; it does not depend on n, sigma or L.
     """
+    ratio = reals(ratio, "ratio", 1e-50, 1e50)
     a, share = -bias_law(task)[1], -2 * bias_law(task)[1] / (task.dim - 1)
-    return (ratio**2 + share) / ((1 + share) * ratio ** (2 - 2 * a * window_exponent(task)))
+    return np.asarray((ratio**2 + share) / ((1 + share) * ratio ** (2 - 2 * a * window_exponent(task))))[()]
 
 
 def printed_exponents(dim: int) -> tuple[float, float]:
-    """Exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
+    """Return the exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
     return 1 / dim, 2 / dim
 
 
 def sketch_exponents(dim: int) -> tuple[float, float]:
-    """The exponents that follow from the slides' own proof sketch: ``1/(d+2), 2/(d+2)``."""
+    """Return the exponents that follow from the slides' own proof sketch: ``1/(d+2), 2/(d+2)``."""
     return 1 / (dim + 2), 2 / (dim + 2)

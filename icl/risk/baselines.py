@@ -1,4 +1,4 @@
-r"""Exact risks of what softmax attention competes with: linear attention and the nearest neighbor.
+r"""Exact risks of the predictors compared with softmax attention: linear attention, nearest neighbor.
 
 The setting is that of `icl.risk`: tokens and query uniform on the unit sphere of R^d, a
 rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of variance sigma^2.
@@ -9,7 +9,7 @@ best. By the addition theorem only degree 1 of the class meets the linear score,
 
     risk(m) = k(1) - 2 m a_1 / d + m^2 [(k(1) + sigma^2) / (n d) + (1 - 1/n) a_1 / d^2],
 
-so that everything in a function but its linear part stays as a floor, for every n:
+so that the risk stays above the power of all degrees but the first, for every n:
 ``k(1) - a_1`` (affine: L^2/3, ReLU: L^2/3 + L^2/(6 d)).
 """
 
@@ -18,10 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from icl.checks import reals
 from icl.risk.exact import Risk
 from icl.tasks import Zonal, check_setting
+from icl.tasks.base import MOST, Array
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,13 @@ class LinearOptimum:
         floor: Limit of the risk for n to infinity; no n and no M goes below it.
     """
 
-    m: np.ndarray
-    risk: np.ndarray
+    m: Array
+    risk: Array
     floor: float
 
 
-def linear_risk(task: Zonal, m, n, noise_std) -> np.ndarray:
-    """Population risk of linear attention with ``M = m I``.
+def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Array:
+    """Compute the population risk of linear attention with ``M = m I``.
 
     Args:
         task: A rotation-invariant class.
@@ -55,13 +58,13 @@ def linear_risk(task: Zonal, m, n, noise_std) -> np.ndarray:
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range.
     """
-    check_setting(task, np.abs(m), n, noise_std)
-    m, first, square = np.asarray(m, float), *_moments(task, n, noise_std)
+    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
+    m, (first, square) = reals(m, "m", -MOST, MOST), _moments(task, n, noise_std)
     return float(task.covariance(np.array(1.0))) - 2 * m * first + m**2 * square
 
 
-def linear_optimum(task: Zonal, n, noise_std) -> LinearOptimum:
-    """The best linear attention, in closed form.
+def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOptimum:
+    """Compute the best linear attention in closed form.
 
     Args:
         task: A rotation-invariant class.
@@ -79,22 +82,22 @@ def linear_optimum(task: Zonal, n, noise_std) -> LinearOptimum:
     >>> round(float(linear_optimum(Affine(dim=5), n=10, noise_std=0.0).risk), 3)
     0.383
     """
-    check_setting(task, 0.0, n, noise_std)
+    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     first, square = _moments(task, n, noise_std)
     power = float(task.covariance(np.array(1.0)))
     return LinearOptimum(first / square, power - first**2 / square, power - task.dim * first)
 
 
-def _moments(task: Zonal, n, noise_std):
-    """``E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
-    n, noise_std, d = np.asarray(n, float), np.asarray(noise_std, float), task.dim
+def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, Array]:
+    """Return ``E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
+    d = task.dim
     degree_one = float(task.spectrum(1)[0][0])
     power = float(task.covariance(np.array(1.0)))
     return degree_one / d, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2
 
 
-def nearest_neighbor_risk(task: Zonal, n, noise_std) -> Risk:
-    """Risk of predicting with the label of the context token nearest to the query.
+def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+    """Compute the risk of predicting with the label of the context token nearest to the query.
 
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
@@ -112,16 +115,16 @@ def nearest_neighbor_risk(task: Zonal, n, noise_std) -> Risk:
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range.
     """
-    check_setting(task, 0.0, n, noise_std)
-    n, noise_std = np.broadcast_arrays(np.asarray(n, float), np.asarray(noise_std, float))
+    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
 
-    def bias(step):
+    def bias(step: float) -> Array:
         u = np.arange(-75.0, 4.5, step)
         mass = -np.expm1(-np.exp(u) / n[..., None])
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))
-        return step * (2 * task.variogram(theta)) @ np.exp(u - np.exp(u))
+        return np.asarray(step * (2 * task.variogram(theta)) @ np.exp(u - np.exp(u)))
 
     fine = bias(0.0625)
+    error = np.abs(bias(0.125) - fine) / np.maximum(fine, 1e-300)
     zero = np.zeros_like(fine)
-    return Risk(fine, noise_std**2 + zero, zero, zero, np.abs(bias(0.125) / fine - 1))
+    return Risk(*(value[()] for value in (fine, np.asarray(noise_std**2), zero, zero, np.asarray(error))))

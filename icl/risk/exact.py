@@ -30,34 +30,25 @@ done in `icl.risk.integrals` with the nodes of `icl.risk.quadrature`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from numpy.typing import ArrayLike, NDArray
 
+from icl.checks import integer, real, reals
 from icl.covariates import cap_quantile
 from icl.risk.integrals import integrate
-from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
-from icl.tasks import Zonal, check_setting
-
-__all__ = [
-    "MonteCarlo",
-    "OptimalWindow",
-    "Risk",
-    "bayes_linear_risk",
-    "mismatch_risk",
-    "monte_carlo_risk",
-    "optimal_window",
-    "population_flow",
-    "population_risk",
-]
+from icl.tasks import Zonal, check_setting, check_task
+from icl.tasks.base import MOST, Array
 
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
 @dataclass(frozen=True)
 class Risk:
-    """Population risk, split as on the slides.
+    """The population risk, split as on the slides.
 
     Attributes:
         bias: ``E (sum omega_i f(x_i) - f(x_q))^2``; contains the sampling variance of f.
@@ -69,29 +60,29 @@ class Risk:
     All are float64 arrays of the broadcast shape of the arguments (scalars if all were).
     """
 
-    bias: np.ndarray
-    noise: np.ndarray
-    bias_slope: np.ndarray
-    noise_slope: np.ndarray
-    error: np.ndarray
+    bias: Array
+    noise: Array
+    bias_slope: Array
+    noise_slope: Array
+    error: Array
 
     @property
-    def total(self) -> np.ndarray:
+    def total(self) -> Array:
         """The risk, bias + noise."""
         return self.bias + self.noise
 
     @property
-    def slope(self) -> np.ndarray:
+    def slope(self) -> Array:
         """Derivative of the risk in w."""
         return self.bias_slope + self.noise_slope
 
 
-def population_risk(task: Zonal, w, n, noise_std) -> Risk:
-    """Exact population risk of the attention unit ``M = w I``.
+def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+    """Compute the exact population risk of the attention unit ``M = w I``.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
-        w: Window parameter, >= 0 (kernel ``exp(w x.x')``, bandwidth ``w**-0.5``).
+        w: Inverse bandwidth, >= 0 (kernel ``exp(w x.x')``, bandwidth ``w**-0.5``).
         n: Context length, >= 1; the cost does not grow with it.
         noise_std: Standard deviation sigma of the label noise, >= 0.
 
@@ -109,10 +100,7 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
     >>> round(float(risk.noise), 12)  # equal weights average the noise
     0.05
     """
-    check_setting(task, w, n, noise_std)
-    w, n, noise_std = np.broadcast_arrays(
-        np.asarray(w, float), np.asarray(n, float), np.asarray(noise_std, float)
-    )
+    w, n, noise_std = check_setting(task, w, n, noise_std)
     out = np.empty((5, w.size))
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
     for value in np.unique(flat_w):  # one table serves every n and sigma
@@ -120,7 +108,7 @@ def population_risk(task: Zonal, w, n, noise_std) -> Risk:
         lengths, back = np.unique(flat_n[here], return_inverse=True)
         bias, bias_slope, noise, noise_slope = fine = integrate(task, float(value), lengths)
         coarse = integrate(task, float(value), lengths, order=12, slopes=False)
-        error = np.max(np.abs(coarse / fine[::2] - 1), axis=0)
+        error = np.max(np.abs(coarse - fine[::2]) / np.maximum(fine[::2], 1e-300), axis=0)
         if not np.all(error <= _TOLERANCE):
             raise ValueError(
                 f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
@@ -137,20 +125,20 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal window parameter, relative error about 1e-9.
+        w: Optimal inverse bandwidth, relative error about 1e-9.
         risk: The risk there.
         interior: Whether the minimum lies at w > 0 (False: equal weights are best).
 
     All are arrays of the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
     """
 
-    w: np.ndarray
-    risk: np.ndarray
-    interior: np.ndarray
+    w: Array
+    risk: Array
+    interior: NDArray[np.bool_]
 
 
-def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
-    """The window with the smallest population risk.
+def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
+    """Find the inverse bandwidth w with the smallest population risk.
 
     The risk is scanned upwards in w with a ratio of 1.4 and every minimum met is refined
     as a root of the exact derivative; the best one, or w = 0, wins. The scan may stop where
@@ -177,14 +165,12 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     >>> bool(abs(a.w - b.w) < 1e-8)  # only L / sigma matters
     True
     """
-    check_setting(task, 0.0, n, noise_std)
-    n, noise_std = np.broadcast_arrays(np.asarray(n, float), np.asarray(noise_std, float))
+    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
-
     unique, back = np.unique(lengths, return_inverse=True)
 
-    def at(w, some):
-        """(risk, its derivative, its noise part) for the settings ``some``."""
+    def at(w: float, some: NDArray[np.intp]) -> Array:
+        """Return risk, its derivative and its noise part for the settings ``some``."""
         here, index = np.unique(back[some], return_inverse=True)
         bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
         s2 = variance[some]
@@ -194,7 +180,10 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     # then zero is no minimum, even where the gain is below the rounding of the risk.
     a, rest = task.spectrum(1)
     falls_at_zero = a[0] > 1e-12 * (a[0] + rest)
-    best_risk = at(0.0, np.arange(lengths.size))[0]
+    best_risk, first_slope, noise = at(0.0, np.arange(lengths.size))
+    lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
+    if np.any(lost):
+        raise ValueError(f"noise_std={variance[lost][0] ** 0.5:g}: the best w for {task!r} is below rounding")
     best_w = np.zeros_like(best_risk)
     lowest = best_risk.copy()
     # the scan's end without noise: on average less than one token is left within the kernel's reach
@@ -205,10 +194,10 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
     while active.size:
         try:
             risk, slope, noise = at(w, active)
-            rises = slope > 0
+            rises = slope >= 0  # zero for a class of constants
             found = active[falling[active] & rises]
             if found.size:
-                root, value = _refine(lower, w, lambda x, found=found: at(x, found)[:2])
+                root, value = _refine(lower, w, partial(at, some=found))
                 better = (value < best_risk[found]) | (lower == 0)
                 best_w[found[better]], best_risk[found[better]] = root[better], value[better]
         except ValueError as problem:
@@ -220,20 +209,20 @@ def optimal_window(task: Zonal, n, noise_std) -> OptimalWindow:
         lowest[active] = np.minimum(lowest[active], risk)
         active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]
         lower, w = w, w * 1.4
-    shape = n.shape
-    return OptimalWindow(*(v.reshape(shape)[()] for v in (best_w, best_risk, best_w > 0)))
+    return OptimalWindow(*(v.reshape(n.shape)[()] for v in (best_w, best_risk, best_w > 0)))
 
 
-def _refine(lower: float, upper: float, curve) -> tuple[np.ndarray, np.ndarray]:
-    """Roots of many slopes in one short interval, and the risks there.
+def _refine(lower: float, upper: float, curve: Callable[[float], Array]) -> tuple[Array, Array]:
+    """Find the roots of many slopes in one short interval, and the risks there.
 
     All settings share the nodes: over a ratio of 1.4 in w, risk and slope are Chebyshev
-    polynomials of degree 11 to about 1e-13, and bisection on them costs nothing.
+    polynomials of degree 11 to about 1e-13, and bisection on them costs little.
     """
     basis = np.cos(np.pi * (np.arange(12) + 0.5) / 12)
     middle, half = (lower + upper) / 2, (upper - lower) / 2
-    values = np.stack([curve(middle + half * x) for x in basis])  # (node, (risk, slope), setting)
-    coefficients = np.polynomial.chebyshev.chebfit(basis, values.reshape(12, -1), 11).reshape(values.shape)
+    values = np.stack([curve(middle + half * x) for x in basis])  # (node, (risk, slope, ...), setting)
+    fitted = np.polynomial.chebyshev.chebfit(basis, values.reshape(12, -1), 11)
+    coefficients = np.asarray(fitted, float).reshape(values.shape)
     left, right = np.full(values.shape[2], -1.0), np.full(values.shape[2], 1.0)
     for _ in range(60):
         x = (left + right) / 2
@@ -242,13 +231,13 @@ def _refine(lower: float, upper: float, curve) -> tuple[np.ndarray, np.ndarray]:
     return middle + half * x, _chebyshev(x, coefficients[:, 0])
 
 
-def _chebyshev(x: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """Column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
-    return np.polynomial.chebyshev.chebval(x, coefficients, tensor=False)
+def _chebyshev(x: Array, coefficients: Array) -> Array:
+    """Evaluate column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
+    return np.asarray(np.polynomial.chebyshev.chebval(x, coefficients, tensor=False))
 
 
-def mismatch_risk(trained: Zonal, tested: Zonal, n, noise_std) -> Risk:
-    """Risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
+def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+    """Compute the risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
 
     Args:
         trained: The class whose optimal window is used.
@@ -260,15 +249,18 @@ def mismatch_risk(trained: Zonal, tested: Zonal, n, noise_std) -> Risk:
         The risk on ``tested``; ``n`` and ``noise_std`` broadcast.
 
     Raises:
+        TypeError: If a class is not rotation invariant.
         ValueError: If the dimensions differ or an argument is out of range.
     """
+    check_task(trained, "trained")
+    check_task(tested, "tested")
     if trained.dim != tested.dim:
         raise ValueError(f"tested.dim={tested.dim}: must be that of the trained class, {trained.dim}")
     return population_risk(tested, optimal_window(trained, n, noise_std).w, n, noise_std)
 
 
-def population_flow(task: Zonal, n: int, noise_std: float, times, start: float = 0.0) -> np.ndarray:
-    """The training curve of infinitely many contexts and infinitely small steps.
+def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, start: float = 0.0) -> Array:
+    """Compute the training curve of infinitely many contexts and infinitely small steps.
 
     For rotation-invariant tokens and classes the gradient of the population risk at
     ``M = w I`` is ``(risk'(w) / d) I``: started there, gradient flow on the whole matrix
@@ -285,17 +277,24 @@ def population_flow(task: Zonal, n: int, noise_std: float, times, start: float =
         w at the times, shape (len(times),), relative error about 1e-8.
 
     Raises:
+        TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range.
     """
-    check_setting(task, start, n, noise_std)
-    times = np.asarray(times, float)
-    if times.ndim != 1 or not np.all(np.diff(times, prepend=0.0) >= 0) or not np.all(np.isfinite(times)):
-        raise ValueError(f"times={times!r}: must be finite, increasing and >= 0")
-    length = np.array([float(n)])
+    from scipy.integrate import solve_ivp  # takes long to import, and only flows need it
 
-    def velocity(_, w):
+    check_task(task)
+    length = np.array([float(integer(n, "n", 1, MOST))])
+    variance, start = real(noise_std, "noise_std", 0, MOST) ** 2, real(start, "start", 0, MOST)
+    moments = reals(times, "times", 0)
+    if moments.ndim != 1 or np.any(np.diff(moments) < 0):
+        raise ValueError(f"times={times!r}: must be a sequence of increasing numbers >= 0")
+    moments, back = np.unique(moments, return_inverse=True)
+    if moments.size == 0 or moments[-1] == 0:  # nothing to integrate
+        return np.full(back.shape, start)
+
+    def velocity(_: float, w: Array) -> list[float]:
         _, bias_w, _, noise_w = integrate(task, max(float(w[0]), 0.0), length)[:, 0]
-        return [-(bias_w + noise_std**2 * noise_w) / task.dim]
+        return [-(bias_w + variance * noise_w) / task.dim]
 
-    solution = solve_ivp(velocity, (0.0, times[-1]), [start], "LSODA", times, rtol=1e-9, atol=1e-12)
-    return solution.y[0]
+    span = (0.0, float(moments[-1]))
+    return np.asarray(solve_ivp(velocity, span, [start], "LSODA", moments, rtol=1e-9, atol=1e-12).y[0])[back]

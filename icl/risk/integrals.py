@@ -15,22 +15,26 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
+from icl.covariates import cap_quantile
 from icl.risk.quadrature import Mesh, meshes
 from icl.tasks import Zonal
+from icl.tasks.base import Array
 from icl.tasks.gegenbauer import Polynomials
 
-np.empty(2**21)  # glibc keeps freed blocks up to the largest ever freed: no page faults for each table below
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
+_NARROW = 1e12  # more than this is the limit of one nearest token to all digits
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
 
-def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: bool = True) -> np.ndarray:
-    """Bias, its w-derivative, noise / sigma^2, its w-derivative.
+def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
+    """Compute bias, its w-derivative, noise / sigma^2, its w-derivative.
 
     Args:
         task: The class.
-        w: Window parameter, >= 0.
+        w: Inverse bandwidth, >= 0.
         n: Context lengths, shape (j,).
         order: Gauss-Legendre nodes a panel.
         slopes: Whether the derivatives are wanted; without them there are two rows.
@@ -39,12 +43,15 @@ def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: boo
         Shape (4, j), or (2, j).
 
     Raises:
-        ValueError: If the class needs too many Gegenbauer degrees for this window.
+        ValueError: If w is too large: for n, or for the degrees of the class.
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
+        # how many times the kernel is narrower than the distance to the nearest token
+        if w * cap_quantile(task.dim, 1 / n[n > 1].min()) > _NARROW:
+            raise ValueError(f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk")
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
         for mesh in meshes(task.dim, w, n[n > 1], _band(task), order):
             total += _piece(task, w, n[n > 1], mesh, total[0], slopes)
@@ -52,8 +59,8 @@ def integrate(task: Zonal, w: float, n: np.ndarray, order: int = 16, slopes: boo
     return out
 
 
-def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh, before: np.ndarray, slopes: bool) -> np.ndarray:
-    """The sums over one mesh; ``before`` is the bias from earlier ones, to which errors are relative."""
+def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool) -> Array:
+    """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
     p, gap = mesh.p, 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
     lost = np.expm1(-z)
@@ -93,13 +100,15 @@ def _piece(task: Zonal, w: float, n: np.ndarray, mesh: Mesh, before: np.ndarray,
     )
 
 
-def _mean(table: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """``sum_theta table(u, theta) h(theta)``; h contains the probabilities. Shape (panels, k)."""
-    return (table @ h[..., None])[..., 0]
+def _mean(table: Array, h: Array) -> Array:
+    """Return ``sum_theta table(u, theta) h(theta)``; h contains the probabilities. Shape (panels, k)."""
+    return np.asarray((table @ h[..., None])[..., 0])
 
 
-def _pairs(task, theta, gamma, tables, weight, scale):
-    """``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
+def _pairs(
+    task: Zonal, theta: Array, gamma: Array, tables: list[Array], weight: Array, scale: Array
+) -> Array:
+    """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
     Write ``m_l = m - e_l`` with ``m = E[z e^-z]``; e_l falls as P_l averages out within the window. As
     ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute
@@ -112,24 +121,29 @@ def _pairs(task, theta, gamma, tables, weight, scale):
     (panels, k, _), size = tables[0].shape, theta.size
     table = np.concatenate(tables, axis=1)
 
-    def by_row(x):  # (panels, rows k, ...) -> (rows, panels k, ...)
+    def by_row(x: Array) -> Array:  # (panels, rows k, ...) -> (rows, panels k, ...)
         split = x.reshape(panels, len(tables), k, *x.shape[2:]).swapaxes(0, 1)
         return split.reshape(len(tables), panels * k, *x.shape[2:])
 
-    def product(x, y):  # of a row pair (x, x') and (y, y'): (x y, (x y)')
+    def product(x: Array, y: Array) -> Array:  # of a row pair (x, x') and (y, y'): (x y, (x y)')
         out = x[:1] * y
         out[1:] += x[1:] * y[:1]
         return out
 
+    too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     flat, left = by_row(table.sum(-1)), by_row(_mean(table, gamma))
     total, done = np.zeros_like(flat), np.zeros(flat.shape[1], dtype=bool)
 
+    if task.kink > 0:
+        neglected = _least_neglected(task, theta, tables[0], flat[0])
+        if np.any(weight @ neglected > 1e-12 * (weight @ (2 * flat[0] * left[0]) + scale)):
+            raise ValueError(too_large)
     even = not _spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
     polynomials = Polynomials(task.dim, theta.ravel(), even)
     degrees = np.array([1])
     while True:
         if degrees[-1] > _DEGREES:
-            raise ValueError(f"w is too large for {task!r}: its spectrum falls too slowly for this window")
+            raise ValueError(too_large)
         a, rest = _spectrum(task, int(degrees[-1]))
         a = a[degrees - 1]
         if degrees[0] == 1:
@@ -152,7 +166,22 @@ def _pairs(task, theta, gamma, tables, weight, scale):
         degrees = degrees[-1] + (1 if degrees[0] == 1 else step) + step * np.arange(many)
 
 
-def _forget_unresolved(m, flat, done):
+def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
+    """Bound from below what is neglected at the nodes beyond `_DEGREES` degrees, if the class has a kink.
+
+    Its coefficients fall like ``l^-4``. Angles that differ by much less than ``1 / l`` do not average P_l
+    out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
+    """
+    shift, order = task.dim / 2 - 1, (task.dim - 3) / 2
+    rest = _spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** 3
+    first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
+    narrow = _DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
+    argument = np.maximum(_DEGREES * first, 1e-3)
+    log_square = 2 * gammaln(order + 1) + 2 * order * np.log(2 / argument) - np.log(math.pi * argument)
+    return np.asarray(rest * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0) * flat**2 / 100)
+
+
+def _forget_unresolved(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
 
     Changes m, (rows, nodes, degrees), in place; returns which nodes are beyond their last degree.
@@ -164,25 +193,25 @@ def _forget_unresolved(m, flat, done):
     run[:, :3] = False
     out = np.logical_or.accumulate(run, axis=1) | done[:, None]
     m[:] = np.where(out, flat[..., None], m)
-    return out[:, -1]
+    return np.asarray(out[:, -1])
 
 
 @lru_cache(maxsize=4096)
-def _spectrum(task: Zonal, degree: int):
+def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     return task.spectrum(degree)
 
 
 @lru_cache(maxsize=256)
 def _band(task: Zonal) -> float:
-    """The highest degree that any digit of the covariance can see."""
+    """Return the highest degree that changes a digit of the covariance."""
     for degree in (2, 32, 512, 4096):
         a, rest = _spectrum(task, degree)
         if rest <= 1e-18 * a.sum():
-            return 1.0 + np.flatnonzero(a > 1e-18 * a.sum())[-1]
+            return 1.0 + max(np.flatnonzero(a > 1e-18 * a.sum()), default=0)
     return math.inf
 
 
 def _variance(task: Zonal) -> float:
-    """``sum_{l >= 1} a_l``, the variance of f(x) over x."""
+    """Return ``sum_{l >= 1} a_l``, the variance of f(x) over x."""
     a, rest = _spectrum(task, 32)
-    return a.sum() + rest
+    return float(a.sum()) + rest

@@ -1,19 +1,26 @@
-"""Risks by sampling contexts: the usual way, kept as the check and the competitor of the exact one."""
+"""Risks by sampling contexts, to check the exact risk and to compare with it.
+
+PyTorch takes long to import and only sampling needs it: it is imported inside the functions.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from icl.attention import softmax_weights
-from icl.checks import integer
+from icl.checks import integer, real
 from icl.covariates import uniform_sphere
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import QuadraticRisk, Zonal, check_setting
+from icl.tasks import QuadraticRisk, Zonal, check_task
+from icl.tasks.base import MOST, Array
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class MonteCarlo:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Normal interval with false-alarm rate `icl.claims.FALSE_ALARM_RATE`."""
+        """Normal interval with false-alarm rate `icl.statistics.FALSE_ALARM_RATE`."""
         half = Z * self.standard_error
         return self.mean - half, self.mean + half
 
@@ -46,17 +53,17 @@ def monte_carlo_risk(
     seed: int = 0,
     integrate_labels: bool = False,
 ) -> MonteCarlo:
-    """The population risk by sampling: what everybody does, and the check of the exact value.
+    """Estimate the population risk by sampling contexts.
 
     Args:
         task: A rotation-invariant class.
-        w: Window parameter, >= 0.
+        w: Inverse bandwidth, >= 0.
         n: Context length.
         noise_std: Noise standard deviation.
         contexts: Number of sampled contexts, >= 2, fixed in advance.
         seed: Seed of the streams.
-        integrate_labels: Rao-Blackwell: sample tokens only and take the mean over f and
-            the noise in closed form (fewer contexts for the same error).
+        integrate_labels: Sample tokens only and take the mean over f and the noise in closed form
+            (Rao-Blackwell: fewer contexts for the same error).
 
     Returns:
         Mean, standard error, interval.
@@ -64,22 +71,22 @@ def monte_carlo_risk(
     Raises:
         ValueError: If an argument is out of range.
     """
-    check_setting(task, w, n, noise_std)
+    import torch
 
-    def losses(tokens, step):
+    from icl.attention import softmax_weights
+
+    n, noise_std = _checked(task, n, noise_std)
+    w = real(w, "w", 0, MOST)
+
+    def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
         weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
         if integrate_labels:
-            near = _variogram(task, context, query[:, None]).squeeze(-1)
-            among = _variogram(task, context, context)
-            return (
-                2 * (weights * near).sum(-1)
-                - torch.einsum("bi,bij,bj->b", weights, among, weights)
-                + noise_std**2 * (weights**2).sum(-1)
-            )
-        values = task.sample(stream(seed, "tasks", step), len(tokens))(tokens)
-        noise = noise_std * torch.from_numpy(stream(seed, "noise", step).standard_normal(weights.shape))
-        return ((weights * (values[:, :-1] + noise)).sum(-1) - values[:, -1]) ** 2
+            return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
+        values = task.sample(stream(seed, "monte carlo tasks", step), len(tokens))(tokens)
+        rng = stream(seed, "monte carlo noise", step)
+        labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
+        return ((weights * labels).sum(-1) - values[:, -1]) ** 2
 
     return _average(losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim)
 
@@ -87,7 +94,7 @@ def monte_carlo_risk(
 def bayes_linear_risk(
     task: Zonal, n: int, noise_std: float, contexts: int = 10_000, seed: int = 0
 ) -> MonteCarlo:
-    """The floor for every predictor that is linear in the labels: kriging with the class covariance.
+    """Estimate the smallest risk of all predictors linear in the labels: kriging with the class covariance.
 
     Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
     ``k(1) - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = k(x_i . x_j)``, the uncentered second
@@ -107,9 +114,9 @@ def bayes_linear_risk(
     Raises:
         ValueError: If an argument is out of range.
     """
-    check_setting(task, 0.0, n, noise_std)
+    n, noise_std = _checked(task, n, noise_std)
 
-    def losses(tokens, step):
+    def losses(tokens: torch.Tensor, _: int) -> torch.Tensor:
         form = QuadraticRisk.of(task, tokens, noise_std)
         return form.risk(form.kriging())
 
@@ -119,7 +126,7 @@ def bayes_linear_risk(
 def ridge_risk(
     task: Zonal, n: int, noise_std: float, penalty: float, contexts: int = 10_000, seed: int = 0
 ) -> MonteCarlo:
-    """Risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
+    """Estimate the risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
 
     It is linear in the labels, which are integrated out (`icl.tasks.quadratic_form`); tokens are sampled.
 
@@ -137,37 +144,41 @@ def ridge_risk(
     Raises:
         ValueError: If an argument is out of range.
     """
-    check_setting(task, 0.0, n, noise_std)
-    if not (math.isfinite(penalty) and penalty > 0):
-        raise ValueError(f"penalty={penalty!r}: must be a finite number > 0")
+    import torch
 
-    def losses(tokens, step):
+    n, noise_std = _checked(task, n, noise_std)
+    penalty = real(penalty, "penalty", 0, MOST, above=True)
+
+    def losses(tokens: torch.Tensor, _: int) -> torch.Tensor:
         x, query = tokens[:, :-1], tokens[:, -1]
         center = x.mean(1, keepdim=True)
         gram = (x - center).mT @ (x - center) + penalty * torch.eye(task.dim, dtype=x.dtype)
-        pull = torch.linalg.solve(gram, query - center.squeeze(1))
-        weights = torch.einsum("bnd,bd->bn", x - center, pull) + 1 / n
+        slope = torch.linalg.solve(gram, query - center.squeeze(1))
+        weights = torch.einsum("bnd,bd->bn", x - center, slope) + 1 / n
         return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
 
     return _average(losses, task.dim, n, contexts, seed, n)
 
 
-def _average(losses, dim: int, n: int, contexts: int, seed: int, width: int) -> MonteCarlo:
-    """Mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory."""
-    contexts = integer(contexts, "contexts", 2)
-    chunk = max(1, min(contexts, 2_000_000 // (n * width)))
-    values = np.concatenate(
-        [
-            losses(
-                uniform_sphere(stream(seed, "monte carlo", step), min(chunk, contexts - start), n + 1, dim),
-                step,
-            ).numpy()
-            for step, start in enumerate(range(0, contexts, chunk))
-        ]
-    )
+def _checked(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
+    check_task(task)
+    return integer(n, "n", 1, 10**7), real(noise_std, "noise_std", 0, MOST)
+
+
+def _average(
+    losses: Callable[[torch.Tensor, int], torch.Tensor],
+    dim: int,
+    n: int,
+    contexts: int,
+    seed: int,
+    width: int,
+) -> MonteCarlo:
+    """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory."""
+    contexts = integer(contexts, "contexts", 2, 10**9)
+    chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
+    for step, start in enumerate(range(0, contexts, chunk)):
+        rng = stream(seed, "monte carlo", step)
+        tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
+        pieces.append(losses(tokens, step).numpy())
+    values = np.concatenate(pieces)
     return MonteCarlo(float(values.mean()), float(values.std(ddof=1) / math.sqrt(contexts)), contexts)
-
-
-def _variogram(task, a, b):
-    cosine = torch.einsum("bid,bjd->bij", a, b).clamp(-1, 1)
-    return torch.from_numpy(task.variogram(np.arccos(cosine.numpy())))

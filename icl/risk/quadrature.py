@@ -17,17 +17,22 @@ matters, and all such means are analytic in u for ``|Im u| < pi / 2``. So
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln, ive
 
 from icl.covariates import cap_quantile
 
+Array = NDArray[np.float64]
+Angles = tuple[Array, Array, Array]  # angles, probabilities, first and last edge
+
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
 _WIDE = 30.0  # panels in u wider than this have angles for each node
-_TABLE = 2**15  # numbers in one table: larger ones are given back to the system and cost page faults
+_TABLE = 2**15  # numbers in one table: larger ones leave the processor's cache
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
@@ -44,20 +49,20 @@ class Mesh:
         above: Probability of the farther angles left out, where z is zero; (panels, 1).
     """
 
-    u: np.ndarray
-    weight: np.ndarray
-    theta: np.ndarray
-    p: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
+    u: Array
+    weight: Array
+    theta: Array
+    p: Array
+    below: Array
+    above: Array
 
 
-def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: int = 16) -> list[Mesh]:
-    """The meshes on which the integrals for all context lengths ``n`` are sums.
+def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16) -> list[Mesh]:
+    """Return the meshes on which the integrals for all context lengths ``n`` are sums.
 
     Args:
         dim: Dimension d.
-        w: Window parameter.
+        w: Inverse bandwidth.
         n: Context lengths, shape (j,).
         degree: Highest Gegenbauer degree of the class, infinite if there is none.
         order: Gauss-Legendre nodes a panel; the panels are made for 16.
@@ -98,25 +103,25 @@ def meshes(dim: int, w: float, n: np.ndarray, degree: float = math.inf, order: i
     wide = right - left > _WIDE
     out = []
     if not wide.all():
-        for rows, *angles in _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order):
-            out.append(_mesh(dim, w, u[~wide][rows], weight[~wide][rows], *angles))
+        for rows, angles in _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order):
+            out.append(_mesh(dim, u[~wide][rows], weight[~wide][rows], *angles))
     if wide.any():
-        angles = _following(dim, w, u[wide].ravel(), nearest, reach, order)
-        out.append(_mesh(dim, w, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), *angles))
+        theta, p, ends = _following(dim, w, u[wide].ravel(), nearest, reach, order)
+        out.append(_mesh(dim, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), theta, p, ends))
     return out
 
 
 def _log_mean_weight(dim: int, w: float) -> float:
-    """``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough."""
+    """Return ``log E exp(-w (1 - t))``, a modified Bessel function; a few digits are enough."""
     nu = dim / 2 - 1
     bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
     if bessel > 1e-280 and w > 0:
-        return math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w)
+        return float(math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w))
     return -w + w * w / (2 * dim)
 
 
 def _step(dim: int, w: float, u: float, reach: float) -> float:
-    """Width of the panel in u that begins at u."""
+    """Return the width of the panel in u that begins at u."""
     if u < 8:  # the strip of analyticity is pi / 2 wide on each side
         return 3.0
     # From here on integrands change on the scale of u / d (powers of phi) and of the density's width
@@ -127,7 +132,7 @@ def _step(dim: int, w: float, u: float, reach: float) -> float:
     return max(3.0 if u < reach else 2.5, smooth)
 
 
-def _nodes_in_u(left: np.ndarray, right: np.ndarray, order: int):
+def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
     x, weight = _GAUSS(order)
     first = np.isinf(left)[:, None]  # u from -infinity is s = exp(u) from 0: a panel in s
     half = np.where(first, 0.0, (right - np.where(first[:, 0], right, left))[:, None] / 2)
@@ -135,13 +140,15 @@ def _nodes_in_u(left: np.ndarray, right: np.ndarray, order: int):
     return u, np.where(first, weight / (1 + x), half * weight)
 
 
-def _mesh(dim, w, u, weight, theta, p, ends) -> Mesh:
+def _mesh(dim: int, u: Array, weight: Array, theta: Array, p: Array, ends: Array) -> Mesh:
     half, near, far = (dim - 1) / 2, *np.hsplit(np.sin(ends / 2) ** 2, 2)
     return Mesh(u, weight, theta, p, betainc(half, half, near), betaincc(half, half, far))
 
 
-def _shared(dim, w, left, right, nearest, reach, degree, order):
-    """Angles for all u between ``left`` and ``right``, for groups of rows with equally many each."""
+def _shared(
+    dim: int, w: float, left: Array, right: Array, nearest: float, reach: float, degree: float, order: int
+) -> Iterator[tuple[slice, Angles]]:
+    """Yield angles for all u between ``left`` and ``right``, for groups of rows with equally many each."""
     right = np.maximum(right, 0.0)
     ends = np.stack([np.maximum(left - 4, nearest), right + max(reach, _CUT)], axis=1)
     if w > 0:
@@ -161,7 +168,7 @@ def _shared(dim, w, left, right, nearest, reach, degree, order):
     need = np.cumsum((need[:, 1:] + need[:, :-1]) / 2, axis=1) * (fine[:, 1:2] - fine[:, :1])
     need = np.concatenate([np.zeros_like(need[:, :1]), need], axis=1)
     start = 0
-    while start < len(need):  # as many rows as fit, with the angles that the neediest of them asks for
+    while start < len(need):  # as many rows as fit, with the most angles that any of them needs
         counts = np.ceil(np.maximum.accumulate(need[start:, -1])).astype(int)
         fit = np.arange(1, len(counts) + 1) * counts * order**2 <= _TABLE
         rows = slice(start, start + max(1, int(fit.sum())))
@@ -173,12 +180,12 @@ def _shared(dim, w, left, right, nearest, reach, degree, order):
                 for total, row in zip(need[rows], fine[rows], strict=True)
             ]
         )
-        yield rows, *_panels(dim, edges, order), ends[rows]
+        yield rows, (*_panels(dim, edges, order), ends[rows])
         start = rows.stop
 
 
-def _following(dim, w, u, nearest, reach, order):
-    """Angles for each u: panels in y = tau - u, short where exp(-exp(-y)) turns, longer in its tail."""
+def _following(dim: int, w: float, u: Array, nearest: float, reach: float, order: int) -> Angles:
+    """Return angles for each u: panels in y = tau - u, short where exp(-exp(-y)) turns, then longer."""
     widest, y = 3 * w / math.sqrt(dim), [-4.0]
     while y[-1] < max(_CUT, reach - u[0]):
         y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
@@ -187,8 +194,8 @@ def _following(dim, w, u, nearest, reach, order):
     return *_panels(dim, edges, order), edges[:, [0, -1]]
 
 
-def _panels(dim: int, edges: np.ndarray, order: int):
-    """Gauss-Legendre angles between neighboring edges (last axis) with their probabilities."""
+def _panels(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
+    """Return Gauss-Legendre angles between neighboring edges (last axis) with their probabilities."""
     x, weight = _GAUSS(order)
     half = np.diff(edges)[..., None] / 2
     theta = edges[..., :-1, None] + half * (1 + x)

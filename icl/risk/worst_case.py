@@ -17,8 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from icl.checks import real
 from icl.risk.exact import population_risk
 from icl.tasks import Cosine, Harmonic
+from icl.tasks.base import LEAST, MOST
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
 
     Args:
         dim: Dimension d of the tokens.
-        w: Window parameter, >= 0.
+        w: Inverse bandwidth, >= 0.
         n: Context length.
         noise_std: Noise standard deviation.
         lipschitz: Lipschitz constant L of the functions.
@@ -55,6 +57,7 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
     Raises:
         ValueError: If an argument is out of range.
     """
+    square = real(lipschitz, "lipschitz", LEAST, MOST) ** 2
     noise = float(population_risk(Harmonic(dim), w, n, noise_std).noise)
     best, degree, at = 0.0, 0, 1
     while 4 / (at * (at + dim - 2)) > best:  # c_l <= E sum omega_i 2 (1 - P_l) <= 4
@@ -63,10 +66,9 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
             best, degree = value, at
         at += 1
 
-    def cosine(b):
+    def cosine(b: float) -> float:
         return float(population_risk(Cosine(dim, b), w, n, 0.0).bias) / b**2
 
     waves = np.geomspace(0.1, 3.0, 25) * (degree + dim / 2)
     wavenumber = float(max(waves, key=cosine))
-    square = lipschitz**2
     return WorstCase(square * cosine(wavenumber) + noise, square * best + noise, wavenumber, degree)

@@ -1,6 +1,6 @@
 r"""Function classes ``D(F)`` and their covariance on the unit sphere.
 
-Every class here is *zonal*: the law of ``f`` does not change under rotations, so
+A class is *rotation invariant* if the distribution of ``f`` does not change under rotations. Then
 ``E f(x) f(x') = k(x . x')``. The exact population risk needs nothing else of a class,
 and it needs ``k`` as its expansion in normalized Gegenbauer polynomials,
 
@@ -9,24 +9,31 @@ and it needs ``k`` as its expansion in normalized Gegenbauer polynomials,
 because the addition theorem then separates pairs of tokens. ``a_0`` never matters (a
 constant is predicted without error), so `spectrum` starts at degree 1.
 
-Sources: ReLU class, ITA slides ("Intuition Summary"); the formulas of the affine and the
-cosine class are not in any source available to us and are our declared choice.
+PyTorch takes long to import and only sampling needs it: it is imported inside `sample`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-import torch
+from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import integer
+from icl.checks import integer, real, reals
+from icl.streams import NativeStream
 from icl.tasks.gegenbauer import expansion
 
-Function = Callable[[torch.Tensor], torch.Tensor]
+if TYPE_CHECKING:
+    import torch
+
+Array = NDArray[np.float64]
+Rng = np.random.Generator | NativeStream
+Function = Callable[["torch.Tensor"], "torch.Tensor"]
+
+#: Largest dimension, and square roots of the smallest and largest squares of L and sigma that are computed.
+MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -39,26 +46,34 @@ class Zonal:
     dimension rough ones (ReLU) lose more: 1e-7 in four, and in two 1e-8 for w <= 5 only.
 
     Attributes:
-        dim: Dimension d >= 2 of the covariates.
+        dim: Dimension d of the covariates, 2 to 10,000.
+        label: The name of the class in text and figures.
+        homogeneous: Whether the functions are proportional to ``lipschitz``.
 
     Raises:
-        ValueError: If dim is not an integer >= 2.
+        ValueError: If dim, or an attribute ``lipschitz`` of the class, is out of range.
     """
 
     dim: int
+    label: ClassVar[str] = "rotation-invariant"
+    homogeneous: ClassVar[bool] = False
 
-    def __post_init__(self):
-        integer(self.dim, "dim", 2)
-        lipschitz = getattr(self, "lipschitz", 1.0)
-        if not (isinstance(lipschitz, (int, float)) and 0 < lipschitz < math.inf):
-            raise ValueError(f"lipschitz={lipschitz!r}: must be a finite number > 0")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
+        if hasattr(self, "lipschitz"):
+            object.__setattr__(self, "lipschitz", _scale(self.lipschitz))
 
-    def covariance(self, cosine: np.ndarray) -> np.ndarray:
-        """``k(cosine) = E f(x) f(x')`` for unit vectors at angle ``arccos(cosine)``."""
+    @property
+    def kink(self) -> float:
+        """Mean squared jump of the slope where ``q.x`` changes sign; 0 for smooth functions."""
+        return 0.0
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        """Return ``k(cosine) = E f(x) f(x')`` for unit vectors at angle ``arccos(cosine)``."""
         raise NotImplementedError
 
-    def spectrum(self, degree: int) -> tuple[np.ndarray, float]:
-        """Gegenbauer coefficients of the covariance.
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        """Return the Gegenbauer coefficients of the covariance.
 
         Args:
             degree: Highest degree wanted, >= 1.
@@ -71,51 +86,67 @@ class Zonal:
         """
         return expansion(self, degree)
 
-    def variogram(self, theta: np.ndarray) -> np.ndarray:
-        """``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
+    def variogram(self, theta: ArrayLike) -> Array:
+        """Return ``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
 
-    def sample(self, rng: np.random.Generator, count: int) -> Function:
+    def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
         raise NotImplementedError
 
 
-def check_setting(task: Zonal, w, n, noise_std) -> None:
-    """Refuse what no exact or sampled risk is defined for.
+def _scale(lipschitz: Any) -> float:
+    value = real(lipschitz, "lipschitz", 0.0, above=True)
+    return real(value, "lipschitz", LEAST, MOST)  # its square must be a number, too
+
+
+def check_task(task: Any, name: str = "task") -> None:
+    """Raise TypeError if ``task`` is not a rotation-invariant class."""
+    if not isinstance(task, Zonal):
+        raise TypeError(f"{name}={task!r}: must be a rotation-invariant class from icl.tasks")
+
+
+def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, Array, Array]:
+    """Check the arguments of a risk and broadcast them.
 
     Args:
-        task: Must be a `Zonal` class.
-        w: Window parameter, finite, >= 0.
+        task: A rotation-invariant class.
+        w: Inverse bandwidth, finite, >= 0.
         n: Context length, whole, >= 1.
         noise_std: Noise standard deviation, finite, >= 0.
 
+    Returns:
+        ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape.
+
     Raises:
         TypeError: If the task is not rotation invariant.
-        ValueError: For the first number out of range, or array with such an entry.
+        ValueError: For the first number out of range, or array with such an entry, and for shapes that do
+            not broadcast.
     """
-    if not isinstance(task, Zonal):
-        raise TypeError(f"task={task!r}: must be a rotation-invariant class from icl.tasks")
-    arguments = (("w", w, 0, False), ("n", n, 1, True), ("noise_std", noise_std, 0, False))
-    for name, value, least, whole in arguments:
-        array = np.asarray(value)
-        if (
-            array.dtype.kind not in "iuf"
-            or not np.all(np.isfinite(array))
-            or np.any(array < least)
-            or (whole and np.any(array != np.floor(array)))
-        ):
-            kind = "an integer" if whole else "a finite number"
-            raise ValueError(f"{name}={value!r}: must be {kind} >= {least}")
+    check_task(task)
+    arrays = (
+        reals(w, "w", 0, MOST),
+        reals(n, "n", 1, MOST, whole=True),
+        reals(noise_std, "noise_std", 0, MOST),
+    )
+    try:
+        w, n, noise_std = np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"shapes {shapes} of w, n, noise_std: must broadcast") from None
+    return w, n, noise_std
 
 
 class Task(Protocol):
-    """What pretraining asks of a class; every class of `icl.tasks` and of this module has it.
+    """What pretraining asks of a class; every class of `icl.tasks` has it.
 
     Attributes:
-        dim: Dimension of the tokens.
+        dim: Dimension of the covariates.
     """
 
-    dim: int
+    @property
+    def dim(self) -> int:
+        """Dimension of the covariates."""
 
-    def sample(self, rng: np.random.Generator, count: int) -> Function:
+    def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, dim) points for (count, n) values."""

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, jv
 
+from icl.checks import real
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
-from icl.tasks.base import Zonal
+from icl.tasks.base import MOST, Array, Function, Rng, Zonal
 from icl.tasks.gegenbauer import Polynomials, multiplicity
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -24,19 +29,23 @@ class Affine(Zonal):
     """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
 
     lipschitz: float = 1.0
+    label = "affine"
+    homogeneous = True
 
-    def covariance(self, cosine):
+    def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + 1)
 
-    def variogram(self, theta):
+    def variogram(self, theta: ArrayLike) -> Array:
         return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(np.asarray(theta) / 2) ** 2
 
-    def spectrum(self, degree):
+    def spectrum(self, degree: int) -> tuple[Array, float]:
         a = np.zeros(degree)
         a[0] = self.lipschitz**2 / (3 * self.dim)
         return a, 0.0
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
         q = uniform_sphere(rng, count, self.dim)
         slope, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1)))
         return lambda x: slope.to(x) * inner_products(q, x) + b.to(x)
@@ -50,23 +59,29 @@ class ReLU(Zonal):
     """
 
     lipschitz: float = 1.0
+    label = "ReLU"
+    homogeneous = True
 
-    def covariance(self, cosine):
-        theta = np.arccos(np.clip(cosine, -1, 1))
+    @property
+    def kink(self) -> float:
+        return self.lipschitz**2 * 2 / 3  # E (l1 + l2)^2
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        theta: Array = np.arccos(np.clip(cosine, -1, 1))
         arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
         return self.lipschitz**2 / 3 * (1 + arc / self.dim)
 
-    def variogram(self, theta):
+    def variogram(self, theta: ArrayLike) -> Array:
         theta = np.asarray(theta, dtype=float)
         square = theta * theta
         tail = 1.0  # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
         turn = np.where(theta < 0.5, theta * square / 3 * tail, np.sin(theta) - theta * np.cos(theta))
-        arc = 2 * np.sin(theta / 2) ** 2 - turn / np.pi
+        arc: Array = 2 * np.sin(theta / 2) ** 2 - turn / np.pi
         return self.lipschitz**2 / (3 * self.dim) * arc
 
-    def spectrum(self, degree):
+    def spectrum(self, degree: int) -> tuple[Array, float]:
         # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         d, scale = self.dim, self.lipschitz**2 / 6
@@ -88,14 +103,15 @@ class ReLU(Zonal):
         out[0] = scale / d
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest)
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
         q = uniform_sphere(rng, count, self.dim)
         right, left, b = torch.as_tensor(rng.uniform(-self.lipschitz, self.lipschitz, (3, count, 1)))
 
-        def f(x):
-            t = inner_products(
-                q, x
-            )  # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
+        def f(x: torch.Tensor) -> torch.Tensor:
+            t = inner_products(q, x)
+            # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
             return torch.addcmul(torch.addcmul(b.to(x), odd, t), even, t.abs())
 
@@ -104,16 +120,25 @@ class ReLU(Zonal):
 
 @dataclass(frozen=True)
 class Cosine(Zonal):
-    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, no source prints the formula."""
+    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, no source prints the formula.
+
+    L is at least 1e-20 and at most 300, or sqrt(d / 2) beyond 500 dimensions.
+    """
 
     lipschitz: float = 1.0
+    label = "cosine"
 
-    def covariance(self, cosine):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # beyond 500 dimensions Bessel functions underflow unless their short series applies
+        real(self.lipschitz, "lipschitz", 1e-20, 300 if self.dim <= 500 else math.sqrt(self.dim / 2))
+
+    def covariance(self, cosine: ArrayLike) -> Array:
         cosine, nu = np.clip(cosine, -1, 1), self.dim / 2 - 1  # E cos(L u.v) depends on |v| alone
         near, far = (_bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1))
         return (near + far) / 2
 
-    def spectrum(self, degree):
+    def spectrum(self, degree: int) -> tuple[Array, float]:
         # Plane-wave expansion: a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2 for even l; past L
         # the coefficients fall faster than geometrically.
         nu = self.dim / 2 - 1
@@ -124,18 +149,20 @@ class Cosine(Zonal):
         a = np.where(degrees % 2 == 0, multiplicity(self.dim, last) * wave**2, 0.0)
         return a[1 : degree + 1], float(a[degree + 1 :].sum())
 
-    def variogram(self, theta):
+    def variogram(self, theta: ArrayLike) -> Array:
         a, _ = self.spectrum(int(2 * self.lipschitz) + 60)
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         theta = np.asarray(theta, dtype=float)
         polynomials = Polynomials(self.dim, theta.ravel(), even=True)
         polynomials.take(1)  # degree 0
-        blocks = np.split(a[1::2], range(16, a[1::2].size, 16))
-        return sum(block @ polynomials.take(block.size) for block in blocks).reshape(theta.shape)
+        total = np.zeros(theta.size)
+        for block in np.split(a[1::2], range(16, a[1::2].size, 16)):
+            total += block @ polynomials.take(block.size)
+        return total.reshape(theta.shape)
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
         u = uniform_sphere(rng, count, self.dim)
-        return lambda x: torch.cos(self.lipschitz * inner_products(u, x))
+        return lambda x: (self.lipschitz * inner_products(u, x)).cos()
 
 
 @dataclass(frozen=True)
@@ -147,19 +174,24 @@ class Linear(Zonal):
 
     lipschitz: float = 1.0
     offset: float = 0.0
+    label = "linear"
 
-    def covariance(self, cosine):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "offset", real(self.offset, "offset", -MOST, MOST))
+
+    def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 * np.asarray(cosine) / self.dim + self.offset**2
 
-    def variogram(self, theta):
+    def variogram(self, theta: ArrayLike) -> Array:
         return self.lipschitz**2 / self.dim * 2 * np.sin(np.asarray(theta) / 2) ** 2
 
-    def spectrum(self, degree):
+    def spectrum(self, degree: int) -> tuple[Array, float]:
         a = np.zeros(degree)
         a[0] = self.lipschitz**2 / self.dim
         return a, 0.0
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
         return lambda x: self.lipschitz * inner_products(q, x) + self.offset
 
@@ -169,31 +201,39 @@ class Quadratic(Zonal):
     """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
 
     lipschitz: float = 1.0
+    label = "quadratic"
+    homogeneous = True
 
-    def covariance(self, cosine):
+    def covariance(self, cosine: ArrayLike) -> Array:
         d = self.dim
         return self.lipschitz**2 * (1 + 2 * np.asarray(cosine) ** 2) / (d * (d + 2))
 
-    def variogram(self, theta):
+    def variogram(self, theta: ArrayLike) -> Array:
         d = self.dim
-        return self.lipschitz**2 * 2 * np.sin(np.asarray(theta)) ** 2 / (d * (d + 2))
+        return np.asarray(self.lipschitz**2 * 2 * np.sin(theta) ** 2 / (d * (d + 2)))
 
-    def spectrum(self, degree):
+    def spectrum(self, degree: int) -> tuple[Array, float]:
         # 2 c^2 = 2 (d-1)/d P_2 + 2/d
         d, a = self.dim, np.zeros(max(degree, 2))
         a[1] = self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))
         return a[:degree], float(a[degree:].sum())
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
         return lambda x: self.lipschitz * inner_products(q, x) ** 2
 
 
-CLASSES = {"affine": Affine, "relu": ReLU, "cosine": Cosine, "linear": Linear, "quadratic": Quadratic}
+CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
+    "affine": Affine,
+    "relu": ReLU,
+    "cosine": Cosine,
+    "linear": Linear,
+    "quadratic": Quadratic,
+}
 
 
 def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
-    """The class called ``name``, a key of `CLASSES`.
+    """Return the class called ``name``, a key of `CLASSES`.
 
     Args:
         name: Key of `CLASSES`.
@@ -211,8 +251,11 @@ def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
     return CLASSES[name](dim, lipschitz)
 
 
-def _bessel(mu, x):
-    """``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, near one for small x, by its series where that is short."""
+def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
+    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, by its series where that is short.
+
+    This is ``scipy.special.hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu beyond 170.
+    """
     mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))
     quarter = -(x**2) / 4
     short = -quarter <= mu + 1

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
+from numpy.typing import ArrayLike
 
 from icl.checks import integer, matrix_rows
 from icl.covariates import uniform_sphere
 from icl.layout import linear_map
-from icl.tasks.base import Task, Zonal
+from icl.tasks.base import Array, Function, Rng, Task, Zonal
 from icl.tasks.classes import ReLU
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Projected:
     task: Task
     matrix: tuple[tuple[float, ...], ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len(self.matrix) != self.task.dim:
             raise ValueError(f"matrix has {len(self.matrix)} rows: must be the dimension of {self.task!r}")
@@ -49,7 +53,7 @@ class Projected:
         """Dimension d of the tokens."""
         return len(self.matrix[0])
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
         g = self.task.sample(rng, count)
         return lambda x: g(linear_map(self.matrix, x))
 
@@ -68,31 +72,39 @@ class Network(Zonal):
 
     lipschitz: float = 1.0
     hidden: int = 32
+    label = "network"
+    homogeneous = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        integer(self.hidden, "hidden", 1)
+        object.__setattr__(self, "hidden", integer(self.hidden, "hidden", 1))
 
     # E (q.x)_+ (q.x')_+ = (arc-cosine kernel) / 2d, and the ReLU class has L^2/3 times twice that
     @property
     def _relu(self) -> ReLU:
         return ReLU(self.dim, self.lipschitz * math.sqrt(3))
 
-    def covariance(self, cosine):
+    @property
+    def kink(self) -> float:
+        return self._relu.kink
+
+    def covariance(self, cosine: ArrayLike) -> Array:
         return self._relu.covariance(cosine) - self.lipschitz**2
 
-    def variogram(self, theta):
+    def variogram(self, theta: ArrayLike) -> Array:
         return self._relu.variogram(theta)
 
-    def spectrum(self, degree):
+    def spectrum(self, degree: int) -> tuple[Array, float]:
         return self._relu.spectrum(degree)
 
-    def sample(self, rng, count):
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
         q = uniform_sphere(rng, count, self.hidden, self.dim)
         a = torch.as_tensor(rng.standard_normal((count, self.hidden)))
         scale = self.lipschitz * math.sqrt(2 / self.hidden)
 
-        def f(x):
+        def f(x: torch.Tensor) -> torch.Tensor:
             inner = x @ q.to(x).mT  # (count, n, hidden)
             return scale * (inner.clamp(min=0) * a.to(x).unsqueeze(1)).sum(-1)
 

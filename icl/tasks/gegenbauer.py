@@ -7,29 +7,34 @@ others. A *task* is here anything with ``dim``, ``covariance(cosine)`` and ``var
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import nnls
+from numpy.typing import NDArray
 
-from icl.compiled import recurrence
+if TYPE_CHECKING:
+    from icl.tasks.base import Zonal
 
+Array = NDArray[np.float64]
 _MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
 
 
-def multiplicity(dim: int, degree: int) -> np.ndarray:
-    """Numbers N_l of independent spherical harmonics of degree l = 0..degree on S^{dim-1}."""
+def multiplicity(dim: int, degree: int) -> Array:
+    """Return the numbers N_l of spherical harmonics of degree l = 0..degree on S^{dim-1}, at most 1e300."""
     i = np.arange(1, degree + 1)
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])
     # N_l = (2l+d-2)/l * binom(l+d-3, l-1)
-    binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
-    return np.concatenate([[1.0], (2 * i + dim - 2) / i * binomial])
+    with np.errstate(over="ignore"):  # coefficients that such numbers multiply are negligible
+        binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
+        return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
 
 
-def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
-    """``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., one array at a time, free of cancellation.
+def one_minus_gegenbauer(dim: int, theta: Array, even: bool = False) -> Iterator[Array]:
+    """Yield ``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., one array at a time, free of cancellation.
 
     The three-term recurrence is run on the differences of successive polynomials, which are
     small together with theta, so narrow windows lose no digits.
@@ -43,7 +48,7 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
         Arrays of shape (m,), without end.
     """
 
-    def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
+    def up(i: int) -> float:  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
         return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
 
     gap, q, step = _start(theta, even)
@@ -55,7 +60,9 @@ def one_minus_gegenbauer(dim: int, theta: np.ndarray, even: bool = False):
 
 
 class Polynomials:
-    """`one_minus_gegenbauer`, many degrees at a time and compiled.
+    """Compute `one_minus_gegenbauer`, many degrees at a time, in a compiled loop.
+
+    numba, which takes long to import, is loaded by the first call of `take`.
 
     Args:
         dim: Dimension d >= 2.
@@ -63,25 +70,27 @@ class Polynomials:
         even: Only the degrees 0, 2, 4, ..., at half the cost.
     """
 
-    def __init__(self, dim: int, theta: np.ndarray, even: bool = False):
+    def __init__(self, dim: int, theta: Array, even: bool = False):
         self._gap, self._q, self._step = _start(theta, even)
         self._dim, self._even, self._next = dim, even, 0
 
-    def take(self, many: int) -> np.ndarray:
-        """The next polynomials, shape (many, m)."""
+    def take(self, many: int) -> Array:
+        """Return the next polynomials, shape (many, m)."""
+        from icl.compiled import recurrence
+
         rows = np.empty((many, self._q.size))
         recurrence.recur(rows, self._q, self._step, self._gap, self._dim, self._next, self._even)
         self._next += many * (2 if self._even else 1)
         return rows
 
 
-def _start(theta, even):
+def _start(theta: Array, even: bool) -> tuple[Array, Array, Array]:
     gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2  # 1 - cos^2, or 1 - cos
     return gap, np.zeros_like(gap), np.zeros_like(gap)
 
 
-def expansion(task, degree: int) -> tuple[np.ndarray, float]:
-    """Coefficients of the covariance, from its values alone.
+def expansion(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return the coefficients of the covariance, from its values alone.
 
     Args:
         task: The class, hashable.
@@ -101,8 +110,8 @@ def expansion(task, degree: int) -> tuple[np.ndarray, float]:
     return out, float(a[~wanted].sum() + rest)
 
 
-def _projected(task, degree: int) -> tuple[np.ndarray, float]:
-    """`expansion` on the circle: a Fourier series."""
+def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return `expansion` on the circle, a Fourier series."""
     nodes = 4 * degree + 200
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = task.covariance(np.cos(theta))
@@ -117,8 +126,8 @@ def _projected(task, degree: int) -> tuple[np.ndarray, float]:
 
 
 @lru_cache(maxsize=64)
-def _fitted(task) -> tuple[np.ndarray, np.ndarray, float]:
-    """Degrees, coefficients and the sum of all later ones, fitted to the variogram.
+def _fitted(task: Zonal) -> tuple[Array, Array, float]:
+    """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
 
     On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
     rounding, and N_l multiplies that. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
@@ -130,13 +139,15 @@ def _fitted(task) -> tuple[np.ndarray, np.ndarray, float]:
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
     theta = np.concatenate([near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]])
     gamma = task.variogram(theta)
-    if not np.abs(gamma).max() > 0:
+    if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
         return degrees, np.zeros(degrees.size), 0.0  # constants
     kept = set(degrees.tolist())
-    table = [
+    rows = [
         q for i, q in enumerate(islice(one_minus_gegenbauer(task.dim, theta), degrees[-1] + 1)) if i in kept
     ]
-    table = np.stack([*table, np.ones_like(theta)], axis=1)  # the last: degrees that no window resolves
+    table = np.stack([*rows, np.ones_like(theta)], axis=1)  # the last: degrees that no window resolves
+    from scipy.optimize import nnls  # takes long to import, and only classes of the user need it
+
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())  # small angles matter in narrow windows
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     misfit = np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max()
