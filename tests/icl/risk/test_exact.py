@@ -30,20 +30,10 @@ def warnings_are_errors():
         yield
 
 
-@pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize(
-    "dim, w, n, noise_std",
-    [
-        (2, 3.0, 5, 0.5),
-        (3, 20.0, 60, 0.1),
-        (5, 9.4, 100, 0.1),
-        (5, 200.0, 20, 0.5),
-        (2, 1e3, 30, 0.5),
-        (8, 0.7, 20, 1.0),
-    ],
-)
-@pytest.mark.parametrize("integrate_labels", [False, True])
+@pytest.mark.parametrize("name, integrate_labels", zip(CLASSES, [True, False] * 3, strict=False))
+@pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (5, 9.4, 40, 0.1)])
 def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
+    """That it is the risk of softmax attention on sampled functions; its digits are `oracles.risk`'s."""
     task = make_task(name, dim)
     contexts = 2_000 if integrate_labels else 20_000
     sample = monte_carlo_risk(task, w, n, noise_std, contexts, seed=4, integrate_labels=integrate_labels)
