@@ -194,13 +194,13 @@ def cosine_windows(n, sigma, wavenumbers):
     return np.array(w)
 
 
-rows, waves = np.array(dims)[:, None], [1.0, 4.0]
+d_column, waves = np.array(dims)[:, None], [1.0, 4.0]
 template = "cosine, L = {L:g}, d = {d}, n = 100"
 loud, quiet = cosine_windows(100, 100.0, waves), cosine_windows(100, 0.01, [1.0])
 judge(
     "P1.PD.noise",
-    exact(template, loud, 1e-9, L=waves, d=rows),
-    exact(template, quiet, 1e-6, L=[1.0], d=rows),
+    exact(template, loud, 1e-9, L=waves, d=d_column),
+    exact(template, quiet, 1e-6, L=[1.0], d=d_column),
 )
 
 # %% [markdown]
@@ -236,10 +236,10 @@ judge(
         ratios,
         1e-6,
         kind=kinds[:, None],
-        d=rows[:, None],
+        d=d_column[:, None],
         n=few,
     ),
-    exact("{kind}, d = {d}, n = 1", alone, 1e-6, kind=kinds, d=rows),
+    exact("{kind}, d = {d}, n = 1", alone, 1e-6, kind=kinds, d=d_column),
 )
 
 # %% [markdown]
@@ -262,7 +262,7 @@ slopes = [[slope_in_n(Cosine(d, L), noise_std) for L in waves] for d in dims]
 control = [slope_in_n(Cosine(d, 4.0), growing) for d in dims]
 judge(
     "P1.PD.context",
-    exact("cosine, L = {L:g}, d = {d}", slopes, 1e-6, L=waves, d=rows),
+    exact("cosine, L = {L:g}, d = {d}", slopes, 1e-6, L=waves, d=d_column),
     exact("cosine, L = 4, d = {d}", control, 1e-6, d=dims),
 )
 
@@ -378,7 +378,7 @@ relu, affine = (
 )
 judge(
     "P1.PD.beyond",
-    exact("d = {d}, n = 1e{k}", steeper, 1e-6, d=rows, k=powers),
+    exact("d = {d}, n = 1e{k}", steeper, 1e-6, d=d_column, k=powers),
     exact("ReLU over affine, d = {d}, n = 20", relu / affine, 1e-6, d=dims),
 )
 
@@ -390,31 +390,23 @@ judge(
 # %% tags=["hide-input"]
 grid = np.geomspace(0.05, 300, 40)
 stops, frames = [1.0, 2.0, 4.0, 7.0, 9.0, 11.0, 13.0, 16.0, 20.0], []
+figure, ax = plt.subplots(figsize=(5.8, 3.3))
+curve = plots.exact_curve(ax, grid, 0 * grid, "risk / risk of equal weights")
+ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
+orange = plots.COLORS["sampled"]
+marker = ax.plot([], [], "o", color=orange, markersize=9, label="best window")[0]
+ax.set(xscale="log", xlabel="window parameter w", ylim=(0, 2.1), title="d = 3")
+ax.legend(fontsize=9, loc="upper left")
 for L in stops:
-    figure, ax = plt.subplots(figsize=(5.8, 3.3))
     task = Cosine(3, L)
     risk = population_risk(task, [0.0, *grid], context_length, noise_std).total
-    flat, best = risk[0], optimal_window(task, context_length, noise_std)
-    label = "risk / risk of equal weights"
-    plots.exact_curve(ax, grid, risk[1:] / flat, label)
-    ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
-    ax.plot(
-        max(best.w, grid[0]),
-        best.risk / flat,
-        "o",
-        color=plots.COLORS["sampled"],
-        markersize=9,
-        label="best window",
-    )
-    ax.set(
-        xscale="log",
-        xlabel="window parameter w",
-        ylim=(0, 2.1),
-        title=f"d = 3, n = {context_length}, L = {L:g}, w* = {best.w:.3g}",
-    )
-    ax.legend(fontsize=9, loc="upper left")
+    best = optimal_window(task, context_length, noise_std)
+    curve.set_ydata(risk[1:] / risk[0])
+    marker.set_data([max(best.w, grid[0])], [best.risk / risk[0]])
+    ax.set_title(f"d = 3, n = {context_length}, L = {L:g}, w* = {best.w:.3g}")
     frames.append(plots.svg(figure))
-    plt.close(figure)
+    figure.set_layout_engine("none")  # all frames have the layout of the first
+plt.close(figure)
 plots.slider_figure(
     frames,
     [f"{L:g}" for L in stops],

@@ -280,11 +280,11 @@ to_bound = np.stack(
 notebook.glue("at_one", to_bound[:, capital == 1].max())
 long_enough = np.where(capital >= 10, to_bound, 0.0).max(-1)[:, 1:]
 too_short = np.where(capital < 0.01, to_bound, 0.0).max(-1)[:, :1]
-template, rows = "d = {d}, $L/\\sigma$ = {snr:g}", np.array(dims)[:, None]
+template, d_column = "d = {d}, $L/\\sigma$ = {snr:g}", np.array(dims)[:, None]
 judge(
     "P1.T3.matched-constant",
-    exact(template, long_enough, 1e-6, d=rows, snr=snr[1:]),
-    exact(template, too_short, 1e-6, d=rows, snr=snr[:1]),
+    exact(template, long_enough, 1e-6, d=d_column, snr=snr[1:]),
+    exact(template, too_short, 1e-6, d=d_column, snr=snr[:1]),
 )
 
 # %%
@@ -416,21 +416,21 @@ quiet = []
 for d in dims:
     at_one_length = sweep(ReLU(d), np.array([context_length]), quiet_std, quiet_ratios)
     quiet.append((at_one_length.at(quiet_ratios[:, None]) / at_one_length.best)[:, 0])
-rows = np.array(dims)[:, None]
+d_column = np.array(dims)[:, None]
 judge(
     "P1.T3.necessary",
     exact(
         f"d = {{d}}, n = 1e{n_decades[-1]}, L'/L = {{ratio:g}}",
         prices,
         1e-6,
-        d=rows,
+        d=d_column,
         ratio=ratios,
     ),
     exact(
         f"d = {{d}}, n = {context_length}, $\\sigma$ = L/1000, L'/L = {{ratio:g}}",
         quiet,
         1e-6,
-        d=rows,
+        d=d_column,
         ratio=quiet_ratios,
     ),
 )
