@@ -233,6 +233,10 @@ def out_of_order(omega, square, w):
     return np.mean(wrong / (n * (n - 1) / 2))
 
 
+# %% [markdown]
+# All three at one window, in every dimension.
+
+# %%
 w = 4.0
 on_sphere = [(*weights_and_distances(d, True, w), w) for d in dims]
 off_sphere = [(*weights_and_distances(d, False, w), w) for d in dims]

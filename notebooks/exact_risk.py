@@ -246,6 +246,11 @@ def sample_contexts(k, seed):
     return tokens, torch.from_numpy(noise)
 
 
+# %% [markdown]
+# The control takes the other convention: the query is one more token of the denominator.
+
+
+# %%
 def sample_functions(name, tokens, seed):
     """Draw a function for each context; return its values at the tokens."""
     task = CLASSES[name](tokens.shape[-1], lipschitz)

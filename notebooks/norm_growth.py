@@ -282,6 +282,10 @@ def cases(name, law):
     )
 
 
+# %% [markdown]
+# The control, and the comparison.
+
+# %%
 alike = [
     pretrain(
         [

@@ -507,6 +507,11 @@ trained = pretrain(
     notebook.device(),
     shared_tokens=True,
 )
+
+# %% [markdown]
+# The mean diagonal of each trained matrix, over the exact optimal window.
+
+# %%
 M, control_M = np.split(trained.M, [len(members)])
 M = M.reshape(seeds, len(settings), d, d).swapaxes(0, 1)  # a row for each setting
 trained_w = np.trace(M, axis1=-2, axis2=-1) / d

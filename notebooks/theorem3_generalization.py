@@ -167,6 +167,10 @@ def sweep(task, lengths, sigma, ratios):
     return Sweep(lengths, found.w[0], risk.bias, risk.noise, best)
 
 
+# %% [markdown]
+# The context lengths of the list, and three far out.
+
+# %%
 near, far = {}, {}  # at the lengths n, for ReLU; and far out, for both classes
 for d in dims:
     affine, relu = (task(d, lipschitz) for task in CLASSES.values())
@@ -620,6 +624,11 @@ raw = pretrain(
     shared_tokens=True,
     record=stages[:-1],
 )
+
+# %% [markdown]
+# The tests, on contexts of the three classes with $L=1$.
+
+# %%
 signs = np.where(raw.windows < 0, -1, 1)
 
 
