@@ -506,6 +506,8 @@ trained = pretrain(
     learning_rate,
     notebook.device(),
     shared_tokens=True,
+    stream="native",
+    dtype="float32",
 )
 
 # %% [markdown]
