@@ -121,8 +121,10 @@ CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
-print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   ", end="")
-print(f"estimated relative error {by_hand.error:.0e}")
+print(
+    f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   "
+    f"estimated relative error {by_hand.error:.0e}"
+)
 
 # %% [markdown]
 # ### The formula on one screen
@@ -320,10 +322,9 @@ def above_floor(name, k):
     return best / bayes_linear_risk(task, context_length, noise_std, some, seed).mean
 
 
-for name in CLASSES:
-    for k in dims:
-        label = f"{name}, d = {k}"
-        print(f"{label:18s} best window / kriging floor = {above_floor(name, k):.3f}")
+floors = {f"{name}, d = {k}": above_floor(name, k) for name in CLASSES for k in dims}
+lines = [f"{k:18s} best window / kriging floor = {v:.3f}" for k, v in floors.items()]
+print("\n".join(lines))
 
 # %% [markdown]
 # ## What it costs

@@ -64,8 +64,10 @@ notebook.setup(globals())
 fast = Cosine(5, 60.0)
 nearest = nearest_neighbor_risk(fast, 20, 0.0).total
 equal = population_risk(fast, 0.0, 20, 0.0).total
-print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}   ", end="")
-print(f"by hand 1 and {0.5 * (1 + 1 / 20):.4f}")
+print(
+    f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}   "
+    f"by hand 1 and {0.5 * (1 + 1 / 20):.4f}"
+)
 
 # %% [markdown]
 # ## What is assumed, and what we test
