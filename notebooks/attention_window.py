@@ -70,15 +70,17 @@ from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import uniform_sphere
 from icl.risk import linear_optimum, optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU, make_task
+from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge
 
-warnings.filterwarnings(
-    "ignore", category=FutureWarning
-)  # statsmodels, about random numbers not used here
+# statsmodels, about random numbers that are not used here
+warnings.filterwarnings("ignore", category=FutureWarning)
 
 notebook.setup(globals())
+
+CLASSES = {"affine": Affine, "relu": ReLU}
+d_column = np.array(dims)[:, None]
 
 # %% [markdown]
 # ## In plain words
@@ -122,24 +124,22 @@ print(softmax_weights(pair, pair[0], np.log(4) * torch.eye(2).double()))
 
 
 # %%
-def context(d: int, step: int, on_sphere: bool = True):
-    """One context: tokens, labels, query."""
+def context(d, step, on_sphere=True):
+    """Draw one context: tokens, labels, query."""
     rng = stream(seed, "monte carlo", step)
     x = uniform_sphere(rng, context_length + 1, d)
     if not on_sphere:
         x = torch.from_numpy(rng.standard_normal((context_length + 1, d)))
     y = ReLU(d).sample(stream(seed, "tasks", step), 1)(x[None])[0]
-    y = y + noise_std * torch.from_numpy(
-        stream(seed, "noise", step).standard_normal(context_length + 1)
-    )
+    noise = stream(seed, "noise", step).standard_normal(context_length + 1)
+    y = y + noise_std * torch.from_numpy(noise)
     return x[:-1], y[:-1], x[-1]
 
 
 def by_statsmodels(x, y, query, w):
     h = np.full(x.shape[1], w**-0.5)
-    return KernelReg(y.numpy(), x.numpy(), "c" * x.shape[1], "lc", bw=h).fit(
-        query.numpy()[None]
-    )[0][0]
+    model = KernelReg(y.numpy(), x.numpy(), "c" * x.shape[1], "lc", bw=h)
+    return model.fit(query.numpy()[None])[0][0]
 
 
 def by_scikit_learn(x, y, query, w):
@@ -156,44 +156,43 @@ def by_von_mises_fisher(x, y, query, w):
 
 def by_fused_attention(x, y, query, w):
     q, k, v = query[None, None], x[None], y[None, :, None]
-    return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=w)[
-        0, 0, 0
-    ].item()
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend(q, k, v, scale=w)[0, 0, 0].item()
 
 
 def by_the_appendix(x, y, query, w):
     return by_scikit_learn(x, y, query, 2 * w)
 
 
-windows = (0.5, 4.0, 30.0)
-gaps = {}
-for predict in (
-    by_statsmodels,
-    by_scikit_learn,
-    by_von_mises_fisher,
-    by_fused_attention,
-    by_the_appendix,
-):
-    for d in dims:
-        gaps[predict, d] = max(
-            abs(
-                predict(x, y, query, w)
-                - float(softmax_attention(x, y, query, w * torch.eye(d).double()))
-            )
-            for step in range(draws)
-            for x, y, query in [context(d, step)]
-            for w in windows
-        )
-names = {
-    by_statsmodels: "statsmodels",
-    by_scikit_learn: "scikit-learn",
-    by_von_mises_fisher: "SciPy, von Mises-Fisher",
-    by_fused_attention: "PyTorch, fused attention",
+# %% [markdown]
+# The largest difference from softmax attention, over random contexts and three windows; the control uses the kernel
+# of the appendix.
+
+
+# %%
+def largest_gap(predict, d):
+    """Return the largest difference between a prediction and softmax attention."""
+    gaps = []
+    for step in range(draws):
+        x, y, query = context(d, step)
+        for w in (0.5, 4.0, 30.0):
+            attention = softmax_attention(x, y, query, w * torch.eye(d).double())
+            gaps.append(abs(predict(x, y, query, w) - float(attention)))
+    return max(gaps)
+
+
+libraries = {
+    "statsmodels": by_statsmodels,
+    "scikit-learn": by_scikit_learn,
+    "SciPy, von Mises-Fisher": by_von_mises_fisher,
+    "PyTorch, fused attention": by_fused_attention,
 }
+gaps = [[largest_gap(predict, d) for d in dims] for predict in libraries.values()]
+appendix = [largest_gap(by_the_appendix, d) for d in dims]
 judge(
     "P1.W.nadaraya-watson",
-    [exact(f"{name}, d = {d}", gaps[f, d]) for f, name in names.items() for d in dims],
-    [exact(f"appendix's kernel, d = {d}", gaps[by_the_appendix, d]) for d in dims],
+    exact("{by}, d = {d}", gaps, by=np.array(list(libraries))[:, None], d=dims),
+    exact("appendix's kernel, d = {d}", appendix, d=dims),
 )
 
 
@@ -202,62 +201,65 @@ judge(
 
 
 # %%
-def weights_and_distances(d, on_sphere, w=4.0):
+def weights_and_distances(d, on_sphere, w):
+    """Return weights and squared distances to the query, each of shape (draws, n)."""
+    weights, squares = [], []
     for step in range(draws):
         x, _, query = context(d, step, on_sphere)
-        yield (
-            softmax_weights(x, query, w * torch.eye(d).double()).numpy(),
-            ((x - query) ** 2).sum(-1).numpy(),
-            w,
-        )
+        weights.append(softmax_weights(x, query, w * torch.eye(d).double()).numpy())
+        squares.append(((x - query) ** 2).sum(-1).numpy())
+    return np.array(weights), np.array(squares)
 
 
-def kernel_gap(d, on_sphere):
-    gap = 0.0
-    for omega, square, w in weights_and_distances(d, on_sphere):
-        kernel = np.exp(-w / 2 * square)
-        gap = max(gap, np.abs(omega - kernel / kernel.sum()).max())
-    return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), gap)
+def kernel_gap(omega, square, w):
+    """Return the largest difference of the weights from the Gaussian kernel."""
+    kernel = np.exp(-w / 2 * square)
+    return np.abs(omega - kernel / kernel.sum(-1, keepdims=True)).max()
 
 
-def coefficient(d, on_sphere):
+def coefficient(omega, square, w):
+    """Return the factor of the squared distance in the exponent, over w."""
     slopes = [
-        np.polyfit(square, -np.log(omega) / w, 1)[0]
-        for omega, square, w in weights_and_distances(d, on_sphere)
+        np.polyfit(x, -np.log(y) / w, 1)[0] for x, y in zip(square, omega, strict=True)
     ]
-    return exact(
-        f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(slopes), 1e-10
+    return np.mean(slopes)
+
+
+def out_of_order(omega, square, w):
+    """Return the share of pairs of tokens of which the farther one weighs more."""
+    heavier = omega[:, :, None] > omega[:, None]
+    farther = square[:, :, None] > square[:, None]
+    wrong, n = (heavier & farther).sum((1, 2)), omega.shape[1]
+    return np.mean(wrong / (n * (n - 1) / 2))
+
+
+# %% [markdown]
+# All three at one window, in every dimension.
+
+# %%
+w = 4.0
+on_sphere = [(*weights_and_distances(d, True, w), w) for d in dims]
+off_sphere = [(*weights_and_distances(d, False, w), w) for d in dims]
+
+
+def cases(measure, error=0.0):
+    """Return the cases of one number on the sphere and off it, in every dimension."""
+    here, control = (
+        [measure(*drawn) for drawn in law] for law in (on_sphere, off_sphere)
+    )
+    return (
+        exact("d = {d}", here, error, d=dims),
+        exact("d = {d}, normal tokens", control, error, d=dims),
     )
 
 
-def out_of_order(d, on_sphere):
-    wrong = [
-        ((omega[:, None] > omega) & (square[:, None] > square)).sum()
-        / (omega.size * (omega.size - 1) / 2)
-        for omega, square, _ in weights_and_distances(d, on_sphere)
-    ]
-    return exact(f"d = {d}" + ("" if on_sphere else ", normal tokens"), np.mean(wrong))
-
-
-judge(
-    "P1.W.kernel",
-    [kernel_gap(d, True) for d in dims],
-    [kernel_gap(d, False) for d in dims],
-)
+judge("P1.W.kernel", *cases(kernel_gap))
 
 # %%
-judge(
-    "P1.W.appendix-kernel",
-    [coefficient(d, True) for d in dims],
-    [coefficient(d, False) for d in dims],
-)
+judge("P1.W.appendix-kernel", *cases(coefficient, 1e-10))
 
 # %%
-judge(
-    "P1.W.closer",
-    [out_of_order(d, True) for d in dims],
-    [out_of_order(d, False) for d in dims],
-)
+judge("P1.W.closer", *cases(out_of_order))
 
 
 # %% [markdown]
@@ -268,39 +270,35 @@ judge(
 
 # %%
 d = max(dims)
-table = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0]
-row = population_risk(ReLU(d), table, context_length, noise_std)
-points = (
-    noise_std**2 / row.noise
-    if noise_std
-    else 1 / population_risk(ReLU(d), table, context_length, 1.0).noise
-)
-half = np.sqrt(2 * np.log(2) / np.array(table))
+table = np.array([0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0])
+risk = population_risk(ReLU(d), table, context_length, noise_std)
+unit = risk
+if not noise_std:
+    unit = population_risk(ReLU(d), table, context_length, 1.0)
+points = (noise_std or 1.0) ** 2 / unit.noise
+half = np.sqrt(2 * np.log(2) / table)
+columns = zip(table, half, points, risk.bias, risk.noise, risk.total, strict=True)
 rows = [
     (
         f"$w = {w:g}$",
         f"{h:.2f}" if h <= 2 else "none",
         f"{p:.1f}",
-        f"{b:.4f}",
-        f"{v:.4f}",
-        f"{b + v:.4f}",
+        *(f"{value:.4f}" for value in values),
     )
-    for w, h, p, b, v in zip(table, half, points, row.bias, row.noise, strict=True)
+    for w, h, p, *values in columns
 ]
 noiseless = {
-    (name, k): float(optimal_window(make_task(name, k), context_length, 0.0).w)
-    for name in ("affine", "relu")
-    for k in dims
+    name: np.array([optimal_window(task(k), context_length, 0.0).w for k in dims])
+    for name, task in CLASSES.items()
 }
-notebook.glue("noiseless", noiseless["relu", d])
-notebook.glue(
-    "left",
-    1 / population_risk(ReLU(d), noiseless["relu", d], context_length, 1.0).noise,
-)
+w0 = noiseless["relu"][dims.index(d)]
+notebook.glue("noiseless", w0)
+notebook.glue("left", 1 / population_risk(ReLU(d), w0, context_length, 1.0).noise)
 plots.table(
     ("window", "half-weight distance", "points", "bias", "noise", "risk"),
     rows,
-    f"ReLU class, L = 1, d = {d}, n = {context_length}, $\\sigma$ = {noise_std:g}; exact",
+    f"ReLU class, L = 1, d = {d}, n = {context_length}, "
+    f"$\\sigma$ = {noise_std:g}; exact",
 )
 
 # %% [markdown]
@@ -314,75 +312,66 @@ plots.table(
 grid = np.geomspace(0.01, 1e3, 21)
 
 
-def noise_growth(k, sign=1):
-    r = population_risk(
-        Affine(k), grid, context_length, 1.0
-    )  # the noise term is the same for every class
-    return exact(
-        f"d = {k}, n = {context_length}" + ("" if sign > 0 else ", exchanged"),
-        (sign * r.noise_slope * grid / r.noise).min(),
-        1e-12,
-    )
+def noise_growth(k):
+    """Return the logarithmic slopes of the noise in w, the same for all classes."""
+    risk = population_risk(Affine(k), grid, context_length, 1.0)
+    return risk.noise_slope * grid / risk.noise
 
 
+growth = np.array([noise_growth(k) for k in dims])
+template = f"d = {{d}}, n = {context_length}"
 judge(
     "P1.W.table-noise",
-    [noise_growth(k) for k in dims],
-    [noise_growth(k, -1) for k in dims],
+    exact(template, growth.min(-1), 1e-12, d=dims),
+    exact(template + ", exchanged", (-growth).min(-1), 1e-12, d=dims),
 )
 
 
 # %%
-def bias_growth(task, label, w0):
-    for factor, beyond in (
-        (0.1, False),
-        (0.5, False),
-        (0.9, False),
-        (1.1, True),
-        (3.0, True),
-        (10.0, True),
-    ):
-        r = population_risk(task, factor * w0, context_length, 0.0)
-        yield exact(
-            f"{label}, $w={factor:g}\\,w_0$",
-            r.bias_slope * factor * w0 / r.bias,
-            1e-8,
-            beyond=beyond,
-        )
+def bias_growth(task, w, n):
+    """Return the logarithmic slope of the bias in w."""
+    risk = population_risk(task, w, n, 0.0)
+    return risk.bias_slope * w / risk.bias
 
 
-unresolved = Cosine(5, 8.0)
-rises = [
-    exact(
-        f"cosine, L = 8, d = 5, n = 20, w = {w:g}",
-        r.bias_slope * w / r.bias,
-        1e-8,
-        beyond=False,
-    )
-    for w in (1.0, 3.0)
-    for r in [population_risk(unresolved, w, 20, 0.0)]
+factors = np.array([0.1, 0.5, 0.9, 1.1, 3.0, 10.0])
+growth = [
+    [
+        bias_growth(task(k), factors * w0, context_length)
+        for k, w0 in zip(dims, noiseless[name], strict=True)
+    ]
+    for name, task in CLASSES.items()
 ]
+unresolved = np.array([1.0, 3.0])
+rises = bias_growth(Cosine(5, 8.0), unresolved, 20)
 judge(
     "P1.W.table-bias",
-    [
-        c
-        for (name, k), w0 in noiseless.items()
-        for c in bias_growth(make_task(name, k), f"{name}, d = {k}", w0)
-    ],
-    rises,
+    exact(
+        "{kind}, d = {d}, $w={factor:g}\\,w_0$",
+        growth,
+        1e-8,
+        kind=np.array(list(CLASSES))[:, None, None],
+        d=d_column,
+        factor=factors,
+        beyond=factors > 1,
+    ),
+    exact(
+        "cosine, L = 8, d = 5, n = 20, w = {w:g}",
+        rises,
+        1e-8,
+        w=unresolved,
+        beyond=False,
+    ),
 )
 
 # %%
+narrow, wide = (
+    [population_risk(Affine(k), w, 20, 1.0).noise for k in dims] for w in (1e6, 1e-6)
+)
 judge(
     "P1.W.concentrate",
-    [
-        exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e6, 20, 1.0).noise, 1e-7)
-        for k in dims
-    ],
-    [
-        exact(f"d = {k}, n = 20", population_risk(Affine(k), 1e-6, 20, 1.0).noise, 1e-7)
-        for k in dims
-    ],
+    exact("d = {d}, n = 20", narrow, 1e-7, d=dims),
+    exact("d = {d}, n = 20", wide, 1e-7, d=dims),
 )
 
 # %% [markdown]
@@ -393,9 +382,7 @@ judge(
 
 # %%
 circle = {L: Cosine(2, L) for L in lipschitz_values}
-best = {
-    L: optimal_window(task, context_length, noise_std) for L, task in circle.items()
-}
+best = {L: optimal_window(circle[L], context_length, noise_std).w for L in circle}
 lengths = np.array(n_values)
 adapted = {L: optimal_window(task, lengths, noise_std) for L, task in circle.items()}
 errors = {
@@ -404,23 +391,31 @@ errors = {
     for other in circle
     if L != other
 }
+
+
+def on_circle(angles):
+    """Return points of the unit circle, shape (angles, 2)."""
+    return torch.from_numpy(np.stack([np.cos(angles), np.sin(angles)], axis=-1))
+
+
+def draw_context(column):
+    """Draw function, angles of the tokens, and labels of one column of the figure."""
+    f = circle[lipschitz_values[column]].sample(stream(seed, "tasks", column), 1)
+    rng = stream(seed, "covariates", column)
+    theta = np.sort(rng.uniform(-np.pi, np.pi, context_length))
+    noise = stream(seed, "noise", column).standard_normal(context_length)
+    return f, theta, f(on_circle(theta)[None])[0] + noise_std * torch.from_numpy(noise)
+
+
 around = np.linspace(-np.pi, np.pi, 400)
-ring = torch.from_numpy(np.stack([np.cos(around), np.sin(around)], axis=-1))
+ring = on_circle(around)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 1 with declared functions $\\cos(L\\,u\\cdot x)$ on the circle. Top: target (black), noisy data (gray) and query (white) against the angle to the query; blue shading is the optimal window, darker where the weight is larger. Middle: exact optimal softmax weight and linear weight, each in units of its value at the query. Bottom: exact ICL error against the context length, with the window optimal for this column's $L$ (solid blue), with the windows optimal for the other two columns (dashed), and with the best linear attention (dotted).", "name": "fig-one"}, "image": {"alt": "Nine panels. From left to right the target wiggles faster and the shaded window around the query shrinks. In the middle row the softmax weight becomes a narrower bump, the linear weight stays the same cosine. In the bottom row the adapted window has the lowest error, the others lie above it, and linear attention does not improve with the context length."}}
 figure, axes = plt.subplots(
     3, len(circle), figsize=(2.8 * len(circle), 7.4), squeeze=False
 )
 for column, (L, task) in enumerate(circle.items()):
-    w = float(best[L].w)
-    f = task.sample(stream(seed, "tasks", column), 1)
-    theta = np.sort(
-        stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length)
-    )
-    x = torch.from_numpy(np.stack([np.cos(theta), np.sin(theta)], axis=-1))
-    y = f(x[None])[0].numpy() + noise_std * stream(
-        seed, "noise", column
-    ).standard_normal(context_length)
+    w, (f, theta, y) = float(best[L]), draw_context(column)
     kernel = np.exp(w * (np.cos(around) - 1))
     top, middle, bottom = axes[:, column]
     top.imshow(
@@ -434,25 +429,13 @@ for column, (L, task) in enumerate(circle.items()):
     )
     top.plot(around, f(ring[None])[0], color="black")
     top.plot(theta, y, ".", color="#767676")
-    top.plot(
-        0,
-        f(ring.new_tensor([[[1.0, 0.0]]]))[0, 0],
-        "o",
-        color="black",
-        markerfacecolor="white",
-        markersize=8,
-    )
+    at_query = f(ring.new_tensor([[[1.0, 0.0]]]))[0, 0]
+    top.plot(0, at_query, "o", color="black", markerfacecolor="white", markersize=8)
     top.set(title=f"L = {L:g}, w* = {w:.0f}", ylim=(-1.8, 1.8))
     top.grid(False)
     plots.exact_curve(middle, around, kernel, "softmax", plots.COLORS["softmax"])
-    plots.exact_curve(
-        middle,
-        around,
-        np.cos(around),
-        "linear",
-        plots.COLORS["linear attention"],
-        linestyle=":",
-    )
+    pink = plots.COLORS["linear attention"]
+    plots.exact_curve(middle, around, np.cos(around), "linear", pink, linestyle=":")
     for ax in (top, middle):
         ax.set(xlabel="angle to the query (radians)", xticks=[-np.pi, 0, np.pi])
         ax.set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
@@ -472,14 +455,8 @@ for column, (L, task) in enumerate(circle.items()):
                 marker="os^D"[list(circle).index(other) % 4],
                 markersize=3,
             )
-    plots.exact_curve(
-        bottom,
-        lengths,
-        linear_optimum(task, lengths, noise_std).risk,
-        "linear attention",
-        plots.COLORS["linear attention"],
-        linestyle=":",
-    )
+    linear = linear_optimum(task, lengths, noise_std).risk
+    plots.exact_curve(bottom, lengths, linear, "linear attention", pink, linestyle=":")
     bottom.set(xscale="log", yscale="log", xlabel="context length n", ylim=(3e-4, 2))
     bottom.set_xticks(lengths[::2], [str(m) for m in lengths[::2]])
     bottom.set_xticks([], minor=True)
@@ -501,42 +478,40 @@ plt.show()
 
 # %%
 def half_width(w):
-    """Distance at which the weight is half of its value at the query; 2 if that is nowhere."""
+    """Return the distance at which the weight is half of the largest, at most 2."""
     return min(2.0, np.sqrt(2 * np.log(2) / w)) if w > 0 else 2.0
 
 
-def sharper(task_of, n, label):
+def narrowing(task):
+    """Return the half width of the roughest class over that of the smoothest one."""
     few, many = (
-        float(optimal_window(task_of(L), n, noise_std).w)
+        half_width(optimal_window(task(L), context_length, noise_std).w)
         for L in (min(lipschitz_values), max(lipschitz_values))
     )
-    return exact(label, half_width(many) / half_width(few), 1e-8)
+    return many / few
 
 
+narrowings = [
+    [narrowing(lambda L, k=k, task=task: task(k, L)) for k in dims]
+    for task in CLASSES.values()
+]
+classes = np.array(list(CLASSES))[:, None]
+template = f"{{kind}}, d = {{d}}, n = {context_length}"
 judge(
     "P1.W.softmax-adapts",
     [
-        sharper(
-            lambda L: Cosine(2, L),
-            context_length,
-            f"cosine, d = 2, n = {context_length}",
-        )
-    ]
-    + [
-        sharper(
-            lambda L, k=k, name=name: make_task(name, k, L),
-            context_length,
-            f"{name}, d = {k}, n = {context_length}",
-        )
-        for name in ("affine", "relu")
-        for k in dims
-    ],
-    [
         exact(
-            "linear attention: weight $m\\,x_i\\cdot x_q/n$, half of it at 60 degrees whatever m is",
-            1.0,
-        )
+            f"cosine, d = 2, n = {context_length}",
+            narrowing(lambda L: Cosine(2, L)),
+            1e-8,
+        ),
+        exact(template, narrowings, 1e-8, kind=classes, d=dims),
     ],
+    exact(
+        "linear attention: weight $m\\,x_i\\cdot x_q/n$, half of it at 60 degrees "
+        "whatever m is",
+        1.0,
+    ),
 )
 
 # %%
@@ -544,28 +519,20 @@ far = np.array([1e5, 1e6])
 
 
 def last_slope(task, w):
-    return (
-        np.diff(np.log(population_risk(task, w, far, noise_std).total))[0]
-        / np.diff(np.log(far))[0]
-    )
+    """Return the slope of log risk in log n."""
+    risk = population_risk(task, w, far, noise_std).total
+    return np.diff(np.log(risk))[0] / np.diff(np.log(far))[0]
 
 
+adapting = [
+    last_slope(task, optimal_window(task, far, noise_std).w) for task in circle.values()
+]
+frozen = [last_slope(task, adapted[L].w[-1]) for L, task in circle.items()]
+template = f"L = {{L:g}}, window of n = {n_values[-1]}"
 judge(
     "P1.W.context-error",
-    [
-        exact(
-            f"L = {L:g}", last_slope(task, optimal_window(task, far, noise_std).w), 1e-7
-        )
-        for L, task in circle.items()
-    ],
-    [
-        exact(
-            f"L = {L:g}, window of n = {n_values[-1]}",
-            last_slope(task, adapted[L].w[-1]),
-            1e-7,
-        )
-        for L, task in circle.items()
-    ],
+    exact("L = {L:g}", adapting, 1e-7, L=lipschitz_values),
+    exact(template, frozen, 1e-7, L=lipschitz_values),
 )
 
 # %% [markdown]
@@ -580,55 +547,51 @@ sigma = noise_std or 1.0
 
 
 def slopes_in(axis, w):
+    """Return the slopes of log w, the last axis, in the logarithm of ``axis``."""
     return np.diff(np.log(w)) / np.diff(np.log(axis))
 
 
-def over_L(name, k):
-    """Slopes over L; for affine and ReLU functions only L / sigma matters, so one call does."""
-    w = optimal_window(make_task(name, k), context_length, sigma / rough).w
-    return exact(f"{name}, d = {k}", slopes_in(rough, w).min(), 1e-8)
+def over_classes(context_length, sigma):
+    """Return the windows of both classes in all dimensions for many noise levels."""
+    tasks = [[task(k) for k in dims] for task in CLASSES.values()]
+    return np.array(
+        [
+            [optimal_window(task, context_length, sigma).w for task in row]
+            for row in tasks
+        ]
+    )
 
 
 def cosine_over_L(d, n, s, L):
-    w = np.array([float(optimal_window(Cosine(d, v), n, s).w) for v in L])
-    return exact(
-        f"cosine, d = {d}, n = {n}, L = {L[0]:g} to {L[-1]:g}",
-        slopes_in(np.array(L), w).min(),
-        1e-8,
-    )
+    """Return the case of the cosine class over L."""
+    w = [optimal_window(Cosine(d, v), n, s).w for v in L]
+    name = f"cosine, d = {d}, n = {n}, L = {L[0]:g} to {L[-1]:g}"
+    return exact(name, slopes_in(L, w).min(), 1e-8)
 
 
+# for affine and ReLU functions only L / sigma matters
+over_L = slopes_in(rough, over_classes(context_length, sigma / rough)).min(-1)
 judge(
     "P1.W.rapid",
-    [over_L(name, k) for name in ("affine", "relu") for k in dims]
-    + [cosine_over_L(2, context_length, sigma, (1.0, 2.0, 4.0))],
-    [cosine_over_L(5, 20, 0.1, (3.0, 4.0))],
+    [
+        exact("{kind}, d = {d}", over_L, 1e-8, kind=classes, d=dims),
+        cosine_over_L(2, context_length, sigma, (1.0, 2.0, 4.0)),
+    ],
+    cosine_over_L(5, 20, 0.1, (3.0, 4.0)),
 )
 
-
 # %%
-def over_sigma(name, k, together):
-    if together:
-        w = np.array(
-            [
-                float(optimal_window(make_task(name, k, s), context_length, s).w)
-                for s in quiet[[0, -1]]
-            ]
-        )
-        return exact(f"{name}, d = {k}", slopes_in(quiet[[0, -1]], w).max(), 1e-8)
-    return exact(
-        f"{name}, d = {k}",
-        slopes_in(
-            quiet, optimal_window(make_task(name, k), context_length, quiet).w
-        ).max(),
-        1e-8,
-    )
-
-
+over_sigma = slopes_in(quiet, over_classes(context_length, quiet)).max(-1)
+ends = quiet[[0, -1]]
+together = [
+    [[optimal_window(task(k, s), context_length, s).w for s in ends] for k in dims]
+    for task in CLASSES.values()
+]
+constant_ratio = slopes_in(ends, together).max(-1)
 judge(
     "P1.W.noisy",
-    [over_sigma(name, k, False) for name in ("affine", "relu") for k in dims],
-    [over_sigma(name, k, True) for name in ("affine", "relu") for k in dims],
+    exact("{kind}, d = {d}", over_sigma, 1e-8, kind=classes, d=dims),
+    exact("{kind}, d = {d}", constant_ratio, 1e-8, kind=classes, d=dims),
 )
 
 # %% [markdown]
@@ -640,69 +603,45 @@ judge(
 
 # %% tags=["hide-input"]
 L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
-task, column = circle[L], lipschitz_values.index(L)
-f = task.sample(stream(seed, "tasks", column), 1)
-theta = np.sort(
-    stream(seed, "covariates", column).uniform(-np.pi, np.pi, context_length)
-)
-x = torch.from_numpy(np.stack([np.cos(theta), np.sin(theta)], axis=-1))
-y = f(x[None])[0] + noise_std * torch.from_numpy(
-    stream(seed, "noise", column).standard_normal(context_length)
-)
-line = np.geomspace(0.3, 3000, 50)
+task, (f, theta, y) = circle[L], draw_context(lipschitz_values.index(L))
+x, line = on_circle(theta), np.geomspace(0.3, 3000, 50)
 curve = population_risk(task, line, context_length, noise_std)
-stops, frames = (
-    [0.0, 1.0, 3.0, 10.0, 20.0, round(float(best[L].w)), 100.0, 300.0, 1000.0],
-    [],
-)
-for w in stops:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.1))
-    left.plot(around, f(ring[None])[0], color="black", linewidth=1, label="target")
-    left.plot(theta, y, ".", color="#767676", label="data")
-    seen = softmax_attention(
-        x.expand(len(ring), -1, -1),
-        y.expand(len(ring), -1),
-        ring,
-        w * torch.eye(2).double(),
-    )
-    left.plot(around, seen, color=plots.COLORS["softmax"], label="prediction")
-    left.set(
-        ylim=(-1.8, 2.6),
-        xlabel="angle (radians)",
-        ylabel="label",
-        title=f"L = {L:g}, n = {context_length}",
-    )
-    left.legend(fontsize=8, ncols=3, loc="upper center")
-    for part, style in (("bias", "--"), ("noise", "-."), ("total", "-")):
-        if getattr(curve, part).any():
-            plots.exact_curve(
-                right,
-                line,
-                getattr(curve, part),
-                part,
-                plots.COLORS[part],
-                linestyle=style,
-            )
-    now = float(population_risk(task, w, context_length, noise_std).total)
-    right.plot(
-        max(w, line[0]), now, "o", color=plots.COLORS["softmax"], markersize=8, zorder=4
-    )
-    right.set(
-        xscale="log",
-        yscale="log",
-        ylim=(5e-4, 2),
-        xlabel="window parameter w",
-        title=f"w = {w:g}, risk = {now:.3f}",
-    )
-    right.legend(fontsize=8, loc="lower right")
+middle_stop = round(float(best[L]))
+stops = [0.0, 1.0, 3.0, 10.0, 20.0, middle_stop, 100.0, 300.0, 1000.0]
+risks = population_risk(task, stops, context_length, noise_std).total
+blue = plots.COLORS["softmax"]
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.1))
+left.plot(around, f(ring[None])[0], color="black", linewidth=1, label="target")
+left.plot(theta, y, ".", color="#767676", label="data")
+prediction = left.plot(around, 0 * around, color=blue, label="prediction")[0]
+left.set(ylim=(-1.8, 2.6), xlabel="angle (radians)", ylabel="label")
+left.set_title(f"L = {L:g}, n = {context_length}")
+left.legend(fontsize=8, ncols=3, loc="upper center")
+for part, style in (("bias", "--"), ("noise", "-."), ("total", "-")):
+    values = getattr(curve, part)
+    if values.any():
+        color = plots.COLORS[part]
+        plots.exact_curve(right, line, values, part, color, linestyle=style)
+marker = right.plot([], [], "o", color=blue, markersize=8, zorder=4)[0]
+right.set(xscale="log", yscale="log", ylim=(5e-4, 2), xlabel="window parameter w")
+right.legend(fontsize=8, loc="lower right")
+frames = []
+for w, risk in zip(stops, risks, strict=True):
+    contexts = x.expand(len(ring), -1, -1), y.expand(len(ring), -1), ring
+    prediction.set_ydata(softmax_attention(*contexts, w * torch.eye(2).double()))
+    marker.set_data([max(w, line[0])], [risk])
+    right.set_title(f"w = {w:g}, risk = {risk:.3f}")
     frames.append(plots.svg(figure))
-    plt.close(figure)
+    figure.set_layout_engine("none")  # all frames have the layout of the first
+plt.close(figure)
 plots.slider_figure(
     frames,
     [f"{w:g}" for w in stops],
     "window parameter w",
-    "Left, data on the circle with the attention's prediction at every angle; right, exact bias, noise and "
-    "risk against the window parameter with the current window marked",
+    "Left, data on the circle with the attention's prediction at every angle; "
+    "right, exact bias, noise and risk against the window parameter "
+    "with the current window marked",
 )
 
 # %% [markdown]

@@ -67,14 +67,14 @@ from icl.risk import (
     population_risk,
 )
 from icl.streams import stream
-from icl.tasks import Affine, Zonal, make_task
+from icl.tasks import Affine, Cosine, ReLU, Zonal
 from icl_book import notebook, plots
 from icl_book.claims import Case, judge
 from icl_book.explorer import risk_explorer
 
 notebook.setup(globals())
 
-CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
+CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 
 # %% [markdown]
 # ## The formula, derived
@@ -122,7 +122,8 @@ CLASSES = {"affine": "affine", "relu": "ReLU", "cosine": "cosine"}
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
 print(
-    f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   estimated relative error {by_hand.error:.0e}"
+    f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   "
+    f"estimated relative error {by_hand.error:.0e}"
 )
 
 # %% [markdown]
@@ -134,6 +135,7 @@ print(
 
 # %%
 def risk_on_one_screen(d, w, n, noise_std, L=1.0):
+    """Return the risk of the affine class."""
     theta, weight = np.polynomial.legendre.leggauss(200)
     theta = (theta + 1) * np.pi / 2
     p = weight * np.sin(theta) ** (d - 2)
@@ -154,9 +156,8 @@ def risk_on_one_screen(d, w, n, noise_std, L=1.0):
 
 
 ours = population_risk(Affine(5, lipschitz), 6.0, context_length, noise_std).total
-print(
-    f"one screen {risk_on_one_screen(5, 6.0, context_length, noise_std, lipschitz):.15f}   package {ours:.15f}"
-)
+short = risk_on_one_screen(5, 6.0, context_length, noise_std, lipschitz)
+print(f"one screen {short:.15f}   package {ours:.15f}")
 
 # %% [markdown]
 # ### A class of your own
@@ -193,37 +194,22 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 windows = np.geomspace(0.3, 60, 8)
 fine = np.geomspace(0.3, 60, 60)
 d = dims[len(dims) // 2]
-sampled_risk = {
-    name: [
-        monte_carlo_risk(
-            make_task(name, d, lipschitz), w, context_length, noise_std, contexts, seed
-        )
-        for w in windows
+sampled_risk = {}
+for name, task in CLASSES.items():
+    setting = context_length, noise_std, contexts, seed
+    sampled_risk[name] = [
+        monte_carlo_risk(task(d, lipschitz), w, *setting) for w in windows
     ]
-    for name in CLASSES
-}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
-for name, marker in zip(CLASSES, "os^", strict=True):
-    task, color = make_task(name, d, lipschitz), plots.COLORS[name]
-    plots.exact_curve(
-        ax,
-        fine,
-        population_risk(task, fine, context_length, noise_std).total,
-        CLASSES[name],
-        color,
-    )
-    sample = sampled_risk[name]
-    plots.sampled_points(
-        ax,
-        windows,
-        [s.mean for s in sample],
-        *zip(*(s.interval for s in sample), strict=True),
-        None,
-        color,
-        marker,
-    )
+for (name, task), marker in zip(CLASSES.items(), "os^", strict=True):
+    task, color = task(d, lipschitz), plots.COLORS[name.lower()]
+    risk = population_risk(task, fine, context_length, noise_std).total
+    plots.exact_curve(ax, fine, risk, name, color)
+    mean = [sample.mean for sample in sampled_risk[name]]
+    low, high = np.array([sample.interval for sample in sampled_risk[name]]).T
+    plots.sampled_points(ax, windows, mean, low, high, None, color, marker)
     best = optimal_window(task, context_length, noise_std)
     ax.plot(best.w, best.risk, "*", color=color, markersize=11, zorder=4)
 ax.set(
@@ -239,57 +225,63 @@ plt.show()
 
 # %%
 def against_exact(name, k, w, sample):
-    """Sampled mean over exact risk, with the sample's interval."""
-    truth = float(
-        population_risk(
-            make_task(name, k, lipschitz), w, context_length, noise_std
-        ).total
-    )
+    """Return a case: the sampled mean and its interval over the exact risk."""
+    task = CLASSES[name](k, lipschitz)
+    risk = float(population_risk(task, w, context_length, noise_std).total)
     low, high = sample.interval
-    return Case(
-        f"{CLASSES[name]}, d = {k}, w = {w:g}",
-        sample.mean / truth,
-        (low / truth, high / truth),
-        samples=sample.contexts,
-    )
+    label, interval = f"{name}, d = {k}, w = {w:g}", (low / risk, high / risk)
+    return Case(label, sample.mean / risk, interval, samples=sample.contexts)
 
 
 def average(loss):
-    return MonteCarlo(
-        float(loss.mean()), float(loss.std() / len(loss) ** 0.5), len(loss)
-    )
+    """Return the mean of a loss and its standard error."""
+    error = loss.std() / len(loss) ** 0.5
+    return MonteCarlo(float(loss.mean()), float(error), len(loss))
 
 
-def ratio(name, k, w):
-    task = make_task(name, k, lipschitz)
-    return against_exact(
-        name,
-        k,
-        w,
-        monte_carlo_risk(task, w, context_length, noise_std, contexts, seed + 1),
-    )
-
-
-def query_counted(name, k, w):
-    """The same with the query as one more token of the denominator (label 0, weight e^w)."""
+def sample_contexts(k, seed):
+    """Draw tokens (the query last) and noise for the labels of the context."""
     tokens = uniform_sphere(
         stream(seed, "monte carlo"), contexts, context_length + 1, k
     )
-    task = make_task(name, k, lipschitz)
-    f = task.sample(stream(seed, "tasks"), contexts)(tokens)
-    y = f[:, :-1] + noise_std * torch.from_numpy(
-        stream(seed, "noise").standard_normal((contexts, context_length))
-    )
-    weights = softmax_weights(
-        tokens, tokens[:, -1], w * torch.eye(k, dtype=tokens.dtype)
-    )[:, :-1]
-    return against_exact(name, k, w, average(((weights * y).sum(-1) - f[:, -1]) ** 2))
+    noise = stream(seed, "noise").standard_normal((contexts, context_length))
+    return tokens, torch.from_numpy(noise)
 
 
+# %% [markdown]
+# The control takes the other convention: the query is one more token of the denominator.
+
+
+# %%
+def sample_functions(name, tokens, seed):
+    """Draw a function for each context; return its values at the tokens."""
+    task = CLASSES[name](tokens.shape[-1], lipschitz)
+    return task.sample(stream(seed, "tasks"), contexts)(tokens)
+
+
+def ratio(name, k, w):
+    """Return the case of one class, dimension and window."""
+    task = CLASSES[name](k, lipschitz)
+    sample = monte_carlo_risk(task, w, context_length, noise_std, contexts, seed + 1)
+    return against_exact(name, k, w, sample)
+
+
+def query_counted(k, w):
+    """Return cases with the query as one more token (label 0, weight e^w)."""
+    tokens, noise = sample_contexts(k, seed)
+    M = w * torch.eye(k, dtype=tokens.dtype)
+    weights = softmax_weights(tokens, tokens[:, -1], M)[:, :-1]
+    for name in ("affine", "ReLU"):
+        f = sample_functions(name, tokens, seed)
+        prediction = (weights * (f[:, :-1] + noise_std * noise)).sum(-1)
+        yield against_exact(name, k, w, average((prediction - f[:, -1]) ** 2))
+
+
+counted = [list(query_counted(k, 6.0)) for k in dims]
 judge(
     "P1.risk.exact",
     [ratio(name, k, w) for name in CLASSES for k in dims for w in (1.0, 6.0)],
-    [query_counted(name, k, 6.0) for name in ("affine", "relu") for k in dims],
+    list(zip(*counted, strict=True)),
 )
 
 # %% [markdown]
@@ -298,31 +290,22 @@ judge(
 
 
 # %%
-def split(name, k, shift):
-    w = 6.0
-    task = make_task(name, k, lipschitz)
-    tokens = uniform_sphere(
-        stream(seed + 2, "monte carlo"), contexts, context_length + 1, k
-    )
-    f = task.sample(stream(seed + 2, "tasks"), contexts)(tokens)
-    eps = torch.from_numpy(
-        stream(seed + 2, "noise").standard_normal((contexts, context_length))
-    )
-    eps = (
-        noise_std * (eps + shift) / (1 + shift**2) ** 0.5
-    )  # second moment sigma^2 in both cases
-    weights = softmax_weights(
-        tokens[:, :-1], tokens[:, -1], w * torch.eye(k, dtype=tokens.dtype)
-    )
-    return against_exact(
-        name, k, w, average(((weights * (f[:, :-1] + eps)).sum(-1) - f[:, -1]) ** 2)
-    )
+def split(k, shift, w=6.0):
+    """Return a case for each class, with noise of mean proportional to the shift."""
+    tokens, noise = sample_contexts(k, seed + 2)
+    # the second moment is sigma^2 whatever the shift is
+    noise = noise_std * (noise + shift) / (1 + shift**2) ** 0.5
+    M = w * torch.eye(k, dtype=tokens.dtype)
+    weights = softmax_weights(tokens[:, :-1], tokens[:, -1], M)
+    for name in CLASSES:
+        f = sample_functions(name, tokens, seed + 2)
+        prediction = (weights * (f[:, :-1] + noise)).sum(-1)
+        yield against_exact(name, k, w, average((prediction - f[:, -1]) ** 2))
 
 
+centered, shifted = ([list(split(k, shift)) for k in dims] for shift in (0.0, 3.0))
 judge(
-    "P1.risk.split",
-    [split(name, k, 0.0) for name in CLASSES for k in dims],
-    [split(name, k, 3.0) for name in CLASSES for k in dims],
+    "P1.risk.split", list(zip(*centered, strict=True)), list(zip(*shifted, strict=True))
 )
 
 # %% [markdown]
@@ -332,26 +315,16 @@ judge(
 
 # %%
 def above_floor(name, k):
-    task = make_task(name, k, lipschitz)
+    """Return the least risk of attention over the sampled floor."""
+    task = CLASSES[name](k, lipschitz)
     best = float(optimal_window(task, context_length, noise_std).risk)
-    floor = bayes_linear_risk(
-        task, context_length, noise_std, max(contexts // 20, 200), seed
-    )
-    low, high = floor.interval
-    return Case(
-        f"{CLASSES[name]}, d = {k}",
-        best / floor.mean,
-        (best / high, best / low),
-        samples=floor.contexts,
-    )
+    some = max(contexts // 20, 200)
+    return best / bayes_linear_risk(task, context_length, noise_std, some, seed).mean
 
 
-floors = [above_floor(name, k) for name in CLASSES for k in dims]
-print(
-    "\n".join(
-        f"{c.name:18s} best window / kriging floor = {c.measured:.3f}" for c in floors
-    )
-)
+floors = {f"{name}, d = {k}": above_floor(name, k) for name in CLASSES for k in dims}
+lines = [f"{k:18s} best window / kriging floor = {v:.3f}" for k, v in floors.items()]
+print("\n".join(lines))
 
 # %% [markdown]
 # ## What it costs
@@ -364,6 +337,7 @@ lengths = np.array([1e2, 1e4, 1e6, 1e8, 1e10, 1e12])
 
 
 def seconds(call, repeats=5):
+    """Return the least of several wall times."""
     best = np.inf
     for _ in range(repeats):
         start = time.perf_counter()
@@ -383,9 +357,8 @@ sampled_seconds = []
 for m in sampled_lengths:
     start = time.perf_counter()
     sample = monte_carlo_risk(Affine(5), 10.0, int(m), noise_std, 4000, seed)
-    needed = (
-        sample.standard_error / sample.mean / 1e-3
-    ) ** 2  # times as many contexts for 1e-3
+    # times as many contexts for a relative error of 1e-3
+    needed = (sample.standard_error / sample.mean / 1e-3) ** 2
     sampled_seconds.append((time.perf_counter() - start) * needed)
 notebook.glue("milliseconds", float(exact_seconds[0] * 1e3))
 notebook.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
@@ -471,14 +444,15 @@ plots.table(
 # %% tags=["hide-input"]
 grid = np.geomspace(0.1, 100, 91)
 parts = {
-    name: population_risk(make_task(name, d, lipschitz), grid, context_length, 1.0)
-    for name in CLASSES
+    name: population_risk(task(d, lipschitz), grid, context_length, 1.0)
+    for name, task in CLASSES.items()
 }
 risk_explorer(
     grid,
-    {CLASSES[name]: (r.bias, r.noise) for name, r in parts.items()},
+    {name: (risk.bias, risk.noise) for name, risk in parts.items()},
     tuple(noise_stds),
-    f"Bias, noise and total risk against the window parameter, d = {d}, n = {context_length}",
+    "Bias, noise and total risk against the window parameter, "
+    f"d = {d}, n = {context_length}",
 )
 
 # %% [markdown]

@@ -58,14 +58,17 @@ from icl.attention import softmax_attention
 from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.risk import optimal_window
+from icl.statistics import t_interval
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU, make_task
+from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals())
 
-CLASSES = {"affine": "affine", "relu": "ReLU"}
+CLASSES = {"affine": Affine, "ReLU": ReLU}
+KINDS = np.array(list(CLASSES))
+numbers = np.arange(1, draws + 1)  # of the covariances
 
 # %% [markdown]
 # ## In plain words
@@ -98,7 +101,15 @@ random_M = torch.from_numpy(rng.standard_normal((500, dim, dim)))
 
 
 def predictions(tokens, M):
+    """Return the predictions for the last token."""
     return softmax_attention(tokens[:, :-1], labels, tokens[:, -1], M)
+
+
+def gap(root, N):
+    """Return the largest difference of M on the ellipsoid and N on the sphere."""
+    ellipsoid = sphere @ torch.from_numpy(root)
+    difference = predictions(ellipsoid, random_M) - predictions(sphere, N)
+    return float(difference.abs().max())
 
 
 roots = []  # Sigma^{1/2}: random axes, lengths log-uniform in [1/2, 2]
@@ -106,30 +117,14 @@ for draw in range(draws):
     generator = stream(draw, "initialization")
     Q = np.linalg.qr(generator.standard_normal((dim, dim))).Q
     roots.append(Q @ np.diag(2 ** generator.uniform(-1, 1, dim)) @ Q.T)
-A = [torch.from_numpy(root) for root in roots]
-same = [
-    exact(
-        f"$\\Sigma_{i + 1}$",
-        float(
-            (predictions(sphere @ a, random_M) - predictions(sphere, a @ random_M @ a))
-            .abs()
-            .max()
-        ),
-    )
-    for i, a in enumerate(A)
-]
-other = [
-    exact(
-        f"$\\Sigma_{i + 1}$",
-        float(
-            (predictions(sphere @ a, random_M) - predictions(sphere, random_M))
-            .abs()
-            .max()
-        ),
-    )
-    for i, a in enumerate(A)
-]
-wlog = judge("P1.L1.wlog", same, other)
+tensors = [torch.from_numpy(root) for root in roots]
+same = [gap(root, a @ random_M @ a) for root, a in zip(roots, tensors, strict=True)]
+other = [gap(root, random_M) for root in roots]
+wlog = judge(
+    "P1.L1.wlog",
+    exact("$\\Sigma_{i}$", same, i=numbers),
+    exact("$\\Sigma_{i}$", other, i=numbers),
+)
 wlog
 
 # %% [markdown]
@@ -153,53 +148,52 @@ wlog
 
 
 # %%
-def whitened(name, root):
-    return Projected(make_task(name, dim, lipschitz), np.linalg.inv(root))
-
-
-def rate(root):
-    return learning_rate * np.linalg.norm(np.linalg.inv(root @ root), 2)
-
-
-settings = [(name, i) for name in CLASSES for i in range(draws)]
-members = [
-    UnitConfig(
-        whitened(name, roots[i]),
-        noise_std,
-        context_length,
-        seed,
-        Ellipsoid(roots[i]),
-        rate(roots[i]),
+def train(tasks, tokens=None, rate=None):
+    """Train units; return M, (classes, seeds, d, d), and the contexts of each unit."""
+    members = [
+        UnitConfig(task, noise_std, context_length, seed, tokens, rate)
+        for task in tasks
+        for seed in range(seeds)
+    ]
+    trained = pretrain(
+        members,
+        steps,
+        batch_size,
+        learning_rate,
+        notebook.device(),
+        shared_tokens=True,
+        stream="native",
+        dtype="float32",
     )
-    for name, i in settings
-    for seed in range(seeds)
-]
-options = {
-    "device": notebook.device(),
-    "shared_tokens": True,
-    "stream": "native",
-    "dtype": "float32",
-}
-trained = pretrain(members, steps, batch_size, learning_rate, **options)
-M = trained.M.reshape(len(CLASSES), draws, seeds, dim, dim)
+    return trained.M.reshape(len(tasks), seeds, dim, dim), trained.contexts
+
+
+def train_on_ellipsoid(tasks, root):
+    """Train on tokens of covariance Sigma, with steps in proportion to its inverse."""
+    rate = learning_rate * np.linalg.norm(np.linalg.inv(root @ root), 2)
+    return train(tasks, Ellipsoid(root), rate)
+
+
+ball = [task(dim, lipschitz) for task in CLASSES.values()]
+M = []
+for root in roots:
+    tasks = [Projected(task, np.linalg.inv(root)) for task in ball]
+    found, contexts_seen = train_on_ellipsoid(tasks, root)
+    M.append(found)
+M = np.stack(M, axis=1)  # (classes, draws, seeds, d, d)
 N = np.stack([root @ M[:, i] @ root for i, root in enumerate(roots)], axis=1)
-best = {
-    name: float(
-        optimal_window(make_task(name, dim, lipschitz), context_length, noise_std).w
-    )
-    for name in CLASSES
-}
-notebook.glue("units", len(members))
-notebook.glue("contexts", f"{trained.contexts:,}")
+best = np.array([optimal_window(task, context_length, noise_std).w for task in ball])
+notebook.glue("units", M[..., 0, 0].size)
+notebook.glue("contexts", f"{contexts_seen:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "ReLU class, one row for each random $\\Sigma$: the claimed matrix $w^*\\Sigma^{-1}$ with the exact $w^*$ of the sphere (left), the trained $M$ (middle, mean over seeds), and the trained $M$ whitened, $\\Sigma^{1/2}M\\Sigma^{1/2}$, in units of $w^*$ (right), which the lemma says is the identity. Entries are dimensionless; left and middle share a color scale.", "name": "fig-covariance"}, "image": {"alt": "Rows of three heat maps with printed entries. The left and middle matrices of each row agree to a few percent in every entry, although their entries differ widely between rows; the right matrix is close to the identity in every row."}}
 figure, panels = plt.subplots(draws, 3, figsize=(7.6, 2.5 * draws), squeeze=False)
 for i, row in enumerate(panels):
-    claimed = best["relu"] * np.linalg.inv(roots[i] @ roots[i])
+    claimed = best[1] * np.linalg.inv(roots[i] @ roots[i])
     limit = np.abs(claimed).max()
     plots.matrix(row[0], claimed, fmt=".1f", limit=limit)
     plots.matrix(row[1], M[1, i].mean(0), fmt=".1f", limit=limit)
-    plots.matrix(row[2], N[1, i].mean(0) / best["relu"], limit=1.2)
+    plots.matrix(row[2], N[1, i].mean(0) / best[1], limit=1.2)
     row[0].set_ylabel(rf"$\Sigma_{i + 1}$")
 for ax, title in zip(
     panels[0],
@@ -215,33 +209,27 @@ plt.show()
 # trained on the sphere itself, where the form is established:
 
 # %%
-ball = [
-    UnitConfig(make_task(name, dim, lipschitz), noise_std, context_length, seed)
-    for name in CLASSES
-    for seed in range(seeds)
-]
-round_N = pretrain(ball, steps, batch_size, learning_rate, **options).M.reshape(
-    len(CLASSES), seeds, dim, dim
-)
+round_N, _ = train(ball)
 
 
 def distance(N, w):
+    """Return the relative Frobenius distance from w I."""
     return np.linalg.norm(N - w * np.eye(dim), axis=(-2, -1)) / (w * dim**0.5)
 
 
 rows = []
 for c, name in enumerate(CLASSES):
-    for label, units in [
-        ("sphere", round_N[c]),
-        *((f"$\\Sigma_{i + 1}$", N[c, i]) for i in range(draws)),
-    ]:
-        one = sampled("", distance(units, best[name]))
+    laws = {"sphere": round_N[c]}
+    laws |= {f"$\\Sigma_{i + 1}$": N[c, i] for i in range(draws)}
+    for label, units in laws.items():
+        mean, *ends = t_interval(distance(units, best[c]))
+        middle = units.mean(0)
         rows.append(
             [
-                f"{CLASSES[name]}, {label}",
-                f"{one.measured:.3f} {plots.interval(one.interval, '.3f')}",
-                f"{distance(units.mean(0), best[name]):.3f}",
-                f"{np.trace(units.mean(0)) / dim / best[name]:.3f}",
+                f"{name}, {label}",
+                f"{mean:.3f} {plots.interval(ends, '.3f')}",
+                f"{distance(middle, best[c]):.3f}",
+                f"{np.trace(middle) / dim / best[c]:.3f}",
             ]
         )
 plots.table(
@@ -252,8 +240,9 @@ plots.table(
         "mean diagonal over $w^*$",
     ],
     rows,
-    f"Relative Frobenius distance from the claimed form, of one unit (mean over {seeds} seeds, with interval) and of "
-    r"the mean matrix; last column: mean diagonal of $\Sigma^{1/2}M\Sigma^{1/2}$ in units of $w^*$",
+    "Relative Frobenius distance from the claimed form, of one unit (mean over "
+    f"{seeds} seeds, with interval) and of the mean matrix; last column: "
+    r"mean diagonal of $\Sigma^{1/2}M\Sigma^{1/2}$ in units of $w^*$",
 )
 
 # %% [markdown]
@@ -264,91 +253,73 @@ plots.table(
 
 # %%
 def in_axes(N, root):
-    """N in the axes of Sigma, the shortest first, in units of its mean diagonal."""
+    """Return N in the axes of Sigma, the shortest first, over its mean diagonal."""
     V = np.linalg.eigh(root).eigenvectors
     N = V.T @ N @ V
     return N / (np.trace(N, axis1=-2, axis2=-1) / dim)[..., None, None]
 
 
 def off_diagonal(N, root):
+    """Return the mean off-diagonal entry in the axes of Sigma."""
     N = in_axes(N, root)
     return (N.sum((-1, -2)) - dim) / (dim * (dim - 1))
 
 
-def scales(N, c):
-    """Mean diagonal over w*, mean over seeds, of the class with index c; in percent above one."""
-    return 100 * (
-        np.trace(N, axis1=-2, axis2=-1).mean(-1) / dim / best[list(CLASSES)[c]] - 1
-    )
-
-
-notebook.glue("scale_low", min(scales(N[c], c).min() for c in range(len(CLASSES))))
-notebook.glue("scale_high", max(scales(N[c], c).max() for c in range(len(CLASSES))))
-notebook.glue(
-    "scale_sphere", max(abs(scales(round_N[c], c)) for c in range(len(CLASSES)))
-)
-
-
-def spread(N, root):
+def long_minus_short(N, root):
+    """Return the diagonal entry at the longest axis minus that at the shortest."""
     N = in_axes(N, root)
     return N[..., -1, -1] - N[..., 0, 0]
 
 
-stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # Sigma^{1/2} of the counterexample
-# L such that the functions have the same variance as on the sphere
-original_L = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())
-counter = [
-    UnitConfig(
-        make_task(name, dim, original_L),
-        noise_std,
-        context_length,
-        seed,
-        Ellipsoid(stretch),
-        rate(stretch),
-    )
-    for name in CLASSES
-    for seed in range(seeds)
-]
-counter_M = pretrain(counter, steps, batch_size, learning_rate, **options).M.reshape(
-    len(CLASSES), seeds, dim, dim
-)
-counter_N = stretch @ counter_M @ stretch
+numbers_of_form = np.stack(
+    [
+        [off_diagonal(N[:, i], root), long_minus_short(N[:, i], root)]
+        for i, root in enumerate(roots)
+    ]
+)  # (draws, which, classes, seeds)
+deviations = np.moveaxis(numbers_of_form, 2, 0)
 
+# %% [markdown]
+# The control is the counterexample of the next section, with functions of the same variance as on the sphere.
+
+# %%
+stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # Sigma^{1/2} of the counterexample
+original_L = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())
+counter_tasks = [task(dim, original_L) for task in CLASSES.values()]
+counter_M, _ = train_on_ellipsoid(counter_tasks, stretch)
+counter_N = stretch @ counter_M @ stretch
+in_wrong_coordinates = long_minus_short(counter_N, stretch)
 form = judge(
     "P1.L1.form",
-    [
-        sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$, {what}", f(N[c, i], roots[i]))
-        for c, name in enumerate(CLASSES)
-        for i in range(draws)
-        for what, f in (("off-diagonal", off_diagonal), ("long minus short", spread))
-    ],
-    [
-        sampled(f"{CLASSES[name]}, long minus short", spread(counter_N[c], stretch))
-        for c, name in enumerate(CLASSES)
-    ],
+    sampled(
+        "{kind}, $\\Sigma_{i}$, {what}",
+        deviations,
+        kind=KINDS[:, None, None],
+        i=numbers[:, None],
+        what=["off-diagonal", "long minus short"],
+    ),
+    sampled("{kind}, long minus short", in_wrong_coordinates, kind=KINDS),
 )
 form
 
+
 # %%
+def scale_of(M):
+    """Return the mean diagonal over w*, for arrays that begin with the classes."""
+    w = best.reshape(-1, *[1] * (M.ndim - 3))
+    return np.trace(M, axis1=-2, axis2=-1) / dim / w
+
+
+template, labels = "{kind}, $\\Sigma_{i}$", {"kind": KINDS[:, None], "i": numbers}
 scale = judge(
     "P1.L1.scale",
-    [
-        sampled(
-            f"{CLASSES[name]}, $\\Sigma_{i + 1}$",
-            np.trace(N[c, i], axis1=-2, axis2=-1) / dim / best[name],
-        )
-        for c, name in enumerate(CLASSES)
-        for i in range(draws)
-    ],
-    [
-        sampled(
-            f"{CLASSES[name]}, $\\Sigma_{i + 1}$",
-            np.trace(M[c, i], axis1=-2, axis2=-1) / dim / best[name],
-        )
-        for c, name in enumerate(CLASSES)
-        for i in range(draws)
-    ],
+    sampled(template, scale_of(N), **labels),
+    sampled(template, scale_of(M), **labels),
 )
+excess = 100 * (scale_of(N).mean(-1) - 1)  # in percent
+notebook.glue("scale_low", excess.min())
+notebook.glue("scale_high", excess.max())
+notebook.glue("scale_sphere", abs(100 * (scale_of(round_N).mean(-1) - 1)).max())
 scale
 
 # %% [markdown]
@@ -386,15 +357,8 @@ plt.show()
 # %%
 original = judge(
     "P1.L1.original",
-    [
-        sampled(CLASSES[name], spread(counter_N[c], stretch))
-        for c, name in enumerate(CLASSES)
-    ],
-    [
-        sampled(f"{CLASSES[name]}, $\\Sigma_{i + 1}$", spread(N[c, i], roots[i]))
-        for c, name in enumerate(CLASSES)
-        for i in range(draws)
-    ],
+    sampled("{kind}", in_wrong_coordinates, kind=KINDS),
+    sampled(template, deviations[:, :, 1], **labels),
 )
 original
 
@@ -406,24 +370,19 @@ original
 # of $\lambda_i$:
 
 # %%
-z, rows = np.log(np.diag(stretch) ** 2), []  # log lambda
-for c, name in enumerate(CLASSES):
-    power = np.polyfit(z, np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)).T, 1)[0]
-    part = np.polyfit(
-        z[:2], np.log(np.diagonal(counter_M[c], axis1=-2, axis2=-1)[:, :2]).T, 1
-    )[0]
-    one = sampled("", power)
-    rows.append(
-        [
-            CLASSES[name],
-            f"{one.measured:.3f} {plots.interval(one.interval, '.3f')}",
-            f"{part.mean():.3f}",
-        ]
-    )
+log_eigenvalues, rows = np.log(np.diag(stretch) ** 2), []
+for name, units in zip(CLASSES, counter_M, strict=True):
+    log_diagonal = np.log(np.diagonal(units, axis1=-2, axis2=-1)).T
+    power = np.polyfit(log_eigenvalues, log_diagonal, 1)[0]
+    longer = np.polyfit(log_eigenvalues[:2], log_diagonal[:2], 1)[0]
+    mean, *ends = t_interval(power)
+    interval = plots.interval(ends, ".3f")
+    rows.append([name, f"{mean:.3f} {interval}", f"{longer.mean():.3f}"])
 plots.table(
     ["class", "power $p$, all axes", "power $p$, two longer axes only"],
     rows,
-    r"Fitted $M_{ii}\propto\lambda_i^p$, mean over seeds (with interval); Lemma 1 would have $-1$, no whitening $0$",
+    r"Fitted $M_{ii}\propto\lambda_i^p$, mean over seeds (with interval); "
+    "Lemma 1 would have $-1$, no whitening $0$",
 )
 
 # %% [markdown]
@@ -437,42 +396,33 @@ plots.table(
 
 # %%
 def at_minus(task, blocks=20, odd=0.0):
-    """Risk at -w* I over the exact one at w* I, one number a block of contexts."""
+    """Return the risk at -w* I over the exact one at w* I, for blocks of contexts."""
     found = optimal_window(task, context_length, noise_std)
-    out = []
+    M = -float(found.w) * torch.eye(dim, dtype=torch.float64)
+    count, ratios = max(1, contexts // blocks), []
     for block in range(blocks):
         rng = stream(block, "monte carlo")
-        count = max(1, contexts // blocks)
         x = uniform_sphere(rng, count, context_length + 1, dim)
         f = task.sample(rng, count)(x) + odd * x[..., 0]
-        y = f[:, :-1] + noise_std * torch.from_numpy(
-            rng.standard_normal((count, context_length))
-        )
-        p = softmax_attention(
-            x[:, :-1],
-            y,
-            x[:, -1],
-            -float(found.w) * torch.eye(dim, dtype=torch.float64),
-        )
-        out.append(float(((p - f[:, -1]) ** 2).mean() / found.risk))
-    return out
+        noise = torch.from_numpy(rng.standard_normal((count, context_length)))
+        y = f[:, :-1] + noise_std * noise
+        prediction = softmax_attention(x[:, :-1], y, x[:, -1], M)
+        error = ((prediction - f[:, -1]) ** 2).mean()
+        ratios.append(float(error / found.risk))
+    return ratios
 
 
+cosine, quadratic = Cosine(dim, 4.0), Quadratic(dim, 4.0)
+tilted = at_minus(cosine, odd=1.0)
 sign = judge(
     "P1.L1.sign",
     [
-        sampled("cosine, L = 4 (even)", at_minus(Cosine(dim, 4.0)), even=True),
-        sampled("quadratic, L = 4 (even)", at_minus(Quadratic(dim, 4.0)), even=True),
+        sampled("cosine, L = 4 (even)", at_minus(cosine), even=True),
+        sampled("quadratic, L = 4 (even)", at_minus(quadratic), even=True),
         sampled("affine", at_minus(Affine(dim, lipschitz)), even=False),
         sampled("ReLU", at_minus(ReLU(dim, lipschitz)), even=False),
     ],
-    [
-        sampled(
-            "cosine, L = 4, plus the first coordinate",
-            at_minus(Cosine(dim, 4.0), odd=1.0),
-            even=True,
-        )
-    ],
+    sampled("cosine, L = 4, plus the first coordinate", tilted, even=True),
 )
 sign
 

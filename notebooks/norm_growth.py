@@ -46,6 +46,9 @@ lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L
 seeds = 10  # units of each setting
 steps = 320  # gradient steps
 batch_size = 128  # fresh contexts a step
+relu_rate = 0.5  # size of the plain gradient steps, ReLU class
+cosine_rate = 20.0  # the same, cosine class
+learning_rate = 0.1  # constant step size of Adam
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -55,17 +58,15 @@ from icl.covariates import Ellipsoid
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
-from icl.tasks import Projected, ReLU, make_task
+from icl.statistics import t_interval
+from icl.tasks import Cosine, Projected, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import judge, sampled
 
 notebook.setup(globals())
 
-CLASSES = {"relu": "ReLU", "cosine": "cosine"}
-RATES = {
-    "relu": 0.5,
-    "cosine": 20.0,
-}  # sizes of the plain gradient steps, see "Declared choices"
+CLASSES = {"ReLU": ReLU, "cosine": Cosine}
+RATES = {"ReLU": relu_rate, "cosine": cosine_rate}  # see "Declared choices"
 
 # %% [markdown]
 # ## In plain words
@@ -94,20 +95,14 @@ RATES = {
 # randomness of the batches decide what happens.
 
 # %%
-first = [
-    -float(population_risk(ReLU(dim, L), 0.0, context_length, noise_std).slope) / dim
-    for L in lipschitz_values
-]
+rows = []
+for L in lipschitz_values:
+    at_zero = population_risk(ReLU(dim, L), 0.0, context_length, noise_std)
+    by_hand = L**2 / 3 / dim**3 * (1 - 1 / context_length)
+    rows.append((f"L = {L:g}", f"{-at_zero.slope / dim:.5f}", f"{by_hand:.5f}"))
 plots.table(
     ("ReLU class", "exact speed at $M=0$", "by hand"),
-    [
-        (
-            f"L = {L:g}",
-            f"{value:.5f}",
-            f"{L**2 / 3 / dim**3 * (1 - 1 / context_length):.5f}",
-        )
-        for L, value in zip(lipschitz_values, first, strict=True)
-    ],
+    rows,
     "Speed of $w$ under gradient flow from $M=0$, a unit of time",
 )
 
@@ -140,15 +135,12 @@ plots.table(
 axes_lengths = np.linspace(1.5, 0.5, dim)  # of Sigma^{1/2}
 root = np.diag(axes_lengths)
 LAWS = {
-    "isotropic": lambda name, L: (make_task(name, dim, L), None),
-    "non-isotropic": lambda name, L: (
-        Projected(make_task(name, dim, L), np.linalg.inv(root)),
+    "isotropic": lambda task: (task, None),
+    "non-isotropic": lambda task: (
+        Projected(task, np.linalg.inv(root)),
         Ellipsoid(root),
     ),
-    "non-isotropic, same functions": lambda name, L: (
-        make_task(name, dim, L),
-        Ellipsoid(root),
-    ),
+    "non-isotropic, same functions": lambda task: (task, Ellipsoid(root)),
 }
 start_step = min(20, steps)  # where the start of the growth is looked at
 record = tuple(
@@ -165,10 +157,10 @@ options = {
 
 
 def train(name, law, **more):
-    """M at the recorded steps, (times, L, seeds, d, d)."""
+    """Train units; return M at the recorded steps, shape (times, L, seeds, d, d)."""
     members = []
     for L in lipschitz_values:
-        task, tokens = LAWS[law](name, L)
+        task, tokens = LAWS[law](CLASSES[name](dim, L))
         members += [
             UnitConfig(task, noise_std, context_length, seed, tokens)
             for seed in range(seeds)
@@ -183,20 +175,21 @@ plain = {
     for law in LAWS
 }
 norms = {key: spectral_norm(M) for key, M in plain.items()}
-windows = {
-    name: np.array(
-        [
-            float(optimal_window(make_task(name, dim, L), context_length, noise_std).w)
-            for L in lipschitz_values
-        ]
-    )
-    for name in CLASSES
-}
-ends = {
-    "isotropic": 1.0,
-    "non-isotropic": axes_lengths.min() ** -2.0,
-}  # ||Sigma^{-1}||: where ||M|| ends, over w*
-clock = RATES["relu"] * np.array(record)
+
+# %% [markdown]
+# What the exact theory says: the optimal windows, and the flow of the ReLU class.
+
+# %%
+windows = {}
+for name, task in CLASSES.items():
+    found = [
+        optimal_window(task(dim, L), context_length, noise_std)
+        for L in lipschitz_values
+    ]
+    windows[name] = np.array([each.w for each in found])
+# where ||M|| ends, over w*: ||Sigma^{-1}||
+ends = {"isotropic": 1.0, "non-isotropic": axes_lengths.min() ** -2.0}
+clock = relu_rate * np.array(record)
 flow = [
     population_flow(ReLU(dim, L), context_length, noise_std, clock)
     for L in lipschitz_values
@@ -206,35 +199,19 @@ notebook.glue("contexts", f"{steps * batch_size:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ against the number of plain gradient steps, four panels as in Figure 3 of the paper: ReLU and cosine class (columns), isotropic and non-isotropic tokens in the whitened reading (rows). Points: mean over seeds with interval, one color and marker a Lipschitz constant. Solid lines, top left: the exact population flow of $w$, nothing fitted. Horizontal dotted lines: where the exact theory ends, $w^*\\Vert\\Sigma^{-1}\\Vert$. All quantities are dimensionless.", "name": "fig-norm-growth"}, "image": {"alt": "Four panels of norm against step. In both ReLU panels the four curves are ordered by L at all times, the largest L on top; on the sphere they follow solid lines. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero, below all others or close to L = 1."}}
 figure, panels = plt.subplots(2, 2, figsize=(7.6, 6.2), sharex=True)
+colors = plots.ramp(len(lipschitz_values))
 for row, law in zip(panels, ends, strict=True):
     for ax, name in zip(row, CLASSES, strict=True):
-        for i, (L, color) in enumerate(
-            zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True)
-        ):
-            values = norms[name, law][:, i]
-            ends_of = np.array([sampled("norm", v).interval for v in values[1:]])
-            if (name, law) == ("relu", "isotropic"):
+        for i, (L, color) in enumerate(zip(lipschitz_values, colors, strict=True)):
+            if (name, law) == ("ReLU", "isotropic"):
                 plots.exact_curve(ax, record, flow[i], None, color, linewidth=1.2)
-            plots.sampled_points(
-                ax,
-                record[1:],
-                values[1:].mean(1),
-                *ends_of.T,
-                f"L = {L:g}",
-                color,
-                "osD^vP"[i % 6],
-                markersize=4,
-            )
-            ax.axhline(
-                windows[name][i] * ends[law], color=color, linestyle=":", linewidth=1
-            )
-        ax.set(
-            title=f"{CLASSES[name]}, {law}",
-            ylim=(
-                0,
-                1.15 * max(v.mean(1).max() for v in norms[name, law].swapaxes(0, 1)),
-            ),
-        )
+            mean, low, high = t_interval(norms[name, law][1:, i])
+            style = {"color": color, "marker": "osD^vP"[i % 6], "markersize": 4}
+            plots.sampled_points(ax, record[1:], mean, low, high, f"L = {L:g}", **style)
+            level = windows[name][i] * ends[law]
+            ax.axhline(level, color=color, linestyle=":", linewidth=1)
+        top = 1.15 * norms[name, law].mean(-1).max()
+        ax.set(title=f"{name}, {law}", ylim=(0, top))
 for ax in panels[-1]:
     ax.set_xlabel("gradient step")
 for ax in panels[:, 0]:
@@ -250,28 +227,25 @@ plt.show()
 # problem with twice the noise.
 
 # %%
-later = [
-    t for t in range(len(record)) if record[t] * 4 >= steps
-]  # the last three quarters of the training
-diagonal = np.trace(plain["relu", "isotropic"], axis1=-2, axis2=-1) / dim
+later = 4 * np.array(record) >= steps  # the last three quarters of the training
+diagonal = np.trace(plain["ReLU", "isotropic"], axis1=-2, axis2=-1) / dim
 
 
-def worst(i, sigma):
-    """The mean over the recorded times of w / flow, one number a unit."""
-    exact = population_flow(
-        ReLU(dim, lipschitz_values[i]), context_length, sigma, clock
-    )
+def mean_over_flow(i, sigma):
+    """Return the mean over the recorded times of w / flow, one number a unit."""
+    task = ReLU(dim, lipschitz_values[i])
+    exact = population_flow(task, context_length, sigma, clock)
     return (diagonal[later, i] / exact[later, None]).mean(0)
 
 
-low = range(len(lipschitz_values))[:2]  # where doubling the noise makes a difference
+some = range(len(lipschitz_values))
+over_flow = np.array([mean_over_flow(i, noise_std) for i in some])
+# where doubling the noise makes a difference
+over_wrong = np.array([mean_over_flow(i, 2 * noise_std) for i in some[:2]])
 flow_card = judge(
     "P1.F3.flow",
-    [
-        sampled(f"L = {L:g}", worst(i, noise_std))
-        for i, L in enumerate(lipschitz_values)
-    ],
-    [sampled(f"L = {lipschitz_values[i]:g}", worst(i, 2 * noise_std)) for i in low],
+    sampled("L = {L:g}", over_flow, L=lipschitz_values),
+    sampled("L = {L:g}", over_wrong, L=lipschitz_values[:2]),
 )
 flow_card
 
@@ -283,28 +257,35 @@ flow_card
 # control keeps $L/\sigma$ fixed while $L$ doubles, with steps in proportion to $1/L^2$: then larger $L$ alone changes nothing.
 
 # %%
-pairs = list(
-    zip(range(len(lipschitz_values) - 1), range(1, len(lipschitz_values)), strict=True)
-)
 judged_at = [np.searchsorted(record, steps * part) for part in (0.25, 0.5, 1.0)]
+lower, higher = np.array(lipschitz_values[:-1]), np.array(lipschitz_values[1:])
 
 
-def log_ratios(name, law, low, high):
-    """log ||M(L high)|| - log ||M(L low)|| for each seed, at the judged time at which its mean is smallest."""
-    values = np.log(norms[name, law][judged_at])
-    both = values[:, high] - values[:, low]
-    return both[np.argmin(both.mean(1))]
+def log_ratios(name, law):
+    """Return log ratios of the norms at neighboring L, shape (neighbors, seeds).
+
+    Each is taken at the judged time at which its mean over the seeds is smallest.
+    """
+    ratios = np.diff(np.log(norms[name, law][judged_at]), axis=1)
+    worst = ratios.mean(-1).argmin(0)
+    return ratios[worst, np.arange(len(worst))]
 
 
-def case(name, law, low, high):
-    L, grows = lipschitz_values, bool(windows[name][high] > windows[name][low])
+def cases(name, law):
+    """Return a case for each L and the next smaller one."""
     return sampled(
-        f"{CLASSES[name]}, {law}, L = {L[high]:g} against {L[low]:g}",
-        log_ratios(name, law, low, high),
-        grows=grows,
+        f"{name}, {law}, L = {{L:g}} against {{other:g}}",
+        log_ratios(name, law),
+        L=higher,
+        other=lower,
+        grows=np.diff(windows[name]) > 0,
     )
 
 
+# %% [markdown]
+# The control, and the comparison.
+
+# %%
 alike = [
     pretrain(
         [
@@ -313,19 +294,17 @@ alike = [
         ],
         steps,
         batch_size,
-        RATES["relu"] / L**2,
+        relu_rate / L**2,
         optimizer="sgd",
         **options,
     ).M
     for L in (1.0, 2.0)
 ]
-same = sampled(
-    "ReLU, isotropic, L and sigma both doubled",
-    np.log(spectral_norm(alike[1]) / spectral_norm(alike[0])),
-    grows=True,
-)
+unchanged = np.log(spectral_norm(alike[1]) / spectral_norm(alike[0]))
 relu = judge(
-    "P1.F3.relu", [case("relu", law, *pair) for law in LAWS for pair in pairs], [same]
+    "P1.F3.relu",
+    [cases("ReLU", law) for law in LAWS],
+    sampled("ReLU, isotropic, L and sigma both doubled", unchanged, grows=True),
 )
 relu
 
@@ -336,32 +315,31 @@ relu
 
 
 # %%
-def swapped(name, law, low, high):
-    L = lipschitz_values
+def exchanged(law):
+    """Return the cases with the constants exchanged, where the exact window grows."""
+    growing = np.diff(windows["cosine"]) > 0
     return sampled(
-        f"{CLASSES[name]}, {law}, L = {L[low]:g} against {L[high]:g}",
-        -log_ratios(name, law, low, high),
+        f"cosine, {law}, L = {{L:g}} against {{other:g}}",
+        -log_ratios("cosine", law)[growing],
+        L=lower[growing],
+        other=higher[growing],
         grows=True,
     )
 
 
-growing = [
-    pair for pair in pairs if windows["cosine"][pair[1]] > windows["cosine"][pair[0]]
-]
 cosine = judge(
     "P1.F3.cosine",
-    [case("cosine", law, *pair) for law in ends for pair in pairs],
-    [swapped("cosine", law, *pair) for law in ends for pair in growing],
+    [cases("cosine", law) for law in ends],
+    [exchanged(law) for law in ends],
 )
 cosine
 
 # %% tags=["hide-input"]
 rows = []
-for L, values in zip(
-    lipschitz_values, norms["cosine", "non-isotropic, same functions"][-1], strict=True
-):
-    a, b = sampled("", values).interval
-    rows.append((f"L = {L:g}", f"{values.mean():.2f}", f"[{a:.2f}, {b:.2f}]"))
+same_functions = norms["cosine", "non-isotropic, same functions"][-1]
+for L, values in zip(lipschitz_values, same_functions, strict=True):
+    mean, *limits = t_interval(values)
+    rows.append((f"L = {L:g}", f"{mean:.2f}", plots.interval(limits)))
 plots.table(
     ("cosine class", "mean spectral norm at the end", "interval"),
     rows,
@@ -378,38 +356,23 @@ plots.table(
 # %%
 fine = np.linspace(0.5, 12, 24)
 lengths = [context_length, 5 * context_length]
-found = np.array(
-    [optimal_window(make_task("cosine", dim, L), lengths, noise_std).w for L in fine]
-)
+tasks = [Cosine(dim, L) for L in fine]
+found = np.array([optimal_window(task, lengths, noise_std).w for task in tasks])
 edge = {(n, dim): found[:, i] for i, n in enumerate(lengths)}
+tasks = [Cosine(dim + 2, L) for L in fine]
 edge[context_length, dim + 2] = np.array(
-    [
-        optimal_window(make_task("cosine", dim + 2, L), context_length, noise_std).w
-        for L in fine
-    ]
+    [optimal_window(task, context_length, noise_std).w for task in tasks]
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against $L$ (lines; the vertical drop is a jump from one minimum of the risk to the other, at $w=0$ or near it), for several context lengths and one higher dimension (dashed). Points: spectral norm of units at the end of the training above, mean over seeds with interval. All quantities are dimensionless.", "name": "fig-cosine-edge"}, "image": {"alt": "Curves of the optimal window against L that rise and then drop to zero; the drop is at larger L for longer contexts and at smaller L in higher dimension. Four points near the lowest solid curve: three on its rising part, one at L = 8 near zero."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
-for (n, d), color in zip(
-    edge, [*plots.ramp(len(lengths)), plots.COLORS["guide"]], strict=True
-):
-    plots.exact_curve(
-        ax,
-        fine,
-        edge[n, d],
-        f"n = {n}, d = {d}",
-        color,
-        linestyle="-" if d == dim else "--",
-    )
-values = norms["cosine", "isotropic"][-1]
-plots.sampled_points(
-    ax,
-    lipschitz_values,
-    values.mean(1),
-    *np.array([sampled("", v).interval for v in values]).T,
-    f"trained, n = {context_length}, d = {dim}",
-)
+edge_colors = [*plots.ramp(len(lengths)), plots.COLORS["guide"]]
+for ((n, d), w), color in zip(edge.items(), edge_colors, strict=True):
+    style = "-" if d == dim else "--"
+    plots.exact_curve(ax, fine, w, f"n = {n}, d = {d}", color, linestyle=style)
+trained = t_interval(norms["cosine", "isotropic"][-1])
+label = f"trained, n = {context_length}, d = {dim}"
+plots.sampled_points(ax, lipschitz_values, *trained, label)
 ax.set(xlabel="Lipschitz constant L", ylabel="window parameter w")
 ax.legend(fontsize=9)
 plt.show()
@@ -420,20 +383,10 @@ plt.show()
 
 # %%
 small, rows = 0.05, []
-for L in lipschitz_values:
-    bend = (
-        float(
-            population_risk(
-                make_task("cosine", dim, L), small, context_length, noise_std
-            ).slope
-        )
-        / small
-        / dim
-    )
-    best = float(
-        optimal_window(make_task("cosine", dim, L), context_length, noise_std).w
-    )
-    rows.append((f"L = {L:g}", f"{-bend:+.5f}", f"{best:.2f}"))
+for L, best in zip(lipschitz_values, windows["cosine"], strict=True):
+    risk = population_risk(Cosine(dim, L), small, context_length, noise_std)
+    curvature = risk.slope / small / dim
+    rows.append((f"L = {L:g}", f"{-curvature:+.5f}", f"{best:.2f}"))
 plots.table(
     ("cosine class", "rate of growth near $M=0$, a unit of time", "exact $w^*$"),
     rows,
@@ -449,43 +402,31 @@ plots.table(
 # curves that start in it. The control is plain gradient steps.
 
 # %%
-adam = spectral_norm(train("relu", "isotropic", learning_rate=0.1))
-early, top = record.index(start_step), range(1, len(lipschitz_values))
-start_cases = [
-    sampled(
-        f"L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}, step {record[early]}",
-        adam[early, i] / adam[early, i - 1],
-    )
-    for i in top
-]
-start_control = [
-    sampled(
-        f"plain steps, L = {lipschitz_values[i]:g} against {lipschitz_values[i - 1]:g}",
-        norms["relu", "isotropic"][early, i] / norms["relu", "isotropic"][early, i - 1],
-    )
-    for i in top
-]
-start = judge("P1.F3.adam", start_cases, start_control)
+adam = spectral_norm(train("ReLU", "isotropic", learning_rate=learning_rate))
+early = record.index(start_step)
+
+
+def start_cases(template, norms):
+    """Return cases for the ratios of the norms at the start, at neighboring L."""
+    ratios = norms[early, 1:] / norms[early, :-1]
+    return sampled(template, ratios, L=higher, other=lower)
+
+
+template = "L = {L:g} against {other:g}"
+start = judge(
+    "P1.F3.adam",
+    start_cases(f"{template}, step {record[early]}", adam),
+    start_cases(f"plain steps, {template}", norms["ReLU", "isotropic"]),
+)
 start
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The top left panel again with Adam (constant step size): spectral norm of $M$ against the step, ReLU class on the sphere. Points: mean over seeds with interval. Dotted: exact $w^*$. The curves start together. All quantities are dimensionless.", "name": "fig-norm-adam"}, "image": {"alt": "Four curves, one for each L, that coincide during the first steps and then branch off one after the other, the smallest L first, to horizontal dotted lines in the order of L."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
-for i, (L, color) in enumerate(
-    zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True)
-):
-    values = adam[:, i]
-    bars = np.array([sampled("", v).interval for v in values[1:]])
-    plots.sampled_points(
-        ax,
-        record[1:],
-        values[1:].mean(1),
-        *bars.T,
-        f"L = {L:g}",
-        color,
-        "osD^vP"[i % 6],
-        markersize=4,
-    )
-    ax.axhline(windows["relu"][i], color=color, linestyle=":", linewidth=1)
+for i, (L, color) in enumerate(zip(lipschitz_values, colors, strict=True)):
+    style = {"color": color, "marker": "osD^vP"[i % 6], "markersize": 4}
+    ends_of = t_interval(adam[1:, i])
+    plots.sampled_points(ax, record[1:], *ends_of, f"L = {L:g}", **style)
+    ax.axhline(windows["ReLU"][i], color=color, linestyle=":", linewidth=1)
 ax.set(xlabel="step of Adam", ylabel=r"$\|M\|_2$", ylim=(0, None))
 ax.legend(fontsize=9)
 plt.show()

@@ -38,12 +38,14 @@ n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  
 context_length = 60  # n of the moving figure
 
 # %% tags=["hide-input"]
+from functools import cache
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import betainc
 
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
-from icl.tasks import Affine, Cosine, Quadratic, make_task
+from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge
 
@@ -60,9 +62,11 @@ notebook.setup(globals())
 
 # %%
 fast = Cosine(5, 60.0)
+nearest = nearest_neighbor_risk(fast, 20, 0.0).total
+equal = population_risk(fast, 0.0, 20, 0.0).total
 print(
-    f"nearest neighbor {nearest_neighbor_risk(fast, 20, 0.0).total:.4f}   equal weights "
-    f"{population_risk(fast, 0.0, 20, 0.0).total:.4f}   by hand 1 and {0.5 * (1 + 1 / 20):.4f}"
+    f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}   "
+    f"by hand 1 and {0.5 * (1 + 1 / 20):.4f}"
 )
 
 # %% [markdown]
@@ -85,40 +89,40 @@ lengths = np.array(n_values, float)
 snr = np.geomspace(0.1, 1000, 13)  # L / sigma
 rough = np.array(lipschitz_values)
 maps = {
-    ("affine", d_high): optimal_window(Affine(d_high), lengths, 1 / snr[:, None]).w,
-    ("ReLU", d_high): optimal_window(
-        make_task("relu", d_high), lengths, 1 / snr[:, None]
-    ).w,
+    (name, d_high): optimal_window(task(d_high), lengths, 1 / snr[:, None]).w
+    for name, task in (("affine", Affine), ("ReLU", ReLU))
 }
 for d in (d_low, d_high):
+    tasks = [Cosine(d, L) for L in lipschitz_values]
     maps["cosine", d] = np.stack(
-        [optimal_window(Cosine(d, L), lengths, noise_std).w for L in lipschitz_values]
+        [optimal_window(task, lengths, noise_std).w for task in tasks]
     )
 
 
 def tokens_in_reach(d, w):
-    """Expected number of tokens with 1 - x.x_q < 1 / w: within about one bandwidth and a half."""
+    """Return the expected number of tokens with 1 - x.x_q < 1 / w."""
     half = (d - 1) / 2
     return lengths * betainc(half, half, np.minimum(0.5 / np.maximum(w, 0.25), 1.0))
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. White: $w^*=0$, equal weights. Black line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is white: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
-for ax, ((name, d), w) in zip(
-    axes.ravel(), maps.items(), strict=False
-):  # one dimension: three maps
-    y = rough if name == "cosine" else snr
+# with a single dimension there are three maps
+for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
+    y, least = (rough, 1) if name == "cosine" else (snr, 0.1)
+    windows = np.ma.masked_less_equal(w, 1e-9)
     image = ax.pcolormesh(
         lengths,
         y,
-        np.ma.masked_less_equal(w, 1e-9),
+        windows,
         cmap="viridis_r",
         norm="log",
-        vmin=0.1 if name != "cosine" else 1,
+        vmin=least,
         vmax=3000,
         shading="nearest",
     )
-    ax.contour(lengths, y, tokens_in_reach(d, w), [2.0], colors="black", linewidths=1.2)
+    reach = tokens_in_reach(d, w)
+    ax.contour(lengths, y, reach, [2.0], colors="black", linewidths=1.2)
     if name == "cosine":
         ax.plot(rough ** (d - 1), rough, ":", color="black", linewidth=1.5)
     ax.set(
@@ -142,39 +146,41 @@ plt.show()
 few_tokens, many_tokens = 32, 4096
 
 
-def narrowing(d, n, L, resolved):
-    few, many = (
-        max(float(optimal_window(Cosine(d, v), n, noise_std).w), 1e-6)
-        for v in (L, 2 * L)
-    )
-    return exact(
-        f"d = {d}, n = {n}, L = {L:g} to {2 * L:g}",
-        np.log(many / few),
-        1e-7,
-        resolved=resolved,
-    )
+@cache
+def cosine_window(d, n, L):
+    """Return the optimal window of the cosine class."""
+    return float(optimal_window(Cosine(d, L), n, noise_std).w)
+
+
+def narrowing(d, n, L):
+    """Return log of the window at 2 L over that at L; zero counts as 1e-6."""
+    few, many = (max(cosine_window(d, n, v), 1e-6) for v in (L, 2 * L))
+    return np.log(many / few)
 
 
 def last_resolved(d, n):
-    """The last of L = 1, 2, 4, ... that still has a window, or None if L = 1 has none."""
+    """Return the last of L = 1, 2, 4, ... with a window, None if L = 1 has none."""
     L = None
     for candidate in 2.0 ** np.arange(8):
-        if optimal_window(Cosine(d, candidate), n, noise_std).w <= 0:
+        if cosine_window(d, n, candidate) <= 0:
             return L
         L = float(candidate)
     return L
 
 
+settings = [(d, many_tokens, L) for d in dims for L in (1.0, 2.0)]
+resolved = [True] * len(settings)
 edge = {d: last_resolved(d, few_tokens) for d in dims}
-doubled = [narrowing(d, many_tokens, L, True) for d in dims for L in (1.0, 2.0)]
-doubled += [narrowing(d, few_tokens, L, False) for d, L in edge.items() if L]
+settings += [(d, few_tokens, L) for d, L in edge.items() if L]
+resolved = np.array(resolved + [False] * (len(settings) - len(resolved)))
+narrowings = [narrowing(*setting) for setting in settings]
+d, n, L = np.array(settings).T
+labels = {"d": d.astype(int), "n": n.astype(int), "L": L, "twice": 2 * L}
+template = "d = {d}, n = {n}, L = {L:g} to {twice:g}"
 judge(
     "P1.PD.monotone",
-    doubled,
-    [
-        exact(c.name, c.measured, 1e-7, resolved=not c.parameters["resolved"])
-        for c in doubled
-    ],
+    exact(template, narrowings, 1e-7, resolved=resolved, **labels),
+    exact(template, narrowings, 1e-7, resolved=~resolved, **labels),
 )
 
 # %% [markdown]
@@ -182,69 +188,60 @@ judge(
 #
 # **$\sigma\to\infty$.** For cosines $w^*$ is not small but exactly zero from a finite $\sigma$ on: they have no part of degree one, so the risk does not fall at $w=0$.
 
+
 # %%
+def cosine_windows(n, sigma, wavenumbers):
+    """Return the optimal windows of the cosine class, shape (dims, wavenumbers)."""
+    w = [[optimal_window(Cosine(d, L), n, sigma).w for L in wavenumbers] for d in dims]
+    return np.array(w)
+
+
+d_column, waves = np.array(dims)[:, None], [1.0, 4.0]
+template = "cosine, L = {L:g}, d = {d}, n = 100"
+loud, quiet = cosine_windows(100, 100.0, waves), cosine_windows(100, 0.01, [1.0])
 judge(
     "P1.PD.noise",
-    [
-        exact(
-            f"cosine, L = {L:g}, d = {d}, n = 100",
-            optimal_window(Cosine(d, L), 100, 100.0).w,
-            1e-9,
-        )
-        for d in dims
-        for L in (1.0, 4.0)
-    ],
-    [
-        exact(
-            f"cosine, L = 1, d = {d}, n = 100",
-            optimal_window(Cosine(d, 1.0), 100, 0.01).w,
-            1e-6,
-        )
-        for d in dims
-    ],
+    exact(template, loud, 1e-9, L=waves, d=d_column),
+    exact(template, quiet, 1e-6, L=[1.0], d=d_column),
 )
 
 # %% [markdown]
 # **$L\gg\sigma$.** At fixed $n$, without any noise, the nearest neighbor loses to the best window for every class: averaging also pays against the luck of where the tokens fall.
 
+
 # %%
-quiet = [
-    (label, task, n)
-    for d in dims
-    for label, task in (
-        (f"affine, d = {d}", Affine(d)),
-        (f"ReLU, d = {d}", make_task("relu", d)),
-        (f"cosine, L = 1, d = {d}", Cosine(d, 1.0)),
-        (f"cosine, L = 16, d = {d}", Cosine(d, 16.0)),
-    )
-    for n in (20, 200)
-]
-ratios = [
-    (
-        label,
-        n,
-        float(
-            nearest_neighbor_risk(task, n, 0.0).total
-            / optimal_window(task, n, 0.0).risk
-        ),
-    )
-    for label, task, n in quiet
-]
-notebook.glue("least", min(r for *_, r in ratios))
-notebook.glue("most", max(r for *_, r in ratios))
+def nearest_over_best(task, n):
+    """Return the risk of the nearest neighbor over the least risk, without noise."""
+    best = optimal_window(task, n, 0.0).risk
+    return nearest_neighbor_risk(task, n, 0.0).total / best
+
+
+classes = {
+    "affine": Affine,
+    "ReLU": ReLU,
+    "cosine, L = 1": lambda d: Cosine(d, 1.0),
+    "cosine, L = 16": lambda d: Cosine(d, 16.0),
+}
+tasks = [[task(d) for task in classes.values()] for d in dims]
+few = [20, 200]
+ratios = np.array(
+    [[[nearest_over_best(t, n) for n in few] for t in row] for row in tasks]
+)
+alone = [[nearest_over_best(task, 1) for task in row] for row in tasks]
+kinds = np.array(list(classes))
+notebook.glue("least", ratios.min())
+notebook.glue("most", ratios.max())
 judge(
     "P1.PD.signal",
-    [exact(f"{label}, n = {n}", r, 1e-6) for label, n, r in ratios],
-    [
-        exact(
-            f"{label}, n = 1",
-            nearest_neighbor_risk(task, 1, 0.0).total
-            / optimal_window(task, 1, 0.0).risk,
-            1e-6,
-        )
-        for label, task, n in quiet
-        if n == 20
-    ],
+    exact(
+        "{kind}, d = {d}, n = {n}",
+        ratios,
+        1e-6,
+        kind=kinds[:, None],
+        d=d_column[:, None],
+        n=few,
+    ),
+    exact("{kind}, d = {d}, n = 1", alone, 1e-6, kind=kinds, d=d_column),
 )
 
 # %% [markdown]
@@ -257,25 +254,18 @@ far = np.array([1e9, 1e10])
 
 
 def slope_in_n(task, sigmas):
+    """Return the slope of log w* in log n between the two lengths."""
     w = optimal_window(task, far, sigmas).w
     return np.diff(np.log(w))[0] / np.diff(np.log(far))[0]
 
 
+growing = noise_std * np.sqrt(far / 1e4)
+slopes = [[slope_in_n(Cosine(d, L), noise_std) for L in waves] for d in dims]
+control = [slope_in_n(Cosine(d, 4.0), growing) for d in dims]
 judge(
     "P1.PD.context",
-    [
-        exact(f"cosine, L = {L:g}, d = {d}", slope_in_n(Cosine(d, L), noise_std), 1e-6)
-        for d in dims
-        for L in (1.0, 4.0)
-    ],
-    [
-        exact(
-            f"cosine, L = 4, d = {d}",
-            slope_in_n(Cosine(d, 4.0), noise_std * np.sqrt(far / 1e4)),
-            1e-6,
-        )
-        for d in dims
-    ],
+    exact("cosine, L = {L:g}, d = {d}", slopes, 1e-6, L=waves, d=d_column),
+    exact("cosine, L = 4, d = {d}", control, 1e-6, d=dims),
 )
 
 # %% [markdown]
@@ -291,87 +281,65 @@ judge(
 
 
 # %%
-def law_ratio(task, energy=None):
-    """Exact window over the law, at the length where the law says 10^5; ``energy`` replaces E (Laplacian f)^2."""
-    n = round(
-        (1e5 / asymptotics.sharp_window(task, 1.0, noise_std))
-        ** (1 / asymptotics.window_exponent(task))
-    )
-    scale = (
-        1.0
-        if energy is None
-        else (energy / (4 * asymptotics.bias_law(task)[0]))
-        ** asymptotics.window_exponent(task)
-    )
-    w = float(optimal_window(task, float(n), noise_std).w)
-    return w / (asymptotics.sharp_window(task, float(n), noise_std) * scale)
+def law_length(task):
+    """Return the context length at which the law says w = 10^5."""
+    at_one = asymptotics.sharp_window(task, 1.0, noise_std)
+    return (1e5 / at_one) ** (1 / asymptotics.window_exponent(task))
 
 
-def gradient_energy(task, last=100):
+def law_ratio(task):
+    """Return the exact window over the law, where the law says 10^5."""
+    n = float(round(law_length(task)))
+    w = float(optimal_window(task, n, noise_std).w)
+    return w / asymptotics.sharp_window(task, n, noise_std)
+
+
+def gradient_over_laplacian(task, last=100):
+    """Return the law with E |grad f|^2 in place of E (Laplacian f)^2, over the law."""
     a, _ = task.spectrum(last)
     degree = np.arange(1, last + 1)
-    return float(a @ (degree * (degree + task.dim - 2)))
+    gradient_energy = float(a @ (degree * (degree + task.dim - 2)))
+    laplacian_energy = 4 * asymptotics.bias_law(task)[0]
+    return (gradient_energy / laplacian_energy) ** asymptotics.window_exponent(task)
 
 
-smooth = [
-    (f"cosine, L = {L:g}, d = {d}", Cosine(d, L)) for d in dims for L in (1.0, 4.0)
-]
-smooth += [(f"quadratic, d = {d}", Quadratic(d)) for d in dims]
+smooth = {f"cosine, L = {L:g}, d = {d}": Cosine(d, L) for d in dims for L in waves} | {
+    f"quadratic, d = {d}": Quadratic(d) for d in dims
+}
+to_law = np.array([law_ratio(task) for task in smooth.values()])
+to_gradient = to_law / [gradient_over_laplacian(task) for task in smooth.values()]
 judge(
     "P1.PD.smooth-law",
-    [exact(label, law_ratio(task), 2e-3) for label, task in smooth],
-    [
-        exact(label, law_ratio(task, gradient_energy(task)), 2e-3)
-        for label, task in smooth
-    ],
+    exact("{task}", to_law, 2e-3, task=list(smooth)),
+    exact("{task}", to_gradient, 2e-3, task=list(smooth)),
 )
+
+# %% [markdown]
+# The exponents, where the law says $w=10^5$: the slope of $\log w^*$ in $\log L$ over its slope in $\log n$, against
+# the exponent of $\mathbb E(\Delta f)^2$ in $L$.
 
 
 # %%
-def exponents_at(d, task_of, L=4.0):
-    """(slope of log w* in log L over its slope in log n, exponent of E (Laplacian f)^2 in L), where the law says w = 10^5."""
-    law = task_of(d, L)
-    n = (1e5 / asymptotics.sharp_window(law, 1.0, noise_std)) ** (
-        1 / asymptotics.window_exponent(law)
-    )
+def exponents_at(task, L=4.0):
+    """Return the slope in L over that in n, and the Laplacian's exponent in L."""
+    n = law_length(task(L))
     around = L * np.array([0.98, 1.02])
-    w = [
-        float(optimal_window(task_of(d, float(v)), round(n), noise_std).w)
-        for v in around
-    ]
-    at_n = optimal_window(law, np.round([n / 3, 3 * n]), noise_std).w
-    energy = [asymptotics.bias_law(task_of(d, float(v)))[0] for v in around]
+    w = [optimal_window(task(v), round(n), noise_std).w for v in around]
+    at_n = optimal_window(task(L), np.round([n / 3, 3 * n]), noise_std).w
+    energy = [asymptotics.bias_law(task(v))[0] for v in around]
     step = np.log(around[1] / around[0])
-    return np.log(w[1] / w[0]) / step / (np.log(at_n[1] / at_n[0]) / np.log(9)), np.log(
-        energy[1] / energy[0]
-    ) / step
+    slope_in_L, slope_in_n = np.log(w[1] / w[0]) / step, np.log(at_n[1] / at_n[0])
+    return slope_in_L / (slope_in_n / np.log(9)), np.log(energy[1] / energy[0]) / step
 
 
-found = {
-    (name, d): exponents_at(d, task_of)
-    for name, task_of in (("cosine", Cosine), ("affine", Affine))
-    for d in dims
-}
+cosine, laplacian = np.array(
+    [exponents_at(lambda L, d=d: Cosine(d, L)) for d in dims]
+).T
+affine, _ = np.array([exponents_at(lambda L, d=d: Affine(d, L)) for d in dims]).T
 judge(
     "P1.PD.roughness",
-    [
-        exact(
-            f"cosine, d = {d}, L = 4",
-            found["cosine", d][0],
-            0.01,
-            laplacian=found["cosine", d][1],
-        )
-        for d in dims
-    ],
-    [
-        exact(
-            f"affine, d = {d}",
-            found["affine", d][0],
-            0.01,
-            laplacian=found["cosine", d][1],
-        )
-        for d in dims
-    ],
+    exact("cosine, d = {d}, L = 4", cosine, 0.01, d=dims, laplacian=laplacian),
+    exact("affine, d = {d}", affine, 0.01, d=dims, laplacian=laplacian),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against its wavenumber $L$ at $n=10^{10}$ (solid), with the law {eq}`eq-laplacian` (dashed) and the same law with $\\mathbb E|\\nabla f|^2$ in place of $\\mathbb E(\\Delta f)^2$ (dotted), one color a dimension. Axes are logarithmic and dimensionless.", "name": "fig-laplacian"}, "image": {"alt": "Log-log plot. The exact curves rise along the dashed law in every dimension; the dotted lines, based on the gradient, rise too slowly and cross them."}}
@@ -379,20 +347,9 @@ figure, ax = plt.subplots(figsize=(6.2, 3.7))
 for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
     tasks = [Cosine(d, float(L)) for L in rough]
     law = np.array([asymptotics.sharp_window(t, 1e10, noise_std) for t in tasks])
-    slope_law = law * np.array(
-        [
-            (gradient_energy(t) / (4 * asymptotics.bias_law(t)[0]))
-            ** asymptotics.window_exponent(t)
-            for t in tasks
-        ]
-    )
-    plots.exact_curve(
-        ax,
-        rough,
-        [float(optimal_window(t, 1e10, noise_std).w) for t in tasks],
-        f"d = {d}",
-        color,
-    )
+    slope_law = law * [gradient_over_laplacian(task) for task in tasks]
+    w = [optimal_window(task, 1e10, noise_std).w for task in tasks]
+    plots.exact_curve(ax, rough, w, f"d = {d}", color)
     ax.plot(rough, law, "--", color=color, linewidth=1)
     ax.plot(rough, slope_law, ":", color=color, linewidth=1.4)
 ax.set(
@@ -410,32 +367,21 @@ plt.show()
 
 
 # %%
-def unit_slope_window(d, b, n, sigma):
-    """Best window for cos(b u.x) / b: that of the cosine class with b times the noise."""
-    return float(optimal_window(Cosine(d, b), n, b * sigma).w)
+def unit_slope_window(d, b):
+    """Return the windows for cos(b u.x) / b: cosines with b times the noise."""
+    return optimal_window(Cosine(d, b), 10.0 ** np.array(powers), b * noise_std).w
 
 
+powers = [6, 8]
+steeper = [unit_slope_window(d, 8.0) / unit_slope_window(d, 1.0) for d in dims]
+relu, affine = (
+    np.array([optimal_window(task(d), 20, noise_std).w for d in dims])
+    for task in (ReLU, Affine)
+)
 judge(
     "P1.PD.beyond",
-    [
-        exact(
-            f"d = {d}, n = 1e{k}",
-            unit_slope_window(d, 8.0, 10.0**k, noise_std)
-            / unit_slope_window(d, 1.0, 10.0**k, noise_std),
-            1e-6,
-        )
-        for d in dims
-        for k in (6, 8)
-    ],
-    [
-        exact(
-            f"ReLU over affine, d = {d}, n = 20",
-            optimal_window(make_task("relu", d), 20, noise_std).w
-            / optimal_window(Affine(d), 20, noise_std).w,
-            1e-6,
-        )
-        for d in dims
-    ],
+    exact("d = {d}, n = 1e{k}", steeper, 1e-6, d=d_column, k=powers),
+    exact("ReLU over affine, d = {d}, n = 20", relu / affine, 1e-6, d=dims),
 )
 
 # %% [markdown]
@@ -444,47 +390,31 @@ judge(
 # The risk of the cosine class on $S^2$ against the window, while the wavenumber grows. Watch the right-hand minimum rise above the value at $w=0$: the best window jumps to zero.
 
 # %% tags=["hide-input"]
-grid, stops, frames = (
-    np.geomspace(0.05, 300, 40),
-    [1.0, 2.0, 4.0, 7.0, 9.0, 11.0, 13.0, 16.0, 20.0],
-    [],
-)
+grid = np.geomspace(0.05, 300, 40)
+stops, frames = [1.0, 2.0, 4.0, 7.0, 9.0, 11.0, 13.0, 16.0, 20.0], []
+figure, ax = plt.subplots(figsize=(5.8, 3.3))
+curve = plots.exact_curve(ax, grid, 0 * grid, "risk / risk of equal weights")
+ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
+orange = plots.COLORS["sampled"]
+marker = ax.plot([], [], "o", color=orange, markersize=9, label="best window")[0]
+ax.set(xscale="log", xlabel="window parameter w", ylim=(0, 2.1), title="d = 3")
+ax.legend(fontsize=9, loc="upper left")
 for L in stops:
-    figure, ax = plt.subplots(figsize=(5.8, 3.3))
     task = Cosine(3, L)
-    flat, best = (
-        float(population_risk(task, 0.0, context_length, noise_std).total),
-        optimal_window(task, context_length, noise_std),
-    )
-    plots.exact_curve(
-        ax,
-        grid,
-        population_risk(task, grid, context_length, noise_std).total / flat,
-        "risk / risk of equal weights",
-    )
-    ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
-    ax.plot(
-        max(float(best.w), grid[0]),
-        float(best.risk) / flat,
-        "o",
-        color=plots.COLORS["sampled"],
-        markersize=9,
-        label="best window",
-    )
-    ax.set(
-        xscale="log",
-        xlabel="window parameter w",
-        ylim=(0, 2.1),
-        title=f"d = 3, n = {context_length}, L = {L:g}, w* = {float(best.w):.3g}",
-    )
-    ax.legend(fontsize=9, loc="upper left")
+    risk = population_risk(task, [0.0, *grid], context_length, noise_std).total
+    best = optimal_window(task, context_length, noise_std)
+    curve.set_ydata(risk[1:] / risk[0])
+    marker.set_data([max(best.w, grid[0])], [best.risk / risk[0]])
+    ax.set_title(f"d = 3, n = {context_length}, L = {L:g}, w* = {best.w:.3g}")
     frames.append(plots.svg(figure))
-    plt.close(figure)
+    figure.set_layout_engine("none")  # all frames have the layout of the first
+plt.close(figure)
 plots.slider_figure(
     frames,
     [f"{L:g}" for L in stops],
     "wavenumber L",
-    "Risk relative to equal weights against the window parameter, with the best window marked",
+    "Risk relative to equal weights against the window parameter, with the best window "
+    "marked",
 )
 
 # %% [markdown]

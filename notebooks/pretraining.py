@@ -52,6 +52,7 @@ seeds = 12  # units of each setting
 steps = 240  # optimizer steps
 batch_size = 128  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+flow_rate = 0.25  # size of the plain steps on the flow, small enough to be close to it
 
 # %% tags=["hide-input"]
 import json
@@ -65,14 +66,14 @@ from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import spectral_norm, test_error
 from icl.risk import optimal_window, population_flow, population_risk
+from icl.statistics import t_interval
 from icl.streams import stream
-from icl.tasks import Cosine, make_task
+from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import sampled
 
 notebook.setup(globals())
 
-CLASSES = {"affine": "affine", "relu": "ReLU"}
+CLASSES = {"affine": Affine, "ReLU": ReLU}
 
 # %% [markdown]
 # ## One unit by hand
@@ -82,10 +83,11 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %%
 d, L = dims[0], lipschitz_values[-1]
-task = make_task("relu", d, L)
+task = ReLU(d, L)
 
 
 def by_hand(seed):
+    """Train one unit with autograd; return its matrix."""
     M = torch.zeros(d, d, dtype=torch.float64, requires_grad=True)
     adam = torch.optim.Adam([M], lr=learning_rate)
     decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
@@ -114,9 +116,10 @@ M = by_hand(seed=0)
 seconds_by_hand = time.perf_counter() - begin
 torch.set_num_threads(threads)
 print(M.round(2))
+exact_w = optimal_window(task, context_length, noise_std).w
 print(
-    f"mean of the diagonal {np.trace(M) / d:.2f}, "
-    f"exact optimal window {float(optimal_window(task, context_length, noise_std).w):.2f}, {seconds_by_hand:.1f} s"
+    f"mean of the diagonal {np.trace(M) / d:.2f}, exact optimal window {exact_w:.2f}, "
+    f"{seconds_by_hand:.1f} s"
 )
 
 # %% [markdown]
@@ -127,10 +130,10 @@ print(
 # numbers); intervals are over seeds, which are independent. The parameters at chosen steps are kept.
 
 # %%
+settings = [task(d, L) for task in CLASSES.values() for L in lipschitz_values]
 sweep = [
-    UnitConfig(make_task(name, d, L), noise_std, context_length, seed)
-    for name in CLASSES
-    for L in lipschitz_values
+    UnitConfig(task, noise_std, context_length, seed)
+    for task in settings
     for seed in range(seeds)
 ]
 record = tuple(np.unique(np.linspace(0, steps, 13).round().astype(int)).tolist())
@@ -143,11 +146,7 @@ trained = pretrain(
     shared_tokens=True,
     record=record,
 )
-same = next(
-    i
-    for i, m in enumerate(sweep)
-    if m == UnitConfig(task, noise_std, context_length, 0)
-)
+same = sweep.index(UnitConfig(task, noise_std, context_length, 0))
 difference = np.abs(trained.M[same] - M).max()
 notebook.glue("units", len(sweep))
 notebook.glue("contexts", f"{trained.contexts:,}")
@@ -177,22 +176,17 @@ trained.settings
 # about itself.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. The test set is the same 1,000 contexts at all times, so each error curve is shifted as a whole by their luck. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
-chosen = {
-    L: [i for i, m in enumerate(sweep) if m.task == make_task("relu", d, L)]
-    for L in lipschitz_values
-}
+shape = len(record), len(settings), seeds  # units of one setting follow each other
+norms = spectral_norm(trained.M_history).reshape(shape)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
-norms = spectral_norm(trained.M_history)
-errors = {
-    L: test_error(trained, make_task("relu", d, L), noise_std, context_length, 1000)[
-        :-1, chosen[L]
-    ]
-    for L in lipschitz_values
-}
 for L, color in zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True):
-    best = optimal_window(make_task("relu", d, L), context_length, noise_std)
-    axes[0].plot(record, norms[:, chosen[L]].mean(1), color=color, label=f"L = {L:g}")
-    axes[1].plot(record, errors[L].mean(1), color=color)
+    task = ReLU(d, L)
+    errors = test_error(trained, task, noise_std, context_length, 1000)[:-1]
+    mine = settings.index(task)
+    norm, error = norms[:, mine].mean(-1), errors.reshape(shape)[:, mine].mean(-1)
+    axes[0].plot(record, norm, color=color, label=f"L = {L:g}")
+    axes[1].plot(record, error, color=color)
+    best = optimal_window(task, context_length, noise_std)
     for ax, level in zip(axes, (best.w, best.risk), strict=True):
         ax.axhline(level, color=color, linestyle=":", linewidth=1)
 axes[0].set(xlabel="step", ylabel=r"$\|M\|_2$")
@@ -206,23 +200,14 @@ plt.show()
 
 # %%
 rows = []
-for name in CLASSES:
-    for L in lipschitz_values:
-        w = trained.windows[
-            [i for i, m in enumerate(sweep) if m.task == make_task(name, d, L)]
-        ]
-        low, high = sampled(name, w).interval
-        exact_w = float(
-            optimal_window(make_task(name, d, L), context_length, noise_std).w
-        )
-        rows.append(
-            (
-                f"{CLASSES[name]}, L = {L:g}",
-                f"{w.mean():.3f}",
-                f"[{low:.3f}, {high:.3f}]",
-                f"{exact_w:.3f}",
-            )
-        )
+labels = [f"{name}, L = {L:g}" for name in CLASSES for L in lipschitz_values]
+for label, task, w in zip(
+    labels, settings, trained.windows.reshape(-1, seeds), strict=True
+):
+    mean, *ends = t_interval(w)
+    exact_w = optimal_window(task, context_length, noise_std).w
+    interval = plots.interval(ends, ".3f")
+    rows.append((label, f"{mean:.3f}", interval, f"{exact_w:.3f}"))
 plots.table(
     ("class", "trained, mean over seeds", "interval", "exact $w^*$"),
     rows,
@@ -247,13 +232,11 @@ plots.table(
 # that the finite size of the steps, which the flow does not have, can show.
 
 # %%
-flow_rate = 0.25  # size of the plain steps: small enough for the flow, large enough to get somewhere
-flows = {}
+L, flows = lipschitz_values[len(lipschitz_values) // 2], {}
 for k in dims:
-    for name in CLASSES:
-        L = lipschitz_values[len(lipschitz_values) // 2]
+    for name, task in CLASSES.items():
         members = [
-            UnitConfig(make_task(name, k, L), noise_std, context_length, seed)
+            UnitConfig(task(k, L), noise_std, context_length, seed)
             for seed in range(seeds)
         ]
         for integrated in (False, True):
@@ -268,9 +251,8 @@ for k in dims:
                 integrate_labels=integrated,
                 record=record,
             )
-            flows[k, name, integrated] = (
-                np.trace(unit.M_history, axis1=-2, axis2=-1) / k
-            )
+            diagonals = np.diagonal(unit.M_history, axis1=-2, axis2=-1)
+            flows[k, name, integrated] = diagonals.sum(-1) / k
 clock = flow_rate * unit.settings.elapsed
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Window parameter $w$ (mean diagonal of $M$) against gradient-flow time (number of steps times their size), for plain gradient descent on the affine and the ReLU class. Curve: the exact population flow. Points: mean over pretrained units with interval, labels sampled (circles) or integrated out (squares, shifted to the right for legibility). One row for each dimension; all quantities are dimensionless.", "name": "fig-flow"}, "image": {"alt": "Panels with a smooth rising curve each. Circles and squares with error bars lie on the curve; the bars of the squares are shorter."}}
@@ -278,34 +260,25 @@ figure, axes = plt.subplots(len(dims), 2, figsize=(7.6, 3.4 * len(dims)), squeez
 fine = np.linspace(0, clock[-1], 60)
 misses = {}
 for row, k in zip(axes, dims, strict=True):
-    for ax, name in zip(row, CLASSES, strict=True):
-        task_k = make_task(name, k, L)
-        plots.exact_curve(
-            ax,
-            fine,
-            population_flow(task_k, context_length, noise_std, fine),
-            "population flow",
-            plots.COLORS[name],
-        )
-        at = population_flow(task_k, context_length, noise_std, clock[1:])
-        for integrated, marker in ((False, "o"), (True, "s")):
+    for ax, (name, task) in zip(row, CLASSES.items(), strict=True):
+        color, setting = plots.COLORS[name.lower()], (context_length, noise_std)
+        curve = population_flow(task(k, L), *setting, fine)
+        plots.exact_curve(ax, fine, curve, "population flow", color)
+        at = population_flow(task(k, L), *setting, clock[1:])
+        for integrated, label, marker in (
+            (False, "labels sampled", "o"),
+            (True, "labels integrated out", "s"),
+        ):
             w = flows[k, name, integrated][1:]
-            ends = np.array([sampled("w", values).interval for values in w])
-            plots.sampled_points(
-                ax,
-                clock[1:] + integrated * clock[-1] / 60,
-                w.mean(1),
-                *ends.T,
-                "labels integrated out" if integrated else "labels sampled",
-                plots.COLORS[name],
-                marker,
-            )
-            misses[k, name, integrated] = (
-                np.abs(w.mean(1) / at - 1).max(),
+            mean, low, high = t_interval(w)
+            later = clock[1:] + integrated * clock[-1] / 60
+            plots.sampled_points(ax, later, mean, low, high, label, color, marker)
+            misses[f"{name}, d = {k}, {label}"] = (
+                np.abs(mean / at - 1).max(),
                 (w.std(1, ddof=1) / at).max(),
-                ((ends[:, 0] <= at) & (at <= ends[:, 1])).mean(),
+                ((low <= at) & (at <= high)).mean(),
             )
-        ax.set(xlabel="time", ylabel="w", title=f"{CLASSES[name]}, d = {k}, L = {L:g}")
+        ax.set(xlabel="time", ylabel="w", title=f"{name}, d = {k}, L = {L:g}")
 axes[0, 0].legend(fontsize=9)
 plt.show()
 
@@ -318,13 +291,8 @@ plots.table(
         "flow inside the interval",
     ),
     [
-        (
-            f"{CLASSES[name]}, d = {k}, labels {'integrated out' if integrated else 'sampled'}",
-            f"{miss:.1%}",
-            f"{width:.1%}",
-            f"at {inside:.0%} of the times",
-        )
-        for (k, name, integrated), (miss, width, inside) in misses.items()
+        (label, f"{miss:.1%}", f"{width:.1%}", f"at {inside:.0%} of the times")
+        for label, (miss, width, inside) in misses.items()
     ],
     "Distances relative to the exact flow, the largest over the recorded times.",
 )
@@ -335,18 +303,11 @@ plots.table(
 # %%
 rows = []
 for k in dims:
-    wrong = population_flow(
-        make_task("affine", k, L), context_length, 2 * noise_std, clock[1:]
-    )
-    ends = np.array(
-        [sampled("w", values).interval for values in flows[k, "affine", True][1:]]
-    )
-    rows.append(
-        (
-            f"affine, d = {k}, twice the noise",
-            f"at {((ends[:, 0] <= wrong) & (wrong <= ends[:, 1])).mean():.0%} of the times",
-        )
-    )
+    task = Affine(k, L)
+    wrong = population_flow(task, context_length, 2 * noise_std, clock[1:])
+    _, low, high = t_interval(flows[k, "affine", True][1:])
+    inside = f"at {((low <= wrong) & (wrong <= high)).mean():.0%} of the times"
+    rows.append((f"affine, d = {k}, twice the noise", inside))
 plots.table(
     ("flow of", "inside the interval"), rows, "The control: units against a wrong flow"
 )
@@ -369,27 +330,21 @@ mirror = pretrain(
     notebook.device(),
 )
 best = optimal_window(even, context_length, noise_std)
-here = {sign: mirror.windows * sign > 0 for sign in (-1, 1)}
 error = test_error(mirror, even, noise_std, context_length, 1000)[0]
 flat = float(population_risk(even, 0.0, context_length, noise_std).total)
+rows = []
+for relation, some in (("<", mirror.windows < 0), (">", mirror.windows > 0)):
+    found = "", ""
+    if some.any():
+        found = f"{mirror.windows[some].mean():.2f}", f"{error[some].mean():.4f}"
+    rows.append((f"$w {relation} 0$", str(some.sum()), *found))
+rows += [
+    (r"exact: $\pm w^*$", "", f"{best.w:.2f}", f"{best.risk:.4f}"),
+    ("exact: $w = 0$", "", "0", f"{flat:.4f}"),
+]
 plots.table(
     ("units that end at", "how many", "mean $w$", "mean test error"),
-    [
-        (
-            f"$w {'<>'[sign > 0]} 0$",
-            str(some.sum()),
-            *(
-                (f"{mirror.windows[some].mean():.2f}", f"{error[some].mean():.4f}")
-                if some.any()
-                else ("", "")
-            ),
-        )
-        for sign, some in here.items()
-    ]
-    + [
-        (r"exact: $\pm w^*$", "", f"{float(best.w):.2f}", f"{float(best.risk):.4f}"),
-        ("exact: $w = 0$", "", "0", f"{flat:.4f}"),
-    ],
+    rows,
     "Cosine class, L = 4, both signs",
 )
 
@@ -421,29 +376,31 @@ FORMS = {
 }
 
 
+def cell(value, form):
+    """Return a measurement as text: median and range; nothing if there is none."""
+    if value is None:
+        return ""
+    median, *ends = (value[key] for key in ("median", "min", "max"))
+    return f"{form.format(median)} [{', '.join(map(form.format, ends))}]"
+
+
 def speed(key):
+    """Return the table of one benchmark."""
     part = bench[key]
-
-    def cell(value, form):
-        return (
-            ""
-            if value is None
-            else "{} [{}, {}]".format(
-                *(form.format(value[q]) for q in ("median", "min", "max"))
-            )
-        )
-
     rows = [
         (name, *(cell(part[column].get(name), form) for column in COLUMNS))
         for name, form in FORMS.items()
     ]
     repeats = part["loop"]["ms a step, CPU"]["repeats"]
+    before, after = bench["load before"][0], bench["load after"][0]
     return plots.table(
         ("", *COLUMNS.values()),
         rows,
-        f"d = {part['d']}, n = {part['n']}, batch {part['batch']}, {part['units']} units; median [least, largest] "
-        f"of {repeats} interleaved repeats. {bench['machine']['cpu']}, {bench['threads']} threads, other "
-        f"work on the machine: load {bench['load before'][0]:.1f} before, {bench['load after'][0]:.1f} after.",
+        f"d = {part['d']}, n = {part['n']}, batch {part['batch']}, "
+        f"{part['units']} units; median [least, largest] of {repeats} interleaved "
+        "repeats. "
+        f"{bench['machine']['cpu']}, {bench['threads']} threads, "
+        f"other work on the machine: load {before:.1f} before, {after:.1f} after.",
     )
 
 

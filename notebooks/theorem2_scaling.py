@@ -79,13 +79,15 @@ from icl.attention import softmax_attention
 from icl.covariates import cap_quantile
 from icl.pretrain import UnitConfig, pretrain
 from icl.risk import asymptotics, optimal_window, population_risk
-from icl.tasks import Affine, make_task
+from icl.statistics import local_slope, t_interval
+from icl.tasks import Affine, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals())
 
-CLASSES = {"affine": "affine", "relu": "ReLU"}
+CLASSES = {"affine": Affine, "ReLU": ReLU}
+KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
 
 # %% [markdown]
 # ## In plain words
@@ -114,9 +116,8 @@ x = torch.stack([angles.cos(), angles.sin()], dim=-1)
 y = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
 query = torch.tensor([1.0, 0.0], dtype=torch.float64)
 for w in (0.0, np.log(4), 1000.0):
-    print(
-        f"w = {w:8.3f}   prediction = {softmax_attention(x, y, query, w * torch.eye(2).double()):.6f}"
-    )
+    prediction = softmax_attention(x, y, query, w * torch.eye(2).double())
+    print(f"w = {w:8.3f}   prediction = {prediction:.6f}")
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -169,70 +170,49 @@ for w in (0.0, np.log(4), 1000.0):
 
 # %%
 n = 10.0 ** np.array(n_decades)
-windows = {
-    (name, d): optimal_window(make_task(name, d, lipschitz), n, noise_std).w
-    for name in CLASSES
-    for d in dims
-}
-slopes = {key: np.diff(np.log(w)) / np.diff(np.log(n)) for key, w in windows.items()}
+
+
+def exact_windows(name, lengths, sigma):
+    """Return the optimal windows of one class, shape (dims, lengths)."""
+    tasks = [CLASSES[name](d, lipschitz) for d in dims]
+    return np.stack([optimal_window(task, lengths, sigma).w for task in tasks])
+
+
+windows = {name: exact_windows(name, n, noise_std) for name in CLASSES}
+slopes = {name: np.diff(np.log(w)) / np.diff(np.log(n)) for name, w in windows.items()}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The optimal window $w^*$ against the context length $n$, exact (solid), with the sharp laws of this page (dashed). Both axes are dimensionless and logarithmic. Left: affine class, right: ReLU class; one color a dimension. The solid curves straighten onto the dashed ones.", "name": "fig-scaling"}, "image": {"alt": "Two log-log panels. In each, four rising curves of the optimal window parameter w against the context length n, one for each dimension; the curves become straight and meet dashed power laws. Lower dimensions rise faster."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
-for ax, name in zip(axes, CLASSES, strict=True):
-    for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
-        plots.exact_curve(ax, n, windows[name, d], f"d = {d}", color)
-        ax.plot(
-            n,
-            asymptotics.sharp_window(make_task(name, d, lipschitz), n, noise_std),
-            "--",
-            color=color,
-            linewidth=1,
-        )
-    ax.set(
-        xscale="log",
-        yscale="log",
-        xlabel="context length n",
-        title=f"{CLASSES[name]} class",
-    )
+for ax, (name, task) in zip(axes, CLASSES.items(), strict=True):
+    for d, w, color in zip(dims, windows[name], plots.ramp(len(dims)), strict=True):
+        plots.exact_curve(ax, n, w, f"d = {d}", color)
+        law = asymptotics.sharp_window(task(d, lipschitz), n, noise_std)
+        ax.plot(n, law, "--", color=color, linewidth=1)
+    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"{name} class")
 axes[0].set_ylabel("optimal window parameter w*")
 axes[0].legend()
 plt.show()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Local slope of $\\log w^*$ in $\\log n$ between neighboring decades (points joined by lines, exact) against the sharp limits (dotted). The shaded band is what Theorem 2 as printed permits, from $1/d$ to $2/d$; the green dashes mark the corrected ends $1/(d+2)$ and $2/(d+2)$.", "name": "fig-slopes"}, "image": {"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed band."}}
 columns = min(len(dims), 2)
+rows = -(-len(dims) // columns)
 figure, axes = plt.subplots(
-    -(-len(dims) // columns),
-    columns,
-    figsize=(7.6, 2.7 * -(-len(dims) // columns)),
-    sharex=True,
-    squeeze=False,
+    rows, columns, figsize=(7.6, 2.7 * rows), sharex=True, squeeze=False
 )
 middle = np.sqrt(n[1:] * n[:-1])
-for ax, d in zip(axes.ravel(), dims, strict=False):
-    ax.axhspan(
-        *asymptotics.printed_exponents(d),
-        color=plots.COLORS["printed"],
-        alpha=0.1,
-        label="printed",
-    )
-    for end in asymptotics.sketch_exponents(d):
-        ax.axhline(
-            end,
-            color=plots.COLORS["corrected"],
-            linestyle="--",
-            linewidth=1,
-            label="corrected ends" if end > 1.5 / (d + 2) else None,
-        )
-    for name in CLASSES:
-        ax.plot(
-            middle, slopes[name, d], ".-", color=plots.COLORS[name], label=CLASSES[name]
-        )
-        ax.axhline(
-            asymptotics.window_exponent(make_task(name, d)),
-            color=plots.COLORS[name],
-            linestyle=":",
-            linewidth=1.2,
-        )
+printed, corrected = plots.COLORS["printed"], plots.COLORS["corrected"]
+for i, (ax, d) in enumerate(zip(axes.ravel(), dims, strict=False)):
+    ends = asymptotics.printed_exponents(d)
+    ax.axhspan(*ends, color=printed, alpha=0.1, label="printed")
+    for end, label in zip(
+        asymptotics.sketch_exponents(d), (None, "corrected ends"), strict=True
+    ):
+        ax.axhline(end, color=corrected, linestyle="--", linewidth=1, label=label)
+    for name, task in CLASSES.items():
+        color = plots.COLORS[name.lower()]
+        ax.plot(middle, slopes[name][i], ".-", color=color, label=name)
+        limit = asymptotics.window_exponent(task(d))
+        ax.axhline(limit, color=color, linestyle=":", linewidth=1.2)
     ax.set(xscale="log", title=f"d = {d}")
 for ax in axes[-1]:
     ax.set_xlabel("context length n")
@@ -251,44 +231,33 @@ plt.show()
 
 
 # %%
-def slope_case(name: str, d: int):
-    s = slopes[name, d]
-    return exact(f"{CLASSES[name]}, d = {d}", s[-1], abs(s[-1] - s[-3]), dim=d)
+def last_slopes(name):
+    """Return cases for the last slope, with its change over the last two steps."""
+    s = slopes[name]
+    change = np.abs(s[:, -1] - s[:, -3])
+    return exact(name + ", d = {dim}", s[:, -1], change, dim=dims)
 
 
-def no_growth(name: str, d: int):
-    """Slope of log w* when sigma^2 grows like n (both as large as the sweep allows)."""
-    two = n[-2:]
-    w = optimal_window(
-        make_task(name, d, lipschitz), two, noise_std * np.sqrt(two / 1000)
-    ).w
-    return exact(
-        f"{CLASSES[name]}, d = {d}",
-        np.diff(np.log(w))[0] / np.diff(np.log(two))[0],
-        1e-6,
-        dim=d,
-    )
+def slopes_with_growing_noise(name):
+    """Return cases for the slope of log w* if sigma^2 grows like n, at the end."""
+    end = n[-2:]
+    w = exact_windows(name, end, noise_std * np.sqrt(end / 1000))
+    slope = np.diff(np.log(w))[:, 0] / np.diff(np.log(end))
+    return exact(name + ", d = {dim}", slope, 1e-6, dim=dims)
 
 
-lower = judge(
-    "P1.T2.lower",
-    [slope_case("relu", d) for d in dims],
-    [no_growth("relu", d) for d in dims],
-)
+growing_noise = {name: slopes_with_growing_noise(name) for name in CLASSES}
+lower = judge("P1.T2.lower", last_slopes("ReLU"), growing_noise["ReLU"])
 lower
 
 # %%
-nearest = [
-    exact(
-        f"nearest token, d = {d}",
-        -np.diff(np.log([cap_quantile(d, 1 / m) for m in n[-2:]]))[0]
-        / np.diff(np.log(n[-2:]))[0],
-        1e-6,
-        dim=d,
-    )
-    for d in dims
-]
-upper = judge("P1.T2.upper", [slope_case("relu", d) for d in dims], nearest)
+distances = np.log([[cap_quantile(d, 1 / m) for m in n[-2:]] for d in dims])
+nearest = -np.diff(distances)[:, 0] / np.diff(np.log(n[-2:]))
+upper = judge(
+    "P1.T2.upper",
+    last_slopes("ReLU"),
+    exact("nearest token, d = {dim}", nearest, 1e-6, dim=dims),
+)
 upper
 
 # %% [markdown]
@@ -298,9 +267,7 @@ upper
 
 # %%
 lower_affine = judge(
-    "P1.T2.lower-affine",
-    [slope_case("affine", d) for d in dims],
-    [no_growth("affine", d) for d in dims],
+    "P1.T2.lower-affine", last_slopes("affine"), growing_noise["affine"]
 )
 lower_affine
 
@@ -314,24 +281,25 @@ lower_affine
 
 
 # %%
-def sharp_ratio(name: str, d: int, law: str | None = None):
-    reference = make_task(law or name, d, lipschitz)
-    at_one = asymptotics.sharp_window(
-        reference, 1.0, noise_std
-    )  # the law is a pure power of n
-    far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (
-        1 / asymptotics.window_exponent(reference)
-    )
-    w = optimal_window(make_task(name, d, lipschitz), np.round(far), noise_std).w
-    ratio, h = w / asymptotics.sharp_window(reference, far, noise_std), w**-0.5
+def sharp_ratio(task, law):
+    """Return the limit of a class's window over a law, and the error of the limit."""
+    at_one = asymptotics.sharp_window(law, 1.0, noise_std)  # the law is a power of n
+    far = (np.array([1e3, 1e4, 1e5]) / at_one) ** (1 / asymptotics.window_exponent(law))
+    w = optimal_window(task, np.round(far), noise_std).w
+    ratio, h = w / asymptotics.sharp_window(law, far, noise_std), w**-0.5
     limits = ratio[1:] - np.diff(ratio) / np.diff(h) * h[1:]
-    return exact(f"{CLASSES[name]}, d = {d}", limits[1], abs(limits[1] - limits[0]))
+    return limits[1], abs(limits[1] - limits[0])
 
 
+tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
+own = np.array([[sharp_ratio(task, task) for task in row] for row in tasks])
+other = np.array(
+    [sharp_ratio(relu, affine) for affine, relu in zip(*tasks, strict=True)]
+)
 sharp = judge(
     "P1.T2.sharp",
-    [sharp_ratio(name, d) for name in CLASSES for d in dims],
-    [sharp_ratio("relu", d, law="affine") for d in dims],
+    exact("{kind}, d = {d}", own[..., 0], own[..., 1], kind=KINDS, d=dims),
+    exact("ReLU, d = {d}", *other.T, d=dims),
 )
 sharp
 
@@ -345,42 +313,36 @@ sharp
 
 
 # %%
-def sketch_ends(d: int, power: float):
-    """Exponents in n of the two ends that L^2/w + sigma^2 w^power / n leaves for w."""
+def sketch_ends(power):
+    """Return the exponents in n of the two ends for w, for noise ~ w^power / n."""
     context = np.array([1e8, 1e10])
-    least = np.array(
-        [
-            np.exp(
-                minimize_scalar(
-                    lambda v, m=m: np.logaddexp(-v, power * v - np.log(m)),
-                    bounds=(-10, 60),
-                    method="bounded",
-                    options={"xatol": 1e-10},
-                ).fun
-            )
-            for m in context
-        ]
-    )
-    low, high = least**-0.5, (least * context) ** (1 / power)
-    return [
-        np.diff(np.log(end))[0] / np.diff(np.log(context))[0] for end in (low, high)
-    ]
+    least = []
+    for m in context:
 
+        def log_sum(v, m=m):
+            return np.logaddexp(-v, power * v - np.log(m))
 
-def sketch_cases(power, only):
-    return [
-        exact(f"{side} end, d = {d}", value, 1e-6, dim=d, end=end)
-        for d in only
-        for end, (side, value) in enumerate(
-            zip(("lower", "upper"), sketch_ends(d, power(d)), strict=True)
+        found = minimize_scalar(
+            log_sum, bounds=(-10, 60), method="bounded", options={"xatol": 1e-10}
         )
-    ]
+        least.append(np.exp(found.fun))
+    least = np.array(least)
+    ends = np.stack([least**-0.5, (least * context) ** (1 / power)])
+    return np.diff(np.log(ends))[:, 0] / np.diff(np.log(context))
 
 
+def sketch_cases(dims, powers):
+    """Return cases for both ends in each dimension."""
+    ends = np.array([sketch_ends(power) for power in powers])
+    labels = {"side": ["lower", "upper"], "end": [0, 1], "dim": np.array(dims)[:, None]}
+    return exact("{side} end, d = {dim}", ends, 1e-6, **labels)
+
+
+high = [d for d in dims if d > 2] or [3]
 sketch = judge(
     "P1.T2.sketch",
-    sketch_cases(lambda d: d / 2, dims),
-    sketch_cases(lambda d: (d - 2) / 2, [d for d in dims if d > 2] or [3]),
+    sketch_cases(dims, [d / 2 for d in dims]),
+    sketch_cases(high, [(d - 2) / 2 for d in high]),
 )
 sketch
 
@@ -390,33 +352,38 @@ sketch
 
 # %%
 grid = np.logspace(0, 5, 26)
-long = 1e30
-noise = {
-    d: population_risk(Affine(d, lipschitz), grid, long, noise_std).noise
-    * long
-    / noise_std**2
-    for d in sorted({*dims, *(d + 1 for d in dims)})
-}
+many = 1e30  # context length
+
+
+def noise_term(d):
+    """Return the noise in units of sigma^2 / n; it is the same for all classes."""
+    risk = population_risk(Affine(d, lipschitz), grid, many, noise_std)
+    return risk.noise * many / noise_std**2
+
+
+noise = {d: noise_term(d) for d in sorted({*dims, *(d + 1 for d in dims)})}
 bias = {
-    (name, d): population_risk(make_task(name, d, lipschitz), grid, long, 0.0).bias
-    / lipschitz**2
-    for name in CLASSES
-    for d in dims
+    name: [
+        population_risk(task(d, lipschitz), grid, many, 0.0).bias / lipschitz**2
+        for d in dims
+    ]
+    for name, task in CLASSES.items()
 }
 
 
-def decade_slope(curve):
-    """Slope over the last decade of the grid, and how much it differs from the decade before."""
-    s = [np.log10(curve[k] / curve[k - 5]) for k in (-6, -1)]
-    return s[1], abs(s[1] - s[0])
+def decade_slope(curves):
+    """Return the slope over the last decade, and its change from the decade before."""
+    curves = np.array(curves)
+    before, last = (np.log10(curves[..., k] / curves[..., k - 5]) for k in (-6, -1))
+    return last, np.abs(last - before)
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The two ingredients of the proof sketch, exact, in the regime of many tokens per window. Left: noise in units of $\\sigma^2/n$, with the printed exponent $d/2$ and the corrected one $(d-1)/2$ drawn as guides for the largest dimension. Right: bias in units of $L^2$, affine solid and ReLU dashed, with the printed bounds $w^{-2}$ and $w^{-1}$ as guides.", "name": "fig-ingredients"}, "image": {"alt": "Two log-log panels. Left: the noise term rises with the window parameter as a power law whose exponent is (d-1)/2. Right: the bias falls with the window parameter, like the inverse square for the affine class and like the power minus three halves for the ReLU class, between the printed guides."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.7))
-for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
+for i, (d, color) in enumerate(zip(dims, plots.ramp(len(dims)), strict=True)):
     plots.exact_curve(axes[0], grid, noise[d], f"d = {d}", color)
-    plots.exact_curve(axes[1], grid, bias["affine", d], None, color)
-    plots.exact_curve(axes[1], grid, bias["relu", d], None, color, linestyle="--")
+    plots.exact_curve(axes[1], grid, bias["affine"][i], None, color)
+    plots.exact_curve(axes[1], grid, bias["ReLU"][i], None, color, linestyle="--")
 for ax in axes:
     ax.set(xscale="log", yscale="log", xlabel="window parameter w")
 top = max(dims)
@@ -430,28 +397,22 @@ axes[0].legend()
 plt.show()
 
 # %%
+slope, change = decade_slope([noise[d] for d in dims])
+higher, higher_change = decade_slope([noise[d + 1] for d in dims])
+misread = "tokens on S^{dim}, judged as d = {dim}"
 noise_card = judge(
     "P1.T2.noise",
-    [exact(f"d = {d}", *decade_slope(noise[d]), dim=d) for d in dims],
-    [
-        exact(f"tokens on S^{d}, judged as d = {d}", *decade_slope(noise[d + 1]), dim=d)
-        for d in dims
-    ],
+    exact("d = {dim}", slope, change, dim=dims),
+    exact(misread, higher, higher_change, dim=dims),
 )
 noise_card
 
 # %%
+slope, change = decade_slope(list(bias.values()))
 bias_lower = judge(
     "P1.T2.bias-lower",
-    [
-        exact(f"{CLASSES[name]}, d = {d}", *decade_slope(bias[name, d]))
-        for name in CLASSES
-        for d in dims
-    ],
-    [
-        exact(f"affine, d = {d}", *decade_slope(bias["affine", d]), misprint=1.5)
-        for d in dims
-    ],
+    exact("{kind}, d = {d}", slope, change, kind=KINDS, d=dims),
+    exact("affine, d = {d}", slope[0], change[0], d=dims, misprint=1.5),
 )
 bias_lower
 
@@ -463,37 +424,41 @@ bias_lower
 
 
 # %%
-def worst_ratio(name: str, d: int, m: float) -> float:
-    top_w = max(
-        float(optimal_window(make_task(name, d, lipschitz), m, noise_std).w), 1.0
-    )
-    w = np.geomspace(1, top_w, 12)
-    return np.max(
-        population_risk(make_task(name, d, lipschitz), w, m, 0.0).bias
-        / lipschitz**2
-        / (1 / w + 1 / m)
-    )
+def worst_ratio(task, m):
+    """Return the largest ratio of bias and bound, for windows from 1 to the optimum."""
+    top = max(float(optimal_window(task, m, noise_std).w), 1.0)
+    w = np.geomspace(1, top, 12)
+    bias = population_risk(task, w, m, 0.0).bias / lipschitz**2
+    return np.max(bias / (1 / w + 1 / m))
 
 
-def growth(name: str, d: int):
-    r = np.log10([worst_ratio(name, d, m) for m in (1e4, 1e6, 1e8)])
-    s = np.diff(r) / 2
-    return exact(f"{CLASSES[name]}, d = {d}", s[1], abs(s[1] - s[0]) + 1e-9)
+def growth(task):
+    """Return the growth of the worst ratio in n, and its change in the last step."""
+    ratios = [worst_ratio(task, m) for m in (1e4, 1e6, 1e8)]
+    slopes = np.diff(np.log10(ratios)) / 2
+    return slopes[1], abs(slopes[1] - slopes[0]) + 1e-9
 
 
-def growth_too_narrow(d: int):
-    r = [
-        float(population_risk(Affine(d), m, m, 0.0).bias) / (2 / m)
-        for m in (50, 100, 200)
-    ]
-    s = np.diff(np.log(r)) / np.log(2)
-    return exact(f"affine, d = {d}, w = n", s[1], abs(s[1] - s[0]))
+def growth_too_narrow(d):
+    """Return the same at w = n."""
+    lengths = np.array([50.0, 100.0, 200.0])
+    bias = population_risk(Affine(d), lengths, lengths, 0.0).bias
+    return local_slope(lengths, bias / (2 / lengths))
 
 
+slopes_of_ratio = np.array([[growth(task) for task in row] for row in tasks])
+narrow_dims = [5, 8]
+narrow = np.array([growth_too_narrow(d) for d in narrow_dims])
 bias_upper = judge(
     "P1.T2.bias-upper",
-    [growth(name, d) for name in CLASSES for d in dims],
-    [growth_too_narrow(d) for d in (5, 8)],
+    exact(
+        "{kind}, d = {d}",
+        slopes_of_ratio[..., 0],
+        slopes_of_ratio[..., 1],
+        kind=KINDS,
+        d=dims,
+    ),
+    exact("affine, d = {d}, w = n", *narrow.T, d=narrow_dims),
 )
 bias_upper
 
@@ -505,76 +470,82 @@ bias_upper
 # interval; the curves are exact minimizers, not fits. The dimension is the third of the list above (or the last,
 # if there are fewer).
 
+
 # %%
+@dataclass(frozen=True)
+class FirstAxis(Affine):
+    """Affine functions of the first coordinate: a control, not rotation invariant."""
+
+    def sample(self, rng, count):
+        limits = -self.lipschitz, self.lipschitz
+        slope, b = torch.as_tensor(rng.uniform(*limits, (2, count, 1)))
+        return lambda x: slope.to(x) * x[..., 0] + b.to(x)
+
+
 d = dims[min(2, len(dims) - 1)]
 pivot = lipschitz_values[len(lipschitz_values) // 2]  # L of the units at several n
 settings = [(name, L, context_length) for name in CLASSES for L in lipschitz_values]
 settings += [
     (name, pivot, m) for name in CLASSES for m in n_values if m != context_length
 ]
+kind, snr, length = (np.array(column) for column in zip(*settings, strict=True))
+setting_tasks = [CLASSES[name](d, L * noise_std) for name, L, _ in settings]
 members = [
-    UnitConfig(make_task(name, d, L * noise_std), noise_std, m, seed)
+    UnitConfig(task, noise_std, m, seed)
     for seed in range(seeds)
-    for name, L, m in settings
+    for task, (_, _, m) in zip(setting_tasks, settings, strict=True)
+]
+control = FirstAxis(d, pivot * noise_std)
+controls = [
+    UnitConfig(control, noise_std, context_length, seed) for seed in range(seeds)
 ]
 trained = pretrain(
-    members, steps, batch_size, learning_rate, notebook.device(), shared_tokens=True
+    members + controls,
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
 )
-M = trained.M.reshape(seeds, len(settings), d, d)
-trained_w = trained.windows.reshape(seeds, len(settings))
+
+# %% [markdown]
+# The mean diagonal of each trained matrix, over the exact optimal window.
+
+# %%
+M, control_M = np.split(trained.M, [len(members)])
+M = M.reshape(seeds, len(settings), d, d).swapaxes(0, 1)  # a row for each setting
+trained_w = np.trace(M, axis1=-2, axis2=-1) / d
 exact_w = np.array(
     [
-        float(optimal_window(make_task(name, d, L * noise_std), m, noise_std).w)
-        for name, L, m in settings
+        optimal_window(task, m, noise_std).w
+        for task, (_, _, m) in zip(setting_tasks, settings, strict=True)
     ]
 )
-ratio_cases = [
-    sampled(
-        f"{CLASSES[name]}, $L/\\sigma$ = {L:g}, n = {m}", trained_w[:, k] / exact_w[k]
-    )
-    for k, (name, L, m) in enumerate(settings)
-]
+to_exact = trained_w / exact_w[:, None]
 notebook.glue("units", len(members))
 notebook.glue("contexts", f"{trained.contexts:,}")
 notebook.glue("dimension", d)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Pretrained units (points: mean over seeds of the mean diagonal of $M$, with interval) on the exact optimal window (curves). Left: against $L/\\sigma$ at fixed context length; right: against the context length at fixed $L/\\sigma$. All quantities are dimensionless.", "name": "fig-pretrained"}, "image": {"alt": "Two panels with exact curves of the optimal window for the affine and the ReLU class and points of pretrained units lying on them, rising with L over sigma on the left and with the context length on the right."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
-fine_L, fine_n = (
-    np.geomspace(min(lipschitz_values), max(lipschitz_values), 25),
-    np.unique(np.geomspace(min(n_values), max(n_values), 25).round()),
-)
-for name, marker in zip(CLASSES, "os", strict=True):
-    color = plots.COLORS[name]
-    plots.exact_curve(
-        axes[0],
-        fine_L,
-        optimal_window(make_task(name, d), context_length, 1 / fine_L).w,
-        f"{CLASSES[name]}, exact",
-        color,
-    )
-    plots.exact_curve(
-        axes[1],
-        fine_n,
-        optimal_window(make_task(name, d, pivot), fine_n, 1.0).w,
-        None,
-        color,
-    )
-    for ax, axis in zip(axes, (1, 2), strict=True):
-        mine = [
-            k
-            for k, s in enumerate(settings)
-            if s[0] == name and s[3 - axis] == (context_length, pivot)[axis - 1]
-        ]
-        ends = np.array([ratio_cases[k].interval for k in mine]) * exact_w[mine, None]
+fine_L = np.geomspace(min(lipschitz_values), max(lipschitz_values), 25)
+fine_n = np.unique(np.geomspace(min(n_values), max(n_values), 25).round())
+_, low, high = t_interval(to_exact) * exact_w
+for (name, task), marker in zip(CLASSES.items(), "os", strict=True):
+    color, label = plots.COLORS[name.lower()], f"{name}, pretrained"
+    over_L = optimal_window(task(d), context_length, 1 / fine_L).w
+    over_n = optimal_window(task(d, pivot), fine_n, 1.0).w
+    plots.exact_curve(axes[0], fine_L, over_L, f"{name}, exact", color)
+    plots.exact_curve(axes[1], fine_n, over_n, None, color)
+    for ax, x, same in zip(
+        axes, (snr, length), (length == context_length, snr == pivot), strict=True
+    ):
+        mine = same & (kind == name)
+        mean = trained_w[mine].mean(1)
         plots.sampled_points(
-            ax,
-            [settings[k][axis] for k in mine],
-            trained_w[:, mine].mean(0),
-            *ends.T,
-            f"{CLASSES[name]}, pretrained",
-            color,
-            marker,
+            ax, x[mine], mean, low[mine], high[mine], label, color, marker
         )
 axes[0].set(
     xscale="log",
@@ -598,9 +569,14 @@ plt.show()
 # first run; the list of $L$ and the number of seeds were shortened after trial runs, to save time.
 
 # %%
-judged = [k for k, (_, L, _) in enumerate(settings) if pivot <= L]
-half = [sampled(ratio_cases[k].name, 2 * trained_w[:, k] / exact_w[k]) for k in judged]
-minimizer = judge("P1.T2.minimizer", [ratio_cases[k] for k in judged], half)
+judged = np.flatnonzero(snr >= pivot)
+labels = {"kind": kind[judged], "snr": snr[judged], "n": length[judged]}
+template = "{kind}, $L/\\sigma$ = {snr:g}, n = {n}"
+minimizer = judge(
+    "P1.T2.minimizer",
+    sampled(template, to_exact[judged], **labels),
+    sampled(template, 2 * trained_w[judged] / exact_w[judged, None], **labels),
+)
 minimizer
 
 # %% [markdown]
@@ -611,53 +587,30 @@ minimizer
 
 
 # %%
-@dataclass(frozen=True)
-class FirstAxis(Affine):
-    """Affine functions of the first coordinate only: no rotation invariance."""
-
-    def sample(self, rng, count):
-        slope, b = torch.from_numpy(
-            rng.uniform(-self.lipschitz, self.lipschitz, (2, count, 1))
-        )
-        return lambda x: slope.to(x) * x[..., 0] + b.to(x)
-
-
 def off_diagonal(M):
-    return (
-        (M.sum((-1, -2)) - np.trace(M, axis1=-2, axis2=-1))
-        / (d * (d - 1))
-        / (np.trace(M, axis1=-2, axis2=-1) / d)
-    )
+    """Return the mean off-diagonal entry over the mean diagonal one."""
+    trace = np.trace(M, axis1=-2, axis2=-1)
+    return (M.sum((-1, -2)) - trace) / (d * (d - 1)) / (trace / d)
 
 
 def first_entry(M):
+    """Return the first diagonal entry minus the mean of the others, over the mean."""
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     return (diagonal[..., 0] - diagonal[..., 1:].mean(-1)) / diagonal.mean(-1)
 
 
-form_cases = [
-    sampled(
-        f"{CLASSES[settings[k][0]]}, $L/\\sigma$ = {settings[k][1]:g}, {what}",
-        f(M[:, k]),
-    )
-    for k in judged
-    if settings[k][2] == context_length
-    for what, f in (("off-diagonal", off_diagonal), ("first entry", first_entry))
-]
-broken = pretrain(
-    [
-        UnitConfig(FirstAxis(d, pivot * noise_std), noise_std, context_length, seed)
-        for seed in range(seeds)
-    ],
-    steps,
-    batch_size,
-    learning_rate,
-    notebook.device(),
-)
+common = np.flatnonzero((snr >= pivot) & (length == context_length))
+deviations = np.stack([off_diagonal(M[common]), first_entry(M[common])], axis=1)
 form = judge(
     "P1.T2.form",
-    form_cases,
-    [sampled("slopes along the first axis, first entry", first_entry(broken.M))],
+    sampled(
+        "{kind}, $L/\\sigma$ = {snr:g}, {what}",
+        deviations,
+        kind=kind[common, None],
+        snr=snr[common, None],
+        what=["off-diagonal", "first entry"],
+    ),
+    sampled("slopes along the first axis, first entry", first_entry(control_M)),
 )
 form
 
@@ -668,29 +621,27 @@ form
 # $L/\sigma$ alone. (Of $\Lambda$ alone only asymptotically: at finite $n$, equal $\Lambda$ does not mean equal $w^*$.)
 
 # %%
-few = [20, 100, 400]
+few = np.array([20, 100, 400])
+few_dims = [3, 5, 8]
 ratios = np.geomspace(0.05, 1e4, 40)
-towards = {
-    (name, m): optimal_window(make_task(name, d), m, 1 / ratios).w
-    for name in CLASSES
-    for m in few
+with_noise = {
+    name: optimal_window(task(d), few[:, None], 1 / ratios).w
+    for name, task in CLASSES.items()
 }
 silent = {
-    (name, k, m): float(optimal_window(make_task(name, k), m, 0.0).w)
-    for name in CLASSES
-    for k in (3, 5, 8)
-    for m in few
+    name: np.stack([optimal_window(task(k), few, 0.0).w for k in few_dims])
+    for name, task in CLASSES.items()
 }
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window against $L/\\sigma$ at fixed context length; both axes dimensionless and logarithmic. To the left (noise wins) it falls to zero like the inverse of the noise variance; to the right (no noise) it does not grow without bound but levels off at the noiseless optimum (dotted).", "name": "fig-extremes"}, "image": {"alt": "Log-log plot of the optimal window against L over sigma for three context lengths and two classes. Every curve rises steeply at small ratios and saturates at a finite dotted level at large ratios."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
-for m, color in zip(few, plots.ramp(len(few)), strict=True):
-    plots.exact_curve(ax, ratios, towards["affine", m], f"affine, n = {m}", color)
-    plots.exact_curve(
-        ax, ratios, towards["relu", m], f"ReLU, n = {m}", color, linestyle="--"
-    )
-    if d in (3, 5, 8):
-        ax.axhline(silent["affine", d, m], color=color, linestyle=":", linewidth=1)
+for i, (m, color) in enumerate(zip(few, plots.ramp(len(few)), strict=True)):
+    for name, style in (("affine", "-"), ("ReLU", "--")):
+        w = with_noise[name][i]
+        plots.exact_curve(ax, ratios, w, f"{name}, n = {m}", color, linestyle=style)
+    if d in few_dims:
+        level = silent["affine"][few_dims.index(d), i]
+        ax.axhline(level, color=color, linestyle=":", linewidth=1)
 ax.set(
     xscale="log",
     yscale="log",
@@ -703,23 +654,25 @@ plt.show()
 
 
 # %%
-def noise_slope(name: str, scale):
-    """Local slope of log w* in log sigma at large sigma; ``scale`` says how L goes along."""
-    sigma = np.array([100.0, 200.0, 400.0])
-    w = [
-        float(optimal_window(make_task(name, d, scale(s)), context_length, s).w)
-        for s in sigma
+sigma = np.array([100.0, 200.0, 400.0])
+
+
+def slopes_in_noise(L_values):
+    """Return cases for the slope of log w* in log sigma, and its last change."""
+    windows = [
+        [
+            optimal_window(task(d, L), context_length, s).w
+            for L, s in zip(L_values, sigma, strict=True)
+        ]
+        for task in CLASSES.values()
     ]
-    s = np.diff(np.log(w)) / np.diff(np.log(sigma))
-    return exact(
-        f"{CLASSES[name]}, d = {d}, n = {context_length}", s[1], abs(s[1] - s[0]) + 1e-9
-    )
+    slope, change = local_slope(sigma, windows)
+    template = f"{{kind}}, d = {d}, n = {context_length}"
+    return exact(template, slope, change + 1e-9, kind=list(CLASSES))
 
 
 noise_limit = judge(
-    "P1.T2.noise-limit",
-    [noise_slope(name, lambda s: 1.0) for name in CLASSES],
-    [noise_slope(name, lambda s: s) for name in CLASSES],
+    "P1.T2.noise-limit", slopes_in_noise(np.ones(3)), slopes_in_noise(sigma)
 )
 noise_limit
 
@@ -729,51 +682,46 @@ noise_limit
 # is a second kind of noise, of size $(L^2/w)\,w^{(d-1)/2}/n$. Averaging still pays, and the minimizer is finite.
 
 # %%
+far = np.array([optimal_window(task(3), 1e12, 1.0).w for task in CLASSES.values()])
 signal_limit = judge(
     "P1.T2.signal-limit",
-    [
-        exact(f"{CLASSES[name]}, d = {k}, n = {m}", 1 / w, 1e-9)
-        for (name, k, m), w in silent.items()
-    ],
-    [
-        exact(
-            f"{CLASSES[name]}, d = 3, n = 1e12, sigma = L",
-            1 / float(optimal_window(make_task(name, 3), 1e12, 1.0).w),
-            1e-12,
-        )
-        for name in CLASSES
-    ],
+    exact(
+        "{kind}, d = {d}, n = {n}",
+        1 / np.stack(list(silent.values())),
+        1e-9,
+        kind=KINDS[..., None],
+        d=np.array(few_dims)[:, None],
+        n=few,
+    ),
+    exact("{kind}, d = 3, n = 1e12, sigma = L", 1 / far, 1e-12, kind=list(CLASSES)),
 )
 signal_limit
 
 # %%
-flattest = min((s.min(), key) for key, s in slopes.items())
+flattest = np.stack([s.min(-1) for s in slopes.values()])
 context_limit = judge(
     "P1.T2.context-limit",
-    [
-        exact(f"{CLASSES[name]}, d = {k}", s.min(), 1e-6)
-        for (name, k), s in slopes.items()
-    ],
-    [no_growth(name, k) for name in CLASSES for k in dims],
+    exact("{kind}, d = {d}", flattest, 1e-6, kind=KINDS, d=dims),
+    [growing_noise[name] for name in CLASSES],
 )
 context_limit
 
 
 # %%
-def scaled(name: str, k: int, L: float, sigma: float):
-    base = float(optimal_window(make_task(name, k), context_length, 1.0).w)
-    return exact(
-        f"{CLASSES[name]}, d = {k}",
-        float(optimal_window(make_task(name, k, L), context_length, sigma).w) / base,
-        1e-8,
-    )
+def scaled(L, sigma):
+    """Return cases for w* over its value at L = sigma = 1."""
+    ratios = [
+        [
+            optimal_window(task(k, L), context_length, sigma).w
+            / optimal_window(task(k), context_length, 1.0).w
+            for k in dims
+        ]
+        for task in CLASSES.values()
+    ]
+    return exact("{kind}, d = {d}", ratios, 1e-8, kind=KINDS, d=dims)
 
 
-ratio = judge(
-    "P1.T2.ratio",
-    [scaled(name, k, 10.0, 10.0) for name in CLASSES for k in dims],
-    [scaled(name, k, 10.0, 1.0) for name in CLASSES for k in dims],
-)
+ratio = judge("P1.T2.ratio", scaled(10.0, 10.0), scaled(10.0, 1.0))
 ratio
 
 # %% [markdown]

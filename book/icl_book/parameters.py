@@ -124,6 +124,9 @@ PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
     "starts": Integer("random starts of a search", 1),
     "sizes": Several(Integer("problem sizes", 1)),
     "repeats": Integer("timed repetitions, of which the fastest counts", 1),
+    "relu_rate": Real("size of the plain gradient steps, ReLU class", 0, strict=True),
+    "cosine_rate": Real("size of the plain gradient steps, cosine class", 0, strict=True),
+    "flow_rate": Real("size of the plain gradient steps that are held against a flow", 0, strict=True),
 }
 
 
