@@ -1,7 +1,7 @@
-"""Seconds and peak memory of a statement, each measured in a fresh process.
+"""Measure seconds and peak memory of a statement in a fresh process.
 
-Memory freed by an earlier call stays with the allocator, so a peak is only meaningful in
-a process that has done nothing else.
+Memory freed by an earlier call stays with the allocator, so a peak is meaningful only in a process that has
+done nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from icl_book.provenance import ROOT
 
 @dataclass(frozen=True)
 class Cost:
-    """What a statement cost.
+    """Time and memory of a statement.
 
     Attributes:
         seconds: Fastest of the timed repetitions.
@@ -33,7 +33,7 @@ class Cost:
 
 
 def in_subprocess(statement: str, setup: str = "pass", repeats: int = 3) -> Cost:
-    """Run ``statement`` in a new Python process and measure it there.
+    """Measure a statement in a new Python process.
 
     The first execution is measured for memory, the following ones for time. Let ``setup`` run
     the same code once on a small problem: loading code also takes memory.
@@ -70,9 +70,12 @@ def in_subprocess(statement: str, setup: str = "pass", repeats: int = 3) -> Cost
 
 
 def limit_memory(more: int) -> None:
-    """Let this process take at most ``more`` bytes of address space beyond what it has.
+    """Limit this process to ``more`` bytes of address space beyond what it has now.
 
-    What the libraries map differs by gigabytes between builds of PyTorch, and says nothing about a method.
+    The limit is relative because builds of PyTorch differ by gigabytes in what they map.
+
+    Args:
+        more: Bytes.
     """
     try:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -82,12 +85,12 @@ def limit_memory(more: int) -> None:
 
 
 def memory_total() -> int:
-    """Bytes of memory this machine has."""
+    """Return the bytes of memory of this machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _peak_and_current() -> tuple[int, int]:
-    """Highest and current resident bytes; off Linux the highest stands for both."""
+    """Return the highest and the current resident bytes; off Linux the highest stands for both."""
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
         return tuple(int(lines[key].split()[0]) * 1024 for key in ("VmHWM", "VmRSS"))

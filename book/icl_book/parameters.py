@@ -1,8 +1,8 @@
 """The vocabulary of notebook parameters: what each one means and which values are allowed.
 
-One vocabulary serves the whole book, so ``noise_std`` means the same on every page. A
-notebook that needs a new parameter adds one line to `PARAMETERS`. Only the standard
-library is used here, because runs are checked before anything slow is imported.
+One vocabulary serves the whole book, so ``noise_std`` means the same on every page. A notebook that needs a
+new parameter adds one line at the end of `PARAMETERS`. Only the standard library is used here, because runs
+are checked before slow packages are imported.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Integer:
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in words."""
+        """Describe the allowed values in words."""
         return f"an integer >= {self.low}"
 
     def accepts(self, value: object) -> bool:
-        """Whether ``value`` is allowed."""
+        """Return whether ``value`` is allowed."""
         return isinstance(value, int) and not isinstance(value, bool) and value >= self.low
 
 
@@ -46,12 +46,12 @@ class Real:
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in words."""
+        """Describe the allowed values in words."""
         bound = "" if self.low == -math.inf else f" {'>' if self.strict else '>='} {self.low:g}"
         return f"a finite number{bound}"
 
     def accepts(self, value: object) -> bool:
-        """Whether ``value`` is allowed."""
+        """Return whether ``value`` is allowed."""
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
             return False
         return value > self.low if self.strict else value >= self.low
@@ -70,33 +70,16 @@ class Several:
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in words."""
+        """Describe the allowed values in words."""
         return f"a list with one or more entries, each {self.of.allowed}"
 
     def accepts(self, value: object) -> bool:
-        """Whether ``value`` is allowed."""
+        """Return whether ``value`` is allowed."""
         return isinstance(value, list | tuple) and len(value) > 0 and all(map(self.of.accepts, value))
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One of a few words."""
-
-    meaning: str
-    options: tuple[str, ...]
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, in words."""
-        return "one of " + ", ".join(self.options)
-
-    def accepts(self, value: object) -> bool:
-        """Whether ``value`` is allowed."""
-        return isinstance(value, str) and value in self.options
-
-
 #: Every parameter that any notebook of the book may have.
-PARAMETERS: dict[str, Integer | Real | Several | Choice] = {
+PARAMETERS: dict[str, Integer | Real | Several] = {
     "dim": Integer("dimension d", 2),
     "dims": Several(Integer("dimensions d of the covariates", 2)),
     "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
@@ -153,7 +136,7 @@ def validate(values: Mapping[str, object], allowed: Iterable[str]) -> None:
 
 
 def number(value: object) -> object:
-    """Read text as the number it spells (YAML takes ``1e-3`` for text); leave the rest alone."""
+    """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
     if isinstance(value, list):
         return [number(v) for v in value]
     if isinstance(value, str):

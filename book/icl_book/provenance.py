@@ -1,4 +1,4 @@
-"""Where a result comes from: machine, versions, device, commit."""
+"""The origin of a result: machine, versions, device, commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES = ("numpy", "scipy", "torch", "matplotlib")
 
 
 def device():
-    """The torch device that notebooks compute on.
+    """Return the torch device that notebooks compute on.
 
     Returns:
         ``torch.device("cuda")`` where there is one, else ``torch.device("cpu")``; the
@@ -41,7 +41,7 @@ def device():
 
 
 def device_name() -> str:
-    """Device in words, e.g. ``"cuda (NVIDIA H200)"``; without torch there was only the CPU."""
+    """Return the device in words, e.g. ``"cuda (NVIDIA H200)"``; ``"cpu"`` where torch is not loaded."""
     if "torch" not in sys.modules:
         return "cpu"
     import torch
@@ -51,7 +51,7 @@ def device_name() -> str:
 
 
 def machine() -> dict:
-    """CPU model and the number of cores this process may use."""
+    """Return the CPU model, the number of cores this process may use, and the system."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -63,7 +63,7 @@ def machine() -> dict:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that numbers depend on."""
+    """Return the versions of Python and of the packages that numbers depend on."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -75,7 +75,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> dict | None:
-    """Commit of this tree and whether files differ from it; None where git cannot say."""
+    """Return the commit of this tree and whether files differ from it; None where git cannot say."""
 
     def git(*words: str) -> str:
         return subprocess.run(

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from icl_book import notebook, provenance
-from icl_book.parameters import PARAMETERS, BadInput, Choice, Integer, Real, Several, number, validate
+from icl_book.parameters import PARAMETERS, BadInput, Integer, Real, Several, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import cli, execute, lock, plan
 from icl_book.site import assemble
@@ -78,10 +78,7 @@ def test_other_values_are_named_with_what_is_allowed(name, value):
 
 def test_vocabulary_says_what_everything_means():
     for name, kind in PARAMETERS.items():
-        assert isinstance(kind, Integer | Real | Several | Choice) and kind.meaning and kind.allowed, name
-    assert Choice("class", ("affine", "relu")).accepts("relu")
-    assert not Choice("class", ("affine", "relu")).accepts("tanh")
-    assert "affine, relu" in Choice("class", ("affine", "relu")).allowed
+        assert isinstance(kind, Integer | Real | Several) and kind.meaning and kind.allowed, name
 
 
 def test_numbers_that_yaml_takes_for_text_are_numbers():

@@ -13,7 +13,7 @@ from icl_book.provenance import CARD_MIME
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with its evidence and verdict; shows itself on a page.
+    """A claim with its evidence and verdict, which draws itself in a notebook.
 
     Attributes:
         claim: The claim judged.
@@ -31,12 +31,12 @@ class Card:
 
     @property
     def as_expected(self) -> bool:
-        """Whether verdict and control came out as the claim says they should."""
+        """Return whether verdict and control are those that the claim expects."""
         testable = self.claim.rule is not None
         return self.verdict is self.claim.expected and (self.control_passed or not testable)
 
     def record(self) -> dict:
-        """The card as plain data, for result files and the audit page."""
+        """Return the card as plain data, for result files and the audit page."""
         claim = self.claim
 
         def rows(cases):

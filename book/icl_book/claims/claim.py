@@ -1,11 +1,11 @@
-"""Printed statements and the verdicts that computed evidence gives them.
+"""Printed statements, and the cases offered as evidence for or against them.
 
 A `Claim` is data: what a source prints, where, and the *rule* that says which values
 of a measured quantity the statement permits. A notebook measures and hands over
-`Case`s; `judge` compares them with the rule and returns a `Card`. Nothing here
-measures anything, and no notebook decides its own verdict.
+`Case`s; `judge` compares them with the rule and returns a `Card`. A notebook does not
+decide its own verdict.
 
-How a case is read. It carries a measured value with an interval (for exact numbers the
+Reading of a case. It carries a measured value with an interval (for exact numbers the
 interval is the numerical or extrapolation error, for sampled ones a confidence
 interval at the declared `FALSE_ALARM_RATE`). Against the permitted range the case
 
@@ -36,7 +36,7 @@ from icl.statistics import FALSE_ALARM_RATE
 
 
 class Verdict(StrEnum):
-    """What the evidence says of a printed statement."""
+    """The verdict on a printed statement."""
 
     HOLDS = "holds"
     CORRECTED = "holds corrected"
@@ -84,12 +84,12 @@ class Claim:
 
     @property
     def control_reading(self) -> str:
-        """How the rule must read the control; the module's docstring says why."""
+        """Return how the rule must read the control; the module's docstring says why."""
         return "agrees" if self.expected is Verdict.FAILS else "contradicts"
 
     @property
     def control_kind(self) -> str:
-        """What to call the control on a page."""
+        """Return the name of the control on a page."""
         return "Positive control" if self.control_reading == "agrees" else "Negative control"
 
     def __post_init__(self):

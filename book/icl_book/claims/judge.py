@@ -1,4 +1,4 @@
-"""The judge: compares measured cases with a claim's rule and returns a card."""
+"""Compare measured cases with a claim's rule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _flat(cases: Cases) -> Iterator[Case]:
 
 
 def judge(claim: Claim | str, cases: Cases, control: Cases) -> Card:
-    """Let evidence decide a claim.
+    """Judge a claim by its evidence.
 
     Args:
         claim: A claim, or its id in the `registry`.

@@ -7,7 +7,7 @@ from icl_book.claims.claim import Claim
 
 
 def registry() -> dict[str, Claim]:
-    """All claims of both papers by id, in the order of the sources."""
+    """Return all claims of both papers by id, in the order of the sources."""
     both = [*paper1.CLAIMS, *paper2.CLAIMS]
     found = {c.id: c for c in both}
     if len(found) != len(both):

@@ -1,4 +1,4 @@
-"""The book's own Sphinx extension: plain-text docstrings, and no scripts that nobody asked for.
+"""Sphinx extension: conversion of plain-text docstrings, and no scripts of live kernels.
 
 Docstrings are written to be read as they are; here they become reStructuredText:
 
@@ -30,7 +30,7 @@ def _indent(line: str) -> int:
 
 
 def convert(lines: list[str]) -> list[str]:
-    """Docstring lines as reStructuredText lines."""
+    """Convert docstring lines to reStructuredText lines."""
     out, text, literal, last = [], [], None, ""
 
     def flush():

@@ -46,7 +46,7 @@ class Entry:
 
 
 def entries(registry: dict, runs: Iterable[dict], paper_runs: Iterable[dict] = ()) -> list[Entry]:
-    """Claims in the registry's order, each with its card."""
+    """Join the claims, in the registry's order, with their cards."""
     cards = {c["id"]: (c, run["name"]) for run in runs for c in run["cards"]}
     paper = {c["id"]: (c, run.get("device", "")) for run in paper_runs for c in run["cards"]}
     nothing = (None, "")
@@ -54,7 +54,7 @@ def entries(registry: dict, runs: Iterable[dict], paper_runs: Iterable[dict] = (
 
 
 def evidence(card: dict | None) -> str:
-    """How a verdict was reached: "exact, 12 cases" or "Monte Carlo, 4 cases, n = 200"."""
+    """Describe the evidence of a card: "exact, 12 cases" or "Monte Carlo, 4 cases, n = 200"."""
     if card is None:
         return "none"
     samples = [c["samples"] for c in card["cases"] if c["samples"] is not None]
@@ -87,7 +87,7 @@ def _paper(entry: Entry) -> str:
 
 
 def counts(found: Sequence[Entry]) -> str:
-    """A table: how many claims of each paper got each verdict."""
+    """Write a table of the numbers of claims by verdict and paper."""
     tally = Counter((_paper(e), e.verdict) for e in found)
     verdicts = [v for v in Verdict if v != "inconclusive" or any(key[1] == v for key in tally)]
     papers = sorted({_paper(e) for e in found})
@@ -100,7 +100,7 @@ def counts(found: Sequence[Entry]) -> str:
 
 
 def verdict_table(found: Sequence[Entry]) -> str:
-    """The introduction's table: one row per claim that does not simply hold, linked to its card."""
+    """Write the introduction's table: one row a claim that does not simply hold, linked to its card."""
     out = [
         ":::{list-table}",
         ":header-rows: 1",
@@ -121,7 +121,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
 
 
 def audit(found: Sequence[Entry], rate: float, title: Callable[[str], str] = str) -> str:
-    """The audit: counts, the false-alarm budget, then every claim in full, chapter by chapter.
+    """Write the audit: counts, the false-alarm budget, then every claim in full, chapter by chapter.
 
     Args:
         found: All claims.
@@ -190,7 +190,7 @@ def _audit_entry(e: Entry) -> str:
 
 
 def provenance(runs: Sequence[dict], built: dict) -> str:
-    """What ran, with which parameters, where and for how long.
+    """Write the table of runs with their parameters, machine and duration.
 
     Args:
         runs: What `icl_book.runner.collect` says of each executed notebook.
@@ -225,7 +225,7 @@ def _cell(value) -> str:
 
 
 def api(names: Names) -> str:
-    """The API page: each room with its map and its public names, then its modules that chapters use."""
+    """Write the API page: each room with its map and public names, then its modules that chapters use."""
     out = []
     for module, objects in names.sections.items():
         top = module.count(".") == 1
@@ -241,7 +241,7 @@ README_BLOCK = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->
 
 
 def readme_block(found: Sequence[Entry]) -> str:
-    """The README's verdicts: counts, then all that does not simply hold.
+    """Write the README's verdicts: counts, then all that does not simply hold.
 
     GitHub's tables allow no bar inside mathematics.
     """
@@ -273,7 +273,7 @@ def readme_block(found: Sequence[Entry]) -> str:
 
 
 def readme(text: str, found: Sequence[Entry]) -> str:
-    """README text with its verdict block rewritten.
+    """Rewrite the verdict block of the README's text.
 
     Raises:
         ValueError: If the block's markers are missing.

@@ -1,4 +1,4 @@
-"""The introduction's picture: exact risk against the window parameter, and where it is least."""
+"""The introduction's picture: exact risk against the window parameter, and its minimum."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ among them do not average out). Pretraining looks for the minimum of the sum, he
 
 
 def markdown(path: Path) -> str:
-    """Draw the picture as SVG at ``path``; return the figure as markdown, numbers from the computation."""
+    """Draw the picture as SVG at ``path`` and return the figure as markdown, with computed numbers."""
     return FIGURE.format(**PARAMETERS, w=draw(path), file=f"{path.parent.name}/{path.name}")
 
 
 def draw(path: Path) -> float:
-    """Write the picture as SVG; return the best window parameter."""
+    """Draw the picture as SVG and return the optimal window parameter."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -1,4 +1,4 @@
-"""What a finished book must satisfy. Every function returns a list of problems, one line each."""
+"""Checks of a finished book. Every function returns a list of problems, one line each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", r
 
 
 def toc_pages(toc: dict) -> list[str]:
-    """Documents named by a `_toc.yml`, root first, without suffix."""
+    """List the documents of a `_toc.yml`, root first, without suffix."""
     found = [toc["root"]]
 
     def walk(node):
@@ -30,7 +30,7 @@ def toc_pages(toc: dict) -> list[str]:
 
 
 def notebook(name: str, content: dict) -> list[str]:
-    """Problems of an executed notebook: failed or skipped cells, warnings shown to readers."""
+    """Find problems of an executed notebook: failed or skipped cells, warnings shown to readers."""
     problems = []
     for i, cell in enumerate(content["cells"]):
         if cell["cell_type"] != "code":
@@ -48,7 +48,7 @@ def notebook(name: str, content: dict) -> list[str]:
 
 
 def page(name: str, text: str) -> list[str]:
-    """Problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
+    """Find problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
     soup = BeautifulSoup(text, "html.parser")
     problems = [f"{name}: loads {url} from the network" for url in _remote(soup)]
     article = soup.find("article") or soup
@@ -75,7 +75,7 @@ def page(name: str, text: str) -> list[str]:
 
 
 def sources(name: str, text: str, documented: set[str]) -> list[str]:
-    """Problems of a chapter's links to code: a card or figure without its line, or a link that leads nowhere.
+    """Find problems of a chapter's links to code: a card or figure without a line, or a dead link.
 
     Args:
         name: The page.
@@ -118,7 +118,7 @@ def _remote(soup: BeautifulSoup) -> Iterable[str]:
 
 
 def cards(runs: Iterable[dict], registry: dict, tolerate_inconclusive: bool = False) -> list[str]:
-    """Problems of the judgments: every testable claim judged once, and as expected.
+    """Find problems of the verdicts: every testable claim must be judged once, and as expected.
 
     Args:
         runs: What `icl_book.runner.collect` says of each executed notebook.
@@ -146,7 +146,7 @@ def cards(runs: Iterable[dict], registry: dict, tolerate_inconclusive: bool = Fa
 
 
 def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
-    """Problems of a built book: pages missing, or with problems of their own, or without their cards.
+    """Find problems of a built book: pages missing, with problems of their own, or without their cards.
 
     Args:
         html: Folder of the built pages.
