@@ -13,7 +13,7 @@ def minimize(
     start: Sequence[Tensor],
     steps: int,
     learning_rate: float,
-    optimizer: type[torch.optim.Optimizer] = torch.optim.Adam,
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
 ) -> tuple[list[Tensor], Tensor]:
     """Minimize the sum of an objective's values with the step sizes ``learning_rate * (1 - step / steps)``.
 
@@ -39,6 +39,6 @@ def minimize(
         value = objective(step, *variables)
         values.append(value.detach())
         descent.zero_grad()
-        value.sum().backward()
+        torch.autograd.backward(value.sum())
         descent.step()
     return [tensor.detach() for tensor in variables], torch.stack(values)

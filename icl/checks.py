@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +31,24 @@ def integer(value, name: str, least: int) -> int:
     if whole is None or isinstance(value, bool) or whole < least:
         raise ValueError(f"{name}={value!r}: must be an integer >= {least}")
     return whole
+
+
+def real(value: Any, name: str, least: float = -math.inf, above: bool = False) -> float:
+    """Return ``value`` as a finite float of at least ``least``.
+
+    Args:
+        value: What the caller was given.
+        name: The parameter's name, for the message.
+        least: The smallest value allowed.
+        above: Whether ``least`` itself is not allowed.
+
+    Raises:
+        ValueError: If it is not a finite number or out of range.
+    """
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and number >= least) or (above and number == least):
+        raise ValueError(f"{name}={value!r}: must be a finite number {'>' if above else '>='} {least:g}")
+    return number
 
 
 def matrix_rows(matrix, name: str) -> tuple[tuple[float, ...], ...]:

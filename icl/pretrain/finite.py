@@ -13,6 +13,7 @@ from icl.attention import softmax_attention
 from icl.checks import integer
 from icl.covariates import uniform_sphere
 from icl.streams import stream
+from icl.tasks.base import Function
 
 
 def context_losses(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -63,13 +64,13 @@ def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
     M = start.clone().requires_grad_()
     solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
 
-    def closure():
+    def closure() -> Tensor:
         solver.zero_grad()
         loss = context_losses(M, x, y).mean()
-        loss.backward()
+        torch.autograd.backward(loss)
         return loss
 
-    solver.step(closure)
+    solver.step(closure)  # type: ignore[no-untyped-call]
     return M.detach()
 
 
@@ -89,10 +90,10 @@ class ReLUPool:
     size: int
     seed: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         integer(self.size, "size", 1)
 
-    def sample(self, rng, count):
+    def sample(self, rng: np.random.Generator, count: int) -> Function:
         """Draw ``count`` functions of the pool, with replacement; see `icl.tasks.Task`."""
         own, L = stream(self.seed, "evaluation", 99), self.lipschitz
         q = uniform_sphere(own, self.size, self.dim)
@@ -100,9 +101,10 @@ class ReLUPool:
         u = torch.as_tensor(rng.uniform(0.0, 1.0, (count,)))
         pick = (u * self.size).long().clamp(max=self.size - 1).cpu()
 
-        def f(x):
+        def f(x: Tensor) -> Tensor:
             t = torch.einsum("bd,bnd->bn", q[pick].to(x), x)
             slopes = right[pick].to(x) * t.clamp(min=0) + left[pick].to(x) * (-t).clamp(min=0)
-            return slopes + b[pick].to(x)
+            values: Tensor = slopes + b[pick].to(x)
+            return values
 
         return f

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -40,10 +40,13 @@ class Zonal:
 
     Attributes:
         dim: Dimension d >= 2 of the covariates.
+        homogeneous: Whether the functions are proportional to ``lipschitz``.
 
     Raises:
         ValueError: If dim is not an integer >= 2.
     """
+
+    homogeneous: ClassVar[bool] = False
 
     dim: int
 

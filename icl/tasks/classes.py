@@ -23,6 +23,8 @@ from icl.tasks.gegenbauer import Polynomials, multiplicity
 class Affine(Zonal):
     """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
 
+    homogeneous = True
+
     lipschitz: float = 1.0
 
     def covariance(self, cosine):
@@ -48,6 +50,8 @@ class ReLU(Zonal):
 
     The law of ``q`` is not printed; rotation invariance makes it ``U(S^{d-1})``.
     """
+
+    homogeneous = True
 
     lipschitz: float = 1.0
 
@@ -167,6 +171,8 @@ class Linear(Zonal):
 @dataclass(frozen=True)
 class Quadratic(Zonal):
     """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
+
+    homogeneous = True
 
     lipschitz: float = 1.0
 

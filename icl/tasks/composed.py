@@ -66,6 +66,8 @@ class Network(Zonal):
         hidden: m, the number of hidden units, >= 1.
     """
 
+    homogeneous = True
+
     lipschitz: float = 1.0
     hidden: int = 32
 
