@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv
 
 from icl.checks import integer, matrix_rows, real
 from icl.layout import linear_map, normalize, planes
@@ -130,3 +130,42 @@ class LowRank:
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
         u, v = normalize(normal[..., :k]), normalize(normal[..., k:])
         return linear_map(self.basis, u) + linear_map(self.outside * full[:, k:], v)
+
+
+@dataclass(frozen=True)
+class Cap:
+    """Context covariates at least as far from the query as a bound: ``x_i . x_q <= limit``, else uniform.
+
+    Attributes:
+        dim: Dimension d >= 2.
+        limit: Largest inner product with the query, in (-1, 1]; 1 is the whole sphere.
+    """
+
+    dim: int
+    limit: float
+
+    def __post_init__(self):
+        integer(self.dim, "dim", 2)
+        if not -1 < self.limit <= 1:
+            raise ValueError(f"limit={self.limit!r}: must be a number > -1 and <= 1")
+
+    def restrict(self, x: torch.Tensor, u: np.ndarray) -> torch.Tensor:
+        """Move uniform covariates into the cap, along the great circles through the query.
+
+        The part orthogonal to the query keeps its direction; the inner product with the query is drawn
+        from its law, ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is in the cap.
+
+        Args:
+            x: Uniform on the sphere, (..., n + 1, d); the query is last.
+            u: Uniform numbers in [0, 1], (..., n).
+
+        Returns:
+            Shape (..., n + 1, d).
+        """
+        import torch
+
+        a = (self.dim - 1) / 2
+        t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + self.limit) / 2)) - 1).unsqueeze(-1)
+        query = x[..., -1:, :]
+        rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
+        return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)

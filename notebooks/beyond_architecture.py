@@ -56,9 +56,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+from icl.adam import minimize
+from icl.attention import softmax_attention
 from icl.covariates import LowRank, uniform_sphere
+from icl.pretrain.architectures import (
+    head_weights,
+    mix_tokens,
+    predict_heads,
+    sample_contexts,
+)
 from icl.risk import optimal_window
-from icl.streams import NativeStream, stream
+from icl.streams import stream
 from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import judge, sampled
@@ -143,37 +151,24 @@ n = n_values[min(1, len(n_values) - 1)]
 task = ReLU(d, lipschitz)
 
 
+def on_sphere(rng, count):
+    return uniform_sphere(rng, count, n + 1, d)
+
+
 def train_heads(count):
     """M (seeds, heads, d, d) and gains (seeds, heads) after training."""
     rng = stream(0, "initialization")
-    M = (
-        torch.from_numpy(rng.standard_normal((seeds, count, d, d)))
-        .float()
-        .requires_grad_()
-    )
-    c = torch.full((seeds, count), 1.0 / count).requires_grad_()
-    adam = torch.optim.Adam([M, c], lr=learning_rate)
-    decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
-    for step in range(steps):
-        many = seeds * batch_size
-        x = uniform_sphere(NativeStream(3, "covariates", step), many, n + 1, d).float()
-        y = task.sample(NativeStream(3, "tasks", step), many)(
-            x
-        ) + noise_std * NativeStream(3, "noise", step).standard_normal((many, n + 1))
-        x, y = (
-            x.reshape(seeds, batch_size, n + 1, d),
-            y.reshape(seeds, batch_size, n + 1),
+    M = torch.from_numpy(rng.standard_normal((seeds, count, d, d))).float()
+    c = torch.full((seeds, count), 1.0 / count)
+
+    def loss(step, M, c):
+        x, _, y = sample_contexts(
+            task, on_sphere, noise_std, seeds, batch_size, 3, step
         )
-        reach = torch.einsum("shde,sbe->sbdh", M, x[:, :, -1])
-        omega = torch.softmax(x[:, :, :-1] @ reach, 2)  # (seeds, batch, n, heads)
-        guess = (
-            torch.einsum("sbnh,sbn->sbh", omega, y[..., :-1]) * c.unsqueeze(1)
-        ).sum(-1)
-        adam.zero_grad()
-        ((guess - y[..., -1]) ** 2).mean(1).sum().backward()
-        adam.step()
-        decay.step()
-    return M.detach().double(), c.detach().double()
+        return ((predict_heads(M, c, x, y) - y[..., -1]) ** 2).mean(1)
+
+    (M, c), _ = minimize(loss, (M, c), steps, learning_rate)
+    return M.double(), c.double()
 
 
 x_test = uniform_sphere(stream(9, "monte carlo"), contexts, n + 1, d)
@@ -181,10 +176,7 @@ form = QuadraticRisk.of(task, x_test, noise_std)
 
 
 def tested(M, c):
-    reach = torch.einsum("hde,be->bdh", M, x_test[:, -1])
-    return float(
-        form.risk((torch.softmax(x_test[:, :-1] @ reach, 1) * c).sum(-1)).mean()
-    )
+    return float(form.risk((head_weights(M, x_test).mT * c).sum(-1)).mean())
 
 
 one = float(optimal_window(task, n, noise_std).w) * torch.eye(d).double()[None]
@@ -247,66 +239,49 @@ MODELS = ("one layer", "two layers, residual", "two layers, no residual")
 def layer_one(parts, x, kind):
     if kind == "one layer":
         return x
-    scores = (x @ parts["M1"].mT.unsqueeze(-3)) @ x[
-        ..., :-1, :
-    ].mT  # [..., i, j] = x_j' M1 x_i
-    mixed = torch.softmax(scores, -1) @ x[..., :-1, :] @ parts["V1"].mT.unsqueeze(-3)
+    mixed = mix_tokens(parts["M1"], parts["V1"], x)
     return x + mixed if kind == "two layers, residual" else mixed
 
 
 def predict(parts, x, y, kind):
-    h = layer_one(parts, x, kind)
-    scores = (
-        h[..., :-1, :] @ (h[..., -1:, :] @ parts["M2"].mT.unsqueeze(-3)).mT
-    ).squeeze(-1)
-    return (torch.softmax(scores, -1) * y[..., :-1]).sum(-1)
+    h, M2 = layer_one(parts, x, kind), parts["M2"].unsqueeze(-3)
+    return softmax_attention(h[..., :-1, :], y[..., :-1], h[..., -1, :], M2)
 
 
-def draw(step, many, seed=4):
-    x = low_rank.from_normal(
-        NativeStream(seed, "covariates", step).standard_normal((many, LENGTH + 1, D))
-    )
-    f = hidden.sample(NativeStream(seed, "tasks", step), many)(x)
-    return (
-        x,
-        f,
-        f
-        + noise_std
-        * NativeStream(seed, "noise", step).standard_normal((many, LENGTH + 1)),
+def low_rank_tokens(rng, count):
+    return low_rank.from_normal(rng.standard_normal((count, LENGTH + 1, D)))
+
+
+def draw(models, count, seed, step):
+    return sample_contexts(
+        hidden, low_rank_tokens, noise_std, models, count, seed, step
     )
 
 
 def train_layers(kind):
     rng = stream(1, "initialization")
-    parts = {
-        name: (scale * torch.from_numpy(rng.standard_normal((seeds, D, D)))).float()
-        for name, scale in (("M1", 0.5), ("V1", 0.5), ("M2", 0.5))
-    }
-    for value in parts.values():
-        value.requires_grad_()
-    adam = torch.optim.Adam(parts.values(), lr=learning_rate)
-    decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
-    for step in range(steps):
-        x, _, y = (
-            v.reshape(seeds, batch_size, *v.shape[1:])
-            for v in draw(step, seeds * batch_size)
-        )
-        adam.zero_grad()
-        ((predict(parts, x, y, kind) - y[..., -1]) ** 2).mean(1).sum().backward()
-        adam.step()
-        decay.step()
-    return {name: value.detach() for name, value in parts.items()}
+    names = ("M1", "V1", "M2")
+    start = [
+        (0.5 * torch.from_numpy(rng.standard_normal((seeds, D, D)))).float()
+        for _ in names
+    ]
+
+    def loss(step, *values):
+        x, _, y = draw(seeds, batch_size, 4, step)
+        guess = predict(dict(zip(names, values, strict=True)), x, y, kind)
+        return ((guess - y[..., -1]) ** 2).mean(1)
+
+    trained, _ = minimize(loss, start, steps, learning_rate)
+    return dict(zip(names, trained, strict=True))
 
 
 def outside_share(parts, kind):
-    x, _, _ = draw(0, 400, seed=77)
-    other, _, _ = draw(1, 400, seed=77)
+    x, _, _ = draw(1, 400, 77, 0)
+    other, _, _ = draw(1, 400, 77, 1)
     redrawn = torch.cat(
         [x[..., :K], other[..., K:]], -1
     )  # the basis is the first K axes
-    h, changed = (
-        layer_one(parts, v.unsqueeze(0), kind).flatten(1, 2) for v in (x, redrawn)
-    )
+    h, changed = (layer_one(parts, v, kind).flatten(1, 2) for v in (x, redrawn))
     return (
         ((h - changed).square().sum(-1).mean(-1) / 2 / h.var(1).sum(-1))
         .expand(seeds)
@@ -318,11 +293,9 @@ layers, exact_low = (
     {kind: train_layers(kind) for kind in MODELS},
     optimal_window(Affine(K, lipschitz), LENGTH, noise_std),
 )
-x, f, y = draw(0, 4000, seed=78)
+x, f, y = draw(1, 4000, 78, 0)
 test = {
-    kind: ((predict(parts, x.unsqueeze(0), y.unsqueeze(0), kind) - f[:, -1]) ** 2)
-    .mean(1)
-    .numpy()
+    kind: ((predict(parts, x, y, kind) - f[..., -1]) ** 2).mean(1).numpy()
     for kind, parts in layers.items()
 }
 errors, projections = [], []

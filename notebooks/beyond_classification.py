@@ -61,10 +61,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+from icl.adam import minimize
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.architectures import sample_contexts
 from icl.risk import optimal_window
-from icl.streams import NativeStream, stream
+from icl.streams import stream
 from icl.tasks import QuadraticRisk, Tanh
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge, sampled
@@ -237,31 +239,24 @@ expectation
 
 
 # %%
+def on_sphere(rng, count):
+    return uniform_sphere(rng, count, n + 1, d)
+
+
 def train_cross_entropy(L, p):
     """Window and gain of every seed after training on the cross-entropy."""
-    parameters = torch.ones(2, seeds, 1, 1, requires_grad=True)  # w, a
-    adam = torch.optim.Adam([parameters], lr=learning_rate)
-    decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
     task = Labels(d, L, p)
-    for step in range(steps):
-        x = uniform_sphere(
-            NativeStream(11, "covariates", step), seeds * batch_size, n + 1, d
-        ).float()
-        y = task.sample(NativeStream(11, "tasks", step), len(x))(x).reshape(
-            seeds, batch_size, n + 1
-        )
-        t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).reshape(
-            seeds, batch_size, n
-        )
+
+    def loss(step, parameters):
+        x, _, y = sample_contexts(task, on_sphere, 0.0, seeds, batch_size, 11, step)
+        t = torch.einsum("sbnd,sbd->sbn", x[:, :, :-1], x[:, :, -1])
         w, a = parameters
         output = (torch.softmax(w * t, -1) * y[..., :-1]).sum(-1)
-        adam.zero_grad()
-        torch.nn.functional.softplus(-y[..., -1] * a[..., 0] * output).mean(
-            -1
-        ).sum().backward()
-        adam.step()
-        decay.step()
-    return parameters.detach()[:, :, 0, 0].numpy()
+        logistic = torch.nn.functional.softplus(-y[..., -1] * a[..., 0] * output)
+        return logistic.mean(-1)
+
+    (found,), _ = minimize(loss, [torch.ones(2, seeds, 1, 1)], steps, learning_rate)
+    return found[:, :, 0, 0].numpy()  # w, a
 
 
 def with_gain(L, p):

@@ -57,7 +57,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl.covariates import LowRank, Sphere, uniform_sphere
+from icl.covariates import Cap, LowRank, Sphere, uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import test_error
 from icl.risk import optimal_window
@@ -281,22 +281,8 @@ plots.table(
 
 
 # %%
-def far_tokens(limit):
-    """Tokens with x . x_q <= limit, otherwise uniform: the coordinate along the query by inverse distribution, the rest uniform."""
-    x = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)
-    t_grid = np.linspace(-1, limit, 4001)
-    density = np.maximum(1 - t_grid**2, 1e-12) ** ((d - 3) / 2)
-    cumulative = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    u = stream(1, "monte carlo").uniform(0, 1, (contexts, n))
-    t = torch.from_numpy(np.interp(u * cumulative[-1], cumulative, t_grid)).unsqueeze(
-        -1
-    )
-    query = x[:, -1:]
-    rest = x[:, :-1] - (x[:, :-1] * query).sum(-1, keepdim=True) * query
-    rest = rest / rest.norm(dim=-1, keepdim=True)
-    return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], 1)
-
-
+uniform = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)
+places = stream(1, "monte carlo").uniform(0, 1, (contexts, n))
 grid, half = np.geomspace(0.1, 60, 28), contexts // 2
 LIMITS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.25)
 FAR = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
@@ -304,7 +290,7 @@ METHODS = ("softmax", "softmax with gain", "nearest", "linear attention", "krigi
 
 
 def compare(task, limit):
-    x = far_tokens(limit)
+    x = Cap(d, limit).restrict(uniform, places)
     form = QuadraticRisk.of(task, x, noise_std)
     t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
     omega = torch.stack(

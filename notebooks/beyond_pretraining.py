@@ -52,18 +52,19 @@ batch_size = 64  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
-from dataclasses import dataclass
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.ticker import MaxNLocator
 from scipy.optimize import minimize_scalar
 
+from icl.adam import minimize
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.architectures import predict_every_label, sample_contexts
+from icl.pretrain.finite import ReLUPool, fit_matrix, fit_window
 from icl.risk import optimal_window, population_flow, population_risk
-from icl.streams import NativeStream, stream
+from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import sampled
@@ -100,46 +101,13 @@ def draw(T, seed):
     )
 
 
-def best_scalar(x, y):
-    t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
-
-    def loss(u):
-        return float(
-            (
-                ((torch.softmax(np.exp(u) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2
-            ).mean()
-        )
-
-    return np.exp(
-        minimize_scalar(
-            loss, bounds=(-3, 5), method="bounded", options={"xatol": 1e-4}
-        ).x
-    )
-
-
-def best_matrix(x, y, start):
-    M = (start * torch.eye(d, dtype=x.dtype)).requires_grad_()
-    solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
-
-    def closure():
-        solver.zero_grad()
-        scores = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1] @ M.T)
-        loss = (
-            ((torch.softmax(scores, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2
-        ).mean()
-        loss.backward()
-        return loss
-
-    solver.step(closure)
-    return M.detach().numpy()
-
-
 scalar, matrices = {}, {}
 for T in sizes:
     data = [draw(T, 1000 * T + k) for k in range(draws)]
-    w = np.array([best_scalar(*one) for one in data])
+    w = np.array([fit_window(*one) for one in data])
     scalar[T] = population_risk(task, w, n, noise_std).total - float(best.risk)
-    matrices[T] = class_risk([best_matrix(*one, float(best.w)) for one in data])
+    start = float(best.w) * torch.eye(d).double()
+    matrices[T] = class_risk([fit_matrix(*one, start) for one in data])
 
 x, y = draw(20_000, 5)
 t, h = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]), 1e-3
@@ -208,42 +176,11 @@ plots.table(
 
 
 # %%
-@dataclass(frozen=True)
-class Pool:
-    """A fixed pool of ReLU-class functions, from which every context draws one."""
-
-    dim: int
-    lipschitz: float
-    size: int
-    seed: int
-
-    def sample(self, rng, count):
-        own = stream(self.seed, "evaluation", 99)
-        q = uniform_sphere(own, self.size, self.dim)
-        right, left, b = torch.as_tensor(
-            own.uniform(-self.lipschitz, self.lipschitz, (3, self.size, 1))
-        )
-        pick = (
-            (torch.as_tensor(rng.uniform(0.0, 1.0, (count,))) * self.size)
-            .long()
-            .clamp(max=self.size - 1)
-            .cpu()
-        )
-
-        def f(x):
-            t = torch.einsum("bd,bnd->bn", q[pick].to(x), x)
-            return (
-                right[pick].to(x) * t.clamp(min=0)
-                + left[pick].to(x) * (-t).clamp(min=0)
-                + b[pick].to(x)
-            )
-
-        return f
-
-
 pools = [1, 3, 10, 30, None]
 members = [
-    UnitConfig(task if T is None else Pool(d, lipschitz, T, seed), noise_std, n, seed)
+    UnitConfig(
+        task if T is None else ReLUPool(d, lipschitz, T, seed), noise_std, n, seed
+    )
     for T in pools
     for seed in range(seeds)
 ]
@@ -379,30 +316,19 @@ notebook.glue(
 # The best single window is $w=$ {glue:text}`w_every:.2f`; at the last length alone it would be {glue:text}`w_last:.2f`. Units are
 # trained on the same loss, one attention map with a causal mask for each sequence:
 
+
 # %%
-M = torch.zeros(seeds, d, d, requires_grad=True)  # every seed has sequences of its own
-adam = torch.optim.Adam([M], lr=learning_rate)
-decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
-before = (
-    torch.ones(n + 1, n + 1).tril(-1).bool()
-)  # a label is predicted from those before it
-for step in range(steps):
-    count = seeds * batch_size
-    x = uniform_sphere(NativeStream(2, "covariates", step), count, n + 1, d).float()
-    y = task.sample(NativeStream(2, "tasks", step), count)(x)
-    y = (
-        y + noise_std * NativeStream(2, "noise", step).standard_normal((count, n + 1))
-    ).reshape(seeds, batch_size, n + 1)
-    x = x.reshape(seeds, batch_size, n + 1, d)
-    scores = ((x @ M.mT.unsqueeze(1)) @ x.mT).masked_fill(
-        ~before, -1e9
-    )  # [..., q, i] = x_i' M x_q
-    guess = (torch.softmax(scores[..., 1:, :], -1) @ y.unsqueeze(-1)).squeeze(-1)
-    adam.zero_grad()
-    ((guess - y[..., 1:]) ** 2).mean((1, 2)).sum().backward()
-    adam.step()
-    decay.step()
-trained_w = torch.diagonal(M.detach(), dim1=1, dim2=2).mean(1).numpy()
+def on_sphere(rng, count):
+    return uniform_sphere(rng, count, n + 1, d)
+
+
+def loss(step, M):
+    x, _, y = sample_contexts(task, on_sphere, noise_std, seeds, batch_size, 2, step)
+    return ((predict_every_label(M, x, y) - y[..., 1:]) ** 2).mean((1, 2))
+
+
+(M,), _ = minimize(loss, [torch.zeros(seeds, d, d)], steps, learning_rate)
+trained_w = torch.diagonal(M, dim1=1, dim2=2).mean(1).numpy()
 auto = sampled("autoregressive", trained_w)
 single = sampled("last position only", pooled.windows.reshape(len(pools), seeds)[-1])
 plots.table(

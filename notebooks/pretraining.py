@@ -62,6 +62,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+from icl.adam import minimize
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import spectral_norm, test_error
@@ -78,8 +79,8 @@ CLASSES = {"affine": Affine, "ReLU": ReLU}
 # %% [markdown]
 # ## One unit by hand
 #
-# Twenty lines of PyTorch. The random numbers come from streams that are pure functions of (seed, name, step), so
-# that step 100 can be drawn without drawing the 99 before it.
+# Twenty lines of PyTorch; `minimize` is its Adam with the falling step size. The random numbers come from streams
+# that are pure functions of (seed, name, step), so that step 100 can be drawn without drawing the 99 before it.
 
 # %%
 d, L = dims[0], lipschitz_values[-1]
@@ -88,10 +89,8 @@ task = ReLU(d, L)
 
 def by_hand(seed):
     """Train one unit with autograd; return its matrix."""
-    M = torch.zeros(d, d, dtype=torch.float64, requires_grad=True)
-    adam = torch.optim.Adam([M], lr=learning_rate)
-    decay = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: 1 - step / steps)
-    for step in range(steps):
+
+    def loss(step, M):
         x = uniform_sphere(
             stream(seed, "covariates", step), batch_size, context_length + 1, d
         )
@@ -102,11 +101,10 @@ def by_hand(seed):
         y = f(x) + noise_std * torch.from_numpy(noise)
         scores = torch.einsum("bnd,de,be->bn", x[:, :-1], M, x[:, -1])
         prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
-        adam.zero_grad()
-        ((prediction - y[:, -1]) ** 2).mean().backward()
-        adam.step()
-        decay.step()
-    return M.detach().numpy()
+        return ((prediction - y[:, -1]) ** 2).mean()
+
+    (M,), _ = minimize(loss, [torch.zeros(d, d).double()], steps, learning_rate)
+    return M.numpy()
 
 
 threads = torch.get_num_threads()

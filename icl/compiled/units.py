@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from icl.compiled.elementary import LANES, compiled, exp, f32
 
@@ -43,30 +44,19 @@ def project(q, x, out):
 
 
 def softmax_gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """`icl.pretrain.model.gradient` of reduced softmax units with sampled labels: float32, on a CPU.
+    """Return `icl.pretrain.model.gradient` of reduced softmax units with sampled labels: float32, on a CPU.
 
     Args:
         theta: Key-query matrices, (S, K, d * d).
-        x: Tokens, (S, 1, d, n + 1, B), contexts next to each other in memory.
-        y: Labels, (S, K, n + 1, B), the same.
+        x: Tokens, (S, 1, d, n + 1, B): a contiguous tensor, or a slice of its last axis.
+        y: Labels, (S, K, n + 1, B), likewise.
 
     Returns:
         Gradient of the mean loss, (S, K, d * d).
     """
-    out = torch.zeros_like(theta)
-    _softmax_gradient(x.shape[2])(
-        theta.numpy(),
-        *_flat(x),
-        x.stride(0),
-        x.stride(2),
-        x.stride(3),
-        *_flat(y),
-        *y.stride()[:3],
-        x.shape[3] - 1,
-        x.shape[4],
-        out.numpy(),
-    )
-    return out.mul_(2 / x.shape[4])
+    out, B = torch.zeros_like(theta), x.shape[-1]
+    _softmax_gradient(x.shape[2])(theta.numpy(), *_block(x), *_block(y), B, out.numpy())
+    return out.mul_(2 / B)
 
 
 @compiled
@@ -85,39 +75,44 @@ def adam(theta, mean, square, gradient, rate, first, second):
                 theta[s, k, i] -= rate[s, k, 0] / f32(first) * mean[s, k, i] / size
 
 
-def _flat(x):
-    """All of the memory that ``x`` is a view of, in one row, and where x begins in it."""
-    return x.as_strided((x.untyped_storage().nbytes() // 4,), (1,), 0).numpy(), x.storage_offset()
+def _block(x: torch.Tensor) -> tuple[NDArray[np.float32], int]:
+    """Return the contiguous block that x is a slice of along the last axis, and where x begins in it."""
+    width, begin = x.stride(-2), x.storage_offset() % x.stride(-2)
+    return x.as_strided((*x.shape[:-1], width), x.stride(), x.storage_offset() - begin).numpy(), begin
 
 
 @functools.cache
 def _softmax_gradient(d):
-    """The loop for tokens of dimension d, a constant to the compiler."""
+    """Return the loop for tokens of dimension d, a constant to the compiler.
+
+    It takes W contexts at a time. Rows of the blocks are contiguous, which the compiler has to know.
+    """
     W = LANES
 
     @compiled
-    def loop(theta, xs, x0, xS, xd, xn, ys, y0, yS, yK, yn, n, B, out):
+    def loop(theta, xs, x_begin, ys, y_begin, B, out):
+        n = xs.shape[3] - 1
         x, y, q = np.empty((n, d, W), f32), np.empty((n, W), f32), np.empty((d, W), f32)
-        z, reach, e = np.empty((d, W), f32), np.empty((d, W), f32), np.empty((n, W), f32)
+        z, dz, e = np.empty((d, W), f32), np.empty((d, W), f32), np.empty((n, W), f32)
         top, total, p, error = np.empty(W, f32), np.empty(W, f32), np.empty(W, f32), np.zeros(W, f32)
         for s in range(theta.shape[0]):
             for begin in range(0, B, W):
                 lanes = min(W, B - begin)
                 for a in range(d):
                     for i in range(n):
-                        row = xs[x0 + s * xS + a * xd + i * xn + begin :]
+                        row = xs[s, 0, a, i, x_begin + begin :]
                         for j in range(lanes):
                             x[i, a, j] = row[j]
-                    row = xs[x0 + s * xS + a * xd + n * xn + begin :]
+                    row = xs[s, 0, a, n, x_begin + begin :]
                     for j in range(lanes):
                         q[a, j] = row[j]
                 for k in range(theta.shape[1]):
                     M, G = theta[s, k], out[s, k]
                     for i in range(n):
-                        row = ys[y0 + s * yS + k * yK + i * yn + begin :]
+                        row = ys[s, k, i, y_begin + begin :]
                         for j in range(lanes):
                             y[i, j] = row[j]
-                    z[:], reach[:], top[:], total[:], p[:] = 0, 0, -np.inf, 0, 0
+                    z[:], dz[:], top[:], total[:], p[:] = 0, 0, -np.inf, 0, 0
                     for a in range(d):  # z = M x_q
                         for b in range(d):
                             m = M[a * d + b]
@@ -136,20 +131,20 @@ def _softmax_gradient(d):
                             e[i, j] = weight
                             total[j] += weight
                             p[j] += weight * y[i, j]
-                    row = ys[y0 + s * yS + k * yK + n * yn + begin :]
+                    row = ys[s, k, n, y_begin + begin :]
                     for j in range(lanes):
                         p[j] /= total[j]
                         error[j] = (p[j] - row[j]) / total[j]
                     for i in range(n):  # sum of omega_i (y_i - p) x_i
                         for j in range(W):
-                            pull = e[i, j] * (y[i, j] - p[j])
+                            adjoint = e[i, j] * (y[i, j] - p[j])
                             for a in range(d):
-                                reach[a, j] += pull * x[i, a, j]
+                                dz[a, j] += adjoint * x[i, a, j]
                     for a in range(d):
                         for b in range(d):
                             part = f32(0)
                             for j in range(lanes):
-                                part += error[j] * reach[a, j] * q[b, j]
+                                part += error[j] * dz[a, j] * q[b, j]
                             G[a * d + b] += part
 
     return loop

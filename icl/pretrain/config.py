@@ -1,17 +1,31 @@
-"""What a pretraining run is made of: one `UnitConfig` for each attention unit, and the common `Settings`."""
+"""The configuration of one attention unit, and the settings that the units of a sweep share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 
-from icl.checks import integer
+from icl.attention import ACTIVATIONS
+from icl.checks import integer, real
 from icl.covariates import Sphere
-from icl.pretrain.model import Shape, check_unit
+from icl.pretrain.model import Array, ParameterLayout
 from icl.streams import stream
 from icl.tasks import Task, Zonal
+
+
+class CovariateLaw(Protocol):
+    """A distribution of covariates, see `icl.covariates`."""
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+
+    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Return covariates from standard normal numbers (..., d)."""
 
 
 @dataclass(frozen=True)
@@ -19,135 +33,140 @@ class UnitConfig:
     """One unit to train.
 
     Attributes:
-        task: Class the pretraining functions are drawn from: of `icl.tasks`, `icl.tasks`, or your own.
+        task: Class the pretraining functions are drawn from: of `icl.tasks`, or your own.
         noise_std: Standard deviation sigma of the label noise (Gaussian; no source prints its law).
         context_length: n, tokens in a context.
         seed: Seed of all its streams.
-        covariates: Law of the covariates (`icl.covariates`); None is the unit sphere.
+        covariates: Distribution of the covariates (`icl.covariates`); None is the unit sphere.
         learning_rate: Its own initial step size; None is that of the sweep.
         activation: Key of `icl.attention.ACTIVATIONS`.
         width: None trains the reduced ``M``; an integer the full unit, ``W_K`` and ``W_Q`` with that many
             rows and the last row of ``W_V``, the only one that reaches the prediction.
         initial_std: Standard deviation of the independent normal initial parameters; 0 starts at zero.
+
+    Raises:
+        ValueError: If a value is out of range, or the unit would get no gradient at its start.
     """
 
     task: Task
     noise_std: float
     context_length: int
     seed: int
-    covariates: object = None
+    covariates: CovariateLaw | None = None
     learning_rate: float | None = None
     activation: str = "softmax"
     width: int | None = None
     initial_std: float = 0.0
 
-    def __post_init__(self):
-        integer(self.context_length, "context_length", 1)
-        integer(self.seed, "seed", 0)
-        if not (np.isfinite(self.noise_std) and self.noise_std >= 0):
-            raise ValueError(f"noise_std={self.noise_std!r}: must be a finite number >= 0")
+    def __post_init__(self) -> None:
         if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
             raise ValueError(f"task={self.task!r}: must have dim and sample(rng, count)")
-        if self.covariate_law.dim != self.task.dim:
+        law = self.covariate_law
+        if not hasattr(law, "from_normal") or getattr(law, "dim", None) != self.task.dim:
             raise ValueError(
-                f"covariates={self.covariates!r}: must have the dimension of the task, {self.task.dim}"
+                f"covariates={law!r}: must have from_normal(normal), and the dimension {self.task.dim} "
+                "of the task"
             )
-        if self.learning_rate is not None and not (
-            np.isfinite(self.learning_rate) and self.learning_rate > 0
-        ):
-            raise ValueError(f"learning_rate={self.learning_rate!r}: must be a finite number > 0")
-        check_unit(self.activation, self.width, self.initial_std)
+        if self.activation not in list(ACTIVATIONS):
+            raise ValueError(f"activation={self.activation!r}: allowed are {', '.join(ACTIVATIONS)}")
+        numbers: dict[str, Any] = {
+            "noise_std": real(self.noise_std, "noise_std", 0),
+            "context_length": integer(self.context_length, "context_length", 1),
+            "seed": integer(self.seed, "seed", 0),
+            "initial_std": real(self.initial_std, "initial_std", 0),
+        }
+        if self.learning_rate is not None:
+            numbers["learning_rate"] = real(self.learning_rate, "learning_rate", 0, above=True)
+        if self.width is not None:
+            numbers["width"] = integer(self.width, "width", 1)
+        for name, value in numbers.items():  # plain numbers, so that equal units have equal text
+            object.__setattr__(self, name, value)
+        if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
+            raise ValueError(
+                "initial_std=0: must be > 0 for full units and ReLU attention, which get no gradient at zero"
+            )
 
     @property
-    def covariate_law(self):
-        """The law of its tokens."""
+    def covariate_law(self) -> CovariateLaw:
+        """The distribution of its covariates."""
         return Sphere(self.task.dim) if self.covariates is None else self.covariates
 
     @property
-    def shape(self) -> Shape:
-        """Its parameters."""
-        return Shape(self.task.dim, self.width)
+    def layout(self) -> ParameterLayout:
+        """The layout of its parameters."""
+        return ParameterLayout(self.task.dim, self.width)
 
-    def initial(self) -> np.ndarray:
-        """Its packed parameters before the first step, a pure function of the seed."""
-        return self.initial_std * stream(self.seed, "initialization").standard_normal(self.shape.size)
+    def initial(self) -> Array:
+        """Return its packed parameters before the first step, a pure function of the seed."""
+        return self.initial_std * stream(self.seed, "initialization").standard_normal(self.layout.size)
 
 
 def check_integrable(units: Sequence[UnitConfig]) -> None:
     """Refuse units whose labels cannot be integrated out.
 
     Args:
-        units: Members.
+        units: The units.
 
     Raises:
-        ValueError: If one has a class without covariance, tokens off the sphere, or a full unit.
+        ValueError: If one has a class without covariance, covariates off the sphere, or is a full unit.
     """
-    for member in units:
-        if (
-            not isinstance(member.task, Zonal)
-            or not isinstance(member.covariate_law, Sphere)
-            or member.width is not None
-        ):
+    for unit in units:
+        on_sphere = isinstance(unit.covariate_law, Sphere)
+        if not isinstance(unit.task, Zonal) or not on_sphere or unit.width is not None:
             raise ValueError(
-                f"integrate_labels=True: needs a rotation-invariant class, tokens on the unit sphere "
-                f"and a reduced unit, not {member}"
+                "integrate_labels=True: needs a rotation-invariant class, covariates on the unit sphere "
+                f"and a reduced unit, not {unit}"
             )
 
 
 _CHOICES = {
     "optimizer": ("adam", "sgd"),
     "schedule": ("linear", "constant"),
+    "shared_tokens": (False, True),
     "stream": ("portable", "native"),
     "dtype": ("float64", "float32"),
+    "integrate_labels": (False, True),
 }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the units of a sweep have in common.
+    """The settings that the units of a sweep share: arguments of `icl.pretrain.pretrain`, checked."""
 
-    Attributes:
-        steps: Optimizer steps, >= 1.
-        batch_size: B, fresh contexts a step.
-        learning_rate: Initial step size of units that have none of their own.
-        optimizer: "adam" (0.9, 0.999, 1e-8) or "sgd", the plain gradient step.
-        schedule: "linear" lets the step size fall to zero, ``rate (1 - step / steps)``; "constant" keeps it.
-        shared_tokens: Whether units with the same seed, context length and token law see the same
-            tokens, noise and, class by class, functions.
-        stream: "portable" or "native", see `icl.covariates`.
-        dtype: "float64" or "float32", of everything that is computed.
-        integrate_labels: Rao-Blackwell: train on the loss averaged over functions and noise, given tokens.
-        record: Numbers of steps after which the parameters are kept; 0 is the start.
-    """
+    steps: int
+    batch_size: int
+    learning_rate: float
+    optimizer: str
+    schedule: str
+    shared_tokens: bool
+    stream: str
+    dtype: str
+    integrate_labels: bool
+    record: tuple[int, ...]
 
-    steps: int = 2000
-    batch_size: int = 256
-    learning_rate: float = 0.05
-    optimizer: str = "adam"
-    schedule: str = "linear"
-    shared_tokens: bool = False
-    stream: str = "portable"
-    dtype: str = "float64"
-    integrate_labels: bool = False
-    record: tuple[int, ...] = ()
-
-    def __post_init__(self):
-        integer(self.steps, "steps", 1), integer(self.batch_size, "batch_size", 1)
-        if not (np.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(f"learning_rate={self.learning_rate!r}: must be a finite number > 0")
+    def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {', '.join(allowed)}")
-        object.__setattr__(self, "record", tuple(integer(step, "record", 0) for step in self.record))
+            if getattr(self, name) not in list(allowed):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: allowed are {', '.join(map(str, allowed))}"
+                )
+        numbers: dict[str, Any] = {
+            "steps": integer(self.steps, "steps", 1),
+            "batch_size": integer(self.batch_size, "batch_size", 1),
+            "learning_rate": real(self.learning_rate, "learning_rate", 0, above=True),
+            "record": tuple(integer(step, "record", 0) for step in self.record),
+        }
+        for name, value in numbers.items():
+            object.__setattr__(self, name, value)
         if list(self.record) != sorted(set(self.record)) or self.record[-1:] > (self.steps,):
             raise ValueError(f"record={self.record!r}: must be increasing and at most steps={self.steps}")
 
     def rate(self, step: int) -> float:
-        """The step size of ``step`` as a share of the initial one."""
+        """Return the step size of ``step`` as a share of the initial one."""
         return 1 - step / self.steps if self.schedule == "linear" else 1.0
 
     @property
-    def elapsed(self) -> np.ndarray:
+    def elapsed(self) -> Array:
         """Sum of the shares before each recorded step: times the learning rate, the time of gradient flow."""
         sums = np.cumsum([0.0, *map(self.rate, range(self.steps))])
         return sums[list(self.record)]

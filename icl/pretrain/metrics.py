@@ -1,7 +1,6 @@
-"""What the figures need of trained units: norms, distances, and errors on any class.
+"""Measures of trained units: matrix norms, distances, and test errors on any class.
 
-All functions of matrices take stacks (..., d, d), so one call serves the units of a sweep or,
-with `icl.pretrain.Pretrained.M_history`, a whole training.
+Functions of matrices take stacks (..., d, d): the units of a sweep, or `icl.pretrain.Pretrained.M_history`.
 """
 
 from __future__ import annotations
@@ -12,29 +11,30 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from icl.checks import integer
 from icl.layout import planes
-from icl.pretrain.config import UnitConfig
-from icl.pretrain.model import predict
-from icl.pretrain.sweep import Pretrained
+from icl.pretrain.config import CovariateLaw, UnitConfig
+from icl.pretrain.model import Array, predict
+from icl.pretrain.sweep import Parameters, Pretrained
 from icl.streams import stream
 from icl.tasks import Task
 
 
-def spectral_norm(M: np.ndarray) -> np.ndarray:
-    """``||M||_2``, the largest singular value; shape (...)."""
-    return np.linalg.norm(M, 2, axis=(-2, -1))
+def spectral_norm(M: Array) -> Array:
+    """Return ``||M||_2``, the largest singular value; shape (...)."""
+    return np.asarray(np.linalg.norm(M, 2, axis=(-2, -1)))
 
 
-def distance_to_identity(M: np.ndarray) -> np.ndarray:
-    """``|M - w I|_F`` with the nearest w, the mean of the diagonal; shape (...)."""
+def distance_to_identity(M: Array) -> Array:
+    """Return ``|M - w I|_F`` with the nearest w, the mean of the diagonal; shape (...)."""
     w = np.trace(M, axis1=-2, axis2=-1) / M.shape[-1]
-    return np.linalg.norm(M - w[..., None, None] * np.eye(M.shape[-1]), axis=(-2, -1))
+    return np.asarray(np.linalg.norm(M - w[..., None, None] * np.eye(M.shape[-1]), axis=(-2, -1)))
 
 
-def subspace_error(M: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Sine of the largest principal angle between col(B) and M's leading left singular subspace.
+def subspace_error(M: Array, basis: ArrayLike) -> Array:
+    """Return the sine of the largest principal angle between col(B) and M's leading left singular subspace.
 
     Args:
         M: (..., d, d).
@@ -43,20 +43,20 @@ def subspace_error(M: np.ndarray, basis: np.ndarray) -> np.ndarray:
     Returns:
         Shape (...): 0 where the subspace is found, 1 where a direction is missed.
     """
-    basis = np.asarray(basis)
-    leading = np.linalg.svd(M)[0][..., : basis.shape[1]]
-    return np.linalg.norm(leading - basis @ (basis.T @ leading), 2, axis=(-2, -1))
+    B = np.asarray(basis)
+    leading = np.linalg.svd(M)[0][..., : B.shape[1]]
+    return spectral_norm(leading - B @ (B.T @ leading))
 
 
-def outside_ratio(M: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """``||B_perp' M B_perp||_2 / ||B' M B||_2``, which needs no rank to be read off; shape (...)."""
-    basis = np.asarray(basis)
-    rest = np.linalg.qr(basis, mode="complete").Q[:, basis.shape[1] :]
-    return spectral_norm(rest.T @ M @ rest) / spectral_norm(basis.T @ M @ basis)
+def outside_ratio(M: Array, basis: ArrayLike) -> Array:
+    """Return ``||B_perp' M B_perp||_2 / ||B' M B||_2``, which needs no rank to be read off; shape (...)."""
+    B = np.asarray(basis)
+    rest = np.linalg.qr(B, mode="complete").Q[:, B.shape[1] :]
+    return spectral_norm(rest.T @ M @ rest) / spectral_norm(B.T @ M @ B)
 
 
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
-    """The same units and histories with all scores multiplied by a number, one for each unit.
+    """Multiply all scores of each unit by a number of its own, at the end and in the history.
 
     With -1 a unit attends to the opposite end of the sphere; for even functions that is as good.
 
@@ -68,13 +68,13 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
         Units to evaluate in place of the others.
     """
 
-    def turn(units):
+    def scale(units: Sequence[Parameters]) -> tuple[Parameters, ...]:
         return tuple(
             {name: factor * value if name in ("M", "W_Q") else value for name, value in unit.items()}
             for unit, factor in zip(units, factors, strict=True)
         )
 
-    return replace(trained, parameters=turn(trained.parameters), history=tuple(map(turn, trained.history)))
+    return replace(trained, parameters=scale(trained.parameters), history=tuple(map(scale, trained.history)))
 
 
 def test_error(
@@ -84,9 +84,9 @@ def test_error(
     context_length: int,
     contexts: int = 2000,
     seed: int | None = 0,
-    covariates: object = None,
-) -> np.ndarray:
-    """Mean squared distance to the clean query label, on contexts that are the same at all times.
+    covariates: CovariateLaw | None = None,
+) -> Array:
+    """Return the mean squared distance to the clean query label, on the same contexts at all times.
 
     Args:
         trained: Units and, if recorded, their history.
@@ -96,7 +96,7 @@ def test_error(
         contexts: Number of contexts, each with a function of its own.
         seed: Seed of the test set, the same for all units. None tests each unit on the set of its own seed:
             units of different seeds are independent, and an interval over seeds covers the test set too.
-        covariates: Law of the covariates; None is the unit sphere.
+        covariates: Distribution of the covariates; None is the unit sphere.
 
     Returns:
         Shape (len(record) + 1, units): at the recorded steps and, last, at the end.
@@ -104,14 +104,13 @@ def test_error(
     Raises:
         ValueError: If an argument is out of range.
     """
-    law = UnitConfig(
-        task, noise_std, context_length, seed or 0, covariates
-    ).covariate_law  # a UnitConfig checks the arguments
+    checked = UnitConfig(task, noise_std, context_length, seed or 0, covariates)  # refuses bad arguments
+    law = checked.covariate_law
     piece = max(1, min(integer(contexts, "contexts", 1), 2**20 // (context_length * task.dim)))
     times = (*trained.history, trained.parameters)
     together = defaultdict(list)
-    for index, member in enumerate(trained.units):
-        together[member.seed if seed is None else seed].append(index)
+    for index, unit in enumerate(trained.units):
+        together[unit.seed if seed is None else seed].append(index)
     total = np.zeros((len(times), len(trained.units)))
     for test_seed, indices in together.items():
         for step, begin in enumerate(range(0, contexts, piece)):
@@ -122,9 +121,9 @@ def test_error(
             clean, y = f[:count, -1], planes((f + noise)[:count]).contiguous()
             x = planes(x[:count]).contiguous()[None, None]
             for index in indices:
-                shape, activation = trained.units[index].shape, trained.units[index].activation
+                layout, activation = trained.units[index].layout, trained.units[index].activation
                 for t, parameters in enumerate(times):
-                    theta = torch.from_numpy(shape.pack(parameters[index]))[None, None]
-                    error = predict(shape, theta, activation, x, y)[0, 0] - clean
+                    theta = torch.from_numpy(layout.pack(parameters[index]))[None, None]
+                    error = predict(layout, theta, activation, x, y)[0, 0] - clean
                     total[t, index] += float((error**2).sum())
     return total / contexts

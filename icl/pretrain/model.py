@@ -1,4 +1,4 @@
-r"""Many attention units at once: parameters, prediction, and the gradient written by hand.
+r"""Many attention units at once: parameters, prediction, and the gradient in closed form.
 
 Layout. Everything is stored coordinate by coordinate ("structure of arrays"): the tokens of B
 contexts are ``x[s, 0, i, j, b]``, coordinate i of token j in context b, so that every operation runs
@@ -13,24 +13,30 @@ covariance K. For normalized activations, ``omega = phi(s) / sum phi``,
     dL/ds_i = phi'(s_i) / sum phi * (h_i - sum_j omega_j h_j),
 
 else ``omega = phi(s) / n`` and ``dL/ds_i = phi'(s_i) h_i / n``; and ``dL/dA = sum_i dL/ds_i z_i z_q'``. For
-softmax and sampled labels this is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``. `icl.pretrain.reference`
-is the slow autograd version of the same.
+softmax and sampled labels this is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from icl.attention import ACTIVATIONS, weights
-from icl.checks import integer
+
+Array = NDArray[np.float64]
+ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What a unit's parameters are, packed into one vector (so that an optimizer sees one array).
+class ParameterLayout:
+    """The parameters of a unit, packed into one vector so that an optimizer sees one array.
 
     Attributes:
         dim: d.
@@ -41,7 +47,7 @@ class Shape:
     width: int | None
 
     @property
-    def parts(self) -> dict[str, tuple[int, ...]]:
+    def shapes(self) -> dict[str, tuple[int, ...]]:
         """Name and shape of each parameter."""
         d = self.dim
         if self.width is None:
@@ -50,112 +56,97 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """Numbers in the vector."""
-        return sum(torch.Size(shape).numel() for shape in self.parts.values())
+        """Length of the vector."""
+        return sum(map(math.prod, self.shapes.values()))
 
-    def unpack(self, theta):
-        """The parameters as views of ``theta``, (..., size); a dictionary of (..., *shape)."""
+    def unpack(self, theta: ArrayOrTensor) -> dict[str, ArrayOrTensor]:
+        """Return the parameters by name, (..., *shape), as views of ``theta``, (..., size)."""
         out, start = {}, 0
-        for name, shape in self.parts.items():
-            stop = start + torch.Size(shape).numel()
+        for name, shape in self.shapes.items():
+            stop = start + math.prod(shape)
             out[name] = theta[..., start:stop].reshape(*theta.shape[:-1], *shape)
             start = stop
         return out
 
-    def pack(self, parts) -> np.ndarray:
-        """The vector of NumPy parameters, the inverse of `unpack`."""
-        return np.concatenate([np.ravel(parts[name]) for name in self.parts])
+    def pack(self, parameters: dict[str, Array]) -> Array:
+        """Return the vector, (size,); the inverse of `unpack`."""
+        return np.concatenate([np.ravel(parameters[name]) for name in self.shapes])
 
-    def key_query(self, theta):
-        """``A``: M itself, or the first d columns of ``W_K' W_Q``, whose last row acts on the labels."""
+    def key_query(self, theta: Tensor) -> Tensor:
+        """Return ``A``: M, or the first d columns of ``W_K' W_Q``, whose last row acts on the labels."""
         parts = self.unpack(theta)
         if self.width is None:
             return parts["M"]
-        return parts["W_K"].swapaxes(-1, -2) @ parts["W_Q"][..., : self.dim]
+        return parts["W_K"].mT @ parts["W_Q"][..., : self.dim]
 
 
-def predict(
-    shape: Shape, theta: torch.Tensor, activation: str, x: torch.Tensor, y: torch.Tensor
-) -> torch.Tensor:
-    """Predictions of the query's label; arguments as in `gradient`, result (S, K, B)."""
-    logits, values = _scores(shape, theta, x, y)
-    return (weights(logits, activation, -2)[0] * values).sum(-2)
+def predict(layout: ParameterLayout, theta: Tensor, activation: str, x: Tensor, y: Tensor) -> Tensor:
+    """Predict the query's label; arguments as in `gradient`, result (S, K, B)."""
+    scores, values = _scores(layout, theta, x, y)
+    assert values is not None
+    return (weights(scores, activation, -2)[0] * values).sum(-2)
 
 
-def _scores(shape, theta, x, y):
-    """Scores and values of the context's tokens, (S, K, n, B)."""
-    d, (context, query) = shape.dim, (x[..., :-1, :], x[..., -1, :])
-    u = shape.key_query(theta) @ query  # (S, K, d or d + 1, B)
-    logits = (context * u[..., :d, None, :]).sum(2)
+def _scores(
+    layout: ParameterLayout, theta: Tensor, x: Tensor, y: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Return scores and values of the context's tokens, (S, K, n, B); no values without labels."""
+    d, context, query = layout.dim, x[..., :-1, :], x[..., -1, :]
+    u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
+    scores = (context * u[..., :d, None, :]).sum(2)
     values = None if y is None else y[..., :-1, :]
-    if shape.width is not None:  # the label is one more coordinate of a token
-        logits = logits + values * u[..., d:, :]
-        v = shape.unpack(theta)["W_V"][..., None, None]
+    if layout.width is not None and values is not None:  # the label is one more coordinate of a token
+        scores = scores + values * u[..., d:, :]
+        v = layout.unpack(theta)["W_V"][..., None, None]
         values = (context * v[..., :d, :, :]).sum(2) + v[..., d, :, :] * values
-    return logits, values
+    return scores, values
 
 
 def gradient(
-    shape: Shape, theta: torch.Tensor, activation: str, x: torch.Tensor, y: torch.Tensor | None, kernel=None
-) -> torch.Tensor:
-    """Gradient of the mean loss of S x K units on one batch.
+    layout: ParameterLayout,
+    theta: Tensor,
+    activation: str,
+    x: Tensor,
+    y: Tensor | None,
+    risk_gradient: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """Return the gradient of the mean loss of S x K units on one batch.
 
     Args:
-        shape: What the parameters are.
+        layout: Of the parameters.
         theta: Packed parameters, (S, K, P).
-        activation: Key of `ACTIVATIONS`.
+        activation: Key of `icl.attention.ACTIVATIONS`.
         x: Tokens, (S, 1, d, n + 1, B).
-        y: Labels, (S, K, n + 1, B); None with a kernel.
-        kernel: For reduced units, labels integrated out: the function that takes weights
-            (S, K, n, B) to ``K omega - k_q + sigma^2 omega``.
+        y: Labels, (S, K, n + 1, B); None where they are integrated out.
+        risk_gradient: For reduced units, labels integrated out: the function that takes weights
+            (S, K, n, B) to ``K omega - k_q + sigma^2 omega``, see `icl.pretrain.batches`.
 
     Returns:
         (S, K, P).
     """
     context, query, scale = x[..., :-1, :], x[..., -1, :], 2 / x.shape[-1]
-    normalized = ACTIVATIONS[activation][2]
-    logits, values = _scores(shape, theta, x, y)
-    omega, slope = weights(logits, activation, -2)
-    if kernel is None:
+    scores, values = _scores(layout, theta, x, y)
+    omega, slope = weights(scores, activation, -2)
+    error: Tensor | float
+    if y is not None and values is not None:
         share = omega * values
-        prediction = share.sum(-2, keepdim=True)
-        error = scale * (prediction - y[..., -1:, :])  # dL/dp, a factor of every dL/ds_i
-        pull = share if slope is omega else slope * values
+        mean = share.sum(-2, keepdim=True)  # the prediction
+        error = scale * (mean - y[..., -1:, :])  # dL/dp, a factor of every dL/ds_i
+        adjoint = share if slope is omega else slope * values
     else:
-        h = kernel(omega)
-        error, prediction, pull = scale, (omega * h).sum(-2, keepdim=True), slope * h
-    if normalized:
-        pull.addcmul_(prediction, slope, value=-1)
-    reach = (context * pull.unsqueeze(2)).sum(-2) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
-    if shape.width is None:
-        return (reach @ query.mT).flatten(-2)
-    labels, parts, weighted = y[..., :-1, :], shape.unpack(theta), omega * error
-    reach = torch.cat([reach, (labels * pull).sum(-2, keepdim=True) * error], 2)
-    dA = torch.nn.functional.pad(reach @ query.mT, (0, 1))  # (S, K, d + 1, d + 1): the query's label is 0
+        assert risk_gradient is not None
+        h = risk_gradient(omega)
+        error, mean, adjoint = scale, (omega * h).sum(-2, keepdim=True), slope * h
+    if ACTIVATIONS[activation][2]:
+        adjoint.addcmul_(mean, slope, value=-1)
+    dz = (context * adjoint.unsqueeze(2)).sum(-2) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
+    if layout.width is None:
+        return (dz @ query.mT).flatten(-2)
+    assert y is not None
+    labels, parts, weighted = y[..., :-1, :], layout.unpack(theta), omega * error
+    dz = torch.cat([dz, (labels * adjoint).sum(-2, keepdim=True) * error], 2)
+    dA = torch.nn.functional.pad(dz @ query.mT, (0, 1))  # (S, K, d + 1, d + 1): the query's label is 0
     dV = torch.cat(
         [(context * weighted.unsqueeze(2)).sum((-1, -2)), (labels * weighted).sum((-1, -2)).unsqueeze(-1)], -1
     )
     return torch.cat([dV, (parts["W_Q"] @ dA.mT).flatten(-2), (parts["W_K"] @ dA).flatten(-2)], -1)
-
-
-def check_unit(activation: str, width: int | None, initial_std: float) -> None:
-    """Refuse units that do not exist or cannot learn.
-
-    Args:
-        activation: Key of `ACTIVATIONS`.
-        width: None or an integer >= 1.
-        initial_std: Standard deviation of the initial parameters.
-
-    Raises:
-        ValueError: Naming the parameter that is wrong.
-    """
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation={activation!r}: allowed are {', '.join(ACTIVATIONS)}")
-    if width is not None:
-        integer(width, "width", 1)
-    if not (isinstance(initial_std, (int, float)) and 0 <= initial_std < float("inf")):
-        raise ValueError(f"initial_std={initial_std!r}: must be a finite number >= 0")
-    if initial_std == 0 and (width is not None or "relu" in activation):
-        raise ValueError(
-            "initial_std=0: must be > 0 for full units and for ReLU attention, which get no gradient at zero"
-        )

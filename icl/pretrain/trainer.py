@@ -1,166 +1,177 @@
-"""How `icl.pretrain` trains: groups of stacked units, the loop over steps, and the state in a file.
+"""How `icl.pretrain` trains: stacks of units, the loop over steps, and the state in a file.
 
-Units of the same shape are stacked into groups that fit into the cache; groups run side by side in threads.
+Units of the same layout are stacked so that a stack fits into the cache; stacks run side by side in threads.
 Nothing couples two units: the optimizer is elementwise, and random numbers are pure functions of (seed,
-stream, step). So a state may be resumed with another grouping, on another machine.
-
-``settings`` is an `icl.pretrain.Settings` throughout.
+stream, step). So a state may be resumed with other stacks, on another machine.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from icl.files import atomic_path
-from icl.pretrain.batches import Contexts, kernel
+from icl.pretrain.batches import BatchSampler, risk_gradient
+from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import gradient
 
-_CACHE = 2**15  # numbers in one array of a group on a CPU: a few such arrays fit into a core's cache
-_FUSED = 2**18  # the same where `icl.compiled` computes, which keeps no arrays: few groups, few calls
+_CACHE = 2**15  # numbers in one array of a stack on a CPU: a few such arrays fit into a core's cache
+_COMPILED = 2**18  # the same where `icl.compiled` computes, which keeps no arrays: few stacks, few calls
 _SAVE_SECONDS = 10.0  # between two checkpoints
 _SWITCH_SECONDS = 1e-4  # a thread that comes back from a compiled loop waits no longer for the interpreter
 
 
-def uses_compiled_loops(member, settings, device) -> bool:
-    """Whether the compiled loops of `icl.compiled` do it: softmax, ``M`` alone, float32, on a CPU."""
-    return (device.type, settings.dtype, member.activation, member.width, settings.integrate_labels) == (
-        "cpu",
-        "float32",
-        "softmax",
-        None,
-        False,
-    )
+def uses_compiled_loops(unit: UnitConfig, settings: Settings, device: torch.device) -> bool:
+    """Return whether `icl.compiled` has the loops: softmax, ``M`` alone, sampled labels, float32, CPU."""
+    given = (device.type, settings.dtype, unit.activation, unit.width, settings.integrate_labels)
+    return given == ("cpu", "float32", "softmax", None, False)
 
 
-class Group:
-    """Units of one shape, S token sets with K units each: parameters (S, K, P) and the optimizer's state."""
+class UnitStack:
+    """Units of one layout, S token sets with K units each: parameters (S, K, P) and the optimizer's state.
 
-    def __init__(self, sets, indices, settings, device):
-        self.indices, self.sets, self.settings = indices, sets, settings
-        dtype = getattr(torch, settings.dtype)
-        first = sets[0][0]
-        self.shape, self.activation = first.shape, first.activation
-        self.contexts = Contexts(
-            sets, settings.batch_size, settings.stream, device, dtype, not settings.integrate_labels
-        )
-        stacked = torch.from_numpy(np.array([[m.initial() for m in row] for row in sets]))
-        self.theta = stacked.to(device, dtype)
+    Args:
+        units: All units of the sweep.
+        indices: Indices of the stacked ones, (S, K).
+        settings: Of the sweep.
+        device: Where to compute.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[UnitConfig],
+        indices: Sequence[Sequence[int]],
+        settings: Settings,
+        device: torch.device,
+    ):
+        self.indices, self.settings = indices, settings
+        self.sets = [[units[i] for i in row] for row in indices]
+        first, options = self.sets[0][0], {"dtype": getattr(torch, settings.dtype), "device": device}
+        self.layout, self.activation = first.layout, first.activation
+        self.sampler = BatchSampler(self.sets, settings, device)
+        start = np.array([[unit.initial() for unit in row] for row in self.sets])
+        self.theta = torch.from_numpy(start).to(**options)
         self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
-        self.rate = (
-            torch.tensor(
-                [[m.learning_rate or settings.learning_rate for m in row] for row in sets],
-                dtype=torch.float64,
-            )
-            .to(device, dtype)
-            .unsqueeze(-1)
-        )
-        per_context = stacked.shape[0] * stacked.shape[1] * first.context_length * first.task.dim
+        rates = [[[unit.learning_rate or settings.learning_rate] for unit in row] for row in self.sets]
+        self.rate = torch.tensor(rates, dtype=torch.float64).to(**options)
+        self.compiled = uses_compiled_loops(first, settings, device)
+        per_context = start.shape[0] * start.shape[1] * first.context_length * first.task.dim
         most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
-        self.fused = uses_compiled_loops(first, settings, device)
         self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
-        self.seen = []  # parameters after the recorded steps
+        self.recorded: list[Tensor] = []  # parameters after the recorded steps
 
     def advance(self, start: int, stop: int, stopped: threading.Event) -> None:
         """Take the steps from ``start`` to ``stop``, unless stopped."""
-        if not self.seen and self.settings.record[:1] == (0,):
-            self.seen.append(self.theta.clone())
+        if not self.recorded and self.settings.record[:1] == (0,):
+            self.recorded.append(self.theta.clone())
         for step in range(start, stop):
             if stopped.is_set():
                 return
-            self.descend(self.gradient(*self.contexts.at(step)), step)
+            self.optimizer_step(self.gradient(*self.sampler.batch(step)), step)
             if step + 1 in self.settings.record:
-                self.seen.append(self.theta.clone())
+                self.recorded.append(self.theta.clone())
 
-    def gradient(self, x, y):
-        """Mean gradient over the batch, taken in pieces that stay in the cache."""
-        if self.fused:
+    def gradient(self, x: Tensor, y: Tensor | None) -> Tensor:
+        """Return the mean gradient over the batch, taken in pieces that stay in the cache."""
+        if self.compiled and y is not None:
             from icl.compiled import units
 
             return units.softmax_gradient(self.theta, x, y)
-        total, B = 0.0, x.shape[-1]
+        total, B = torch.zeros_like(self.theta), x.shape[-1]
         for begin in range(0, B, self.piece):
-            here = slice(begin, begin + self.piece)
-            some = x[..., here]
-            integrated = kernel(self.sets, some) if y is None else None
-            part = gradient(
-                self.shape, self.theta, self.activation, some, None if y is None else y[..., here], integrated
-            )
+            some = x[..., begin : begin + self.piece]
+            labels = None if y is None else y[..., begin : begin + self.piece]
+            integrated = risk_gradient(self.sets, some) if y is None else None
+            part = gradient(self.layout, self.theta, self.activation, some, labels, integrated)
             total = part if some.shape[-1] == B else total + part * (some.shape[-1] / B)
         return total
 
-    def descend(self, gradient, step):
-        """One step of the optimizer: elementwise, so stacked units do not touch each other."""
+    def optimizer_step(self, gradient: Tensor, step: int) -> None:
+        """Take one step of the optimizer: elementwise, so stacked units do not touch each other."""
         rate = self.rate * self.settings.rate(step)
         if self.settings.optimizer == "sgd":
             self.theta.addcmul_(rate, gradient, value=-1)
             return
-        if self.fused:
+        first, second = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)  # bias corrections
+        if self.compiled:
             from icl.compiled import units
 
             state = (self.theta, self.mean, self.square, gradient, rate)
-            units.adam(*(tensor.numpy() for tensor in state), 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1))
+            units.adam(*(tensor.numpy() for tensor in state), first, second)
             return
         self.mean.lerp_(gradient, 0.1)
         self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-        size = self.square.sqrt().div_((1 - 0.999 ** (step + 1)) ** 0.5).add_(1e-8)
-        self.theta.addcdiv_(self.mean * rate, size, value=-1 / (1 - 0.9 ** (step + 1)))
+        size = self.square.sqrt().div_(second**0.5).add_(1e-8)
+        self.theta.addcdiv_(self.mean * rate, size, value=-1 / first)
 
 
-def stack(units, settings, device) -> list[Group]:
-    """Groups of units, each S rows of K that share tokens; S x K is small enough for the cache."""
-    sets = defaultdict(list)  # units that share tokens, and have the same shape
-    for index, m in enumerate(units):
-        sets[m.seed, m.context_length, m.covariate_law, m.activation, m.width].append(index)
+def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.device) -> list[UnitStack]:
+    """Return stacks of units, each S rows of K that share covariates; S x K is small enough for the cache."""
+    rows = defaultdict(list)  # units that share covariates, and have the same layout
+    for index, u in enumerate(units):
+        rows[u.seed, u.context_length, u.covariate_law, u.activation, u.width].append(index)
     alike = defaultdict(list)
-    for (_, n, _, activation, width), row in sets.items():
+    for (_, n, _, activation, width), row in rows.items():
         alike[n, activation, width, len(row)].append(row)
-    stacked = []
-    for (n, _, _, size), rows in alike.items():
+    stacks = []
+    for (n, _, _, size), same in alike.items():
         limit = _CACHE if device.type == "cpu" else 2**12 * _CACHE
-        if uses_compiled_loops(units[rows[0][0]], settings, device):
-            limit = _FUSED
+        if uses_compiled_loops(units[same[0][0]], settings, device):
+            limit = _COMPILED
         many = max(1, limit // (size * n * settings.batch_size))
-        if device.type == "cpu":  # no fewer groups than threads
-            many = min(many, -(-len(rows) // torch.get_num_threads()))
-        stacked += [rows[i : i + many] for i in range(0, len(rows), many)]
-    return [Group([[units[i] for i in row] for row in rows], rows, settings, device) for rows in stacked]
+        if device.type == "cpu":  # no fewer stacks than threads
+            many = min(many, -(-len(same) // torch.get_num_threads()))
+        stacks += [UnitStack(units, same[i : i + many], settings, device) for i in range(0, len(same), many)]
+    return stacks
 
 
-def run(groups, step, settings, device, progress, keep) -> None:
-    """Advance all groups from ``step`` to the end.
+def run(
+    stacks: Sequence[UnitStack],
+    step: int,
+    settings: Settings,
+    device: torch.device,
+    progress: bool,
+    keep: Callable[[int], None],
+) -> None:
+    """Advance all stacks from ``step`` to the end.
+
+    The number of PyTorch's threads and the interpreter's switch interval are changed meanwhile, and
+    restored however it ends.
 
     Args:
-        groups: From `stack`.
+        stacks: From `stack_units`.
         step: Steps already taken.
-        settings: What the units have in common.
-        device: Where the groups are.
+        settings: Of the sweep.
+        device: Where the stacks are.
         progress: Whether to show a line with the steps done.
         keep: Called with the number of steps done about every ten seconds, and at the end.
     """
-    threads = min(len(groups), torch.get_num_threads()) if device.type == "cpu" else 1
+    threads = min(len(stacks), torch.get_num_threads()) if device.type == "cpu" else 1
     before, switch, stopped = torch.get_num_threads(), sys.getswitchinterval(), threading.Event()
     stretch, saved = 16, time.perf_counter()
+    share = max(1, before // threads)  # one thread a stack instead of several threads an operation
     try:
-        if threads > 1:  # one thread a group instead of several threads an operation
+        if threads > 1:
             torch.set_num_threads(1)
             sys.setswitchinterval(_SWITCH_SECONDS)
-        with ThreadPoolExecutor(
-            threads, initializer=torch.set_num_threads, initargs=(max(1, before // threads),)
-        ) as pool:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(share,)) as pool:
             while step < settings.steps:
                 begun, stop = time.perf_counter(), min(step + stretch, settings.steps)
                 try:
-                    for job in [pool.submit(group.advance, step, stop, stopped) for group in groups]:
+                    for job in [pool.submit(stack.advance, step, stop, stopped) for stack in stacks]:
                         job.result()
                 except BaseException:
                     stopped.set()
@@ -171,46 +182,75 @@ def run(groups, step, settings, device, progress, keep) -> None:
                     keep(step)
                     saved = now
                 if progress:
-                    print(
-                        f"\rpretraining: step {step} of {settings.steps}",
-                        end="" if step < settings.steps else "\n",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    end = "" if step < settings.steps else "\n"
+                    text = f"\rpretraining: step {step} of {settings.steps}"
+                    print(text, end=end, file=sys.stderr, flush=True)
     finally:
         torch.set_num_threads(before)
         sys.setswitchinterval(switch)
 
 
-def _description(units, settings, groups) -> str:
-    where = groups[0].theta.device.type if settings.stream == "native" else "any"
-    return json.dumps({"settings": asdict(settings), "units": [repr(m) for m in units], "device": where})
+class Checkpoint:
+    """The state of a sweep in a file, unit by unit and so for any stacks.
 
+    Args:
+        path: The file (.npz); it need not exist.
+        units: All units of the sweep.
+        stacks: From `stack_units`.
+        settings: Of the sweep.
 
-def save(path, groups, units, settings, step) -> None:
-    """Write the state, member by member and so for any grouping, whole or not at all."""
-    if path is None:
-        return
-    arrays = {"step": np.array(step), "what": np.array(_description(units, settings, groups))}
-    for group in groups:
-        for s, row in enumerate(group.indices):
-            for k, index in enumerate(row):
-                state = [group.theta, group.mean, group.square, *group.seen]
-                arrays[f"member{index}"] = np.stack([tensor[s, k].cpu().numpy() for tensor in state])
-    with atomic_path(path) as part, part.open("wb") as file:
-        np.savez(file, **arrays)
+    Raises:
+        ValueError: If the file could not be written.
+    """
 
+    def __init__(
+        self, path: Path, units: Sequence[UnitConfig], stacks: Sequence[UnitStack], settings: Settings
+    ):
+        self.path, self.stacks = path, stacks
+        where = stacks[0].theta.device.type if settings.stream == "native" else "any"
+        texts = {"settings": asdict(settings), "units": [repr(unit) for unit in units], "device": where}
+        self.description = json.dumps(texts)
+        try:
+            if path.is_dir():
+                raise IsADirectoryError("is a folder")
+            tempfile.TemporaryFile(dir=path.parent).close()
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint={str(path)!r}: must be a file in a folder that exists and may be written "
+                f"({error.strerror or error})"
+            ) from None
 
-def resume(path, groups, units, settings) -> int:
-    """Load the state, if there is one; returns the steps done."""
-    if path is None or not Path(path).is_file():
-        return 0
-    with np.load(path, allow_pickle=False) as arrays:
-        if str(arrays["what"]) != _description(units, settings, groups):
-            raise ValueError(f"checkpoint={str(path)!r}: belongs to other units or settings")
-        for group in groups:
-            state = np.stack([[arrays[f"member{index}"] for index in row] for row in group.indices])
-            group.theta, group.mean, group.square, *group.seen = (
-                torch.from_numpy(state).to(group.theta).unbind(2)
-            )
-        return int(arrays["step"])
+    def save(self, step: int) -> None:
+        """Write the state after ``step`` steps, all of it or nothing."""
+        arrays: dict[str, Any] = {"step": np.array(step), "what": np.array(self.description)}
+        for stack in self.stacks:
+            state = torch.stack([stack.theta, stack.mean, stack.square, *stack.recorded], 2).cpu().numpy()
+            for s, row in enumerate(stack.indices):
+                arrays |= {f"unit{index}": state[s, k] for k, index in enumerate(row)}
+        with atomic_path(self.path) as part, part.open("wb") as file:
+            np.savez(file, **arrays)
+
+    def resume(self) -> int:
+        """Load the state, if there is one, and return the number of steps done.
+
+        Raises:
+            ValueError: If the file is no checkpoint, or that of other units or settings.
+        """
+        if not self.path.exists():
+            return 0
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = dict(file)
+            found, step = str(arrays["what"]), int(arrays["step"])
+        except Exception as error:  # what is raised depends on where the file is damaged
+            raise ValueError(
+                f"checkpoint={str(self.path)!r}: is damaged or no checkpoint ({type(error).__name__}); "
+                "delete it to start again"
+            ) from None
+        if found != self.description:
+            raise ValueError(f"checkpoint={str(self.path)!r}: belongs to other units or settings")
+        for stack in self.stacks:
+            state = np.array([[arrays[f"unit{index}"] for index in row] for row in stack.indices])
+            parts = torch.from_numpy(np.moveaxis(state, 2, 0).copy()).to(stack.theta)
+            stack.theta, stack.mean, stack.square, *stack.recorded = parts.unbind()
+        return step

@@ -14,6 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from icl.adam import minimize
 from icl.tensor_trick.lipschitz import gain
 
 _LN10 = math.log(10)
@@ -52,20 +53,10 @@ def ascend(objective: Objective, start: Sequence[Tensor], steps: int, rate: floa
     Returns:
         The largest value met by any start, as a `Search`.
     """
-    variables = [t.clone().requires_grad_() for t in start]
-    optimizer = torch.optim.Adam(variables, lr=rate, maximize=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 - k / (steps + 1))
-    history: list[Tensor] = []
-    for k in range(steps + 1):
-        value = objective(*variables)
-        top = value.detach().amax(-1) / _LN10
-        history.append(torch.maximum(history[-1], top) if history else top)
-        if k < steps:
-            optimizer.zero_grad()
-            value.sum().backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            schedule.step()
-    return Search(history[-1], torch.stack(history))
+    # the value after the last step counts, so one more step is taken
+    _, values = minimize(lambda step, *variables: -objective(*variables), start, steps + 1, rate)
+    history = (-values).amax(-1).cummax(0).values / _LN10
+    return Search(history[-1], history)
 
 
 def search(

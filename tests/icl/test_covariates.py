@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.stats import beta, kstest
+from scipy.stats import beta, ks_2samp, kstest
 
 from icl.checks import matrix_rows
-from icl.covariates import Ellipsoid, LowRank, cap_quantile, uniform_sphere
+from icl.covariates import Cap, Ellipsoid, LowRank, cap_quantile, uniform_sphere
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import stream
 
@@ -61,3 +61,30 @@ def test_token_laws_of_the_theorems():
 def test_bad_laws_are_named(call, name):
     with pytest.raises(ValueError, match=name):
         call()
+
+
+@pytest.mark.parametrize("dim, limit", [(2, 0.3), (3, -0.5), (5, 0.6)])
+def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
+    """Against rejection: the coordinate along the query and one across it."""
+    count = 40_000
+    x = uniform_sphere(stream(0, "covariates"), count, 2, dim)
+    u = stream(0, "evaluation").uniform(size=(count, 1))
+    moved = Cap(dim, limit).restrict(x, u)
+    assert torch.equal(moved[:, 1], x[:, 1])
+    assert torch.allclose(moved.norm(dim=-1), torch.ones(count, 2, dtype=x.dtype))
+    t, kept = (moved[:, 0] * x[:, 1]).sum(-1), (x[:, 0] * x[:, 1]).sum(-1)
+    assert t.max() <= limit + 1e-12
+    kept = kept[kept <= limit]
+    assert ks_2samp(t.numpy(), kept.numpy()).pvalue > FALSE_ALARM_RATE
+    # the direction orthogonal to the query is that of the uniform point
+    rest, before = (v[:, 0] - (v[:, :1] * x[:, 1:]).sum(-1) * x[:, 1] for v in (moved, x))
+    scale = rest.norm(dim=-1, keepdim=True) / before.norm(dim=-1, keepdim=True)
+    assert torch.allclose(rest, scale * before, rtol=0, atol=1e-9)
+
+
+def test_cap_of_the_whole_sphere_is_uniform_and_bad_limits_are_named():
+    u = np.array([[0.0, 0.5, 1.0]])
+    moved = Cap(3, 1.0).restrict(uniform_sphere(stream(0, "covariates"), 1, 4, 3), u)
+    assert torch.allclose((moved[:, :-1] * moved[:, -1:]).sum(-1), torch.tensor(2 * u - 1))
+    with pytest.raises(ValueError, match="limit=-1"):
+        Cap(3, -1)

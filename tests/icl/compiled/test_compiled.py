@@ -17,7 +17,7 @@ from icl.compiled import elementary, random_numbers, regressions, units
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products, normalize, planes
 from icl.pretrain import UnitConfig, pretrain, trainer
-from icl.pretrain.model import Shape, gradient
+from icl.pretrain.model import ParameterLayout, gradient
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import NativeStream, stream
 from icl.tasks import Cosine, ReLU
@@ -126,12 +126,12 @@ def test_gradient_is_the_plain_one(d, n, B):
     x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[..., B : 2 * B]  # of a block
     y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 2 * B))).float()[..., :B]
     theta = torch.from_numpy(3 * rng.standard_normal((2, 3, d * d))).float()
-    plain = gradient(Shape(d, None), theta.double(), "softmax", x.double(), y.double())
+    plain = gradient(ParameterLayout(d, None), theta.double(), "softmax", x.double(), y.double())
     assert (units.softmax_gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
 
 
 def test_gradient_where_one_token_takes_all():
-    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1)
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1).contiguous()
     y = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1)
     out = units.softmax_gradient(torch.tensor([[[500.0, 0.0, 0.0, 0.0]]]), x, y)
     assert out.abs().max() < 1e-30
@@ -160,7 +160,7 @@ def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
     ]
     options = dict(steps=60, batch_size=50, shared_tokens=True, stream="native", dtype="float32")
     fast = pretrain(members, **options).M
-    monkeypatch.setattr(trainer, "fusible", lambda *_: False)
+    monkeypatch.setattr(trainer, "uses_compiled_loops", lambda *_: False)
     plain = pretrain(members, **options).M
     assert np.abs(fast - plain).max() < 1e-4 * np.abs(plain).max()
 

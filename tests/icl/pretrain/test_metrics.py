@@ -74,7 +74,7 @@ def test_turned_units_attend_to_the_opposite_end():
     x, y = (torch.from_numpy(rng.standard_normal((1, 1, *size))) for size in ((3, 9, 5), (9, 5)))
     opposite = torch.cat([x[..., :-1, :], -x[..., -1:, :]], -2)
     one, two = (
-        predict(units[0].shape, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
+        predict(units[0].layout, torch.from_numpy(t.M[:1].reshape(1, 1, 9)), "softmax", tokens, y)
         for t, tokens in ((trained, x), (other, opposite))
     )
     assert torch.allclose(one, two)

@@ -1,28 +1,36 @@
 """Units trained together equal units trained alone by the slow reference, and reach the exact optimum."""
 
 import dataclasses
+import inspect
+import sys
 import warnings
 
 import numpy as np
 import pytest
 import torch
 
-from icl.attention import ACTIVATIONS, softmax_attention, weights
-from icl.covariates import Ellipsoid, LowRank, uniform_sphere
-from icl.pretrain import Settings, UnitConfig, loss_gradient, pretrain, reference
-from icl.pretrain.batches import Contexts, kernel
-from icl.pretrain.model import Shape, gradient, predict
+from icl.attention import ACTIVATIONS, weights
+from icl.covariates import Ellipsoid, LowRank
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.batches import BatchSampler, risk_gradient
+from icl.pretrain.config import Settings
+from icl.pretrain.model import ParameterLayout, gradient, predict
 from icl.risk import optimal_window, population_flow
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, ReLU
+from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, QuadraticRisk, ReLU
 from icl_book.claims import sampled
+from oracles.pretrain import pretrain as alone
 
 BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q
 
 
-def alone(member, steps, batch_size, learning_rate, **options):
-    return reference.pretrain(member, steps, batch_size, learning_rate, **options)
+def sampler(sets, batch_size, **settings):
+    """The batches of `pretrain` with these settings."""
+    names = inspect.signature(pretrain).parameters
+    given = {f.name: names[f.name].default for f in dataclasses.fields(Settings)}
+    settings = Settings(**given | dict(batch_size=batch_size) | settings)
+    return BatchSampler(sets, settings, torch.device("cpu"))
 
 
 def assert_same(fast, slow, rtol=1e-8):
@@ -32,25 +40,15 @@ def assert_same(fast, slow, rtol=1e-8):
         assert np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max(), name
 
 
-def test_gradient_against_autograd():
-    x = uniform_sphere(stream(0, "covariates"), 16, 9, 3)
-    y = torch.from_numpy(stream(0, "noise").standard_normal((4, 16, 9)))
-    M = torch.from_numpy(stream(0, "initialization").standard_normal((4, 3, 3))).requires_grad_()
-    for k in range(4):
-        loss = ((softmax_attention(x[:, :-1], y[k, :, :-1], x[:, -1], M[k]) - y[k, :, -1]) ** 2).mean()
-        (expected,) = torch.autograd.grad(loss, M)
-        assert torch.allclose(loss_gradient(M.detach(), x, y)[k], expected[k], rtol=1e-10, atol=1e-13)
-
-
 @pytest.mark.parametrize("width", [None, 1, 4, 9])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_unit_takes_the_path_of_the_slow_reference(activation, width):
-    member = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1, activation=activation, width=width, initial_std=0.5)
-    trained = pretrain([member], 30, 32, 0.02)
+    unit = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1, activation=activation, width=width, initial_std=0.5)
+    trained = pretrain([unit], 30, 32, 0.02)
     # where hardly any score is positive, normalized ReLU divides by almost zero and magnifies rounding
     tolerance = 1e-6 if activation == "normalized relu" else 1e-8
-    assert_same(trained.parameters[0], alone(member, 30, 32, 0.02), tolerance)
-    assert not np.allclose(member.initial(), member.shape.pack(trained.parameters[0]), atol=0.05)
+    assert_same(trained.parameters[0], alone(unit, 30, 32, 0.02), tolerance)
+    assert not np.allclose(unit.initial(), unit.layout.pack(trained.parameters[0]), atol=0.05)
 
 
 def test_any_mix_together_equals_each_alone():
@@ -66,9 +64,9 @@ def test_any_mix_together_equals_each_alone():
         UnitConfig(ReLU(4), 0.2, 8, 8, width=5, initial_std=0.3),
     ]
     together = pretrain(units, steps=40, batch_size=32, learning_rate=0.1)
-    for k, member in enumerate(units):
-        assert_same(together.parameters[k], alone(member, 40, 32, 0.1))
-        assert_same(together.parameters[k], pretrain([member], 40, 32, 0.1).parameters[0])
+    for k, unit in enumerate(units):
+        assert_same(together.parameters[k], alone(unit, 40, 32, 0.1))
+        assert_same(together.parameters[k], pretrain([unit], 40, 32, 0.1).parameters[0])
     assert together.contexts == 40 * 32 and together.steps == 40 and not together.diverged
 
 
@@ -89,44 +87,48 @@ def test_shared_tokens_are_the_same_numbers():
 @pytest.mark.parametrize("kind", ["portable", "native"])
 def test_a_step_does_not_depend_on_other_steps_or_on_company(kind):
     sets = [[UnitConfig(ReLU(3, L), 0.1, 8, seed) for L in (1.0, 2.0)] for seed in range(3)]
-    options = (32, kind, torch.device("cpu"), torch.float32)
-    whole, one = Contexts(sets, *options), Contexts(sets[2:], *options)
+    options = dict(stream=kind, dtype="float32")
+    whole, one = sampler(sets, 32, **options), sampler(sets[2:], 32, **options)
     for step in (0, 13, 7, 40):
-        x, y = whole.at(step)
-        own_x, own_y = one.at(step)
+        x, y = whole.batch(step)
+        own_x, own_y = one.batch(step)
         assert torch.equal(x[2:], own_x) and torch.equal(y[2:], own_y)
         assert not torch.equal(x[0], x[1])
-    seen = {part.sum().item() for step in range(20) for part in one.at(step)}
+    seen = {part.sum().item() for step in range(20) for part in one.batch(step)}
     assert len(seen) == 40  # every step has numbers of its own
+    first = whole.batch(0)
+    kept = [part.clone() for part in first]
+    whole.batch(1000)
+    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True))  # batches stay as they are
 
 
 def test_native_training_follows_the_reference_on_the_same_numbers():
     """Single precision; the reference reads its batches from the native stream."""
-    member = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1)
-    source = Contexts([[member]], 32, "native", torch.device("cpu"), torch.float64)
+    unit = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1)
+    source = sampler([[unit]], 32, stream="native")
 
     def draw(_, step, batch_size):
-        x, y = source.at(step)
+        x, y = source.batch(step)
         return x[0, 0].permute(2, 1, 0), y[0, 0].T
 
-    slow = alone(member, 30, 32, 0.02, draw=draw)
+    slow = alone(unit, 30, 32, 0.02, draw=draw)
     options = dict(stream="native", shared_tokens=True)
-    assert_same(pretrain([member], 30, 32, 0.02, **options).parameters[0], slow)
-    company = [member, UnitConfig(Affine(3), 0.2, 8, 1), UnitConfig(ReLU(3, 2.0), 0.2, 8, 2)]
+    assert_same(pretrain([unit], 30, 32, 0.02, **options).parameters[0], slow)
+    company = [unit, UnitConfig(Affine(3), 0.2, 8, 1), UnitConfig(ReLU(3, 2.0), 0.2, 8, 2)]
     assert_same(pretrain(company, 30, 32, 0.02, dtype="float32", **options).parameters[0], slow, 1e-4)
 
 
 def test_batches_too_large_for_the_cache_are_taken_in_pieces(monkeypatch):
-    member = UnitConfig(ReLU(3), 0.2, 8, 1)
-    whole = pretrain([member], 5, 50, 0.1)
+    unit = UnitConfig(ReLU(3), 0.2, 8, 1)
+    whole = pretrain([unit], 5, 50, 0.1)
     monkeypatch.setattr("icl.pretrain.trainer._CACHE", 1)
-    assert_same(pretrain([member], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
+    assert_same(pretrain([unit], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
 
 
 def test_plain_gradient_steps_and_the_clock_of_the_flow():
-    member = UnitConfig(Affine(3), 0.2, 8, 0)
-    fast = pretrain([member], 20, 32, 0.5, optimizer="sgd", record=(0, 5, 20))
-    assert_same(fast.parameters[0], alone(member, 20, 32, 0.5, optimizer="sgd"))
+    unit = UnitConfig(Affine(3), 0.2, 8, 0)
+    fast = pretrain([unit], 20, 32, 0.5, optimizer="sgd", record=(0, 5, 20))
+    assert_same(fast.parameters[0], alone(unit, 20, 32, 0.5, optimizer="sgd"))
     assert np.allclose(fast.settings.elapsed, [0, 1 + 0.95 + 0.9 + 0.85 + 0.8, 10.5])
     assert fast.M_history.shape == (3, 1, 3, 3) and not fast.M_history[0].any()
     assert np.array_equal(fast.M_history[2], fast.M)
@@ -136,34 +138,28 @@ def test_plain_gradient_steps_and_the_clock_of_the_flow():
     "task", [Affine(4, 2.0), Linear(4), ReLU(4, 2.0), Cosine(4, 3.0), Quadratic(4)], ids=str
 )
 @pytest.mark.parametrize("activation", ["softmax", "linear", "normalized sigmoid"])
-def test_integrated_labels_have_the_gradient_of_the_averaged_loss(task, activation):
+def test_integrated_labels_have_the_gradient_of_the_quadratic_risk(task, activation):
     sets = [[UnitConfig(task, 0.3, 6, 0), UnitConfig(task, 0.1, 6, 0)]]
-    x, none = Contexts(sets, 10, "portable", torch.device("cpu"), torch.float64, labels=False).at(0)
+    x, none = sampler(sets, 10, integrate_labels=True).batch(0)
     assert none is None
     theta = torch.from_numpy(stream(0, "initialization").standard_normal((1, 2, 16)))
-    fast = gradient(Shape(4, None), theta, activation, x, None, kernel(sets, x))
+    fast = gradient(ParameterLayout(4, None), theta, activation, x, None, risk_gradient(sets, x))
+    tokens = x[0, 0].permute(2, 1, 0)
     for k, noise_std in enumerate((0.3, 0.1)):
         M = theta[0, k].reshape(4, 4).requires_grad_()
-        tokens = x[0, 0].permute(2, 1, 0)
         omega = weights((tokens[:, :-1] * (tokens[:, -1] @ M.T).unsqueeze(1)).sum(-1), activation, -1)[0]
-        K = torch.from_numpy(task.covariance((tokens @ tokens.mT).clamp(-1, 1).numpy()))
-        loss = (
-            torch.einsum("bi,bij,bj->b", omega, K[:, :-1, :-1], omega)
-            - 2 * (omega * K[:, :-1, -1]).sum(-1)
-            + noise_std**2 * (omega**2).sum(-1)
-        ).mean()
-        (slow,) = torch.autograd.grad(loss, M)
+        (slow,) = torch.autograd.grad(QuadraticRisk.of(task, tokens, noise_std).risk(omega).mean(), M)
         assert torch.allclose(fast[0, k].reshape(4, 4), slow, rtol=1e-8, atol=1e-10 * slow.abs().max())
 
 
 def test_integrated_labels_are_refused_where_there_is_no_covariance():
-    for member in (
+    for unit in (
         UnitConfig(Affine(3), 0.1, 4, 0, width=3, initial_std=0.1),
         UnitConfig(Affine(3), 0.1, 4, 0, Ellipsoid(np.diag([1, 2, 3]))),
         UnitConfig(Projected(Affine(2), np.eye(2, 3)), 0.1, 4, 0),
     ):
         with pytest.raises(ValueError, match="integrate_labels"):
-            pretrain([member], 2, 4, integrate_labels=True)
+            pretrain([unit], 2, 4, integrate_labels=True)
 
 
 @pytest.mark.gpu
@@ -216,7 +212,7 @@ def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
     assert FALSE_ALARM_RATE < 1e-4
 
 
-def test_a_diverging_member_is_named_and_leaves_the_others_alone():
+def test_a_diverging_unit_is_named_and_leaves_the_others_alone():
     good = UnitConfig(Affine(3), 0.2, 8, 1)
     bad = dataclasses.replace(good, learning_rate=1e308)
     with pytest.warns(RuntimeWarning, match="learning_rate=1e.308"):
@@ -225,29 +221,35 @@ def test_a_diverging_member_is_named_and_leaves_the_others_alone():
     assert_same(both.parameters[0], alone(good, 30, 4, 0.1))
 
 
-class Interrupt:
-    """Contexts that stop the program at one step, once."""
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Let training fail at one step, once."""
 
-    def __init__(self, step, error=KeyboardInterrupt):
-        self.step, self.error, self.at = step, error, Contexts.at
+    def plant(at, error):
+        draw, left = BatchSampler.batch, [at]
 
-    def __call__(self, contexts, step):
-        if step == self.step:
-            self.step = None
-            raise self.error
-        return self.at(contexts, step)
+        def batch(self, step):
+            if step in left:
+                left.clear()
+                raise error
+            return draw(self, step)
+
+        monkeypatch.setattr(BatchSampler, "batch", batch)
+
+    return plant
 
 
-@pytest.mark.parametrize("kind", ["portable", "native"])
-def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "kind, dtype", [("portable", "float64"), ("native", "float64"), ("native", "float32")]
+)
+def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, dtype, tmp_path, monkeypatch, interrupt):
     units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)] + [
         UnitConfig(ReLU(3), 0.2, 6, 7, width=2, initial_std=1.0)
     ]
-    options = dict(steps=60, batch_size=8, learning_rate=0.1, record=(0, 7, 50), stream=kind)
+    options = dict(steps=60, batch_size=8, learning_rate=0.1, record=(0, 7, 50), stream=kind, dtype=dtype)
     whole, path = pretrain(units, **options), tmp_path / "state.npz"
     monkeypatch.setattr("icl.pretrain.trainer._SAVE_SECONDS", 0.0)
-    stopper = Interrupt(40)
-    monkeypatch.setattr(Contexts, "at", lambda self, step: stopper(self, step))
+    interrupt(40, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         pretrain(units, **options, checkpoint=path)
     assert path.is_file()
@@ -257,26 +259,65 @@ def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, tmp_path, mon
     resumed = pretrain(units, **options, checkpoint=path)
     for a, b in zip((whole.parameters, *whole.history), (resumed.parameters, *resumed.history), strict=True):
         for p, q in zip(a, b, strict=True):
-            assert_same(p, q, 1e-10)
+            assert_same(p, q, 1e-10 if dtype == "float64" else 1e-5)
     assert [f.name for f in tmp_path.iterdir()] == ["state.npz"]
     with pytest.raises(ValueError, match="other units or settings"):
         pretrain(units, **options | dict(learning_rate=0.2), checkpoint=path)
 
 
-def test_one_group_that_fails_stops_the_run(monkeypatch):
-    stopper = Interrupt(3, RuntimeError("planted"))
-    monkeypatch.setattr(Contexts, "at", lambda self, step: stopper(self, step))
+@pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
+def test_a_failure_stops_the_run_and_restores_the_state_of_the_process(error, monkeypatch, interrupt):
+    """One of three threads fails; two threads more than the tests run with."""
+    interrupt(3, error)
     monkeypatch.setattr("icl.pretrain.trainer._CACHE", 1)
-    with pytest.raises(RuntimeError, match="planted"):
-        pretrain([UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)], 1000, 8)
+    threads, switch = torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_num_threads(3)
+    try:
+        for _ in range(2):  # the second time nothing fails
+            changed = []
+            monkeypatch.setattr("icl.pretrain.trainer.sys.setswitchinterval", changed.append)
+            units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
+            if error:
+                with pytest.raises(type(error), match="planted"):
+                    pretrain(units, 1000, 8)
+            else:
+                pretrain(units, 4, 8)
+            assert torch.get_num_threads() == 3 and changed == [1e-4, switch]
+            error = None
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("name", ["missing/state.npz", "", "file/state.npz"])
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(name, tmp_path, interrupt):
+    interrupt(0, AssertionError("trained"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="^checkpoint='.*': must be a file in a folder that .*$"):
+        pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 2, 4, checkpoint=tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-40], lambda data: b"text", lambda data: b""])
+def test_a_damaged_checkpoint_is_told_in_one_line_and_left_alone(damage, tmp_path):
+    path, options = tmp_path / "state.npz", dict(steps=2, batch_size=4)
+    unit = UnitConfig(Affine(3), 0.2, 8, 0)
+    pretrain([unit], **options, checkpoint=path)
+    path.write_bytes(damage(path.read_bytes()))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="^checkpoint='.*': is damaged or no checkpoint .*$"):
+        pretrain([unit], **options, checkpoint=path)
+    np.savez(path, step=1)  # another program's file
+    with pytest.raises(ValueError, match="no checkpoint"):
+        pretrain([unit], **options, checkpoint=path)
+    assert before != path.read_bytes()
 
 
 def test_predictions_and_a_single_token():
-    member = UnitConfig(ReLU(3), 0.2, 1, 1)
-    x, y = Contexts([[member]], 5, "portable", torch.device("cpu"), torch.float64).at(0)
+    unit = UnitConfig(ReLU(3), 0.2, 1, 1)
+    x, y = sampler([[unit]], 5).batch(0)
     theta = torch.randn(1, 1, 9, dtype=torch.float64)
-    assert torch.allclose(predict(member.shape, theta, "softmax", x, y), y[:, :, 0])
-    assert not gradient(member.shape, theta, "softmax", x, y).any()  # its weight is one whatever M is
+    assert torch.allclose(predict(unit.layout, theta, "softmax", x, y), y[:, :, 0])
+    assert not gradient(unit.layout, theta, "softmax", x, y).any()  # its weight is one whatever M is
 
 
 @pytest.mark.parametrize(
@@ -295,6 +336,10 @@ def test_predictions_and_a_single_token():
         (dict(record=(3,)), r"record=\(3,\)"),
         (dict(record=(2, 1)), r"record=\(2, 1\)"),
         (dict(record=(-1,)), "record=-1"),
+        (dict(steps=True), "steps=True"),
+        (dict(learning_rate="0.1"), "learning_rate='0.1'"),
+        (dict(shared_tokens="no"), "shared_tokens='no'"),
+        (dict(device="gpu"), "device='gpu'"),
     ],
 )
 def test_bad_values_are_named(bad, name):
@@ -306,6 +351,11 @@ def test_bad_values_are_named(bad, name):
     "bad, name",
     [
         (dict(noise_std=-1.0), "noise_std=-1.0"),
+        (dict(noise_std="0.1"), "noise_std='0.1': must be a finite number >= 0"),
+        (dict(noise_std=True), "noise_std=True"),
+        (dict(learning_rate=True), "learning_rate=True"),
+        (dict(seed=False), "seed=False"),
+        (dict(covariates="sphere"), "covariates='sphere'"),
         (dict(context_length=0), "context_length=0"),
         (dict(seed=-1), "seed=-1"),
         (dict(task="affine"), "task='affine'"),
@@ -318,9 +368,26 @@ def test_bad_values_are_named(bad, name):
         (dict(activation="relu"), "initial_std=0"),
     ],
 )
-def test_bad_members_are_named(bad, name):
+def test_bad_units_are_named(bad, name):
     with pytest.raises(ValueError, match=name):
         UnitConfig(**{"task": Affine(3), "noise_std": 1.0, "context_length": 4, "seed": 0} | bad)
+
+
+def test_numpy_scalars_are_the_numbers_that_they_hold():
+    plain = UnitConfig(Affine(3), 0.5, 8, 2, learning_rate=0.25, width=2, initial_std=1.0)
+    numbers = dict(noise_std=np.float32(0.5), context_length=np.int64(8), seed=np.uint8(2))
+    more = dict(learning_rate=np.float64(0.25), width=np.int32(2), initial_std=1)
+    other = UnitConfig(Affine(3), **numbers, **more)
+    assert other == plain and repr(other) == repr(plain)
+    settings = dict(
+        steps=np.int64(2), batch_size=np.int16(4), learning_rate=np.float32(0.5), record=[np.int8(1)]
+    )
+    assert pretrain([plain], **settings).settings == pretrain([plain], 2, 4, 0.5, record=(1,)).settings
+
+
+def test_a_misspelled_setting_names_itself():
+    with pytest.raises(TypeError, match="pretrain.*'shared_token'"):
+        pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 2, 4, shared_token=True)
 
 
 def test_nothing_is_written_without_a_checkpoint_and_progress_is_one_line(capsys):
@@ -328,4 +395,3 @@ def test_nothing_is_written_without_a_checkpoint_and_progress_is_one_line(capsys
         warnings.simplefilter("error")
         pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 40, 8, progress=True)
     assert capsys.readouterr().err.endswith("pretraining: step 40 of 40\n")
-    assert Settings().record == ()

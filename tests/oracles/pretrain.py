@@ -6,19 +6,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icl.adam import minimize
 from icl.pretrain.config import UnitConfig
 from icl.streams import stream
 
 
-def contexts(member: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
+def contexts(unit: UnitConfig, step: int, batch_size: int) -> tuple[Tensor, Tensor]:
     """The portable batch of ``step``: tokens (B, n + 1, d), the query last, and labels (B, n + 1)."""
-    shape = (batch_size, member.context_length + 1)
-    x = member.covariate_law.from_normal(
-        torch.from_numpy(stream(member.seed, "covariates", step).standard_normal((*shape, member.task.dim)))
+    shape = (batch_size, unit.context_length + 1)
+    x = unit.covariate_law.from_normal(
+        torch.from_numpy(stream(unit.seed, "covariates", step).standard_normal((*shape, unit.task.dim)))
     )
-    noise = torch.from_numpy(stream(member.seed, "noise", step).standard_normal(shape))
-    f = member.task.sample(stream(member.seed, "tasks", step), batch_size)
-    return x, f(x) + member.noise_std * noise
+    noise = torch.from_numpy(stream(unit.seed, "noise", step).standard_normal(shape))
+    f = unit.task.sample(stream(unit.seed, "tasks", step), batch_size)
+    return x, f(x) + unit.noise_std * noise
 
 
 def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Tensor) -> Tensor:
@@ -44,7 +45,7 @@ def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Ten
 
 
 def pretrain(
-    member: UnitConfig,
+    unit: UnitConfig,
     steps: int,
     batch_size: int,
     learning_rate: float,
@@ -54,25 +55,22 @@ def pretrain(
     """`icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
 
     Args:
-        member: The unit.
+        unit: The unit.
         steps: Optimizer steps.
         batch_size: Contexts a step.
         learning_rate: Initial step size.
         optimizer: "adam" or "sgd".
-        draw: From (member, step, batch size) to a batch; the portable one if not given.
+        draw: From (unit, step, batch size) to a batch; the portable one if not given.
 
     Returns:
         Trained parameters by name.
     """
-    start = torch.from_numpy(member.initial())
-    parameters = {name: value.clone().requires_grad_() for name, value in member.shape.unpack(start).items()}
+    layout, start = unit.layout, torch.from_numpy(unit.initial())
+
+    def loss(step: int, theta: Tensor) -> Tensor:
+        x, y = draw(unit, step, batch_size)
+        return ((prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]) ** 2).mean()
+
     kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
-    descent = kind(parameters.values(), lr=member.learning_rate or learning_rate)
-    schedule = torch.optim.lr_scheduler.LambdaLR(descent, lambda step: 1 - step / steps)
-    for step in range(steps):
-        x, y = draw(member, step, batch_size)
-        descent.zero_grad()
-        ((prediction(parameters, member.activation, x, y) - y[:, -1]) ** 2).mean().backward()
-        descent.step()
-        schedule.step()
-    return {name: value.detach().numpy() for name, value in parameters.items()}
+    (theta,), _ = minimize(loss, [start], steps, unit.learning_rate or learning_rate, kind)
+    return layout.unpack(theta.numpy())

@@ -1,0 +1,44 @@
+"""Minimization by Adam with a step size that falls linearly to zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+
+def minimize(
+    objective: Callable[..., Tensor],
+    start: Sequence[Tensor],
+    steps: int,
+    learning_rate: float,
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
+) -> tuple[list[Tensor], Tensor]:
+    """Minimize the sum of an objective's values with the step sizes ``learning_rate * (1 - step / steps)``.
+
+    Adam works entry by entry, so problems that are stacked in the variables do not affect each other.
+
+    Args:
+        objective: Maps ``(step, *variables)`` to values of any shape, one for each stacked problem; a
+            random objective draws what belongs to ``step = 0, ..., steps - 1``.
+        start: Initial variables, which are not changed.
+        steps: Number of steps, >= 1.
+        learning_rate: Initial step size.
+        optimizer: Class of the optimizer, with its defaults for everything but the step size.
+
+    Returns:
+        The variables after the last step, and the values before each step, (steps, *values).
+    """
+    variables = [tensor.clone().requires_grad_() for tensor in start]
+    descent = optimizer(variables, lr=learning_rate)
+    values = []
+    for step in range(steps):
+        for group in descent.param_groups:
+            group["lr"] = learning_rate * (1 - step / steps)
+        value = objective(step, *variables)
+        values.append(value.detach())
+        descent.zero_grad()
+        torch.autograd.backward(value.sum())
+        descent.step()
+    return [tensor.detach() for tensor in variables], torch.stack(values)

@@ -1,0 +1,110 @@
+"""Pretraining on finitely many contexts, or on finitely many functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from icl.attention import softmax_attention
+from icl.checks import integer
+from icl.covariates import uniform_sphere
+from icl.streams import stream
+from icl.tasks.base import Function
+
+
+def context_losses(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Compute the squared error of a softmax unit on each context.
+
+    Args:
+        M: Key-query matrix, (d, d).
+        x: Covariates, (T, n + 1, d); the query is last.
+        y: Labels, (T, n + 1).
+
+    Returns:
+        Shape (T,).
+    """
+    return (softmax_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - y[:, -1]) ** 2
+
+
+def fit_window(x: Tensor, y: Tensor) -> float:
+    """Minimize the mean of `context_losses` over ``M = w I`` with w between e^-3 and e^5.
+
+    Args:
+        x: Covariates, (T, n + 1, d).
+        y: Labels, (T, n + 1).
+
+    Returns:
+        The window parameter w, to a relative error of about 1e-4.
+    """
+    identity = torch.eye(x.shape[-1], dtype=x.dtype)
+    found = minimize_scalar(
+        lambda u: float(context_losses(np.exp(u) * identity, x, y).mean()),
+        bounds=(-3, 5),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    return float(np.exp(found.x))
+
+
+def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
+    """Minimize the mean of `context_losses` over all matrices, by L-BFGS.
+
+    Args:
+        x: Covariates, (T, n + 1, d).
+        y: Labels, (T, n + 1).
+        start: Initial matrix, (d, d).
+
+    Returns:
+        The matrix after at most 40 iterations, (d, d).
+    """
+    M = start.clone().requires_grad_()
+    solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        solver.zero_grad()
+        loss = context_losses(M, x, y).mean()
+        torch.autograd.backward(loss)
+        return loss
+
+    solver.step(closure)  # type: ignore[no-untyped-call]
+    return M.detach()
+
+
+@dataclass(frozen=True)
+class ReLUPool:
+    """A fixed pool of functions of the class `icl.tasks.ReLU`, from which every context draws one.
+
+    Attributes:
+        dim: Dimension d of the covariates.
+        lipschitz: Lipschitz constant L of the class.
+        size: T, the number of functions in the pool.
+        seed: Seed of the pool.
+    """
+
+    dim: int
+    lipschitz: float
+    size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        integer(self.size, "size", 1)
+
+    def sample(self, rng: np.random.Generator, count: int) -> Function:
+        """Draw ``count`` functions of the pool, with replacement; see `icl.tasks.Task`."""
+        own, L = stream(self.seed, "evaluation", 99), self.lipschitz
+        q = uniform_sphere(own, self.size, self.dim)
+        right, left, b = torch.as_tensor(own.uniform(-L, L, (3, self.size, 1)))
+        u = torch.as_tensor(rng.uniform(0.0, 1.0, (count,)))
+        pick = (u * self.size).long().clamp(max=self.size - 1).cpu()
+
+        def f(x: Tensor) -> Tensor:
+            t = torch.einsum("bd,bnd->bn", q[pick].to(x), x)
+            slopes = right[pick].to(x) * t.clamp(min=0) + left[pick].to(x) * (-t).clamp(min=0)
+            values: Tensor = slopes + b[pick].to(x)
+            return values
+
+        return f
