@@ -144,7 +144,7 @@ class Cap:
     dim: int
     limit: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         integer(self.dim, "dim", 2)
         if not -1 < self.limit <= 1:
             raise ValueError(f"limit={self.limit!r}: must be a number > -1 and <= 1")

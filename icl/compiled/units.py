@@ -77,8 +77,9 @@ def adam(theta, mean, square, gradient, rate, first, second):
 
 def _block(x: torch.Tensor) -> tuple[NDArray[np.float32], int]:
     """Return the contiguous block that x is a slice of along the last axis, and where x begins in it."""
-    width, begin = x.stride(-2), x.storage_offset() % x.stride(-2)
-    return x.as_strided((*x.shape[:-1], width), x.stride(), x.storage_offset() - begin).numpy(), begin
+    width, begin = x.stride(-2), int(x.storage_offset()) % x.stride(-2)
+    block = x.as_strided((*x.shape[:-1], width), x.stride(), x.storage_offset() - begin)
+    return np.asarray(block.numpy(), f32), begin
 
 
 @functools.cache

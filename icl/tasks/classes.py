@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 class Affine(Zonal):
     """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
 
-    homogeneous = True
-
     lipschitz: float = 1.0
     label = "affine"
+    homogeneous = True
 
     def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + 1)
@@ -59,10 +58,9 @@ class ReLU(Zonal):
     The law of ``q`` is not printed; rotation invariance makes it ``U(S^{d-1})``.
     """
 
-    homogeneous = True
-
     lipschitz: float = 1.0
     label = "ReLU"
+    homogeneous = True
 
     @property
     def kink(self) -> float:
@@ -202,10 +200,9 @@ class Linear(Zonal):
 class Quadratic(Zonal):
     """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
 
-    homogeneous = True
-
     lipschitz: float = 1.0
     label = "quadratic"
+    homogeneous = True
 
     def covariance(self, cosine: ArrayLike) -> Array:
         d = self.dim

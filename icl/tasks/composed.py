@@ -70,11 +70,10 @@ class Network(Zonal):
         hidden: m, the number of hidden units, >= 1.
     """
 
-    homogeneous = True
-
     lipschitz: float = 1.0
     hidden: int = 32
     label = "network"
+    homogeneous = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
