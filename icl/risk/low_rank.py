@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import roots_gegenbauer
 
-from icl.checks import integer, real
+from icl.checks import integer, real, reals
 from icl.tasks.base import MOST, MOST_DIM, Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
@@ -34,28 +36,30 @@ class LowRankRisk:
         bias: Mean squared distance of the noiseless prediction to ``f(x_q)``.
         noise: ``sigma^2 E sum omega_i^2``.
         error: Estimated relative error of both: what a coarser rule changes.
+
+    All have the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
     """
 
-    bias: float
-    noise: float
-    error: float
+    bias: Array
+    noise: Array
+    error: Array
 
     @property
-    def total(self) -> float:
+    def total(self) -> Array:
         """The risk, bias + noise."""
         return self.bias + self.noise
 
 
-def low_rank_risk(dim: int, rank: int, c: float, e: float, n: int, noise_std: float) -> LowRankRisk:
+def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_std: ArrayLike) -> LowRankRisk:
     """Compute the exact risk on the linear low-rank class.
 
     Args:
-        dim: Dimension d of the covariates.
+        dim: Dimension d of the tokens.
         rank: Dimension k of the subspace, 1 <= k < d.
         c: Coefficient on ``B B'``, >= 0.
         e: Coefficient on ``B_perp B_perp'``; its sign does not matter.
-        n: Context length, >= 1.
-        noise_std: Noise standard deviation, >= 0.
+        n: Context length, >= 1; several cost little more than one.
+        noise_std: Noise standard deviation, >= 0; it broadcasts with ``n``.
 
     Returns:
         The risk; its cost grows with ``c e (c + e)``.
@@ -67,55 +71,71 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: int, noise_std: fl
     dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
     if rank >= dim:
         raise ValueError(f"rank={rank}: must be below dim={dim}")
-    c, e, length = real(c, "c", 0), abs(real(e, "e")), float(integer(n, "n", 1, MOST))
-    variance = real(noise_std, "noise_std", 0, MOST) ** 2
-    nodes = [2 if k == 1 else 24 + math.ceil(min(4 * w, _WORK)) for k, w in ((rank, c), (dim - rank, e))]
+    c, e, lengths = real(c, "c", 0), abs(real(e, "e")), reals(n, "n", 1, MOST, whole=True)
+    variance = reals(noise_std, "noise_std", 0, MOST) ** 2
+    nodes = [_count(rank, c), _count(dim - rank, e)]
     if nodes[0] * nodes[1] * 8 * (c + e + 1) > _WORK:
         raise ValueError(f"c={c:g}, e={e:g}: too large together, {nodes[0]} x {nodes[1]} angles are needed")
-    fewer = [2 if many == 2 else 3 * many // 4 for many in nodes]
-    bias, noise = _integrate(dim, rank, c, e, length, nodes, 0.25)
-    coarse = _integrate(dim, rank, c, e, length, fewer, 0.375)
-    error = max(abs(coarse[0] / bias - 1), abs(coarse[1] / noise - 1))
-    if not error <= _TOLERANCE:
-        raise ValueError(f"c={c:g}, e={e:g}, n={n:g}: two quadrature rules differ by {error:.1e}")
-    return LowRankRisk(bias, variance * noise, error)
+    fewer = [many if many <= 2 else 3 * many // 4 for many in nodes]
+    fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, 0.25)
+    coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, 0.375)
+    error = np.max(np.abs(coarse / fine - 1), axis=0)
+    if not np.all(error <= _TOLERANCE):
+        worst = np.argmax(error)
+        raise ValueError(
+            f"c={c:g}, e={e:g}, n={lengths.flat[worst]:g}: two quadrature rules differ by {error[worst]:.1e}"
+        )
+    rows = np.stack([*fine, error]).reshape(3, *lengths.shape)
+    bias, noise, error, variance = np.broadcast_arrays(*rows, variance)
+    return LowRankRisk(bias[()], variance * noise, error[()])
 
 
-def _integrate(
-    dim: int, rank: int, c: float, e: float, n: float, nodes: list[int], step: float
-) -> tuple[float, float]:
-    """Return bias and noise / sigma^2 for these numbers of angles inside and outside the subspace."""
+def _count(dim: int, w: float) -> int:
+    """Return how many angles on S^{dim-1} are enough for the kernel ``exp(w cos)``.
+
+    For w = 0 the cosine enters at most linearly, and one does.
+    """
+    if w == 0:
+        return 1
+    return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _WORK))
+
+
+def _integrate(dim: int, rank: int, c: float, e: float, n: Array, nodes: list[int], step: float) -> Array:
+    """Return bias and noise / sigma^2 for these numbers of angles inside and outside the subspace.
+
+    Shape (2, lengths): all lengths share the points of the trapezoid rule.
+    """
     near, p_near = _angles(rank, nodes[0])
     far, p_far = _angles(dim - rank, nodes[1])
     gap = np.repeat(near, far.size)  # 1 - u.u_q of every pair of nodes
     tau = c * gap + e * np.tile(far, near.size)
     p = np.outer(p_near, p_far).ravel()
 
-    u = -math.log(n) - math.log(p @ np.exp(-tau)) - _CUT / 2
-    u = min(u, -0.5 * (math.log(n) + math.log(p @ np.exp(-2 * tau))) - _CUT / 2)
-    bias = noise = 0.0
-    while u < 2 * (c + e) + 5:  # until phi^(n-1) has vanished
-        z = np.exp(np.minimum(u - tau, 6.0))
-        decay = np.exp(-z)
-        missed = float(p @ -np.expm1(-z))
-        log_phi = math.log1p(-missed) if missed < 0.5 else math.log(max(float(p @ decay), 1e-300))
-        if (n - 1) * log_phi < -_CUT:
+    most = math.log(n.max())
+    u = min(-most - math.log(p @ np.exp(-tau)), -0.5 * (most + math.log(p @ np.exp(-2 * tau)))) - _CUT / 2
+    steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))  # points at once: they fit into the cache
+    total = np.zeros((2, n.size))
+    while u < 2 * (c + e) + 5:
+        z = np.minimum(np.exp(steps)[:, None] * np.exp(np.minimum(u - tau, 6.0)), math.exp(6.0))
+        missed = -np.expm1(-z)
+        once = z * (1 - missed)  # z exp(-z)
+        twice, mass = z * once, missed @ p
+        log_phi = np.log1p(-np.minimum(mass, 1 - 1e-16))[:, None]
+        single = n * np.exp((n - 1) * log_phi)
+        pair = n * (n - 1) * np.exp((n - 2) * log_phi)
+        total[0] += (2 * (twice @ (p * gap)) @ single + (once @ (p * gap)) ** 2 @ pair) / rank
+        total[1] += (twice @ p) @ single
+        if np.all((n - 1) * log_phi[-1] < -_CUT):  # phi^(n-1) has vanished
             break
-        single = n * math.exp((n - 1) * log_phi)
-        weight = p * z * z * decay
-        bias += single * 2 * float(weight @ gap) / rank
-        noise += single * float(weight.sum())
-        if n > 1:
-            bias += n * (n - 1) * math.exp((n - 2) * log_phi) * float((p * z * decay) @ gap) ** 2 / rank
-        u += step
-    return step * bias, step * noise
+        u += step * steps.size
+    return step * total
 
 
+@lru_cache(maxsize=256)
 def _angles(dim: int, nodes: int) -> tuple[Array, Array]:
-    """Return Gauss nodes ``1 - cos`` of the angle on S^{dim-1} and their probabilities; S^0 is two points.
-
-    ``24 + 4 w`` nodes are enough for the kernel ``exp(w cos)``.
-    """
+    """Return Gauss nodes ``1 - cos`` of the angle on S^{dim-1} and their probabilities; S^0 is two points."""
+    if nodes == 1:
+        return np.ones(1), np.ones(1)
     if dim == 1:
         return np.array([0.0, 2.0]), np.array([0.5, 0.5])
     if dim == 2:

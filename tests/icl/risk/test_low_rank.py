@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,6 +46,14 @@ def test_without_the_complement_it_is_the_linear_class(rank, c, n):
     ours, full = low_rank_risk(6, rank, c, 0.0, n, 0.2), population_risk(Linear(rank), c, n, 0.2)
     assert ours.bias == pytest.approx(full.bias, rel=1e-10)
     assert ours.noise == pytest.approx(full.noise, rel=1e-10)
+
+
+def test_lengths_and_noises_broadcast():
+    n, noise_std = np.array([[1], [20], [10**8]]), np.array([0.0, 0.5])
+    table = low_rank_risk(5, 2, 6.0, 1.5, n, noise_std)
+    alone = [[low_rank_risk(5, 2, 6.0, 1.5, m, s) for s in (0.0, 0.5)] for m in (1, 20, 10**8)]
+    assert table.bias == pytest.approx(np.array([[risk.bias for risk in row] for row in alone]), rel=1e-10)
+    assert table.noise == pytest.approx(np.array([[risk.noise for risk in row] for row in alone]), rel=1e-10)
 
 
 def test_attending_to_the_complement_costs():
