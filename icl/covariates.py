@@ -7,6 +7,7 @@ your own with these two, and write `from_normal` for any strides of its argument
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,12 +125,16 @@ class LowRank:
         """Dimension d."""
         return len(self.basis)
 
+    @cached_property
+    def _complement(self) -> np.ndarray:
+        full = np.linalg.qr(np.array(self.basis), mode="complete").Q
+        return self.outside * full[:, len(self.basis[0]) :]
+
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         k = len(self.basis[0])
-        full = np.linalg.qr(np.array(self.basis), mode="complete").Q
         u, v = normalize(normal[..., :k]), normalize(normal[..., k:])
-        return linear_map(self.basis, u) + linear_map(self.outside * full[:, k:], v)
+        return linear_map(self.basis, u) + linear_map(self._complement, v)
 
 
 @dataclass(frozen=True)
