@@ -65,6 +65,7 @@ from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import subspace_error
 from icl.risk import low_rank_risk, optimal_window
+from icl.statistics import local_slope, t_interval
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected
 from icl_book import notebook, plots
@@ -73,6 +74,8 @@ from icl_book.claims import exact, judge, sampled
 notebook.setup(globals())
 
 PAIRS = list(zip(dims, ranks, strict=True))
+D, K = np.array(PAIRS).T
+PAIR, SETTING = "d = {d}, k = {k}", "d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}"
 
 # %% [markdown]
 # ## In plain words
@@ -86,7 +89,10 @@ PAIRS = list(zip(dims, ranks, strict=True))
 
 # %%
 def quotient(d, k, angle):
-    """Largest quotient in the definition of Lip_s for s at this angle to col(B), over random pairs of points."""
+    """Return the largest quotient in the definition of Lip_s, over pairs of points.
+
+    The direction s has this angle to col(B).
+    """
     rng = stream(d, "tasks", k)
     Q = torch.linalg.qr(torch.from_numpy(rng.standard_normal((d, d)))).Q
     B, s = Q[:, :k], np.cos(angle) * Q[:, 0] + np.sin(angle) * Q[:, -1]
@@ -99,24 +105,14 @@ def quotient(d, k, angle):
     )
 
 
-judge(
-    "P1.T4.lipschitz-in",
-    [exact(f"d = {d}, k = {k}", quotient(d, k, 0.0), 1e-10) for d, k in PAIRS],
-    [
-        exact(f"d = {d}, k = {k}, halfway", quotient(d, k, np.pi / 4), 1e-10)
-        for d, k in PAIRS
-    ],
+inside, halfway, outside = np.array(
+    [[quotient(d, k, angle) for d, k in PAIRS] for angle in (0.0, np.pi / 4, np.pi / 2)]
 )
+halfway = exact(PAIR + ", halfway", halfway, 1e-10, d=D, k=K)
+judge("P1.T4.lipschitz-in", exact(PAIR, inside, 1e-10, d=D, k=K), halfway)
 
 # %%
-judge(
-    "P1.T4.lipschitz-out",
-    [exact(f"d = {d}, k = {k}", quotient(d, k, np.pi / 2), 1e-10) for d, k in PAIRS],
-    [
-        exact(f"d = {d}, k = {k}, halfway", quotient(d, k, np.pi / 4), 1e-10)
-        for d, k in PAIRS
-    ],
-)
+judge("P1.T4.lipschitz-out", exact(PAIR, outside, 1e-10, d=D, k=K), halfway)
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -138,28 +134,23 @@ judge(
 
 # %%
 def risk(d, k, c, e, n, sigma):
+    """Return the exact risk; n and sigma may be arrays."""
     return low_rank_risk(d, k, c, e, n, sigma).total
 
 
 d_show, k_show = PAIRS[min(1, len(PAIRS) - 1)]
 views = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
 c_axis, e_axis = np.linspace(0, 16, 25), np.linspace(-4, 4, 17)
-surface = {}
-for n, sigma in views:
-    half = np.array(
-        [
-            [risk(d_show, k_show, c, e, n, sigma) for c in c_axis]
-            for e in e_axis
-            if e >= 0
-        ]
-    )
-    surface[n, sigma] = np.concatenate(
-        [half[:0:-1], half]
-    )  # the sign of e does not matter
+half = [
+    [risk(d_show, k_show, c, e, *zip(*views, strict=True)) for c in c_axis]
+    for e in e_axis
+    if e >= 0
+]
+surface = np.concatenate([half[:0:-1], half])  # the sign of e does not matter
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact risk of $M=cBB^\\top+eB_\\perp B_\\perp^\\top$ over $(c,e)$ for three settings, as contours of its logarithm (darker is lower), with the minimum (star). All quantities are dimensionless.", "name": "fig-landscape"}, "image": {"alt": "Three contour maps. In each the valley runs along e = 0, symmetric about it, and the star sits on it at a positive c: near 3 for two tokens, farther right for twenty."}}
 figure, axes = plt.subplots(1, 3, figsize=(8.8, 3.1), sharey=True)
-for ax, ((n, sigma), z) in zip(axes, surface.items(), strict=True):
+for ax, (n, sigma), z in zip(axes, views, surface.transpose(2, 0, 1), strict=True):
     ax.contourf(c_axis, e_axis, np.log(z), 24, cmap="Blues_r")
     j, i = np.unravel_index(np.argmin(z), z.shape)
     ax.plot(c_axis[i], e_axis[j], "*", color=plots.COLORS["sampled"], markersize=13)
@@ -170,41 +161,68 @@ plt.show()
 
 
 # %%
-def rise(d, k, n, sigma, swapped=False):
-    """Smallest relative rise of the risk when e leaves zero, over a grid of c and e."""
-    smallest = np.inf
+def rise(d, k, swapped=False):
+    """Return the smallest relative rise of the risk when e leaves zero, (n, sigma).
+
+    The smallest over a grid of c and e; with swapped=True c and e are exchanged.
+    """
+    rises = []
     for c in (0.5, 3.0):
-        for e in (0.1, 1.0, 4.0):
-            pair = [(c, 0.0), (c, e)] if not swapped else [(0.0, c), (e, c)]
-            before, after = (risk(d, k, *p, n, sigma) for p in pair)
-            smallest = min(smallest, after / before - 1)
-    return exact(
-        f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {sigma:g}"
-        + (", exchanged" if swapped else ""),
-        smallest,
+        before, *after = (
+            risk(d, k, *((e, c) if swapped else (c, e)), lengths[:, None], spread)
+            for e in (0.0, 0.1, 1.0, 4.0)
+        )
+        rises += [risen / before - 1 for risen in after]
+    return np.min(rises, axis=0)
+
+
+lengths, spread = np.array([2, *n_values]), np.array([0.0, *noise_stds])
+labels = {"d": D[:, None], "k": K[:, None]}
+rises = np.array([rise(d, k) for d, k in PAIRS])  # (pairs, n, sigma)
+exchanged = np.array([rise(d, k, swapped=True) for d, k in PAIRS])
+longest, quietest = int(lengths.argmax()), 1 + int(np.argmin(noise_stds))
+several = K > 1
+judge(
+    "P1.T4.two-tokens",
+    exact(SETTING, rises[:, 0], 1e-10, **labels, n=2, s=spread),
+    exact(
+        SETTING + ", exchanged",
+        exchanged[several, 0, 0],
         1e-10,
+        d=D[several],
+        k=K[several],
+        n=2,
+        s=0.0,
+    ),
+)
+
+
+# %%
+def control(at):
+    """Return the cases with c and e exchanged, for the longest context."""
+    return exact(
+        SETTING + ", exchanged",
+        exchanged[:, longest, at],
+        1e-10,
+        d=D,
+        k=K,
+        n=lengths[longest],
+        s=spread[at],
     )
 
 
-spread = [0.0, *noise_stds]
-judge(
-    "P1.T4.two-tokens",
-    [rise(d, k, 2, s) for d, k in PAIRS for s in spread],
-    [rise(d, k, 2, 0.0, True) for d, k in PAIRS if k > 1],
-)
-
-# %%
 judge(
     "P1.T4.noiseless",
-    [rise(d, k, n, 0.0) for d, k in PAIRS for n in n_values],
-    [rise(d, k, max(n_values), 0.0, True) for d, k in PAIRS],
+    exact(SETTING, rises[:, 1:, 0], 1e-10, **labels, n=n_values, s=0.0),
+    control(0),
 )
 
 # %%
+labels = {"d": D[:, None, None], "k": K[:, None, None], "n": lengths[1:, None]}
 judge(
     "P1.T4.beyond",
-    [rise(d, k, n, s) for d, k in PAIRS for n in n_values for s in noise_stds],
-    [rise(d, k, max(n_values), min(noise_stds), True) for d, k in PAIRS],
+    exact(SETTING, rises[:, 1:, 1:], 1e-10, **labels, s=noise_stds),
+    control(quietest),
 )
 
 # %% [markdown]
@@ -214,7 +232,7 @@ judge(
 
 # %%
 def minimum(d, k, n, sigma, limit=80.0):
-    """Lowest of the minima found from several starts: (c, e, risk)."""
+    """Return the lowest of the minima found from several starts: c, e, risk."""
     best = None
     for start in ((1.0, 1.0), (8.0, 3.0), (2.0, 0.0)):
         found = minimize(
@@ -228,32 +246,17 @@ def minimum(d, k, n, sigma, limit=80.0):
     return best.x[0], best.x[1], np.exp(best.fun)
 
 
-settings = [
-    (d, k, n, s)
-    for d, k in PAIRS
-    for n, s in (
-        (2, 0.0),
-        (2, noise_stds[-1]),
-        (context_length, 0.0),
-        (context_length, noise_stds[0]),
-    )
-]
-minima = {key: minimum(*key) for key in settings if key[1] > 1 or key[3] > 0}
-full = {
-    k: float(optimal_window(Linear(k), context_length, noise_std).w)
-    for _, k in PAIRS
-    if k > 1
-}
+settings = [(2, 0.0), (2, noise_stds[-1])]
+settings += [(context_length, 0.0), (context_length, noise_stds[0])]
+settings = [(d, k, n, s) for d, k in PAIRS for n, s in settings if k > 1 or s > 0]
+complement = np.array([minimum(*setting)[1] for setting in settings])
+d, k, n, s = zip(*settings, strict=True)
+all_matter = list(dict.fromkeys(k for k in ranks if k > 1))
+full = [optimal_window(Linear(k), context_length, noise_std).w for k in all_matter]
 judge(
     "P1.T4.minimizer",
-    [
-        exact(f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}", e, 5e-3)
-        for (d, k, n, s), (_, e, _) in minima.items()
-    ],
-    [
-        exact(f"all of {k} directions matter: e on any of them", w, 1e-6)
-        for k, w in full.items()
-    ],
+    exact(SETTING, complement, 5e-3, d=d, k=k, n=n, s=s),
+    exact("all of {k} directions matter: e on any of them", full, 1e-6, k=all_matter),
 )
 
 # %% [markdown]
@@ -261,17 +264,20 @@ judge(
 # $\sigma\to\infty$ it tends to zero but never reaches it.
 
 # %%
-positive = [
-    (k, n, s, float(optimal_window(Linear(k), n, s).w))
-    for k in (2, 3)
-    for n in (2, 20, 200)
-    for s in (0.0, 1.0, 30.0)
-]
+k, n, s = np.array([2, 3]), np.array([2, 20, 200]), np.array([0.0, 1.0, 30.0])
+positive = [optimal_window(Linear(rank), n[:, None], s).w for rank in k]
 unresolved = float(optimal_window(Cosine(5, 8.0), 20, 0.1).w)
 judge(
     "P1.T4.positive",
-    [exact(f"k = {k}, n = {n}, $\\sigma$ = {s:g}", w, 1e-9) for k, n, s, w in positive],
-    [exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved, 1e-9)],
+    exact(
+        "k = {k}, n = {n}, $\\sigma$ = {s:g}",
+        positive,
+        1e-9,
+        k=k[:, None, None],
+        n=n[:, None],
+        s=s,
+    ),
+    exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved, 1e-9),
 )
 
 
@@ -282,6 +288,7 @@ judge(
 
 # %%
 def best_c(d, k, n, sigma, limit):
+    """Return the best c in [0, limit] at e = 0."""
     return minimize_scalar(
         lambda c: np.log(risk(d, k, c, 0.0, n, sigma)),
         bounds=(0, limit),
@@ -290,34 +297,31 @@ def best_c(d, k, n, sigma, limit):
     ).x
 
 
-rank_two = [(d, k) for d, k in PAIRS if k > 1] or PAIRS
-limits = (0.5, 2.0, 20.0)
-free = {
-    (k, n, s): float(optimal_window(Linear(k), n, s).w)
-    for _, k in rank_two
-    for n, s in views
-}
+resolved = [(d, k) for d, k in PAIRS if k > 1] or PAIRS
+view_n, view_sigma = map(np.array, zip(*views, strict=True))
+limits = np.array([0.5, 2.0, 20.0, 100.0])  # the last for the control
+free = [optimal_window(Linear(k), view_n, view_sigma).w for _, k in resolved]
+free = np.array(free)[..., None]
+reached = np.array(
+    [[[best_c(d, k, n, s, C) for C in limits] for n, s in views] for d, k in resolved]
+)  # (pairs, views, limits)
+d, k = np.array(resolved).T[..., None, None]
+labels = {"d": d, "k": k, "n": view_n[:, None], "s": view_sigma[:, None], "C": limits}
+over_free = reached / np.minimum(limits, free)
 judge(
     "P1.T4.constraint",
-    [
-        exact(
-            f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}, C = {C:g}",
-            best_c(d, k, n, s, C) / min(C, free[k, n, s]),
-            1e-4,
-        )
-        for d, k in rank_two
-        for n, s in views
-        for C in limits
-    ],
-    [
-        exact(
-            f"d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}, C = 100",
-            best_c(d, k, n, s, 100.0) / 100.0,
-            1e-4,
-        )
-        for d, k in rank_two
-        for n, s in views
-    ],
+    exact(
+        SETTING + ", C = {C:g}",
+        over_free[..., :-1],
+        1e-4,
+        **labels | {"C": limits[:-1]},
+    ),
+    exact(
+        SETTING + ", C = {C:g}",
+        reached[..., -1:] / limits[-1],
+        1e-4,
+        **labels | {"C": limits[-1]},
+    ),
 )
 
 # %% [markdown]
@@ -325,38 +329,27 @@ judge(
 # dimension $d-2$): $n^{-4/(d+2)}$.
 
 # %%
-long = np.array([1e8, 1e9, 1e10])
+long, short = np.array([1e8, 1e9, 1e10]), np.array([1000, 3000, 9000])
 
 
-def projected_slope(k):
-    s = np.diff(np.log(optimal_window(Linear(k), long, noise_stds[-1]).risk)) / np.diff(
-        np.log(long)
+def least_isotropic(d, k, n):
+    """Return the least risk of M = w I."""
+    found = minimize_scalar(
+        lambda v: np.log(risk(d, k, np.exp(v), np.exp(v), n, noise_stds[-1])),
+        bounds=(0.0, 4.0),
+        method="bounded",
+        options={"xatol": 1e-3},
     )
-    return exact(f"k = {k}, any d", s[-1], abs(s[-1] - s[-2]), rank=k)
+    return np.exp(found.fun)
 
 
-def isotropic_slope(d, k):
-    least = [
-        np.exp(
-            minimize_scalar(
-                lambda v, n=n: np.log(
-                    risk(d, k, np.exp(v), np.exp(v), n, noise_stds[-1])
-                ),
-                bounds=(0.0, 4.0),
-                method="bounded",
-                options={"xatol": 1e-3},
-            ).fun
-        )
-        for n in (1000, 3000, 9000)
-    ]
-    s = np.diff(np.log(least)) / np.log(3)
-    return exact(f"isotropic, d = {d}, k = {k}", s[-1], abs(s[-1] - s[-2]), rank=k)
-
-
+k = np.array(sorted({k for _, k in resolved}))
+least = [optimal_window(Linear(rank), long, noise_stds[-1]).risk for rank in k]
+isotropic = local_slope(short, [least_isotropic(d_show, k_show, n) for n in short])
 judge(
     "P1.T4.dimension",
-    [projected_slope(k) for k in sorted({k for _, k in rank_two})],
-    [isotropic_slope(d_show, k_show)],
+    exact("k = {rank}, any d", *local_slope(long, least), rank=k),
+    exact(f"isotropic, d = {d_show}, k = {k_show}", *isotropic, rank=k_show),
 )
 
 # %% [markdown]
@@ -368,24 +361,20 @@ judge(
 # $d$ directions, on the sphere.
 
 # %%
-B = np.linalg.qr(stream(0, "monte carlo").standard_normal((d_show, d_show))).Q[
-    :, :k_show
-]
+normal = stream(0, "monte carlo").standard_normal((d_show, d_show))
+B = np.linalg.qr(normal).Q[:, :k_show]
 low_rank, all_directions = Projected(Linear(k_show), B.T), Linear(d_show)
 problems = [
     *((low_rank, s, n, LowRank(B)) for n, s in views),
     (all_directions, noise_std, context_length, None),
 ]
-members = [
-    UnitConfig(
-        task, s, n, 100 + i, tokens, initial_std=0.3
-    )  # trial runs had used smaller seeds
+members = [  # trial runs had used smaller seeds
+    UnitConfig(task, s, n, 100 + i, tokens, initial_std=0.3)
     for task, s, n, tokens in problems
     for i in range(seeds)
 ]
-marks = tuple(
-    sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()})
-)
+marks = np.geomspace(max(1, steps // 50), steps, 7).astype(int)
+marks = tuple(sorted({0, *marks.tolist()}))
 M = pretrain(
     members,
     steps,
@@ -398,37 +387,24 @@ M = pretrain(
 M = M.reshape(len(marks), len(problems), seeds, d_show, d_show)
 sine = subspace_error(M, B)  # of the largest principal angle, (marks, problems, seeds)
 spectra = np.linalg.svd(M, compute_uv=False)
+exact_c = {(n, s): best_c(d_show, k_show, n, s, 80.0) for n, s in views}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Trained units, three settings (columns). Top: singular values of $M$ over the steps, mean over seeds with interval; the leading $k$ in blue, the others in gray; the line is the exact $c^*$. Bottom: sine of the largest principal angle to $\\mathrm{col}(B)$, mean with interval.", "name": "fig-spectra"}, "image": {"alt": "Six panels. In the top row two singular values rise towards the exact line, in the middle column only a third of the way, and the others fall to zero. In the bottom row the sine of the principal angle falls from near one to near zero."}}
 figure, axes = plt.subplots(2, 3, figsize=(8.8, 5.4), sharex=True)
 for column, (n, s) in enumerate(views):
     top, bottom = axes[:, column]
     for i in range(d_show):
-        cases = [sampled("", values) for values in spectra[:, column, :, i]]
         plots.sampled_points(
             top,
             marks,
-            [c.measured for c in cases],
-            *zip(*(c.interval for c in cases), strict=True),
+            *t_interval(spectra[:, column, :, i]),
             None,
             plots.COLORS["softmax"] if i < k_show else "#8a8a8a",
             "o" if i < k_show else "s",
             markersize=4,
         )
-    top.axhline(
-        free.get((k_show, n, s), best_c(d_show, k_show, n, s, 80.0)),
-        color=plots.COLORS["exact"],
-        linewidth=1.2,
-    )
-    cases = [sampled("", values) for values in sine[:, column]]
-    plots.sampled_points(
-        bottom,
-        marks,
-        [c.measured for c in cases],
-        *zip(*(c.interval for c in cases), strict=True),
-        None,
-        plots.COLORS["sampled"],
-    )
+    top.axhline(exact_c[n, s], color=plots.COLORS["exact"], linewidth=1.2)
+    plots.sampled_points(bottom, marks, *t_interval(sine[:, column]))
     top.set(title=rf"n = {n}, $\sigma$ = {s:g}, d = {d_show}, k = {k_show}")
     bottom.set(xscale="symlog", xlabel="Adam steps", ylim=(-0.05, 1.15))
 axes[0, 0].set_ylabel("singular values of M")
@@ -438,23 +414,18 @@ plt.show()
 # %%
 judge(
     "P1.T4.learns",
-    [
-        sampled(f"d = {d_show}, k = {k_show}, n = {n}, $\\sigma$ = {s:g}", values)
-        for (n, s), values in zip(views, sine[-1], strict=False)
-    ],
-    [sampled(f"all {d_show} directions matter, n = {context_length}", sine[-1, -1])],
+    sampled(SETTING, sine[-1, :-1], d=d_show, k=k_show, n=view_n, s=view_sigma),
+    sampled(f"all {d_show} directions matter, n = {context_length}", sine[-1, -1]),
 )
 
 # %% [markdown]
 # The directions are found long before the scale. For two tokens and small batches the scale does not even tend to $c^*$: **Adam settles beyond it**, because the mean of its normalized steps
 # vanishes elsewhere than the mean of the gradient. If that is the reason, larger batches must bring the units to $c^*$. The same training with new seeds and several batch sizes:
 
+
 # %%
-exact_c = {(n, s): best_c(d_show, k_show, n, s, 80.0) for n, s in views}
-
-
 def scales(M, view):
-    """Mean diagonal of B'MB divided by the exact c*."""
+    """Return the mean diagonal of B'MB divided by the exact c*."""
     return np.trace(B.T @ M @ B, axis1=-2, axis2=-1) / k_show / exact_c[view]
 
 
@@ -462,36 +433,31 @@ pair = [
     UnitConfig(low_rank, 0.0, 2, 200 + i, LowRank(B), initial_std=0.3)
     for i in range(seeds)
 ]
-by_batch = [
-    sampled(
-        f"n = 2, $\\sigma$ = 0, batch {size}",
-        scales(
-            pretrain(pair, steps, size, learning_rate, notebook.device()).M, (2, 0.0)
-        ),
-    )
-    for size in batch_sizes
-]
+by_batch = []
+for size in batch_sizes:
+    trained = pretrain(pair, steps, size, learning_rate, notebook.device())
+    by_batch.append(scales(trained.M, (2, 0.0)))
+by_batch = sampled("n = 2, $\\sigma$ = 0, batch {size}", by_batch, size=batch_sizes)
 plots.table(
     ["contexts a step", r"$c/c^*$, mean over seeds", "interval"],
     [
-        [str(size), f"{c.measured:.3f}", f"[{c.interval[0]:.3f}, {c.interval[1]:.3f}]"]
-        for size, c in zip(batch_sizes, by_batch, strict=True)
+        [str(size), f"{case.measured:.3f}", plots.interval(case.interval, ".3f")]
+        for size, case in zip(batch_sizes, by_batch, strict=True)
     ],
-    f"Two tokens, no noise: scale reached after {steps} Adam steps, divided by the exact optimum",
+    f"Two tokens, no noise: scale reached after {steps} Adam steps, divided by the "
+    "exact optimum",
 )
 
 # %%
 notebook.glue("covered", float(scales(M[-1, 1], views[1]).mean()))
-wide = scales(M[-1, 2], views[2])
+wide, name = (
+    scales(M[-1, 2], views[2]),
+    f"n = {context_length}, $\\sigma$ = {noise_std:g}",
+)
 judge(
     "P1.T4.scale",
-    [
-        by_batch[-1],
-        sampled(
-            f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}", wide
-        ),
-    ],
-    [sampled(f"n = {context_length}, $\\sigma$ = {noise_std:g}, half of it", 2 * wide)],
+    [by_batch[-1], sampled(f"{name}, batch {batch_size}", wide)],
+    sampled(f"{name}, half of it", 2 * wide),
 )
 
 # %% [markdown]
