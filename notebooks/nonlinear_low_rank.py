@@ -60,6 +60,7 @@ from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import outside_ratio, subspace_error, test_error
 from icl.risk import low_rank_risk, optimal_window
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected, Quadratic
 from icl_book import notebook, parameters, plots
@@ -72,13 +73,16 @@ if len(ranks) != len(dims):
         f"ranks={ranks!r}: must have as many entries as dims={dims!r}"
     )
 PROBLEMS = list(zip(dims, ranks, strict=True))
+D, K = np.array(PROBLEMS).T
 LINKS = {
     "affine": lambda k: Linear(k, 1.0, 2.0),
     "quadratic": Quadratic,
     "cosine": lambda k: Cosine(k, 4.0),
 }
 PURE = {"linear": lambda k: Linear(k, 1.0)}  # for a control
+EVEN = ("quadratic", "cosine")
 UNITS = ("softmax", "linear")
+CASE = "{link}, d = {d}, k = {k}"
 
 # %% [markdown]
 # ## In plain words
@@ -128,7 +132,10 @@ best = {
 
 
 def without_projection(d, k):
-    """Smallest risk of M = w I_d on the affine link, to about a thousandth (the minimum is flat)."""
+    """Return the smallest risk of M = w I_d on the affine link.
+
+    It is right to about a thousandth, since the minimum is flat.
+    """
 
     def risk(w):
         return low_rank_risk(d, k, w, w, context_length, noise_std).total
@@ -160,7 +167,8 @@ plots.table(
         ]
         for d, k in PROBLEMS
     ],
-    "Exact best windows and risks of the $k$-dimensional problems; last column: the best unit without the projection",
+    "Exact best windows and risks of the $k$-dimensional problems; last column: the "
+    "best unit without the projection",
 )
 
 # %% [markdown]
@@ -182,26 +190,32 @@ plots.table(
 # ## The experiment
 
 # %%
-record = tuple(
-    np.unique(np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)).tolist()
-)
-laws, trained = {}, {}
+record = np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)
+record = tuple(np.unique(record).tolist())
+laws = {}
 for j, (d, k) in enumerate(PROBLEMS):
-    B = np.linalg.qr(stream(j, "monte carlo").standard_normal((d, d))).Q[:, :k]
-    laws[d, k] = LowRank(B)
+    normal = stream(j, "monte carlo").standard_normal((d, d))
+    laws[d, k] = LowRank(np.linalg.qr(normal).Q[:, :k])
+
+
+def initial_step(unit, name, k):
+    """Return Adam's initial step size."""
+    return float(best[name, k].w) / 50 if unit == "softmax" else 0.03
+
+
+trained = {}
+for d, k in PROBLEMS:
     for unit in UNITS:
         links = LINKS if unit == "softmax" else LINKS | PURE
         members = [
             UnitConfig(
-                Projected(make(k), B.T),
+                Projected(make(k), np.array(laws[d, k].basis).T),
                 noise_std,
                 context_length,
                 seed,
                 laws[d, k],
                 activation=unit,
-                learning_rate=float(best[name, k].w) / 50
-                if unit == "softmax"
-                else 0.03,
+                learning_rate=initial_step(unit, name, k),
             )
             for name, make in links.items()
             for seed in range(seeds)
@@ -227,33 +241,52 @@ for j, (d, k) in enumerate(PROBLEMS):
 notebook.glue("contexts_seen", f"{steps * batch_size:,}")
 
 
-def angle(d, k, unit, name):
-    """Sine of the largest principal angle, (times, seeds)."""
-    return subspace_error(
-        trained[d, k, unit, name].M_history, np.array(laws[d, k].basis)
-    )
+# %% [markdown]
+# What is measured: the angle at the recorded steps, and the error at the end, every unit on contexts of its own. The best
+# constant, the yardstick for the error, has the variance of the query's label.
 
 
-def final_error(d, k, unit, name):
-    """Error of each unit at the end, every unit on contexts of its own."""
-    t, out = trained[d, k, unit, name], []
-    for i, member in enumerate(t.units):
-        one = replace(t, units=(member,), parameters=(t.parameters[i],), history=())
-        out.append(
-            test_error(
-                one,
-                member.task,
-                noise_std,
-                context_length,
-                contexts,
-                seed=member.seed,
-                covariates=laws[d, k],
-            )[-1, 0]
-        )
-    return np.array(out)
+# %%
+def final_error(unit, member):
+    """Return the test error of one unit at the end, on contexts of its own."""
+    return test_error(
+        unit,
+        member.task,
+        noise_std,
+        context_length,
+        contexts,
+        seed=member.seed,
+        covariates=member.covariates,
+    )[-1, 0]
 
 
-errors = {key: final_error(*key) for key in trained}
+angles, errors = {}, {}  # sine of the largest angle (times, seeds), error (seeds,)
+for key, whole in trained.items():
+    angles[key] = subspace_error(whole.M_history, np.array(laws[key[:2]].basis))
+    alone = [
+        replace(whole, units=(member,), parameters=(parameter,), history=())
+        for member, parameter in zip(whole.units, whole.parameters, strict=True)
+    ]
+    errors[key] = np.array(list(map(final_error, alone, whole.units)))
+
+
+def constant_error(name, k):
+    """Return the variance of the query's label over functions and queries."""
+    rng = stream(0, "monte carlo")
+    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
+    f = (LINKS | PURE)[name](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
+    return float(f.var())
+
+
+variance = {
+    (name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)
+}
+
+
+def stacked(values, unit, names=LINKS):
+    """Return what was measured on one kind of unit, (problems, links, ...)."""
+    return np.array([[values[d, k, unit, name] for name in names] for d, k in PROBLEMS])
+
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Figure 9 for the first $(d,k)$ of the list: sine of the largest principal angle between $\\mathrm{col}(B)$ and the leading singular subspace of $M$ (top) and test error with the clean query label (bottom, common test set), against the Adam step. Circles: softmax, squares: linear attention; mean over seeds, intervals in the top row (cut at $10^{-3}$). Solid lines: exact minimal risk of the $k$-dimensional problem. Dashed: error of the best constant. All quantities are dimensionless.", "name": "fig-glm"}, "image": {"alt": "Six panels, three links. Top: the angle of softmax units falls below a few hundredths for all three links; that of linear attention falls only for the affine link and stays near one for the quadratic and the cosine. Bottom: the softmax error falls to the exact line; that of linear attention stays above the dashed line of the best constant in all three."}}
 d, k = PROBLEMS[0]
@@ -262,10 +295,15 @@ for (top, bottom), name in zip(panels.T, LINKS, strict=True):
     link = LINKS[name](k)
     for unit, marker in zip(UNITS, "os", strict=True):
         color = plots.COLORS["softmax" if unit == "softmax" else "linear attention"]
-        a = angle(d, k, unit, name)
-        ends = np.array([sampled("", v).interval for v in a]).clip(1e-3, 1)
+        mean, *ends = t_interval(angles[d, k, unit, name])
         plots.sampled_points(
-            top, record, a.mean(1), *ends.T, f"{unit} attention", color, marker
+            top,
+            record,
+            mean,
+            *np.clip(ends, 1e-3, 1),
+            f"{unit} attention",
+            color,
+            marker,
         )
         e = test_error(
             trained[d, k, unit, name],
@@ -284,19 +322,6 @@ for (top, bottom), name in zip(panels.T, LINKS, strict=True):
 panels[0, 0].set_ylabel("subspace error")
 panels[1, 0].set_ylabel("test error")
 panels[0, 0].legend(fontsize=8)
-
-
-def constant_error(name, k):
-    """Variance of the query's label over functions and queries: the error of the best constant."""
-    rng = stream(0, "monte carlo")
-    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
-    f = (LINKS | PURE)[name](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
-    return float(f.var())
-
-
-variance = {
-    (name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)
-}
 for bottom, name in zip(panels[1], LINKS, strict=True):
     bottom.axhline(
         variance[name, k], color=plots.COLORS["guide"], linestyle="--", linewidth=1
@@ -318,7 +343,7 @@ for d, k in PROBLEMS:
                 [
                     f"{name}, d = {d}, k = {k}",
                     unit,
-                    f"{angle(d, k, unit, name)[-1].mean():.3f}",
+                    f"{angles[d, k, unit, name][-1].mean():.3f}",
                     f"{np.mean(outside_ratio(M, basis)):.3f}",
                     f"{c.mean():.2f}",
                     f"{float(best[name, k].w):.2f}" if unit == "softmax" else "none",
@@ -342,7 +367,8 @@ plots.table(
         "exact $w^*$",
     ],
     shape_rows,
-    r"Means over seeds at the end of training. Outside / inside: $\Vert B_\perp^\top MB_\perp\Vert_2/\Vert B^\top MB\Vert_2$; "
+    r"Means over seeds at the end of training. Outside / inside: "
+    r"$\Vert B_\perp^\top MB_\perp\Vert_2/\Vert B^\top MB\Vert_2$; "
     r"mean diagonal: of $B^\top MB$, its absolute value",
 )
 
@@ -365,23 +391,17 @@ plots.table(
 # The control is linear attention on the two even links, which must be rejected by the same rule.
 
 # %%
-subspace = judge(
+pairs = {"d": D[:, None], "k": K[:, None]}
+judge(
     "P1.F9.subspace",
-    [
-        sampled(f"{name}, d = {d}, k = {k}", angle(d, k, "softmax", name)[-1])
-        for d, k in PROBLEMS
-        for name in LINKS
-    ],
-    [
-        sampled(
-            f"linear attention, {name}, d = {d}, k = {k}",
-            angle(d, k, "linear", name)[-1],
-        )
-        for d, k in PROBLEMS
-        for name in ("quadratic", "cosine")
-    ],
+    sampled(CASE, stacked(angles, "softmax")[:, :, -1], link=list(LINKS), **pairs),
+    sampled(
+        f"linear attention, {CASE}",
+        stacked(angles, "linear", EVEN)[:, :, -1],
+        link=EVEN,
+        **pairs,
+    ),
 )
-subspace
 
 # %% [markdown]
 # ## Who fails?
@@ -392,25 +412,29 @@ subspace
 
 
 # %%
-def relative(d, k, unit, name):
-    return sampled(
-        f"{unit} attention, {name}, d = {d}, k = {k}",
-        errors[d, k, unit, name] / variance[name, k],
-        softmax=unit == "softmax",
-    )
-
-
-error = judge(
+both = np.stack([stacked(errors, unit) for unit in UNITS], 2)
+level = np.array([[variance[name, k] for name in LINKS] for k in K])
+pure = stacked(errors, "linear", PURE)[:, 0]
+judge(
     "P1.F9.error",
-    [
-        relative(d, k, unit, name)
-        for d, k in PROBLEMS
-        for name in LINKS
-        for unit in UNITS
-    ],
-    [relative(d, k, "linear", "linear") for d, k in PROBLEMS],
+    sampled(
+        f"{{unit}} attention, {CASE}",
+        both / level[..., None, None],
+        link=np.array(list(LINKS))[:, None],
+        d=D[:, None, None],
+        k=K[:, None, None],
+        unit=UNITS,
+        softmax=[unit == "softmax" for unit in UNITS],
+    ),
+    sampled(
+        f"linear attention, {CASE}",
+        pure / [[variance["linear", k]] for k in K],
+        link="linear",
+        d=D,
+        k=K,
+        softmax=False,
+    ),
 )
-error
 
 # %% [markdown]
 # ## What does the trained softmax unit do?
@@ -420,26 +444,20 @@ error
 # because every unit has a test set of its own. The control is the best unit without the projection.
 
 # %%
-window = judge(
+least = np.array([[float(best[name, k].risk) for name in LINKS] for k in K])
+over_least = stacked(errors, "softmax") / least[..., None]
+judge(
     "P1.F9.window",
-    [
-        sampled(
-            f"{name}, d = {d}, k = {k}",
-            errors[d, k, "softmax", name] / float(best[name, k].risk),
-        )
-        for d, k in PROBLEMS
-        for name in LINKS
-    ],
-    [
-        exact(
-            f"affine, d = {d}, k = {k}",
-            isotropic[d, k] / float(best["affine", k].risk),
-            0.01,
-        )
-        for d, k in PROBLEMS
-    ],
+    sampled(CASE, over_least, link=list(LINKS), **pairs),
+    exact(
+        CASE,
+        [isotropic[pair] for pair in PROBLEMS] / least[:, 0],
+        0.01,
+        link="affine",
+        d=D,
+        k=K,
+    ),
 )
-window
 
 # %% [markdown]
 # ## Why linear attention does not even find the subspace
@@ -450,24 +468,17 @@ window
 
 
 # %%
-def slope(d, k, name):
+slopes = {}
+for (d, k, unit, name), whole in trained.items():
     basis = np.array(laws[d, k].basis)
-    return (
-        np.trace(basis.T @ trained[d, k, "linear", name].M @ basis, axis1=1, axis2=2)
-        / k
-    )
-
-
-even = judge(
+    inner = basis.T @ whole.M @ basis
+    slopes[d, k, unit, name] = np.trace(inner, axis1=1, axis2=2) / k
+affine = stacked(slopes, "linear", ("affine",))[:, 0]
+judge(
     "P1.F9.even",
-    [
-        sampled(f"{name}, d = {d}, k = {k}", slope(d, k, name))
-        for d, k in PROBLEMS
-        for name in ("quadratic", "cosine")
-    ],
-    [sampled(f"affine, d = {d}, k = {k}", slope(d, k, "affine")) for d, k in PROBLEMS],
+    sampled(CASE, stacked(slopes, "linear", EVEN), link=EVEN, **pairs),
+    sampled(CASE, affine, link="affine", d=D, k=K),
 )
-even
 
 # %% [markdown]
 # ## Where this leaves Figure 9
