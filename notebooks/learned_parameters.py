@@ -67,14 +67,13 @@ from icl.attention import full_unit, softmax_weights
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.risk import optimal_window
+from icl.statistics import t_interval
 from icl.streams import stream
-from icl.tasks import Affine, Linear, ReLU, make_task
+from icl.tasks import Affine, Linear, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals())
-
-CLASSES = {"affine": "affine", "relu": "ReLU"}
 
 # %% [markdown]
 # ## In plain words
@@ -112,7 +111,7 @@ CLASSES = {"affine": "affine", "relu": "ReLU"}
 # %%
 @dataclass(frozen=True)
 class Leaning(Affine):
-    """Linear functions of the first coordinate, all with positive slope: no symmetry at all."""
+    """Linear functions of the first coordinate, all with positive slope."""
 
     def sample(self, rng, count):
         slope = torch.as_tensor(
@@ -133,24 +132,20 @@ REDRAWN = {
 
 
 def change(part):
-    """Largest change of the predictions when that part of W_V is drawn anew."""
+    """Return the largest change of predictions when a part of W_V is redrawn."""
     V = W[0].clone()
     V[REDRAWN[part]] = torch.from_numpy(rng.standard_normal(V[REDRAWN[part]].shape))
-    return float(
-        (full_unit(tokens, V, *W[1:]) - full_unit(tokens, *W))[:, -1].abs().max()
-    )
+    after, before = full_unit(tokens, V, *W[1:]), full_unit(tokens, *W)
+    return float((after - before)[:, -1].abs().max())
 
 
-rows = judge(
+parts = ["columns", "rows"]
+changes, control = [change(part) for part in parts], change("last row")
+judge(
     "P1.B1.rows",
-    [exact(f"first d {part}", change(part), part=part) for part in ("columns", "rows")],
-    [
-        exact(
-            "the last row, taken for one of the first", change("last row"), part="rows"
-        )
-    ],
+    exact("first d {part}", changes, part=parts),
+    exact("the last row, taken for one of the first", control, part="rows"),
 )
-rows
 
 # %% [markdown]
 # ## The experiment
@@ -170,34 +165,38 @@ options = {
 
 
 def train(tasks, sigmas, width, std=0.3):
-    """Parameters of units, a list for each (task, sigma)."""
+    """Train units for each (task, sigma); return parameters and configurations."""
     members = [
         UnitConfig(task, sigma, context_length, seed, width=width, initial_std=std)
         for task, sigma in zip(tasks, sigmas, strict=True)
         for seed in range(seeds)
     ]
     p = pretrain(members, steps, batch_size, learning_rate, **options).parameters
-    return [p[i : i + seeds] for i in range(0, len(p), seeds)], [
-        members[i : i + seeds] for i in range(0, len(p), seeds)
-    ]
+    groups = range(0, len(p), seeds)
+    return [p[i : i + seeds] for i in groups], [members[i : i + seeds] for i in groups]
 
 
 def product(units):
-    """W_K' W_Q, (seeds, d + 1, d + 1)."""
+    """Return W_K' W_Q, (seeds, d + 1, d + 1)."""
     return np.stack([p["W_K"].T @ p["W_Q"] for p in units])
 
 
 def values(units):
-    """The last row of W_V, (seeds, d + 1)."""
+    """Return the last row of W_V, (seeds, d + 1)."""
     return np.stack([p["W_V"] for p in units])
 
 
-full, leaning = {}, {}
+def window(units):
+    """Return the mean diagonal of the token block of W_K' W_Q, (seeds,)."""
+    blocks = product(units)[:, :-1, :-1]
+    return np.trace(blocks, axis1=1, axis2=2) / blocks.shape[-1]
+
+
+full, starts, leaning = {}, {}, {}
 for d in dims:
     (full[d],), (members,) = train([ReLU(d, lipschitz)], [noise_std], d + 1)
     (leaning[d],), _ = train([Leaning(d, lipschitz)], [noise_std], d + 1)
-    starts = np.stack([m.shape.unpack(m.initial())["W_Q"] for m in members])
-    full[d, "W_Q"] = np.stack([p["W_Q"] for p in full[d]]), starts
+    starts[d] = np.stack([m.shape.unpack(m.initial())["W_Q"] for m in members])
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
@@ -224,19 +223,22 @@ plt.show()
 
 # %%
 def label_row(units):
+    """Return the norm of the label row over that of the token block, (seeds,)."""
     A = product(units)
     d = A.shape[-1] - 1
-    return np.linalg.norm(A[:, d, :d], axis=1) / np.linalg.norm(
-        A[:, :d, :d], axis=(1, 2)
+    block = np.linalg.norm(A[:, :d, :d], axis=(1, 2))
+    return np.linalg.norm(A[:, d, :d], axis=1) / block
+
+
+def sampled_in_every_dimension(measure):
+    """Return the cases of the units of all d, and those of the control."""
+    return (
+        sampled(f"{name}, d = {{d}}", [measure(units[d]) for d in dims], d=dims)
+        for name, units in (("ReLU", full), ("leaning functions", leaning))
     )
 
 
-labels = judge(
-    "P1.P.labels",
-    [sampled(f"ReLU, d = {d}", label_row(full[d])) for d in dims],
-    [sampled(f"leaning functions, d = {d}", label_row(leaning[d])) for d in dims],
-)
-labels
+judge("P1.P.labels", *sampled_in_every_dimension(label_row))
 
 # %% [markdown]
 # **Values ignore the covariates** (Lemma B.1). The proof in one line: replacing $(f,\epsilon)$ by $(-f,-\epsilon)$ leaves the weights
@@ -246,16 +248,12 @@ labels
 
 # %%
 def leak(units):
+    """Return the norm of v over the corner, (seeds,)."""
     V = values(units)
     return np.linalg.norm(V[:, :-1], axis=1) / np.abs(V[:, -1])
 
 
-value = judge(
-    "P1.B1.values",
-    [sampled(f"ReLU, d = {d}", leak(full[d])) for d in dims],
-    [sampled(f"leaning functions, d = {d}", leak(leaning[d])) for d in dims],
-)
-value
+judge("P1.B1.values", *sampled_in_every_dimension(leak))
 
 # %% [markdown]
 # **The column without a gradient.** Scores are $z_i^\top W_K^\top W_Qz_q$ and the last entry of $z_q$ is zero. The last column of $W_Q$
@@ -266,26 +264,26 @@ value
 
 # %%
 def kept(d, column):
-    after, before = full[d, "W_Q"]
-    return np.linalg.norm(after[..., column], axis=1) / np.linalg.norm(
-        before[..., column].astype(np.float32), axis=1
-    )
+    """Return the norm of a column of W_Q over what it was at the start, (seeds,)."""
+    after = np.stack([p["W_Q"] for p in full[d]])[..., column]
+    before = starts[d][..., column].astype(np.float32)
+    return np.linalg.norm(after, axis=1) / np.linalg.norm(before, axis=1)
 
 
-def kept_case(d, column, pick):
-    ratio = kept(d, column)
-    seed = int(pick(np.abs(ratio - 1)))
+def kept_cases(column, pick):
+    """Return a case for each dimension, of the seed picked by its distance from one."""
+    ratios = [kept(d, column) for d in dims]
+    seed = [int(pick(np.abs(ratio - 1))) for ratio in ratios]
     return exact(
-        f"column {'d + 1' if column else 1}, d = {d}, seed {seed}", ratio[seed], 1e-6
+        f"column {'d + 1' if column else 1}, d = {{d}}, seed {{seed}}",
+        [ratio[i] for ratio, i in zip(ratios, seed, strict=True)],
+        1e-6,
+        d=dims,
+        seed=seed,
     )
 
 
-block = judge(
-    "P1.P.block",
-    [kept_case(d, -1, np.argmax) for d in dims],
-    [kept_case(d, 0, np.argmin) for d in dims],
-)
-block
+judge("P1.P.block", kept_cases(-1, np.argmax), kept_cases(0, np.argmin))
 
 # %% [markdown]
 # ## The free corner
@@ -299,31 +297,24 @@ grid = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
 
 
 def moments(task):
-    """Spline in w of E omega'k_q, E omega'K omega and E |omega|^2."""
+    """Return a spline in w of E omega'k_q, E omega'K omega and E |omega|^2."""
     x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, task.dim)
     K = torch.from_numpy(task.covariance((x @ x.mT).clamp(-1, 1).numpy()))
-    eye, out = torch.eye(task.dim, dtype=torch.float64), []
+    eye, means = torch.eye(task.dim, dtype=torch.float64), []
     for w in grid:
         omega = softmax_weights(x[:, :-1], x[:, -1], w * eye)
-        quadratic = ((K[:, :-1, :-1] @ omega.unsqueeze(-1)).squeeze(-1) * omega).sum(-1)
-        out.append(
-            [
-                float(v.mean())
-                for v in (
-                    (omega * K[:, :-1, -1]).sum(-1),
-                    quadratic,
-                    (omega**2).sum(-1),
-                )
-            ]
-        )
-    return CubicSpline(grid, out)
+        cross = (omega * K[:, :-1, -1]).sum(-1)
+        square = ((K[:, :-1, :-1] @ omega.unsqueeze(-1)).squeeze(-1) * omega).sum(-1)
+        spread = (omega**2).sum(-1)
+        means.append([float(v.mean()) for v in (cross, square, spread)])
+    return CubicSpline(grid, means)
 
 
 fine = np.linspace(0, grid[-1], 3001)
 
 
 def best_corner(table, k1, sigma):
-    """c*, w* and the risk there; and w*, risk at c = 1."""
+    """Return c*, w* and the risk there; and w* and the risk at c = 1."""
     cross, square, spread = table(fine).T
     square = square + sigma**2 * spread
     free, fixed = k1 - cross**2 / square, k1 - 2 * cross + square
@@ -331,40 +322,29 @@ def best_corner(table, k1, sigma):
     return cross[i] / square[i], fine[i], free[i], fine[j], fixed[j]
 
 
-tables = {name: moments(make_task(name, d, lipschitz)) for name in CLASSES}
-level = {
-    name: float(make_task(name, d, lipschitz).covariance(np.array(1.0)))
-    for name in CLASSES
-}
-settings = [(name, sigma) for name in CLASSES for sigma in noise_stds]
-units, _ = train(
-    [make_task(name, d, lipschitz) for name, _ in settings],
-    [sigma for _, sigma in settings],
-    d + 1,
-)
-corners = {
-    key: np.abs(values(u)[:, -1]) for key, u in zip(settings, units, strict=True)
-}
+classes = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
+tables = {name: moments(task) for name, task in classes.items()}
+level = {name: float(task.covariance(np.array(1.0))) for name, task in classes.items()}
 theory = {
     (name, sigma): best_corner(tables[name], level[name], sigma)
-    for name, sigma in settings
+    for name in classes
+    for sigma in noise_stds
 }
+
+# %%
+units, _ = train(
+    [classes[name] for name, _ in theory], [sigma for _, sigma in theory], d + 1
+)
+units = dict(zip(theory, units, strict=True))
+corners = {key: np.abs(values(u)[:, -1]) for key, u in units.items()}
 rows, fixed_rows = [], []
-for (name, sigma), u in zip(settings, units, strict=True):
-    w = np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d
-    c, best_w, risk, fixed_w, fixed_risk = theory[name, sigma]
-    check = float(
-        optimal_window(make_task(name, d, lipschitz), context_length, sigma).w
-    )
-    label = rf"{CLASSES[name]}, $\sigma$ = {sigma:g}"
+for name, sigma in theory:
+    key, label = (name, sigma), rf"{name}, $\sigma$ = {sigma:g}"
+    c, best_w, risk, fixed_w, fixed_risk = theory[key]
+    check = float(optimal_window(classes[name], context_length, sigma).w)
+    learned = corners[key].mean(), window(units[key]).mean()
     rows.append(
-        [
-            label,
-            f"{corners[name, sigma].mean():.3f}",
-            f"{c:.3f}",
-            f"{w.mean():.2f}",
-            f"{best_w:.2f}",
-        ]
+        [label, f"{learned[0]:.3f}", f"{c:.3f}", f"{learned[1]:.2f}", f"{best_w:.2f}"]
     )
     fixed_rows.append(
         [
@@ -398,28 +378,27 @@ plots.table(
         "$w$ at c = 1, exact code",
     ],
     fixed_rows,
-    f"Population risk with and without a free corner; d = {d}, n = {context_length}, L = {lipschitz:g}",
+    f"Population risk with and without a free corner; d = {d}, n = {context_length}, "
+    f"L = {lipschitz:g}",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The corner $c$ of $W_V$ against the noise $\\sigma$ (both dimensionless, $L$ as in the parameters). Curves: joint population optimum of $c$ and $w$. Points: trained full units, mean over seeds with interval. Dotted: eq. (4), $c=1$.", "name": "fig-corner"}, "image": {"alt": "Two falling curves that start near one at small noise and fall below nine tenths at the largest noise; points with error bars lie on them. A dotted horizontal line at one."}}
 figure, ax = plt.subplots(figsize=(6.0, 3.6))
 sigmas = np.linspace(min(noise_stds), max(noise_stds), 40)
-for name, marker in zip(CLASSES, "os", strict=True):
-    color = plots.COLORS[name]
+for name, marker in zip(classes, "os", strict=True):
+    color = plots.COLORS[name.lower()]
     plots.exact_curve(
         ax,
         sigmas,
         [best_corner(tables[name], level[name], s)[0] for s in sigmas],
-        f"{CLASSES[name]}, optimum",
+        f"{name}, optimum",
         color,
     )
-    c = np.array([corners[name, s] for s in noise_stds])
     plots.sampled_points(
         ax,
         noise_stds,
-        c.mean(1),
-        *np.array([sampled("", v).interval for v in c]).T,
-        f"{CLASSES[name]}, trained",
+        *t_interval([corners[name, s] for s in noise_stds]),
+        f"{name}, trained",
         color,
         marker,
     )
@@ -433,27 +412,26 @@ ax.legend(fontsize=9)
 plt.show()
 
 # %%
-noisy = max(noise_stds)
-corner = judge(
+learned = np.array([[corners[name, s] for s in noise_stds] for name in classes])
+optimal = np.array([[theory[name, s][0] for s in noise_stds] for name in classes])
+names, noisy, quiet = list(classes), np.argmax(noise_stds), np.argmin(noise_stds)
+judge(
     "P1.P.corner",
-    [
-        sampled(
-            f"{CLASSES[name]}, $\\sigma$ = {s:g}",
-            corners[name, s],
-            corner=theory[name, s][0],
-        )
-        for name, s in settings
-    ],
-    [
-        sampled(
-            f"{CLASSES[name]}, $\\sigma$ = {noisy:g}, held against the least noise",
-            corners[name, noisy],
-            corner=theory[name, min(noise_stds)][0],
-        )
-        for name in CLASSES
-    ],
+    sampled(
+        "{label}, $\\sigma$ = {s:g}",
+        learned,
+        label=np.array(names)[:, None],
+        s=noise_stds,
+        corner=optimal,
+    ),
+    sampled(
+        "{label}, $\\sigma$ = {s:g}, held against the least noise",
+        learned[:, noisy],
+        label=names,
+        s=noise_stds[noisy],
+        corner=optimal[:, quiet],
+    ),
 )
-corner
 
 # %% [markdown]
 # The gain is small, at most {glue:text}`corner_gain:.0f` % of the risk in the table above: that is why setting $c=1$ is a harmless simplification *for functions with a random
@@ -500,33 +478,21 @@ plots.table(
 # cannot be written.
 
 # %%
-widths = {
-    width: train(
-        [ReLU(d, lipschitz)],
-        [noise_std],
-        width,
-        0.3 * min(1.0, ((d + 1) / width) ** 0.5),
-    )[0][0]
-    for width in sorted({1, d - 1, d, d + 1, 4 * (d + 1), 8 * (d + 1)})
-}
-windows = {
-    width: np.trace(product(u)[:, :d, :d], axis1=1, axis2=2) / d
-    for width, u in widths.items()
-}
-width_card = judge(
+widths = sorted({1, d - 1, d, d + 1, 4 * (d + 1), 8 * (d + 1)})
+windows = []
+for width in widths:
+    std = 0.3 * min(1.0, ((d + 1) / width) ** 0.5)
+    (units,), _ = train([ReLU(d, lipschitz)], [noise_std], width, std)
+    windows.append(window(units))
+widths, windows = np.array(widths), np.array(windows)
+ratios = windows / windows[widths == d + 1]
+wide, narrow = (widths >= d) & (widths != d + 1), widths < d
+name = f"width {{k}}, d = {d}"
+judge(
     "P1.P.width",
-    [
-        sampled(f"width {k}, d = {d}", windows[k] / windows[d + 1])
-        for k in windows
-        if k >= d and k != d + 1
-    ],
-    [
-        sampled(f"width {k}, d = {d}", windows[k] / windows[d + 1])
-        for k in windows
-        if k < d
-    ],
+    sampled(name, ratios[wide], k=widths[wide]),
+    sampled(name, ratios[narrow], k=widths[narrow]),
 )
-width_card
 
 # %% [markdown]
 # ## Where this leaves eq. (4)
