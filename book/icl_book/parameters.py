@@ -110,6 +110,12 @@ PARAMETERS: dict[str, Integer | Real | Several] = {
     "relu_rate": Real("size of the plain gradient steps, ReLU class", 0, strict=True),
     "cosine_rate": Real("size of the plain gradient steps, cosine class", 0, strict=True),
     "flow_rate": Real("size of the plain gradient steps that are held against a flow", 0, strict=True),
+    "steepnesses": Several(Real("steepness beta of the tanh classes", 0, strict=True)),
+    "hidden_units": Several(Integer("hidden units of a random network", 1)),
+    "flips": Several(Real("probabilities that a label is flipped", 0)),
+    "similarities": Several(Real("largest allowed similarities of context and query", -1)),
+    "rank": Integer("dimension k of the subspace that matters", 1),
+    "shifts": Several(Real("shifts of the sigmoid's scores")),
 }
 
 
