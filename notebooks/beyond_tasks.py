@@ -61,6 +61,8 @@ seeds = 10  # pretrained units of each setting
 steps = 800  # optimizer steps
 batch_size = 64  # fresh contexts a step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+steepnesses = [0.5, 2.0, 4.0, 8.0]  # steepness beta of the tanh classes
+hidden_units = [1, 8, 64]  # hidden units m of the networks that units are pretrained on
 
 # %% tags=["hide-input"]
 from dataclasses import dataclass, replace
@@ -72,49 +74,49 @@ import torch
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import test_error
 from icl.risk import asymptotics, optimal_window
+from icl.statistics import t_interval
 from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
+from icl_book.claims import exact, judge
 
 notebook.setup(globals())
 
 
 # %%
 def laplacian(task, gradient=False):
-    """E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
+    """Return E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
     a, _ = task.spectrum(140)
     level = np.arange(1, 141) * (np.arange(1, 141) + task.dim - 2.0)
     return a @ level ** (1 if gradient else 2)
 
 
 def law(task, n, curvature):
-    return (
-        curvature
-        * n
-        / ((task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2)
-    ) ** (2 / (task.dim + 3))
+    """Return the window parameter of the sharp law."""
+    noise = (task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2
+    return (curvature * n / noise) ** (2 / (task.dim + 3))
 
 
 # %%
 d = dims[0]
-steepness = [0.5, 2.0, 4.0, 8.0]
 n = 10.0 ** np.array(n_decades)
 curves = {
     k: {
         beta: optimal_window(Tanh(k, lipschitz, beta), n, noise_std).w
-        for beta in steepness
+        for beta in steepnesses
     }
     for k in dims
 }
-rows = [
-    [
-        f"{beta:g}",
-        f"{np.sqrt(laplacian(Tanh(d, lipschitz, beta), gradient=True)):.3f}",
-        f"{np.sqrt(laplacian(Tanh(d, lipschitz, beta))):.3f}",
-        *(f"{w:.3g}" if w < 1000 else f"{w:.0f}" for w in curves[d][beta]),
-    ]
-    for beta in steepness
-]
+rows = []
+for beta in steepnesses:
+    task = Tanh(d, lipschitz, beta)
+    rows.append(
+        [
+            f"{beta:g}",
+            f"{np.sqrt(laplacian(task, gradient=True)):.3f}",
+            f"{np.sqrt(laplacian(task)):.3f}",
+            *(f"{w:.3g}" if w < 1000 else f"{w:.0f}" for w in curves[d][beta]),
+        ]
+    )
 plots.table(
     [
         r"steepness $\beta$",
@@ -123,14 +125,16 @@ plots.table(
         *(f"$w^*$, {plots.ten(k)}" for k in n_decades),
     ],
     rows,
-    f"Exact optimal windows $w^*$ at context lengths n = {plots.ten(n_decades[0])} to {plots.ten(n_decades[-1])}, for classes "
-    rf"with the same Lipschitz constant L = {lipschitz:g}; d = {d}, $\sigma$ = {noise_std:g}. rms: root mean square over the sphere",
+    f"Exact optimal windows $w^*$ at context lengths n = {plots.ten(n_decades[0])} to "
+    f"{plots.ten(n_decades[-1])}, for classes with the same Lipschitz constant "
+    rf"L = {lipschitz:g}; d = {d}, $\sigma$ = {noise_std:g}. "
+    "rms: root mean square over the sphere",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
 figure, axes = plt.subplots(1, len(dims), figsize=(3.8 * len(dims), 3.5), squeeze=False)
 for ax, k in zip(axes[0], dims, strict=True):
-    for beta, color in zip(steepness, plots.ramp(len(steepness)), strict=True):
+    for beta, color in zip(steepnesses, plots.ramp(len(steepnesses)), strict=True):
         task = Tanh(k, lipschitz, beta)
         plots.exact_curve(ax, n, curves[k][beta], rf"$\beta$ = {beta:g}", color)
         ax.plot(n, law(task, n, laplacian(task)), "--", color=color, linewidth=1)
@@ -150,7 +154,9 @@ plt.show()
 
 
 # %%
-def ratio(task, curvature):
+def limit_over_law(task, gradient=False):
+    """Return the limit of the exact window over the law, and its error."""
+    curvature = laplacian(task, gradient)
     one = law(task, 1.0, curvature)
     far = np.round((np.array([1e2, 1e3, 1e4]) / one) ** ((task.dim + 3) / 2))
     w = optimal_window(task, far, noise_std).w
@@ -166,23 +172,20 @@ SMOOTH = {
     "quadratic": lambda k: Quadratic(k, lipschitz),
     "affine": lambda k: Affine(k, lipschitz),
 }
-smooth = judge(
+names, k = list(SMOOTH), np.array(dims)[:, None]
+limits, errors = np.array(
+    [[limit_over_law(make(m)) for make in SMOOTH.values()] for m in dims]
+).transpose(2, 0, 1)
+of_gradient, control_errors = np.array(
+    [[limit_over_law(SMOOTH[name](m), True) for name in names[:2]] for m in dims]
+).transpose(2, 0, 1)
+judge(
     "P1.beyond.smooth",
-    [
-        exact(f"{name}, d = {k}", *ratio(make(k), laplacian(make(k))))
-        for k in dims
-        for name, make in SMOOTH.items()
-    ],
-    [
-        exact(
-            f"{name}, d = {k}, gradient",
-            *ratio(make(k), laplacian(make(k), gradient=True)),
-        )
-        for k in dims
-        for name, make in list(SMOOTH.items())[:2]
-    ],
+    exact("{label}, d = {k}", limits, errors, label=names, k=k),
+    exact(
+        "{label}, d = {k}, gradient", of_gradient, control_errors, label=names[:2], k=k
+    ),
 )
-smooth
 
 # %% [markdown]
 # ## Random networks
@@ -201,71 +204,66 @@ smooth
 # {glue:text}`same_window` at any $n$ of the table above.) Then units are pretrained on networks of one, eight and sixty-four hidden units.
 
 # %%
-windows_of_both = [
-    optimal_window(c, n, noise_std).w
-    for c in (Network(d, lipschitz), ReLU(d, np.sqrt(3) * lipschitz))
-]
-notebook.glue(
-    "same_window", f"{np.abs(windows_of_both[0] / windows_of_both[1] - 1).max():.0e}"
+one, other = (
+    optimal_window(task, n, noise_std).w
+    for task in (Network(d, lipschitz), ReLU(d, np.sqrt(3) * lipschitz))
 )
+notebook.glue("same_window", f"{np.abs(one / other - 1).max():.0e}")
 
 
-def follows(k, m, noise_too):
+def follows(k, m, noise_too=False):
+    """Return the exponent of the window in L, from L to 1.1 L."""
     w = [
-        float(
-            optimal_window(
-                Network(k, lipschitz * f), m, noise_std * (f if noise_too else 1)
-            ).w
-        )
-        for f in (1.0, 1.1)
+        optimal_window(Network(k, lipschitz * f), m, noise_std * g).w
+        for f, g in ((1.0, 1.0), (1.1, 1.1 if noise_too else 1.0))
     ]
-    return exact(f"d = {k}, n = {m}", np.log(w[1] / w[0]) / np.log(1.1), 1e-6)
+    return np.log(w[1] / w[0]) / np.log(1.1)
 
 
-mlp = judge(
+k, m = np.array(dims)[:, None], np.array([20, 1000, 100_000])
+exponents = [follows(dim, m) for dim in dims]
+with_noise = [follows(dim, m[:2], noise_too=True) for dim in dims]
+judge(
     "P1.summary.mlp",
-    [follows(k, m, False) for k in dims for m in (20, 1000, 100_000)],
-    [follows(k, m, True) for k in dims for m in (20, 1000)],
+    exact("d = {k}, n = {m}", exponents, 1e-6, k=k, m=m),
+    exact("d = {k}, n = {m}", with_noise, 1e-6, k=k, m=m[:2]),
 )
-mlp
 
 # %%
-hidden = [1, 8, 64]
 factors = [1.0, 3.0]
+options = {
+    "device": notebook.device(),
+    "shared_tokens": True,
+    "stream": "native",
+    "dtype": "float32",
+}
 members = [
     UnitConfig(Network(d, factor * lipschitz, m), noise_std, context_length, seed)
-    for m in hidden
+    for m in hidden_units
     for factor in factors
     for seed in range(seeds)
 ]
-trained = pretrain(
-    members,
-    steps,
-    batch_size,
-    learning_rate,
-    notebook.device(),
-    shared_tokens=True,
-    stream="native",
-    dtype="float32",
-)
-windows, rows = trained.windows.reshape(len(hidden), len(factors), seeds), []
+trained = pretrain(members, steps, batch_size, learning_rate, **options)
+windows = trained.windows.reshape(len(hidden_units), len(factors), seeds)
+rows = []
 for factor, column in zip(factors, windows.swapaxes(0, 1), strict=True):
-    target = float(
-        optimal_window(Network(d, factor * lipschitz), context_length, noise_std).w
-    )
-    for m, w in zip(hidden, column, strict=True):
+    task = Network(d, factor * lipschitz)
+    target = float(optimal_window(task, context_length, noise_std).w)
+    for m, w in zip(hidden_units, column, strict=True):
+        mean, *ends = t_interval(w)
         rows.append(
             [
                 f"L = {factor * lipschitz:g}, {m} hidden",
-                f"{w.mean():.2f}",
-                plots.interval(sampled("w", w).interval),
+                f"{mean:.2f}",
+                plots.interval(ends),
                 f"{target:.2f}",
             ]
         )
 plots.table(
     ["networks", "trained $w$", "its interval", "exact $w^*$"],
     rows,
-    f"Units pretrained on random networks, mean over {seeds} seeds; d = {d}, n = {context_length}",
+    f"Units pretrained on random networks, mean over {seeds} seeds; d = {d}, "
+    f"n = {context_length}",
 )
 
 # %% [markdown]
@@ -298,7 +296,7 @@ class Preferred:
 
 @dataclass(frozen=True)
 class FixedKink:
-    """``f(x) = l1 (x_1)_+ + l2 (-x_1)_+ + b``: the kink is always on the same hyperplane."""
+    """``f(x) = l1 (x_1)_+ + l2 (-x_1)_+ + b``, with a fixed kink."""
 
     dim: int
     lipschitz: float
@@ -326,69 +324,68 @@ class Crowded:
         return x / x.norm(dim=-1, keepdim=True)
 
 
-axes_scales = tuple(float(s) for s in np.geomspace(2, 0.5, d))
+axes_scales = tuple(np.geomspace(2, 0.5, d).tolist())
+steep = 3 * lipschitz
 BROKEN = {
-    "preferred slopes": (
-        Preferred(d, tuple(3 * lipschitz * s for s in axes_scales)),
-        None,
-    ),
-    "fixed kink": (FixedKink(d, 3 * lipschitz), None),
-    "crowded tokens": (Affine(d, 3 * lipschitz), Crowded(d, axes_scales)),
-    "invariant (control)": (Affine(d, 3 * lipschitz), None),
+    "preferred slopes": (Preferred(d, tuple(steep * s for s in axes_scales)), None),
+    "fixed kink": (FixedKink(d, steep), None),
+    "crowded tokens": (Affine(d, steep), Crowded(d, axes_scales)),
+    "invariant (control)": (Affine(d, steep), None),
 }
-broken = pretrain(
-    [
-        UnitConfig(task, noise_std, context_length, seed, covariates=law_)
-        for task, law_ in BROKEN.values()
-        for seed in range(seeds)
-    ],
-    steps,
-    batch_size,
-    learning_rate,
-    notebook.device(),
-    shared_tokens=True,
-    stream="native",
-    dtype="float32",
-)
+members = [
+    UnitConfig(task, noise_std, context_length, seed, covariates=tokens)
+    for task, tokens in BROKEN.values()
+    for seed in range(seeds)
+]
+broken = pretrain(members, steps, batch_size, learning_rate, **options)
 M = broken.M.reshape(len(BROKEN), seeds, d, d)
-grid = np.geomspace(1, 40, 15)
-comparison, rows = {}, []
-for (name, (task, law_)), matrices in zip(BROKEN.items(), M, strict=True):
-    gains = []
-    for seed in range(
-        seeds
-    ):  # the same test contexts for the unit and the whole grid; fresh ones for every seed
-        many = [matrices[seed], *(w * np.eye(d) for w in grid)]
-        units = replace(
-            broken,
-            units=(UnitConfig(task, noise_std, context_length, 0, covariates=law_),)
-            * len(many),
-            parameters=tuple({"M": m} for m in many),
-            history=(),
-        )
-        errors = test_error(
-            units, task, noise_std, context_length, 1000, seed=seed, covariates=law_
-        )[-1]
-        gains.append(errors[0] / errors[1:].min())
-    comparison[name] = sampled(name, gains)
+
+# %% [markdown]
+# The test contexts are the same for the unit and for the whole grid of multiples of the identity, and fresh ones for every
+# seed.
+
+# %%
+identities = [w * np.eye(d) for w in np.geomspace(1, 40, 15)]
+
+
+def over_best_identity(matrix, seed, task, tokens):
+    """Return the test error of M = matrix over that of the best w I."""
+    matrices = [matrix, *identities]
+    unit = UnitConfig(task, noise_std, context_length, 0, covariates=tokens)
+    units = replace(
+        broken,
+        units=(unit,) * len(matrices),
+        parameters=tuple({"M": m} for m in matrices),
+        history=(),
+    )
+    errors = test_error(
+        units, task, noise_std, context_length, 1000, seed=seed, covariates=tokens
+    )[-1]
+    return errors[0] / errors[1:].min()
+
+
+clear, rows = [], []
+for (name, problem), matrices in zip(BROKEN.items(), M, strict=True):
+    gains = [over_best_identity(m, seed, *problem) for seed, m in enumerate(matrices)]
+    gain, *gain_ends = t_interval(gains)
+    if gain_ends[1] < 1:
+        clear.append(name)
     diagonal = np.diagonal(matrices, axis1=1, axis2=2)
     rows.append(
         [
             name,
             *(
-                f"{entry.mean():.1f} {plots.interval(sampled('', entry).interval, '.1f')}"
-                for entry in diagonal.T
+                f"{mean:.1f} {plots.interval(ends, '.1f')}"
+                for mean, *ends in zip(*t_interval(diagonal.T), strict=True)
             ),
-            f"{np.mean(gains):.3f} {plots.interval(comparison[name].interval, '.3f')}",
+            f"{gain:.3f} {plots.interval(gain_ends, '.3f')}",
         ]
     )
-block = np.linalg.svd(
-    M[1][:, 1:, 1:], compute_uv=False
-)  # fixed kink: what M does with the directions that f ignores
-low, high = sampled("", block.min(1)).interval
-notebook.glue("ignored", f"{block.min(1).mean():.1f} in [{low:.1f}, {high:.1f}]")
-clear = [name for name, case in comparison.items() if case.interval[1] < 1]
 notebook.glue("clear", ", ".join(clear) or "none")
+# fixed kink: what M does with the directions that f ignores
+ignored = np.linalg.svd(M[1][:, 1:, 1:], compute_uv=False).min(1)
+mean, *ends = t_interval(ignored)
+notebook.glue("ignored", f"{mean:.1f} in {plots.interval(ends, '.1f')}")
 plots.table(
     [
         "what is broken",
@@ -396,8 +393,8 @@ plots.table(
         "error / best $wI$",
     ],
     rows,
-    "Diagonal of the pretrained $M$, and its test error over that of the best multiple of the identity on the same contexts; "
-    f"means over {seeds} seeds with intervals",
+    "Diagonal of the pretrained $M$, and its test error over that of the best multiple "
+    f"of the identity on the same contexts; means over {seeds} seeds with intervals",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean over seeds of the pretrained matrix $M$ when rotation invariance is broken in three ways, and when it is not. The first axis is that of the steepest slopes, of the kink, and of the most tokens. Every panel has its own color scale; entries are dimensionless.", "name": "fig-broken"}, "image": {"alt": "Four small matrices with their entries printed. With preferred slopes the first diagonal entry is the largest and the last the smallest. With a fixed kink the first diagonal entry dominates and the mean of the others is small. With crowded tokens the first diagonal entry is the smallest. In the control all diagonal entries are equal. Off-diagonal entries are near zero in all."}}
