@@ -53,6 +53,7 @@ seeds = 10  # pretrained units of each activation
 steps = 600  # optimizer steps
 batch_size = 64  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+shifts = [0.0, 2.0, 5.0, 10.0, 20.0]  # shifts b of the sigmoid's scores
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -67,11 +68,11 @@ from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import test_error
 from icl.risk import optimal_window, population_risk
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, ReLU
 from icl.tasks.gegenbauer import one_minus_gegenbauer
 from icl_book import notebook, plots
-from icl_book.claims import sampled
 
 notebook.setup(globals())
 
@@ -136,9 +137,8 @@ nodes, weight = leggauss(400)
 theta = (nodes + 1) * np.pi / 2
 density = weight * np.sin(theta) ** (d - 2)
 density /= density.sum()
-P = 1 - np.stack(
-    list(islice(one_minus_gegenbauer(d, theta), degree + 1))
-)  # (degree + 1, nodes)
+P = list(islice(one_minus_gegenbauer(d, theta), degree + 1))
+P = 1 - np.stack(P)  # (degree + 1, nodes)
 KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
     "exp": lambda s, w: np.exp(s - w),
     "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
@@ -160,20 +160,23 @@ grid = np.geomspace(0.05, 400, 60)
 
 
 def moments(name, w):
-    """m_0, ..., m_degree and E phi^2 at window parameter w."""
+    """Return m_0, ..., m_degree and E phi^2 at window parameter w."""
     phi = KERNELS[name](w * np.cos(theta), w)
     return P @ (density * phi), density @ phi**2
 
 
 def coefficients(task):
-    """a_0, ..., a_degree of the class; what lies beyond is lost on every kernel here and goes into the last."""
+    """Return a_0, ..., a_degree of the class.
+
+    What lies beyond is lost on every kernel here and goes into the last.
+    """
     a, rest = task.spectrum(degree)
     a[-1] += rest
     return np.concatenate([[float(task.covariance(np.array(1.0))) - a.sum()], a])
 
 
 def floor(name, normalized, task):
-    """The smallest error that an infinite context leaves, and the w that attains it."""
+    """Return the smallest error that an infinite context leaves, and its w."""
     a, best = coefficients(task), []
     for w in grid:
         m, _ = moments(name, w)
@@ -183,6 +186,7 @@ def floor(name, normalized, task):
 
 
 def label(name, normalized):
+    """Return what to call an activation."""
     name = "ReLU" if name == "relu" else name
     return (
         ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
@@ -191,7 +195,10 @@ def label(name, normalized):
 
 task = ReLU(d, L_last)
 variance = coefficients(task)[1:].sum()
-floors = {pair: floor(*pair, task)[0] / variance for pair in PAIRS}
+floors, at = {}, {}
+for pair in PAIRS:
+    least, at[pair] = floor(*pair, task)
+    floors[pair] = least / variance
 notebook.glue("sigmoid_floor", 100 * floors["sigmoid", True])
 notebook.glue("relu_floor", 100 * floors["relu", True])
 notebook.glue("tanh_floor", 100 * floors["tanh", False])
@@ -202,14 +209,11 @@ plots.table(
         "still falling at the largest $w$?",
     ],
     [
-        [
-            label(*pair),
-            f"{100 * share:.2f}",
-            "yes" if floor(*pair, task)[1] == grid[-1] else "no",
-        ]
+        [label(*pair), f"{100 * share:.2f}", "yes" if at[pair] == grid[-1] else "no"]
         for pair, share in floors.items()
     ],
-    f"Exact floors of the ReLU class, d = {d}, L = {L_last:g}, the best w up to {grid[-1]:g} (and the best gain without normalization)",
+    f"Exact floors of the ReLU class, d = {d}, L = {L_last:g}, the best w up to "
+    f"{grid[-1]:g} (and the best gain without normalization)",
 )
 
 # %% [markdown]
@@ -235,75 +239,92 @@ plots.table(
 
 
 # %%
-def gain_risk(name, task, w, n):
-    """Exact risk at the best gain, equation (eq-gain), not normalized."""
+def fluctuation(name, task, w, n):
+    """Return the factor of c^2 in equation (eq-gain), and that of -2c."""
     a, (m, square) = coefficients(task), moments(name, w)
-    return a.sum() - (a @ m) ** 2 / (
-        ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
-    )
+    total = (n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square
+    return total / n, a @ m
+
+
+def gain_risk(name, task, w, n):
+    """Return the exact risk at the best gain, equation (eq-gain), not normalized."""
+    square, gain = fluctuation(name, task, w, n)
+    return coefficients(task).sum() - gain**2 / square
 
 
 x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, d)
 cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
 
 
-def normalized_weights(name, w, n=context_length):
-    phi = KERNELS[name](w * cosine[:, :n], w)
+def normalized_weights(name, w):
+    """Return the weights of the sampled contexts, (contexts, n)."""
+    phi = KERNELS[name](w * cosine, w)
     total = phi.sum(1, keepdims=True)
     return torch.from_numpy(phi / np.where(total == 0, 1, total))
 
 
-# Sampling, checked where the answer is known: exp normalized, and the formula above for the sigmoid.
+def sampled_interval(omega):
+    """Return the interval of the risk with these weights, in words."""
+    return plots.interval(t_interval(form.risk(omega))[1:], ".3f")
+
+
+# Sampling, checked where the answer is known: softmax, and the formula for the sigmoid.
 form = QuadraticRisk.of(task, x, noise_std)
 known = float(population_risk(task, 8.0, context_length, noise_std).total)
+square, gain = fluctuation("sigmoid", task, 4.0, context_length)
+plain = gain / square / context_length * KERNELS["sigmoid"](4.0 * cosine, 4.0)
 rows = [
     [
         "softmax, w = 8",
-        plots.interval(
-            sampled("", form.risk(normalized_weights("exp", 8.0)).tolist()).interval,
-            ".3f",
-        ),
+        sampled_interval(normalized_weights("exp", 8.0)),
         f"{known:.3f}",
-    ]
-]
-m, square = moments("sigmoid", 4.0)
-a = coefficients(task)
-c = (a @ m) / (
-    ((context_length - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square)
-    / context_length
-)
-plain = torch.from_numpy(c / context_length * KERNELS["sigmoid"](4.0 * cosine, 4.0))
-rows.append(
+    ],
     [
         "sigmoid with gain, w = 4",
-        plots.interval(sampled("", form.risk(plain).tolist()).interval, ".3f"),
+        sampled_interval(torch.from_numpy(plain)),
         f"{gain_risk('sigmoid', task, 4.0, context_length):.3f}",
-    ]
-)
+    ],
+]
 plots.table(
     ["risk of", "sampled, interval", "exact"],
     rows,
     "The sampling, checked at two settings where the exact risk is known",
 )
 
+# %% [markdown]
+# The risk of every activation over $w$ and $L$; the weights of the sampled contexts serve all $L$.
+
 # %%
-curves, ends = {}, {}
 some = grid[::2]
-for pair in PAIRS:
+forms = {L: QuadraticRisk.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
+best_softmax = {
+    L: float(optimal_window(ReLU(d, L), context_length, noise_std).risk)
+    for L in lipschitz_values
+}
+
+
+def risks(pair, L):
+    """Return the risk at every w of the grid."""
     name, normalized = pair
     if pair == ("exp", True):
-        curves[pair] = population_risk(task, some, context_length, noise_std).total
-    elif normalized:
-        cases = [
-            sampled("", form.risk(normalized_weights(name, w)).tolist()) for w in some
-        ]
-        curves[pair] = np.array([case.measured for case in cases])
-        ends[pair] = np.array([case.interval for case in cases])
-    else:
-        curves[pair] = np.array(
-            [gain_risk(name, task, w, context_length) for w in some]
-        )
-krige = sampled("kriging", form.risk(form.kriging()).tolist())
+        return population_risk(ReLU(d, L), some, context_length, noise_std).total
+    if normalized:
+        return np.array([float(forms[L].risk(omega).mean()) for omega in weights[name]])
+    return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
+
+
+weights = {
+    name: [normalized_weights(name, w) for w in some]
+    for name, normalized in PAIRS
+    if normalized
+}
+tables = {pair: np.array([risks(pair, L) for L in lipschitz_values]) for pair in PAIRS}
+curves = {pair: table[-1] for pair, table in tables.items()}
+ends = {
+    (name, True): [t_interval(form.risk(omega))[1:] for omega in weights[name]]
+    for name in ("sigmoid", "relu")
+}
+krige = t_interval(form.risk(form.kriging()))[1:]
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
 figure, ax = plt.subplots(figsize=(7.6, 3.8))
@@ -321,9 +342,13 @@ for pair in PAIRS:
     )
     if pair in ends:
         ax.fill_between(
-            some, *ends[pair].T, color=shade[pair[0]], alpha=0.15, linewidth=0
+            some,
+            *np.transpose(ends[pair]),
+            color=shade[pair[0]],
+            alpha=0.15,
+            linewidth=0,
         )
-ax.axhspan(*krige.interval, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
+ax.axhspan(*krige, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
 ax.set(
     xscale="log",
     yscale="log",
@@ -341,29 +366,12 @@ plt.show()
 # The second table compares the risks themselves.
 
 # %%
-forms = {L: QuadraticRisk.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
-
-
-def risks(pair, L):
-    name, normalized = pair
-    if pair == ("exp", True):
-        return population_risk(ReLU(d, L), some, context_length, noise_std).total
-    if normalized:
-        return np.array(
-            [float(forms[L].risk(normalized_weights(name, w)).mean()) for w in some]
-        )
-    return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
-
-
 rows, risk_rows, price = [], [], {}
-for pair in PAIRS:
-    table = np.array([risks(pair, L) for L in lipschitz_values])
+for pair, table in tables.items():
     best = table.argmin(1)
     price[pair] = table[-1, best[0]] / table[-1].min()
-    scale_free = pair[0] in (
-        "relu",
-        "linear",
-    )  # phi(w t) = w phi(t): gain or normalization takes w out
+    # phi(w t) = w phi(t): gain or normalization takes w out
+    scale_free = pair[0] in ("relu", "linear")
     rows.append(
         [
             label(*pair),
@@ -371,37 +379,21 @@ for pair in PAIRS:
             f"{price[pair]:.2f}",
         ]
     )
-    risk_rows.append(
-        [
-            label(*pair),
-            *(
-                f"{table[i].min() / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
-                for i, L in enumerate(lipschitz_values)
-            ),
-        ]
-    )
-risk_rows.append(
-    [
-        "kriging",
-        *(
-            f"{float(forms[L].risk(forms[L].kriging()).mean()) / float(optimal_window(ReLU(d, L), context_length, noise_std).risk):.2f}"
-            for L in lipschitz_values
-        ),
-    ]
-)
+    over_softmax = table.min(1) / list(best_softmax.values())
+    risk_rows.append([label(*pair), *(f"{value:.2f}" for value in over_softmax)])
+kriging = [float(form.risk(form.kriging()).mean()) for form in forms.values()]
+over_softmax = np.array(kriging) / list(best_softmax.values())
+risk_rows.append(["kriging", *(f"{value:.2f}" for value in over_softmax)])
 negative = form.kriging().clamp(max=0).abs().sum(-1) / form.kriging().abs().sum(-1)
 notebook.glue("negative", 100 * float(negative.mean()))
 notebook.glue("price", price["exp", True])
-notebook.glue(
-    "unnormalized",
-    curves["exp", False].min()
-    / float(optimal_window(task, context_length, noise_std).risk),
-)
+notebook.glue("unnormalized", curves["exp", False].min() / best_softmax[L_last])
 notebook.glue("price_sigmoid", price["sigmoid", True])
 plots.table(
     ["best $w$ of", *(f"L = {L:g}" for L in lipschitz_values), "price of not adapting"],
     rows,
-    rf"The best $w$, on a grid in steps of {100 * (some[1] / some[0] - 1):.0f} %; none: $w$ has no effect beyond the gain. "
+    rf"The best $w$, on a grid in steps of {100 * (some[1] / some[0] - 1):.0f} %; "
+    "none: $w$ has no effect beyond the gain. "
     rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}",
 )
 
@@ -409,8 +401,8 @@ plots.table(
 plots.table(
     ["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values)],
     risk_rows,
-    rf"Risk at the best $w$ over the exact risk of softmax at its optimal window; ReLU class, d = {d}, n = {context_length}, "
-    rf"$\sigma$ = {noise_std:g}",
+    "Risk at the best $w$ over the exact risk of softmax at its optimal window; "
+    rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}",
 )
 
 # %% [markdown]
@@ -427,9 +419,8 @@ plots.table(
 
 # %%
 lengths = [10**2, 10**4, 10**6]
-notebook.glue(
-    "predicted_ratio", (1 + coefficients(task).sum() / noise_std**2) ** (3 / (d + 2))
-)
+ratio = 1 + coefficients(task).sum() / noise_std**2
+notebook.glue("predicted_ratio", ratio ** (3 / (d + 2)))
 wide = np.geomspace(0.05, 400, 120)
 rows = []
 for m in lengths:
@@ -455,7 +446,8 @@ plots.table(
         f"risk, exp / softmax, L = {L_last:g}",
     ],
     rows,
-    rf"The exponential without normalization (best gain) against softmax; ReLU class, d = {d}, $\sigma$ = {noise_std:g}, exact; "
+    "The exponential without normalization (best gain) against softmax; ReLU class, "
+    rf"d = {d}, $\sigma$ = {noise_std:g}, exact; "
     rf"$w$ of exp on a grid with steps of {100 * (wide[1] / wide[0] - 1):.0f} %",
 )
 
@@ -469,22 +461,22 @@ plots.table(
 # *with a learned bias* contains softmax as a limit. It is the exponential *tail* that counts; that the sigmoid is bounded
 # does no harm.
 
+
 # %%
-shifts = [0, 2, 5, 10, 20]
-best_shifted = []
-for b in shifts:
-    values = []
-    for w in some[some < 60]:
-        phi = 1 / (1 + np.exp(-(w * cosine - b)))
-        values.append(
-            float(form.risk(torch.from_numpy(phi / phi.sum(1, keepdims=True))).mean())
-        )
-    best_shifted.append(min(values))
-reference = min(float(form.risk(normalized_weights("exp", w)).mean()) for w in some)
+def best_risk(kernel):
+    """Return the least mean risk over w below 60, of normalized weights."""
+    phis = (kernel(w * cosine) for w in some[some < 60])
+    shares = (torch.from_numpy(phi / phi.sum(1, keepdims=True)) for phi in phis)
+    return min(float(form.risk(omega).mean()) for omega in shares)
+
+
+best_shifted = [best_risk(lambda s, b=b: 1 / (1 + np.exp(-(s - b)))) for b in shifts]
+reference = min(float(form.risk(omega).mean()) for omega in weights["exp"])
 plots.table(
-    ["shift $b$ of the sigmoid", *(f"{b}" for b in shifts)],
+    ["shift $b$ of the sigmoid", *(f"{b:g}" for b in shifts)],
     [["risk over softmax's", *(f"{value / reference:.3f}" for value in best_shifted)]],
-    "Best risk over $w$ of the normalized shifted sigmoid, over the best risk of softmax on the same tokens",
+    "Best risk over $w$ of the normalized shifted sigmoid, over the best risk of "
+    "softmax on the same tokens",
 )
 
 # %% [markdown]
@@ -527,52 +519,53 @@ trained = pretrain(
     stream="native",
     dtype="float32",
 )
-owner = np.array([member.seed for member in members])
+
+# %% [markdown]
+# Every seed has test contexts of its own, so that intervals contain their randomness.
+
+# %%
 errors = np.empty((len(NAMES), seeds))
-for seed in range(
-    seeds
-):  # every seed has test contexts of its own, so that intervals contain their randomness
-    mine = np.flatnonzero(owner == seed)
+for seed in range(seeds):
+    mine = [i for i, member in enumerate(members) if member.seed == seed]
     some_units = replace(
         trained,
-        members=tuple(members[i] for i in mine),
+        units=tuple(members[i] for i in mine),
         history=(),
         parameters=tuple(trained.parameters[i] for i in mine),
     )
     errors[:, seed] = test_error(
         some_units, task, noise_std, context_length, 2000, seed=seed
     )[-1]
-ours = list(NAMES).index(("exp", True))
-softmax_best = float(optimal_window(task, context_length, noise_std).risk)
-results, rows = {}, []
-for (pair, activation), values in zip(NAMES.items(), errors, strict=True):
-    results[pair] = sampled(activation, values / errors[ours])
+ratios = errors / errors[list(NAMES).index(("exp", True))]
+means, *ends_of_ratio = t_interval(ratios)
+rows, unclear, better = [], [], []
+for i, pair in enumerate(NAMES):
+    low, high = ends_of_ratio[0][i], ends_of_ratio[1][i]
+    if pair != ("exp", True) and low <= 1:
+        unclear.append(label(*pair))
+    if high < 1:
+        better.append(label(*pair))
     rows.append(
         [
             label(*pair),
-            f"{results[pair].measured:.2f}",
-            plots.interval(results[pair].interval),
-            f"{np.median(values / errors[ours]):.2f}",
-            f"{min(curves[pair]) / softmax_best:.2f}",
+            f"{means[i]:.2f}",
+            plots.interval((low, high)),
+            f"{np.median(ratios[i]):.2f}",
+            f"{curves[pair].min() / best_softmax[L_last]:.2f}",
         ]
     )
-unclear = [
-    label(*pair)
-    for pair in NAMES
-    if pair != ("exp", True) and results[pair].interval[0] <= 1
-]
-better = [label(*pair) for pair in NAMES if results[pair].interval[1] < 1]
 notebook.glue("unclear", ", ".join(unclear) or "none")
 notebook.glue("better", ", ".join(better) or "none")
-notebook.glue(
-    "trained_softmax", plots.interval(sampled("", errors[ours]).interval, ".3f")
-)
-notebook.glue("exact_softmax", f"{softmax_best:.3f}")
+softmax_errors = errors[list(NAMES).index(("exp", True))]
+softmax_interval = plots.interval(t_interval(softmax_errors)[1:], ".3f")
+notebook.glue("trained_softmax", softmax_interval)
+notebook.glue("exact_softmax", f"{best_softmax[L_last]:.3f}")
 plots.table(
     ["activation", "error over softmax's", "its interval", "median", "predicted"],
     rows,
-    "Test error of trained full units over that of trained softmax units on the same contexts, "
-    f"mean and median over {seeds} seeds; predicted: the best value of the curves above",
+    "Test error of trained full units over that of trained softmax units on the same "
+    f"contexts, mean and median over {seeds} seeds; predicted: the best value of the "
+    "curves above",
 )
 
 # %% [markdown]
