@@ -75,6 +75,7 @@ from icl.risk import (
     optimal_window,
     ridge_risk,
 )
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 from icl_book import notebook, plots
@@ -151,55 +152,41 @@ plt.show()
 
 
 # %%
-def left_over(label, task):
-    """Error of the best linear attention at n = 10^12, the constant given, over the power without the constant."""
-    (one,), rest = task.spectrum(1)
-    if one + rest == 0:
-        return exact(label, 0.0)
-    centered = Centered(task.dim, getattr(task, "lipschitz", 1.0), base=task)
-    return exact(
-        label,
-        float(linear_optimum(centered, 10**12, noise_std).risk) / (one + rest),
-        1e-9,
-    )
-
-
 @dataclass(frozen=True)
 class Centered(Affine):
-    """Another class without its constant part, which attention then need not predict."""
+    """Another class without its constant part, which then need not be predicted."""
 
     base: Affine | None = None
 
     def covariance(self, cosine):
         (one,), rest = self.base.spectrum(1)
-        return (
-            self.base.covariance(cosine)
-            - self.base.covariance(np.array(1.0))
-            + one
-            + rest
-        )
+        level = self.base.covariance(np.array(1.0))
+        return self.base.covariance(cosine) - level + one + rest
 
     def spectrum(self, degree):
         return self.base.spectrum(degree)
 
 
-judge(
-    "P1.LA.fails",
-    [
-        left_over(f"{label}, d = {d}", task)
-        for d in dims
-        for label, task in (
-            ("ReLU", ReLU(d)),
-            ("quadratic", Quadratic(d)),
-            ("cosine, L = 1", Cosine(d, 1.0)),
-        )
-    ],
-    [
-        left_over(f"{label}, d = {d}", task)
-        for d in dims
-        for label, task in (("linear", Linear(d)), ("affine", Affine(d)))
-    ],
+def left_over(task):
+    """Return the least error at n = 10^12 over the power, both without the constant."""
+    (one,), rest = task.spectrum(1)
+    centered = Centered(task.dim, getattr(task, "lipschitz", 1.0), base=task)
+    return linear_optimum(centered, 10**12, noise_std).risk / (one + rest)
+
+
+nonlinear = {"ReLU": ReLU, "quadratic": Quadratic, "cosine, L = 1": Cosine}
+linear_ones = {"linear": Linear, "affine": Affine}
+fails, control = (
+    exact(
+        "{label}, d = {d}",
+        [[left_over(make(d)) for make in classes.values()] for d in dims],
+        1e-9,
+        label=list(classes),
+        d=np.array(dims)[:, None],
+    )
+    for classes in (nonlinear, linear_ones)
 )
+judge("P1.LA.fails", fails, control)
 
 # %% [markdown]
 # So the statement is right, also when linear attention is spared the constant. It does fail on *affine* functions as defined here, but only for want of an intercept.
@@ -212,29 +199,28 @@ judge(
 
 
 # %%
+def sample(task, root):
+    """Return contexts: tokens, clean labels and noisy labels."""
+    x = uniform_sphere(
+        stream(root, "covariates"), contexts, context_length + 1, task.dim
+    )
+    f = task.sample(stream(root, "tasks"), contexts)(x)
+    noise = torch.from_numpy(stream(root, "noise").standard_normal(f.shape))
+    return x, f, f + noise_std * noise
+
+
 def trained_unit(task, seed):
-    """Exact minimizer of the empirical loss over all M, and its risk on fresh contexts."""
+    """Return the exact minimizer of the empirical loss over all M, and its risk.
 
-    def sample(root):
-        x = uniform_sphere(
-            stream(root, "covariates"), contexts, context_length + 1, task.dim
-        )
-        f = task.sample(stream(root, "tasks"), contexts)(x)
-        return (
-            x,
-            f,
-            f
-            + noise_std
-            * torch.from_numpy(stream(root, "noise").standard_normal(f.shape)),
-        )
-
-    x, _, y = sample(seed)
+    Mean diagonal of M, and mean error on fresh contexts.
+    """
+    x, _, y = sample(task, seed)
     features = (
         torch.einsum("bnd,bn,be->bde", x[:, :-1], y[:, :-1], x[:, -1]).flatten(1)
         / context_length
     )
     M = torch.linalg.lstsq(features, y[:, -1:]).solution.reshape(task.dim, task.dim)
-    x, f, y = sample(seed + 10_000)
+    x, f, y = sample(task, seed + 10_000)
     loss = (linear_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
     return float(torch.trace(M)) / task.dim, float(loss.mean())
 
@@ -245,52 +231,42 @@ taught = {
     "affine": Affine(d_unit, lipschitz),
     "ReLU": ReLU(d_unit, lipschitz),
 }
-units = {
-    name: np.array([trained_unit(task, seed) for seed in range(seeds)])
-    for name, task in taught.items()
-}
+even = {"quadratic": Quadratic(d_unit, lipschitz), "cosine, L = 1": Cosine(d_unit, 1.0)}
 optimum = {
     name: linear_optimum(task, context_length, noise_std)
-    for name, task in taught.items()
+    for name, task in (taught | even).items()
 }
-judge(
-    "P1.LA.closed-form",
+units = np.array(
     [
-        sampled(
-            f"{name}, d = {d_unit}, n = {context_length}",
-            units[name][:, 0] / float(optimum[name].m),
-        )
-        for name in taught
-    ],
-    [
-        sampled(
-            "affine, with the m of linear functions",
-            units["affine"][:, 0] / float(optimum["linear"].m),
-        )
-    ],
+        [trained_unit(task, seed) for seed in range(seeds)]
+        for task in (taught | even).values()
+    ]
+)
+multiples, errors = (
+    dict(zip(optimum, table, strict=True)) for table in np.moveaxis(units, -1, 0)
 )
 
 # %%
-even_units = {
-    name: np.array([trained_unit(task, seed) for seed in range(seeds)])
-    for name, task in (
-        ("quadratic", Quadratic(d_unit, lipschitz)),
-        ("cosine, L = 1", Cosine(d_unit, 1.0)),
-    )
-}
-floors = {
-    "affine": optimum["affine"].floor,
-    "ReLU": optimum["ReLU"].floor,
-    "quadratic": linear_optimum(Quadratic(d_unit, lipschitz), 1, 0.0).floor,
-    "cosine, L = 1": linear_optimum(Cosine(d_unit, 1.0), 1, 0.0).floor,
-}
+over_optimum = [multiples[name] / float(optimum[name].m) for name in taught]
+wrong_m = multiples["affine"] / float(optimum["linear"].m)
+judge(
+    "P1.LA.closed-form",
+    sampled(
+        f"{{label}}, d = {d_unit}, n = {context_length}",
+        over_optimum,
+        label=list(taught),
+    ),
+    sampled("affine, with the m of linear functions", wrong_m),
+)
+
+# %%
+nonlinear = [name for name in optimum if name != "linear"]
+above_floor = [errors[name] / optimum[name].floor - 1 for name in nonlinear]
+below_floor = errors["linear"] / optimum["affine"].floor - 1
 judge(
     "P1.LA.floor",
-    [
-        sampled(f"{name}, d = {d_unit}", (units | even_units)[name][:, 1] / floor - 1)
-        for name, floor in floors.items()
-    ],
-    [sampled(f"linear, d = {d_unit}", units["linear"][:, 1] / floors["affine"] - 1)],
+    sampled(f"{{label}}, d = {d_unit}", above_floor, label=nonlinear),
+    sampled(f"linear, d = {d_unit}", below_floor),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk of linear attention with $M=mI$ against $m$, exact (curves), with the optimum (star) and the risk of units trained over all matrices (points: mean over seeds of trained mean diagonal and test error, with interval in the risk). Dashed: the floor of the class.", "name": "fig-parabola"}, "image": {"alt": "Three parabolas of risk against the multiple m. Trained units sit at each minimum. The parabolas of the affine and the ReLU class stay above their dashed floors; that of purely linear functions goes down close to zero."}}
@@ -309,12 +285,10 @@ for (name, task), color, marker in zip(
     ax.plot(
         optimum[name].m, optimum[name].risk, "*", color=color, markersize=6, zorder=4
     )
-    case = sampled(name, units[name][:, 1])
     plots.sampled_points(
         ax,
-        units[name][:, 0].mean(),
-        case.measured,
-        *case.interval,
+        multiples[name].mean(),
+        *t_interval(errors[name]),
         None,
         color,
         marker,
@@ -355,24 +329,24 @@ nearest = {
     name: nearest_neighbor_risk(task, lengths, noise_std).total
     for name, task in field.items()
 }
-sampled_at = [m for m in n_values if m <= 100]
 
 
 def matched_penalty(task):
+    """Return the ridge penalty that fits the class, None for one without slopes."""
     (one,), rest = task.spectrum(1)
     return (noise_std**2 + rest) / one if one > 0 else None
 
 
+sampled_at = [m for m in n_values if m <= 100]
 kriging = {
     name: [bayes_linear_risk(task, m, noise_std, draws) for m in sampled_at]
     for name, task in field.items()
 }
+penalties = {name: matched_penalty(task) for name, task in field.items()}
 ridge = {
-    name: [
-        ridge_risk(task, m, noise_std, matched_penalty(task), draws) for m in sampled_at
-    ]
-    for name, task in field.items()
-    if matched_penalty(task)
+    name: [ridge_risk(field[name], m, noise_std, penalty, draws) for m in sampled_at]
+    for name, penalty in penalties.items()
+    if penalty
 }
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk (squared label units) against the context length for four classes. Curves are exact: softmax attention at its optimal window, linear attention at its optimum, nearest neighbor. Points are sampled, with intervals: ridge regression, and the Bayes-linear floor that no predictor linear in the labels can pass. All panels share their axes. The cosine class ($L=2$) has no linear part, so ridge regression is left out there.", "name": "fig-rivals"}, "image": {"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length, and above ridge regression. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls; the Bayes-linear points lie below all of them, and coincide with ridge regression for affine functions."}}
@@ -424,21 +398,16 @@ axes[0, 0].legend(fontsize=8, loc="lower left")
 plt.show()
 
 # %%
+over_softmax = [(nearest[name] / softmax[name]).min() for name in field]
+one_token = [
+    nearest_neighbor_risk(task, 1, noise_std).total
+    / optimal_window(task, 1, noise_std).risk
+    for task in field.values()
+]
 judge(
     "P1.LA.neighbors",
-    [
-        exact(f"{name}, d = {d_show}", (nearest[name] / softmax[name]).min(), 1e-7)
-        for name in field
-    ],
-    [
-        exact(
-            f"{name}, d = {d_show}, n = 1",
-            nearest_neighbor_risk(task, 1, noise_std).total
-            / optimal_window(task, 1, noise_std).risk,
-            1e-7,
-        )
-        for name, task in field.items()
-    ],
+    exact(f"{{label}}, d = {d_show}", over_softmax, 1e-7, label=list(field)),
+    exact(f"{{label}}, d = {d_show}, n = 1", one_token, 1e-7, label=list(field)),
 )
 
 # %% [markdown]
@@ -450,28 +419,22 @@ judge(
 
 # %%
 def ratio_at(task, n):
-    return float(
-        linear_optimum(task, n, noise_std).risk
-        / optimal_window(task, n, noise_std).risk
-    )
+    """Return the least risk of linear attention over that of softmax attention."""
+    linear = linear_optimum(task, n, noise_std).risk
+    return linear / optimal_window(task, n, noise_std).risk
 
 
 longest = 10**5
-judge(
-    "P1.LA.wins",
-    [
-        exact(
-            f"linear, d = {d}, n = 1e5", ratio_at(Linear(d, lipschitz), longest), 1e-7
-        )
-        for d in dims
-    ],
-    [
-        exact(
-            f"affine, d = {d}, n = 1e5", ratio_at(Affine(d, lipschitz), longest), 1e-7
-        )
-        for d in dims
-    ],
+wins, control = (
+    exact(
+        f"{label}, d = {{d}}, n = 1e5",
+        [ratio_at(make(d, lipschitz), longest) for d in dims],
+        1e-7,
+        d=dims,
+    )
+    for label, make in linear_ones.items()
 )
+judge("P1.LA.wins", wins, control)
 
 
 # %%
@@ -485,21 +448,24 @@ class Intercept(Affine):
         return self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + self.beta**2)
 
 
-def boundary(d, n):
-    """The beta at which linear and softmax attention are equally good; zero if softmax wins everywhere."""
-    soft = float(optimal_window(Affine(d, lipschitz), n, noise_std).risk)
+def boundary(d, n, soft):
+    """Return the beta at which linear attention has the risk of softmax attention.
+
+    Zero if softmax wins everywhere.
+    """
 
     def gap(beta):
-        return (
-            float(linear_optimum(Intercept(d, lipschitz, beta), n, noise_std).risk)
-            - soft
-        )
+        task = Intercept(d, lipschitz, beta)
+        return float(linear_optimum(task, n, noise_std).risk) - soft
 
     return brentq(gap, 0.0, 2.0) if gap(0.0) < 0 else 0.0
 
 
-many = np.unique(np.geomspace(2, 10**5, 15).round()).astype(int)
-boundaries = {d: [boundary(d, int(m)) for m in many] for d in dims}
+many = np.unique(np.geomspace(2, 10**5, 15).round())
+boundaries = {}
+for d in dims:
+    soft = optimal_window(Affine(d, lipschitz), many, noise_std).risk
+    boundaries[d] = [boundary(d, *pair) for pair in zip(many, soft, strict=True)]
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Where linear attention beats softmax attention on affine functions with an intercept of relative spread $\\beta$: below the curve of the dimension. Exact, both at their optimum; $\\beta=1$ (gray) is the affine class of this book, $\\beta=0$ purely linear functions.", "name": "fig-boundary"}, "image": {"alt": "Curves of the boundary intercept spread against the context length, one for each dimension, on a logarithmic context axis. They lie below one and fall as contexts grow: the longer the context, the smaller an intercept suffices for softmax to win."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.5))
