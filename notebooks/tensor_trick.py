@@ -254,7 +254,7 @@ def judge_worst(claim, cases, controls):
     controls = {name: min(values) for name, values in controls.items()}
     summary[claim] = max(cases.values()), min(controls.values())
     found = (
-        exact("{name}", list(group.values()), TOLERANCE, name=list(group))
+        exact("{what}", list(group.values()), TOLERANCE, what=list(group))
         for group in (cases, controls)
     )
     return judge(claim, *found)
