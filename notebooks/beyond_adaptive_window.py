@@ -81,7 +81,7 @@ w_known, risk_known = ({m: known(m)[i] for m in n_values} for i in (0, 1))
 
 
 def price_of_fixed(m):
-    """Compute the exact risk at the fixed window over that at the own one, for every L."""
+    """Compute the exact risk at the fixed window over that at the own, for each L."""
     risks = [population_risk(ReLU(d, one), fixed[m], m, noise_std).total for one in L]
     return np.array([float(risk) for risk in risks]) / risk_known[m]
 
@@ -131,7 +131,7 @@ def draw(m):
 
 
 def leave_one_out(among, near, y):
-    """Predict with the best window of the grid, and with all of them by their scores."""
+    """Predict with the best window of the grid, and with all by their scores."""
     m, labels = y.shape[-1], y.permute(1, 2, 0).float()  # (contexts, m, L)
     self_attention, scores, guesses = torch.eye(m).bool(), [], []
     for w in windows:

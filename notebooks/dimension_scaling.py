@@ -343,7 +343,8 @@ others = {
 caption = (
     "Contender's time over that of the streamed form; above one the streamed form is "
     "faster. Rate: our operations in matrix products a second, over those of one "
-    "product of size 1024 in the same rounds, by PyTorch's @ and by the faster of it and the "
+    "product of size 1024 in the same rounds, by PyTorch's @ and by the faster "
+    "of it and the "
     f"product that the streamed form uses. {bench['machine']['cpu']}, "
     f"{bench['threads']} threads, {bench['rounds']} rounds; load of the machine "
     f"{bench['load_before']:.1f} before and {bench['load_after']:.1f} after, our own "

@@ -617,7 +617,7 @@ judge(
 
 # %%
 def opposite_values(function, s):
-    """Return the log of a common factor, and the function at s and -s without it."""
+    """Return the log of a common factor, and the function at s and -s over it."""
     top = s.abs().amax(-1, keepdim=True)
     match function:
         case "u":
@@ -632,7 +632,7 @@ def opposite_values(function, s):
 
 
 def far_apart(bound, n, R, draws=200):
-    """Compute log10 of the largest quotient over the bound, for pairs x, -x, |x| = R."""
+    """Compute log10 of the largest quotient over the bound, for pairs x, -x."""
     A = torch.randn(draws, n, 2, generator=generator, dtype=torch.float64)
     A = R * A / torch.linalg.matrix_norm(A, 2)[:, None, None]
     x = torch.randn(draws, 2, generator=generator, dtype=torch.float64)
