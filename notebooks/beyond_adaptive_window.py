@@ -44,6 +44,8 @@ lipschitz_values = [0.5, 1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the tas
 noise_std = 0.5  # standard deviation sigma of the label noise
 n_values = [8, 16, 32, 64]  # context lengths; the figure shows the third
 contexts = 3000  # test contexts for every L
+window_range = [0.2, 80.0]  # smallest and largest window of the leave-one-out grid
+windows_tried = 22  # windows of that grid, in geometric progression
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -52,33 +54,47 @@ import torch
 
 from icl.covariates import uniform_sphere
 from icl.risk import bayes_linear_risk, optimal_window, population_risk
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import ReLU
 from icl_book import notebook, plots
-from icl_book.claims import sampled
 
 notebook.setup(globals())
 
 d, n = dims[0], n_values[min(2, len(n_values) - 1)]
 
 # %%
-L_rms = float(np.sqrt(np.mean(np.square(lipschitz_values))))
+L = np.array(lipschitz_values)
+L_rms = float(np.sqrt(np.mean(L**2)))
 fixed = {m: float(optimal_window(ReLU(d, L_rms), m, noise_std).w) for m in n_values}
-own = {
-    m: [optimal_window(ReLU(d, L), m, noise_std) for L in lipschitz_values]
-    for m in n_values
-}
-exact_fixed = [
-    float(population_risk(ReLU(d, L), fixed[n], n, noise_std).total / b.risk)
-    for L, b in zip(lipschitz_values, own[n], strict=True)
-]
+
+
+def known(m):
+    """Return the optimal window of every L, and its risk."""
+    found = [optimal_window(ReLU(d, one), m, noise_std) for one in L]
+    return np.array([float(b.w) for b in found]), np.array(
+        [float(b.risk) for b in found]
+    )
+
+
+w_known, risk_known = ({m: known(m)[i] for m in n_values} for i in (0, 1))
+
+
+def price_of_fixed(m):
+    """Compute the exact risk at the fixed window over that at the own, for each L."""
+    risks = [population_risk(ReLU(d, one), fixed[m], m, noise_std).total for one in L]
+    return np.array([float(risk) for risk in risks]) / risk_known[m]
+
+
+exact_fixed = price_of_fixed(n)
 plots.table(
-    ["Lipschitz constant $L$", *(f"{L:g}" for L in lipschitz_values)],
+    ["Lipschitz constant $L$", *(f"{one:g}" for one in L)],
     [
-        ["own window $w^*$", *(f"{float(best.w):.2f}" for best in own[n])],
+        ["own window $w^*$", *(f"{w:.2f}" for w in w_known[n])],
         ["price of the fixed window", *(f"{price:.2f}" for price in exact_fixed)],
     ],
-    rf"Exact, n = {n}, d = {d}, $\sigma$ = {noise_std:g}. The fixed window, that of $L_{{\rm rms}}$ = {L_rms:.2f}, is w = {fixed[n]:.2f}",
+    rf"Exact, n = {n}, d = {d}, $\sigma$ = {noise_std:g}. "
+    rf"The fixed window, that of $L_{{\rm rms}}$ = {L_rms:.2f}, is w = {fixed[n]:.2f}",
 )
 
 # %% [markdown]
@@ -97,122 +113,103 @@ plots.table(
 # Labels that look like noise widen the window.
 
 # %%
-grid = np.geomspace(0.2, 80, 22)
-ratios = np.geomspace(min(lipschitz_values), max(lipschitz_values), 25) / noise_std
-pair_gamma = ReLU(d, 1.0).variogram
+windows = np.geomspace(*window_range, windows_tried)
 
 
-def predictions(m):
-    """Predictions of the query's label by every method, minus the clean one: (method) -> (L, contexts)."""
+def draw(m):
+    """Draw cosines among examples and with the query, labels, clean query labels.
+
+    Shapes (contexts, m, m), (contexts, m), (L, contexts, m) and (L, contexts).
+    """
     x = uniform_sphere(stream(0, "evaluation", m), contexts, m + 1, d)
-    f = ReLU(d, 1.0).sample(stream(1, "evaluation", m), contexts)(
-        x
-    )  # proportional to L
-    noise = noise_std * torch.from_numpy(
-        stream(2, "evaluation", m).standard_normal((contexts, m))
-    )
-    L = torch.tensor(lipschitz_values).double()[:, None, None]
-    y, clean = (
-        L * f[:, :-1] + noise,
-        L[..., 0] * f[:, -1],
-    )  # (L, contexts, m), (L, contexts)
+    f = ReLU(d, 1.0).sample(stream(1, "evaluation", m), contexts)(x)  # times L
+    normal = stream(2, "evaluation", m).standard_normal((contexts, m))
+    scale = torch.from_numpy(L)[:, None, None]
+    y = scale * f[:, :-1] + noise_std * torch.from_numpy(normal)
     cosine = (x @ x.mT).clamp(-1, 1).float()
-    among, near = cosine[:, :-1, :-1], cosine[:, :-1, -1]
-    diagonal, labels = (
-        torch.eye(m).bool(),
-        y.permute(1, 2, 0).float(),
-    )  # (contexts, m, L)
-    scores, guesses = [], []
-    for w in grid:
-        away = torch.softmax((w * among).masked_fill(diagonal, -torch.inf), -1) @ labels
-        scores.append(((labels - away) ** 2).sum(1).T)
+    return cosine[:, :-1, :-1], cosine[:, :-1, -1], y, scale[..., 0] * f[:, -1]
+
+
+def leave_one_out(among, near, y):
+    """Predict with the best window of the grid, and with all by their scores."""
+    m, labels = y.shape[-1], y.permute(1, 2, 0).float()  # (contexts, m, L)
+    self_attention, scores, guesses = torch.eye(m).bool(), [], []
+    for w in windows:
+        weights = torch.softmax((w * among).masked_fill(self_attention, -torch.inf), -1)
+        scores.append(((labels - weights @ labels) ** 2).sum(1).T)
         guesses.append((torch.softmax(w * near, -1).unsqueeze(1) @ labels)[:, 0].T)
     scores, guesses = torch.stack(scores), torch.stack(guesses)  # (grid, L, contexts)
-    chosen = scores.argmin(0, keepdim=True)
+    best = guesses.gather(0, scores.argmin(0, keepdim=True))[0]
     share = torch.softmax(-m * (scores - scores.amin(0)) / (2 * scores.amin(0)), 0)
+    return best.double(), (share * guesses).sum(0).double()
+
+
+# %%
+ratios = np.geomspace(L.min(), L.max(), 25) / noise_std  # of L and sigma
+variogram = ReLU(d, 1.0).variogram
+
+
+def plug_in(among, y):
+    """Fit L^2 and sigma^2 to the pairs of each context; its window, (L, contexts)."""
+    m = y.shape[-1]
     i, j = np.triu_indices(m, 1)
-    gamma = torch.from_numpy(
-        pair_gamma(np.arccos(among[:, i, j].double().numpy()))
-    )  # (contexts, pairs)
+    angles = np.arccos(among[:, i, j].double().numpy())
+    gamma = torch.from_numpy(variogram(angles))  # (contexts, pairs)
     half = (y[..., i] - y[..., j]) ** 2 / 2
     centered = gamma - gamma.mean(-1, keepdim=True)
     slope = (half * centered).sum(-1) / (centered**2).sum(-1)
     level = half.mean(-1) - slope * gamma.mean(-1)
-    ratio = (
-        (slope / level.clamp(min=1e-12))
-        .clamp(min=0)
-        .sqrt()
-        .numpy()
-        .clip(ratios[0], ratios[-1])
-    )  # all signal if no noise
-    table = np.array([float(optimal_window(ReLU(d, r), m, 1.0).w) for r in ratios])
-    plug = torch.from_numpy(
-        np.interp(np.log(ratio), np.log(ratios), table)
-    )  # (L, contexts)
+    square = (slope / level.clamp(min=1e-12)).clamp(min=0)  # all signal if no noise
+    ratio = square.sqrt().numpy().clip(ratios[0], ratios[-1])
+    table = [float(optimal_window(ReLU(d, r), m, 1.0).w) for r in ratios]
+    return np.interp(np.log(ratio), np.log(ratios), table)
 
-    def at(w):
-        w = torch.as_tensor(w).double().expand(len(lipschitz_values), contexts)
+
+def squared_errors(m):
+    """Compute the squared error of every method for every L and context."""
+    among, near, y, clean = draw(m)
+
+    def attend(w):
+        w = torch.as_tensor(w).double().expand(len(L), contexts)
         return (torch.softmax(w.unsqueeze(-1) * near.double(), -1) * y).sum(-1)
 
-    known = torch.tensor([float(best.w) for best in own[m]]).double()[:, None]
-    out = {
-        "known L": at(known),
-        "fixed": at(fixed[m]),
-        "leave-one-out": guesses.gather(0, chosen)[0].double(),
-        "averaged": (share * guesses).sum(0).double(),
-        "plug-in": at(plug),
+    best, averaged = leave_one_out(among, near, y)
+    predictions = {
+        "known L": attend(w_known[m][:, None]),
+        "fixed": attend(fixed[m]),
+        "leave-one-out": best,
+        "averaged": averaged,
+        "plug-in": attend(plug_in(among, y)),
     }
-    return {name: ((value - clean) ** 2).numpy() for name, value in out.items()}
+    return {name: ((guess - clean) ** 2).numpy() for name, guess in predictions.items()}
 
 
-errors = {m: predictions(m) for m in n_values}
-
-
+# %%
 def compare(m):
-    """Risk of each method over the exact risk at the window of the known L, with interval; the difference is paired."""
-    out = {}
-    for name, values in errors[m].items():
-        for k, best in enumerate(own[m]):
-            gap = (values[k] - errors[m]["known L"][k]) / float(best.risk)
-            out[name, k] = (
-                sampled(name, 1 + gap)
-                if name != "known L"
-                else sampled(name, values[k] / float(best.risk))
-            )
-    return out
+    """Estimate risks over the exact risk at the known L's window: mean, low, high.
+
+    The difference to the known-L window is paired.
+    """
+    errors, scale = squared_errors(m), risk_known[m][:, None]
+    base = errors.pop("known L")
+    out = {"known L": t_interval(base / scale)}
+    return out | {k: t_interval(1 + (v - base) / scale) for k, v in errors.items()}
 
 
-cases = compare(n)
-floor = [
-    bayes_linear_risk(ReLU(d, L), n, noise_std, 2000).mean / float(best.risk)
-    for L, best in zip(lipschitz_values, own[n], strict=True)
-]
+compared = {m: compare(m) for m in n_values}
+found = compared[n]
+floors = [bayes_linear_risk(ReLU(d, one), n, noise_std, 2000).mean for one in L]
+methods = ["fixed", "leave-one-out", "averaged", "plug-in"]
+floor = np.array([float(value) for value in floors]) / risk_known[n]
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk relative to the exact risk at the optimal window for the task's own $L$, against $L$; ReLU class, noise known to no method. Points: means over contexts with intervals (differences paired), shifted for legibility. Solid line: the fixed window of the mixture, exact. Gray line: the Bayes-linear floor (kriging with known $L$ and $\\sigma$). One, dotted: the known-$L$ window.", "name": "fig-adaptive"}, "image": {"alt": "Relative risk against L on a logarithmic axis. The fixed window is far above one for small L and near one for the largest L. The three methods that set the window in the context stay much closer to one at all L. The gray floor is below one and falls for large L."}}
 figure, ax = plt.subplots(figsize=(6.6, 3.9))
-plots.exact_curve(
-    ax, lipschitz_values, exact_fixed, "fixed window, exact", plots.COLORS["exact"]
-)
-ax.plot(
-    lipschitz_values, floor, color=plots.COLORS["guide"], label="Bayes-linear floor"
-)
+plots.exact_curve(ax, L, exact_fixed, "fixed window, exact", plots.COLORS["exact"])
+ax.plot(L, floor, color=plots.COLORS["guide"], label="Bayes-linear floor")
 ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
-for shift, (name, marker) in zip(
-    (0.93, 1.0, 1.075),
-    (("leave-one-out", "o"), ("averaged", "s"), ("plug-in", "^")),
-    strict=True,
-):
-    mine = [cases[name, k] for k in range(len(lipschitz_values))]
-    ends = np.array([c.interval for c in mine])
-    plots.sampled_points(
-        ax,
-        np.array(lipschitz_values) * shift,
-        [c.measured for c in mine],
-        *ends.T,
-        name,
-        plots.PALETTE["os^".index(marker)],
-        marker,
-    )
+looks = zip(methods[1:], (0.93, 1.0, 1.075), "os^", plots.PALETTE, strict=False)
+for name, shift, marker, color in looks:
+    plots.sampled_points(ax, L * shift, *found[name], name, color, marker)
 ax.set(
     xscale="log",
     yscale="log",
@@ -220,32 +217,32 @@ ax.set(
     ylabel="risk / risk at known L",
     title=f"d = {d}, n = {n}",
 )
-ax.set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
+ax.set_xticks(L, [f"{one:g}" for one in L])
 ax.set_xticks([], minor=True)
 ax.set_yticks([0.3, 0.5, 1, 2, 3], ["0.3", "0.5", "1", "2", "3"])
 ax.tick_params(which="minor", labelleft=False)
 ax.legend(fontsize=9)
 plt.show()
 
+
 # %%
-methods = ["fixed", "leave-one-out", "averaged", "plug-in"]
-shown = ["known L", *methods]  # the first is a check: it must contain one
+def cell(name, k):
+    """Write a relative risk with its interval."""
+    mean, low, high = (values[k] for values in found[name])
+    return f"{mean:.2f} {plots.interval((low, high))}"
+
+
 rows = [
-    [
-        f"{L:g}",
-        *(
-            f"{cases[name, k].measured:.2f} {plots.interval(cases[name, k].interval)}"
-            for name in shown
-        ),
-        f"{floor[k]:.2f}",
-    ]
-    for k, L in enumerate(lipschitz_values)
+    [f"{one:g}", *(cell(name, k) for name in ["known L", *methods]), f"{floor[k]:.2f}"]
+    for k, one in enumerate(L)
 ]
 plots.table(
     ["$L$", "known $L$ (check)", *methods, "Bayes-linear floor"],
     rows,
-    rf"Risk over the exact risk at known $L$, with interval; d = {d}, n = {n}, $\sigma$ = {noise_std:g}, {contexts} contexts. "
-    "The check samples the known-L window itself: its intervals must contain one. The floor is sampled as well",
+    "Risk over the exact risk at known $L$, with interval; "
+    rf"d = {d}, n = {n}, $\sigma$ = {noise_std:g}, {contexts} contexts. "
+    "The check samples the known-L window itself: its intervals must contain one. "
+    "The floor is sampled as well",
 )
 
 # %% [markdown]
@@ -254,45 +251,39 @@ plots.table(
 # The same for each context length: the geometric mean over $L$ of the relative risk, and the worst $L$. For the fixed window
 # both are exact.
 
+
 # %%
-rows = []
-for m in n_values:
-    found = compare(m)
-    price = [
-        float(population_risk(ReLU(d, L), fixed[m], m, noise_std).total / b.risk)
-        for L, b in zip(lipschitz_values, own[m], strict=True)
+def summary(prices):
+    """Write the geometric mean over L and the largest."""
+    return f"{np.exp(np.mean(np.log(prices))):.2f}, {max(prices):.2f}"
+
+
+rows = [
+    [
+        f"{m}",
+        summary(price_of_fixed(m)),
+        *(summary(compared[m][name][0]) for name in methods[1:]),
     ]
-    row = [f"{m}", f"{np.exp(np.mean(np.log(price))):.2f}, {max(price):.2f}"]
-    for name in methods[1:]:
-        values = [found[name, k].measured for k in range(len(lipschitz_values))]
-        row.append(f"{np.exp(np.mean(np.log(values))):.2f}, {max(values):.2f}")
-    rows.append(row)
-notebook.glue("fixed_worst", max(exact_fixed))
-notebook.glue(
-    "loo_worst",
-    max(cases["leave-one-out", k].measured for k in range(len(lipschitz_values))),
-)
-notebook.glue(
-    "averaged_worst",
-    max(cases["averaged", k].measured for k in range(len(lipschitz_values))),
-)
-wins = [
-    f"{name} at L = {lipschitz_values[k]:g}"
-    for (name, k), c in cases.items()
-    if c.interval[1] < 1 and name in methods[1:]
+    for m in n_values
 ]
-losses = [
-    f"{name} at L = {lipschitz_values[k]:g}"
-    for (name, k), c in cases.items()
-    if name in methods[1:] and c.interval[0] > exact_fixed[k]
-]
-notebook.glue("wins", "; ".join(wins) or "none")
-notebook.glue("losses", "; ".join(losses) or "none")
 plots.table(
     ["$n$", *methods],
     rows,
-    "Risk over the exact risk at known $L$: geometric mean over $L$, then the largest over $L$",
+    "Risk over the exact risk at known $L$: "
+    "geometric mean over $L$, then the largest over $L$",
 )
+
+# %% tags=["hide-input"]
+wins, losses = [], []
+for name in methods[1:]:
+    _, low, high = found[name]
+    wins += [f"{name} at L = {one:g}" for one in L[high < 1]]
+    losses += [f"{name} at L = {one:g}" for one in L[low > exact_fixed]]
+notebook.glue("fixed_worst", max(exact_fixed))
+notebook.glue("loo_worst", max(found["leave-one-out"][0]))
+notebook.glue("averaged_worst", max(found["averaged"][0]))
+notebook.glue("wins", "; ".join(wins) or "none")
+notebook.glue("losses", "; ".join(losses) or "none")
 
 # %% [markdown]
 # At the context length of the figure, the worst price is {glue:text}`fixed_worst:.2f` for the fixed window, {glue:text}`loo_worst:.2f` for

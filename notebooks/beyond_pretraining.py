@@ -50,6 +50,9 @@ seeds = 12  # pretrained units of each setting
 steps = 500  # optimizer steps
 batch_size = 64  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+pool_sizes = [1, 3, 10, 30]  # functions in a fixed pool
+score_contexts = 20000  # contexts for the variance of the score
+times = [3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0]  # training times of the flow
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -64,10 +67,10 @@ from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.architectures import predict_every_label, sample_contexts
 from icl.pretrain.finite import ReLUPool, fit_matrix, fit_window
 from icl.risk import optimal_window, population_flow, population_risk
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import sampled
 
 notebook.setup(globals())
 
@@ -79,7 +82,10 @@ form = QuadraticRisk.of(task, x_test, noise_std)
 
 
 def class_risk(M):
-    """Risk on the class of units M, (k, d, d), minus that of the exact optimum on the same tokens; shape (k,)."""
+    """Compute the risk on the class of units M, (k, d, d), minus that of the optimum.
+
+    Both are means over the same tokens; shape (k,).
+    """
 
     def one(m):
         scores = torch.einsum(
@@ -93,14 +99,14 @@ def class_risk(M):
 
 # %%
 def draw(T, seed):
-    """T fixed contexts: tokens (T, n + 1, d), labels (T, n + 1)."""
+    """Draw T fixed contexts: tokens (T, n + 1, d), labels (T, n + 1)."""
     x = uniform_sphere(stream(seed, "covariates"), T, n + 1, d)
     y = task.sample(stream(seed, "tasks"), T)(x)
-    return x, y + noise_std * torch.from_numpy(
-        stream(seed, "noise").standard_normal((T, n + 1))
-    )
+    noise = stream(seed, "noise").standard_normal((T, n + 1))
+    return x, y + noise_std * torch.from_numpy(noise)
 
 
+# %%
 scalar, matrices = {}, {}
 for T in sizes:
     data = [draw(T, 1000 * T + k) for k in range(draws)]
@@ -109,37 +115,33 @@ for T in sizes:
     start = float(best.w) * torch.eye(d).double()
     matrices[T] = class_risk([fit_matrix(*one, start) for one in data])
 
-x, y = draw(20_000, 5)
+x, y = draw(score_contexts, 5)
 t, h = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]), 1e-3
-up, down = (
-    (((torch.softmax((float(best.w) + e) * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2)
-    for e in (h, -h)
-)
-score = float(((up - down) / (2 * h)).var())
-slopes = population_risk(
-    task, float(best.w) * np.array([0.99, 1.01]), n, noise_std
-).slope
-curvature = float(np.diff(slopes)[0] / (0.02 * float(best.w)))
+
+
+def squared_error(w):
+    return ((torch.softmax(w * t, -1) * y[:, :-1]).sum(-1) - y[:, -1]) ** 2
+
+
+w_best = float(best.w)
+score = (squared_error(w_best + h) - squared_error(w_best - h)) / (2 * h)
+beside = w_best * np.array([0.99, 1.01])
+slopes = population_risk(task, beside, n, noise_std).slope
+curvature = float(np.diff(slopes)[0] / (0.02 * w_best))
+constant = float(score.var()) / (2 * curvature) / float(best.risk)  # over T
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
 figure, ax = plt.subplots()
-line = score / (2 * np.array(sizes) * curvature) / float(best.risk)
+line = constant / np.array(sizes)
 plots.exact_curve(ax, sizes, line, "theory, one number")
 for values, name, marker, shift in (
     (scalar, "one number w", "o", 1.0),
     (matrices, "full matrix M", "s", 1.06),
 ):
-    cases = [sampled(f"{name}, T = {T}", values[T] / float(best.risk)) for T in sizes]
-    ends = np.array([c.interval for c in cases]).clip(1e-5)
-    plots.sampled_points(
-        ax,
-        np.array(sizes) * shift,
-        [c.measured for c in cases],
-        *ends.T,
-        name,
-        plots.COLORS["sampled" if marker == "o" else "bias"],
-        marker,
-    )
+    excess = np.array([values[T] for T in sizes]) / float(best.risk)
+    points = np.clip(t_interval(excess), 1e-5, None)
+    color = plots.COLORS["sampled" if marker == "o" else "bias"]
+    plots.sampled_points(ax, np.array(sizes) * shift, *points, name, color, marker)
 ax.set(
     xscale="log",
     yscale="log",
@@ -149,7 +151,7 @@ ax.set(
 )
 ax.legend()
 plt.show()
-notebook.glue("one_percent", score / (2 * 0.01 * float(best.risk) * curvature))
+notebook.glue("one_percent", constant / 0.01)
 notebook.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
 
 # %% tags=["hide-input"]
@@ -176,7 +178,7 @@ plots.table(
 
 
 # %%
-pools = [1, 3, 10, 30, None]
+pools = [*pool_sizes, None]  # None: fresh functions
 members = [
     UnitConfig(
         task if T is None else ReLUPool(d, lipschitz, T, seed), noise_std, n, seed
@@ -194,28 +196,30 @@ pooled = pretrain(
     stream="native",
     dtype="float32",
 )
-pool_excess = class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
+pool_excess = 100 * class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
+pool_windows = pooled.windows.reshape(len(pools), seeds)
+
+# %%
 rows = []
-for T, values, w in zip(
-    pools, pool_excess, pooled.windows.reshape(len(pools), seeds), strict=True
-):
-    case, scale = sampled("", values), sampled("", w)
+for T, percent, w in zip(pools, pool_excess, pool_windows, strict=True):
+    excess, scale = t_interval(percent), t_interval(w)
     rows.append(
         [
             "fresh functions" if T is None else f"{T} function{'s' * (T > 1)}",
-            f"{100 * case.measured:.1f}",
-            plots.interval([100 * end for end in case.interval], ".1f"),
-            f"{100 * np.median(values):.1f}",
-            f"{scale.measured:.2f} {plots.interval(scale.interval)}",
+            f"{excess[0]:.1f}",
+            plots.interval(excess[1:], ".1f"),
+            f"{np.median(percent):.1f}",
+            f"{scale[0]:.2f} {plots.interval(scale[1:])}",
         ]
     )
-notebook.glue("one_function", 100 * np.median(pool_excess[0]))
-notebook.glue("ten_functions", 100 * np.median(pool_excess[2]))
-notebook.glue("fresh_functions", 100 * np.median(pool_excess[-1]))
+notebook.glue("one_function", np.median(pool_excess[0]))
+notebook.glue("ten_functions", np.median(pool_excess[2]))
+notebook.glue("fresh_functions", np.median(pool_excess[-1]))
 plots.table(
     ["pool", "excess risk, %", "its interval", "median", "mean diagonal $w$"],
     rows,
-    f"Excess risk on the whole class after pretraining on a pool, mean and median over {seeds} pools; the exact $w^*$ is {float(best.w):.2f}",
+    "Excess risk on the whole class after pretraining on a pool, "
+    f"mean and median over {seeds} pools; the exact $w^*$ is {float(best.w):.2f}",
 )
 
 # %% [markdown]
@@ -229,33 +233,26 @@ plots.table(
 # sampling. The theorem's exponents belong to $t=\infty$. At finite time, compare two context lengths a decade apart:
 
 # %%
-times = np.array([0.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0])
-lengths = 10 ** np.array(n_decades)
+linear, lengths = Affine(d, lipschitz), 10 ** np.array(n_decades)
+final = optimal_window(linear, lengths, noise_std)
 flow = np.array(
-    [population_flow(Affine(d, lipschitz), int(m), noise_std, times) for m in lengths]
+    [population_flow(linear, int(m), noise_std, [0.0, *times]) for m in lengths]
 )[:, 1:]
-final = optimal_window(Affine(d, lipschitz), lengths, noise_std)
-rows, lost_rows = [], []
-for time, w in zip(times[1:], flow.T, strict=True):
-    lost = (
-        population_risk(Affine(d, lipschitz), np.array(w), lengths, noise_std).total
-        / final.risk
-    )
-    rows.append(
-        [
-            f"{time:g}",
-            *(f"{s:.3f}" for s in np.diff(np.log(w)) / np.diff(np.log(lengths))),
-        ]
-    )
-    lost_rows.append(
-        [f"{time:g}", *(f"{v:.3f}" if v < 10 else f"{v:.0f}" for v in lost)]
-    )
-rows.append(
-    [
-        "minimizer",
-        *(f"{s:.3f}" for s in np.diff(np.log(final.w)) / np.diff(np.log(lengths))),
-    ]
-)
+
+
+def slopes(w):
+    """Write the local slopes of log w in log n."""
+    return [f"{s:.3f}" for s in np.diff(np.log(w)) / np.diff(np.log(lengths))]
+
+
+def lost(w):
+    """Write the risk over that of the minimizer."""
+    ratio = population_risk(linear, np.array(w), lengths, noise_std).total / final.risk
+    return [f"{v:.3f}" if v < 10 else f"{v:.0f}" for v in ratio]
+
+
+rows = [[f"{time:g}", *slopes(w)] for time, w in zip(times, flow.T, strict=True)]
+rows.append(["minimizer", *slopes(final.w)])
 plots.table(
     [
         "time $t$",
@@ -272,7 +269,7 @@ plots.table(
 # %% tags=["hide-input"]
 plots.table(
     ["time $t$", *(f"n = {plots.ten(k)}" for k in n_decades)],
-    lost_rows,
+    [[f"{time:g}", *lost(w)] for time, w in zip(times, flow.T, strict=True)],
     r"Risk along the same flow over the risk of the minimizer",
 )
 
@@ -329,21 +326,20 @@ def loss(step, M):
 
 (M,), _ = minimize(loss, [torch.zeros(seeds, d, d)], steps, learning_rate)
 trained_w = torch.diagonal(M, dim1=1, dim2=2).mean(1).numpy()
-auto = sampled("autoregressive", trained_w)
-single = sampled("last position only", pooled.windows.reshape(len(pools), seeds)[-1])
+auto, single = t_interval(trained_w), t_interval(pool_windows[-1])
 plots.table(
     ["loss", "trained $w$", "its interval", "exact"],
     [
         [
             "at every position",
-            f"{auto.measured:.3f}",
-            plots.interval(auto.interval, ".3f"),
+            f"{auto[0]:.3f}",
+            plots.interval(auto[1:], ".3f"),
             f"{w_every:.3f}",
         ],
         [
             "at the last position only",
-            f"{single.measured:.3f}",
-            plots.interval(single.interval, ".3f"),
+            f"{single[0]:.3f}",
+            plots.interval(single[1:], ".3f"),
             f"{float(best.w):.3f}",
         ],
     ],
@@ -356,14 +352,7 @@ plots.exact_curve(axes[0], every, own.w, "best for length m")
 axes[0].axhline(
     w_every, color=plots.COLORS["bias"], linestyle="--", label="best on average"
 )
-plots.sampled_points(
-    axes[0],
-    [n + 0.5],
-    [auto.measured],
-    [auto.interval[0]],
-    [auto.interval[1]],
-    "trained",
-)
+plots.sampled_points(axes[0], n + 0.5, *auto, "trained")
 axes[0].set(xlabel="context length m", ylabel="window parameter w")
 axes[0].legend(fontsize=9)
 for w, style, name in (

@@ -45,7 +45,8 @@ import torch
 from IPython.display import display
 from torch.utils.flop_counter import FlopCounterMode
 
-from icl_book import claims, measure, notebook, plots
+from icl_book import measure, notebook, plots
+from icl_book.claims import exact, judge
 
 notebook.setup(globals())
 
@@ -114,8 +115,9 @@ notebook.setup(globals())
 # %%
 FORMS = """
 import torch
-torch.set_num_threads(1)
-from icl.tensor_trick import gradient, kron_block, plain_gradient, row_gradient
+from icl.tensor_trick import gradient as streamed, kron_block
+from icl.tensor_trick import plain_gradient as closed, row_gradient
+from icl_book import measure
 
 
 def explicit(A1, A2, X, B):
@@ -139,20 +141,13 @@ def autograd(A1, A2, X, B):
     return torch.autograd.grad(value, X)[0]
 
 
-def closed(A1, A2, X, B):
-    return plain_gradient(A1, A2, X, B)
-
-
-def streamed(A1, A2, X, B):
-    return gradient(A1, A2, X, B)
-
-
 def data(n, d, seed):
-    rng = torch.Generator().manual_seed(seed)
-    A1, A2, X, B = (torch.randn(*shape, generator=rng, dtype=torch.float64)
-                    for shape in ((n, d), (n, d), (d, d), (n, n)))
+    how = {"generator": torch.Generator().manual_seed(seed), "dtype": torch.float64}
+    shapes = (n, d), (n, d), (d, d), (n, n)
+    A1, A2, X, B = (torch.randn(*shape, **how) for shape in shapes)
     return A1, A2, X / d**1.5, B.softmax(-1)
 """
+# %%
 NAMES = {
     "explicit": "explicit",
     "blockwise": "blockwise",
@@ -164,9 +159,8 @@ forms: dict = {}
 exec(FORMS, forms)  # the same text that the fresh processes run
 given = forms["data"](200, 5, seed)  # large enough for tiles
 for name in NAMES:
-    assert torch.allclose(
-        forms[name](*given), forms["explicit"](*given), rtol=1e-10, atol=1e-12
-    ), name
+    same = forms[name](*given), forms["explicit"](*given)
+    assert torch.allclose(*same, rtol=1e-10, atol=1e-12), name
 notebook.glue("scale-limit", memory_limit)
 
 # %% [markdown]
@@ -178,70 +172,71 @@ notebook.glue("scale-limit", memory_limit)
 
 # %%
 def operations(name, n):
+    """Count the operations of one gradient at n = d."""
     with FlopCounterMode(display=False) as counter:
         forms[name](*forms["data"](n, n, seed))
     return counter.get_total_flops()
 
 
-def exponent(name, small, large):
-    return math.log(operations(name, large) / operations(name, small)) / math.log(
-        large / small
-    )
+def exponents(names, small, large):
+    """Compute exponents of the operations between two sizes."""
+    counts = np.array([[operations(name, n) for n in (small, large)] for name in names])
+    return np.log(counts[:, 1] / counts[:, 0]) / math.log(large / small)
 
 
-wide = (256, 512)
-claims.judge(
+fast, slow = ["closed", "streamed", "autograd"], ["explicit", "blockwise"]
+judge(
     "P2.scale.operations",
-    [
-        claims.exact(NAMES[name], exponent(name, *wide), 1e-9)
-        for name in ("closed", "streamed", "autograd")
-    ],
-    [
-        claims.exact(NAMES[name], exponent(name, 16, 32), 1e-9)
-        for name in ("explicit", "blockwise")
-    ],
+    exact("{form}", exponents(fast, 256, 512), 1e-9, form=[NAMES[f] for f in fast]),
+    exact("{form}", exponents(slow, 16, 32), 1e-9, form=[NAMES[f] for f in slow]),
 )
 
 # %% [markdown]
 # ### Time and memory, measured
 #
 # Peak memory is what a fresh process holds at most during the first call, above what it held before; it is good to about
-# 1 MiB.
+# 1 MiB. Each form and size has a process of its own; all of them are copies of one process that has only imported the
+# libraries.
 
 
 # %%
-def setup(n, d):
-    return (
-        f"{FORMS}\nfor f in (explicit, blockwise, autograd, closed, streamed):\n    f(*data(8, 4, 0))\n"
-        "streamed(*data(256, 4, 0))  # large enough for tiles\n"
-        f"from icl_book import measure; measure.limit_memory({int(memory_limit * 2**30)})\n"
-        f"given = data({n}, {d}, {seed})"
-    )
+LIMIT = f"measure.limit_memory({int(memory_limit * 2**30)})"
 
 
-def attempt(name, n, d):
-    """Cost in a fresh process, or None if it died for want of memory."""
-    try:
-        return measure.in_subprocess(f"{name}(*given)", setup(n, d), repeats)
-    except RuntimeError as error:
-        if "memory" not in str(error):
-            raise
-        return None
+def measured(cells):
+    """Measure forms at sizes, (name, n, d) each; None for one that died."""
+    jobs = []
+    for name, n, d in cells:
+        few = 256 if name == "streamed" else 8  # loads the code; tiles need more rows
+        setup = f"torch.set_num_threads(1); {name}(*data({few}, 4, 0)); {LIMIT}\n"
+        setup += f"given = data({n}, {d}, {seed})"
+        jobs.append((f"{name}(*given)", setup))
+    costs = measure.in_subprocesses(jobs, FORMS, repeats)
+    return dict(zip(cells, costs, strict=True))
 
 
+def sizes_of(name):
+    """Return the sizes n = d at which a form is tried."""
+    if name not in slow:
+        return [dims[-1], *large_sizes]  # the small ones take no time
+    # a large block that fits into memory would not die, only take n^4 operations
+    block = 8 * np.array(large_sizes, dtype=float) ** 3
+    dies = (block >= memory_limit * 2**30) | (name == "explicit")
+    return [*dims, *np.array(large_sizes)[dies].tolist()]
+
+
+squares = [(name, n, n) for name in NAMES for n in sorted(sizes_of(name))]
+tall = [(name, n, 16) for name in ("streamed", "closed") for n in n_values]
+found = measured([*squares, *tall])
+
+# %%
 costs, died = {}, {}
-for name in NAMES:
-    own_sizes = (
-        dims if name in ("explicit", "blockwise") else dims[-1:]
-    )  # the others take no time below
-    for n in sorted([*own_sizes, *large_sizes]):
-        if name == "blockwise" and n > max(dims) and 8 * n**3 < memory_limit * 2**30:
-            continue  # would not die, only take n^4 operations
-        cost = attempt(name, n, n)
-        if cost is None:
+for name, n, _ in squares:
+    if name not in died:
+        if found[name, n, n] is None:
             died[name] = n
-            break
-        costs[name, n] = cost
+        else:
+            costs[name, n] = found[name, n, n]
 rows = []
 for name in NAMES:
     last = max(n for form, n in costs if form == name)
@@ -251,7 +246,7 @@ for name in NAMES:
             f"{last}",
             f"{1e3 * costs[name, last].seconds:.0f}",
             f"{costs[name, last].peak_bytes / 2**20:.1f}",
-            f"{died[name]}" if name in died else "no size tried",
+            f"{died.get(name, 'no size tried')}",
         ]
     )
 notebook.glue("scale-dies-explicit", died.get("explicit", "no size tried"))
@@ -259,22 +254,17 @@ notebook.glue("scale-dies-blockwise", died.get("blockwise", "no size tried"))
 plots.table(
     ["form", "largest $n=d$ that ran", "milliseconds", "peak memory, MiB", "dies at"],
     rows,
-    f"One gradient in a fresh process with one core and {memory_limit:g} GiB of address space, at the largest size tried",
+    f"One gradient in a fresh process with one core and {memory_limit:g} GiB of "
+    "address space, at the largest size tried",
 )
 
 # %% mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6))
-for (name, label), color, marker in zip(
-    NAMES.items(), plots.PALETTE, "osD^v", strict=False
-):
+looks = zip(NAMES.items(), plots.PALETTE, "osD^v", strict=False)
+for (name, label), color, marker in looks:
     own = {n: c for (form, n), c in costs.items() if form == name}
-    axes[0].loglog(
-        own.keys(),
-        [c.seconds for c in own.values()],
-        marker + "-",
-        color=color,
-        label=label,
-    )
+    seconds = [c.seconds for c in own.values()]
+    axes[0].loglog(own.keys(), seconds, marker + "-", color=color, label=label)
     seen = {n: c.peak_bytes for n, c in own.items() if c.peak_bytes > 2**20}
     axes[1].loglog(seen.keys(), seen.values(), marker + "-", color=color)
     if name in died:
@@ -282,35 +272,27 @@ for (name, label), color, marker in zip(
 for name, slope in (("explicit", 4), ("closed", 3)):
     own = sorted(n for form, n in costs if form == name)
     end = costs[name, own[-1]].seconds
-    plots.guide(
-        axes[0],
-        own[0],
-        end * (own[0] / own[-1]) ** slope,
-        slope,
-        f"slope {slope}",
-        decades=math.log10(own[-1] / own[0]),
-    )
-axes[0].set_xlim(
-    right=2.5 * max([*dims, *large_sizes])
-)  # room for the name of the slope
+    start, decades = end * (own[0] / own[-1]) ** slope, math.log10(own[-1] / own[0])
+    plots.guide(axes[0], own[0], start, slope, f"slope {slope}", decades)
+right = 2.5 * max([*dims, *large_sizes])  # room for the name of the slope
+axes[0].set_xlim(right=right)
 axes[0].legend(fontsize=9, loc="lower right")
 for ax, title in zip(axes, ("seconds", "peak memory (bytes)"), strict=True):
     ax.set_xlabel("n = d")
     ax.set_title(title)
 plt.show()
+
+# %% tags=["hide-input"]
 common = max(n for n in dims if ("explicit", n) in costs)
+ratio = costs["explicit", common].seconds / costs["closed", common].seconds
 notebook.glue("scale-common", common)
-notebook.glue(
-    "scale-ratio", costs["explicit", common].seconds / costs["closed", common].seconds
-)
-fits = {}
+notebook.glue("scale-ratio", ratio)
 for name in NAMES:
     own = sorted(n for form, n in costs if form == name)
-    seconds = [math.log(costs[name, n].seconds) for n in own]
-    fits[name] = (
-        float(np.polyfit(np.log(own), seconds, 1)[0]) if len(own) > 1 else math.nan
-    )  # one point has no slope
-    notebook.glue(f"scale-fit-{name}", fits[name])
+    seconds = [costs[name, n].seconds for n in own]
+    one = len(own) == 1  # has no slope
+    slope = math.nan if one else np.polyfit(np.log(own), np.log(seconds), 1)[0]
+    notebook.glue(f"scale-fit-{name}", float(slope))
 
 # %% [markdown]
 # At $n=d=$ {glue:text}`scale-common` the closed form is {glue:text}`scale-ratio:.0f` times as fast as the explicit one.
@@ -326,25 +308,21 @@ for name in NAMES:
 # At fixed $d$ the closed form holds several $n\times n$ arrays. The streamed form holds one tile, whatever $n$ is; the target
 # $B$ itself must of course be somewhere.
 
+
 # %%
-growth = {
-    name: [attempt(name, n, 16) for n in n_values] for name in ("streamed", "closed")
-}
-if None in growth["closed"]:
-    raise ValueError(
-        f"memory_limit={memory_limit:g}: too small for the closed form at n = {n_values[-1]}"
-    )
-
-
 def memory_exponent(name):
-    first, last = growth[name][0].peak_bytes, growth[name][-1].peak_bytes
+    """Compute the exponent of the peak memory in n at d = 16."""
+    ends = [found[name, n, 16] for n in (n_values[0], n_values[-1])]
+    if None in ends:
+        raise ValueError(f"memory_limit={memory_limit:g}: too small for {NAMES[name]}")
+    first, last = (cost.peak_bytes for cost in ends)
     return math.log(last / first) / math.log(n_values[-1] / n_values[0])
 
 
-claims.judge(
+judge(
     "P2.scale.memory",
-    [claims.exact("streaming", memory_exponent("streamed"), 0.05)],
-    [claims.exact("closed form", memory_exponent("closed"), 0.05)],
+    exact("streaming", memory_exponent("streamed"), 0.05),
+    exact("closed form", memory_exponent("closed"), 0.05),
 )
 
 # %% [markdown]
@@ -362,60 +340,49 @@ others = {
     "torch.compile": "compile",
     "fused attention": "fused",
 }
-for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
-    rows = [
-        [
-            f"{r['kind']}, {r['what']}, {r['dtype'].replace('float', '')} bits",
-            f"{1e3 * r['median_seconds']['streaming']:.0f}",
-            *(
-                f"{r['times_ours'][name]:.2f}" if name in r["times_ours"] else "–"
-                for name in others
-            ),
-            f"{r['share_of_product_rate']:.2f}",
-            f"{r['share_of_best_rate']:.2f}",
-        ]
-        for r in bench["settings"]
-        if (r["n"], r["d"]) == (n, d)
+caption = (
+    "Contender's time over that of the streamed form; above one the streamed form is "
+    "faster. Rate: our operations in matrix products a second, over those of one "
+    "product of size 1024 in the same rounds, by PyTorch's @ and by the faster "
+    "of it and the "
+    f"product that the streamed form uses. {bench['machine']['cpu']}, "
+    f"{bench['threads']} threads, {bench['rounds']} rounds; load of the machine "
+    f"{bench['load_before']:.1f} before and {bench['load_after']:.1f} after, our own "
+    "included."
+)
+
+
+def cells(r):
+    """Format the row of one setting."""
+    ratios = r["times_ours"]
+    return [
+        f"{r['kind']}, {r['what']}, {r['dtype'].replace('float', '')} bits",
+        f"{1e3 * r['median_seconds']['streaming']:.0f}",
+        *(f"{ratios[name]:.2f}" if name in ratios else "–" for name in others),
+        f"{r['share_of_product_rate']:.2f}",
+        f"{r['share_of_best_rate']:.2f}",
     ]
-    display(
-        plots.table(
-            [
-                f"$n = {n}$, $d = {d}$",
-                "ms, streamed",
-                *others.values(),
-                "rate",
-                "best rate",
-            ],
-            rows,
-            f"Contender's time over that of the streamed form; above one the streamed form is faster. Rate: our operations "
-            f"in matrix products a second, over those of one product of size 1024 in the same rounds, by PyTorch's @ and "
-            f"by the faster of it and the product that the streamed form uses. "
-            f"{bench['machine']['cpu']}, {bench['threads']} threads, {bench['rounds']} rounds; load of the machine "
-            f"{bench['load_before']:.1f} before and {bench['load_after']:.1f} after, our own included.",
-        )
-    )
+
+
+for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
+    columns = [f"$n = {n}$, $d = {d}$", "ms, streamed", *others.values()]
+    rows = [cells(r) for r in bench["settings"] if (r["n"], r["d"]) == (n, d)]
+    display(plots.table([*columns, "rate", "best rate"], rows, caption))
 
 # %% tags=["hide-input"]
 single = [r["median_seconds"] for r in bench["settings"] if r["dtype"] == "float32"]
-notebook.glue(
-    "scale-onednn",
-    float(
-        np.median([seconds["product"] / seconds["our product"] for seconds in single])
-    ),
-)
+faster = [seconds["product"] / seconds["our product"] for seconds in single]
+notebook.glue("scale-onednn", float(np.median(faster)))
 kept = bench["memory"]
 plots.table(
     ["one call in a fresh process", "peak memory, MiB", r"over one $n\times n$ array"],
     [
-        [
-            f"`{name}`".replace("`", ""),
-            f"{value / 2**20:.1f}",
-            f"{value / kept['bytes_of_n_by_n']:.2f}",
-        ]
+        [name, f"{value / 2**20:.1f}", f"{value / kept['bytes_of_n_by_n']:.2f}"]
         for name, value in kept.items()
         if "(" in name
     ],
-    f"n = {kept['n']}, d = {kept['d']}, {kept['dtype']}; the data, target included, are not counted.",
+    f"n = {kept['n']}, d = {kept['d']}, {kept['dtype']}; "
+    "the data, target included, are not counted.",
 )
 
 # %% [markdown]

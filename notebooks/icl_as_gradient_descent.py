@@ -50,11 +50,13 @@ seed = 0  # root of the random numbers
 
 # %% tags=["hide-input"]
 import math
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+from icl.statistics import t_interval
 from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search, vec
 from icl.tensor_trick.lipschitz import extremal, witness
 from icl.tensor_trick.target_shift import (
@@ -63,7 +65,8 @@ from icl.tensor_trick.target_shift import (
     self_attention_weights,
     shifted_target,
 )
-from icl_book import claims, notebook, plots
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals())
 
@@ -200,53 +203,45 @@ def relative(left, right):
     return ((left - right).norm() / torch.maximum(left.norm(), right.norm())).item()
 
 
-value_gap, gradient_gap, wrong_way = {}, {}, {}
-for kind, (path, _) in paths.items():
-    values, gradients, opposite = [], [], []
-    for X, X_next in zip(path, path[1:], strict=False):
-        B_new = shifted_target(scores(X), scores(X_next), B, kind)
-        values.append(
-            relative(loss(A1, A2, X, B_new, kind), loss(A1, A2, X_next, B, kind))
-        )
-        opposite.append(
-            relative(
-                loss(A1, A2, X, 2 * B - B_new, kind), loss(A1, A2, X_next, B, kind)
-            )
-        )
-        gradients.append(
-            relative(
-                gradient(A1, A2, X, B_new, kind), gradient(A1, A2, X_next, B, kind)
-            )
-        )
-    value_gap[kind], gradient_gap[kind], wrong_way[kind] = values, gradients, opposite
-# the same by moving the data: A1' with the scores of the next step
-data_gap = {
-    kind: max(
-        relative(
-            loss(data_move(A1, X, X_next), A2, X, B, kind),
-            loss(
-                A1,
-                A2,
-                X,
-                shifted_target(scores(X), scores(X, data_move(A1, X, X_next)), B, kind),
-                kind,
-            ),
-        )
-        for X, X_next in zip(path, path[1:], strict=False)
+# %%
+KINDS = list(paths)
+
+
+def along_path(compare):
+    """Compare every pair of successive steps; shape (kind, steps)."""
+    return np.array(
+        [
+            [compare(*pair, kind) for pair in zip(path, path[1:], strict=False)]
+            for kind, (path, _) in paths.items()
+        ]
     )
-    for kind, (path, _) in paths.items()
-}
-claims.judge(
+
+
+def weights_gap(how, X, X_next, kind, wrong_way=False):
+    """Compare a loss or gradient after a move of the target and of the weights."""
+    B_new = shifted_target(scores(X), scores(X_next), B, kind)
+    B_new = 2 * B - B_new if wrong_way else B_new
+    return relative(how(A1, A2, X, B_new, kind), how(A1, A2, X_next, B, kind))
+
+
+def data_gap(X, X_next, kind):
+    """The same for the loss if A1 moves, to the scores of the next step."""
+    moved = data_move(A1, X, X_next)
+    B_new = shifted_target(scores(X), scores(X, moved), B, kind)
+    return relative(loss(moved, A2, X, B, kind), loss(A1, A2, X, B_new, kind))
+
+
+value_gap = along_path(partial(weights_gap, loss))
+gradient_gap = along_path(partial(weights_gap, gradient))
+wrong_way = along_path(partial(weights_gap, loss, wrong_way=True))
+moved_data = along_path(data_gap)
+judge(
     "P2.icl.identity",
     [
-        claims.exact(f"weights move, {kind}", max(v), 1e-10)
-        for kind, v in value_gap.items()
-    ]
-    + [claims.exact(f"data move, {kind}", v, 1e-10) for kind, v in data_gap.items()],
-    [
-        claims.exact(f"wrong way, first step, {kind}", v[0], 1e-10)
-        for kind, v in wrong_way.items()
+        exact("weights move, {kind}", value_gap.max(1), 1e-10, kind=KINDS),
+        exact("data move, {kind}", moved_data.max(1), 1e-10, kind=KINDS),
     ],
+    exact("wrong way, first step, {kind}", wrong_way[:, 0], 1e-10, kind=KINDS),
 )
 
 # %% [markdown]
@@ -256,37 +251,29 @@ claims.judge(
 
 # %% mystnb={"figure": {"caption": "Along the path of gradient descent, relative difference between what happens when the weights move and when the target moves instead: of the value of the loss (rounding, below) and of its gradient (above). Exact values, no unit. Differences of exactly zero are drawn at 1e-17.", "name": "fig-icl-path"}, "image": {"alt": "Logarithmic plot against the step of gradient descent. The two curves for the value scatter around 1e-16. The two curves for the gradient lie between one hundredth and one half all along."}} tags=["hide-input"]
 figure, ax = plt.subplots()
-for kind in paths:
-    color = plots.COLORS[kind]
-    ax.semilogy(
-        np.maximum(value_gap[kind], 1e-17), ".", color=color, label=f"value, {kind}"
-    )
-    plots.exact_curve(ax, range(steps), gradient_gap[kind], f"gradient, {kind}", color)
+for kind, values, gradients in zip(KINDS, value_gap, gradient_gap, strict=True):
+    color, dots = plots.COLORS[kind], np.maximum(values, 1e-17)
+    ax.semilogy(dots, ".", color=color, label=f"value, {kind}")
+    plots.exact_curve(ax, range(steps), gradients, f"gradient, {kind}", color)
 ax.set_xlabel("step of gradient descent")
 ax.set_ylabel("relative difference")
 ax.legend(loc="center right")
 plt.show()
 
 # %%
-claims.judge(
+value, slope = value_gap.min(1), gradient_gap[:, 0]
+
+
+def cases(name, values, what):
+    return exact(name + ", {kind}", values, 1e-10, kind=KINDS, what=what)
+
+
+judge(
     "P2.icl.equivalence",
+    [cases("value", value, "value"), cases("gradient", slope, "gradient")],
     [
-        claims.exact(f"value, {kind}", min(v), 1e-10, what="value")
-        for kind, v in value_gap.items()
-    ]
-    + [
-        claims.exact(f"gradient, {kind}", v[0], 1e-10, what="gradient")
-        for kind, v in gradient_gap.items()
-    ],
-    [
-        claims.exact(f"gradient presented as value, {kind}", v[0], 1e-10, what="value")
-        for kind, v in gradient_gap.items()
-    ]
-    + [
-        claims.exact(
-            f"value presented as gradient, {kind}", min(v), 1e-10, what="gradient"
-        )
-        for kind, v in value_gap.items()
+        cases("gradient presented as value", slope, "value"),
+        cases("value presented as gradient", value, "gradient"),
     ],
 )
 
@@ -305,7 +292,7 @@ half = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2) / 2
 
 
 def shifts(path, kind):
-    """Target shifts of successive steps, each starting from the target reached before."""
+    """Compute the shifts of successive steps, each from the target reached before."""
     target, moves = B, []
     for X, X_next in zip(path, path[1:], strict=False):
         new = shifted_target(scores(X), scores(X_next), target, kind)
@@ -322,20 +309,16 @@ for kind in paths:
         (move.norm() / (half * (X_next - X).norm())).item()
         for move, X, X_next in zip(moves, walk, walk[1:], strict=False)
     ]
-    sums[kind] = relative(
-        sum(moves), scores(walk[0]).softmax(-1) - scores(walk[-1]).softmax(-1)
-    )
-claims.judge(
+    difference = scores(walk[0]).softmax(-1) - scores(walk[-1]).softmax(-1)
+    sums[kind] = relative(sum(moves), difference)
+total = f"sum of {steps} shifts"
+judge(
     "P2.icl.sharp",
     [
-        claims.exact("largest ratio", max(ratios["normalized"]), 1e-9, what="bound"),
-        claims.exact(f"sum of {steps} shifts", sums["normalized"], 1e-10, what="sum"),
+        exact("largest ratio", max(ratios["normalized"]), 1e-9, what="bound"),
+        exact(total, sums["normalized"], 1e-10, what="sum"),
     ],
-    [
-        claims.exact(
-            f"sum of {steps} rescaled shifts", sums["rescaled"], 1e-10, what="sum"
-        )
-    ],
+    exact(f"sum of {steps} rescaled shifts", sums["rescaled"], 1e-10, what="sum"),
 )
 
 # %% [markdown]
@@ -345,50 +328,38 @@ claims.judge(
 
 # %%
 def worst(n, R, moving):
-    """log10 of |b~ - b| / |move| for a small move from the worst data, all within the preconditions."""
+    """Compute log10 of |b~ - b| / |move| for a small move from the worst data."""
     A, x, v = witness(*extremal("f", n, R), R)
     b, h = torch.full((1, n), 1 / n, dtype=A.dtype), 1e-5
     if moving == "x":
-        s, s_next, length = A @ x, A @ (x + h * v), h
+        s, s_next = A @ x, A @ (x + h * v)
     else:  # E = w x' / |x| has norm 1 and moves the scores along w
         E = torch.outer(A @ v / R, x / x.norm())
-        s, s_next, length = A @ x, (A + h * E) @ x, h
-    return math.log10(
-        (shifted_target(s[None], s_next[None], b) - b).norm().item() / length
+        s, s_next = A @ x, (A + h * E) @ x
+    shift = shifted_target(s[None], s_next[None], b) - b
+    return math.log10(shift.norm().item() / h)
+
+
+def against_printed(claim, moving, name):
+    """Judge a printed bound by the worst data, for R >= 4."""
+    pairs = [(m, R) for m in n_values for R in radii if R >= 4]
+    found = np.array([worst(m, R, moving) for m, R in pairs])
+    m, R = np.array(pairs).T
+    bound = 1.5 * np.log10(m) + 10 * R**2 / math.log(10)
+    notebook.glue(name, (bound - found).min())
+    excess = found - 1.5 * np.log10(m) - 10 * R**2 / math.log(10)
+    half, labels = found - np.log10(R / 4), {"n": m.astype(int), "R": R}
+    return judge(
+        claim,
+        exact("n = {n}, R = {R:g}", excess, 1e-6, **labels),
+        exact("half of R/2, n = {n}, R = {R:g}", half, 1e-6, **labels),
     )
 
 
-def against_printed(moving):
-    grid = [(m, R) for m in n_values for R in radii if R >= 4]
-    found = {(m, R): worst(m, R, moving) for m, R in grid}
-    notebook.glue(
-        "icl-spare" if moving == "x" else "icl-spare-data",
-        min(
-            1.5 * math.log10(m) + 10 * R**2 / math.log(10) - v
-            for (m, R), v in found.items()
-        ),
-    )
-    cases = [
-        claims.exact(
-            f"n = {m}, R = {R:g}",
-            v - 1.5 * math.log10(m) - 10 * R**2 / math.log(10),
-            1e-6,
-        )
-        for (m, R), v in found.items()
-    ]
-    control = [
-        claims.exact(f"half of R/2, n = {m}, R = {R:g}", v - math.log10(R / 4), 1e-6)
-        for (m, R), v in found.items()
-    ]
-    return claims.judge(
-        "P2.icl.weights" if moving == "x" else "P2.icl.data", cases, control
-    )
-
-
-against_printed("x")
+against_printed("P2.icl.weights", "x", "icl-spare")
 
 # %%
-against_printed("A")
+against_printed("P2.icl.data", "A", "icl-spare-data")
 
 # %% [markdown]
 # Both hold, with at least {glue:text}`icl-spare:.0f` powers of ten to spare. The true constant is $R/2$.
@@ -402,7 +373,7 @@ against_printed("A")
 
 # %%
 def ratio_search(kind, n, R, limit=None):
-    """Largest |b~ - b| / |move|, log10, over data, two weights and a target; the move is that of x.
+    """Search log10 of the largest |b~ - b| / |move of x| over data, weights, target.
 
     With ``limit`` the scores move by at most that much, and the ratio is to |A dx|.
     """
@@ -414,57 +385,40 @@ def ratio_search(kind, n, R, limit=None):
         s, s_next = (A @ x[..., None]).squeeze(-1), (A @ x_next[..., None]).squeeze(-1)
         move = x_next - x
         if limit is not None:
-            move = (s_next - s) * (
-                limit / (s_next - s).abs().amax(-1, keepdim=True)
-            ).clamp(max=1)
+            longest = (s_next - s).abs().amax(-1, keepdim=True)
+            move = (s_next - s) * (limit / longest).clamp(max=1)
             s_next = s + move
-        return (shifted_target(s, s_next, b, kind) - b).norm(dim=-1).log() - move.norm(
-            dim=-1
-        ).log()
+        shift = shifted_target(s, s_next, b, kind) - b
+        return shift.norm(dim=-1).log() - move.norm(dim=-1).log()
 
     how = {"generator": generator, "dtype": torch.float64}
-    drawn = [
-        torch.randn(1, supremum_search.SCREEN * starts, *shape, **how)
-        for shape in ((n, 2), (2,), (2,), (n,))
-    ]
+    many = supremum_search.SCREEN * starts
+    drawn = [torch.randn(1, many, *m, **how) for m in ((n, 2), (2,), (2,), (n,))]
     with torch.no_grad():
         chosen = objective(*drawn)[0].topk(starts).indices
-    return supremum_search.ascend(
-        objective, [t[:, chosen] for t in drawn], 200
-    ).best.item()
+    start = [t[:, chosen] for t in drawn]
+    return supremum_search.ascend(objective, start, 200).best.item()
 
 
-small = {
-    delta: 10 ** ratio_search("rescaled", 8, 6.0, delta) for delta in (0.01, 0.1, 1.0)
-}
-claims.judge(
+# %%
+deltas = np.array([0.01, 0.1, 1.0])
+worst_shift = 10 ** np.array([ratio_search("rescaled", 8, 6.0, v) for v in deltas])
+ratio = worst_shift / (math.sqrt(2) * np.exp(deltas))
+judge(
     "P2.icl.rescaled",
-    [
-        claims.exact(f"delta = {delta:g}", v / (math.sqrt(2) * math.exp(delta)))
-        for delta, v in small.items()
-        if delta < 1
-    ],
-    [claims.exact("delta = 1, factor left out", small[1.0] / math.sqrt(2))],
+    exact("delta = {delta:g}", ratio[:-1], delta=deltas[:-1]),
+    exact("delta = 1, factor left out", worst_shift[-1] / math.sqrt(2)),
 )
 
 # %% mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the sharp constant $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}} tags=["hide-input"]
-separation = {
-    kind: [ratio_search(kind, 8, R) for R in radii]
-    for kind in ("normalized", "rescaled")
-}
+separation = {kind: [ratio_search(kind, 8, R) for R in radii] for kind in KINDS}
 figure, ax = plt.subplots()
 grid = np.linspace(min(radii), max(radii), 50)
 plots.exact_curve(ax, grid, np.log10(grid / 2), "R/2")
 for (kind, values), marker in zip(separation.items(), "os", strict=True):
-    ax.plot(
-        radii,
-        values,
-        marker,
-        color=plots.COLORS[kind],
-        markerfacecolor="white",
-        markeredgewidth=1.4,
-        label=kind,
-    )
+    hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4}
+    color = plots.COLORS[kind]
+    ax.plot(radii, values, marker, color=color, label=kind, **hollow)
 ax.set_xlabel("R")
 ax.set_ylabel(r"log10 of the worst $\Vert\tilde b-b\Vert/\Vert\Delta x\Vert$")
 ax.legend()
@@ -473,23 +427,16 @@ plt.show()
 
 # %%
 def growth(kind):
-    """Growth of the natural logarithm per unit of R^2 at the largest R."""
-    return (
-        (separation[kind][-1] - separation[kind][-2])
-        * math.log(10)
-        / (radii[-1] ** 2 - radii[-2] ** 2)
-    )
+    """Compute the growth of the natural logarithm per unit of R^2 at the largest R."""
+    rise = (separation[kind][-1] - separation[kind][-2]) * math.log(10)
+    return rise / (radii[-1] ** 2 - radii[-2] ** 2)
 
 
-rates = {kind: growth(kind) for kind in separation}
-other = {"normalized": "rescaled", "rescaled": "normalized"}
-claims.judge(
+rates, exchanged = [growth(kind) for kind in KINDS], KINDS[::-1]
+judge(
     "P2.icl.separation",
-    [claims.exact(kind, v, kind=kind) for kind, v in rates.items()],
-    [
-        claims.exact(f"{kind}, labeled {other[kind]}", v, kind=other[kind])
-        for kind, v in rates.items()
-    ],
+    exact("{kind}", rates, kind=KINDS),
+    exact("{true}, labeled {kind}", rates, kind=exchanged, true=KINDS),
 )
 
 # %% [markdown]
@@ -523,10 +470,10 @@ def layer_gap(weights):
 
 
 notebook.glue("icl-condition", max(torch.linalg.cond(X).item() for X in path))
-claims.judge(
+judge(
     "P2.icl.linear-attention",
-    [claims.exact(f"{steps} steps", layer_gap("linear"), 1e-9)],
-    [claims.exact("softmax weights", layer_gap("softmax"), 1e-9)],
+    exact(f"{steps} steps", layer_gap("linear"), 1e-9),
+    exact("softmax weights", layer_gap("softmax"), 1e-9),
 )
 
 # %% [markdown]
@@ -549,18 +496,15 @@ sharpness = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0]
 
 
 def next_weights(A1, A2, X, B, step=1.0):
-    """One step of gradient descent, step in units of the sharp step size."""
+    """Make one step of gradient descent, in units of the sharp step size."""
     # 0.3082 bounds the eigenvalues of the row Hessians, see the chapter on optimization
-    eta = step / (
-        0.3082
-        * torch.linalg.matrix_norm(A1, 2) ** 2
-        * torch.linalg.matrix_norm(A2, 2) ** 2
-    )
+    norms = torch.linalg.matrix_norm(A1, 2) ** 2, torch.linalg.matrix_norm(A2, 2) ** 2
+    eta = step / (0.3082 * norms[0] * norms[1])
     return X - eta * gradient(A1, A2, X, B)
 
 
 def wanted_move(A1, A2, X, B, step=1.0):
-    """The move of A1 that gives the scores of that step."""
+    """Compute the move of A1 that gives the scores of that step."""
     return data_move(A1, X, next_weights(A1, A2, X, B, step)) - A1
 
 
@@ -569,20 +513,23 @@ def cosine(U, V):
 
 
 def fitted(c, shared):
-    """Cosines of the score moves on the second half of the problems; with ``shared`` fitted to the first."""
+    """Compute cosines of the score moves on the second half of the problems.
+
+    The values are fitted to each problem or, with ``shared``, to the first half.
+    """
     features = [self_attention_weights(a1, c) @ a1 for a1, *_ in problems]
-    goals = [wanted_move(*p) for p in problems]
     found = []
     for i in range(draws // 2, draws):
         _, a2, x, _ = problems[i]
-        to_fit = slice(0, draws // 2) if shared else slice(i, i + 1)
-        V = torch.linalg.lstsq(
-            torch.cat(features[to_fit]), torch.cat(goals[to_fit]), driver="gelsd"
-        ).solution
+        fit = slice(0, draws // 2) if shared else slice(i, i + 1)
+        seen, wanted = torch.cat(features[fit]), torch.cat(goals[fit])
+        V = torch.linalg.lstsq(seen, wanted, driver="gelsd").solution
         found.append(cosine(features[i] @ V @ x @ a2.mT, goals[i] @ x @ a2.mT))
     return found
 
 
+# %%
+goals = [wanted_move(*p) for p in problems]
 own = {c: fitted(c, shared=False) for c in sharpness}
 shared = {c: fitted(c, shared=True) for c in sharpness}
 
@@ -593,17 +540,8 @@ for results, color, marker, label in (
     (own, "softmax", "o", "fitted to each problem"),
     (shared, "printed", "s", "one layer for all"),
 ):
-    cases = [claims.sampled("", v) for v in results.values()]
-    plots.sampled_points(
-        ax,
-        places,
-        [c.measured for c in cases],
-        [c.interval[0] for c in cases],
-        [c.interval[1] for c in cases],
-        label,
-        plots.COLORS[color],
-        marker,
-    )
+    intervals = t_interval(list(results.values()))
+    plots.sampled_points(ax, places, *intervals, label, plots.COLORS[color], marker)
 ax.set_xticks(places, [f"{c:g}" for c in sharpness])
 ax.axhline(0, color=plots.COLORS["guide"], linewidth=1)
 ax.set_xlabel("sharpness c of the attention layer")
@@ -640,11 +578,8 @@ for eta, color in zip(step_sizes, plots.ramp(len(step_sizes)), strict=True):
         x_next = next_weights(a1, a2, x, b, eta)
         cosines.append(cosine(move @ x0 @ a2.mT, a1 @ (x_next - x) @ a2.mT))
         x, tokens = x_next, tokens + move
-        distances.append(
-            (torch.softmax(tokens @ x0 @ a2.mT, -1) - torch.softmax(a1 @ x @ a2.mT, -1))
-            .norm()
-            .item()
-        )
+        layer, descent = tokens @ x0 @ a2.mT, a1 @ x @ a2.mT
+        distances.append((layer.softmax(-1) - descent.softmax(-1)).norm().item())
     plots.exact_curve(axes[0], range(1, horizon + 1), cosines, f"{eta:g}", color)
     plots.exact_curve(axes[1], range(1, horizon + 1), distances, None, color)
 axes[0].set_ylabel("cosine of the moves")
@@ -663,36 +598,24 @@ plt.show()
 # The claim's control is the linear layer, which really makes the step.
 
 # %%
-goal = wanted_move(*problems[0])
-a1, a2, x, _ = problems[0]
-random = normal(n, d)
+a1, a2, x, b = problems[0]
+goal = wanted_move(a1, a2, x, b)
 target = goal @ x @ a2.mT
-exact_step = (
-    linear_attention_layer(
-        a1,
-        torch.linalg.solve(
-            x.mT, (row_gradient(a1 @ x @ a2.mT, problems[0][3], "normalized") @ a2).mT
-        ).mT,
-        1.0,
-    )
-    - a1
-)
-claims.judge(
+random = normal(n, d)
+random = random * goal.norm() / random.norm()
+P = row_gradient(a1 @ x @ a2.mT, b, "normalized")
+values = torch.linalg.solve(x.mT, (P @ a2).mT).mT
+linear = linear_attention_layer(a1, values, 1.0) - a1
+judge(
     "P2.icl.similarity",
     [
-        claims.exact("opposite step", cosine(-target, target), 1e-12),
-        claims.exact(
-            "random move of the same length",
-            cosine(random * goal.norm() / random.norm() @ x @ a2.mT, target),
-            1e-12,
+        exact("opposite step", cosine(-target, target), 1e-12),
+        exact(
+            "random move of the same length", cosine(random @ x @ a2.mT, target), 1e-12
         ),
-        claims.sampled("one softmax layer for all, c = 1", shared[1.0]),
+        sampled("one softmax layer for all, c = 1", shared[1.0]),
     ],
-    [
-        claims.exact(
-            "linear attention layer", cosine(exact_step @ x @ a2.mT, target), 1e-12
-        )
-    ],
+    exact("linear attention layer", cosine(linear @ x @ a2.mT, target), 1e-12),
 )
 
 # %% [markdown]

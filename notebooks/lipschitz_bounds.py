@@ -93,12 +93,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl.tensor_trick import lipschitz, supremum_search
-from icl_book import claims, notebook, plots
-
-notebook.setup(globals())
-
-from icl.tensor_trick import gradient, row_gradient
+from icl.tensor_trick import gradient, lipschitz, row_gradient, row_hvp, supremum_search
 from icl.tensor_trick.lipschitz import (
     FUNCTIONS,
     LIPSCHITZ,
@@ -108,6 +103,10 @@ from icl.tensor_trick.lipschitz import (
     sharp,
     witness,
 )
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge
+
+notebook.setup(globals())
 
 TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
 
@@ -130,7 +129,7 @@ TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"
 
 # %%
 def printed(identity, n, R):
-    """A printed Lipschitz bound, log10."""
+    """Return a printed Lipschitz bound, log10."""
     return next(b for b in LIPSCHITZ if b.id == identity).log10(n, R)
 
 
@@ -232,67 +231,65 @@ LN10 = math.log(10)
 
 
 def construction(function, n, R):
-    """log10 of the quotient at the explicit data: A, x, v built, then measured."""
+    """Measure log10 of the quotient at the explicit data A, x, v."""
     A, x, v = witness(*extremal(function, n, R), R)
     return gain(function, A @ x, A @ v).item() / LN10
 
 
-found = {
-    (g, n): supremum_search.search(g, n, radii, starts, steps, generator)
-    for n in n_values
-    for g in FUNCTIONS
-}
-built = {
-    (g, n): np.array([construction(g, n, R) for R in radii])
-    for n in n_values
-    for g in FUNCTIONS
-}
-reached = {
-    key: np.maximum(search.best.numpy(), built[key]) for key, search in found.items()
-}
+def searches(sizes, **how):
+    """Search every function at every n; lists (n, function) of results over R."""
+
+    def one(g, n):
+        return supremum_search.search(g, n, radii, starts, steps, generator, **how)
+
+    return [[one(g, n) for g in FUNCTIONS] for n in sizes]
+
+
+def bests(found):
+    """Return the largest quotients found, log10, (n, function, R)."""
+    return np.array([[search.best.numpy() for search in row] for row in found])
+
+
+def firsts(found):
+    """Return the largest quotients of the random draws alone, log10."""
+    return np.array([[search.history[0].numpy() for search in row] for row in found])
+
+
+found = searches(n_values)
+built = np.array(
+    [[[construction(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
+)
+
+# %%
+best, drawn = bests(found), firsts(found)
+reached = np.maximum(best, built)
+N, G = np.array(n_values)[:, None], list(TEX.values())  # labels of n and function
 
 
 def furthest(values):
-    return values[np.abs(values).argmax()]
+    """Return the entry with the largest absolute value over R."""
+    at = np.abs(values).argmax(-1)[..., None]
+    return np.take_along_axis(values, at, -1)[..., 0]
 
 
-claims.judge(
+judge(
     "P2.lip.sharp",
-    [
-        claims.exact(
-            f"{TEX[g]}, n = {n}", furthest(search.best.numpy() - built[g, n]), n=n
-        )
-        for (g, n), search in found.items()
-    ],
-    [
-        claims.exact(
-            f"random, {TEX[g]}, n = {n}",
-            furthest(search.history[0].numpy() - built[g, n]),
-            n=n,
-        )
-        for (g, n), search in found.items()
-    ],
+    exact("{g}, n = {n}", furthest(best - built), g=G, n=N),
+    exact("random, {g}, n = {n}", furthest(drawn - built), g=G, n=N),
 )
 
 # %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-input"]
 figure, ax = plt.subplots()
-for g, color, style in zip(
-    FUNCTIONS, plots.PALETTE, ("-", "--", "-.", ":"), strict=False
-):
-    n = n_values[-1]
-    ax.plot(
-        found[g, n].history[:, -1].numpy() - built[g, n][-1],
-        style,
-        color=color,
-        label=TEX[g],
-    )
+looks = zip(G, plots.PALETTE, ("-", "--", "-.", ":"), strict=False)
+for i, (label, color, style) in enumerate(looks):
+    progress = found[-1][i].history[:, -1].numpy() - built[-1, i, -1]
+    ax.plot(progress, style, color=color, label=label)
 ax.axhline(0, color=plots.COLORS["guide"], linewidth=1)
 ax.set_xlabel("step of the ascent")
 ax.set_ylabel("log10(found / construction)")
 ax.legend()
 plt.show()
-worst = min(float((s.history[0].numpy() - built[k]).min()) for k, s in found.items())
-notebook.glue("lip-random", -worst)
+notebook.glue("lip-random", -float((drawn - built).min()))
 
 # %% [markdown]
 # Random data miss the supremum by up to {glue:text}`lip-random:.0f` powers of ten. The ascent
@@ -306,27 +303,17 @@ notebook.glue("lip-random", -worst)
 # truth is a straight line while the bound climbs by $6R^2/\ln10$ powers of ten.
 
 # %% mystnb={"figure": {"caption": "Lipschitz constants of the four row functions (log10, no unit) against $R$. Red dashed: printed bounds. Solid: our proven upper bounds. Circles: largest quotient found by the search. The panels' titles give $n$; their scales differ.", "name": "fig-lip-bounds"}, "image": {"alt": "Four panels against R from one half to six. For u and alpha the circles lie on the solid curve, and the dashed printed curve runs parallel, one or two powers of ten above. For one over alpha the printed curve rises to sixty while the circles stay near zero. For f the printed curve rises to ninety-five while circles and solid curve stay flat near zero."}} tags=["hide-input"]
-n = n_values[-2] if len(n_values) > 1 else n_values[-1]
+shown = max(len(n_values) - 2, 0)
+n = n_values[shown]
 grid = np.linspace(min(radii), max(radii), 60)
 figure, axes = plt.subplots(2, 2, figsize=(6.6, 5.2), sharex=True)
-for ax, g in zip(axes.flat, FUNCTIONS, strict=True):
+hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4}
+thin = {"color": plots.COLORS["printed"], "linewidth": 1.2}
+for ax, g, values in zip(axes.flat, FUNCTIONS, best[shown], strict=True):
     for b in (b for b in LIPSCHITZ if b.function == g):
-        ax.plot(
-            grid,
-            [b.log10(n, R) for R in grid],
-            "--",
-            color=plots.COLORS["printed"],
-            linewidth=1.2,
-        )
+        ax.plot(grid, [b.log10(n, R) for R in grid], "--", **thin)
     plots.exact_curve(ax, grid, [sharp(g, n, R) for R in grid])
-    ax.plot(
-        radii,
-        found[g, n].best,
-        "o",
-        color=plots.COLORS["sampled"],
-        markerfacecolor="white",
-        markeredgewidth=1.4,
-    )
+    ax.plot(radii, values, "o", color=plots.COLORS["sampled"], **hollow)
     ax.set_title(f"{TEX[g]}, n = {n}")
 for ax in axes[1]:
     ax.set_xlabel("R")
@@ -337,18 +324,13 @@ plt.show()
 # %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by the largest value found, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-input"]
 loose = np.array(
     [
-        [b.log10(n, R) - reached[b.function, n][i] for i, R in enumerate(radii)]
+        [b.log10(n, R) for R in radii] - reached[shown, FUNCTIONS.index(b.function)]
         for b in LIPSCHITZ
     ]
 )
 figure, ax = plt.subplots(figsize=(6.6, 3.4))
-plots.matrix(
-    ax,
-    loose,
-    [f"{TEX[b.function]}: ${b.tex}$" for b in LIPSCHITZ],
-    [f"{R:g}" for R in radii],
-    fmt=".1f",
-)
+names = [f"{TEX[b.function]}: ${b.tex}$" for b in LIPSCHITZ]
+plots.matrix(ax, loose, names, [f"{R:g}" for R in radii], fmt=".1f")
 ax.set_xlabel(f"R (n = {n})")
 plt.show()
 notebook.glue("lip-least", float(loose.min()))
@@ -363,35 +345,28 @@ notebook.glue("lip-n", n)
 # truth is refuted by the search.
 
 # %%
-valid = [i for i, R in enumerate(radii) if R >= 4] or [
-    len(radii) - 1
-]  # the printed precondition
+radius = np.array(radii)
+valid = np.flatnonzero(radius >= 4)  # the printed precondition
+valid = valid if len(valid) else np.array([len(radii) - 1])
+half_truth = best[..., -1] - (built[..., -1] - math.log10(2))
 
 
-def judge_bound(claim, function, log10_bound, extra=lambda R: 0.0):
-    """A printed Lipschitz bound against everything found; ``extra(R)``: log10 of a known factor."""
-    return claims.judge(
+def judge_bound(claim, function, bound, factor=0.0):
+    """Judge a printed Lipschitz bound by everything found.
+
+    Args:
+        claim: Id of the claim.
+        function: Name of the function.
+        bound: log10 of the bound, as a function of n and R.
+        factor: log10 of a known factor of the constant, for every R.
+    """
+    i = FUNCTIONS.index(function)
+    bounds = np.array([[bound(n, R) for R in radii] for n in n_values])
+    excess = (reached[:, i] + factor - bounds)[:, valid].max(-1)
+    return judge(
         claim,
-        [
-            claims.exact(
-                f"{TEX[function]}, n = {n}",
-                max(
-                    reached[function, n][i] + extra(radii[i]) - log10_bound(n, radii[i])
-                    for i in valid
-                ),
-                n=n,
-            )
-            for n in n_values
-        ],
-        [
-            claims.exact(
-                f"half the truth, n = {n}",
-                found[function, n].best[-1].item()
-                - (built[function, n][-1] - math.log10(2)),
-                n=n,
-            )
-            for n in n_values
-        ],
+        exact("{g}, n = {n}", excess, g=TEX[function], n=n_values),
+        exact("half the truth, n = {n}", half_truth[:, i], n=n_values),
     )
 
 
@@ -429,28 +404,15 @@ judge_bound(
     "P2.lip.inner",
     "f",
     lambda n, R: 1.5 * math.log10(n) + 7 * R**2 / LN10,
-    extra=lambda R: 2 * math.log10(R),
+    factor=2 * np.log10(radius),
 )
 
 # %%
-R0 = {
-    (g, n): max(
-        reached[g, n][i] - 1.5 * math.log10(n) - 10 * radii[i] ** 2 / LN10
-        for i in valid
-    )
-    for n in n_values
-    for g in FUNCTIONS
-}
-claims.judge(
+R0 = (reached - 1.5 * np.log10(N)[..., None] - 10 * radius**2 / LN10)[..., valid]
+judge(
     "P2.lip.R0",
-    [claims.exact(f"{TEX[g]}, n = {n}", v) for (g, n), v in R0.items()],
-    [
-        claims.exact(
-            f"half the truth, {TEX[g]}, n = {n}",
-            found[g, n].best[-1].item() - (built[g, n][-1] - math.log10(2)),
-        )
-        for g, n in R0
-    ],
+    exact("{g}, n = {n}", R0.max(-1), g=G, n=N),
+    exact("half the truth, {g}, n = {n}", half_truth, g=G, n=N),
 )
 
 # %% [markdown]
@@ -460,36 +422,32 @@ claims.judge(
 
 # %%
 def largest_size(function, n, reach=1.0):
-    """log10 of the largest |g| over scores of length at most reach * R^2, for each R."""
-    radius = reach * torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
+    """Search log10 of the largest |g(s)| over |s| <= reach * R^2, for each R."""
+    longest = reach * torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
     z = torch.randn(len(radii), starts, n, generator=generator, dtype=torch.float64)
-    return supremum_search.ascend(
-        lambda z: lipschitz.size(function, supremum_search.ball(z, radius)),
-        (z * z * z,),
-        steps,
-    ).best
+
+    def objective(z):
+        return lipschitz.size(function, supremum_search.ball(z, longest))
+
+    return supremum_search.ascend(objective, (z * z * z,), steps).best.numpy()
 
 
 def judge_size(identity):
+    """Judge a printed bound on a size."""
     bound = next(b for b in SIZES if b.id == identity)
 
-    def excess(n, reach):
-        size = largest_size(bound.function, n, reach)
-        return max(size[i].item() - bound.log10(n, radii[i]) for i in valid)
+    def excess(n, reach=1.0):
+        bounds = np.array([bound.log10(n, R) for R in radii])
+        return (largest_size(bound.function, n, reach) - bounds)[valid].max()
 
-    few = n_values[:1]
-    control = (
-        [claims.exact(f"x three times as long, n = {n}", excess(n, 3.0)) for n in few]
-        if identity != "f"
-        else [
-            claims.exact(f"1/2 in place of 1, n = {n}", excess(n, 1.0) + math.log10(2))
-            for n in few
-        ]
-    )
-    return claims.judge(
-        f"P2.size.{identity}",
-        [claims.exact(f"n = {n}", excess(n, 1.0), 1e-9) for n in n_values],
-        control,
+    few = n_values[0]
+    if identity != "f":
+        control = exact(f"x three times as long, n = {few}", excess(few, 3.0))
+    else:
+        control = exact(f"1/2 in place of 1, n = {few}", excess(few) + math.log10(2))
+    sizes = [excess(n) for n in n_values]
+    return judge(
+        f"P2.size.{identity}", exact("n = {n}", sizes, 1e-9, n=n_values), control
     )
 
 
@@ -514,23 +472,16 @@ judge_size("f")
 notebook.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
 
 
-def smallest_excess(n, reach, chosen):
-    size = -largest_size("1/alpha", n, reach)
-    return min(size[i].item() + radii[i] ** 2 / LN10 for i in chosen)
+def smallest_excess(n, reach=1.0):
+    """Compute log10 of the smallest alpha over the printed bound, for each R."""
+    return radius**2 / LN10 - largest_size("1/alpha", n, reach)
 
 
-claims.judge(
+few, smallest = n_values[0], [smallest_excess(n).min() for n in n_values]
+judge(
     "P2.size.beta",
-    [
-        claims.exact(f"n = {n}", smallest_excess(n, 1.0, range(len(radii))))
-        for n in n_values
-    ],
-    [
-        claims.exact(
-            f"x three times as long, n = {n_values[0]}",
-            smallest_excess(n_values[0], 3.0, valid),
-        )
-    ],
+    exact("n = {n}", smallest, n=n_values),
+    exact(f"x three times as long, n = {few}", smallest_excess(few, 3.0)[valid].min()),
 )
 
 # %% [markdown]
@@ -543,82 +494,78 @@ claims.judge(
 
 
 # %%
-def third(slope, n, R, **how):
+def along(kind):
+    """Return the first derivative of a row loss along w."""
+    return lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)
+
+
+def curvature(kind):
+    """Return the second derivative of a row loss along w."""
+    return lambda s, w, b: (row_hvp(s, w, b, kind) * w).sum(-1)
+
+
+def third(second, n, R, **how):
+    """Search log10 of the largest third derivative, from the second one."""
+    few, short = max(starts // 2, 4), steps // 2
     found = supremum_search.search_loss(
-        slope, 3, n, R**2, max(starts // 2, 4), steps // 2, generator, **how
+        second, 2, n, R**2, few, short, generator, **how
     )
     return found.best.item() + 3 * math.log10(R)
 
 
-def along(kind):
-    """The first derivative of a row loss along w."""
-    return lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)
-
-
 def attention(R):
-    """The same for the loss of [G], with the largest offset allowed."""
+    """Return the second derivative of the loss of [G], with the largest offset."""
 
-    def slope(s, w, v):
+    def second(s, w, v):
         f = torch.softmax(s, -1)
-        change = f * (w - (f * w).sum(-1, keepdim=True))
-        return ((f * v).sum(-1) + R) * (change * v).sum(-1)
+        away = w - (f * w).sum(-1, keepdim=True)
+        once = f * away
+        twice = once * away - f * (once * w).sum(-1, keepdim=True)
+        offset = (f * v).sum(-1) + R
+        return (once * v).sum(-1) ** 2 + offset * (twice * v).sum(-1)
 
-    return slope
+    return second
 
 
 def h2o(s, w, b):
-    return along("normalized")(s, w, b) + along("sparse")(s, w, b)
+    return curvature("normalized")(s, w, b) + curvature("sparse")(s, w, b)
 
 
-tests = list(
-    {
-        (n_values[0], radii[valid[-1]]): 0,
-        (n_values[min(1, len(n_values) - 1)], radii[valid[0]]): 0,
-    }
+# %%
+pairs = [
+    (n_values[0], radii[valid[-1]]),
+    (n_values[min(1, len(n_values) - 1)], radii[valid[0]]),
+]
+tests = np.array(list(dict.fromkeys(pairs)), dtype=[("n", int), ("R", float)])
+n_tested, R_tested = tests["n"], tests["R"]
+hessian = np.array(
+    [
+        third(attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2))
+        for n, R in tests.tolist()
+    ]
 )
-hessian = {
-    (n, R): third(
-        attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2)
-    )
-    for n, R in tests
-}
-
-
-def row_bound(n, R):
-    return 1.5 * math.log10(n) + 30 * R**2 / LN10
-
-
-claims.judge(
+row_bound = 1.5 * np.log10(n_tested) + 30 * R_tested**2 / LN10
+judge(
     "P2.lip.hessian-row",
-    [
-        claims.exact(f"n = {n}, R = {R:g}", v - row_bound(n, R))
-        for (n, R), v in hessian.items()
-    ],
-    [claims.exact(f"bound 1, n = {n}, R = {R:g}", v) for (n, R), v in hessian.items()],
+    exact("n = {n}, R = {R:g}", hessian - row_bound, n=n_tested, R=R_tested),
+    exact("bound 1, n = {n}, R = {R:g}", hessian, n=n_tested, R=R_tested),
 )
 
 # %%
-claims.judge(
-    "P2.lip.hessian-total",  # a sum of n d terms: at most n d times the largest
-    [
-        claims.exact(f"n = d = {n}, R = {R:g}", v - row_bound(n, R))
-        for (n, R), v in hessian.items()
-    ],
-    [
-        claims.exact(f"bound 1, n = d = {n}, R = {R:g}", v + 2 * math.log10(n))
-        for (n, R), v in hessian.items()
-    ],
+total = hessian + 2 * np.log10(n_tested)  # n d terms: at most n d times the largest
+judge(
+    "P2.lip.hessian-total",
+    exact("n = d = {n}, R = {R:g}", hessian - row_bound, n=n_tested, R=R_tested),
+    exact("bound 1, n = d = {n}, R = {R:g}", total, n=n_tested, R=R_tested),
 )
 
 # %%
-both = {(n, R): third(h2o, n, R) for n, R in tests}
-claims.judge(
+both = np.array([third(h2o, n, R) for n, R in tests.tolist()])
+excess = both - 2 * np.log10(n_tested) - 40 * R_tested**2 / LN10
+judge(
     "P2.lip.hessian-h2o",
-    [
-        claims.exact(f"n = {n}, R = {R:g}", v - 2 * math.log10(n) - 40 * R**2 / LN10)
-        for (n, R), v in both.items()
-    ],
-    [claims.exact(f"bound 1, n = {n}, R = {R:g}", v) for (n, R), v in both.items()],
+    exact("n = {n}, R = {R:g}", excess, n=n_tested, R=R_tested),
+    exact("bound 1, n = {n}, R = {R:g}", both, n=n_tested, R=R_tested),
 )
 
 # %% [markdown]
@@ -627,37 +574,21 @@ claims.judge(
 # $R/2$ is never exceeded, with $x$ up to ten times as long as printed, and it is reached.
 
 # %%
-long = {
-    n: supremum_search.search("f", n, radii, starts, steps, generator, reach=10.0).best
+long = [
+    supremum_search.search("f", n, radii, starts, steps, generator, reach=10.0).best
     for n in n_values[:2]
-}
-cases = [
-    claims.exact(
-        f"n = {n}, |x| <= R",
-        found["f", n].best[-1].item() - math.log10(radii[-1] / 2),
-        n=n,
-    )
-    for n in n_values
 ]
-cases += [
-    claims.exact(
-        f"n = {n}, |x| <= 10 R, R = {R:g}", best.item() - math.log10(R / 2), n=n
-    )
-    for n, bests in long.items()
-    for R, best in zip(radii, bests, strict=True)
-    if R >= 1
-]
-claims.judge(
+sharp_f = np.array([math.log10(R / 2) for R in radii])
+beyond = (torch.stack(long).numpy() - sharp_f)[:, radius >= 1]
+within = best[..., -1] - sharp_f[-1]
+far = {"n": N[:2], "R": radius[radius >= 1]}
+judge(
     "P2.lip.half",
-    cases,
     [
-        claims.exact(
-            f"u, n = {n}",
-            found["u", n].best[-1].item() - math.log10(radii[-1] / 2),
-            n=n,
-        )
-        for n in n_values
+        exact("n = {n}, |x| <= R", within[:, FUNCTIONS.index("f")], n=n_values),
+        exact("n = {n}, |x| <= 10 R, R = {R:g}", beyond, **far),
     ],
+    exact("u, n = {n}", within[:, FUNCTIONS.index("u")], n=n_values),
 )
 
 # %% [markdown]
@@ -665,28 +596,12 @@ claims.judge(
 # of spectral norm 1.)
 
 # %%
-n_context = n_values[:2]
-context = {
-    (g, n): supremum_search.search(g, n, radii, starts, steps, generator, moving="A")
-    for n in n_context
-    for g in FUNCTIONS
-}
-claims.judge(
+context = searches(n_values[:2], moving="A")
+moved, random = (values(context) - built[:2] for values in (bests, firsts))
+judge(
     "P2.lip.context",
-    [
-        claims.exact(
-            f"{TEX[g]}, n = {n}", furthest(search.best.numpy() - built[g, n]), n=n
-        )
-        for (g, n), search in context.items()
-    ],
-    [
-        claims.exact(
-            f"random, {TEX[g]}, n = {n}",
-            furthest(search.history[0].numpy() - built[g, n]),
-            n=n,
-        )
-        for (g, n), search in context.items()
-    ],
+    exact("{g}, n = {n}", furthest(moved), g=G, n=N[:2]),
+    exact("random, {g}, n = {n}", furthest(random), g=G, n=N[:2]),
 )
 
 # %% [markdown]
@@ -699,75 +614,64 @@ claims.judge(
 # required, some pair far apart would break a bound. It cannot: the constants above are suprema over all pairs. We
 # measure the quotient of pairs at opposite ends of the ball all the same.
 
+
 # %%
-small = [i for i, R in enumerate(radii) if R < 4]
-cases = (
-    [
-        claims.exact(
-            f"R < 4, {TEX[b.function]}, n = {n}: ${b.tex}$",
-            max(reached[b.function, n][i] - b.log10(n, radii[i]) for i in small),
-        )
-        for b in LIPSCHITZ
-        for n in n_values
-    ]
-    if small
-    else []
-)
+def opposite_values(function, s):
+    """Return the log of a common factor, and the function at s and -s over it."""
+    top = s.abs().amax(-1, keepdim=True)
+    match function:
+        case "u":
+            return top[..., 0], (s - top).exp(), (-s - top).exp()
+        case "alpha":
+            ends = ((sign * s - top).exp().sum(-1, keepdim=True) for sign in (1, -1))
+            return top[..., 0], *ends
+        case "1/alpha":
+            ends = ((-(sign * s).logsumexp(-1, keepdim=True)).exp() for sign in (1, -1))
+            return 0.0, *ends
+    return 0.0, torch.softmax(s, -1), torch.softmax(-s, -1)
 
 
-def far_apart(b, n, R, draws=200):
-    """log10 of the largest quotient over opposite pairs x, -x of length R, divided by the bound."""
+def far_apart(bound, n, R, draws=200):
+    """Compute log10 of the largest quotient over the bound, for pairs x, -x."""
     A = torch.randn(draws, n, 2, generator=generator, dtype=torch.float64)
     A = R * A / torch.linalg.matrix_norm(A, 2)[:, None, None]
     x = torch.randn(draws, 2, generator=generator, dtype=torch.float64)
     s = (A @ (R * x / x.norm(dim=-1, keepdim=True))[..., None]).squeeze(-1)
-    top = s.abs().amax(-1, keepdim=True)  # a common factor, put back as a logarithm
-    there, back = (
-        (sign * s - top).exp()
-        if b.function in ("u", "alpha")
-        else torch.softmax(sign * s, -1)
-        for sign in (1, -1)
-    )
-    if b.function == "alpha":
-        there, back = there.sum(-1, keepdim=True), back.sum(-1, keepdim=True)
-    if b.function == "1/alpha":
-        there, back = (
-            (-sign * s.logsumexp(-1, keepdim=True)).exp()
-            if sign > 0
-            else (-(-s).logsumexp(-1, keepdim=True)).exp()
-            for sign in (1, -1)
-        )
-    change = (there - back).norm(dim=-1).log() + (
-        top.squeeze(-1) if b.function in ("u", "alpha") else 0.0
-    )
-    return (change.max().item() - math.log(2 * R)) / LN10 - b.log10(n, R)
+    scale, there, back = opposite_values(bound.function, s)
+    change = (there - back).norm(dim=-1).log() + scale
+    return (change.max().item() - math.log(2 * R)) / LN10 - bound.log10(n, R)
 
 
-cases += [
-    claims.exact(
-        f"opposite pairs, {TEX[b.function]}, R = {radii[-1]:g}: ${b.tex}$",
-        far_apart(b, n_values[0], radii[-1]),
-    )
-    for b in LIPSCHITZ
+# %%
+small, last = radius < 4, radii[-1]
+names = [{"g": TEX[b.function], "tex": b.tex} for b in LIPSCHITZ]
+cases = []
+for b, name in zip(LIPSCHITZ, names, strict=True):
+    bounds = np.array([[b.log10(n, R) for R in radii] for n in n_values])
+    excess = (reached[:, FUNCTIONS.index(b.function)] - bounds)[:, small]
+    if small.any():
+        title = "R < 4, {g}, n = {n}: ${tex}$"
+        cases.append(exact(title, excess.max(-1), n=n_values, **name))
+for b, name in zip(LIPSCHITZ, names, strict=True):
+    title = f"opposite pairs, {name['g']}, R = {last:g}: ${name['tex']}$"
+    cases.append(exact(title, far_apart(b, n_values[0], last)))
+
+
+def beyond_the_ball(g, R, reach):
+    """Search log10 of the largest quotient for |x| <= reach * R, at the smallest n."""
+    how = {"reach": reach}
+    few = n_values[0]
+    return supremum_search.search(g, few, [R], starts, steps, generator, **how).best[0]
+
+
+controls = [
+    beyond_the_ball(g, last, 3.0).item() - printed(g, n_values[0], last)
+    for g in ("u", "alpha")
 ]
-beyond = supremum_search.search(
-    "u", n_values[0], radii[-1:], starts, steps, generator, reach=3.0
-).best.item()
-beyond_alpha = supremum_search.search(
-    "alpha", n_values[0], radii[-1:], starts, steps, generator, reach=3.0
-).best.item()
-claims.judge(
+judge(
     "P2.lip.required",
     cases,
-    [
-        claims.exact(
-            "x three times as long, $u$", beyond - printed("u", n_values[0], radii[-1])
-        ),
-        claims.exact(
-            r"x three times as long, $\alpha$",
-            beyond_alpha - printed("alpha", n_values[0], radii[-1]),
-        ),
-    ],
+    exact("x three times as long, {g}", controls, g=[TEX["u"], TEX["alpha"]]),
 )
 
 # %% [markdown]
@@ -779,19 +683,15 @@ claims.judge(
 reach = [1.0, 2.0, 4.0, 8.0, 16.0]
 PICK = {"u": "u", "alpha": "alpha", "1/alpha": "inverse", "f": "f"}
 n, R = n_values[0], 2.0
-excess = {
-    g: [
-        supremum_search.search(g, n, [R], starts, steps, generator, reach=r).best.item()
-        - printed(PICK[g], n, R)
-        for r in reach
+excess = np.array(
+    [
+        [beyond_the_ball(g, R, r).item() - printed(PICK[g], n, R) for r in reach]
+        for g in FUNCTIONS
     ]
-    for g in FUNCTIONS
-}
+)
 figure, ax = plt.subplots()
-for (g, values), color, marker in zip(
-    excess.items(), plots.PALETTE, "osDX", strict=False
-):
-    ax.plot(reach, values, "-", marker=marker, color=color, label=TEX[g])
+for values, label, color, marker in zip(excess, G, plots.PALETTE, "osDX", strict=False):
+    ax.plot(reach, values, "-", marker=marker, color=color, label=label)
 ax.axhline(0, color=plots.COLORS["guide"], linestyle="--", linewidth=1.2)
 ax.set_xscale("log", base=2)
 ax.set_ylim(top=30)
@@ -801,20 +701,14 @@ ax.legend()
 plt.show()
 
 # %%
-claims.judge(
+normalized = np.array([g == "f" for g in FUNCTIONS])
+ends = [FUNCTIONS.index("u"), FUNCTIONS.index("f")]
+exchanged = {"g": np.array(G)[ends], "normalized": ~normalized[ends]}
+title = f"{{g}}, x {reach[-1]:g} times as long"
+judge(
     "P2.lip.break",
-    [
-        claims.exact(
-            f"{TEX[g]}, x {reach[-1]:g} times as long",
-            excess[g][-1],
-            normalized=g == "f",
-        )
-        for g in FUNCTIONS
-    ],
-    [
-        claims.exact(f"{TEX[g]}, labels exchanged", excess[g][-1], normalized=g != "f")
-        for g in ("u", "f")
-    ],
+    exact(title, excess[:, -1], g=G, normalized=normalized),
+    exact("{g}, labels exchanged", excess[ends, -1], **exchanged),
 )
 
 # %% [markdown]
@@ -828,20 +722,18 @@ claims.judge(
 # %%
 KINDS = ("normalized", "cross_entropy", "entropy", "sparse", "rescaled")
 R_loss, m = 2.0, n_values[min(1, len(n_values) - 1)]
-top = {}
-for kind in KINDS:
+
+
+def largest_derivative(kind, order):
+    """Search the largest derivative of a row loss; log10 if it grows with R."""
     plain = kind not in ("sparse", "rescaled")
-    for order in (1, 2, 3):
-        best = supremum_search.search_loss(
-            along(kind),
-            order,
-            m,
-            36.0 if plain else R_loss**2,
-            starts,
-            steps,
-            generator,
-        ).best.item()
-        top[kind, order] = 10**best if plain else best
+    longest = 36.0 if plain else R_loss**2
+    given = (along(kind), 1) if order == 1 else (curvature(kind), order - 1)
+    found = supremum_search.search_loss(*given, m, longest, starts, steps, generator)
+    return 10 ** found.best.item() if plain else found.best.item()
+
+
+top = {(kind, k): largest_derivative(kind, k) for kind in KINDS for k in (1, 2, 3)}
 notebook.glue("lip-gradient", top["normalized", 1])
 notebook.glue("lip-gradient-hand", 8 * math.sqrt(2) / 27)
 plots.table(
@@ -873,34 +765,27 @@ def gradient_of_absolute(A1, A2, X, B):
 
 
 def exponent(how, fit=False):
-    """Exponent of the largest change of the gradient in the size of the change of context."""
+    """Compute the exponent of the change of the gradient in that of the context."""
     n, d, draws = 12, 3, 50
     A1, A2, X, B, E1, E2 = (
         torch.randn(draws, *shape, generator=generator, dtype=torch.float64)
         for shape in ((n, d), (n, d), (d, d), (n, n), (n, d), (n, d))
     )
     B = torch.softmax(A1 @ X @ A2.mT, -1) if fit else B.softmax(-1)
-    change = [
-        (how(A1 + h * E1, A2 + h * E2, X, B) - how(A1, A2, X, B))
-        .norm(dim=(-2, -1))
-        .max()
-        .item()
-        for h in (1e-6, 1e-3)
-    ]
+    here = how(A1, A2, X, B)
+    moves = [how(A1 + h * E1, A2 + h * E2, X, B) - here for h in (1e-6, 1e-3)]
+    change = [move.norm(dim=(-2, -1)).max().item() for move in moves]
     return math.log10(change[1] / change[0]) / 3
 
 
-claims.judge(
+exponents = [
+    exponent(lambda *given, kind=kind: gradient(*given, kind)) for kind in KINDS
+]
+names = [kind.replace("_", "-") for kind in KINDS]
+judge(
     "P2.lip.losses",
-    [
-        claims.exact(
-            kind.replace("_", "-"),
-            exponent(lambda *given, kind=kind: gradient(*given, kind)),
-            1e-3,
-        )
-        for kind in KINDS
-    ],
-    [claims.exact("sum of |f - b|", exponent(gradient_of_absolute, fit=True))],
+    exact("{loss}", exponents, 1e-3, loss=names),
+    exact("sum of |f - b|", exponent(gradient_of_absolute, fit=True)),
 )
 
 # %% [markdown]

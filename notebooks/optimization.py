@@ -46,17 +46,9 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from icl.tensor_trick import (
-    gradient,
-    hvp,
-    loss,
-    row_gradient,
-    row_hvp,
-    supremum_search,
-    unvec,
-    vec,
-)
-from icl_book import claims, notebook, plots
+from icl.tensor_trick import gradient, hvp, loss, row_hvp, supremum_search, unvec, vec
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge
 
 notebook.setup(globals())
 
@@ -141,35 +133,28 @@ plt.show()
 generator = torch.Generator().manual_seed(seed)
 
 
+SIGNS, ENDS = [1.0, -1.0], np.array([SMOOTH, -CONCAVE])
+WHICH = ["largest", "most negative"]
+
+
 def extreme(kind, n, sign):
-    slope = lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)  # noqa: E731
-    return (
-        10
-        ** supremum_search.search_loss(
-            slope, 2, n, 36.0, starts, 250, generator, sign
-        ).best.item()
+    """Search the largest curvature of a row, times the sign."""
+
+    def curvature(s, w, b):
+        return (row_hvp(s, w, b, kind) * w).sum(-1)
+
+    search = supremum_search.search_loss(
+        curvature, 1, n, 36.0, starts, 250, generator, sign
     )
+    return 10 ** search.best.item()
 
 
-found = {
-    (n, sign): extreme("normalized", n, sign) for n in n_values for sign in (1.0, -1.0)
-}
-ends = {1.0: SMOOTH, -1.0: -CONCAVE}
-claims.judge(
+found = np.array([[extreme("normalized", n, sign) for sign in SIGNS] for n in n_values])
+broken = np.array([extreme("cross_entropy", 4, sign) for sign in SIGNS])
+judge(
     "P2.opt.range",
-    [
-        claims.exact(
-            f"{'largest' if sign > 0 else 'most negative'}, n = {n}", v / ends[sign]
-        )
-        for (n, sign), v in found.items()
-    ],
-    [
-        claims.exact(
-            f"cross-entropy, {'largest' if sign > 0 else 'most negative'}, n = 4",
-            extreme("cross_entropy", 4, sign) / ends[sign],
-        )
-        for sign in ends
-    ],
+    exact("{which}, n = {n}", found / ENDS, which=WHICH, n=np.array(n_values)[:, None]),
+    exact("cross-entropy, {which}, n = 4", broken / ENDS, which=WHICH),
 )
 
 # %% [markdown]
@@ -184,35 +169,34 @@ notebook.glue("opt-needed", -CONCAVE)
 
 
 def smallest(A, x, b, w2, sparse):
-    """Smallest eigenvalue of the Hessian of L_exp (+ L_sparse) + |diag(w) A x|^2 / 2 in x."""
+    """Compute the smallest eigenvalue of the Hessian in x.
+
+    The loss is L_exp + |diag(w) A x|^2 / 2, plus L_sparse if ``sparse``.
+    """
     s, eye = A @ x, torch.eye(len(A), dtype=A.dtype)
     H = row_hvp(s, eye, b, "normalized") + (torch.diag(s.exp()) if sparse else 0.0)
     return torch.linalg.eigvalsh(A.T @ (H + w2 * eye) @ A)[0].item()
 
 
 def random_problem(low):
+    """Draw A, x, b and the part l / sigma_min(A)^2 of the printed condition."""
     A = torch.randn(8, 3, generator=generator, dtype=torch.float64)
     x, b = (torch.randn(k, generator=generator, dtype=torch.float64) for k in (3, 8))
     return A, 3 * x, b.softmax(-1), low / torch.linalg.svdvals(A)[-1].item() ** 2
 
 
-cases, control = [], []
-for low in (0.1, 1.0):
-    values = [
-        (smallest(A, x, b, 20 + extra, True) / low, smallest(A, x, b, 0.0, True) / low)
-        for A, x, b, extra in (random_problem(low) for _ in range(200))
-    ]
-    cases.append(
-        claims.exact(
-            f"smallest of 200 random problems, l = {low:g}", min(v[0] for v in values)
-        )
-    )
-    control.append(
-        claims.exact(
-            f"the same without regularizer, l = {low:g}", min(v[1] for v in values)
-        )
-    )
-claims.judge("P2.opt.psd", cases, control)
+lows, values = np.array([0.1, 1.0]), []
+for low in lows:
+    problems = [random_problem(low) for _ in range(200)]
+    printed = min(smallest(A, x, b, 20 + w2, True) for A, x, b, w2 in problems)
+    without = min(smallest(A, x, b, 0.0, True) for A, x, b, _ in problems)
+    values.append([printed / low, without / low])
+printed, without = np.array(values).T
+judge(
+    "P2.opt.psd",
+    exact("smallest of 200 random problems, l = {low:g}", printed, low=lows),
+    exact("the same without regularizer, l = {low:g}", without, low=lows),
+)
 
 # %%
 rotation = torch.tensor([[1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64) / math.sqrt(2)
@@ -221,21 +205,12 @@ x = torch.tensor(
 )
 b = torch.tensor([0.0, 1.0], dtype=torch.float64)
 low = 1e-3
-claims.judge(
+enough = smallest(rotation, x, b, -CONCAVE + low, False) / low
+less = smallest(rotation, x, b, -0.9 * CONCAVE + low, False) / low
+judge(
     "P2.opt.psd-sharp",
-    [
-        claims.exact(
-            "two tokens at p+",
-            smallest(rotation, x, b, -CONCAVE + low, False) / low,
-            1e-9,
-        )
-    ],
-    [
-        claims.exact(
-            "nine tenths of the constant",
-            smallest(rotation, x, b, -0.9 * CONCAVE + low, False) / low,
-        )
-    ],
+    exact("two tokens at p+", enough, 1e-9),
+    exact("nine tenths of the constant", less),
 )
 
 # %% [markdown]
@@ -252,34 +227,34 @@ def normal(*shape):
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
+def safe_step(A1, A2):
+    """Compute the sharp step size of every problem."""
+    norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
+    return 1 / (SMOOTH * norms**2)
+
+
 def descend(A1, A2, X, B, factor=1.0, count=steps):
-    """Losses of gradient descent; a batch of problems at once."""
-    eta = factor / (
-        SMOOTH
-        * (torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)) ** 2
-    )
+    """Return the losses of gradient descent, (count + 1, problems)."""
+    eta = factor * safe_step(A1, A2)[..., None, None]
     losses = [loss(A1, A2, X, B)]
     for _ in range(count):
-        X = X - eta[..., None, None] * gradient(A1, A2, X, B)
+        X = X - eta * gradient(A1, A2, X, B)
         losses.append(loss(A1, A2, X, B))
-    return torch.stack(losses), X
+    return torch.stack(losses)
 
 
 A1, A2, B = normal(draws, n, d), normal(draws, n, d), normal(draws, n, n).softmax(-1)
-worst, too_large = {}, {}
-for scale in (0.1, 1.0, 5.0):
+scales, rises = [0.1, 1.0, 5.0], []
+for scale in scales:
     X = scale * normal(draws, d, d)
-    for store, factor in ((worst, 1.0), (too_large, 1000.0)):
-        losses, _ = descend(A1, A2, X, B, factor, min(steps, 300))
-        store[scale] = (losses.diff(dim=0) / losses[0]).max().item()
-claims.judge(
+    for factor in (1.0, 1000.0):
+        losses = descend(A1, A2, X, B, factor, min(steps, 300))
+        rises.append((losses.diff(dim=0) / losses[0]).max().item())
+name = "1000 times the step, start of size {s:g}"
+judge(
     "P2.opt.descent",
-    [claims.exact(f"start of size {s:g}", v) for s, v in worst.items()],
-    [
-        claims.exact(f"1000 times the step, start of size {s:g}", v)
-        for s, v in too_large.items()
-        if s <= 1
-    ],
+    exact("start of size {s:g}", rises[0::2], s=scales),
+    exact(name, rises[1:4:2], s=scales[:2]),  # saturated at 5: a flat loss
 )
 
 # %% [markdown]
@@ -295,14 +270,16 @@ a1, a2 = normal(n, d), normal(n, d)
 X_true = normal(d, d) / 2
 fit, random = torch.softmax(a1 @ X_true @ a2.mT, -1), normal(n, n).softmax(-1)
 zero, far = torch.zeros(d, d, dtype=torch.float64), 4 * normal(d, d)
+curves = {
+    "can be fitted, from 0": (zero, fit),
+    "can be fitted, far start": (far, fit),
+    "random target, from 0": (zero, random),
+}
+X, B = (torch.stack(t) for t in zip(*curves.values(), strict=True))
+losses = descend(a1.expand(3, n, d), a2.expand(3, n, d), X, B)
 figure, ax = plt.subplots()
-for label, target, start, color in (
-    ("can be fitted, from 0", fit, zero, plots.PALETTE[0]),
-    ("can be fitted, far start", fit, far, plots.PALETTE[1]),
-    ("random target, from 0", random, zero, plots.PALETTE[2]),
-):
-    losses, _ = descend(a1, a2, start, target)
-    plots.exact_curve(ax, np.arange(1, steps + 2), losses, label, color)
+for label, values, color in zip(curves, losses.T, plots.PALETTE, strict=False):
+    plots.exact_curve(ax, np.arange(1, steps + 2), values, label, color)
 ax.set_xscale("log")
 ax.set_yscale("log")
 ax.set_xlabel("step")
@@ -332,53 +309,44 @@ GOAL, CAP = 1e-6, 1_000_000
 
 
 def steps_needed(A1, A2, B, preconditioned, factor=1.0):
-    X = torch.zeros(A1.shape[-1], A2.shape[-1], dtype=A1.dtype)
+    """Count the steps of each problem to the goal, looking at every tenth."""
+    X = A1.new_zeros(len(A1), d, d)
     if preconditioned:
-        left, right = torch.linalg.inv(A1.T @ A1), torch.linalg.inv(A2.T @ A2)
-        eta = factor / SMOOTH
+        left, right = torch.linalg.inv(A1.mT @ A1), torch.linalg.inv(A2.mT @ A2)
+        left = factor / SMOOTH * left
     else:
-        left, right = (torch.eye(k, dtype=A1.dtype) for k in X.shape)
-        eta = factor / (
-            SMOOTH
-            * (torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)).item()
-            ** 2
-        )
-    first = loss(A1, A2, X, B).item()
+        left, right = factor * safe_step(A1, A2)[:, None, None] * torch.eye(d), None
+    goal = GOAL * loss(A1, A2, X, B)
+    needed = np.full(len(A1), CAP)
     for k in range(CAP):
-        if k % 10 == 0 and loss(A1, A2, X, B).item() <= GOAL * first:
-            return k
-        X = X - eta * left @ gradient(A1, A2, X, B) @ right
-    return CAP
+        if k % 10 == 0:
+            reached = (loss(A1, A2, X, B) <= goal).numpy()
+            needed[reached] = np.minimum(needed[reached], k)
+            if reached.all():
+                break
+        step = left @ gradient(A1, A2, X, B)
+        X = X - (step @ right if preconditioned else step)
+    return needed
 
 
 Q1, Q2 = (math.sqrt(n) * torch.linalg.qr(normal(n, d)).Q for _ in range(2))
-needed = {False: [], True: []}
-problems = []
-for condition in conditions:
-    stretch = torch.diag(
-        torch.logspace(0, -math.log10(condition), d, dtype=torch.float64)
-    )
-    S_true = (
-        Q1 @ X_true @ Q2.T / 2
-    )  # the same scores, so the same target, for every condition
-    problems.append((Q1 @ stretch, Q2 @ stretch, torch.softmax(S_true, -1)))
-    for preconditioned in needed:
-        needed[preconditioned].append(steps_needed(*problems[-1], preconditioned))
+S_true = Q1 @ X_true @ Q2.T / 2  # the same scores, so the same target, for every one
+powers = torch.linspace(0, 1, d, dtype=torch.float64)
+stretch = torch.diag_embed(torch.tensor(conditions).double()[:, None] ** -powers)
+problems = Q1 @ stretch, Q2 @ stretch, S_true.softmax(-1).expand(len(stretch), n, n)
+plain, preconditioned = (steps_needed(*problems, how) for how in (False, True))
 
 
+# %%
 def exponent(values):
     return np.polyfit(np.log(conditions), np.log(values), 1)[0]
 
 
-claims.judge(
+span = f"condition numbers {min(conditions):g} to {max(conditions):g}"
+judge(
     "P2.opt.preconditioned",
-    [
-        claims.exact(
-            f"condition numbers {min(conditions):g} to {max(conditions):g}",
-            exponent(needed[True]),
-        )
-    ],
-    [claims.exact("without preconditioner", exponent(needed[False]))],
+    exact(span, exponent(preconditioned)),
+    exact("without preconditioner", exponent(plain)),
 )
 
 # %% [markdown]
@@ -391,7 +359,11 @@ claims.judge(
 
 # %%
 def newton(A1, A2, B):
-    """Losses after each pass (gradient or Hessian product) of trust-region Newton-CG."""
+    """Minimize by trust-region Newton-CG.
+
+    Returns:
+        Passes (gradients and Hessian products) to the goal.
+    """
     d1, d2 = A1.shape[-1], A2.shape[-1]
     passes, trace = [0], []
 
@@ -410,40 +382,27 @@ def newton(A1, A2, B):
         passes[0] += 1
         return vec(hvp(A1, A2, matrix(x), B, matrix(v))).numpy()
 
-    minimize(
-        value,
-        np.zeros(d1 * d2),
-        jac=slope,
-        hessp=product,
-        method="trust-ncg",
-        options={
-            "gtol": 1e-9,
-            "maxiter": 500,
-            "initial_trust_radius": 1.0,
-            "max_trust_radius": 1e3,
-        },
-    )
-    first = trace[0][1]
-    return next((k for k, v in trace if v <= GOAL * first), CAP), trace
+    options = {"gtol": 1e-9, "maxiter": 500}
+    options |= {"initial_trust_radius": 1.0, "max_trust_radius": 1e3}
+    x0 = np.zeros(d1 * d2)
+    minimize(value, x0, jac=slope, hessp=product, method="trust-ncg", options=options)
+    return next((k for k, v in trace if v <= GOAL * trace[0][1]), CAP)
 
 
-second = [newton(*p) for p in problems]
-slow = steps_needed(*problems[0], False, 0.1)
-claims.judge(
+newton_cg = np.array([newton(*problem) for problem in zip(*problems, strict=True)])
+slow = steps_needed(*(t[:1] for t in problems), False, 0.1)[0]
+judge(
     "P2.opt.newton",
-    [
-        claims.exact(f"condition number {c:g}", s[0] / k)
-        for c, s, k in zip(conditions, second, needed[False], strict=True)
-    ],
-    [claims.exact("a tenth of the step", slow / needed[False][0])],
+    exact("condition number {c:g}", newton_cg / plain, c=conditions),
+    exact("a tenth of the step", slow / plain[0]),
 )
 
 # %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["hide-input"]
 figure, ax = plt.subplots()
 for values, color, marker, label in (
-    (needed[False], plots.PALETTE[0], "o", "gradient descent"),
-    (needed[True], plots.PALETTE[1], "s", "preconditioned"),
-    ([s[0] for s in second], plots.PALETTE[2], "D", "Newton-CG"),
+    (plain, plots.PALETTE[0], "o", "gradient descent"),
+    (preconditioned, plots.PALETTE[1], "s", "preconditioned"),
+    (newton_cg, plots.PALETTE[2], "D", "Newton-CG"),
 ):
     ax.plot(conditions, values, "-", marker=marker, color=color, label=label)
 ax.set_xticks(conditions)
@@ -452,9 +411,9 @@ ax.set_xlabel("condition number of $A_1$ and $A_2$")
 ax.set_ylabel("passes over the data")
 ax.legend()
 plt.show()
-notebook.glue("opt-plain-last", needed[False][-1])
-notebook.glue("opt-pre-last", needed[True][-1])
-notebook.glue("opt-newton-last", second[-1][0])
+notebook.glue("opt-plain-last", plain[-1])
+notebook.glue("opt-pre-last", preconditioned[-1])
+notebook.glue("opt-newton-last", newton_cg[-1])
 
 # %% [markdown]
 # At the largest condition number: {glue:text}`opt-plain-last` passes for gradient descent,

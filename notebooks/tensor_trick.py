@@ -78,7 +78,8 @@ from icl.tensor_trick import (
     row_hvp,
     vec,
 )
-from icl_book import claims, measure, notebook, plots
+from icl_book import measure, notebook, plots
+from icl_book.claims import exact, judge
 
 notebook.setup(globals())
 
@@ -126,7 +127,8 @@ plots.table(
         ["rows", listed(vec(S)), listed(K @ rows), listed(other @ rows)],
         ["columns", listed(vec(S.T)), listed(K @ columns), listed(other @ columns)],
     ],
-    f"The two sides of the identity. $A_1XA_2^\\top$ has the rows ({listed(S[0])}) and ({listed(S[1])})",
+    "The two sides of the identity. $A_1XA_2^\\top$ has the rows "
+    f"({listed(S[0])}) and ({listed(S[1])})",
 )
 
 # %% [markdown]
@@ -217,7 +219,7 @@ notebook.glue("tt-draws", draws)
 
 
 def problem(n, d):
-    """A batch of random problems A1, A2, X, B."""
+    """Draw a batch of random problems A1, A2, X, B."""
     rng = torch.Generator().manual_seed(seed)
     shapes = (n, d), (n, d), (d, d), (n, n)
     A1, A2, X, B = (
@@ -236,7 +238,7 @@ def apply(K, x):
 
 
 def difference(left, right, scale):
-    """Largest difference over the batch; scale is the largest number summed."""
+    """Compute the largest difference; scale is the largest number summed."""
     gap = (left - right).abs().reshape(draws, -1).amax(1)
     return (gap / scale.reshape(draws, -1).amax(1)).max().item()
 
@@ -245,18 +247,17 @@ problems = {d: problem(3 * d, d) for d in dims}
 summary = {}  # claim: (largest difference, smallest of its controls), for the figure
 
 
-def judge(claim, cases, controls):
+# %%
+def judge_worst(claim, cases, controls):
     """Hand the worst case and the best-looking control of each name to the claim."""
     cases = {name: max(values) for name, values in cases.items()}
     controls = {name: min(values) for name, values in controls.items()}
     summary[claim] = max(cases.values()), min(controls.values())
-    return claims.judge(
-        claim,
-        *(
-            [claims.exact(name, value, TOLERANCE) for name, value in group.items()]
-            for group in (cases, controls)
-        ),
+    found = (
+        exact("{what}", list(group.values()), TOLERANCE, what=list(group))
+        for group in (cases, controls)
     )
+    return judge(claim, *found)
 
 
 # %% [markdown]
@@ -274,7 +275,7 @@ for d, (A1, A2, X, _) in problems.items():
     broken[f"by columns, n = {3 * d}, d = {d}"] += [
         difference(apply(K, vec(X.mT)), vec(S.mT), scale)
     ]
-judge("P2.trick", holds, broken)
+judge_worst("P2.trick", holds, broken)
 
 # %% [markdown]
 # ### Blocks
@@ -294,7 +295,7 @@ for d, (A1, A2, X, _) in problems.items():
     holds["block built alone"] += [difference(alone, S, scale)]
     holds["block cut out"] += [difference(cut, S, scale)]
     broken["every n-th row"] += [difference(strided, S, scale)]
-judge("P2.blocks", holds, broken)
+judge_worst("P2.blocks", holds, broken)
 
 # %% [markdown]
 # ### The two losses, both ways
@@ -306,7 +307,7 @@ judge("P2.blocks", holds, broken)
 
 # %%
 def single_regressions(A1, A2, X, B, kind, shared=False):
-    """Sum of single regressions; ``shared`` wrongly normalizes all rows by one number."""
+    """Sum single regressions; ``shared`` wrongly normalizes all rows by one number."""
     x, n = vec(X), A1.shape[-2]
     u = [torch.exp(apply(kron_block(A1, A2, j), x)) for j in range(n)]
     alpha = [u_j.sum(-1, keepdim=True) for u_j in u]
@@ -342,10 +343,10 @@ def both_ways(kind):
     return holds, broken
 
 
-judge("P2.normalized", *both_ways("normalized"))
+judge_worst("P2.normalized", *both_ways("normalized"))
 
 # %%
-judge("P2.rescaled", *both_ways("rescaled"))
+judge_worst("P2.rescaled", *both_ways("rescaled"))
 
 # %% [markdown]
 # ### The gradient
@@ -380,7 +381,7 @@ for kind in tensor_trick.KINDS:
             difference(A1.mT @ P.mT @ A2, wanted, scale)
         ]
         broken[f"sign turned, {name}"] += [difference(-ours, wanted, scale)]
-judge("P2.gradient", holds, broken)
+judge_worst("P2.gradient", holds, broken)
 
 # %% [markdown]
 # ### The other three regressions
@@ -408,7 +409,7 @@ for kind in ("sparse", "cross_entropy", "entropy"):
             broken[f"one normalization, {name}"] += [
                 difference(-(F * F.log()).sum(-1), blocks, scale)
             ]
-judge("P2.five", holds, broken)
+judge_worst("P2.five", holds, broken)
 
 # %% [markdown]
 # ### Hessians, from products and from blocks
@@ -461,10 +462,10 @@ for kind in tensor_trick.KINDS:
             hessian_broken[f"diagonals only, {name}"] += [
                 difference(assemble(H * eye), by_products, scale)
             ]
-judge("P2.hvp", holds, broken)
+judge_worst("P2.hvp", holds, broken)
 
 # %%
-judge("P2.hessian", hessian_holds, hessian_broken)
+judge_worst("P2.hessian", hessian_holds, hessian_broken)
 
 # %% [markdown]
 # ### Two misprints in sibling papers
@@ -492,10 +493,10 @@ for A1, A2, X, B in problems.values():
     scale = apply(A.mT.abs(), f * (f - b).abs())
     printed.append(difference(apply(A.mT, f * (f - b) + f * inner), wanted, scale))
     repaired.append(difference(apply(A.mT, f * (f - b) - f * inner), wanted, scale))
-claims.judge(
+judge(
     "P2.misprint.sign",
-    [claims.exact("printed sign", max(printed), TOLERANCE)],
-    [claims.exact("minus", max(repaired), TOLERANCE)],
+    [exact("printed sign", max(printed), TOLERANCE)],
+    [exact("minus", max(repaired), TOLERANCE)],
 )
 
 # %%
@@ -505,10 +506,10 @@ for A1, A2, _, B in problems.values():
     wanted, scale = r[..., None] * (U @ V.mT), U.abs() @ V.abs().mT
     printed.append(difference(U @ (r[..., None] * V).mT, wanted, scale))
     repaired.append(difference((r[..., None] * U) @ V.mT, wanted, scale))
-claims.judge(
+judge(
     "P2.misprint.factors",
-    [claims.exact("printed factors", max(printed), TOLERANCE)],
-    [claims.exact("the other factor scaled", max(repaired), TOLERANCE)],
+    [exact("printed factors", max(printed), TOLERANCE)],
+    [exact("the other factor scaled", max(repaired), TOLERANCE)],
 )
 
 # %% [markdown]
@@ -565,10 +566,12 @@ def rank(n, d):
     return torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])).item()
 
 
-claims.judge(
+D = np.array(dims)
+enough, few = ([rank(n, d) for n, d in zip(N, D, strict=True)] for N in (3 * D, D - 1))
+judge(
     "P2.dimension",
-    [claims.exact(f"n = {3 * d}, d = {d}", rank(3 * d, d), d=d) for d in dims],
-    [claims.exact(f"n = {d - 1}, d = {d}", rank(d - 1, d), d=d) for d in dims],
+    exact("n = {n}, d = {d}", enough, n=3 * D, d=D),
+    exact("n = {n}, d = {d}", few, n=D - 1, d=D),
 )
 
 # %% [markdown]
@@ -579,13 +582,13 @@ claims.judge(
 
 # %%
 def entries(n, d):
-    """Entries x must have for (A1 (x) A2) x to make sense: columns of the explicit product."""
+    """Count the entries x must have: the columns of the explicit product."""
     A1, A2, _, _ = problem(n, d)
     return torch.kron(A1[0], A2[0]).shape[1]
 
 
 def offered(n, d):
-    """Entries of A1 and A2, offered as x; the product refuses them."""
+    """Count the entries of A1 and A2, offered as x; the product refuses them."""
     A1, A2, _, _ = problem(n, d)
     x = torch.cat([vec(A1[0]), vec(A2[0])])
     try:
@@ -595,16 +598,11 @@ def offered(n, d):
     raise AssertionError("the product accepted a vector that is not vec(X)")
 
 
-claims.judge(
+needed, given = ([count(3 * d, d) for d in dims] for count in (entries, offered))
+judge(
     "P2.x",
-    [
-        claims.exact(f"n = {3 * d}, d = {d}", entries(3 * d, d), n=3 * d, d=d)
-        for d in dims
-    ],
-    [
-        claims.exact(f"n = {3 * d}, d = {d}", offered(3 * d, d), n=3 * d, d=d)
-        for d in dims
-    ],
+    exact("n = {n}, d = {d}", needed, n=3 * D, d=D),
+    exact("n = {n}, d = {d}", given, n=3 * D, d=D),
 )
 
 # %% [markdown]
@@ -622,7 +620,10 @@ INVARIANT = ("normalized", "cross_entropy", "entropy")
 
 
 def rank_of_hessian(d, kind, constant=None):
-    """Rank of the d^2 x d^2 Hessian; ``constant`` names the matrix whose last column is set to 1."""
+    """Compute the rank of the d^2 x d^2 Hessian.
+
+    ``constant`` names the matrix whose last column is set to 1.
+    """
     A1, A2, X, B = (t[0] for t in problem(3 * d, d))
     A1, A2 = A1.clone(), A2.clone()
     if constant:
@@ -633,28 +634,33 @@ def rank_of_hessian(d, kind, constant=None):
     ).item()
 
 
-cases = [
-    claims.exact(
-        f"{kind.replace('_', '-')}, d = {d}, constant column {'in A2' if constant else 'nowhere'}",
-        rank_of_hessian(d, kind, constant),
-        d=d,
-        invisible=bool(constant) and kind in INVARIANT,
+def ranks(kinds, constants):
+    """Compute ranks of Hessians, shape (kind, d, constant)."""
+    return np.array(
+        [[[rank_of_hessian(d, k, c) for c in constants] for d in dims] for k in kinds]
     )
-    for kind in tensor_trick.KINDS
-    for d in dims
-    for constant in (None, "A2")
-]
-control = [
-    claims.exact(
-        f"{kind.replace('_', '-')}, d = {d}, constant column in A1",
-        rank_of_hessian(d, kind, "A1"),
-        d=d,
-        invisible=True,
-    )
-    for kind in INVARIANT
-    for d in dims
-]
-claims.judge("P2.identifiable", cases, control)
+
+
+def names(kinds):
+    """Return the losses' names as labels, shape (kind, 1, 1)."""
+    return np.array([kind.replace("_", "-") for kind in kinds])[:, None, None]
+
+
+invariant = np.array([kind in INVARIANT for kind in tensor_trick.KINDS])
+hidden = invariant[:, None, None] & np.array([False, True])
+labels = {"kind": names(tensor_trick.KINDS), "d": D[:, None], "invisible": hidden}
+title = "{kind}, d = {d}, constant column {where}"
+constant = {"kind": names(INVARIANT), "d": D[:, None], "invisible": True}
+judge(
+    "P2.identifiable",
+    exact(
+        title,
+        ranks(tensor_trick.KINDS, (None, "A2")),
+        where=["nowhere", "in A2"],
+        **labels,
+    ),
+    exact(title, ranks(INVARIANT, ("A1",)), where="in A1", **constant),
+)
 
 # %% [markdown]
 # ## The memory wall
@@ -663,7 +669,7 @@ claims.judge("P2.identifiable", cases, control)
 # explicit form the prediction is easy: $n^2d^2$ numbers of 8 bytes, read once per product. For the matrix
 # form $A_1(XA_2^\top)$ it is $n^2$ numbers for the scores plus $nd$ for the intermediate product.
 #
-# Each point below comes from a fresh process that computes the scores once, on one core, and reports the
+# Each point below comes from a fresh process (a copy of one that has only imported NumPy) that computes the scores once, on one core, and reports the
 # highest resident memory above what it held before. The operating system counts pages in batches, so a peak
 # is good to about 1 MiB. Sizes are $n=d=$ {glue:text}`tt-sizes`; one more process has the same predicted
 # bytes with four times as many tokens per dimension, to see that $n$ and $d$ enter alike. The processes use
@@ -684,37 +690,39 @@ def matrix(A1, X, A2):
 def data(n, d):
     rng = np.random.default_rng({seed})
     return [rng.standard_normal(shape) for shape in ((n, d), (d, d), (n, d))]
-
-for form in (explicit, matrix):
-    form(*data(24, 24))  # loads the code
-given = data({n}, {d})
 """
 RESOLUTION = 2.0**20  # bytes to which a peak is good
 
 
-def cost(form, n, d):
-    return measure.in_subprocess(
-        f"{form}(*given)", SETUP.format(n=n, d=d, seed=seed), repeats
-    )
-
-
+shapes = {"explicit": [(n, n) for n in sizes], "matrix": [(n, n) for n in sizes]}
 middle = sizes[len(sizes) // 2]
-explicit = {(n, n): cost("explicit", n, n) for n in sizes}
-explicit[2 * middle, middle // 2] = cost("explicit", 2 * middle, middle // 2)
-matrix = {(n, n): cost("matrix", n, n) for n in [*sizes, *large_sizes]}
+shapes["explicit"].append((2 * middle, middle // 2))
+shapes["matrix"] += [(n, n) for n in large_sizes]
+jobs = [
+    (f"{form}(*given)", f"{form}(*data(24, 24)); given = data({n}, {d})")
+    for form in shapes
+    for n, d in shapes[form]
+]
+costs = iter(measure.in_subprocesses(jobs, SETUP.format(seed=seed), repeats))
+explicit, matrix = (dict(zip(shapes[form], costs, strict=False)) for form in shapes)
 notebook.glue("tt-sizes", ", ".join(map(str, sizes)))
 
 
 # %%
-def in_units(name, cost, n, d):
+def in_units(costs):
+    """Return names, peaks and their errors in units of 8 n^2 d^2 bytes."""
+    n, d = np.array(list(costs)).T
     unit = 8 * n**2 * d**2
-    return claims.exact(name, cost.peak_bytes / unit, RESOLUTION / unit)
+    peaks = np.array([cost.peak_bytes for cost in costs.values()])
+    return {"n": n, "d": d}, peaks / unit, RESOLUTION / unit
 
 
-claims.judge(
+labels, peaks, errors = in_units(explicit)
+square, small, small_errors = in_units({(n, n): matrix[n, n] for n in sizes})
+judge(
     "P2.memory",
-    [in_units(f"n = {n}, d = {d}", c, n, d) for (n, d), c in explicit.items()],
-    [in_units(f"A1 X A2', {n = }", matrix[n, n], n, n) for n in sizes],
+    exact("n = {n}, d = {d}", peaks, errors, **labels),
+    exact("A1 X A2', n = {n}", small, small_errors, **square),
 )
 
 # %% mystnb={"figure": {"caption": "Peak memory (bytes) of computing all scores once in float64, $n=d$. Points: measured in fresh processes. Lines: predicted, $8n^2d^2$ for the explicit Kronecker product and $8(n^2+nd)$ for the matrix form. Dashed: all the memory of the machine that made this page. Points below 1 MiB, to which a peak is good, are left out; the matrix product's own work space lifts the others slightly above their line.", "name": "fig-tt-memory"}, "image": {"alt": "Log-log plot of peak memory against n equal to d. The measured points of the explicit form lie on its steep predicted line of slope four, which meets the dashed line of the machine's memory at a few hundred. The matrix form, with slope two, is still at a few tens of megabytes at a thousand."}} tags=["hide-input"]
@@ -728,11 +736,8 @@ for costs, color, marker, label in (
     (explicit, "printed", "o", r"explicit $(A_1\otimes A_2)\,\mathrm{vec}(X)$"),
     (matrix, "corrected", "s", r"matrix form $A_1XA_2^\top$"),
 ):
-    square = {
-        n: c.peak_bytes
-        for (n, d), c in costs.items()
-        if n == d and c.peak_bytes > RESOLUTION
-    }
+    peaks = {n: c.peak_bytes for (n, d), c in costs.items() if n == d}
+    square = {n: peak for n, peak in peaks.items() if peak > RESOLUTION}
     ax.loglog(
         square.keys(),
         square.values(),
@@ -750,6 +755,7 @@ ax.set_ylabel("peak memory (bytes)")
 ax.legend(loc="lower right")
 plt.show()
 
+# %% tags=["hide-input"]
 notebook.glue("tt-wall", wall)
 notebook.glue("tt-total-gib", total / 2**30)
 largest = max(sizes)
@@ -813,9 +819,9 @@ ax.set_ylabel("seconds")
 ax.legend(loc="lower right")
 plt.show()
 
-slope = np.polyfit(
-    np.log(list(seconds_explicit)), np.log(list(seconds_explicit.values())), 1
-)[0]
+# %% tags=["hide-input"]
+points = np.log(list(seconds_explicit.items()))
+slope = np.polyfit(points[:, 0], points[:, 1], 1)[0]
 notebook.glue("tt-slope", float(slope))
 notebook.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 

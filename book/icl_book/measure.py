@@ -12,7 +12,10 @@ import resource
 import subprocess
 import sys
 import time
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from icl_book.provenance import ROOT
@@ -50,23 +53,56 @@ def in_subprocess(statement: str, setup: str = "pass", repeats: int = 3) -> Cost
         ValueError: If repeats is below 1.
         RuntimeError: If the process fails; the message ends with its last line of error output.
     """
+    outcome = _outcomes([(statement, setup)], "pass", repeats)[0]
+    if isinstance(outcome, str):
+        raise RuntimeError(f"{statement}: {outcome}")
+    return outcome
+
+
+def in_subprocesses(
+    jobs: Sequence[tuple[str, str]], prepare: str = "pass", repeats: int = 3
+) -> list[Cost | None]:
+    """Measure statements as `in_subprocess` does, each in a process of its own, and import modules once.
+
+    A new Python process runs ``prepare`` and forks for each job. A fork holds what ``prepare`` loaded and
+    nothing that another job did.
+
+    Args:
+        jobs: Pairs of a statement and its set-up.
+        prepare: Python code executed once, usually imports. It must not start threads.
+        repeats: Timed repetitions, at least 1.
+
+    Returns:
+        One cost a job; None for a job that died for want of memory.
+
+    Raises:
+        ValueError: If repeats is below 1.
+        RuntimeError: If a job fails for another reason.
+    """
+    outcomes = _outcomes(jobs, prepare, repeats)
+    for (statement, _), outcome in zip(jobs, outcomes, strict=True):
+        if isinstance(outcome, str) and "memory" not in outcome.lower():
+            raise RuntimeError(f"{statement}: {outcome}")
+    return [None if isinstance(outcome, str) else outcome for outcome in outcomes]
+
+
+def _outcomes(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> list[Cost | str]:
+    """The cost of every job, or one line that says why it failed."""
     if repeats < 1:
         raise ValueError(f"repeats={repeats}: must be at least 1")
     path = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "book"), os.environ.get("PYTHONPATH")]))
-    job = json.dumps([statement, setup, repeats])
     done = subprocess.run(
         [sys.executable, "-m", "icl_book.measure"],
-        input=job,
+        input=json.dumps([jobs, prepare, repeats]),
         text=True,
         capture_output=True,
         env=os.environ | {"PYTHONPATH": path},
         check=False,
     )
-    if done.returncode < 0:
-        raise RuntimeError(f"{statement}: killed by signal {-done.returncode}; out of memory?")
     if done.returncode:
-        raise RuntimeError(f"{statement}: {done.stderr.strip().splitlines()[-1]}")
-    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+        raise RuntimeError(f"measuring: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
+    outcomes = json.loads(done.stdout.splitlines()[-1])
+    return [Cost(**outcome) if isinstance(outcome, dict) else outcome for outcome in outcomes]
 
 
 def limit_memory(more: int) -> None:
@@ -99,9 +135,8 @@ def _peak_and_current() -> tuple[int, int]:
         return peak, peak
 
 
-def _main() -> None:
-    statement, setup, repeats = json.load(sys.stdin)
-    names: dict = {}
+def _measured(statement: str, setup: str, repeats: int, names: dict) -> dict:
+    """Seconds and peak memory of a statement in this process."""
     exec(setup, names)  # our own caller's code, in a process of its own
     code = compile(statement, "<statement>", "exec")
     try:
@@ -116,7 +151,32 @@ def _main() -> None:
         start = time.perf_counter()
         exec(code, names)
         seconds.append(time.perf_counter() - start)
-    print(json.dumps({"seconds": min(seconds), "peak_bytes": max(peak, 0)}))
+    return {"seconds": min(seconds), "peak_bytes": max(peak, 0)}
+
+
+def _forked(job: Callable[[], dict]) -> dict | str:
+    """The value of a function in a fork of this process, or one line that says why it failed."""
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        try:
+            outcome = job()
+        except BaseException as error:  # told to the parent, whatever it is
+            outcome = " ".join("".join(traceback.format_exception_only(error)).split())
+        with open(writing, "w") as pipe:
+            json.dump(outcome, pipe)
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as pipe:
+        text = pipe.read()
+    signal = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return json.loads(text) if text else f"killed by signal {-signal}; out of memory?"
+
+
+def _main() -> None:
+    jobs, prepare, repeats = json.load(sys.stdin)
+    names: dict = {}
+    exec(prepare, names)
+    print(json.dumps([_forked(partial(_measured, *job, repeats, names)) for job in jobs]))
 
 
 if __name__ == "__main__":

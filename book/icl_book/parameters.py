@@ -116,6 +116,21 @@ PARAMETERS: dict[str, Integer | Real | Several] = {
     "similarities": Several(Real("largest allowed similarities of context and query", -1)),
     "rank": Integer("dimension k of the subspace that matters", 1),
     "shifts": Several(Real("shifts of the sigmoid's scores")),
+    "window_range": Several(Real("smallest and largest window of a grid", 0, strict=True)),
+    "windows_tried": Integer("windows of a grid, in geometric progression", 2),
+    "rank": Integer("dimension k of the subspace that matters", 1),
+    "test_contexts": Integer("contexts that trained models are tested on", 2),
+    "redrawn_contexts": Integer("contexts whose irrelevant part is drawn anew", 2),
+    "collapse_contexts": Integer("token sets that go through many layers", 2),
+    "collapse_tokens": Integer("tokens in each of those sets", 2),
+    "max_depth": Integer("largest number of layers", 1),
+    "depths_shown": Integer("numbers of layers looked at, in geometric progression", 2),
+    "collapse_windows": Several(Real("window parameters w of the layers", 0)),
+    "judged_window": Real("largest window parameter w that a card judges", 0),
+    "evaluation_seeds": Several(Integer("roots of random streams, one for each evaluation", 0)),
+    "pool_sizes": Several(Integer("functions in a fixed pool", 1)),
+    "score_contexts": Integer("contexts for the variance of the score", 2),
+    "times": Several(Real("training times of a flow", 0, strict=True)),
 }
 
 

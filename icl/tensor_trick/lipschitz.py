@@ -245,9 +245,12 @@ def _best_levels(n: int, radius: float) -> Tensor:
         point = torch.stack([polar.cos(), polar.sin() * azimuth.cos(), polar.sin() * azimuth.sin()], -1)
         levels = radius * point / counts.clamp(min=1).sqrt()
         f = (levels - (levels + counts.log()).logsumexp(-1, keepdim=True)).exp()  # of a single entry
-        root = counts.sqrt() * f
-        C = torch.diag_embed(f * (counts > 0)) - root[:, :, None] * root[:, None, :]
-        best = torch.linalg.eigvalsh(C)[:, -1].argmax()
+        # On vectors (a, b, c, ..., c) it is C = diag(h) - root root', with one eigenvalue 0. The other two
+        # follow from their sum, the trace, and from the sum of their squares, |C|^2.
+        h, square = f * (counts > 0), counts * f**2
+        trace = (h - square).sum(-1)
+        norm = (h**2 - 2 * h * square).sum(-1) + square.sum(-1) ** 2
+        best = (trace + (2 * norm - trace**2).clamp(min=0).sqrt()).argmax()
         center, width = (polar[best].item(), azimuth[best].item()), width / 20
     a, b, c = levels[best]
     return torch.cat([a[None], b[None], c.expand(others)])

@@ -41,5 +41,22 @@ def test_allowance_is_beyond_what_is_there():
         measure.in_subprocess("b'1' * (200 * 2**20)", setup, repeats=1)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can forget an earlier peak")
+def test_jobs_share_what_was_prepared_and_nothing_else():
+    prepare = "from icl_book.measure import limit_memory\nheld = []"
+    jobs = [
+        ("held.append(b'1' * (100 * 2**20))", "assert not held"),
+        ("b'1' * (50 * 2**20)", "assert not held"),
+        ("b'1' * (200 * 2**20)", "limit_memory(100 * 2**20)"),
+    ]
+    first, second, third = measure.in_subprocesses(jobs, prepare, repeats=1)
+    assert abs(first.peak_bytes - 100 * MIB) < 2 * MIB and abs(second.peak_bytes - 50 * MIB) < 2 * MIB
+    assert third is None
+    with pytest.raises(RuntimeError, match="1 / 0: ZeroDivisionError"):
+        measure.in_subprocesses([("1 / 0", "pass")])
+    with pytest.raises(RuntimeError, match="measuring: ModuleNotFoundError"):
+        measure.in_subprocesses([("pass", "pass")], "import no_such_module")
+
+
 def test_memory_total_is_plausible():
     assert 256 * MIB < measure.memory_total() < 2**50
