@@ -382,6 +382,8 @@ M = pretrain(
     learning_rate,
     notebook.device(),
     shared_tokens=True,
+    stream="native",
+    dtype="float32",
     record=marks,
 ).M_history
 M = M.reshape(len(marks), len(problems), seeds, d_show, d_show)
@@ -435,7 +437,8 @@ pair = [
 ]
 by_batch = []
 for size in batch_sizes:
-    trained = pretrain(pair, steps, size, learning_rate, notebook.device())
+    native = {"stream": "native", "dtype": "float32"}
+    trained = pretrain(pair, steps, size, learning_rate, notebook.device(), **native)
     by_batch.append(scales(trained.M, (2, 0.0)))
 by_batch = sampled("n = 2, $\\sigma$ = 0, batch {size}", by_batch, size=batch_sizes)
 plots.table(

@@ -118,7 +118,6 @@ PARAMETERS: dict[str, Integer | Real | Several] = {
     "shifts": Several(Real("shifts of the sigmoid's scores")),
     "window_range": Several(Real("smallest and largest window of a grid", 0, strict=True)),
     "windows_tried": Integer("windows of a grid, in geometric progression", 2),
-    "rank": Integer("dimension k of the subspace that matters", 1),
     "test_contexts": Integer("contexts that trained models are tested on", 2),
     "redrawn_contexts": Integer("contexts whose irrelevant part is drawn anew", 2),
     "collapse_contexts": Integer("token sets that go through many layers", 2),
