@@ -219,6 +219,9 @@ def published():
         ".ruff_cache",
         "shared",
         ".ipynb_checkpoints",
+        ".hypothesis",
+        ".mypy_cache",
+        ".import_linter_cache",
     }
     todo = [ROOT]
     while todo:

@@ -4,6 +4,7 @@
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
 - `lipschitz`: printed and sharp constants. `supremum_search`: lower bounds on them by gradient ascent.
 - `target_shift`: moves of weights and data as moves of the target.
+- `inputs`, `streaming` (private): argument checks, and the tiles of rows.
 """
 
 from icl.tensor_trick.kronecker import kron_block, unvec, vec
