@@ -24,7 +24,7 @@ from numba import njit
 from icl.compiled import elementary, random_numbers
 from icl.files import write_atomically
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.batches import Contexts
+from icl.pretrain.batches import BatchSampler
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU
 from icl_book import measure, provenance
@@ -65,14 +65,15 @@ def loop(task, noise_std, n, steps, batch_size, device="cpu", batches=None):
 def same_thing():
     """Both on the same batches: how far the trained matrices are apart, relative to their size."""
     member = UnitConfig(ReLU(5), NOISE, 20, 3)
-    source = Contexts([[member]], 256, "native", torch.device("cpu"), torch.float32)
+    trained = pretrain([member], 200, 256, RATE, **FAST)
+    source = BatchSampler([[member]], trained.settings, torch.device("cpu"))
 
     def batches(step):
-        x, y = source.at(step)
+        x, y = source.batch(step)
         return x[0, 0].permute(2, 1, 0).contiguous(), y[0, 0].T.contiguous()
 
     slow = loop(member.task, NOISE, 20, 200, 256, batches=batches).numpy()
-    fast = pretrain([member], 200, 256, RATE, **FAST).M[0]
+    fast = trained.M[0]
     difference = float(np.abs(fast - slow).max() / np.abs(slow).max())
     assert difference < 1e-3, "the competitors must compute the same thing"
     return difference
