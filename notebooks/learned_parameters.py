@@ -196,7 +196,7 @@ full, starts, leaning = {}, {}, {}
 for d in dims:
     (full[d],), (members,) = train([ReLU(d, lipschitz)], [noise_std], d + 1)
     (leaning[d],), _ = train([Leaning(d, lipschitz)], [noise_std], d + 1)
-    starts[d] = np.stack([m.shape.unpack(m.initial())["W_Q"] for m in members])
+    starts[d] = np.stack([m.layout.unpack(m.initial())["W_Q"] for m in members])
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
