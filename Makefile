@@ -22,7 +22,7 @@ book: .venv/.installed
 check: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
 	@$(PY) -m mypy
-	@$(PY) -m pytest -q -n auto tests/icl $(TESTS)
+	@$(PY) -m pytest -q -n auto -m "not slow" tests/icl
 
 test: .venv/.installed
 	@$(PY) -m pytest -n auto $(TESTS)

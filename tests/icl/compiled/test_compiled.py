@@ -208,6 +208,7 @@ def test_rows_without_a_number_are_seen():
             assert out[1].isnan().all() and out[0].isfinite().all() and out[2].isfinite().all()
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path):
     script = """
 import numpy as np, torch

@@ -170,6 +170,7 @@ def test_same_numbers_on_the_gpu(integrate_labels):
     assert pretrain(units, 20, 64, 0.1, "cuda", stream="native", dtype="float32").device == "cuda"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task, noise_std", [(Affine(3, 4.0), 1.0), (ReLU(3, 4.0), 1.0), (Cosine(3, 4.0), 0.3)]
 )
@@ -185,6 +186,7 @@ def test_reaches_the_exact_optimum(task, noise_std):
     assert trained.anisotropy.mean() < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrate_labels", [False, True])
 def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
     task, n, noise_std, rate, record = ReLU(3, 2.0), 10, 0.3, 1.0, (5, 20, 60, 150)

@@ -43,6 +43,7 @@ def settings(w_max, seed):
         yield task, w, np.floor(10 ** rng.uniform(0, 12, 40)), float(10 ** rng.uniform(-2, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("w_max, tolerance, seed, part", [(1e3, 1e-10, 0, 1), (1e5, 1e-8, 1, 7)])
 def test_two_thousand_settings(w_max, tolerance, seed, part):
     """2,300 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
@@ -54,6 +55,7 @@ def test_two_thousand_settings(w_max, tolerance, seed, part):
         assert np.all(worst <= np.maximum(r.error, 3e-11)), (task, w, n, worst, r.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task, w", [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4), (ReLU(16), 1e3)], ids=str
 )
@@ -241,6 +243,7 @@ def test_nothing_planted_nothing_found(variant):
     assert misfit(*variant()) < 5e-9  # rounding in the difference quotient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bug_is_found(bug, variant):
     assert misfit(*variant(*BUGS[bug])) > 1e-7

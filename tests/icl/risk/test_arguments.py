@@ -50,6 +50,7 @@ def finite_or_refused(call, *parameters):
     return True
 
 
+@pytest.mark.slow
 @bounded
 @given(classes, numbers, numbers, numbers, numbers, numbers)
 def test_population_risk(cls, dim, lipschitz, w, n, noise_std):
@@ -60,6 +61,7 @@ def test_population_risk(cls, dim, lipschitz, w, n, noise_std):
     finite_or_refused(lambda: population_risk(cls(3, lipschitz), 7.0, 20, 0.1), *names)
 
 
+@pytest.mark.slow
 @bounded
 @given(classes, numbers, numbers)
 def test_optimal_window(cls, n, noise_std):
@@ -67,6 +69,7 @@ def test_optimal_window(cls, n, noise_std):
     finite_or_refused(lambda: optimal_window(cls(3), 20, noise_std), "noise_std")
 
 
+@pytest.mark.slow
 @bounded
 @given(numbers, numbers, numbers)
 def test_baselines_and_laws(a, n, noise_std):

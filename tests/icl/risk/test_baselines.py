@@ -79,6 +79,7 @@ def test_no_other_matrix_is_better(d, seed):
     assert off.abs().max() < Z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [Affine(2), ReLU(5), Cosine(3, 2.0)], ids=str)
 def test_nearest_neighbor_against_scikit_learn_and_the_narrowest_window(task):
     n, s = 12, 0.3
@@ -104,6 +105,7 @@ def test_nearest_neighbor_broadcasts_and_ends_in_one_token():
     assert risk.bias[1, 0] == pytest.approx(2 / 9 * 2 / (10**6 + 1), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_ridge_against_scikit_learn():
     task, n, s = ReLU(3), 8, 0.3
     x, y, query, truth = (v[:4000].numpy() for v in contexts(task, n, s))
