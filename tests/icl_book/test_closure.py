@@ -29,6 +29,7 @@ def judging(prefix):
 
 
 PAPER_2 = judging("P2.")
+CLAIMS = {name for name, source in SOURCES.items() if re.search(r"icl_book(\.| import .*)\bclaims\b", source)}
 TASKS = importing("tasks", "risk", "pretrain")  # both of the latter import icl.tasks
 EDITS = {
     # the science: a room, and the rooms above it
@@ -42,8 +43,8 @@ EDITS = {
     "icl/pretrain/trainer.py": importing("pretrain"),
     "icl/tensor_trick/regressions.py": importing("tensor_trick"),
     # statements: only who names one of the topic's ids
-    "book/icl_book/claims/judge.py": ALL,
-    "book/icl_book/claims/registry.py": ALL,
+    "book/icl_book/claims/judge.py": CLAIMS,
+    "book/icl_book/claims/registry.py": CLAIMS,
     "book/icl_book/claims/paper1/theorem4.py": judging("P1.T4."),
     "book/icl_book/claims/paper1/out_of_reach.py": set(),
     "book/icl_book/claims/paper2/shift.py": {"icl_as_gradient_descent"},
@@ -122,6 +123,8 @@ for name, code in json.load(sys.stdin).items():
             for public in getattr(module, "__all__", ()):
                 getattr(module, public)  # loads what a package loads lazily
         found = [n for n in sys.modules if n.partition(".")[0] in ("icl", "icl_book")]
+        if "icl_book.claims" not in found:
+            found.remove(registry.__name__)
         os.write(1, (json.dumps([name, found]) + "\\n").encode())
         os._exit(0)
     assert os.wait()[1] == 0, name
