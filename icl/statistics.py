@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit  # scipy.stats would take a second to import
+from scipy.special import bdtr, ndtri, stdtrit  # scipy.stats would take a second to import
 
 #: Two-sided false-alarm rate of every single stochastic check in tests and chapters.
 #: With at most 1000 such checks the whole suite raises a false alarm with probability
@@ -34,6 +34,31 @@ def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     mean = values.mean(-1)
     half = -stdtrit(n - 1, FALSE_ALARM_RATE / 2) * values.std(-1, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
+
+
+def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return medians of independent values with distribution-free intervals.
+
+    The interval is ``[v_(k), v_(m + 1 - k)]`` of the m sorted values. It misses the median with probability
+    ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. The largest k is taken for which
+    that is at most `FALSE_ALARM_RATE`; with fewer than 18 values there is none, and k = 1, the range.
+
+    Args:
+        values: Shape (..., samples), at least two samples.
+
+    Returns:
+        Median, lower end and upper end, each of shape (...), and the probability that the interval misses.
+
+    Raises:
+        ValueError: If there are fewer than two samples.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float), axis=-1)
+    m = ordered.shape[-1]
+    if m < 2:
+        raise ValueError(f"values has {m} entries; at least 2 are needed for an interval")
+    misses = 2 * bdtr(np.arange(m // 2), m, 0.5)  # of k = 1, 2, ...
+    k = max(1, int(np.sum(misses <= FALSE_ALARM_RATE)))
+    return np.median(ordered, -1), ordered[..., k - 1], ordered[..., m - k], float(misses[k - 1])
 
 
 def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -1,25 +1,34 @@
 """Statements and their verdicts.
 
-- `claim`: a statement as data, and the cases that are offered as evidence.
-- `judge`: compares cases with a claim's rule. `card`: what a page and the audit show.
+- `claim`: a statement as data: who says it, what is judged, what the verdict rests on.
+- `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
+- `card`: what a page and the audit show. `quotes`: verifies quotations.
 - `paper1`, `paper2`: the statements by topic; `registry` has them all.
 """
 
 from icl.statistics import FALSE_ALARM_RATE
 from icl_book.claims.card import Card
-from icl_book.claims.claim import Case, Claim, Range, Rule, Verdict, exact, sampled
+from icl_book.claims.case import Case, Range, exact, extrapolated, found, sampled
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Rule, Severity, Verdict
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import registry
 
 __all__ = [
     "FALSE_ALARM_RATE",
+    "Alternative",
+    "Authority",
     "Card",
     "Case",
+    "Choice",
     "Claim",
+    "Grade",
     "Range",
     "Rule",
+    "Severity",
     "Verdict",
     "exact",
+    "extrapolated",
+    "found",
     "judge",
     "registry",
     "sampled",

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from icl_book.claims.claim import Case, Claim, Range, Verdict
+from icl_book.claims.case import Case, Range
+from icl_book.claims.claim import Claim, Rule, Verdict
+from icl_book.claims.quotes import place_in_words
 from icl_book.markup import badge, interval, number, prose, style_class
 from icl_book.provenance import CARD_MIME
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of a statement with its cases and its outcome.
+
+    Attributes:
+        name: The reading, in words.
+        outcome: ``"agrees"``, ``"contradicts"`` or ``"undecided"``.
+        cases: The evidence.
+        rule: What the statement permits in this reading.
+    """
+
+    name: str
+    outcome: str
+    cases: tuple[Case, ...]
+    rule: Rule
 
 
 @dataclass(frozen=True)
@@ -17,56 +37,73 @@ class Card:
 
     Attributes:
         claim: The claim judged.
-        verdict: What the evidence says.
-        cases: The evidence.
-        control: The negative control's cases.
+        verdict: What the evidence says in all readings together.
+        readings: Ours first, then every alternative.
+        control: The negative control's cases; empty if the claim has none.
         control_passed: Whether the rule judged every one of them as it must.
+        control_must: How it must: ``"contradicts"``, or ``"agrees"`` if it contradicts the evidence.
+        limit: Smallest planted error that the rule would have seen; None if the evidence does not agree.
     """
 
     claim: Claim
     verdict: Verdict
-    cases: tuple[Case, ...]
+    readings: tuple[Reading, ...]
     control: tuple[Case, ...]
     control_passed: bool
+    control_must: str
+    limit: float | None
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Return the evidence in our own reading."""
+        return self.readings[0].cases
 
     @property
     def as_expected(self) -> bool:
-        """Return whether verdict and control are those that the claim expects."""
-        testable = self.claim.rule is not None
-        return self.verdict is self.claim.expected and (self.control_passed or not testable)
+        """Return whether the verdict is that of the last run, and the control was judged as it must be."""
+        return self.verdict is self.claim.expected and self.control_passed
+
+    @property
+    def stability(self) -> str:
+        """Describe how the readings agree, e.g. ``"contradicted in 12 of 12 readings"``."""
+        outcome = [r.outcome for r in self.readings]
+        if len(outcome) == 1:
+            return ""
+        word, count = ("contradicted", "contradicts") if "contradicts" in outcome else ("agrees", "agrees")
+        return f"{word} in {outcome.count(count)} of {len(outcome)} readings"
 
     def record(self) -> dict:
         """Return the card as plain data, for result files and the audit page."""
         claim = self.claim
-
-        def rows(cases):
-            return [
-                asdict(c)
-                | {
-                    "measured": plain(c.measured),
-                    "interval": plain(c.interval),
-                    "permitted": plain(claim.rule(c.parameters)),
-                    "permitted_corrected": plain(claim.corrected_rule(c.parameters))
-                    if claim.corrected_rule
-                    else None,
-                }
-                for c in cases
-            ]
-
         return {
             "id": claim.id,
+            "paper": claim.paper,
+            "authority": str(claim.authority),
             "source": claim.source,
+            "quote": claim.quote,
+            "place": claim.place,
+            "reading": claim.reading,
             "statement": claim.statement,
+            "quantifier": claim.quantifier,
+            "grade": str(claim.grade),
+            "depends_on": [choice.what for choice in claim.depends_on],
+            "implied_by": list(claim.implied_by),
             "corrected": claim.corrected,
+            "severity": str(claim.severity) if claim.severity else None,
             "quantity": claim.quantity,
             "verdict": str(self.verdict),
             "expected": str(claim.expected),
             "as_expected": self.as_expected,
-            "why_not": claim.why_not,
+            "stability": self.stability,
+            "readings": {r.name: r.outcome for r in self.readings},
+            "detection_limit": None if self.limit is None else plain(self.limit),
+            "unit": claim.unit,
             "control": claim.control,
+            "control_must": self.control_must,
             "control_passed": self.control_passed,
-            "cases": rows(self.cases),
-            "control_cases": rows(self.control),
+            "cases": _rows(self.cases, claim.rule, claim.corrected_rule),
+            "control_cases": _rows(self.control, claim.rule, claim.corrected_rule),
+            "other_readings": {r.name: _rows(r.cases, r.rule) for r in self.readings[1:]},
         }
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
@@ -79,45 +116,102 @@ class Card:
 
     def _html(self) -> str:
         claim, esc = self.claim, html.escape
-        surprise = (
-            ""
-            if self.as_expected
-            else (
-                f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}'
-                f"{'' if self.control_passed else '; the control was not judged as it must be'}.</p>"
+        parts = [
+            f'<div class="icl-card {style_class(self.verdict)}" id="claim-{esc(claim.id)}">',
+            f'<p class="icl-head">{badge(self.verdict)} <strong>{esc(claim.id)}</strong> '
+            f"<span>{esc(claim.source)}</span></p>",
+        ]
+        if not self.as_expected:
+            control = "" if self.control_passed else "; the control was not judged as it must be"
+            parts.append(
+                f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}{control}.</p>'
             )
-        )
-        head = (
-            "<tr><th>case</th><th>statement permits</th>"
-            + ("<th>corrected permits</th>" if claim.corrected_rule else "")
-            + "<th>measured</th><th>interval</th><th>samples</th></tr>"
-        )
+        parts += [said(claim), *(f'<p class="icl-quantity">{line}</p>' for line in self._evidence())]
+        parts.append(self._table())
+        return "".join(parts) + "</div>"
 
-        def row(c: Case, css: str = "") -> str:
-            rules = [rule for rule in (claim.rule, claim.corrected_rule) if rule]
-            permitted = "".join(f"<td>{interval(rule(c.parameters), None)}</td>" for rule in rules)
-            return (
-                f"<tr{css}><td>{prose(c.name)}</td>{permitted}"
-                f"<td>{number(c.measured)}</td><td>{_spread(c)}</td>"
-                f"<td>{'exact' if c.samples is None else c.samples}</td></tr>"
-            )
+    def _evidence(self) -> list[str]:
+        """Return what stands between statement and table, as lines of HTML."""
+        claim = self.claim
+        severity = f" Severity: {claim.severity}." if claim.severity else ""
+        lines = [f"Measured: {prose(claim.quantity)}. Evidence: {claim.grade}, {claim.quantifier}.{severity}"]
+        if claim.depends_on:
+            choices = "; ".join(prose(choice.what) for choice in claim.depends_on)
+            lines.append(f"Rests on our choice of: {choices}.")
+        if self.stability:
+            each = "; ".join(f"{prose(r.name)}: {r.outcome}" for r in self.readings)
+            lines.append(f"{self.stability.capitalize()}: {each}.")
+        if claim.implied_by:
+            lines.append(f"Follows from {', '.join(map(html.escape, claim.implied_by))}.")
+        if self.limit is not None:
+            lines.append(limit_in_words(self.limit, claim.unit))
+        if self.control:
+            kind = "Negative" if self.control_must == "contradicts" else "Positive"
+            verb = "rejected" if self.control_must == "contradicts" else "accepted"
+            ok = f"{verb}, as it must be" if self.control_passed else f"NOT {verb}"
+            lines.append(f"{kind} control: {prose(claim.control)}: {ok}.")
+        return lines
 
-        corrected = (
-            f'<p class="icl-statement">Corrected: {prose(claim.corrected)}</p>' if claim.corrected else ""
+    def _table(self) -> str:
+        claim = self.claim
+        heads = ["case", "statement permits", *(["corrected permits"] if claim.corrected_rule else [])]
+        heads += ["measured", "interval", "evidence"]
+        rules = [rule for rule in (claim.rule, claim.corrected_rule) if rule]
+
+        def row(c: Case, permitted: Sequence[Rule | None], css: str = "") -> str:
+            cells = [prose(c.name), *(interval(r(c.parameters), None) if r else "" for r in permitted)]
+            cells += [number(c.measured), _spread(c), _kind(c)]
+            return f"<tr{css}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+        rows = [row(c, rules) for c in self.cases]
+        for other in self.readings[1:]:
+            rows.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">{prose(other.name)}</th></tr>')
+            pad: list[Rule | None] = [other.rule, *[None] * (len(rules) - 1)]
+            rows += [row(c, pad) for c in other.cases]
+        if self.control:
+            rows.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">control</th></tr>')
+            rows += [row(c, rules, ' class="icl-control"') for c in self.control]
+        head = "".join(f'<th scope="col">{h}</th>' for h in heads)
+        return f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
+
+
+def said(claim: Claim) -> str:
+    """Write who says what, and what we make of it, in two voices: a quotation, and ours."""
+    out = ""
+    if claim.quote:
+        place = html.escape(place_in_words(claim.place))
+        out += (
+            f'<blockquote class="icl-quote"><p>{prose(claim.quote)}</p>'
+            f"<footer>{html.escape(str(claim.authority))}: {place}</footer></blockquote>"
         )
-        body = "".join(row(c) for c in self.cases)
-        body += "".join(row(c, ' class="icl-control"') for c in self.control)
-        must = {"contradicts": "rejected", "agrees": "accepted"}[claim.control_reading]
-        ok = f"{must}, as it must be" if self.control_passed else f"NOT {must}"
-        return (
-            f'<div class="icl-card {style_class(self.verdict)}" id="claim-{esc(claim.id)}">'
-            f'<p class="icl-head">{badge(self.verdict)} '
-            f"<strong>{esc(claim.id)}</strong> <span>{esc(claim.source)}</span></p>{surprise}"
-            f'<p class="icl-statement">{prose(claim.statement)}</p>{corrected}'
-            f'<p class="icl-quantity">Measured: {prose(claim.quantity)}.</p>'
-            f'<div class="icl-scroll"><table>{head}{body}</table></div>'
-            f'<p class="icl-quantity">{claim.control_kind} (shaded): {prose(claim.control)}: {ok}.</p></div>'
-        )
+    label = "This book states" if claim.own else "We judge"
+    if claim.reading:
+        out += f'<p class="icl-statement">{label}: {prose(claim.reading)}</p>'
+    if claim.corrected:
+        out += f'<p class="icl-statement">Corrected: {prose(claim.corrected)}</p>'
+    return out
+
+
+def limit_in_words(limit: float, unit: str) -> str:
+    """Describe a detection limit."""
+    if math.isinf(limit):
+        return "Detection limit: none; the statement bounds nothing here."
+    if limit == 0:
+        return "Detection limit: any error at all would be seen."
+    return f"Detection limit: an error of {number(limit, '.2g')}{' ' + prose(unit) if unit else ''} would be seen."
+
+
+def _rows(cases: Sequence[Case], rule: Rule, corrected: Rule | None = None) -> list[dict]:
+    return [
+        asdict(c)
+        | {
+            "measured": plain(c.measured),
+            "interval": plain(c.interval),
+            "permitted": plain(rule(c.parameters)),
+            "permitted_corrected": plain(corrected(c.parameters)) if corrected else None,
+        }
+        for c in cases
+    ]
 
 
 def plain(x: float | Range) -> float | str | list:
@@ -127,10 +221,16 @@ def plain(x: float | Range) -> float | str | list:
     return float(x) if math.isfinite(x) else str(float(x))
 
 
+def _kind(case: Case) -> str:
+    return {"found": "best found", "sampled": f"{case.samples} seeds"}.get(case.kind, case.kind)
+
+
 def _spread(case: Case) -> str:
-    """Format a case's interval: as plus-minus where it is symmetric and exact, else by its ends."""
+    """Format a case's interval: as plus-minus where it is computed, else by its ends."""
     low, high = case.interval
     half = (high - low) / 2
+    if case.kind == "found":
+        return "attained"
     if case.samples is None and math.isfinite(half) and abs(low + half - case.measured) <= 0.01 * half:
         return f"± {number(half, '.2g')}"
     return interval(case.interval, None)

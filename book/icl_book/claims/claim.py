@@ -1,185 +1,204 @@
-"""Printed statements, and the cases offered as evidence for or against them.
+"""Statements as data: who said them, what we judge, and what the verdict rests on.
 
-A `Claim` is data: what a source prints, where, and the *rule* that says which values
-of a measured quantity the statement permits. A notebook measures and hands over
-`Case`s; `judge` compares them with the rule and returns a `Card`. A notebook does not
-decide its own verdict.
+A `Claim` says who states something and where (`authority`, `quote`, `place`), what is judged where that is
+not the quote itself (`reading`), which choices of ours the verdict rests on (`depends_on`), and the *rule*:
+which values of a measured quantity the statement permits. A notebook measures and hands over
+`icl_book.claims.case.Case`s; `icl_book.claims.judge.judge` compares. A notebook does not decide its own
+verdict.
 
-Reading of a case. It carries a measured value with an interval (for exact numbers the
-interval is the numerical or extrapolation error, for sampled ones a confidence
-interval at the declared `FALSE_ALARM_RATE`). Against the permitted range the case
-
-- *contradicts* the statement when interval and range are disjoint,
-- *agrees* when the interval lies inside the range, or meets it and is narrower than the
-  claim's resolution (a range can be a single number, which no interval lies inside),
-- is *undecided* when a wide interval meets the range only in part.
-
-One contradicting case contradicts the claim. Every claim has a negative control: cases
-in which an assumption is broken, or a misprint planted, and which the same rule must
-contradict, or the rule would accept anything. For a claim that fails as printed and has
-no correction it is the other way round: the control is a situation in which the
-statement is true, and the rule must accept it, or it would reject anything.
+No false accusation: "fails as printed" and "holds corrected" are published only if every alternative of every
+choice contradicts the statement as well. If some alternative agrees, the verdict is "depends on the reading".
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import ArrayLike
-from scipy.stats import t
+from icl_book.claims.case import Range
 
-from icl.statistics import FALSE_ALARM_RATE
+
+class Authority(StrEnum):
+    """Who says it."""
+
+    TEXT = "authors' text"
+    TALK = "authors' talk, read by OCR"
+    REBUTTAL = "rebuttal"
+    REVIEW = "review"
+    SUMMARY = "machine-written summary"
+    OTHER = "another paper"
+    BOOK = "this book"
+
+
+#: Whose sentences count as a paper's own.
+OWN = (Authority.TEXT, Authority.TALK, Authority.REBUTTAL)
 
 
 class Verdict(StrEnum):
-    """The verdict on a printed statement."""
+    """The verdict on a statement; the last three are those on this book's own."""
 
     HOLDS = "holds"
     CORRECTED = "holds corrected"
     FAILS = "fails as printed"
+    DEPENDS = "depends on the reading"
     INCONCLUSIVE = "inconclusive"
     NOT_TESTABLE = "not testable"
+    ESTABLISHED = "established"
+    REFUTED = "refuted"
+    OPEN = "open"
 
 
-Range = tuple[float, float]
+class Grade(StrEnum):
+    """What kind of evidence a verdict rests on, from the strongest to the weakest."""
+
+    IDENTITY = "identity"
+    PROVED = "proved here"
+    CERTIFIED = "certified over a continuum"
+    EXACT = "exact on a grid"
+    EXTRAPOLATED = "extrapolated from exact values"
+    SEARCHED = "best found by search"
+    SAMPLED = "sampled"
+    MEASURED = "measured on this machine"
+
+
+class Severity(StrEnum):
+    """How much of a statement is wrong."""
+
+    TYPO = "typo"
+    CONSTANT = "constant"
+    EXPONENT = "exponent"
+    MESSAGE = "message"
 
 
 Rule = Callable[[dict], Range]
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """Another fair reading.
+
+    Attributes:
+        name: The reading, in words.
+        rule: What the statement permits in this reading, for the same measured cases. None: the notebook
+            measures cases of its own and hands them to the judge under this name.
+    """
+
+    name: str
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of ours that a verdict rests on.
+
+    Attributes:
+        what: What no source settles, and what we took, e.g. ``"the cosine class: cos(L u.x), no phase"``.
+        alternatives: The other fair readings, each judged beside ours; empty if there is nothing to compute.
+    """
+
+    what: str
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True)
 class Claim:
-    """One printed statement.
+    """One statement.
 
     Attributes:
         id: Short unique name, e.g. ``"P1.T2.lower"``.
-        source: Where it is printed, e.g. ``"ITA slides, Theorem 2, lower bound"``.
-        statement: The statement as printed, MyST markdown with ``$...$`` mathematics.
+        authority: Who says it.
+        source: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``.
+        quote: The verbatim words; ``[...]`` marks what is left out. Empty for this book's own.
+        place: Document and line of the quote's first word, e.g. ``"talk:302"``; see `icl_book.claims.quotes`.
+        reading: What is judged (MyST markdown), wherever that is not the quote; for this book's own
+            statements, the statement.
         quantity: What is measured, in words; the rule speaks about this number.
-        rule: Maps a case's parameters to the range ``(low, high)`` that the printed
-            statement permits, ends included.
-        expected: The verdict we expect; another one fails the build.
+        rule: Maps a case's parameters to the range ``(low, high)`` that the statement permits, ends and
+            every tolerance included.
+        expected: The verdict of the last run; another one fails the build. None stands for "holds", or for
+            "established" if the statement is this book's own.
+        grade: Kind of evidence.
+        quantifier: What the statement ranges over, e.g. ``"for all"``, ``"there is"``, ``"in the limit"``.
+        depends_on: Choices of ours that the verdict rests on.
+        implied_by: Claims that this one follows from; totals count only claims without.
         corrected: Our corrected statement (MyST markdown), if the printed one fails.
         corrected_rule: The range the corrected statement permits.
-        resolution: Largest half-width with which an interval only partly in the range still agrees.
-        control: What is broken in the negative control, in words.
+        severity: How much is wrong, if it fails as printed or holds corrected.
+        control: What is broken in the negative control, in words; empty without one.
+        unit: Unit of the detection limit, e.g. ``"in the exponent"``.
         why_not: For a statement that cannot be tested: the reason.
     """
 
     id: str
+    authority: Authority
     source: str
-    statement: str
+    quote: str = ""
+    place: str = ""
+    reading: str = ""
     quantity: str = ""
     rule: Rule | None = None
-    expected: Verdict = Verdict.HOLDS
+    expected: Verdict | None = None
+    grade: Grade | None = None
+    quantifier: str = "for all"
+    depends_on: tuple[Choice, ...] = ()
+    implied_by: tuple[str, ...] = ()
     corrected: str | None = None
     corrected_rule: Rule | None = None
-    resolution: float = math.inf
+    severity: Severity | None = None
     control: str = ""
+    unit: str = ""
     why_not: str = ""
 
     @property
-    def control_reading(self) -> str:
-        """Return how the rule must read the control; the module's docstring says why."""
-        return "agrees" if self.expected is Verdict.FAILS else "contradicts"
+    def own(self) -> bool:
+        """Return whether the statement is this book's."""
+        return self.authority is Authority.BOOK
 
     @property
-    def control_kind(self) -> str:
-        """Return the name of the control on a page."""
-        return "Positive control" if self.control_reading == "agrees" else "Negative control"
+    def statement(self) -> str:
+        """Return what is judged: our reading, or the quote itself."""
+        return self.reading or self.quote
+
+    @property
+    def paper(self) -> str:
+        """Return the paper whose chapters treat the claim, ``"P1"`` or ``"P2"``."""
+        return self.id.split(".")[0]
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Return the alternatives of all choices."""
+        return tuple(a for choice in self.depends_on for a in choice.alternatives)
 
     def __post_init__(self):
-        if (self.expected is Verdict.NOT_TESTABLE) != bool(self.why_not):
-            raise ValueError(f"claim {self.id}: why_not goes with 'not testable', and only with it")
-        if (self.rule is None) != (self.expected is Verdict.NOT_TESTABLE):
-            raise ValueError(f"claim {self.id}: a testable claim needs a rule, another has none")
-        if (self.corrected is None) != (self.corrected_rule is None):
-            raise ValueError(f"claim {self.id}: corrected and corrected_rule go together")
-        if self.rule is not None and not self.control:
-            raise ValueError(f"claim {self.id}: every testable claim needs a negative control")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One measurement offered as evidence.
-
-    Attributes:
-        name: What was measured where, e.g. ``"ReLU, d = 3"``.
-        measured: The number.
-        interval: ``(low, high)`` around it; for exact numbers the numerical error.
-        parameters: What the claim's rule needs, e.g. ``{"dim": 3}``.
-        samples: Independent samples behind a Monte Carlo interval; None if exact.
-    """
-
-    name: str
-    measured: float
-    interval: Range
-    parameters: dict = field(default_factory=dict)
-    samples: int | None = None
-
-    def __post_init__(self):
-        low, high = self.interval
-        if not low <= self.measured <= high:
-            raise ValueError(f"case {self.name!r}: measured {self.measured} outside interval {self.interval}")
-
-
-def exact(name: str, measured: ArrayLike, error: ArrayLike = 0.0, **labels) -> Case | list[Case]:
-    """Make cases of numbers that are computed, not sampled.
-
-    Args:
-        name: What was measured where. For an array it is a template with a field for each label that tells
-            the cases apart, e.g. ``"d = {d}, n = {n:g}"``; write a brace of mathematics twice there.
-        measured: A number, or an array of them.
-        error: Largest absolute error; a number, or one for each measured number.
-        **labels: What the claim's rule and the template need: numbers, or arrays that broadcast with
-            ``measured``, e.g. ``d=dims[:, None], n=n_values``.
-
-    Returns:
-        One case, or a list of them in the order of the array's entries.
-    """
-    if np.ndim(measured) == 0:
-        value, radius = float(measured), float(error)
-        return Case(name, value, (value - radius, value + radius), labels)
-    measured = np.asarray(measured, dtype=float)
-    radii = np.broadcast_to(np.asarray(error, dtype=float), measured.shape)
-    return [
-        exact(name.format(**own), measured[at], radii[at], **own) for at, own in _each(measured.shape, labels)
-    ]
-
-
-def sampled(name: str, values: ArrayLike, **labels) -> Case | list[Case]:
-    """Make cases of the means of independent values, with Student-t intervals at `FALSE_ALARM_RATE`.
-
-    Args:
-        name: As in `exact`.
-        values: Independent values, shape (samples,) for one case, or (..., samples) for an array of cases.
-        **labels: As in `exact`, broadcasting with all axes of ``values`` but the last.
-
-    Returns:
-        One case, or a list of them.
-
-    Raises:
-        ValueError: If there are fewer than two values.
-    """
-    if np.ndim(values) > 1:
-        values = np.asarray(values, dtype=float)
-        cells = _each(values.shape[:-1], labels)
-        return [sampled(name.format(**own), values[at], **own) for at, own in cells]
-    n = len(values)
-    if n < 2:
-        raise ValueError(f"values has {n} entries; at least 2 are needed for an interval")
-    mean = math.fsum(values) / n
-    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1) / n)
-    half = float(t.isf(FALSE_ALARM_RATE / 2, n - 1)) * spread
-    return Case(name, mean, (mean - half, mean + half), labels, samples=n)
-
-
-def _each(shape: tuple[int, ...], labels: dict) -> Iterator[tuple[tuple[int, ...], dict]]:
-    """Yield every index of an array and the labels there, as plain Python values."""
-    arrays = {key: np.broadcast_to(np.asarray(value), shape) for key, value in labels.items()}
-    for at in np.ndindex(shape):
-        yield at, {key: array[at].item() for key, array in arrays.items()}
+        if self.expected is None:
+            object.__setattr__(self, "expected", Verdict.ESTABLISHED if self.own else Verdict.HOLDS)
+        refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
+        untested = self.expected is Verdict.NOT_TESTABLE
+        ours = (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
+        problems = [
+            (self.own == bool(self.quote), "a quote and its place go with every authority but this book"),
+            (bool(self.quote) != bool(self.place), "quote and place go together"),
+            (not self.statement, "needs a quote or a reading"),
+            (
+                self.own and not untested and self.expected not in ours,
+                "this book's own are established, or not",
+            ),
+            (not self.own and self.expected in ours, "only this book's own statements are established"),
+            (untested != bool(self.why_not), "why_not goes with 'not testable', and only with it"),
+            ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
+            ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
+            (
+                (self.corrected is None) != (self.corrected_rule is None),
+                "corrected and corrected_rule go together",
+            ),
+            (refused and not self.alternatives, "fails or is corrected, but names no alternative reading"),
+            (refused != (self.severity is not None), "severity goes with a correction or a failure"),
+            (
+                len({a.name for a in self.alternatives}) != len(self.alternatives),
+                "two alternatives share a name",
+            ),
+        ]
+        for wrong, message in problems:
+            if wrong:
+                raise ValueError(f"claim {self.id}: {message}")

@@ -2,33 +2,25 @@
 
 One module for each topic; here they are put in order. Rules speak about exponents wherever the
 paper prints an order (Omega, O, Theta): an order is a statement about the local slope on
-logarithmic axes, ends included. A rule may read a misprint from a case's parameters; only negative
-controls plant one.
+logarithmic axes, ends included.
 """
 
 from __future__ import annotations
 
-from icl_book.claims.claim import Claim
-from icl_book.claims.paper1 import (
-    beyond,
-    linear,
-    out_of_reach,
-    phases,
-    theorem2,
-    theorem3,
-    theorem4,
-    trained,
-    window,
+from importlib import import_module
+
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
+
+TOPICS = (
+    "window",
+    "theorem2",
+    "theorem3",
+    "linear",
+    "theorem4",
+    "phases",
+    "out_of_reach",
+    "trained",
+    "beyond",
 )
 
-CLAIMS: list[Claim] = [
-    *window.CLAIMS,
-    *theorem2.CLAIMS,
-    *theorem3.CLAIMS,
-    *linear.CLAIMS,
-    *theorem4.CLAIMS,
-    *phases.CLAIMS,
-    *out_of_reach.CLAIMS,
-    *trained.CLAIMS,
-    *beyond.CLAIMS,
-]
+CLAIMS: list[Claim] = [c for topic in TOPICS for c in import_module(f"{__name__}.{topic}").CLAIMS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icl_book.claims.claim import Claim, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 
 #: Statements about the literature, and statements whose text is in none of our sources.
 CLAIMS: list[Claim] = [

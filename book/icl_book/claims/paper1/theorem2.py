@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from icl.risk.asymptotics import printed_exponents, sketch_exponents
-from icl_book.claims.claim import Claim, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 
 _THEOREM_2 = r"For sufficiently large $n$ the minimizer over $D(\mathcal F_L^+)$ is $M^*=w_{KQ}I_d$ with "
 _SLOPE = r"local slope of $\log w^*$ in $\log n$ at the largest $n$, fixed $L$ and $\sigma$, exact"

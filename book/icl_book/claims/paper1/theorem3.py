@@ -10,7 +10,7 @@ from math import inf
 
 from icl.risk.asymptotics import risk_exponent
 from icl.tasks import make_task
-from icl_book.claims.claim import Claim, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 
 _FAR_SLOPE = (
     r"local slope of $\log\mathcal L(M)$ in $\log n$, exact, at the context lengths whose "

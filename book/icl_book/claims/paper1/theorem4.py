@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from icl_book.claims.claim import Claim
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 
 _ORTHOGONAL = (
     r"smallest relative rise of the exact risk of $cBB^\top+eB_\perp B_\perp^\top$ when $e$ "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
-from icl_book.claims.claim import Claim, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 
 CLAIMS: list[Claim] = [
     Claim(

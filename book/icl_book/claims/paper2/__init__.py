@@ -7,7 +7,7 @@ or a machine-written summary that quotes the paper.
 
 from __future__ import annotations
 
-from icl_book.claims.claim import Claim
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 from icl_book.claims.paper2 import bounds, optimization, scaling, shift, tensor_trick
 
 CLAIMS: list[Claim] = [

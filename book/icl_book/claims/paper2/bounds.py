@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, log10
 
 from icl.tensor_trick.lipschitz import LIPSCHITZ, SIZES
-from icl_book.claims.claim import Claim, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 from icl_book.claims.paper2.sources import BELOW, H2O, HALF, SIBLING, SUMMARY, TLDR
 
 #: Printed preconditions of the bounds.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from icl_book.claims.claim import Claim
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 from icl_book.claims.paper2.sources import H2O
 
 CLAIMS: list[Claim] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icl_book.claims.claim import Claim, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 from icl_book.claims.paper2.sources import GRADIENT, H2O, IDENTITY, SIBLING, SUMMARY, TLDR
 
 _ABSTRACT = "abstract of arXiv 2307.02419"
