@@ -198,7 +198,8 @@ def limit_in_words(limit: float, unit: str) -> str:
         return "Detection limit: none; the statement bounds nothing here."
     if limit == 0:
         return "Detection limit: any error at all would be seen."
-    return f"Detection limit: an error of {number(limit, '.2g')}{' ' + prose(unit) if unit else ''} would be seen."
+    size = f"{number(limit, '.2g')} {prose(unit)}".strip()
+    return f"Detection limit: an error of {size} would be seen."
 
 
 def _rows(cases: Sequence[Case], rule: Rule, corrected: Rule | None = None) -> list[dict]:

@@ -1,9 +1,9 @@
 """Judging again: the confirmatory run, and replications with fresh random streams.
 
-The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that were
-not used while the rules were made. The root of its random streams follows from the rules
-(`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose cards
-rest on sampled numbers. Both write small results, whatever they say.
+The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that
+were not used while the rules were made. The root of its random streams follows from the rules
+(`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
+cards rest on sampled numbers. Both write small results, whatever they say.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner.closure import contents, names_claim, reach
 
-
 #: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
 CONFIRMATORY = "confirmatory"
 
