@@ -205,11 +205,14 @@ def test_bad_input(broken, message):
 def test_sampled_interval_is_distribution_free():
     case = sampled("a", np.arange(32.0))
     middle, low, high, miss = median_interval(np.arange(32.0))
-    assert (
-        (case.measured, case.interval, case.miss) == (15.5, (low, high), miss) == (middle, (low, high), miss)
-    )
-    assert miss == pytest.approx(2 * sum(math.comb(32, i) for i in range(4)) / 2**32) <= FALSE_ALARM_RATE
-    assert 2 * sum(math.comb(32, i) for i in range(5)) / 2**32 <= FALSE_ALARM_RATE < 1e-4 or low == 3.0
+    assert (case.measured, case.interval, case.miss) == (middle, (low, high), miss) and middle == 15.5
+
+    def misses(k):  # fewer than k of 32 values lie below the median, or above
+        return 2 * sum(math.comb(32, i) for i in range(k)) / 2**32
+
+    k = int(low) + 1
+    assert high == 32 - k and miss == pytest.approx(misses(k))
+    assert misses(k) <= FALSE_ALARM_RATE < misses(k + 1)
 
 
 def test_few_seeds_have_the_range_and_very_few_have_no_interval():
