@@ -72,7 +72,7 @@ def confirm(schedule: Schedule, jobs: str) -> int:
         raise BadInput(problems[0])
     rules, seed = changes.digest(), changes.seed()
     with streams(seed):
-        runs = plan(CONFIRMATORY)
+        runs = [run for run in plan(CONFIRMATORY) if run.judges]
         if status := schedule({"preset": CONFIRMATORY, "only": " ".join(r.name for r in runs)}, jobs):
             return status
         found = [record(run) for run in runs]

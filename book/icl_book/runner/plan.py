@@ -70,6 +70,12 @@ class Run:
         return next((c for c in claims if not (found.own_claim or names_claim(found, c))), None)
 
     @property
+    def judges(self) -> bool:
+        """Whether the notebook names a claim."""
+        found = contents(_source(self.name), f"notebooks/{self.name}.py")
+        return bool(found.ids or found.beginnings or found.own_claim)
+
+    @property
     def path(self) -> Path:
         """Where the executed notebook is once the run has succeeded."""
         folder = ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
