@@ -172,7 +172,11 @@ class Card:
             rows.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">control</th></tr>')
             rows += [row(c, rules, ' class="icl-control"') for c in self.control]
         head = "".join(f'<th scope="col">{h}</th>' for h in heads)
-        return f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
+        count = sum(len(r.cases) for r in self.readings) + len(self.control)
+        return (
+            f'<details class="icl-cases"><summary>{count} measured number{"s" * (count != 1)}</summary>'
+            f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div></details>'
+        )
 
 
 def said(claim: Claim) -> str:
