@@ -73,7 +73,8 @@ CLAIMS: list[Claim] = [
         id="P1.T3.larger",
         authority=Authority.TALK,
         source="Theorem 3, second inequality, L' > L",
-        quote=r"$L'^2 \left(\frac{\sigma^2}{nL^2}\right)^{\frac{2}{d+2}} \quad L' > L$ (worse dependence on $L'$)",
+        quote=r"$L'^2 \left(\frac{\sigma^2}{nL^2}\right)^{\frac{2}{d+2}} \quad L' > L$ (worse dependence on "
+        "$L'$)",
         place="talk:381",
         reading=r"Pretrained on $D(\mathcal F_L^+)$, tested on $D(\mathcal F_{L'}^+)$ with a fixed "
         r"$L'>L$: $\mathcal L(M)=\Omega\big(n^{-\frac2{d+2}}\big)$",
@@ -111,7 +112,8 @@ CLAIMS: list[Claim] = [
         id="P1.T3.smaller",
         authority=Authority.TALK,
         source="Theorem 3, second inequality, L' <= L",
-        quote=r"$\frac{\left(\frac{nL^2}{\sigma^2}\right)^{\frac{2}{2(d+2)}}}{n} \quad L' \leq L$ (no benefit of $L'$)",
+        quote=r"$\frac{\left(\frac{nL^2}{\sigma^2}\right)^{\frac{2}{2(d+2)}}}{n} \quad L' \leq L$ (no "
+        "benefit of $L'$)",
         place="talk:381",
         reading=r"Tested on $D(\mathcal F_{L'}^+)$ with a fixed $L'\le L$: "
         r"$\mathcal L(M)=\Omega\big(n^{-1+\frac1{d+2}}\big)$, constants and $\sigma$ aside",
