@@ -16,7 +16,7 @@ _DEFINITION = Choice(
 
 
 def _no_worse(percent: int) -> Alternative:
-    return Alternative(f"at most {percent} % more", lambda case: (0.0, 1 + percent / 100))
+    return Alternative(f"at most {percent} % more", lambda case: (-inf, 1 + percent / 100))
 
 
 CLAIMS: list[Claim] = [
@@ -28,9 +28,8 @@ CLAIMS: list[Claim] = [
         "the linear activation often studied in prior theoretical analyses",
         place="abstract1:1",
         reading="On nonlinear tasks linear attention falls behind softmax attention without bound as the "
-        "context "
-        "grows, even if it is spared the constant part of the functions (on purely linear tasks it does not: "
-        "P1.LA.wins)",
+        "context grows, even if it is spared the constant part of the functions (on purely linear tasks it "
+        "does not: P1.LA.wins)",
         quantity=r"slope in $\log n$ of the log of the least risk of linear attention over that of softmax "
         "attention, exact, far out",
         rule=lambda case: (0.0, inf),
@@ -51,12 +50,11 @@ CLAIMS: list[Claim] = [
         id="P1.LA.floor",
         authority=Authority.BOOK,
         source="exact floor of linear attention, by parity",
-        reading=r"For every $M$, $n$ and $\sigma$ the risk of linear attention is at least the power of "
-        r"the class outside degree one: $\frac{L^2}3$ (affine), $\frac{L^2}3+\frac{L^2}{6d}$ "
-        "(ReLU), all of it for even functions",
-        quantity="error on fresh contexts of units trained over all matrices $M$, minus the floor, in units "
-        "of "
-        "the floor, median over seeds; 5 % are left to the luck of the test contexts",
+        reading=r"For every $M$, $n$ and $\sigma$ the risk of linear attention is at least the power of the "
+        r"class outside degree one: $\frac{L^2}3$ (affine), $\frac{L^2}3+\frac{L^2}{6d}$ (ReLU), all of it "
+        "for even functions",
+        quantity="error on fresh contexts of units trained over all matrices $M$, minus the floor, in "
+        "units of the floor, median over seeds; 5 % are left to the luck of the test contexts",
         rule=lambda case: (-0.05, inf),
         grade=Grade.PROVED,
         quantifier=r"for all $M$, $n$ and $\sigma$",
@@ -68,10 +66,10 @@ CLAIMS: list[Claim] = [
         id="P1.LA.closed-form",
         authority=Authority.BOOK,
         source="closed form of the best linear attention",
-        reading=r"The best linear attention is $M=mI$, "
+        reading="The best linear attention is $M=mI$, "
         r"$m=\frac{a_1}d\big/\big[\frac{k(1)+\sigma^2}{nd}+(1-\frac1n)\frac{a_1}{d^2}\big]$",
-        quantity="mean diagonal of the minimizer of the paper's empirical loss over all matrices, divided by "
-        "$m$; median over seeds, within 20 %",
+        quantity="mean diagonal of the minimizer of the paper's empirical loss over all matrices, divided "
+        "by $m$; median over seeds, within 20 %",
         rule=lambda case: (0.8, 1.2),
         grade=Grade.PROVED,
         quantifier=r"for all rotation-invariant classes, $n$ and $\sigma$",
@@ -82,12 +80,11 @@ CLAIMS: list[Claim] = [
         id="P1.LA.wins",
         authority=Authority.BOOK,
         source="where linear attention wins",
-        reading="On purely linear functions linear attention has no floor, and for long contexts it "
-        "beats softmax attention",
+        reading="On purely linear functions linear attention has no floor, and for long contexts it beats "
+        "softmax attention",
         quantity="least risk of linear attention over least risk of softmax attention at the longest "
-        "context, "
-        "exact; at most one half",
-        rule=lambda case: (0.0, 0.5),
+        "context, exact; at most one half",
+        rule=lambda case: (-inf, 0.5),
         grade=Grade.EXACT,
         quantifier="in each dimension listed, at one context length",
         depends_on=(_DEFINITION,),
@@ -99,17 +96,14 @@ CLAIMS: list[Claim] = [
         authority=Authority.TEXT,
         source="abstract, fifth sentence",
         quote="an attention unit learns a window that it uses to implement a nearest-neighbors predictor "
-        "adapted "
-        "to the landscape of the pretraining tasks",
+        "adapted to the landscape of the pretraining tasks",
         place="abstract1:1",
-        reading="With the best window a unit does the work of a nearest-neighbors predictor whose number of "
-        "neighbors is adapted to the tasks: its risk is at most 10 % above that of the mean over the $k$ "
-        "nearest "
-        "tokens with the best $k$",
+        reading="With the best window a unit does the work of a nearest-neighbors predictor whose number "
+        "of neighbors is adapted to the tasks: its risk is at most 10 % above that of the mean over the "
+        "$k$ nearest tokens with the best $k$",
         quantity="least risk of softmax attention, exact, over that of the mean over the $k$ nearest "
-        "tokens, the "
-        "best $k$, sampled; median over seeds",
-        rule=lambda case: (0.0, 1.1),
+        "tokens, the best $k$, sampled; median over seeds",
+        rule=lambda case: (-inf, 1.1),
         grade=Grade.SAMPLED,
         quantifier="for each class listed, in one dimension at one context length",
         depends_on=(

@@ -59,13 +59,10 @@ CLAIMS: list[Claim] = [
         authority=Authority.BOOK,
         source="all seven types of directions at the optimum of Theorem 4",
         reading=r"At $M=c^*BB^\top$ the risk rises in every one of the $d^2$ directions; a local statement, "
-        "measured "
-        "without the proof that makes it global",
+        "measured without the proof that makes it global",
         quantity="smallest of the second derivatives over the types of directions that the symmetry of the "
-        "problem "
-        "leaves (seven, the mixed blocks counted once), relative to the risk, for directions of norm one; "
-        "sampled, "
-        "median over seeds",
+        "problem leaves (seven, the mixed blocks counted once), relative to the risk, for directions of "
+        "norm one; sampled, median over seeds",
         rule=lambda case: (0.0, inf),
         grade=Grade.SAMPLED,
         quantifier=r"for all directions, in each $d$, $k$, $n$, $\sigma$ listed",
@@ -76,8 +73,8 @@ CLAIMS: list[Claim] = [
         id="P1.T4.positive",
         authority=Authority.TALK,
         source="Theorem 4 (informal), first consequence",
-        quote=r"If $\mathbf{s} \in \operatorname{col}(\mathbf{B})$ then "
-        r"$\mathbf{s}^{\top} \mathbf{M}^* \mathbf{s} > 0$",
+        quote=r"If $\mathbf{s} \in \operatorname{col}(\mathbf{B})$ then $\mathbf{s}^{\top} \mathbf{M}^* "
+        r"\mathbf{s} > 0$",
         place="talk:464",
         quantity=r"best $c$ with $e=0$, exact risk; at least $10^{-6}$",
         rule=lambda case: (1e-6, inf),
@@ -96,8 +93,7 @@ CLAIMS: list[Claim] = [
         r"\|\mathbf{B}^\top\mathbf{M}\mathbf{B}\|_2\leq C\}$ satisfies, for $c\in(0,C]$",
         place="talk:460",
         reading=r"Among the matrices $cBB^\top$ with $0\le c\le C$ the best has $c=\min(C,c^*)\in(0,C]$, "
-        "$c^*$ the best "
-        "without constraint",
+        "$c^*$ the best without constraint",
         quantity=r"best $c$ over $[0,C]$ found by search, divided by $\min(C,c^*)$, exact risk, within 0.1 %",
         rule=lambda case: (0.999, 1.001),
         grade=Grade.SEARCHED,
@@ -114,10 +110,9 @@ CLAIMS: list[Claim] = [
         "(spurious direction)",
         place="talk:449",
         reading=r"$\max_{f\in\mathcal F_B^{\rm lin}}\mathrm{Lip}_s(f)$ is $1$ for $s\in\mathrm{col}(B)$ and "
-        "$0$ for "
-        r"$s\in\mathrm{col}(B)^\perp$",
+        r"$0$ for $s\in\mathrm{col}(B)^\perp$",
         quantity=r"largest quotient in the definition of $\mathrm{Lip}_s$, for the best $a\in S^{k-1}$ and "
-        r"random pairs of points, within $10^{-9}$",
+        "random pairs of points, within $10^{-9}$",
         rule=lambda case: (case["inside"] - 1e-9, case["inside"] + 1e-9),
         grade=Grade.IDENTITY,
         quantifier="for all $s$ in the subspace and in its complement",
@@ -128,16 +123,14 @@ CLAIMS: list[Claim] = [
         authority=Authority.TEXT,
         source="abstract, sixth sentence",
         quote="on low-rank, linear problems, the attention unit learns to project onto the appropriate "
-        "subspace "
-        "before inference",
+        "subspace before inference",
         place="abstract1:1",
         reading=r"Trained from a random start without constraint, a unit finds $\mathrm{col}(B)$ within an "
-        "angle of "
-        "sine 0.1, and is flat in all other directions (that $M^*$ itself does, as the talk says, is "
-        "P1.T4.minimizer)",
+        "angle of sine 0.1, and is flat in all other directions (that $M^*$ itself does, as the talk says, "
+        "is P1.T4.minimizer)",
         quantity=r"sine of the largest principal angle between $\mathrm{col}(B)$ and the leading $k$ "
         "singular vectors of pretrained $M$, median over seeds",
-        rule=lambda case: (0.0, 0.1),
+        rule=lambda case: (-inf, 0.1),
         grade=Grade.SAMPLED,
         quantifier="for each setting listed",
         depends_on=(
@@ -145,8 +138,8 @@ CLAIMS: list[Claim] = [
             Choice(
                 "how near is near: the sine 0.1, after the training of this preset",
                 (
-                    Alternative("sine at most 0.25", lambda case: (0.0, 0.25)),
-                    Alternative("sine at most 0.5", lambda case: (0.0, 0.5)),
+                    Alternative("sine at most 0.25", lambda case: (-inf, 0.25)),
+                    Alternative("sine at most 0.5", lambda case: (-inf, 0.5)),
                 ),
             ),
         ),
@@ -159,7 +152,7 @@ CLAIMS: list[Claim] = [
         source="pretraining reaches the exact optimum of the low-rank class",
         reading=r"Pretraining reaches $c^*BB^\top$ with the exact $c^*$",
         quantity=r"mean diagonal of $B^\top MB$ of pretrained $M$ divided by the exact $c^*$, median over "
-        r"seeds, within 20 %",
+        "seeds, within 20 %",
         rule=lambda case: (0.8, 1.2),
         grade=Grade.SAMPLED,
         quantifier="for each setting listed",
