@@ -418,6 +418,7 @@ plt.show()
 # **A nearest-neighbors predictor?** The abstract says that an attention unit uses its window "to implement a nearest-neighbors predictor adapted to the landscape of the pretraining tasks". Literally it is a kernel
 # smoother: the weights fall with the distance and have no last neighbor. But it should then do the work of the mean over the $k$ nearest tokens, with the $k$ that suits the tasks. Given the tokens,
 # the error of that mean, averaged over functions and noise, is a sum of covariances: only tokens are sampled. The control takes $k=1$ whatever the tasks are.
+# The best window does not merely match the best $k$: soft edges gain about a tenth.
 
 
 # %%
