@@ -205,7 +205,7 @@ CLAIMS: list[Claim] = [
             Choice(_NOTES, (Alternative("$f$ stored by columns: $f^\\top=U_1V_1^\\top$"),)),
             Choice(
                 "the product is exact, while the paper approximates $f$",
-                (Alternative("up to 1 % of the largest entry", _within_percent),),
+                (Alternative("up to 1 % of the largest number summed", _within_percent),),
             ),
         ),
         severity=Severity.TYPO,
