@@ -585,7 +585,7 @@ judge(
 )
 
 # %% [markdown]
-# The proven constants are themselves at most {glue:text}`lip-hessian:.1f` powers of ten above what the search finds; the printed
+# Our constant for one term is at most {glue:text}`lip-hessian:.1f` powers of ten above what the search finds; the printed
 # ones are hundreds above. No verdict is given on one more line of [G], the bound on "the terms $G_k$" of the Hessian: which
 # terms these are is in none of our sources. (The printed formula for this Hessian is looked at in {doc}`tensor_trick`.)
 
@@ -767,8 +767,8 @@ plots.table(
 # ## What to remember
 #
 # No printed upper bound that we could test is violated, paper 2's one among them. Those on $u$ and $\alpha$ have the right exponential. Every
-# bound on a *normalized* quantity is astronomically loose, because the proofs pass through $u$ and $\alpha^{-1}$
-# separately and multiply the worst cases of both, which never happen together. The right constant is $R/2$, with a
+# bound on a *normalized* quantity is astronomically loose, because the chain of lemmas passes through $u$ and $\alpha^{-1}$
+# separately and multiplies the worst cases of both, which never happen together. The right constant is $R/2$, with a
 # proof of one line, without $R\ge4$, without a small $A(x-y)$ and without $\Vert x\Vert\le R$.
 #
 # ## Exercises

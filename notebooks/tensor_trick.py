@@ -154,7 +154,7 @@ plt.show()
 # %% [markdown]
 # ## The statement and its proof
 #
-# ```{prf:proposition} Tensor trick, corrected to say what vec is
+# ```{prf:proposition} Tensor trick, with vec spelled out
 # :label: prop-tensor-trick
 #
 # Let $\mathrm{vec}$ read a matrix row by row. For all $A_1\in\mathbb R^{n\times d}$,

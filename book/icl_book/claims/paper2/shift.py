@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Verdict
-from icl_book.claims.paper2.sources import BELOW, CLOSENESS, SUMMARY, identity
+from icl_book.claims.paper2.sources import ABSTRACT, BELOW, CLOSENESS, SUMMARY, identity
 
 _NOTES = Choice("the theorem as our notes have it, from public reviews and a machine-written abstract")
 
@@ -98,6 +98,17 @@ CLAIMS: list[Claim] = [
         depends_on=(_NOTES,),
         implied_by=("P2.lip.half", "P2.icl.identity"),
         **BELOW,
+    ),
+    Claim(
+        id="P2.icl.constants",
+        authority=Authority.TEXT,
+        source=ABSTRACT,
+        quote="Upon completing the lipschitz analysis of our regression function, we have derived our main "
+        "result concerning in-context learning.",
+        place="abstract2:1",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="neither the analysis nor the result is in any of our sources; the pages give sharp "
+        "constants for the regression functions, and sharp shifts of the target for both versions",
     ),
     Claim(
         id="P2.icl.sharp",

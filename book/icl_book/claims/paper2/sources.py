@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 
 from icl_book.claims.claim import Grade
@@ -22,7 +21,10 @@ def identity(tolerance: float) -> dict:
     Args:
         tolerance: Largest relative difference that counts as rounding.
     """
-    within: Callable[[dict], tuple[float, float]] = lambda case: (0.0, tolerance)  # noqa: E731
+
+    def within(case: dict) -> tuple[float, float]:
+        return (0.0, tolerance)
+
     return {"rule": within, "grade": Grade.IDENTITY, "unit": "relative"}
 
 

@@ -224,7 +224,8 @@ CLAIMS: list[Claim] = [
         r"coefficient of the second $-(\gamma+c)$; the rest stands",
         depends_on=(
             Choice(
-                _NOTES + "; they give the two terms that differ, the others are taken to be right",
+                _NOTES + "; they give the two terms that differ and the repaired formula, which fixes the "
+                "letters, and the other terms are taken from it",
                 (
                     Alternative("only the first term as printed"),
                     Alternative("only the coefficient as printed"),
