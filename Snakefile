@@ -22,7 +22,12 @@ from icl_book.runner.plan import plan
 
 PRESET = config.get("preset", "quick")
 NOTEBOOK = config.get("notebook")
-RUNS = {os.path.relpath(r.path, workflow.basedir): r for r in plan(PRESET, NOTEBOOK, config.get("grid", ""))}
+ONLY = str(config.get("only", "")).split()  # notebooks to run; no book is made of them
+RUNS = {
+    os.path.relpath(r.path, workflow.basedir): r
+    for r in plan(PRESET, NOTEBOOK, config.get("grid", ""))
+    if not ONLY or r.name in ONLY
+}
 WAITING = [path for path in RUNS if not os.path.exists(path)]
 LABELS = {path: f"{i} of {len(WAITING)}" for i, path in enumerate(WAITING, 1)}
 PYTHON = "PYTHONPATH=book exec " + shlex.quote(sys.executable)  # exec: a run notices when Snakemake is gone
@@ -41,7 +46,7 @@ rule all:
     input:
         list(RUNS),
     shell:
-        "true" if NOTEBOOK else PYTHON + " -m icl_book.site.assemble --preset {PRESET} " + shlex.join(
+        "true" if NOTEBOOK or ONLY else PYTHON + " -m icl_book.site.assemble --preset {PRESET} " + shlex.join(
             f"{run.name}={path}" for path, run in RUNS.items())
 
 

@@ -11,6 +11,9 @@ from scipy.special import bdtr, ndtri, stdtrit  # scipy.stats would take a secon
 #: below 1 % (union bound).
 FALSE_ALARM_RATE = 1e-5
 
+#: Largest probability with which an interval of a median may miss; few seeds allow no better.
+LARGEST_MISS = 1e-2
+
 #: Half-width, in standard errors, of an interval with that false-alarm rate.
 Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 
@@ -41,7 +44,8 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
     The interval is ``[v_(k), v_(m + 1 - k)]`` of the m sorted values. It misses the median with probability
     ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. The largest k is taken for which
-    that is at most `FALSE_ALARM_RATE`; with fewer than 18 values there is none, and k = 1, the range.
+    that is at most `FALSE_ALARM_RATE`; with fewer than 18 values there is none, and k = 1, the range. With
+    fewer than 8 even the range misses more often than `LARGEST_MISS`, and the interval is the whole line.
 
     Args:
         values: Shape (..., samples), at least two samples.
@@ -57,8 +61,11 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
     if m < 2:
         raise ValueError(f"values has {m} entries; at least 2 are needed for an interval")
     misses = 2 * bdtr(np.arange(m // 2), m, 0.5)  # of k = 1, 2, ...
+    middle = np.median(ordered, -1)
+    if misses[0] > LARGEST_MISS:
+        return middle, np.full_like(middle, -np.inf), np.full_like(middle, np.inf), 0.0
     k = max(1, int(np.sum(misses <= FALSE_ALARM_RATE)))
-    return np.median(ordered, -1), ordered[..., k - 1], ordered[..., m - k], float(misses[k - 1])
+    return middle, ordered[..., k - 1], ordered[..., m - k], float(misses[k - 1])
 
 
 def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

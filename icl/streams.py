@@ -11,10 +11,14 @@ them, several times faster, and different on a GPU. What draws from one draws fr
 both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``, the first giving NumPy
 arrays, the second tensors (``torch.as_tensor`` takes either). PyTorch and numba take long to import:
 they are loaded by the methods of `NativeStream`, and `stream` does without.
+
+The environment variable ``ICL_SEED``, a non-negative integer below 2**31, moves every seed below 2**32 to a
+range of its own: the same program then draws fresh numbers everywhere. It is read when this module is imported.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +28,9 @@ from icl.checks import integer
 
 if TYPE_CHECKING:
     import torch
+
+#: Added to every seed.
+ROOT_SEED = integer(int(os.environ.get("ICL_SEED") or 0), "ICL_SEED", 0, 2**31 - 1) << 32
 
 #: The separate sources of randomness and their place in the generator's key.
 STREAMS = {
@@ -60,7 +67,9 @@ def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
     """Return the seed, the stream's place in the key, and the step, checked."""
     if name not in STREAMS:
         raise ValueError(f"name={name!r}: allowed are {', '.join(STREAMS)}")
-    return integer(seed, "seed", 0, 2**64 - 1), STREAMS[name], integer(step, "step", 0, 2**64 - 1)
+    place = STREAMS[name]
+    seed = (integer(seed, "seed", 0, 2**64 - 1) + ROOT_SEED) % 2**64
+    return seed, place, integer(step, "step", 0, 2**64 - 1)
 
 
 class NativeStream:

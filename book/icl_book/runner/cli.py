@@ -1,4 +1,4 @@
-"""The command line: ``python -m icl_book book | execute | sweep | sync``."""
+"""The command line: ``python -m icl_book book | execute | sweep | rules | confirm | replicate | sync``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import yaml
 
 from icl_book.parameters import BadInput, number
 from icl_book.provenance import ROOT
+from icl_book.runner import again
 from icl_book.runner.execute import execute, sync
 from icl_book.runner.lock import alone
 from icl_book.runner.plan import Run, configure, plan
@@ -39,7 +40,9 @@ def schedule(settings: Mapping[str, str], jobs: str) -> int:
     if not jobs.isdecimal() or int(jobs) < 1:
         raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
     name, grid = settings.get("notebook"), settings.get("grid", "")
-    found, work = plan(settings["preset"], name, grid), f"{name or 'book'}-{settings['preset']}"
+    only = settings.get("only", "").split()
+    found = [run for run in plan(settings["preset"], name, grid) if not only or run.name in only]
+    work = f"{name or 'book'}-{settings['preset']}"
     with alone(ROOT / "_build" / f".lock-{work}", work):
         return _schedule(found, settings, jobs)
 
@@ -93,6 +96,12 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--preset", default="quick")
     for command in (book, sweep):
         command.add_argument("--jobs", default="2")
+    confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
+    repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
+    repeat.add_argument("--seed", type=int, required=True, help="root of the streams, a positive integer")
+    for command in (confirm, repeat):
+        command.add_argument("--jobs", default="2")
+    commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
     commands.add_parser("sync", help="rewrite notebooks/*.ipynb from notebooks/*.py")
     options = parser.parse_args(arguments)
     try:
@@ -111,6 +120,14 @@ def main(arguments: list[str] | None = None) -> int:
                 return schedule(
                     {"preset": options.preset, "notebook": options.name, "grid": options.grid}, options.jobs
                 )
+            case "rules":
+                from icl_book.claims import changes
+
+                print(changes.digest())
+            case "confirm":
+                return again.confirm(schedule, options.jobs)
+            case "replicate":
+                return again.replicate(schedule, options.seed, options.jobs)
             case "execute":
                 if options.tied:
                     tie(signal.SIGINT)

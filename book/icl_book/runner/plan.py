@@ -26,6 +26,9 @@ from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner.closure import contents, names_claim, reach
 
+#: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
+CONFIRMATORY = "confirmatory"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -35,8 +38,9 @@ class Run:
         name: The notebook, ``notebooks/<name>.py``.
         preset: Name of the preset, ``presets/<preset>.yml``.
         overrides: Values that replace the notebook's own, from the preset and the caller.
-        exploring: Whether the caller changed the preset's values. Such a run never reaches
-            the book, so its verdicts are reported but do not fail it.
+        exploring: Whether the caller changed the preset's values or the random streams, or the
+            preset is that of the confirmatory run. Such a run never reaches the book, so its verdicts are
+            reported but do not fail it.
     """
 
     name: str
@@ -51,7 +55,7 @@ class Run:
         files = {ROOT / "requirements.lock"} | reach(source, f"notebooks/{self.name}.py", ROOT)
         total = hashlib.sha256(
             json.dumps(
-                [source, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3]],
+                [source, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3], *fresh()],
                 sort_keys=True,
             ).encode()
         )
@@ -66,10 +70,22 @@ class Run:
         return next((c for c in claims if not (found.own_claim or names_claim(found, c))), None)
 
     @property
+    def judges(self) -> bool:
+        """Whether the notebook names a claim."""
+        found = contents(_source(self.name), f"notebooks/{self.name}.py")
+        return bool(found.ids or found.beginnings or found.own_claim)
+
+    @property
     def path(self) -> Path:
         """Where the executed notebook is once the run has succeeded."""
         folder = ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
         return folder / f"{self.name}.{self.digest}.ipynb"
+
+
+def fresh() -> list[str]:
+    """Return what ``ICL_SEED`` says, if it moves the random streams; see `icl.streams`."""
+    seed = os.environ.get("ICL_SEED", "")
+    return [seed] if seed not in ("", "0") else []
 
 
 def notebooks() -> list[str]:
@@ -142,7 +158,8 @@ def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
     validate(changes, own)
     wanted = {**own, **values, **changes}
     overrides = {k: v for k, v in wanted.items() if v != own[k]}
-    return Run(name, preset, overrides, exploring=wanted != {**own, **values})
+    exploring = wanted != {**own, **values} or preset == CONFIRMATORY or bool(fresh())
+    return Run(name, preset, overrides, exploring)
 
 
 def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:

@@ -44,7 +44,7 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
         "book/**/*",
         "icl/**/*.py",
         "requirements.lock",
-        "results/paper/*.json",
+        "results/*/*.json",
     ]
     files = {
         p.relative_to(root).as_posix(): p
@@ -88,6 +88,7 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
     registry = claims.registry()
     if not problems:
         problems = verify.cards(collected, registry, tolerate_inconclusive=preset == "smoke")
+        problems += verify.rules(registry, sorted((ROOT / "notebooks").glob("*.py")))
     return collected, registry, problems
 
 
@@ -95,8 +96,8 @@ def stage(
     target: Path, notebooks: Mapping[str, Path], collected: list[dict], registry: dict, root: Path = ROOT
 ) -> None:
     """Write the tree that jupyter-book reads: prose, executed notebooks, generated pages, MathJax."""
-    from icl.statistics import FALSE_ALARM_RATE
-    from icl_book.site import pages, picture, sources
+    from icl_book.claims import changes
+    from icl_book.site import audit, pages, picture, sources
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -124,22 +125,33 @@ def stage(
     shutil.copy(mathjax / "es5" / "tex-svg-full.js", static)
     shutil.copy(mathjax / "LICENSE", static)
 
-    paper = [
-        json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / "paper").glob("*.json"))
-    ]
-    found = pages.entries(registry, collected, paper)
+    again, repeated = (
+        [json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / kind).glob("*.json"))]
+        for kind in ("confirmatory", "replications")
+    )
+    found = audit.entries(registry, collected, again)
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     generated = target / "book" / "_generated"
     generated.mkdir()
     for name, text in {
         "picture": picture.markdown(generated / "picture.svg"),
-        "counts": pages.counts(found),
         "verdicts": pages.verdict_table(found),
-        "audit": pages.audit(found, FALSE_ALARM_RATE, titles.__getitem__),
+        **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
+        "levels": audit.levels(found),
+        "confirmatory": audit.confirmatory(found, again),
+        "replications": audit.replications(repeated),
+        "changelog": audit.changelog(changes.changes()),
+        "sources": audit.sources(),
+        "audit": audit.page(found, titles.__getitem__),
         "provenance": pages.provenance(collected, built),
         "api": pages.api(names),
     }.items():
         (generated / f"{name}.md").write_text(text, encoding="utf-8")
+    for name, text in {
+        "audit.json": audit.as_json(found, changes.digest()),
+        "audit.schema.json": json.dumps(audit.SCHEMA, indent=1) + "\n",
+    }.items():
+        (target / "book" / "_static" / name).write_text(text, encoding="utf-8")
 
 
 def sphinx(source: Path, output: Path) -> Path:
@@ -250,14 +262,14 @@ def readme(root: Path = ROOT) -> None:
     from icl.files import write_atomically
     from icl_book import claims
     from icl_book.runner.plan import plan
-    from icl_book.site import pages, picture
+    from icl_book.site import audit, pages, picture
 
     files = [run.path.with_suffix(".json") for run in plan("quick")]
     if missing := [f.name for f in files if not f.is_file()]:
         raise BookError(f"{missing[0]}: no quick results for the present sources; run: make book")
     results = [json.loads(f.read_text(encoding="utf-8")) for f in files]
     path = root / "README.md"
-    text = pages.readme(path.read_text(encoding="utf-8"), pages.entries(claims.registry(), results))
+    text = pages.readme(path.read_text(encoding="utf-8"), audit.entries(claims.registry(), results))
     write_atomically(path, text)
     picture.draw(root / "book" / "_static" / "picture.svg")
 

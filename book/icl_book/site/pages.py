@@ -1,4 +1,4 @@
-"""Generated pages: the verdict table, the audit, the provenance, the API, the README's block.
+"""Generated pages: the verdict table, the provenance, the API, the README's block.
 
 Statements are MyST markdown with mathematics, so these functions write markdown, never
 finished HTML; only badges and links to a card's anchor are inline HTML.
@@ -6,187 +6,56 @@ finished HTML; only badges and links to a card's anchor are inline HTML.
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from icl_book.claims import Claim, Verdict
-from icl_book.markup import badge, style_class
+from icl_book.claims import Verdict
+from icl_book.markup import badge
+from icl_book.site.audit import Entry, group
 from icl_book.site.sources import Names
-
-PAPERS = {
-    "P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
-    "P2": "Paper 2: From Single to Multiple Softmax Regression via a Tensor Trick",
-}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A claim with what the notebooks found.
-
-    Attributes:
-        claim: The claim, from the registry.
-        card: Its card's record; None for a claim that is not testable.
-        notebook: The notebook that judged it, without suffix.
-        paper: The record from the committed paper-preset results, if there is one.
-        device: The device of that result.
-    """
-
-    claim: Claim
-    card: dict | None = None
-    notebook: str = ""
-    paper: dict | None = None
-    device: str = ""
-
-    @property
-    def verdict(self) -> str:
-        return self.card["verdict"] if self.card else str(self.claim.expected)
-
-
-def entries(registry: dict, runs: Iterable[dict], paper_runs: Iterable[dict] = ()) -> list[Entry]:
-    """Join the claims, in the registry's order, with their cards."""
-    cards = {c["id"]: (c, run["name"]) for run in runs for c in run["cards"]}
-    paper = {c["id"]: (c, run.get("device", "")) for run in paper_runs for c in run["cards"]}
-    nothing = (None, "")
-    return [Entry(c, *cards.get(i, nothing), *paper.get(i, nothing)) for i, c in registry.items()]
-
-
-def evidence(card: dict | None) -> str:
-    """Describe the evidence of a card: "exact, 12 cases" or "Monte Carlo, 4 cases, n = 200"."""
-    if card is None:
-        return "none"
-    samples = [c["samples"] for c in card["cases"] if c["samples"] is not None]
-    count, parts = len(card["cases"]), []
-    if count > len(samples):
-        parts.append(f"exact, {_cases(count - len(samples))}")
-    if samples:
-        low, high = min(samples), max(samples)
-        to = f" to ${high}$" if high > low else ""
-        parts.append(f"Monte Carlo, {_cases(len(samples))}, $n = {low}${to}")
-    return "; ".join(parts)
-
-
-def _cases(count: int) -> str:
-    return f"{count} case" + "s" * (count != 1)
 
 
 def _line(markdown: str) -> str:
     return " ".join(markdown.split())
 
 
-def _link(entry: Entry, text: str) -> str:
-    if not entry.card:
-        return text
-    return f'<a href="../notebooks/{entry.notebook}.html#claim-{entry.claim.id}">{text}</a>'
-
-
-def _paper(entry: Entry) -> str:
-    return entry.claim.id.split(".")[0]
-
-
-def counts(found: Sequence[Entry]) -> str:
-    """Write a table of the numbers of claims by verdict and paper."""
-    tally = Counter((_paper(e), e.verdict) for e in found)
-    verdicts = [v for v in Verdict if v != "inconclusive" or any(key[1] == v for key in tally)]
-    papers = sorted({_paper(e) for e in found})
-    rows = [
-        "| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
-        "|:--|" + "--:|" * len(papers),
-    ]
-    rows += [f"| {badge(v)} | " + " | ".join(str(tally[p, v]) for p in papers) + " |" for v in verdicts]
-    return "\n".join(rows) + "\n"
+def refused(found: Sequence[Entry]) -> list[Entry]:
+    """Return the authors' own statements that do not simply hold: corrected, failed, or open to readings."""
+    shown = (Verdict.CORRECTED, Verdict.FAILS, Verdict.DEPENDS, Verdict.INCONCLUSIVE)
+    return [e for e in found if group(e) == "authors" and e.verdict in shown]
 
 
 def verdict_table(found: Sequence[Entry]) -> str:
-    """Write the introduction's table: one row a claim that does not simply hold, linked to its card."""
+    """Write the introduction's table: the authors' statements that do not simply hold, and the true ones."""
     out = [
         ":::{list-table}",
         ":header-rows: 1",
-        ":widths: 25 75",
+        ":widths: 20 40 40",
         ":class: icl-verdicts",
         "",
         "* - verdict",
-        "  - statement as printed, and where",
+        "  - what is said",
+        "  - what is true",
     ]
-    for e in (e for e in found if e.verdict != "holds"):
+    for e in refused(found):
+        link = f'<a href="audit.html#audit-{e.claim.id}">{e.claim.id}</a>'
+        severity = f"<br>{e.claim.severity}" if e.claim.severity else ""
+        true = e.claim.corrected or _readings(e)
         out += [
-            f"* - {badge(e.verdict)}<br>{_link(e, e.claim.id)}",
+            f"* - {badge(e.verdict)}{severity}<br>{link}",
             f"  - {_line(e.claim.statement)}",
-            "",
-            f'    <span class="icl-source">{html.escape(_line(e.claim.source))}</span>',
+            f"  - {_line(true)}",
         ]
     return "\n".join([*out, ":::", ""])
 
 
-def audit(found: Sequence[Entry], rate: float, title: Callable[[str], str] = str) -> str:
-    """Write the audit: counts, the false-alarm budget, then every claim in full, chapter by chapter.
-
-    Args:
-        found: All claims.
-        rate: False-alarm rate of one sampled number.
-        title: From a notebook's name to the title of its chapter.
-
-    Returns:
-        Markdown.
-    """
-    cases = [c for e in found if e.card for c in e.card["cases"] + e.card["control_cases"]]
-    total, sampled = len(cases), sum(c["samples"] is not None for c in cases)
-    out = [
-        counts(found),
-        "## False alarms",
-        "",
-        f"Numbers judged on this page, negative controls included: {total}, of which {sampled} sampled "
-        "and the rest exact. The interval of a sampled number is two-sided and misses with probability at "
-        f"most ${_power(rate)}$, so by the union bound chance alone contradicts any true statement on "
-        f"this page with probability at most ${_power(sampled * rate) if sampled else 0}$.",
-        "",
-    ]
-    for paper in sorted({_paper(e) for e in found}):
-        out += [f"## {PAPERS.get(paper, paper)}", ""]
-        mine = [e for e in found if _paper(e) == paper]
-        for notebook in sorted(dict.fromkeys(e.notebook for e in mine), key=lambda name: not name):
-            chapter = f"[{title(notebook)}](../notebooks/{notebook}.ipynb)" if notebook else "Not testable"
-            out += [f"### {chapter}", ""]
-            out += [_audit_entry(e) for e in mine if e.notebook == notebook]
-    return "\n".join(out)
-
-
-def _power(x: float) -> str:
-    mantissa, exponent = f"{x:.1e}".split("e")
-    mantissa = mantissa.removesuffix(".0")
-    return (f"{mantissa} \\times " if mantissa != "1" else "") + f"10^{{{int(exponent)}}}"
-
-
-def _audit_entry(e: Entry) -> str:
-    claim = e.claim
-    out = [
-        f"::::{{div}} icl-card icl-entry {style_class(e.verdict)}",
-        f'<span class="icl-head" id="audit-{claim.id}">'
-        f"{badge(e.verdict)} <strong>{claim.id}</strong> {html.escape(_line(claim.source))}</span>",
-        "",
-        f"{_line(claim.statement)}",
-        "",
-    ]
-    if claim.corrected:
-        out += [f"**Corrected.** {_line(claim.corrected)}", ""]
-    if e.card is None:
-        return "\n".join([*out, f"**Not tested.** {_line(claim.why_not)}", "::::", ""])
-    must = {"contradicts": "rejected", "agrees": "accepted"}[claim.control_reading]
-    passed = f"{must}, as it must be" if e.card["control_passed"] else f"**not** {must}"
-    out += [
-        f"**Measured.** {_line(claim.quantity)} ({evidence(e.card)}). {_link(e, 'All numbers')}.",
-        "",
-        f"**{claim.control_kind}.** {_line(claim.control)}: {passed}.",
-        "",
-    ]
-    if e.paper:
-        out += [
-            f"**Paper preset** ({html.escape(e.device)}): {badge(e.paper['verdict'])} {evidence(e.paper)}.",
-            "",
-        ]
-    return "\n".join([*out, "::::", ""])
+def _readings(e: Entry) -> str:
+    """Say in which readings a statement is true."""
+    readings = e.card["readings"] if e.card else {}
+    true = [name for name, outcome in readings.items() if outcome == "agrees"]
+    false = [name for name, outcome in readings.items() if outcome == "contradicts"]
+    return f"true: {'; '.join(true) or 'in no reading'}. Not true: {'; '.join(false) or 'in no reading'}."
 
 
 def provenance(runs: Sequence[dict], built: dict) -> str:
@@ -241,35 +110,35 @@ README_BLOCK = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->
 
 
 def readme_block(found: Sequence[Entry]) -> str:
-    """Write the README's verdicts: counts, then all that does not simply hold.
+    """Write the README's verdicts, the authors' own statements only: totals, then what is corrected or fails.
 
     GitHub's tables allow no bar inside mathematics.
     """
-    papers = sorted({_paper(e) for e in found})
-    tally = Counter((e.verdict, _paper(e)) for e in found)
-    rows = ["| verdict | " + " | ".join(papers) + " |", "|:--|" + "--:|" * len(papers)]
-    rows += [
-        f"| {v} | " + " | ".join(str(tally[v, p]) for p in papers) + " |"
-        for v in Verdict
-        if any(tally[v, p] for p in papers)
-    ]
-    rows += [
-        "",
-        "All that does not hold as printed, and what cannot be tested:",
-        "",
-        "| claim | verdict | statement as printed | where |",
-        "|:--|:--|:--|:--|",
-    ]
-    for e in found:
-        if e.verdict == "holds":
-            continue
-        math = re.sub(
-            r"\$[^$]*\$",
-            lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "),
-            _line(e.claim.statement),
-        )
-        rows.append(f"| {e.claim.id} | **{e.verdict}** | {math} | {_line(e.claim.source)} |")
-    return "\n".join(rows) + "\n"
+    papers = sorted({e.claim.paper for e in found})
+    roots = [e for e in found if group(e) == "authors" and not e.claim.implied_by]
+    out = []
+    for paper in papers:
+        counts = Counter(e.verdict for e in roots if e.claim.paper == paper)
+        total = sum(n for v, n in counts.items() if v != Verdict.NOT_TESTABLE)
+        each = ", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v] and v != Verdict.NOT_TESTABLE)
+        lost = counts[Verdict.NOT_TESTABLE]
+        untested = f" ({lost} more cannot be tested from what is public)" if lost else ""
+        out.append(f"- P{paper[1:]}, {total} statements of its authors judged: {each}{untested}.")
+    wrong = [e for e in roots if e.verdict in (Verdict.CORRECTED, Verdict.FAILS)]
+    if wrong:
+        out += ["", "| where | as printed | corrected |", "|:--|:--|:--|"]
+        out += [
+            f"| {_line(e.claim.source)} ({e.claim.severity}) | {_github(e.claim.statement)} | "
+            f"{_github(e.claim.corrected or 'no correction')} |"
+            for e in wrong
+        ]
+    return "\n".join(out) + "\n"
+
+
+def _github(markdown: str) -> str:
+    return re.sub(
+        r"\$[^$]*\$", lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "), _line(markdown)
+    )
 
 
 def readme(text: str, found: Sequence[Entry]) -> str:

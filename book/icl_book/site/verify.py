@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bs4 import BeautifulSoup
 
+from icl_book.claims import Claim, changes, quotes
 from icl_book.site.sources import ON_PAGE
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
+#: Verdicts of a preset too small to decide.
+UNDECIDED = ("inconclusive", "open")
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 
 
@@ -134,7 +138,7 @@ def cards(runs: Iterable[dict], registry: dict, tolerate_inconclusive: bool = Fa
             if card["id"] in seen:
                 problems.append(f"{where}: is judged already in notebooks/{seen[card['id']]}")
             seen[card["id"]] = run["name"]
-            weak = tolerate_inconclusive and card["verdict"] == "inconclusive"
+            weak = tolerate_inconclusive and card["verdict"] in UNDECIDED
             if card["verdict"] != card["expected"] and not weak:
                 problems.append(f"{where}: verdict is {card['verdict']!r}, expected {card['expected']!r}")
             elif not card["control_passed"] and not tolerate_inconclusive:
@@ -142,6 +146,51 @@ def cards(runs: Iterable[dict], registry: dict, tolerate_inconclusive: bool = Fa
     for claim in registry.values():
         if claim.rule is not None and claim.id not in seen:
             problems.append(f"claim {claim.id}: no notebook judges it")
+    return problems
+
+
+def rules(registry: Mapping[str, Claim], notebooks: Iterable[Path]) -> list[str]:
+    """Find problems of the claims themselves: a quotation not verbatim, a change without an entry.
+
+    Args:
+        registry: All claims by id.
+        notebooks: Sources of the notebooks, searched for literal error bars.
+    """
+    problems = changes.problems()
+    for claim in registry.values():
+        if claim.quote:
+            problems += [f"claim {claim.id}: {p}" for p in quotes.problems(claim.quote, claim.place)]
+        problems += [
+            f"claim {claim.id}: is implied by {i!r}, which is no claim"
+            for i in claim.implied_by
+            if i not in registry
+        ]
+    for path in notebooks:
+        problems += literal_errors(f"notebooks/{path.stem}", path.read_text(encoding="utf-8"))
+    return problems
+
+
+def literal_errors(name: str, source: str) -> list[str]:
+    """Find error bars typed by hand: a number given to `exact` or `extrapolated` for the error.
+
+    Args:
+        name: The notebook, for the message.
+        source: Its source.
+    """
+    problems = []
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            continue
+        if node.func.id not in ("exact", "extrapolated"):
+            continue
+        given = [*node.args[2:3], *(k.value for k in node.keywords if k.arg in ("error", "change"))]
+        for value in given:
+            try:
+                literal = ast.literal_eval(value)
+            except ValueError:
+                continue
+            if literal != 0:
+                problems.append(f"{name}, line {node.lineno}: the error {literal} is typed by hand")
     return problems
 
 

@@ -1,0 +1,141 @@
+"""Judging again: the confirmatory run, and replications with fresh random streams.
+
+The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that
+were not used while the rules were made. The root of its random streams follows from the rules
+(`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
+cards rest on sampled numbers. Both write small results, whatever they say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from icl.files import write_atomically
+from icl_book.parameters import BadInput
+from icl_book.provenance import ROOT
+from icl_book.runner.plan import CONFIRMATORY, Run, plan
+
+Schedule = Callable[[Mapping[str, str], str], int]
+
+#: What a small result keeps of a card and of a case.
+CARD = ("id", "verdict", "expected", "stability", "readings", "detection_limit", "control_passed")
+CASE = ("name", "measured", "interval", "samples", "kind", "permitted", "permitted_corrected")
+RECORD = ("name", "preset", "parameters", "seconds", "device", "machine", "versions", "commit")
+
+
+@contextmanager
+def streams(seed: int) -> Iterable[None]:
+    """Draw from fresh random streams in all processes that are started meanwhile."""
+    if not 0 < seed < 2**31:
+        raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")
+    before = os.environ.get("ICL_SEED")
+    os.environ["ICL_SEED"] = str(seed)
+    try:
+        yield
+    finally:
+        os.environ.pop("ICL_SEED")
+        if before is not None:
+            os.environ["ICL_SEED"] = before
+
+
+def record(run: Run) -> dict:
+    """Return the record of a run that is done."""
+    return json.loads(run.path.with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def small(found: Mapping) -> dict:
+    """Return what is kept of a record."""
+    cards = [
+        {k: card[k] for k in CARD} | {"cases": [{k: c[k] for k in CASE} for c in card["cases"]]}
+        for card in found["cards"]
+    ]
+    return {k: found[k] for k in RECORD} | {"cards": cards}
+
+
+def confirm(schedule: Schedule, jobs: str) -> int:
+    """Run the confirmatory preset and write ``results/confirmatory``.
+
+    Args:
+        schedule: Runs notebooks; see `icl_book.runner.cli.schedule`.
+        jobs: How many notebooks run at a time.
+
+    Returns:
+        The exit status: zero once every notebook ran to its end, whatever the verdicts.
+    """
+    from icl_book.claims import changes
+
+    if problems := changes.problems():
+        raise BadInput(problems[0])
+    rules, seed = changes.digest(), changes.seed()
+    with streams(seed):
+        runs = [run for run in plan(CONFIRMATORY) if run.judges]
+        if status := schedule({"preset": CONFIRMATORY, "only": " ".join(r.name for r in runs)}, jobs):
+            return status
+        found = [record(run) for run in runs]
+    folder = ROOT / "results" / "confirmatory"
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = {"rules": rules, "root_seed": seed, "date": datetime.now(UTC).date().isoformat()}
+    for one in found:
+        if one["cards"]:
+            _write(folder / f"{one['name']}.json", stamp | small(one))
+    changed = [c for one in found for c in one["cards"] if c["verdict"] != c["expected"]]
+    judged = sum(len(one["cards"]) for one in found)
+    print(f"{judged} verdicts, {len(changed)} not as in the book; results in {folder.relative_to(ROOT)}")
+    for card in changed:
+        print(f"{card['id']}: {card['verdict']}, in the book {card['expected']}")
+    return 0
+
+
+def replicate(schedule: Schedule, seed: int, jobs: str) -> int:
+    """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
+
+    Args:
+        schedule: Runs notebooks; see `icl_book.runner.cli.schedule`.
+        seed: Root of the streams, a positive integer below 2**31.
+        jobs: How many notebooks run at a time.
+
+    Returns:
+        The exit status: zero once every notebook ran to its end, whatever the verdicts.
+    """
+    from icl_book.claims import changes
+
+    with streams(seed):
+        pass  # a wrong seed is refused before anything runs
+    base = plan("quick")
+    if status := schedule({"preset": "quick", "only": " ".join(r.name for r in base)}, jobs):
+        return status
+    before = {r.name: _sampled(record(r)) for r in base}
+    names = [name for name, cards in before.items() if cards]
+    with streams(seed):
+        if status := schedule({"preset": "quick", "only": " ".join(names)}, jobs):
+            return status
+        after = {r.name: _sampled(record(r)) for r in plan("quick") if r.name in names}
+    folder = ROOT / "results" / "replications"
+    folder.mkdir(parents=True, exist_ok=True)
+    was = {i: v for name in names for i, v in before[name].items()}
+    now = {i: v for name in names for i, v in after[name].items()}
+    result = {"seed": seed, "rules": changes.digest(), "verdicts": now}
+    result["changed"] = {i: [was[i], now[i]] for i in was if now[i] != was[i]}
+    _write(folder / f"{seed}.json", result)
+    print(f"seed {seed}: {len(now)} sampled verdicts, {len(result['changed'])} changed")
+    for name, (old, new) in result["changed"].items():
+        print(f"{name}: {new}, before {old}")
+    return 0
+
+
+def _sampled(found: Mapping) -> dict[str, str]:
+    """Return the verdicts that rest on sampled numbers, by claim."""
+    return {
+        card["id"]: card["verdict"]
+        for card in found["cards"]
+        for rows in [[*card["cases"], *(c for cases in card["other_readings"].values() for c in cases)]]
+        if any(c["kind"] == "sampled" for c in rows)
+    }
+
+
+def _write(path, content: dict) -> None:
+    write_atomically(path, json.dumps(content, indent=1) + "\n")

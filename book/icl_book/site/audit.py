@@ -1,0 +1,297 @@
+"""The audit page: every claim in full, as HTML that a script can filter, and as one JSON file.
+
+Without JavaScript the page is the whole list, chapter by chapter.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from icl_book.claims import Authority, Claim, Verdict
+from icl_book.claims.card import limit_in_words, said
+from icl_book.claims.claim import OWN
+from icl_book.claims.quotes import NAMES, source
+from icl_book.markup import badge, number, prose, style_class
+
+PAPERS = {
+    "P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
+    "P2": "Paper 2: From Single to Multiple Softmax Regression via a Tensor Trick",
+}
+
+#: Whose statements are counted together, in the order of the tables.
+GROUPS = {
+    "authors": ("The authors' own statements", OWN),
+    "others": ("What others say of them", (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER)),
+    "book": ("This book's own results", (Authority.BOOK,)),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim with what the notebooks found.
+
+    Attributes:
+        claim: The claim, from the registry.
+        card: Its card's record; None for a claim that is not testable.
+        notebook: The notebook that judged it, without suffix.
+        confirmed: The card's record in the confirmatory run, if there is one.
+    """
+
+    claim: Claim
+    card: dict | None = None
+    notebook: str = ""
+    confirmed: dict | None = None
+
+    @property
+    def verdict(self) -> str:
+        return self.card["verdict"] if self.card else str(self.claim.expected)
+
+
+def entries(registry: dict, runs: Iterable[dict], confirmatory: Iterable[dict] = ()) -> list[Entry]:
+    """Join the claims, in the registry's order, with their cards."""
+    cards = {c["id"]: (c, run["name"]) for run in runs for c in run["cards"]}
+    again = {c["id"]: c for run in confirmatory for c in run["cards"]}
+    return [Entry(c, *cards.get(i, (None, "")), again.get(i)) for i, c in registry.items()]
+
+
+def group(entry: Entry) -> str:
+    """Return the group whose statement it is: ``"authors"``, ``"others"`` or ``"book"``."""
+    return next(name for name, (_, members) in GROUPS.items() if entry.claim.authority in members)
+
+
+def tally(found: Sequence[Entry], name: str) -> str:
+    """Write a table of the numbers of claims of one group by verdict and paper; roots only.
+
+    What follows from another claim (`Claim.implied_by`) is counted in a line of its own.
+    """
+    mine = [e for e in found if group(e) == name]
+    roots = [e for e in mine if not e.claim.implied_by]
+    papers = sorted({e.claim.paper for e in mine})
+    counts = Counter((e.verdict, e.claim.paper) for e in roots)
+    rows = [
+        "| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
+        "|:--|" + "--:|" * len(papers),
+    ]
+    for verdict in Verdict:
+        if any(counts[verdict, p] for p in papers):
+            cells = " | ".join(str(counts[verdict, p]) for p in papers)
+            rows.append(f"| {badge(verdict)} | {cells} |")
+    implied = [sum(e.claim.paper == p and bool(e.claim.implied_by) for e in mine) for p in papers]
+    if any(implied):
+        rows.append("| follow from these | " + " | ".join(map(str, implied)) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def levels(found: Sequence[Entry]) -> str:
+    """Describe how many numbers were sampled, and how often their intervals miss, in one paragraph."""
+    cards = [e.card for e in found if e.card]
+    cases = [c for card in cards for rows in _all_rows(card) for c in rows]
+    sampled = [c for c in cases if c["kind"] == "sampled"]
+    kinds = Counter(c["kind"] for c in cases)
+    expected = sum(c["miss"] for c in sampled)
+    worst = max((c["miss"] for c in sampled), default=0.0)
+    return (
+        f"Numbers judged, all readings and controls included: {len(cases)}, of which {kinds['exact']} exact, "
+        f"{kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by a "
+        f"search and {len(sampled)} sampled. The interval of a sampled number is made of two order statistics over "
+        "independent seeds: whatever the law of the number, it misses the median with a probability that is "
+        f"known, here at most {number(worst, '.2g')} for one number (the more seeds, the smaller), and "
+        f"{number(expected, '.2g')} are expected to miss among all. A missed median changes a verdict only "
+        "if it lies on the other side of what the statement permits."
+    )
+
+
+def _all_rows(card: dict) -> list[list[dict]]:
+    return [card["cases"], card["control_cases"], *card["other_readings"].values()]
+
+
+def page(found: Sequence[Entry], title: Callable[[str], str] = str) -> str:
+    """Write the list of all claims, paper by paper and chapter by chapter.
+
+    Args:
+        found: All claims.
+        title: From a notebook's name to the title of its chapter.
+
+    Returns:
+        Markdown with blocks of HTML, one for each claim.
+    """
+    out = []
+    for paper in sorted({e.claim.paper for e in found}):
+        out += [f"## {PAPERS.get(paper, paper)}", ""]
+        mine = [e for e in found if e.claim.paper == paper]
+        for notebook in sorted(dict.fromkeys(e.notebook for e in mine), key=lambda name: not name):
+            chapter = f"[{title(notebook)}](../notebooks/{notebook}.ipynb)" if notebook else "Not testable"
+            out += [f"### {chapter}", ""]
+            out += [_entry(e, title) for e in mine if e.notebook == notebook]
+    return "\n".join(out)
+
+
+def _entry(e: Entry, title: Callable[[str], str]) -> str:
+    claim, card, esc = e.claim, e.card, html.escape
+    chapter = title(e.notebook) if e.notebook else "not testable"
+    data = {
+        "id": claim.id,
+        "paper": f"paper {claim.paper[1:]}",
+        "authority": claim.authority,
+        "verdict": e.verdict,
+        "grade": claim.grade or "none",
+        "chapter": chapter,
+    }
+    attributes = " ".join(f'data-{key}="{esc(str(value))}"' for key, value in data.items())
+    link = f' <a href="../notebooks/{e.notebook}.html#claim-{claim.id}">card</a>' if card else ""
+    out = [
+        f'<article class="icl-card icl-entry {style_class(e.verdict)}" id="audit-{claim.id}" {attributes}>',
+        f'<p class="icl-head" role="heading" aria-level="4">{badge(e.verdict)} <strong>{claim.id}</strong> '
+        f"<span>{prose(claim.source)}</span>{link}</p>",
+        said(claim),
+    ]
+    if card is None:
+        out.append(f'<p class="icl-quantity">Not tested: {prose(claim.why_not)}</p>')
+    else:
+        out += [f'<p class="icl-quantity">{line}</p>' for line in _evidence(e)]
+    return "\n".join([*out, "</article>", ""])
+
+
+def _evidence(e: Entry) -> list[str]:
+    claim, card = e.claim, e.card
+    severity = f" Severity: {claim.severity}." if claim.severity else ""
+    cases = f"{len(card['cases'])} case" + "s" * (len(card["cases"]) != 1)
+    lines = [
+        f"Measured: {prose(claim.quantity)} ({cases}). Evidence: {claim.grade}, {claim.quantifier}.{severity}"
+    ]
+    if claim.depends_on:
+        lines.append(f"Rests on our choice of: {'; '.join(prose(c.what) for c in claim.depends_on)}.")
+    if card["stability"]:
+        each = "; ".join(f"{prose(name)}: {outcome}" for name, outcome in card["readings"].items())
+        lines.append(f"{card['stability'].capitalize()}: {each}.")
+    if claim.implied_by:
+        links = ", ".join(f'<a href="#audit-{i}">{i}</a>' for i in claim.implied_by)
+        lines.append(f"Follows from {links}.")
+    if card["detection_limit"] is not None:
+        lines.append(limit_in_words(float(card["detection_limit"]), claim.unit))
+    if claim.control:
+        verb = "rejected" if card["control_must"] == "contradicts" else "accepted"
+        ok = f"{verb}, as it must be" if card["control_passed"] else f"NOT {verb}"
+        lines.append(f"Control: {prose(claim.control)}: {ok}.")
+    if e.confirmed:
+        same = "the same verdict" if e.confirmed["verdict"] == e.verdict else badge(e.confirmed["verdict"])
+        lines.append(f"Confirmatory run: {same}.")
+    return lines
+
+
+def sources() -> str:
+    """Write the table of sources: what each is, how it was read."""
+    rows = ["| name in the audit | what it is | how it was read |", "|:--|:--|:--|"]
+    for key, name in NAMES.items():
+        record = source(key)
+        rows.append(f"| {name} | {record['reference']} | {record['how']} |")
+    return "\n".join(rows) + "\n"
+
+
+def changelog(entries: Iterable[dict]) -> str:
+    """Write the table of changes to the rules."""
+    rows = ["| date | rules | change |", "|:--|:--|:--|"]
+    rows += [f"| {e['date']} | `{e['rules']}` | {' '.join(e['change'].split())} |" for e in entries]
+    return "\n".join(rows) + "\n"
+
+
+def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
+    """Write what the confirmatory run found beside the verdicts of this book."""
+    if not runs:
+        return "There has been no confirmatory run of the present rules yet.\n"
+    again = [e for e in found if e.card and e.confirmed]
+    changed = [e for e in again if e.confirmed["verdict"] != e.verdict]
+    out = [
+        f"{len(again)} verdicts were judged again by the rules `{runs[0]['rules']}`, fixed before the run of "
+        f"{runs[0]['date']}, on dimensions and context lengths not used before: "
+        f"{len(again) - len(changed)} are the same, {len(changed)} differ.",
+        "",
+    ]
+    if changed:
+        out += ["| claim | this book | confirmatory run |", "|:--|:--|:--|"]
+        out += [
+            f'| <a href="#audit-{e.claim.id}">{e.claim.id}</a> | {badge(e.verdict)} | '
+            f"{badge(e.confirmed['verdict'])} |"
+            for e in changed
+        ]
+    return "\n".join(out) + "\n"
+
+
+def replications(runs: Sequence[dict]) -> str:
+    """Write the table of replications: how many sampled verdicts changed with fresh random numbers."""
+    if not runs:
+        return "No replication has been committed yet.\n"
+    rows = ["| seed | rules | sampled verdicts | changed |", "|--:|:--|--:|:--|"]
+    for run in runs:
+        changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items())
+        rows.append(f"| {run['seed']} | `{run['rules']}` | {len(run['verdicts'])} | {changed or 'none'} |")
+    return "\n".join(rows) + "\n"
+
+
+#: Schema of the JSON file, in JSON Schema's own words; ``audit.json`` names it.
+_TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Audit of two papers on in-context learning with softmax attention",
+    "type": "object",
+    "required": ["rules", "claims"],
+    "properties": {
+        "rules": _TEXT,
+        "claims": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["id", "paper", "authority", "source", "statement", "verdict"],
+                "properties": {
+                    "id": _TEXT,
+                    "paper": {"enum": list(PAPERS)},
+                    "authority": {"enum": [str(a) for a in Authority]},
+                    "verdict": {"enum": [str(v) for v in Verdict]},
+                    "quote": _TEXT,
+                    "place": _TEXT,
+                    "reading": _TEXT,
+                    "statement": _TEXT,
+                    "source": _TEXT,
+                    "grade": _TEXT,
+                    "quantifier": _TEXT,
+                    "depends_on": {"type": "array", "items": _TEXT},
+                    "implied_by": {"type": "array", "items": _TEXT},
+                    "corrected": {"type": ["string", "null"]},
+                    "severity": {"type": ["string", "null"]},
+                    "readings": {"type": "object", "additionalProperties": _TEXT},
+                    "detection_limit": {"type": ["number", "string", "null"]},
+                    "control_passed": _FLAG,
+                    "why_not": _TEXT,
+                    "chapter": _TEXT,
+                    "cases": {"type": "array"},
+                },
+            },
+        },
+    },
+}
+
+
+def as_json(found: Sequence[Entry], rules: str) -> str:
+    """Write all claims with their evidence as one JSON document, which `SCHEMA` describes."""
+    claims = []
+    for e in found:
+        c = e.claim
+        bare = {
+            "id": c.id,
+            "paper": c.paper,
+            "authority": str(c.authority),
+            "source": c.source,
+            "quote": c.quote,
+            "place": c.place,
+            "reading": c.reading,
+            "statement": c.statement,
+            "verdict": e.verdict,
+            "why_not": c.why_not,
+        }
+        claims.append((e.card or bare) | {"chapter": e.notebook})
+    document = {"$schema": "audit.schema.json", "rules": rules, "claims": claims}
+    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
