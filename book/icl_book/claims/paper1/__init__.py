@@ -20,6 +20,7 @@ TOPICS = (
     "phases",
     "out_of_reach",
     "trained",
+    "learned",
     "beyond",
 )
 
