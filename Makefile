@@ -2,6 +2,8 @@
 # make check                          format, lint, types, imports, unit tests: two minutes
 # make test                           every test
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1"
+# make replicate SEED=1               every sampled verdict again, with fresh random numbers
+# make confirm                        the confirmatory run: results/confirmatory
 # make bench | lab | sync | lock | clean
 # Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed
 # to pip, e.g. an index with CPU-only builds of torch.
@@ -14,7 +16,7 @@ PY := .venv/bin/python
 BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book check test bench sweep lab sync lock clean
+.PHONY: book check test bench sweep replicate confirm lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)"
@@ -32,6 +34,12 @@ bench: .venv/.installed
 
 sweep: .venv/.installed
 	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --preset "$(PRESET)" --jobs "$(JOBS)"
+
+replicate: .venv/.installed
+	@$(PY) -m icl_book replicate --seed "$(SEED)" --jobs "$(JOBS)"
+
+confirm: .venv/.installed
+	@$(PY) -m icl_book confirm --jobs "$(JOBS)"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab notebooks

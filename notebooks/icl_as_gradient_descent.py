@@ -32,8 +32,9 @@
 #
 # with $M=n^{1.5}e^{10R^2}$. Paper 2 {cite:p}`gao2023tensor` announces the same pair for the normalized and the rescaled
 # matrix problem as its "main result concerning in-context learning"; its constants are in none of our sources. A
-# machine-written summary of paper 2 turns this into "in-context learning updates are mathematically equivalent
-# to gradient descent steps".
+# machine-written summary of paper 2 turns this into "In-context learning updates are mathematically equivalent
+# to gradient descent steps on attention parameters". **No sentence judged below is paper 2's**, whose main result is in none
+# of our sources: they are the summary's, another paper's, or this book's.
 #
 # The parameters of this run, and its imports (folded):
 
@@ -56,8 +57,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl.statistics import t_interval
-from icl.tensor_trick import gradient, hvp, loss, row_gradient, supremum_search, vec
+from icl.statistics import median_interval
+from icl.tensor_trick import (
+    gradient,
+    hvp,
+    loss,
+    row_gradient,
+    row_loss,
+    supremum_search,
+    vec,
+)
 from icl.tensor_trick.lipschitz import extremal, witness
 from icl.tensor_trick.target_shift import (
     data_move,
@@ -66,7 +75,7 @@ from icl.tensor_trick.target_shift import (
     shifted_target,
 )
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
+from icl_book.claims import exact, found, judge
 
 notebook.setup(globals())
 
@@ -111,7 +120,7 @@ plots.table(
 # %% [markdown]
 # ## The statement, made explicit
 #
-# The theorems say that some $\tilde b$ exists. Here it is, for the matrix problem with scores $S\to S'$ (by a move
+# The theorems say that some $\tilde b$ exists. Here it is, defined so that the residual stays what it is, for the matrix problem with scores $S\to S'$ (by a move
 # of $X$, $A_1$ or $A_2$, it does not matter), softmax rows $F$ and row sums $a$ of $e^S$:
 #
 # $$
@@ -217,10 +226,9 @@ def along_path(compare):
     )
 
 
-def weights_gap(how, X, X_next, kind, wrong_way=False):
+def weights_gap(how, X, X_next, kind):
     """Compare a loss or gradient after a move of the target and of the weights."""
     B_new = shifted_target(scores(X), scores(X_next), B, kind)
-    B_new = 2 * B - B_new if wrong_way else B_new
     return relative(how(A1, A2, X, B_new, kind), how(A1, A2, X_next, B, kind))
 
 
@@ -233,15 +241,13 @@ def data_gap(X, X_next, kind):
 
 value_gap = along_path(partial(weights_gap, loss))
 gradient_gap = along_path(partial(weights_gap, gradient))
-wrong_way = along_path(partial(weights_gap, loss, wrong_way=True))
 moved_data = along_path(data_gap)
 judge(
     "P2.icl.identity",
     [
-        exact("weights move, {kind}", value_gap.max(1), 1e-10, kind=KINDS),
-        exact("data move, {kind}", moved_data.max(1), 1e-10, kind=KINDS),
+        exact("weights move, {kind}", value_gap.max(1), kind=KINDS),
+        exact("data move, {kind}", moved_data.max(1), kind=KINDS),
     ],
-    exact("wrong way, first step, {kind}", wrong_way[:, 0], 1e-10, kind=KINDS),
 )
 
 # %% [markdown]
@@ -260,27 +266,7 @@ ax.set_ylabel("relative difference")
 ax.legend(loc="center right")
 plt.show()
 
-# %%
-value, slope = value_gap.min(1), gradient_gap[:, 0]
-
-
-def cases(name, values, what):
-    return exact(name + ", {kind}", values, 1e-10, kind=KINDS, what=what)
-
-
-judge(
-    "P2.icl.equivalence",
-    [cases("value", value, "value"), cases("gradient", slope, "gradient")],
-    [
-        cases("gradient presented as value", slope, "value"),
-        cases("value presented as gradient", value, "gradient"),
-    ],
-)
-
 # %% [markdown]
-# (The card takes the gradients after the first step. Near a minimum all gradients, and with them the
-# difference, go to zero.)
-#
 # ### How large is the shift?
 #
 # On the path, against our sharp bound, and summed over all steps: the shifts telescope, so a whole sequence of
@@ -315,10 +301,10 @@ total = f"sum of {steps} shifts"
 judge(
     "P2.icl.sharp",
     [
-        exact("largest ratio", max(ratios["normalized"]), 1e-9, what="bound"),
-        exact(total, sums["normalized"], 1e-10, what="sum"),
+        exact("largest ratio", max(ratios["normalized"]), what="bound"),
+        exact(total, sums["normalized"], what="sum"),
     ],
-    exact(f"sum of {steps} rescaled shifts", sums["rescaled"], 1e-10, what="sum"),
+    exact(f"sum of {steps} rescaled shifts", sums["rescaled"], what="sum"),
 )
 
 # %% [markdown]
@@ -340,29 +326,23 @@ def worst(n, R, moving):
     return math.log10(shift.norm().item() / h)
 
 
-def against_printed(claim, moving, name):
-    """Judge a printed bound by the worst data, for R >= 4."""
-    pairs = [(m, R) for m in n_values for R in radii if R >= 4]
-    found = np.array([worst(m, R, moving) for m, R in pairs])
-    m, R = np.array(pairs).T
-    bound = 1.5 * np.log10(m) + 10 * R**2 / math.log(10)
-    notebook.glue(name, (bound - found).min())
-    excess = found - 1.5 * np.log10(m) - 10 * R**2 / math.log(10)
-    half, labels = found - np.log10(R / 4), {"n": m.astype(int), "R": R}
-    return judge(
-        claim,
-        exact("n = {n}, R = {R:g}", excess, 1e-6, **labels),
-        exact("half of R/2, n = {n}, R = {R:g}", half, 1e-6, **labels),
-    )
-
-
-against_printed("P2.icl.weights", "x", "icl-spare")
-
-# %%
-against_printed("P2.icl.data", "A", "icl-spare-data")
+pairs = [(m, R) for m in n_values for R in radii if R >= 4]
+m, R = np.array(pairs).T
+largest = {t: np.array([worst(m, R, t) for m, R in pairs]) for t in ("x", "A")}
+bound = 1.5 * np.log10(m) + 10 * R**2 / math.log(10)
+labels = {"n": m.astype(int), "R": R}
+notebook.glue("icl-spare", min((bound - most).min() for most in largest.values()))
+judge(
+    "P2.icl.shift",
+    [
+        found("weights move, n = {n}, R = {R:g}", largest["x"] - bound, **labels),
+        found("data move, n = {n}, R = {R:g}", largest["A"] - bound, **labels),
+    ],
+)
 
 # %% [markdown]
-# Both hold, with at least {glue:text}`icl-spare:.0f` powers of ten to spare. The true constant is $R/2$.
+# Both hold, with at least {glue:text}`icl-spare:.0f` powers of ten to spare. The true constant is $R/2$, which proves them
+# for all data.
 #
 # ## The rescaled version is different
 #
@@ -406,8 +386,8 @@ worst_shift = 10 ** np.array([ratio_search("rescaled", 8, 6.0, v) for v in delta
 ratio = worst_shift / (math.sqrt(2) * np.exp(deltas))
 judge(
     "P2.icl.rescaled",
-    exact("delta = {delta:g}", ratio[:-1], delta=deltas[:-1]),
-    exact("delta = 1, factor left out", worst_shift[-1] / math.sqrt(2)),
+    found("delta = {delta:g}", ratio, delta=deltas),
+    found("delta = 1, factor left out", worst_shift[-1] / math.sqrt(2), delta=1.0),
 )
 
 # %% mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the sharp constant $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}} tags=["hide-input"]
@@ -432,11 +412,50 @@ def growth(kind):
     return rise / (radii[-1] ** 2 - radii[-2] ** 2)
 
 
-rates, exchanged = [growth(kind) for kind in KINDS], KINDS[::-1]
+rates = [growth(kind) for kind in KINDS]
+judge("P2.icl.separation", found("{kind}", rates, kind=KINDS))
+
+# %% [markdown]
+# ### When does it break?
+#
+# The summary adds a condition: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates
+# occur), the equivalence breaks down." It depends on what is meant. The *bound* on the shift can break, but only that of the
+# rescaled version: with one token that counts, and $x$ sixteen times as long as $R$, turned round in one step, the shift is larger than
+# the printed $M$ allows. The same move leaves the normalized shift far below it. And the *value* of the loss is the same after
+# any move whatever, since that is how the shift is defined.
+
+# %%
+R, n_break, reach = 2.0, 8, 16.0
+S = torch.zeros(1, n_break, dtype=torch.float64)
+S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
+b = torch.eye(n_break, dtype=torch.float64)[1:2]
+M = 1.5 * math.log10(n_break) + 10 * R**2 / math.log(10)
+
+
+def stretched_shift(kind):
+    """Compute log10 of the shift over the printed bound, for the long move."""
+    move = 2 * reach * R
+    return math.log10((shifted_target(S, -S, b, kind) - b).norm().item() / move) - M
+
+
+def stretched_value(kind):
+    """Compute log10 of the relative difference of the two losses, over 1e-6."""
+    target = shifted_target(S, -S, b, kind)
+    gap = relative(row_loss(S, target, kind), row_loss(-S, b, kind))
+    return math.log10(max(gap, 1e-17) / 1e-6)
+
+
 judge(
-    "P2.icl.separation",
-    exact("{kind}", rates, kind=KINDS),
-    exact("{true}, labeled {kind}", rates, kind=exchanged, true=KINDS),
+    "P2.icl.break",
+    exact("rescaled, R = 2", stretched_shift("rescaled")),
+    readings={
+        "the bound on the normalized shift": exact(
+            "normalized, R = 2", stretched_shift("normalized")
+        ),
+        "the value of the loss is no longer the same": exact(
+            "{kind}, R = 2", [stretched_value(kind) for kind in KINDS], kind=KINDS
+        ),
+    },
 )
 
 # %% [markdown]
@@ -454,26 +473,30 @@ judge(
 
 
 # %%
-def layer_gap(weights):
-    worst = 0.0 if weights == "linear" else math.inf
+def attended(X, eta, weights):
+    """Move the tokens by an attention layer that knows the residual."""
+    P = row_gradient(scores(X), B, "normalized")
+    values = torch.linalg.solve(X.mT, (P @ A2).mT).mT
+    if weights == "linear":
+        return linear_attention_layer(A1, values, eta)
+    return A1 - eta * self_attention_weights(A1, 1.0) @ values
+
+
+def layer_gaps(weights, whole=False):
+    """Compare moves of the scores, or with ``whole`` the scores, along the path."""
+    gaps = []
     for X, X_next, eta in zip(path, path[1:], etas, strict=False):
-        P = row_gradient(scores(X), B, "normalized")
-        values = torch.linalg.solve(X.mT, (P @ A2).mT).mT
-        moved = (
-            linear_attention_layer(A1, values, eta)
-            if weights == "linear"
-            else A1 - eta * self_attention_weights(A1, 1.0) @ values
-        )
-        gap = relative(scores(X, moved) - scores(X), scores(X_next) - scores(X))
-        worst = max(worst, gap) if weights == "linear" else min(worst, gap)
-    return worst
+        start = 0.0 if whole else scores(X)
+        ours = scores(X, attended(X, eta, weights)) - start
+        gaps.append(relative(ours, scores(X_next) - start))
+    return gaps
 
 
 notebook.glue("icl-condition", max(torch.linalg.cond(X).item() for X in path))
 judge(
     "P2.icl.linear-attention",
-    exact(f"{steps} steps", layer_gap("linear"), 1e-9),
-    exact("softmax weights", layer_gap("softmax"), 1e-9),
+    exact(f"{steps} steps", max(layer_gaps("linear"))),
+    exact("softmax weights", min(layer_gaps("softmax"))),
 )
 
 # %% [markdown]
@@ -482,6 +505,28 @@ judge(
 # know the gradient. Second, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$ with $G=A_1^\top PA_2$: every
 # token is multiplied by the same $d\times d$ matrix. It needs no attention between tokens at all.
 #
+# ### Equivalent, in which sense?
+#
+# "In-context learning updates are mathematically equivalent to gradient descent steps", says the summary. In three senses we can
+# compute it: the value of the loss after the weights moved, and after the target moved instead, is the same. The gradient, and with
+# it the next step, is not. And one linear attention layer that knows the residual makes exactly the step. So the verdict
+# depends on the reading, and the sentence is neither simply right nor wrong.
+
+# %%
+judge(
+    "P2.icl.equivalence",
+    exact("value, {kind}", value_gap.max(1), kind=KINDS),
+    readings={
+        "the same gradient, so the same next step": exact(
+            "gradient, {kind}", gradient_gap.max(1), kind=KINDS
+        ),
+        "the same scores, by one linear attention layer that knows the residual": exact(
+            "scores, normalized", max(layer_gaps("linear", whole=True))
+        ),
+    },
+)
+
+# %% [markdown]
 # ### And a softmax layer?
 #
 # Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and choose the $d\times d$ matrix $V$ by least squares, in two
@@ -533,15 +578,16 @@ goals = [wanted_move(*p) for p in problems]
 own = {c: fitted(c, shared=False) for c in sharpness}
 shared = {c: fitted(c, shared=True) for c in sharpness}
 
-# %% mystnb={"figure": {"caption": "Cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer. Points: means over random problems with intervals at the book's false-alarm rate. Circles: values fitted to each problem. Squares: one layer for all problems, fitted to one half of them and tested on the other.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness from zero to sixteen. The circles jump from about two tenths at zero to more than nine tenths at one quarter and stay there. The squares stay near zero at every sharpness."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer. Points: medians over random problems with intervals at the book's false-alarm rate. Circles: values fitted to each problem. Squares: one layer for all problems, fitted to one half of them and tested on the other.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness from zero to sixteen. The circles jump from about two tenths at zero to more than nine tenths at one quarter and stay there. The squares stay near zero at every sharpness."}} tags=["hide-input"]
 figure, ax = plt.subplots()
 places = np.arange(len(sharpness))
 for results, color, marker, label in (
     (own, "softmax", "o", "fitted to each problem"),
     (shared, "printed", "s", "one layer for all"),
 ):
-    intervals = t_interval(list(results.values()))
-    plots.sampled_points(ax, places, *intervals, label, plots.COLORS[color], marker)
+    middle, low, high, _ = median_interval(list(results.values()))
+    ends = middle, low, high
+    plots.sampled_points(ax, places, *ends, label, plots.COLORS[color], marker)
 ax.set_xticks(places, [f"{c:g}" for c in sharpness])
 ax.axhline(0, color=plots.COLORS["guide"], linewidth=1)
 ax.set_xlabel("sharpness c of the attention layer")
@@ -549,15 +595,15 @@ ax.set_ylabel("cosine with the gradient step")
 ax.legend(loc="center right", bbox_to_anchor=(1.0, 0.68))
 plt.show()
 for c in (0.0, 1.0, 16.0):
-    notebook.glue(f"icl-own-{c:g}", float(np.mean(own[c])))
-notebook.glue("icl-shared", float(max(np.mean(v) for v in shared.values())))
+    notebook.glue(f"icl-own-{c:g}", float(np.median(own[c])))
+notebook.glue("icl-shared", float(max(np.median(v) for v in shared.values())))
 
 # %% [markdown]
-# Fitted to each problem the mean cosine is {glue:text}`icl-own-0:.2f` at $c=0$, where all tokens get the same average,
+# Fitted to each problem the median cosine is {glue:text}`icl-own-0:.2f` at $c=0$, where all tokens get the same average,
 # {glue:text}`icl-own-1:.2f` at $c=1$ and {glue:text}`icl-own-16:.2f` at $c=16$. Why so high? The step wants every token
 # multiplied by a matrix, and a softmax average over Gaussian tokens *is* nearly a multiple of the query: the mean of
 # a Gaussian weighted with $e^{c\,a\cdot q}$ is $cq$. (At large $c$ a token picks the one with the largest inner
-# product, which is not always itself.) It is close, but not exact. One layer for all problems has a mean cosine of at most
+# product, which is not always itself.) It is close, but not exact. One layer for all problems has a median cosine of at most
 # {glue:text}`icl-shared:.2f` on problems it was not fitted to: without the targets in its input it cannot know
 # where the gradient points.
 #
@@ -592,30 +638,42 @@ plt.show()
 # %% [markdown]
 # ### Do the bounds imply similarity?
 #
-# The abstract of {cite:t}`li2024closeness` says that the two upper bounds "imply" great similarity of the models.
-# An upper bound on the length of two moves says nothing of their directions. Counterexamples that obey the same bound: the
-# opposite of the gradient step; a move of the same length in a random direction; the layer fitted to other problems.
-# The claim's control is the linear layer, which really makes the step.
+# The abstract of {cite:t}`li2024closeness` says that its upper bounds "imply that when training self-attention-only Transformers
+# for fundamental regression tasks, the models learned by gradient-descent and Transformers show great similarity". How similar
+# trained models are is a matter of its experiments, which we have not repeated, so we do not judge the sentence. What can be said without
+# any experiment is that bounds alone do not suffice: an upper bound on the length of two moves says nothing of their directions.
+# Two moves that are exactly as long as the gradient step's, and so obey every bound that it obeys: the opposite one, and one whose
+# scores move at a right angle. The control is the linear layer, which really makes the step.
 
 # %%
 a1, a2, x, b = problems[0]
 goal = wanted_move(a1, a2, x, b)
-target = goal @ x @ a2.mT
+
+
+def moved_scores(move):
+    return move @ x @ a2.mT
+
+
+# the cosine is linear in the move: subtract its gradient until none is left
+pull = moved_scores(goal) @ a2 @ x.mT
 random = normal(n, d)
-random = random * goal.norm() / random.norm()
+upright = random - (random * pull).sum() / pull.square().sum() * pull
+upright = upright * goal.norm() / upright.norm()
 P = row_gradient(a1 @ x @ a2.mT, b, "normalized")
 values = torch.linalg.solve(x.mT, (P @ a2).mT).mT
 linear = linear_attention_layer(a1, values, 1.0) - a1
+turned = {"at a right angle": (upright, 0.0), "opposite": (-goal, -1.0)}
 judge(
-    "P2.icl.similarity",
+    "P2.icl.orthogonal",
     [
-        exact("opposite step", cosine(-target, target), 1e-12),
-        exact(
-            "random move of the same length", cosine(random @ x @ a2.mT, target), 1e-12
-        ),
-        sampled("one softmax layer for all, c = 1", shared[1.0]),
+        exact(name, cosine(moved_scores(move), moved_scores(goal)), cosine=wanted)
+        for name, (move, wanted) in turned.items()
     ],
-    exact("linear attention layer", cosine(linear @ x @ a2.mT, target), 1e-12),
+    exact(
+        "linear attention layer",
+        cosine(moved_scores(linear), moved_scores(goal)),
+        cosine=0.0,
+    ),
 )
 
 # %% [markdown]
@@ -624,7 +682,7 @@ judge(
 # "Equivalence" here means a bounded shift of the target that preserves residual and loss value. That is true, and
 # for the normalized version the sharp constant is $R/2$. It is not equality of updates: the
 # gradients differ. A gradient step *can* be made by moving the data, exactly, by a linear layer that is told the
-# residual. A softmax layer that is not told cannot.
+# residual. A softmax layer that is not told cannot, in the problems tried here.
 #
 # ## Exercises
 #

@@ -33,7 +33,8 @@
 # [G] {cite:t}`gao2025fast`, with two authors in common, which also cites Lemma 6.2 of paper 2 for the bound on
 # $\beta$; [H] {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants
 # below is paper 2's own**, except that of $\beta$. Its constants for the five losses are announced, but
-# are in none of our sources.
+# are in none of our sources. The other papers' constants come from notes on them, not from the papers, so a constant
+# may be misread; what the cards say is by how much it could be.
 #
 # ```{list-table}
 # :header-rows: 1
@@ -55,7 +56,7 @@
 #   - $\sqrt ne^{2R^2}$ (statement), $\sqrt nRe^{R^2}$ (proof)
 #   - [G] Lemma E.5.1
 # * - of $\alpha$
-#   - $\sqrt n$ times that of $u$
+#   - $\sqrt n$ times that of $u$: $2nRe^{R^2}$ with the one of [H]
 #   - [G] Lemma E.5.2
 # * - of $\alpha^{-1}$
 #   - $ne^{4R^2}$
@@ -66,7 +67,7 @@
 # * - of $\langle f,v\rangle$, $\Vert v\Vert\le R^2$
 #   - $n^{1.5}e^{7R^2}$
 #   - [G] Lemma E.5.4-5
-# * - all of these
+# * - (our notes do not say of what; not judged)
 #   - $R_0=n^{1.5}e^{10R^2}$
 #   - [G] Lemma E.6
 # * - of the Hessian of $\frac12(\langle f,v\rangle-e)^2$; of the sum of $nd$ of them
@@ -93,7 +94,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl.tensor_trick import gradient, lipschitz, row_gradient, row_hvp, supremum_search
+from icl.tensor_trick import lipschitz, row_gradient, row_hvp, supremum_search
 from icl.tensor_trick.lipschitz import (
     FUNCTIONS,
     LIPSCHITZ,
@@ -104,7 +105,7 @@ from icl.tensor_trick.lipschitz import (
     witness,
 )
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge
+from icl_book.claims import exact, found, judge
 
 notebook.setup(globals())
 
@@ -219,7 +220,8 @@ plots.table(
 # unit vector $v$; the constraints are built in. It starts from the best {glue:text}`lip-starts` of
 # {glue:text}`lip-draws` random draws: Gaussian matrices, two thirds of them with entries raised to the third or
 # seventh power (sign kept), because maxima of exponentials are lonely rows that Gaussians never resemble.
-# Everything found is a witness: its quotient is really attained, so it can refute a bound. All numbers
+# Everything found is a witness: its quotient is really attained, so it can refute a bound. It cannot prove one:
+# the printed bounds are judged by the constants of {prf:ref}`prop-lip-sharp`, which are proved. All numbers
 # are logarithms; the printed bounds overflow float64 from $R=5$.
 
 # %%
@@ -245,24 +247,26 @@ def searches(sizes, **how):
     return [[one(g, n) for g in FUNCTIONS] for n in sizes]
 
 
-def bests(found):
+def bests(rows):
     """Return the largest quotients found, log10, (n, function, R)."""
-    return np.array([[search.best.numpy() for search in row] for row in found])
+    return np.array([[search.best.numpy() for search in row] for row in rows])
 
 
-def firsts(found):
+def firsts(rows):
     """Return the largest quotients of the random draws alone, log10."""
-    return np.array([[search.history[0].numpy() for search in row] for row in found])
+    return np.array([[search.history[0].numpy() for search in row] for row in rows])
 
 
-found = searches(n_values)
+searched = searches(n_values)
 built = np.array(
     [[[construction(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
 )
 
 # %%
-best, drawn = bests(found), firsts(found)
-reached = np.maximum(best, built)
+best, drawn = bests(searched), firsts(searched)
+proved = np.array(
+    [[[sharp(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
+)
 N, G = np.array(n_values)[:, None], list(TEX.values())  # labels of n and function
 
 
@@ -272,17 +276,13 @@ def furthest(values):
     return np.take_along_axis(values, at, -1)[..., 0]
 
 
-judge(
-    "P2.lip.sharp",
-    exact("{g}, n = {n}", furthest(best - built), g=G, n=N),
-    exact("random, {g}, n = {n}", furthest(drawn - built), g=G, n=N),
-)
+judge("P2.lip.sharp", found("{g}, n = {n}", furthest(best - built), g=G, n=N))
 
 # %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-input"]
 figure, ax = plt.subplots()
 looks = zip(G, plots.PALETTE, ("-", "--", "-.", ":"), strict=False)
 for i, (label, color, style) in enumerate(looks):
-    progress = found[-1][i].history[:, -1].numpy() - built[-1, i, -1]
+    progress = searched[-1][i].history[:, -1].numpy() - built[-1, i, -1]
     ax.plot(progress, style, color=color, label=label)
 ax.axhline(0, color=plots.COLORS["guide"], linewidth=1)
 ax.set_xlabel("step of the ascent")
@@ -293,8 +293,7 @@ notebook.glue("lip-random", -float((drawn - built).min()))
 
 # %% [markdown]
 # Random data miss the supremum by up to {glue:text}`lip-random:.0f` powers of ten. The ascent
-# reaches the constructions within five percent everywhere, and never exceeds them by more than one. Where the two differ, we use
-# the larger.
+# reaches the constructions within five percent everywhere, and never exceeds them by more than one.
 #
 # ### Each printed bound
 #
@@ -321,10 +320,10 @@ for ax in axes[:, 0]:
     ax.set_ylabel("log10 of the constant")
 plt.show()
 
-# %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by the largest value found, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-input"]
 loose = np.array(
     [
-        [b.log10(n, R) for R in radii] - reached[shown, FUNCTIONS.index(b.function)]
+        [b.log10(n, R) for R in radii] - proved[shown, FUNCTIONS.index(b.function)]
         for b in LIPSCHITZ
     ]
 )
@@ -341,89 +340,65 @@ notebook.glue("lip-n", n)
 # At $n=$ {glue:text}`lip-n` the tightest entry is {glue:text}`lip-least:.1f` powers of ten above the truth, the
 # loosest {glue:text}`lip-most:.0f`.
 #
-# The verdicts follow, one card for each printed bound, each with the control that a bound half as large as the
-# truth is refuted by the search.
+# The verdicts follow. One statement, one card: the bounds on $u$, $\alpha$ and $\alpha^{-1}$ follow from P2.lip.sharp,
+# those on $f$ from P2.lip.half. What is left to say of each is its slack. The detection limit of a card is that of its
+# tightest bound: a misprint that makes the bound smaller by less would go unseen.
 
 # %%
 radius = np.array(radii)
 valid = np.flatnonzero(radius >= 4)  # the printed precondition
 valid = valid if len(valid) else np.array([len(radii) - 1])
-half_truth = best[..., -1] - (built[..., -1] - math.log10(2))
 
 
-def judge_bound(claim, function, bound, factor=0.0):
-    """Judge a printed Lipschitz bound by everything found.
+def against(name, function, bound, factor=0.0):
+    """Make cases of our proven constant over a printed bound, at the worst R >= 4.
 
     Args:
-        claim: Id of the claim.
+        name: The bound, in words.
         function: Name of the function.
         bound: log10 of the bound, as a function of n and R.
         factor: log10 of a known factor of the constant, for every R.
     """
-    i = FUNCTIONS.index(function)
     bounds = np.array([[bound(n, R) for R in radii] for n in n_values])
-    excess = (reached[:, i] + factor - bounds)[:, valid].max(-1)
-    return judge(
-        claim,
-        exact("{g}, n = {n}", excess, g=TEX[function], n=n_values),
-        exact("half the truth, n = {n}", half_truth[:, i], n=n_values),
-    )
+    ratio = proved[:, FUNCTIONS.index(function)] + factor - bounds
+    return exact("{bound}, n = {n}", ratio[:, valid].max(-1), bound=name, n=n_values)
 
 
-def judge_printed(identity):
-    bound = next(b for b in LIPSCHITZ if b.id == identity)
-    return judge_bound(f"P2.lip.{identity}", bound.function, bound.log10)
+def printed_cases(functions):
+    """Make the cases of every printed Lipschitz bound on some functions."""
+    return [
+        against(f"{TEX[b.function]}: ${b.tex}$", b.function, b.log10)
+        for b in LIPSCHITZ
+        if b.function in functions
+    ]
 
 
-judge_printed("u")
-
-# %%
-judge_printed("u-sibling")
-
-# %%
-judge_printed("u-proof")
-
-# %%
-judge_printed("alpha")
-
-# %%
-judge_printed("inverse")
-
-# %%
-judge_printed("f")
-
-# %%
-judge_printed("f-proof")
+judge("P2.lip.u", printed_cases(("u", "alpha", "1/alpha")))
 
 # %% [markdown]
 # For $\langle f,v\rangle$ with a fixed $v$ the constant is that of $f$ times $\Vert v\Vert\le R^2$, and $v$ can
 # be chosen along the direction in which $f$ moves most, so it is attained.
 
 # %%
-judge_bound(
-    "P2.lip.inner",
+inner = against(
+    r"$\langle f,v\rangle$: $n^{1.5}e^{7R^2}$",
     "f",
     lambda n, R: 1.5 * math.log10(n) + 7 * R**2 / LN10,
     factor=2 * np.log10(radius),
 )
-
-# %%
-R0 = (reached - 1.5 * np.log10(N)[..., None] - 10 * radius**2 / LN10)[..., valid]
-judge(
-    "P2.lip.R0",
-    exact("{g}, n = {n}", R0.max(-1), g=G, n=N),
-    exact("half the truth, {g}, n = {n}", half_truth, g=G, n=N),
-)
+judge("P2.lip.f", [*printed_cases(("f",)), inner])
 
 # %% [markdown]
-# The sizes are simpler, since only the scores matter and they fill the ball of radius $R^2$. We ascend over the
-# scores. The control lets $x$ be three times as long.
+# The sizes are simpler, since only the scores matter and they fill the ball of radius $R^2$. Proof: a sum of $n$
+# exponentials $e^{s_i}$ with $\vert s_i\vert\le R^2$ lies between $ne^{-R^2}$ and $ne^{R^2}$, and $\Vert f\Vert\le\Vert
+# f\Vert_1=1$. The exact largest sizes have closed forms (one angle to scan); an ascent over the scores finds the same.
+# The control lets $x$ be three times as long.
 
 
 # %%
-def largest_size(function, n, reach=1.0):
-    """Search log10 of the largest |g(s)| over |s| <= reach * R^2, for each R."""
-    longest = reach * torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
+def largest_size(function, n):
+    """Search log10 of the largest |g(s)| over |s| <= R^2, for each R."""
+    longest = torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
     z = torch.randn(len(radii), starts, n, generator=generator, dtype=torch.float64)
 
     def objective(z):
@@ -432,39 +407,57 @@ def largest_size(function, n, reach=1.0):
     return supremum_search.ascend(objective, (z * z * z,), steps).best.numpy()
 
 
-def judge_size(identity):
-    """Judge a printed bound on a size."""
-    bound = next(b for b in SIZES if b.id == identity)
-
-    def excess(n, reach=1.0):
-        bounds = np.array([bound.log10(n, R) for R in radii])
-        return (largest_size(bound.function, n, reach) - bounds)[valid].max()
-
-    few = n_values[0]
-    if identity != "f":
-        control = exact(f"x three times as long, n = {few}", excess(few, 3.0))
-    else:
-        control = exact(f"1/2 in place of 1, n = {few}", excess(few) + math.log10(2))
-    sizes = [excess(n) for n in n_values]
-    return judge(
-        f"P2.size.{identity}", exact("n = {n}", sizes, 1e-9, n=n_values), control
-    )
+def exact_size(function, n, R, reach=1.0):
+    """Compute log10 of the largest |g(s)| over |s| <= reach * R^2."""
+    match function:
+        case "u":
+            return lipschitz.largest_exponential(n, 2 * reach * R**2) / 2
+        case "alpha":
+            return lipschitz.largest_exponential(n, reach * R**2)
+        case "1/alpha":
+            return -lipschitz.smallest_normalizer(n, R, reach)
+    return 0.0  # |f| <= 1, in the limit
 
 
-judge_size("u")
+def over_bound(bound, n, sizes):
+    """Return the largest of log10 sizes for each R over the bound, for R >= 4."""
+    return (sizes - np.array([bound.log10(n, R) for R in radii]))[valid].max()
 
-# %%
-judge_size("alpha")
 
-# %%
-judge_size("inverse")
+def size_cases(make, sizes):
+    """Make cases of sizes over their bounds; ``sizes`` gives their log10 for each R."""
+    return [
+        make(
+            "{bound}, {how}, n = {n}",
+            [over_bound(b, n, sizes(b.function, n)) for n in n_values],
+            bound=f"{TEX[b.function]}: ${b.tex}$",
+            how="by proof" if make is exact else "by search",
+            n=n_values,
+        )
+        for b in SIZES
+    ]
 
-# %%
-judge_size("f")
+
+def closed(function, n, reach=1.0):
+    return np.array([exact_size(function, n, R, reach) for R in radii])
+
+
+few = n_values[0]
+judge(
+    "P2.size.printed",
+    [size_cases(exact, closed), size_cases(found, largest_size)],
+    [
+        exact(
+            f"{TEX[b.function]}, x three times as long, n = {few}",
+            over_bound(b, few, closed(b.function, few, 3.0)),
+        )
+        for b in SIZES
+        if b.function != "f"
+    ],
+)
 
 # %% [markdown]
-# $\Vert f\Vert\le1$ is reached only in the limit, and rounding puts the search's best at 1 exactly; its case is
-# good to 1e-9. The bound on $\beta$ is the one statement of this chapter that is attributed to paper 2 itself. It
+# The bound on $\beta$ is the one statement of this chapter that is attributed to paper 2 itself. It
 # holds, and $ne^{-R^2/\sqrt n}$ is the truth: at $n=$ {glue:text}`lip-n` and $R=4$ the printed bound is loose
 # by {glue:text}`lip-beta:.1f` powers of ten.
 
@@ -474,23 +467,44 @@ notebook.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
 
 def smallest_excess(n, reach=1.0):
     """Compute log10 of the smallest alpha over the printed bound, for each R."""
-    return radius**2 / LN10 - largest_size("1/alpha", n, reach)
+    return radius**2 / LN10 - closed("1/alpha", n, reach)
 
 
-few, smallest = n_values[0], [smallest_excess(n).min() for n in n_values]
 judge(
     "P2.size.beta",
-    exact("n = {n}", smallest, n=n_values),
+    exact("n = {n}", [smallest_excess(n).min() for n in n_values], n=n_values),
     exact(f"x three times as long, n = {few}", smallest_excess(few, 3.0)[valid].min()),
 )
 
 # %% [markdown]
 # ### Hessians
 #
-# [G] bounds the Lipschitz constant of the Hessian of $\frac12(\langle f,v\rangle-e)^2$ and [H] that of
+# [G] bounds the Lipschitz constant of the Hessian of $\ell=\frac12(\gamma-e)^2$, $\gamma=\langle f,v\rangle$, and [H] that of
 # $\frac12\Vert f-b\Vert^2+\alpha+$ a quadratic. By the argument of {prf:ref}`prop-lip-reduction` the constant is
-# $R^3$ times the largest third derivative $\frac{d^3}{d\epsilon^3}\ell(s+\epsilon w)$ over unit $w$ (a symmetric
-# form is largest on its diagonal). The search runs over scores, direction and targets.
+# $R^3$ times the largest third derivative along unit directions $w$ of the scores (a symmetric form is largest on its
+# diagonal).
+#
+# ```{prf:proposition} Hessians, roughly
+# :label: prop-lip-hessian
+#
+# For $R\ge4$ the Hessian of $\ell$, $\Vert v\Vert\le R^2$, $\vert e\vert\le R$, is $6R^7$-Lipschitz, that of
+# $\frac12\Vert f-b\Vert^2+\alpha+$ a quadratic $R^3(5+e^{R^2})$-Lipschitz for $b$ in the simplex.
+# ```
+#
+# ```{prf:proof}
+# Write derivatives along $w$ as $\dot g$, $\ddot g$, $g^{(3)}$. Let $\delta_i=w_i-\langle f,w\rangle$, so
+# $\vert\delta_i\vert\le\sqrt2$, and let $\sigma^2\le\frac12$, $\kappa$ be the second and
+# third moment of $\delta$ under $f$, $\vert\kappa\vert\le\sqrt2\sigma^2$. Then $\dot f=f\delta$, the derivative of $\delta$ is
+# $-\sigma^2$ and that of $\sigma^2$ is $\kappa$, so $\ddot f=f(\delta^2-\sigma^2)$ and
+# $f^{(3)}=f(\delta^3-3\sigma^2\delta-\kappa)$. Summed over the tokens in absolute value these are at most
+# $\sigma\le\frac1{\sqrt2}$, $2\sigma^2\le1$ and $2\sqrt2\sigma^2+3\sigma^3<3$. Since
+# $\Vert v\Vert_\infty\le R^2$: $\vert\ell^{(3)}\vert=\vert3\dot\gamma\ddot\gamma+(\gamma-e)\gamma^{(3)}\vert\le
+# \frac3{\sqrt2}R^4+3(R^2+R)R^2\le6R^4$. For $\frac12\Vert f-b\Vert^2$ it is
+# $\vert3\langle\dot f,\ddot f\rangle+\langle f-b,f^{(3)}\rangle\vert\le3\cdot\frac12\cdot1+3<5$, by
+# $\Vert\dot f\Vert\le\frac12$. And $\alpha^{(3)}=\sum e^{s_i}w_i^3\le e^{R^2}$.
+# ```
+#
+# The search runs over scores, direction and targets, and stays below these constants.
 
 
 # %%
@@ -507,10 +521,10 @@ def curvature(kind):
 def third(second, n, R, **how):
     """Search log10 of the largest third derivative, from the second one."""
     few, short = max(starts // 2, 4), steps // 2
-    found = supremum_search.search_loss(
+    largest = supremum_search.search_loss(
         second, 2, n, R**2, few, short, generator, **how
     )
-    return found.best.item() + 3 * math.log10(R)
+    return largest.best.item() + 3 * math.log10(R)
 
 
 def attention(R):
@@ -537,36 +551,43 @@ pairs = [
     (n_values[min(1, len(n_values) - 1)], radii[valid[0]]),
 ]
 tests = np.array(list(dict.fromkeys(pairs)), dtype=[("n", int), ("R", float)])
-n_tested, R_tested = tests["n"], tests["R"]
-hessian = np.array(
+m, Q = tests["n"], tests["R"]
+row = np.log10(6 * Q**7)
+h2o_row = 3 * np.log10(Q) + np.log10(5 + np.exp(Q**2))
+searched_rows = np.array(
     [
-        third(attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2))
+        [
+            third(
+                attention(R), n, R, targets=lambda t, R=R: supremum_search.ball(t, R**2)
+            ),
+            third(h2o, n, R),
+        ]
         for n, R in tests.tolist()
     ]
 )
-row_bound = 1.5 * np.log10(n_tested) + 30 * R_tested**2 / LN10
+assert (searched_rows <= np.stack([row, h2o_row], -1)).all()  # or the proof is wrong
+notebook.glue("lip-hessian", float((row - searched_rows[:, 0]).max()))
+row_bound = 1.5 * np.log10(m) + 30 * Q**2 / LN10
+terms = 2 * np.log10(m)  # n d terms, n = d: at most n d times the largest
+h2o_bound = 2 * np.log10(m) + 40 * Q**2 / LN10
 judge(
-    "P2.lip.hessian-row",
-    exact("n = {n}, R = {R:g}", hessian - row_bound, n=n_tested, R=R_tested),
-    exact("bound 1, n = {n}, R = {R:g}", hessian, n=n_tested, R=R_tested),
+    "P2.lip.hessian",
+    [
+        exact("one term, n = {n}, R = {R:g}", row - row_bound, n=m, R=Q),
+        exact(
+            "sum of n d terms, n = d = {n}, R = {R:g}",
+            row + terms - (row_bound + terms),
+            n=m,
+            R=Q,
+        ),
+        exact("exp + sparse + reg, n = {n}, R = {R:g}", h2o_row - h2o_bound, n=m, R=Q),
+    ],
 )
 
-# %%
-total = hessian + 2 * np.log10(n_tested)  # n d terms: at most n d times the largest
-judge(
-    "P2.lip.hessian-total",
-    exact("n = d = {n}, R = {R:g}", hessian - row_bound, n=n_tested, R=R_tested),
-    exact("bound 1, n = d = {n}, R = {R:g}", total, n=n_tested, R=R_tested),
-)
-
-# %%
-both = np.array([third(h2o, n, R) for n, R in tests.tolist()])
-excess = both - 2 * np.log10(n_tested) - 40 * R_tested**2 / LN10
-judge(
-    "P2.lip.hessian-h2o",
-    exact("n = {n}, R = {R:g}", excess, n=n_tested, R=R_tested),
-    exact("bound 1, n = {n}, R = {R:g}", both, n=n_tested, R=R_tested),
-)
+# %% [markdown]
+# Our constant for one term is at most {glue:text}`lip-hessian:.1f` powers of ten above what the search finds; the printed
+# ones are hundreds above. No verdict is given on one more line of [G], the bound on "the terms $G_k$" of the Hessian: which
+# terms these are is in none of our sources. (The printed formula for this Hessian is looked at in {doc}`tensor_trick`.)
 
 # %% [markdown]
 # ## Our constant for $f$
@@ -585,10 +606,10 @@ far = {"n": N[:2], "R": radius[radius >= 1]}
 judge(
     "P2.lip.half",
     [
-        exact("n = {n}, |x| <= R", within[:, FUNCTIONS.index("f")], n=n_values),
-        exact("n = {n}, |x| <= 10 R, R = {R:g}", beyond, **far),
+        found("n = {n}, |x| <= R", within[:, FUNCTIONS.index("f")], n=n_values),
+        found("n = {n}, |x| <= 10 R, R = {R:g}", beyond, **far),
     ],
-    exact("u, n = {n}", within[:, FUNCTIONS.index("u")], n=n_values),
+    found("u, n = {n}", within[:, FUNCTIONS.index("u")], n=n_values),
 )
 
 # %% [markdown]
@@ -597,21 +618,20 @@ judge(
 
 # %%
 context = searches(n_values[:2], moving="A")
-moved, random = (values(context) - built[:2] for values in (bests, firsts))
-judge(
-    "P2.lip.context",
-    exact("{g}, n = {n}", furthest(moved), g=G, n=N[:2]),
-    exact("random, {g}, n = {n}", furthest(random), g=G, n=N[:2]),
-)
+moved = bests(context) - built[:2]
+judge("P2.lip.context", found("{g}, n = {n}", furthest(moved), g=G, n=N[:2]))
 
 # %% [markdown]
 # ## Dropping the conditions, one at a time
 #
-# **$R\ge4$.** The summary lists it among "strict constraints" that the analysis *requires*. If so, some bound
-# must break at a smaller $R$. None does: every printed bound holds at every smaller $R$ we tried.
+# The summary says that the analysis "requires strict constraints". It does: the proofs assume them, and that needs no
+# test. What follows asks another question, which is this book's own: which of them do the *bounds* need?
 #
-# **The infinity norm.** Proofs of this line assume that $A(x-y)$ is small in every entry. If that were
-# required, some pair far apart would break a bound. It cannot: the constants above are suprema over all pairs. We
+# **$R\ge4$.** If a bound needs it, it must break at a smaller $R$. None does: our proven constants are below every
+# printed bound at every smaller $R$ we tried.
+#
+# **The infinity norm.** Proofs of this line assume that $A(x-y)$ is small in every entry. If a bound needed
+# that, some pair far apart would break it. None can: the constants above are suprema over all pairs. We
 # measure the quotient of pairs at opposite ends of the ball all the same.
 
 
@@ -644,17 +664,16 @@ def far_apart(bound, n, R, draws=200):
 
 # %%
 small, last = radius < 4, radii[-1]
-names = [{"g": TEX[b.function], "tex": b.tex} for b in LIPSCHITZ]
 cases = []
-for b, name in zip(LIPSCHITZ, names, strict=True):
+for b in LIPSCHITZ:
     bounds = np.array([[b.log10(n, R) for R in radii] for n in n_values])
-    excess = (reached[:, FUNCTIONS.index(b.function)] - bounds)[:, small]
+    excess = (proved[:, FUNCTIONS.index(b.function)] - bounds)[:, small]
+    name = f"{TEX[b.function]}: ${b.tex}$"
     if small.any():
-        title = "R < 4, {g}, n = {n}: ${tex}$"
-        cases.append(exact(title, excess.max(-1), n=n_values, **name))
-for b, name in zip(LIPSCHITZ, names, strict=True):
-    title = f"opposite pairs, {name['g']}, R = {last:g}: ${name['tex']}$"
-    cases.append(exact(title, far_apart(b, n_values[0], last)))
+        labels = {"b": name, "n": n_values, "needed": False}
+        cases.append(exact("R < 4, {b}, n = {n}", excess.max(-1), **labels))
+    title = f"opposite pairs, {name}, R = {last:g}"
+    cases.append(found(title, far_apart(b, n_values[0], last), needed=False))
 
 
 def beyond_the_ball(g, R, reach):
@@ -664,20 +683,15 @@ def beyond_the_ball(g, R, reach):
     return supremum_search.search(g, few, [R], starts, steps, generator, **how).best[0]
 
 
-controls = [
-    beyond_the_ball(g, last, 3.0).item() - printed(g, n_values[0], last)
-    for g in ("u", "alpha")
-]
-judge(
-    "P2.lip.required",
-    cases,
-    exact("x three times as long, {g}", controls, g=[TEX["u"], TEX["alpha"]]),
-)
+for g in ("u", "alpha"):
+    excess = beyond_the_ball(g, last, 3.0).item() - printed(g, n_values[0], last)
+    cases.append(found(f"x three times as long, {TEX[g]}", excess, needed=True))
+judge("P2.lip.required", cases)
 
 # %% [markdown]
 # **$\Vert x\Vert\le R$.** This one matters, but not for everything. {numref}`fig-lip-reach` lets $x$ grow at
-# fixed $R$. The bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later. That on $f$ does not, because the truth
-# does not depend on the length of $x$ at all.
+# fixed $R$. The bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later, so the summary's caution, that the
+# bounds "may not hold", is right. That on $f$ does not break, because the truth does not depend on the length of $x$ at all.
 
 # %% mystnb={"figure": {"caption": "Largest quotient found divided by the printed bound (log10) when $x$ may be longer than $R$ by the factor on the horizontal axis, at the smallest $n$ and $R=2$. Above zero the bound is broken.", "name": "fig-lip-reach"}, "image": {"alt": "Four curves against the length of x in units of R, from one to sixteen. Those of u and alpha cross zero below two and rise steeply; that of one over alpha crosses zero between eight and sixteen; that of f is flat, about twelve powers of ten below zero."}} tags=["hide-input"]
 reach = [1.0, 2.0, 4.0, 8.0, 16.0]
@@ -701,20 +715,15 @@ ax.legend()
 plt.show()
 
 # %%
-normalized = np.array([g == "f" for g in FUNCTIONS])
-ends = [FUNCTIONS.index("u"), FUNCTIONS.index("f")]
-exchanged = {"g": np.array(G)[ends], "normalized": ~normalized[ends]}
+broken = [g for g in FUNCTIONS if g != "f"]
 title = f"{{g}}, x {reach[-1]:g} times as long"
-judge(
-    "P2.lip.break",
-    exact(title, excess[:, -1], g=G, normalized=normalized),
-    exact("{g}, labels exchanged", excess[ends, -1], **exchanged),
-)
+largest = [excess[FUNCTIONS.index(g), -1] for g in broken]
+judge("P2.lip.break", found(title, largest, g=[TEX[g] for g in broken]))
 
 # %% [markdown]
 # ## The losses
 #
-# Paper 2 announces Lipschitz constants for five losses and their gradients. We have no printed number to
+# A machine-written abstract of paper 2 announces bounds for the losses and their gradients. We have no printed number to
 # compare with, but the true ones can be computed. The table shows, for one row with $b$ in the simplex, the
 # largest derivative of order 1 (Lipschitz constant of the loss), 2 (of the gradient) and 3 (of the Hessian) in the
 # scores; multiply by $R$, $R^2$, $R^3$ for derivatives in $x$.
@@ -729,8 +738,8 @@ def largest_derivative(kind, order):
     plain = kind not in ("sparse", "rescaled")
     longest = 36.0 if plain else R_loss**2
     given = (along(kind), 1) if order == 1 else (curvature(kind), order - 1)
-    found = supremum_search.search_loss(*given, m, longest, starts, steps, generator)
-    return 10 ** found.best.item() if plain else found.best.item()
+    best = supremum_search.search_loss(*given, m, longest, starts, steps, generator)
+    return 10 ** best.best.item() if plain else best.best.item()
 
 
 top = {(kind, k): largest_derivative(kind, k) for kind in KINDS for k in (1, 2, 3)}
@@ -751,49 +760,15 @@ plots.table(
 # no proof of it. The entropy's derivatives grow slowly with $n$, those of the sparse and rescaled losses are
 # exponential in $R^2$.
 #
-# A last statement of the summary: small changes in context lead to small changes in gradients. We move $A_1,A_2$
-# by a random amount of size $h$ and ask how the change of the whole gradient follows $h$. A Lipschitz
-# gradient gives the exponent 1, a jump gives 0.
-
-
-# %%
-def gradient_of_absolute(A1, A2, X, B):
-    """Gradient of the sum of |f - b|, from the sign of f - b."""
-    F = torch.softmax(A1 @ X @ A2.mT, -1)
-    C = (F - B).sign()
-    return A1.mT @ (F * (C - (F * C).sum(-1, keepdim=True))) @ A2
-
-
-def exponent(how, fit=False):
-    """Compute the exponent of the change of the gradient in that of the context."""
-    n, d, draws = 12, 3, 50
-    A1, A2, X, B, E1, E2 = (
-        torch.randn(draws, *shape, generator=generator, dtype=torch.float64)
-        for shape in ((n, d), (n, d), (d, d), (n, n), (n, d), (n, d))
-    )
-    B = torch.softmax(A1 @ X @ A2.mT, -1) if fit else B.softmax(-1)
-    here = how(A1, A2, X, B)
-    moves = [how(A1 + h * E1, A2 + h * E2, X, B) - here for h in (1e-6, 1e-3)]
-    change = [move.norm(dim=(-2, -1)).max().item() for move in moves]
-    return math.log10(change[1] / change[0]) / 3
-
-
-exponents = [
-    exponent(lambda *given, kind=kind: gradient(*given, kind)) for kind in KINDS
-]
-names = [kind.replace("_", "-") for kind in KINDS]
-judge(
-    "P2.lip.losses",
-    exact("{loss}", exponents, 1e-3, loss=names),
-    exact("sum of |f - b|", exponent(gradient_of_absolute, fit=True)),
-)
+# The summary adds that such bounds "guarantee that small changes in context lead to small changes in gradients". That is
+# true of every smooth loss, so there is nothing to judge: the derivatives above are finite.
 
 # %% [markdown]
 # ## What to remember
 #
-# No printed upper bound that we could test is violated. Those on $u$ and $\alpha$ have the right exponential. Every
-# bound on a *normalized* quantity is astronomically loose, because the proofs pass through $u$ and $\alpha^{-1}$
-# separately and multiply the worst cases of both, which never happen together. The right constant is $R/2$, with a
+# No printed upper bound that we could test is violated, paper 2's one among them. Those on $u$ and $\alpha$ have the right exponential. Every
+# bound on a *normalized* quantity is astronomically loose, because the chain of lemmas passes through $u$ and $\alpha^{-1}$
+# separately and multiplies the worst cases of both, which never happen together. The right constant is $R/2$, with a
 # proof of one line, without $R\ge4$, without a small $A(x-y)$ and without $\Vert x\Vert\le R$.
 #
 # ## Exercises

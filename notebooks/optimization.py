@@ -23,8 +23,8 @@
 #
 # The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of {cite:t}`gao2023tensor`. Papers of
 # the line make it convex by a regularizer: {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so
-# that $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of at least $lI$. Nothing
-# is printed about how curved the loss really is, or about a step size.
+# that $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of at least $lI$. In the sources
+# we have nothing is said about how curved the loss really is, or about a step size. All cards but P2.opt.psd are this book's own.
 #
 # The parameters of this run, and its imports (folded):
 
@@ -48,7 +48,7 @@ from scipy.optimize import minimize
 
 from icl.tensor_trick import gradient, hvp, loss, row_hvp, supremum_search, unvec, vec
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge
+from icl_book.claims import exact, found, judge
 
 notebook.setup(globals())
 
@@ -149,18 +149,20 @@ def extreme(kind, n, sign):
     return 10 ** search.best.item()
 
 
-found = np.array([[extreme("normalized", n, sign) for sign in SIGNS] for n in n_values])
+bends = np.array([[extreme("normalized", n, sign) for sign in SIGNS] for n in n_values])
 broken = np.array([extreme("cross_entropy", 4, sign) for sign in SIGNS])
 judge(
     "P2.opt.range",
-    exact("{which}, n = {n}", found / ENDS, which=WHICH, n=np.array(n_values)[:, None]),
-    exact("cross-entropy, {which}, n = 4", broken / ENDS, which=WHICH),
+    found("{which}, n = {n}", bends / ENDS, which=WHICH, n=np.array(n_values)[:, None]),
+    found("cross-entropy, {which}, n = 4", broken / ENDS, which=WHICH),
 )
 
 # %% [markdown]
 # ## How much regularizer is needed
 #
-# The printed condition holds, with much to spare. The worst data are easy to build: two tokens with $p=p_+$, $A$ with
+# The printed condition holds, with much to spare. Proof: along a unit direction $w$ of the scores the second derivative of
+# $\frac12\Vert f-b\Vert^2$ is $\Vert\dot f\Vert^2+\langle f-b,\ddot f\rangle\ge-\Vert\ddot f\Vert_1\ge-1$ ({prf:ref}`prop-lip-hessian`
+# bounds $\ddot f$), and that of $\alpha$ is positive. So $w_i^2\ge1+l/\sigma_{\min}(A)^2$ is enough. The worst data are easy to build: two tokens with $p=p_+$, $A$ with
 # orthogonal columns, of which one moves the scores apart. There the constant {glue:text}`opt-needed:.4f` is
 # exactly enough, against a printed 20.
 
@@ -194,8 +196,8 @@ for low in lows:
 printed, without = np.array(values).T
 judge(
     "P2.opt.psd",
-    exact("smallest of 200 random problems, l = {low:g}", printed, low=lows),
-    exact("the same without regularizer, l = {low:g}", without, low=lows),
+    found("smallest of 200 random problems, l = {low:g}", printed, low=lows),
+    found("the same without regularizer, l = {low:g}", without, low=lows),
 )
 
 # %%
@@ -206,12 +208,7 @@ x = torch.tensor(
 b = torch.tensor([0.0, 1.0], dtype=torch.float64)
 low = 1e-3
 enough = smallest(rotation, x, b, -CONCAVE + low, False) / low
-less = smallest(rotation, x, b, -0.9 * CONCAVE + low, False) / low
-judge(
-    "P2.opt.psd-sharp",
-    exact("two tokens at p+", enough, 1e-9),
-    exact("nine tenths of the constant", less),
-)
+judge("P2.opt.psd-sharp", exact("two tokens at p+", enough))
 
 # %% [markdown]
 # ## Descent at the sharp step size
@@ -253,8 +250,8 @@ for scale in scales:
 name = "1000 times the step, start of size {s:g}"
 judge(
     "P2.opt.descent",
-    exact("start of size {s:g}", rises[0::2], s=scales),
-    exact(name, rises[1:4:2], s=scales[:2]),  # saturated at 5: a flat loss
+    found("start of size {s:g}", rises[0::2], s=scales),
+    found(name, rises[1:4:2], s=scales[:2]),  # saturated at 5: a flat loss
 )
 
 # %% [markdown]
@@ -308,14 +305,14 @@ notebook.glue("opt-tiny", math.floor(1.5 * math.log10(n) + 10 * 16 / math.log(10
 GOAL, CAP = 1e-6, 1_000_000
 
 
-def steps_needed(A1, A2, B, preconditioned, factor=1.0):
+def steps_needed(A1, A2, B, preconditioned):
     """Count the steps of each problem to the goal, looking at every tenth."""
     X = A1.new_zeros(len(A1), d, d)
     if preconditioned:
         left, right = torch.linalg.inv(A1.mT @ A1), torch.linalg.inv(A2.mT @ A2)
-        left = factor / SMOOTH * left
+        left = left / SMOOTH
     else:
-        left, right = factor * safe_step(A1, A2)[:, None, None] * torch.eye(d), None
+        left, right = safe_step(A1, A2)[:, None, None] * torch.eye(d), None
     goal = GOAL * loss(A1, A2, X, B)
     needed = np.full(len(A1), CAP)
     for k in range(CAP):
@@ -390,12 +387,7 @@ def newton(A1, A2, B):
 
 
 newton_cg = np.array([newton(*problem) for problem in zip(*problems, strict=True)])
-slow = steps_needed(*(t[:1] for t in problems), False, 0.1)[0]
-judge(
-    "P2.opt.newton",
-    exact("condition number {c:g}", newton_cg / plain, c=conditions),
-    exact("a tenth of the step", slow / plain[0]),
-)
+judge("P2.opt.newton", exact("condition number {c:g}", newton_cg / plain, c=conditions))
 
 # %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["hide-input"]
 figure, ax = plt.subplots()

@@ -14,7 +14,8 @@
 # # Theorem 4: which directions count
 #
 # If labels depend on a few directions of the input only, the attention window should be narrow in those and infinitely wide in all others. Theorem 4 says that the optimum of the pretraining loss is
-# exactly that, under an assumption on $n$ or $\sigma$. This page computes the loss landscape exactly, with and without the assumption, and then trains units.
+# exactly that, under an assumption on $n$ or $\sigma$. This page shows that no matrix can beat a family with two parameters, computes the landscape of that family exactly, with and without the assumption, and
+# then trains units.
 
 # %% [markdown]
 # ## What is printed
@@ -30,7 +31,8 @@
 # - If $s\in\mathrm{col}(B)$ then $s^\top M^*s>0$. If $s\in\mathrm{col}(B)^\perp$ then $s^\top M^*s=0$.
 # :::
 #
-# "$\Longrightarrow$ $M^*$ learns direction-wise Lipschitzness, recovers $\mathrm{col}(B)$." The direction-wise Lipschitz constant is
+# "$\Longrightarrow$ $M^*$ learns direction-wise Lipschitzness, recovers $\mathrm{col}(B)$." The abstract: "on low-rank, linear problems, the attention unit learns to project onto the appropriate subspace before
+# inference." The direction-wise Lipschitz constant is
 #
 # $$\mathrm{Lip}_s(f)=\inf\{L:f(ss^\top x)-f(ss^\top x')\le L|s^\top x-s^\top x'|\ \ \forall x,x'\},$$ (eq-lip)
 #
@@ -38,7 +40,8 @@
 #
 # **Not printed**: the law of the tokens. Ours is $x=Bu+B_\perp v$ with independent $u\sim U(S^{k-1})$, $v\sim U(S^{d-k-1})$.
 #
-# **What we find.** The theorem holds where it is stated, in exact numbers; neither $n=2$ nor $\sigma=0$ nor $C$ is needed for it in any setting we can reach.
+# **What we find.** On this token law the question for all $d\times d$ matrices, symmetric or not, comes down to two numbers $c$ and $e$: that is proved below. In exact numbers the theorem then holds where it is stated;
+# neither $n=2$ nor $\sigma=0$ nor symmetry is needed for it in any setting we can reach, and of $C$ only that it leaves room for the best $c$.
 #
 # The parameters of this run, and its imports (folded):
 
@@ -53,6 +56,7 @@ seeds = 16  # trained units a setting
 steps = 500  # Adam steps a unit
 batch_size = 128  # fresh contexts a step
 batch_sizes = [128, 512, 2048]  # the same for two-token units; the last is judged
+contexts = 2000  # contexts a seed for the second derivatives
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"]
@@ -69,7 +73,7 @@ from icl.statistics import local_slope, t_interval
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
+from icl_book.claims import exact, extrapolated, found, judge, sampled
 
 notebook.setup(globals())
 
@@ -108,11 +112,14 @@ def quotient(d, k, angle):
 inside, halfway, outside = np.array(
     [[quotient(d, k, angle) for d, k in PAIRS] for angle in (0.0, np.pi / 4, np.pi / 2)]
 )
-halfway = exact(PAIR + ", halfway", halfway, 1e-10, d=D, k=K)
-judge("P1.T4.lipschitz-in", exact(PAIR, inside, 1e-10, d=D, k=K), halfway)
-
-# %%
-judge("P1.T4.lipschitz-out", exact(PAIR, outside, 1e-10, d=D, k=K), halfway)
+print("halfway between:", np.round(halfway, 12))
+judge(
+    "P1.T4.lipschitz",
+    [
+        exact(PAIR + ", inside", inside, d=D, k=K, inside=1),
+        exact(PAIR + ", orthogonal", outside, d=D, k=K, inside=0),
+    ],
+)
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -120,11 +127,25 @@ judge("P1.T4.lipschitz-out", exact(PAIR, outside, 1e-10, d=D, k=K), halfway)
 # | assumption | here |
 # |---|---|
 # | $n=2$ or $\sigma=0$ | both, and then every other combination of the lists above |
-# | $M$ symmetric | exact part: $M=cBB^\top+eB_\perp B_\perp^\top$, all matrices that share the symmetry of the problem; trained part: any matrix |
-# | $\|B^\top MB\|\le C$ | several $C$, and none |
+# | $M$ symmetric | not needed: any matrix, by the proof below |
+# | $\|B^\top MB\|\le C$ | none, which is the case of a $C$ that leaves room for the best $c$; smaller $C$ for $M=cBB^\top$ only |
 # | token law | not printed; ours is above |
 #
-# The loss is not convex in $M$, so symmetry alone does not make the optimum symmetric. The exact landscape covers the symmetric matrices; that nothing better lies elsewhere is measured by training, not proved here.
+# The loss is not convex in $M$, so symmetry alone does not make the optimum symmetric. But here any matrix can be compared with the two-parameter family, query by query:
+#
+# :::{prf:theorem} no matrix beats two numbers
+# :label: thm-two-numbers
+# :nonumber:
+# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$. Every matrix has at least the risk $\min\varrho$. If $\varrho$ has its minimum at $(c^*,0)$ only, $c^*>0$,
+# then $M=c^*BB^\top$ is the only optimum.
+# :::
+#
+# :::{prf:proof}
+# Fix the query $x_q=Bu_q+B_\perp v_q$ and put $p=B^\top Mx_q$, $r=B_\perp^\top Mx_q$. The score of a token is $u_i\cdot p+v_i\cdot r$. Averaged over $a$ and the noise, the error given the tokens is
+# $\frac1k|\bar u-u_q|^2+\sigma^2\sum\omega_i^2$, $\bar u=\sum\omega_iu_i$. Tokens do not know the query, so their mean depends on $|p|$, $|r|$ and the angle $\theta$ between $p$ and $u_q$ only, and on the angle only
+# through $-\frac2kA\cos\theta$ with $A=\mathbb E\,\bar u\cdot p/|p|$. At $|p|=0$ symmetry gives $A=0$, and $dA/d|p|$ is the mean of a variance, so $A>0$ for $|p|>0$. Hence the error is smallest at $\theta=0$, where it is
+# $\varrho(|p|,|r|)$. Average over queries: the risk of $M$ is at least $\min\varrho$, with equality only if for almost every query $p=c^*u_q$ and $r=0$; then $B^\top M=c^*B^\top$ and $B_\perp^\top M=0$. $\square$
+# :::
 #
 # ## Experiment 1: the exact landscape
 #
@@ -160,74 +181,9 @@ axes[0].set_ylabel("e, on the complement")
 plt.show()
 
 
-# %%
-def rise(d, k, swapped=False):
-    """Return the smallest relative rise of the risk when e leaves zero, (n, sigma).
-
-    The smallest over a grid of c and e; with swapped=True c and e are exchanged.
-    """
-    rises = []
-    for c in (0.5, 3.0):
-        before, *after = (
-            risk(d, k, *((e, c) if swapped else (c, e)), lengths[:, None], spread)
-            for e in (0.0, 0.1, 1.0, 4.0)
-        )
-        rises += [risen / before - 1 for risen in after]
-    return np.min(rises, axis=0)
-
-
-lengths, spread = np.array([2, *n_values]), np.array([0.0, *noise_stds])
-labels = {"d": D[:, None], "k": K[:, None]}
-rises = np.array([rise(d, k) for d, k in PAIRS])  # (pairs, n, sigma)
-exchanged = np.array([rise(d, k, swapped=True) for d, k in PAIRS])
-longest, quietest = int(lengths.argmax()), 1 + int(np.argmin(noise_stds))
-several = K > 1
-judge(
-    "P1.T4.two-tokens",
-    exact(SETTING, rises[:, 0], 1e-10, **labels, n=2, s=spread),
-    exact(
-        SETTING + ", exchanged",
-        exchanged[several, 0, 0],
-        1e-10,
-        d=D[several],
-        k=K[several],
-        n=2,
-        s=0.0,
-    ),
-)
-
-
-# %%
-def control(at):
-    """Return the cases with c and e exchanged, for the longest context."""
-    return exact(
-        SETTING + ", exchanged",
-        exchanged[:, longest, at],
-        1e-10,
-        d=D,
-        k=K,
-        n=lengths[longest],
-        s=spread[at],
-    )
-
-
-judge(
-    "P1.T4.noiseless",
-    exact(SETTING, rises[:, 1:, 0], 1e-10, **labels, n=n_values, s=0.0),
-    control(0),
-)
-
-# %%
-labels = {"d": D[:, None, None], "k": K[:, None, None], "n": lengths[1:, None]}
-judge(
-    "P1.T4.beyond",
-    exact(SETTING, rises[:, 1:, 1:], 1e-10, **labels, s=noise_stds),
-    control(quietest),
-)
-
 # %% [markdown]
-# **Both coefficients free.** Minimize over $(c,e)$ from several starts, without any constraint. (For $k=1$ without noise there is no finite minimum: see the second exercise.) The control changes the task: with $k=d$ every direction matters, and the
-# optimum treats them alike.
+# **Both coefficients free.** Minimize over $(c,e)$ from several starts, without any constraint; by the proof this settles all matrices, up to the search. (For $k=1$ without noise there is no finite minimum: see the second exercise.)
+# The control changes the task: with $k=d$ every direction matters, and the optimum treats them alike.
 
 
 # %%
@@ -235,29 +191,124 @@ def minimum(d, k, n, sigma, limit=80.0):
     """Return the lowest of the minima found from several starts: c, e, risk."""
     best = None
     for start in ((1.0, 1.0), (8.0, 3.0), (2.0, 0.0)):
-        found = minimize(
+        tried = minimize(
             lambda v: np.log(risk(d, k, v[0], v[1], n, sigma)),
             np.minimum(start, limit),
             method="L-BFGS-B",
             bounds=((0, limit), (0, limit)),
         )
-        if best is None or found.fun < best.fun:
-            best = found
+        if best is None or tried.fun < best.fun:
+            best = tried
     return best.x[0], best.x[1], np.exp(best.fun)
 
 
-settings = [(2, 0.0), (2, noise_stds[-1])]
-settings += [(context_length, 0.0), (context_length, noise_stds[0])]
-settings = [(d, k, n, s) for d, k in PAIRS for n, s in settings if k > 1 or s > 0]
-complement = np.array([minimum(*setting)[1] for setting in settings])
-d, k, n, s = zip(*settings, strict=True)
+few = sorted({m for m in n_values if m <= context_length} | {context_length})
+assumed = [(2, s) for s in (0.0, *noise_stds)] + [(m, 0.0) for m in few]
+beyond = [(m, s) for m in few for s in noise_stds]
+lowest = {
+    (d, k, n, s): minimum(d, k, n, s)
+    for d, k in PAIRS
+    for n, s in assumed + beyond
+    if k > 1 or s > 0
+}
+
+
+def complements(settings):
+    """Return a case of e for every pair and setting that has a finite minimum."""
+    mine = [key for key in lowest if key[2:] in settings]
+    d, k, n, s = zip(*mine, strict=True)
+    return found(SETTING, [lowest[key][1] for key in mine], d=d, k=k, n=n, s=s)
+
+
 all_matter = list(dict.fromkeys(k for k in ranks if k > 1))
 full = [optimal_window(Linear(k), context_length, noise_std).w for k in all_matter]
 judge(
     "P1.T4.minimizer",
-    exact(SETTING, complement, 5e-3, d=d, k=k, n=n, s=s),
-    exact("all of {k} directions matter: e on any of them", full, 1e-6, k=all_matter),
+    complements(assumed),
+    found("all of {k} directions matter: e on any of them", full, k=all_matter),
 )
+
+# %%
+judge("P1.T4.beyond", complements(beyond))
+
+# %% [markdown]
+# **All directions at once.** Without that proof one can still look at the second derivative of the risk at $c^*BB^\top$. By symmetry it is a number on each type of directions: in the block of $\mathrm{col}(B)$, and in that of the complement,
+# multiples of the identity, traceless symmetric and antisymmetric matrices; and the mixed blocks, which map one into the other. Seven types for symmetric $M$; in full matrices the two mixed blocks count separately. First derivatives
+# vanish: by $v_q\to-v_q$ outside $\mathrm{col}(B)$, by tracelessness in it, and at $c^*$ for the identity. Tokens are sampled; functions and noise are averaged exactly, and all types share the tokens.
+# The numbers agree with the proof: whatever maps to the complement (the second block of the table) costs the same.
+
+
+# %%
+def directions(d, k):
+    """Return a matrix of norm one for every type, in the basis (B, B_perp)."""
+    types = {}
+    for label, start, size in (("inside", 0, k), ("complement", k, d - k)):
+        block = np.zeros((d, d))
+        block[range(start, start + size), range(start, start + size)] = size**-0.5
+        types[f"{label}, identity"] = block
+        if size > 1:
+            first, second = start, start + 1
+            for name, at, signs in (
+                ("traceless", ((first, first), (second, second)), (1, -1)),
+                ("antisymmetric", ((first, second), (second, first)), (1, -1)),
+            ):
+                types[f"{label}, {name}"] = np.zeros((d, d))
+                for place, sign in zip(at, signs, strict=True):
+                    types[f"{label}, {name}"][place] = sign * 0.5**0.5
+    for name, place in (
+        ("complement to inside", (0, k)),
+        ("inside to complement", (k, 0)),
+    ):
+        types[name] = np.zeros((d, d))
+        types[name][place] = 1.0
+    return types
+
+
+def second_derivatives(d, k, n, sigma, c, seed):
+    """Return the second derivative of every type over the risk, at c BB'."""
+    rng = stream(300 + seed, "monte carlo")
+    parts = [rng.standard_normal((contexts, n + 1, size)) for size in (k, d - k)]
+    parts = [part / np.linalg.norm(part, axis=-1, keepdims=True) for part in parts]
+    x = np.concatenate(parts, -1)
+    x, query, u = x[:, :-1], x[:, -1], parts[0][:, :-1]
+    score = c * np.einsum("bnk,bk->bn", u, query[:, :k])
+    omega = np.exp(score - score.max(1, keepdims=True))
+    omega /= omega.sum(1, keepdims=True)
+    off = np.einsum("bn,bnk->bk", omega, u) - query[:, :k]
+    level = (off**2).sum(1) / k + sigma**2 * (omega**2).sum(1)
+    out = []
+    for matrix in directions(d, k).values():
+        change = np.einsum("bnd,bd->bn", x, query @ matrix.T)
+        change -= (omega * change).sum(1, keepdims=True)
+        one = omega * change
+        two = omega * (change**2 - (one * change).sum(1, keepdims=True))
+        bias = (np.einsum("bn,bnk->bk", one, u) ** 2).sum(1)
+        bias += (off * np.einsum("bn,bnk->bk", two, u)).sum(1)
+        noise = (one**2 + omega * two).sum(1)
+        out.append(np.mean(2 * bias / k + 2 * sigma**2 * noise) / level.mean())
+    return out
+
+
+curved = {
+    key: np.array([second_derivatives(*key, c, seed) for seed in range(seeds)])
+    for key, (c, _, _) in lowest.items()
+    if key[1] > 1 and key[2] in (2, context_length)
+}
+shown = [key for key in curved if key[:2] == (d_show, k_show)]
+plots.table(
+    ["direction", *(f"n = {n}, $\\sigma$ = {s:g}" for _, _, n, s in shown)],
+    [
+        [name, *(f"{np.median(curved[key][:, i]):.4f}" for key in shown)]
+        for i, name in enumerate(directions(d_show, k_show))
+    ],
+    f"Second derivative of the risk at $c^*BB^\\top$ over the risk, d = {d_show}, "
+    f"k = {k_show}, median over seeds",
+)
+
+# %%
+d, k, n, s = zip(*curved, strict=True)
+least_curved = [table.min(1) for table in curved.values()]
+judge("P1.T4.local", sampled(SETTING, least_curved, d=d, k=k, n=n, s=s))
 
 # %% [markdown]
 # Then $c^*$ is the optimal window of purely linear functions in dimension $k$ (the complement has dropped out), and it is positive: at $c=0$ the noise is stationary and the bias falls. As
@@ -272,18 +323,17 @@ judge(
     exact(
         "k = {k}, n = {n}, $\\sigma$ = {s:g}",
         positive,
-        1e-9,
         k=k[:, None, None],
         n=n[:, None],
         s=s,
     ),
-    exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved, 1e-9),
+    exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved),
 )
 
 
 # %% [markdown]
-# **The constraint.** With $e=0$ the risk falls up to $c^*$ and rises beyond, so over $[0,C]$ the best $c$ is $\min(C,c^*)$. The constraint only matters if $C<c^*$; the
-# theorem's conclusion does not depend on it.
+# **The constraint.** With $e=0$ the risk falls up to $c^*$ and rises beyond, so over $[0,C]$ the best $c$ is $\min(C,c^*)$. The constraint only matters if $C<c^*$. The theorem says "for some $C$"; for $C\ge c^*$ the proof above covers it,
+# for smaller $C$ we look at the matrices $cBB^\top$ only.
 
 
 # %%
@@ -299,7 +349,7 @@ def best_c(d, k, n, sigma, limit):
 
 resolved = [(d, k) for d, k in PAIRS if k > 1] or PAIRS
 view_n, view_sigma = map(np.array, zip(*views, strict=True))
-limits = np.array([0.5, 2.0, 20.0, 100.0])  # the last for the control
+limits = np.array([0.5, 2.0, 20.0])
 free = [optimal_window(Linear(k), view_n, view_sigma).w for _, k in resolved]
 free = np.array(free)[..., None]
 reached = np.array(
@@ -308,21 +358,7 @@ reached = np.array(
 d, k = np.array(resolved).T[..., None, None]
 labels = {"d": d, "k": k, "n": view_n[:, None], "s": view_sigma[:, None], "C": limits}
 over_free = reached / np.minimum(limits, free)
-judge(
-    "P1.T4.constraint",
-    exact(
-        SETTING + ", C = {C:g}",
-        over_free[..., :-1],
-        1e-4,
-        **labels | {"C": limits[:-1]},
-    ),
-    exact(
-        SETTING + ", C = {C:g}",
-        reached[..., -1:] / limits[-1],
-        1e-4,
-        **labels | {"C": limits[-1]},
-    ),
-)
+judge("P1.T4.constraint", found(SETTING + ", C = {C:g}", over_free, **labels))
 
 # %% [markdown]
 # **What the projection buys.** With $e=0$ the least risk falls like $n^{-4/(k+3)}$, as in dimension $k$. A window that treats all directions alike works in $d$ dimensions (on our token law, of intrinsic
@@ -348,8 +384,8 @@ least = [optimal_window(Linear(rank), long, noise_stds[-1]).risk for rank in k]
 isotropic = local_slope(short, [least_isotropic(d_show, k_show, n) for n in short])
 judge(
     "P1.T4.dimension",
-    exact("k = {rank}, any d", *local_slope(long, least), rank=k),
-    exact(f"isotropic, d = {d_show}, k = {k_show}", *isotropic, rank=k_show),
+    extrapolated("k = {rank}, any d", *local_slope(long, least), rank=k),
+    extrapolated(f"isotropic, d = {d_show}, k = {k_show}", *isotropic, rank=k_show),
 )
 
 # %% [markdown]
@@ -442,7 +478,7 @@ for size in batch_sizes:
     by_batch.append(scales(trained.M, (2, 0.0)))
 by_batch = sampled("n = 2, $\\sigma$ = 0, batch {size}", by_batch, size=batch_sizes)
 plots.table(
-    ["contexts a step", r"$c/c^*$, mean over seeds", "interval"],
+    ["contexts a step", r"$c/c^*$, median over seeds", "interval"],
     [
         [str(size), f"{case.measured:.3f}", plots.interval(case.interval, ".3f")]
         for size, case in zip(batch_sizes, by_batch, strict=True)
@@ -453,15 +489,9 @@ plots.table(
 
 # %%
 notebook.glue("covered", float(scales(M[-1, 1], views[1]).mean()))
-wide, name = (
-    scales(M[-1, 2], views[2]),
-    f"n = {context_length}, $\\sigma$ = {noise_std:g}",
-)
-judge(
-    "P1.T4.scale",
-    [by_batch[-1], sampled(f"{name}, batch {batch_size}", wide)],
-    sampled(f"{name}, half of it", 2 * wide),
-)
+wide = scales(M[-1, 2], views[2])
+name = f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}"
+judge("P1.T4.scale", [by_batch[-1], sampled(name, wide)])
 
 # %% [markdown]
 # Without noise and with many tokens the optimum is far away and flat, and the units have covered {glue:text}`covered:.2f` of the way to it (with this preset); that setting is left out of the last card.
@@ -469,14 +499,15 @@ judge(
 # %% [markdown]
 # ## Where this leaves Theorem 4
 #
-# It holds as printed, and its assumptions look like devices of the proof: in the exact landscape $e=0$ is best for every $n$, $\sigma$ and $c$ we tried, and unconstrained training from random
-# non-symmetric starts ends there. What we do not have is a proof beyond the assumptions.
+# It holds as stated, for a $C$ that leaves room for the best $c$, and its assumptions look like devices of the proof: no matrix can beat the two-parameter family, in its exact landscape $e=0$ is best for every $n$ and $\sigma$ we tried,
+# and unconstrained training from random non-symmetric starts ends there. What we do not have is a proof of the two-parameter landscape itself, nor anything beyond our token law.
 #
-# **What trial runs changed.** Sizes and step size were chosen in trial runs. After a first run the resolution of P1.T4.scale was widened from 0.1 to 0.2, the grid of $c$ on which the
-# rise with $e$ is tested was changed, the pair $k=1$, $\sigma=0$ was left out of P1.T4.minimizer because it has no finite optimum, and the noise of the
+# **What trial runs changed.** Sizes and step size were chosen in trial runs. P1.T4.scale has the band of 3 % that it was declared with, though no longer the resolution that was added to it. After a first run the pair $k=1$, $\sigma=0$ was left out of P1.T4.minimizer because it has no finite
+# optimum, and the noise of the
 # trained units was raised from 0.1 to 0.5, where they converge. Ten seeds left P1.T4.learns undecided, its interval being barely too wide; the spread over
 # many trial seeds said that sixteen suffice, and these are seeds that no trial run had used. They then put the whole interval of the scale for two tokens above what P1.T4.scale permits;
-# trial runs with other seeds traced it to the batch size, hence the table above, and the card judges the largest batch, with seeds of its own.
+# trial runs with other seeds traced it to the batch size, hence the table above, and the card judges the largest batch, with seeds of its own. A review found that six points of the plane $(c,e)$ do not test "any optimum over symmetric $M$";
+# hence the proof and P1.T4.local, whose rule is that of a minimum.
 #
 # ## Exercises
 #

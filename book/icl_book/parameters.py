@@ -130,6 +130,8 @@ PARAMETERS: dict[str, Integer | Real | Several] = {
     "pool_sizes": Several(Integer("functions in a fixed pool", 1)),
     "score_contexts": Integer("contexts for the variance of the score", 2),
     "times": Several(Real("training times of a flow", 0, strict=True)),
+    "near_values": Several(Real("Lipschitz constants close to the one of pretraining", 0, strict=True)),
+    "more_dims": Several(Integer("further dimensions d, for other readings of a statement", 2)),
 }
 
 

@@ -1,14 +1,28 @@
 """The book's own tools: the verifier, the generated text, the numbers in prose. Nothing is built here."""
 
+import dataclasses
+import json
 import re
 
+import jsonschema
 import pytest
 
 from icl_book import claims, notebook
-from icl_book.claims import Claim, Verdict, exact, judge, sampled
+from icl_book.claims import (
+    Alternative,
+    Authority,
+    Choice,
+    Claim,
+    Grade,
+    Severity,
+    Verdict,
+    exact,
+    judge,
+    sampled,
+)
 from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
-from icl_book.site import extension, pages, verify
+from icl_book.site import audit, extension, pages, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -62,23 +76,36 @@ def test_verifier_sees_missing_page_card_and_search_index(tmp_path):
     ]
 
 
+TALK = {"authority": Authority.TALK, "source": "slides", "quote": "all $|a| \\le 1$ here", "place": "talk:7"}
+OTHER = (Choice("a grid", (Alternative("another grid", lambda p: (0.0, 0.5)),)),)
+
+
 def registry():
-    rule = {"rule": lambda p: (0.0, 1.0), "control": "far"}
+    rule = {"rule": lambda p: (0.0, 1.0), "grade": Grade.EXACT}
     return {
         c.id: c
         for c in (
-            Claim("P1.a", "slides", "$|a| \\le 1$", "a", **rule),
+            Claim("P1.a", **TALK, quantity="a", control="far", **rule),
             Claim(
                 "P1.b",
-                "slides",
-                "$|b| \\le 1$",
-                "b",
+                **TALK,
+                reading="$|b| \\le 1$",
+                quantity="b",
                 expected=Verdict.CORRECTED,
+                severity=Severity.CONSTANT,
+                depends_on=OTHER,
                 corrected="$b \\le 9$",
                 corrected_rule=lambda p: (0.0, 9.0),
                 **rule,
             ),
-            Claim("P2.c", "abstract", "c", expected=Verdict.NOT_TESTABLE, why_not="the text is lost"),
+            Claim("P1.c", Authority.BOOK, "this book", reading="ours", quantity="c", **rule),
+            Claim("P1.d", **TALK, quantity="d", implied_by=("P1.a",), **rule),
+            Claim(
+                "P2.c",
+                **TALK | {"authority": Authority.SUMMARY},
+                expected=Verdict.NOT_TESTABLE,
+                why_not="it is lost",
+            ),
         )
     }
 
@@ -89,28 +116,22 @@ def run_of(*cards, name="n"):
 
 def card(name, value, control=50.0):
     cases = [exact("one", value), sampled("two", [value - 0.1, value, value + 0.1] * 20)]
-    return judge(registry()[name], cases, [exact("far", control)])
+    return judge(registry()[name], cases, [exact("far", control)] if registry()[name].control else ())
 
 
 def test_verifier_judges_the_judgments():
-    good = [card("P1.a", 0.5), card("P1.b", 2.0)]
+    good = [card("P1.a", 0.5), card("P1.b", 2.0), card("P1.c", 0.5), card("P1.d", 0.5)]
     assert verify.cards([run_of(*good)], registry()) == []
-    assert verify.cards([run_of(good[0])], registry()) == ["claim P1.b: no notebook judges it"]
-    assert verify.cards([run_of(good[0], card("P1.b", 0.5))], registry()) == [
+    assert verify.cards([run_of(*good[1:])], registry()) == ["claim P1.a: no notebook judges it"]
+    assert verify.cards([run_of(good[0], card("P1.b", 0.2), *good[2:])], registry()) == [
         "notebooks/n: claim P1.b: verdict is 'holds', expected 'holds corrected'"
     ]
-    assert verify.cards([run_of(card("P1.a", 0.5, control=0.5), good[1])], registry()) == [
+    assert verify.cards([run_of(card("P1.a", 0.5, control=0.5), *good[1:])], registry()) == [
         "notebooks/n: claim P1.a: the negative control was not judged as it must be"
     ]
     assert "judged already in notebooks/n" in verify.cards([run_of(*good), run_of(good[0])], registry())[0]
-    stranger = run_of(
-        judge(
-            Claim("P9.z", "s", "z", "z", rule=lambda p: (0, 1), control="c"),
-            [exact("a", 0.5)],
-            [exact("c", 9.0)],
-        )
-    )
-    assert verify.cards([run_of(*good), stranger], registry()) == [
+    strange = dataclasses.replace(registry()["P1.c"], id="P9.z")
+    assert verify.cards([run_of(*good, judge(strange, exact("a", 0.5)))], registry()) == [
         "notebooks/n: claim P9.z: is not in the registry"
     ]
     weak = run_of(*good)
@@ -122,52 +143,86 @@ def test_verifier_judges_the_judgments():
 # ---------------------------------------------------------------- generated text
 
 
-def found(paper=()):
-    return pages.entries(registry(), [run_of(card("P1.a", 0.5), card("P1.b", 2.0))], paper)
+def found(again=()):
+    cards = [card("P1.a", 0.5), card("P1.b", 2.0), card("P1.c", 0.5), card("P1.d", 0.5)]
+    return audit.entries(registry(), [run_of(*cards)], again)
 
 
 def test_audit_says_everything():
-    paper = run_of(card("P1.b", 2.0)) | {"device": "cuda (big)"}
-    text = pages.audit(found([paper]), 1e-5, {"n": "A chapter"}.get)
+    text = audit.page(found([run_of(card("P1.b", 0.2))]), {"n": "A chapter"}.get)
     for part in (
         "### [A chapter](../notebooks/n.ipynb)",
-        "$|b| \\le 1$",
-        "**Corrected.** $b \\le 9$",
-        "**Not tested.** the text is lost",
-        "slides",
-        "exact, 1 case; Monte Carlo, 1 case, $n = 60$",
-        "far: rejected, as it must be",
-        "../notebooks/n.html#claim-P1.b",
-        "**Paper preset** (cuda (big))",
+        '<blockquote class="icl-quote"><p>all <span',
+        "authors' talk, read by OCR: ITA slides, read by OCR, line 7</footer>".replace("'", "&#x27;"),
+        "We judge: ",
+        "Corrected: ",
+        "Severity: constant.",
+        "Not tested: it is lost",
+        "This book states: ours",
+        "Contradicted in 2 of 2 readings: as we read it: contradicts; another grid: contradicts.",
+        'Follows from <a href="#audit-P1.a">P1.a</a>.',
+        "Detection limit: an error of",
+        "Control: far: rejected, as it must be",
+        '<a href="../notebooks/n.html#claim-P1.b">card</a>',
         'id="audit-P2.c"',
-        "controls included: 6, of which 2 sampled",
-        "$2 \\times 10^{-5}$",
+        'data-authority="machine-written summary"',
+        'data-chapter="A chapter"',
+        'Confirmatory run: <span class="icl-badge icl-holds">holds</span>',
     ):
         assert part in text, part
-    assert text.count("Paper preset") == 1
+    assert text.count("Confirmatory run") == 1
+    assert "\n\n" not in text.partition("<article")[2].partition("</article>")[0], (
+        "a blank line ends raw HTML"
+    )
 
 
-def test_counts_are_by_paper():
-    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", pages.counts(found())))
-    assert rows == {
-        "holds": "1 | 0",
-        "holds corrected": "1 | 0",
-        "fails as printed": "0 | 0",
-        "not testable": "0 | 1",
-    }
+def test_levels_are_the_ones_of_the_intervals():
+    text = audit.levels(found())
+    miss = sampled("x", range(60)).miss
+    assert "controls included: 11, of which 6 exact" in text and "and 5 sampled" in text
+    assert f"at most {miss:.2g} for one number" in text and f"{5 * miss:.2g} are expected" in text
 
 
-def test_the_introduction_lists_what_does_not_simply_hold():
+def test_totals_are_by_authority_and_count_roots():
+    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", audit.tally(found(), "authors")))
+    assert rows == {"holds": "1", "holds corrected": "1"}
+    assert "| follow from these | 1 |" in audit.tally(found(), "authors")
+    assert ">not testable</span> | 1 |" in audit.tally(found(), "others")
+    assert ">established</span> | 1 |" in audit.tally(found(), "book")
+
+
+def test_confirmatory_table_shows_what_differs():
+    stamp = {"rules": "abc", "date": "2026-01-01"}
+    again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | stamp]
+    text = audit.confirmatory(found(again), again)
+    assert "2 verdicts were judged again" in text and "1 are the same, 1 differ" in text
+    assert "P1.b" in text and "P1.a<" not in text
+    assert "no confirmatory run" in audit.confirmatory(found(), [])
+
+
+def test_audit_json_follows_its_schema():
+    document = json.loads(audit.as_json(found(), "abc"))
+    jsonschema.validate(document, audit.SCHEMA)
+    assert [c["id"] for c in document["claims"]] == list(registry()) and document["claims"][0][
+        "chapter"
+    ] == "n"
+    document["claims"][0]["verdict"] = "true"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, audit.SCHEMA)
+
+
+def test_the_introduction_lists_the_authors_statements_that_do_not_simply_hold():
     table = pages.verdict_table(found())
-    assert "#claim-P1.b" in table and "P2.c" in table and "P1.a" not in table
+    assert "#audit-P1.b" in table and "$b \\le 9$" in table
+    assert "P1.a" not in table and "P1.c" not in table and "P2.c" not in table
 
 
 def test_readme_block_is_rewritten_and_nothing_else():
     text = "# T\n<!-- verdicts:begin -->\nstale\n<!-- verdicts:end -->\nrest\n"
     new = pages.readme(text, found())
     assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
-    assert "| holds | 1 | 0 |" in new and "| P1.a |" not in new
-    assert "| P1.b | **holds corrected** | $\\vert b\\vert  \\le 1$ | slides |" in new
+    assert "- P1, 2 statements of its authors judged: 1 holds, 1 holds corrected." in new
+    assert "| slides (constant) | $\\vert b\\vert  \\le 1$ | $b \\le 9$ |" in new
     assert pages.readme(new, found()) == new
     with pytest.raises(ValueError, match="has no"):
         pages.readme("# T\n", found())
@@ -175,16 +230,11 @@ def test_readme_block_is_rewritten_and_nothing_else():
 
 def test_readme_is_in_step_with_the_registry():
     block = pages.README_BLOCK.search((ROOT / "README.md").read_text())
-    assert block, "README.md has no verdict block"
-    rows = re.findall(r"^\| (P\d\S*) \| \*\*([a-z ]+)\*\* \|", block[0], re.M)
-    known = claims.registry().values()
-    expected = [(c.id, str(c.expected)) for c in known if c.expected != claims.Verdict.HOLDS]
-    assert rows == expected, (
+    assert block and len(block[0].splitlines()) <= 17, "README.md has no verdict block, or a long one"
+    fixed = [audit.Entry(c) for c in claims.registry().values()]
+    assert block[0] == pages.README_BLOCK.sub(lambda m: m[1] + pages.readme_block(fixed) + m[2], block[0]), (
         "README.md is out of step; run: make book && python -m icl_book.site.assemble --readme"
     )
-    for verdict in claims.Verdict:
-        counts = [sum(c.expected == verdict and c.id.startswith(p) for c in known) for p in ("P1", "P2")]
-        assert not any(counts) or "| {} | {} | {} |".format(verdict, *counts) in block[0]
 
 
 def test_readme_shows_a_picture_that_is_there():

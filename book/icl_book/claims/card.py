@@ -172,7 +172,11 @@ class Card:
             rows.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">control</th></tr>')
             rows += [row(c, rules, ' class="icl-control"') for c in self.control]
         head = "".join(f'<th scope="col">{h}</th>' for h in heads)
-        return f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
+        count = sum(len(r.cases) for r in self.readings) + len(self.control)
+        return (
+            f'<details class="icl-cases"><summary>{count} measured number{"s" * (count != 1)}</summary>'
+            f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div></details>'
+        )
 
 
 def said(claim: Claim) -> str:
@@ -198,7 +202,8 @@ def limit_in_words(limit: float, unit: str) -> str:
         return "Detection limit: none; the statement bounds nothing here."
     if limit == 0:
         return "Detection limit: any error at all would be seen."
-    return f"Detection limit: an error of {number(limit, '.2g')}{' ' + prose(unit) if unit else ''} would be seen."
+    size = f"{number(limit, '.2g')} {prose(unit)}".strip()
+    return f"Detection limit: an error of {size} would be seen."
 
 
 def _rows(cases: Sequence[Case], rule: Rule, corrected: Rule | None = None) -> list[dict]:

@@ -44,4 +44,6 @@ def problems() -> list[str]:
     now, last = digest(), changes()[-1]["rules"]
     if now == last:
         return []
-    return [f"book/changelog.yml: the rules are {now}, the last entry is for {last}; say what changed and why"]
+    return [
+        f"book/changelog.yml: the rules are {now}, the last entry is for {last}; say what changed and why"
+    ]

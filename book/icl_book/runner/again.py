@@ -1,9 +1,9 @@
 """Judging again: the confirmatory run, and replications with fresh random streams.
 
-The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that were
-not used while the rules were made. The root of its random streams follows from the rules
-(`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose cards
-rest on sampled numbers. Both write small results, whatever they say.
+The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that
+were not used while the rules were made. The root of its random streams follows from the rules
+(`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
+cards rest on sampled numbers. Both write small results, whatever they say.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def confirm(schedule: Schedule, jobs: str) -> int:
         raise BadInput(problems[0])
     rules, seed = changes.digest(), changes.seed()
     with streams(seed):
-        runs = plan(CONFIRMATORY)
+        runs = [run for run in plan(CONFIRMATORY) if run.judges]
         if status := schedule({"preset": CONFIRMATORY, "only": " ".join(r.name for r in runs)}, jobs):
             return status
         found = [record(run) for run in runs]

@@ -1,4 +1,4 @@
-"""The command line: ``python -m icl_book book | execute | sweep | confirm | replicate | sync``."""
+"""The command line: ``python -m icl_book book | execute | sweep | rules | confirm | replicate | sync``."""
 
 from __future__ import annotations
 
@@ -101,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     repeat.add_argument("--seed", type=int, required=True, help="root of the streams, a positive integer")
     for command in (confirm, repeat):
         command.add_argument("--jobs", default="2")
+    commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
     commands.add_parser("sync", help="rewrite notebooks/*.ipynb from notebooks/*.py")
     options = parser.parse_args(arguments)
     try:
@@ -119,6 +120,10 @@ def main(arguments: list[str] | None = None) -> int:
                 return schedule(
                     {"preset": options.preset, "notebook": options.name, "grid": options.grid}, options.jobs
                 )
+            case "rules":
+                from icl_book.claims import changes
+
+                print(changes.digest())
             case "confirm":
                 return again.confirm(schedule, options.jobs)
             case "replicate":

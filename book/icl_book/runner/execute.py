@@ -66,7 +66,8 @@ def execute(run: Run, label: str = "") -> Path:
             surprises = [
                 _surprise(c)
                 for c in record["cards"]
-                if not c["as_expected"] and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
+                if not c["as_expected"]
+                and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
             ]
         except BadInput as error:
             problem = str(error)

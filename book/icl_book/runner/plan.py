@@ -26,7 +26,6 @@ from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner.closure import contents, names_claim, reach
 
-
 #: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
 CONFIRMATORY = "confirmatory"
 
@@ -69,6 +68,12 @@ class Run:
         """Return the first of these claims that the notebook neither makes nor names, if any."""
         found = contents(_source(self.name), f"notebooks/{self.name}.py")
         return next((c for c in claims if not (found.own_claim or names_claim(found, c))), None)
+
+    @property
+    def judges(self) -> bool:
+        """Whether the notebook names a claim."""
+        found = contents(_source(self.name), f"notebooks/{self.name}.py")
+        return bool(found.ids or found.beginnings or found.own_claim)
 
     @property
     def path(self) -> Path:

@@ -44,7 +44,7 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
         "book/**/*",
         "icl/**/*.py",
         "requirements.lock",
-        "results/confirmatory/*.json",
+        "results/*/*.json",
     ]
     files = {
         p.relative_to(root).as_posix(): p
@@ -125,10 +125,10 @@ def stage(
     shutil.copy(mathjax / "es5" / "tex-svg-full.js", static)
     shutil.copy(mathjax / "LICENSE", static)
 
-    again = [
-        json.loads(p.read_text(encoding="utf-8"))
-        for p in sorted((root / "results" / "confirmatory").glob("*.json"))
-    ]
+    again, repeated = (
+        [json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / kind).glob("*.json"))]
+        for kind in ("confirmatory", "replications")
+    )
     found = audit.entries(registry, collected, again)
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     generated = target / "book" / "_generated"
@@ -139,6 +139,7 @@ def stage(
         **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
         "levels": audit.levels(found),
         "confirmatory": audit.confirmatory(found, again),
+        "replications": audit.replications(repeated),
         "changelog": audit.changelog(changes.changes()),
         "sources": audit.sources(),
         "audit": audit.page(found, titles.__getitem__),

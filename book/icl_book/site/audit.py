@@ -25,10 +25,7 @@ PAPERS = {
 #: Whose statements are counted together, in the order of the tables.
 GROUPS = {
     "authors": ("The authors' own statements", OWN),
-    "others": (
-        "What others say of them",
-        (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
-    ),
+    "others": ("What others say of them", (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER)),
     "book": ("This book's own results", (Authority.BOOK,)),
 }
 
@@ -75,7 +72,10 @@ def tally(found: Sequence[Entry], name: str) -> str:
     roots = [e for e in mine if not e.claim.implied_by]
     papers = sorted({e.claim.paper for e in mine})
     counts = Counter((e.verdict, e.claim.paper) for e in roots)
-    rows = ["| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |", "|:--|" + "--:|" * len(papers)]
+    rows = [
+        "| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
+        "|:--|" + "--:|" * len(papers),
+    ]
     for verdict in Verdict:
         if any(counts[verdict, p] for p in papers):
             cells = " | ".join(str(counts[verdict, p]) for p in papers)
@@ -96,12 +96,12 @@ def levels(found: Sequence[Entry]) -> str:
     worst = max((c["miss"] for c in sampled), default=0.0)
     return (
         f"Numbers judged, all readings and controls included: {len(cases)}, of which {kinds['exact']} exact, "
-        f"{kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by a search "
-        f"and {len(sampled)} sampled. The interval of a sampled number is made of two order statistics over "
+        f"{kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by a "
+        f"search and {len(sampled)} sampled. The interval of a sampled number is made of two order statistics over "
         "independent seeds: whatever the law of the number, it misses the median with a probability that is "
         f"known, here at most {number(worst, '.2g')} for one number (the more seeds, the smaller), and "
-        f"{number(expected, '.2g')} are expected to miss among all. A missed median changes a verdict only if it "
-        "lies on the other side of what the statement permits."
+        f"{number(expected, '.2g')} are expected to miss among all. A missed median changes a verdict only "
+        "if it lies on the other side of what the statement permits."
     )
 
 
@@ -160,7 +160,9 @@ def _evidence(e: Entry) -> list[str]:
     claim, card = e.claim, e.card
     severity = f" Severity: {claim.severity}." if claim.severity else ""
     cases = f"{len(card['cases'])} case" + "s" * (len(card["cases"]) != 1)
-    lines = [f"Measured: {prose(claim.quantity)} ({cases}). Evidence: {claim.grade}, {claim.quantifier}.{severity}"]
+    lines = [
+        f"Measured: {prose(claim.quantity)} ({cases}). Evidence: {claim.grade}, {claim.quantifier}.{severity}"
+    ]
     if claim.depends_on:
         lines.append(f"Rests on our choice of: {'; '.join(prose(c.what) for c in claim.depends_on)}.")
     if card["stability"]:
@@ -205,8 +207,8 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
     changed = [e for e in again if e.confirmed["verdict"] != e.verdict]
     out = [
         f"{len(again)} verdicts were judged again by the rules `{runs[0]['rules']}`, fixed before the run of "
-        f"{runs[0]['date']}, with {runs[0]['seeds']} seeds a setting on dimensions and context lengths not used "
-        f"before: {len(again) - len(changed)} are the same, {len(changed)} differ.",
+        f"{runs[0]['date']}, on dimensions and context lengths not used before: "
+        f"{len(again) - len(changed)} are the same, {len(changed)} differ.",
         "",
     ]
     if changed:
@@ -217,6 +219,17 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
             for e in changed
         ]
     return "\n".join(out) + "\n"
+
+
+def replications(runs: Sequence[dict]) -> str:
+    """Write the table of replications: how many sampled verdicts changed with fresh random numbers."""
+    if not runs:
+        return "No replication has been committed yet.\n"
+    rows = ["| seed | rules | sampled verdicts | changed |", "|--:|:--|--:|:--|"]
+    for run in runs:
+        changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items())
+        rows.append(f"| {run['seed']} | `{run['rules']}` | {len(run['verdicts'])} | {changed or 'none'} |")
+    return "\n".join(rows) + "\n"
 
 
 #: Schema of the JSON file, in JSON Schema's own words; ``audit.json`` names it.

@@ -15,6 +15,7 @@ from icl_book.markup import badge
 from icl_book.site.audit import Entry, group
 from icl_book.site.sources import Names
 
+
 def _line(markdown: str) -> str:
     return " ".join(markdown.split())
 
@@ -26,7 +27,7 @@ def refused(found: Sequence[Entry]) -> list[Entry]:
 
 
 def verdict_table(found: Sequence[Entry]) -> str:
-    """Write the introduction's table: the authors' own statements that do not simply hold, with the true one."""
+    """Write the introduction's table: the authors' statements that do not simply hold, and the true ones."""
     out = [
         ":::{list-table}",
         ":header-rows: 1",
@@ -136,9 +137,7 @@ def readme_block(found: Sequence[Entry]) -> str:
 
 def _github(markdown: str) -> str:
     return re.sub(
-        r"\$[^$]*\$",
-        lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "),
-        _line(markdown),
+        r"\$[^$]*\$", lambda m: m[0].replace("\\|", "\\Vert ").replace("|", "\\vert "), _line(markdown)
     )
 
 

@@ -160,7 +160,11 @@ def rules(registry: Mapping[str, Claim], notebooks: Iterable[Path]) -> list[str]
     for claim in registry.values():
         if claim.quote:
             problems += [f"claim {claim.id}: {p}" for p in quotes.problems(claim.quote, claim.place)]
-        problems += [f"claim {claim.id}: is implied by {i!r}, which is no claim" for i in claim.implied_by if i not in registry]
+        problems += [
+            f"claim {claim.id}: is implied by {i!r}, which is no claim"
+            for i in claim.implied_by
+            if i not in registry
+        ]
     for path in notebooks:
         problems += literal_errors(f"notebooks/{path.stem}", path.read_text(encoding="utf-8"))
     return problems

@@ -7,21 +7,31 @@ logarithmic axes, ends included.
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
-
-TOPICS = (
-    "window",
-    "theorem2",
-    "theorem3",
-    "linear",
-    "theorem4",
-    "phases",
-    "out_of_reach",
-    "trained",
-    "learned",
-    "beyond",
+from icl_book.claims.claim import Claim
+from icl_book.claims.paper1 import (
+    beyond,
+    generalization,
+    learned,
+    linear,
+    out_of_reach,
+    phases,
+    theorem2,
+    theorem3,
+    theorem4,
+    trained,
+    window,
 )
 
-CLAIMS: list[Claim] = [c for topic in TOPICS for c in import_module(f"{__name__}.{topic}").CLAIMS]
+CLAIMS: list[Claim] = [
+    *window.CLAIMS,
+    *theorem2.CLAIMS,
+    *theorem3.CLAIMS,
+    *generalization.CLAIMS,
+    *linear.CLAIMS,
+    *theorem4.CLAIMS,
+    *phases.CLAIMS,
+    *out_of_reach.CLAIMS,
+    *trained.CLAIMS,
+    *learned.CLAIMS,
+    *beyond.CLAIMS,
+]

@@ -7,63 +7,112 @@ from __future__ import annotations
 
 from math import inf
 
-from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade
+
+_DEFINITION = Choice(
+    r"the definition of linear attention, $\frac1n\sum_iy_i\,x_i^\top Mx_q$, that of the literature the "
+    "talk cites"
+)
+
+
+def _no_worse(percent: int) -> Alternative:
+    return Alternative(f"at most {percent} % more", lambda case: (-inf, 1 + percent / 100))
+
 
 CLAIMS: list[Claim] = [
     Claim(
         id="P1.LA.fails",
-        source='machine-written summary of the paper, contribution 4 (the abstract\'s "linear attention")',
-        statement="The adaptivity enabled by softmax is crucial: linear attention fails at ICL for basic "
-        "nonlinear tasks",
-        quantity=r"share of $\mathbb E(f-b)^2$, $b$ the constant part of the class, that the best linear "
-        "attention leaves at $n=10^{12}$ although it is given $b$, exact",
-        rule=lambda case: (0.1, 1.0),
-        resolution=1e-6,
-        control="tasks that are not nonlinear: purely linear and affine functions",
+        authority=Authority.TEXT,
+        source="abstract, last sentence",
+        quote="this adaptivity relies crucially on the softmax activation and thus cannot be replicated by "
+        "the linear activation often studied in prior theoretical analyses",
+        place="abstract1:1",
+        reading="On nonlinear tasks linear attention falls behind softmax attention without bound as the "
+        "context grows, even if it is spared the constant part of the functions (on purely linear tasks it "
+        "does not: P1.LA.wins)",
+        quantity=r"slope in $\log n$ of the log of the least risk of linear attention over that of softmax "
+        "attention, exact, far out",
+        rule=lambda case: (0.0, inf),
+        grade=Grade.EXTRAPOLATED,
+        quantifier="for $n$ to infinity, for each class and dimension listed",
+        depends_on=(
+            _DEFINITION,
+            Choice(
+                "linear attention is spared the constant part, as if it had an intercept",
+                (Alternative("the classes as they are, intercept included"),),
+            ),
+            Choice("the tasks: ReLU functions, squares and cosines of one projection"),
+        ),
+        control="tasks that are not nonlinear: purely linear functions",
+        unit="in the exponent",
     ),
     Claim(
         id="P1.LA.floor",
-        source="this book: exact floor of linear attention, by parity",
-        statement=r"For every $M$, $n$ and $\sigma$ the risk of linear attention is at least the power of "
-        r"the class outside degree one: $\frac{L^2}3$ (affine), $\frac{L^2}3+\frac{L^2}{6d}$ "
-        "(ReLU), all of it for even functions",
-        quantity="least risk over all matrices $M$ at the length of the context, sampled, minus the floor, "
-        "in units of the floor",
-        rule=lambda case: (0.0, inf),
-        resolution=0.05,
+        authority=Authority.BOOK,
+        source="exact floor of linear attention, by parity",
+        reading=r"For every $M$, $n$ and $\sigma$ the risk of linear attention is at least the power of the "
+        r"class outside degree one: $\frac{L^2}3$ (affine), $\frac{L^2}3+\frac{L^2}{6d}$ (ReLU), all of it "
+        "for even functions",
+        quantity="error on fresh contexts of units trained over all matrices $M$, minus the floor, in "
+        "units of the floor, median over seeds; 5 % are left to the luck of the test contexts",
+        rule=lambda case: (-0.05, inf),
+        grade=Grade.PROVED,
+        quantifier=r"for all $M$, $n$ and $\sigma$",
+        depends_on=(_DEFINITION,),
         control="purely linear functions against the floor of the affine class",
+        unit="relative to the floor",
     ),
     Claim(
         id="P1.LA.closed-form",
-        source="this book: closed form of the best linear attention",
-        statement=r"The best linear attention is $M=mI$, "
+        authority=Authority.BOOK,
+        source="closed form of the best linear attention",
+        reading="The best linear attention is $M=mI$, "
         r"$m=\frac{a_1}d\big/\big[\frac{k(1)+\sigma^2}{nd}+(1-\frac1n)\frac{a_1}{d^2}\big]$",
-        quantity="mean diagonal of the minimizer of the paper's empirical loss over all matrices, divided by "
-        "$m$; mean over seeds",
-        rule=lambda case: (1.0, 1.0),
-        resolution=0.2,
-        control="the $m$ of purely linear functions for units trained on affine ones",
+        quantity="mean diagonal of the minimizer of the paper's empirical loss over all matrices, divided "
+        "by $m$; median over seeds, within 20 %",
+        rule=lambda case: (0.8, 1.2),
+        grade=Grade.PROVED,
+        quantifier=r"for all rotation-invariant classes, $n$ and $\sigma$",
+        depends_on=(_DEFINITION,),
+        unit="relative",
     ),
     Claim(
         id="P1.LA.wins",
-        source="this book: where linear attention wins",
-        statement="On purely linear functions linear attention has no floor, and for long contexts it "
-        "beats softmax attention",
+        authority=Authority.BOOK,
+        source="where linear attention wins",
+        reading="On purely linear functions linear attention has no floor, and for long contexts it beats "
+        "softmax attention",
         quantity="least risk of linear attention over least risk of softmax attention at the longest "
-        "context, exact",
-        rule=lambda case: (0.0, 0.5),
-        resolution=1e-6,
+        "context, exact; at most one half",
+        rule=lambda case: (-inf, 0.5),
+        grade=Grade.EXACT,
+        quantifier="in each dimension listed, at one context length",
+        depends_on=(_DEFINITION,),
         control="the same functions with an intercept",
+        unit="relative",
     ),
     Claim(
         id="P1.LA.neighbors",
-        source="machine-written summary of the paper, contribution 2",
-        statement="Softmax attention implements a nearest neighbors predictor adapted to the landscape of "
-        "pretraining tasks",
-        quantity="risk of the plain nearest neighbor over the least risk of softmax attention, exact, over "
-        "all context lengths: adapting must pay",
-        rule=lambda case: (1.05, inf),
-        resolution=1e-6,
-        control="a context of one token",
+        authority=Authority.TEXT,
+        source="abstract, fifth sentence",
+        quote="an attention unit learns a window that it uses to implement a nearest-neighbors predictor "
+        "adapted to the landscape of the pretraining tasks",
+        place="abstract1:1",
+        reading="With the best window a unit does the work of a nearest-neighbors predictor whose number "
+        "of neighbors is adapted to the tasks: its risk is at most 10 % above that of the mean over the "
+        "$k$ nearest tokens with the best $k$",
+        quantity="least risk of softmax attention, exact, over that of the mean over the $k$ nearest "
+        "tokens, the best $k$, sampled; median over seeds",
+        rule=lambda case: (-inf, 1.1),
+        grade=Grade.SAMPLED,
+        quantifier="for each class listed, in one dimension at one context length",
+        depends_on=(
+            Choice(
+                "the sentence names no measure: ours is the risk, ten percent the limit",
+                (_no_worse(5), _no_worse(25), _no_worse(50)),
+            ),
+        ),
+        control="one neighbor in place of the best number of them, against the unit",
+        unit="relative",
     ),
 ]

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from math import inf
 
+from icl_book.claims.claim import Grade
+
+ABSTRACT = "abstract of arXiv 2307.02419"
 SUMMARY = "machine-written summary of arXiv 2307.02419"
 SIBLING = "sibling paper arXiv 2309.07418"
 GRADIENT = "sibling paper arXiv 2402.04497"
-TLDR = "machine-written abstract (TL;DR) of arXiv 2307.02419 on sciencestack.ai"
+TLDR = "machine-written TL;DR of arXiv 2307.02419 on sciencestack.ai"
 H2O = "arXiv 2306.14048"
 CLOSENESS = "arXiv 2304.13276"
 
-#: An identity is measured by the difference of its two sides; it permits zero and nothing else.
-IDENTITY = {"rule": lambda case: (0.0, 0.0), "resolution": 1e-9}
 
-#: Evidence about an upper bound is log10(largest value found / bound): zero is the limit.
-BELOW = {"rule": lambda case: (-inf, 0.0), "resolution": 0.01}
+def identity(tolerance: float) -> dict:
+    """Return the fields of an identity: the relative difference of its sides is rounding, and nothing else.
 
-#: How a control makes an upper bound too small.
-HALF = "a planted misprint: half of the true constant in place of the printed bound"
+    Args:
+        tolerance: Largest relative difference that counts as rounding.
+    """
+
+    def within(case: dict) -> tuple[float, float]:
+        return (0.0, tolerance)
+
+    return {"rule": within, "grade": Grade.IDENTITY, "unit": "relative"}
+
+
+#: Evidence about an upper bound is log10(largest value / bound): zero is the limit.
+BELOW = {"rule": lambda case: (-inf, 0.0), "unit": "decades, the slack of the tightest bound"}
