@@ -32,9 +32,10 @@
 # Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
 # If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
 # has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. The rule asks for the mean diagonal of
-# $B^\top MB$ over that number; the control compares with the window for twice the noise. Small batches bias where Adam settles
-# (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged. This was decided after
-# batches of 64 alone had left the window somewhat wide.
+# $B^\top MB$ over that number, and for how much of $M$ lies outside that block (how well the projection is learned). Small batches bias where
+# Adam settles (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged. This
+# was decided after batches of 64 alone had left the window somewhat wide. The authors *suspect* this, after experiments with nonlinear links in
+# their appendix; what it means for the risk is in [](nonlinear_low_rank).
 #
 # The parameters of this run, and its imports (folded):
 
@@ -82,9 +83,8 @@ LINKS = {
     "ReLU, 2L": ReLU(rank, 2 * lipschitz),
     "tanh, steepness 3": Tanh(rank, 2 * lipschitz, 3.0),
 }
-exact_window, window_of_twice_the_noise = (
-    np.array([float(optimal_window(g, n, sigma).w) for g in LINKS.values()])
-    for sigma in (noise_std, 2 * noise_std)
+exact_window = np.array(
+    [float(optimal_window(g, n, noise_std).w) for g in LINKS.values()]
 )
 members = [
     UnitConfig(
@@ -141,11 +141,12 @@ plots.table(
 )
 
 # %%
-over_wrong = diagonal[-1] / window_of_twice_the_noise[:, None]
 judge(
     "P1.rebuttal.links",
-    sampled("{link}", ratios[-1], link=list(LINKS)),
-    sampled("{link}, window of twice the noise", over_wrong, link=list(LINKS)),
+    [
+        sampled("{link}: window", ratios[-1], link=list(LINKS), what="window"),
+        sampled("{link}: outside $B$", outside, link=list(LINKS), what="outside"),
+    ],
 )
 
 # %% [markdown]

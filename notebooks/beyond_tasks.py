@@ -70,23 +70,28 @@ from dataclasses import dataclass, replace
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from scipy.special import ive
 
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import test_error
-from icl.risk import asymptotics, optimal_window
+from icl.risk import asymptotics, optimal_window, population_risk
 from icl.statistics import t_interval
 from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge
+from icl_book.claims import exact, extrapolated, judge, sampled
 
 notebook.setup(globals())
 
 
 # %%
+DEGREE = 140  # of the expansions: where these classes are resolved
+
+
 def laplacian(task, gradient=False):
     """Return E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
-    a, _ = task.spectrum(140)
-    level = np.arange(1, 141) * (np.arange(1, 141) + task.dim - 2.0)
+    a, _ = task.spectrum(DEGREE)
+    degrees = np.arange(1, DEGREE + 1)
+    level = degrees * (degrees + task.dim - 2.0)
     return a @ level ** (1 if gradient else 2)
 
 
@@ -149,43 +154,82 @@ plt.show()
 # functions' variation inside the window counts (the mean squared gradient), the order need not be the same as in long ones.
 #
 # **The law's constant.** We follow the exact window to the context lengths at which the law predicts $w=10^2,10^3,10^4$
-# and extrapolate linearly in $1/w$. The control replaces the Laplacian by the gradient, which is what "Lipschitzness"
-# would suggest.
+# and extrapolate linearly in $1/w$. The classes of question 2 and the quadratic are judged here; the law itself is that of
+# [](phase_diagram), where cosines and affine functions are.
 
 
 # %%
-def limit_over_law(task, gradient=False):
-    """Return the limit of the exact window over the law, and its error."""
-    curvature = laplacian(task, gradient)
+def limit_over_law(task):
+    """Return the limit of the exact window over the law, and its last change."""
+    curvature = laplacian(task)
     one = law(task, 1.0, curvature)
     far = np.round((np.array([1e2, 1e3, 1e4]) / one) ** ((task.dim + 3) / 2))
     w = optimal_window(task, far, noise_std).w
     r = w / law(task, far, curvature)
     limits = r[1:] - np.diff(r) / np.diff(1 / w) / w[1:]
-    return limits[1], abs(limits[1] - limits[0]) + 1e-7
+    return limits[1], abs(limits[1] - limits[0])
 
 
 SMOOTH = {
     "tanh, steepness 2": lambda k: Tanh(k, lipschitz, 2.0),
     "tanh, steepness 4": lambda k: Tanh(k, lipschitz, 4.0),
-    "cosine, L = 3": lambda k: Cosine(k, 3.0),
     "quadratic": lambda k: Quadratic(k, lipschitz),
-    "affine": lambda k: Affine(k, lipschitz),
 }
-names, k = list(SMOOTH), np.array(dims)[:, None]
-limits, errors = np.array(
+k = np.array(dims)[:, None]
+limits, changes = np.array(
     [[limit_over_law(make(m)) for make in SMOOTH.values()] for m in dims]
-).transpose(2, 0, 1)
-of_gradient, control_errors = np.array(
-    [[limit_over_law(SMOOTH[name](m), True) for name in names[:2]] for m in dims]
 ).transpose(2, 0, 1)
 judge(
     "P1.beyond.smooth",
-    exact("{label}, d = {k}", limits, errors, label=names, k=k),
-    exact(
-        "{label}, d = {k}, gradient", of_gradient, control_errors, label=names[:2], k=k
-    ),
+    extrapolated("{label}, d = {k}", limits, changes, label=list(SMOOTH), k=k),
 )
+
+# %% [markdown]
+# ## Bias and window, for every class
+#
+# The rebuttal calls it necessary that the bias of the estimator increases with the size of the window, and says that the paper establishes
+# it for its two classes. The same harmonics show it for *every* rotation-invariant class in long contexts. There
+#
+# $$L_{\rm bias}(w)=\sum_la_l\,\big(1-\lambda_l(w)\big)^2,\qquad \lambda_l(w)=\frac{I_{l+d/2-1}(w)}{I_{d/2-1}(w)},$$
+#
+# and $\lambda_l=\prod_{j<l}I_{j+d/2}/I_{j+d/2-1}$ is a product of ratios that all grow with $w$ from $0$ to $1$. So each term falls when $w$ grows:
+# a wider window has more bias. (At a *fixed* context length $L_{\rm bias}$ also contains the variance of the few tokens that a narrow window
+# sees, and rises again: for the ReLU class at $n=$ {glue:text}`bias_n` from {glue:text}`bias_least:.4f` at $w=$ {glue:text}`bias_w:.1f` to
+# {glue:text}`bias_far:.4f` at ten times that. That is not a bias of the estimator.)
+
+
+# %%
+def limit_bias(task, w):
+    """Return the bias term of the risk in the limit of long contexts."""
+    a, rest = task.spectrum(DEGREE)
+    nu = task.dim / 2 - 1
+    kept = ive(nu + np.arange(1, DEGREE + 1), w[:, None]) / ive(nu, w)[:, None]
+    return (1 - kept) ** 2 @ a + rest
+
+
+CLASSES = {
+    "affine": lambda k: Affine(k, lipschitz),
+    "ReLU": lambda k: ReLU(k, lipschitz),
+    "tanh, steepness 4": lambda k: Tanh(k, lipschitz, 4.0),
+    "cosine, L = 3": lambda k: Cosine(k, 3.0),
+}
+grid = np.geomspace(0.1, 100, 61)
+slopes = [
+    [
+        (np.diff(np.log(limit_bias(make(m), grid))) / np.diff(np.log(grid))).max()
+        for make in CLASSES.values()
+    ]
+    for m in dims
+]
+widest = float(optimal_window(ReLU(d, lipschitz), context_length, 0.0).w)
+few = population_risk(
+    ReLU(d, lipschitz), np.array([widest, 10 * widest]), context_length, 0.0
+)
+notebook.glue("bias_n", context_length)
+notebook.glue("bias_w", widest)
+notebook.glue("bias_least", few.bias[0])
+notebook.glue("bias_far", few.bias[1])
+judge("P1.rebuttal.bias", exact("{label}, d = {k}", slopes, label=list(CLASSES), k=k))
 
 # %% [markdown]
 # ## Random networks
@@ -199,35 +243,8 @@ judge(
 #
 # So all that is proved for the ReLU class carries over, and the window is known exactly. The paper's summary says that
 # it contains experiments "on nonlinear functions like MLPs validating that conclusions extend"; no other source
-# mentions them, so we run our own. The exact part is judged: the window follows $L$, and the control lets the noise
-# grow with $L$. (The exact windows of networks and of the ReLU class with $\sqrt3L$ differ by at most a fraction
-# {glue:text}`same_window` at any $n$ of the table above.) Then units are pretrained on networks of one, eight and sixty-four hidden units.
-
-# %%
-one, other = (
-    optimal_window(task, n, noise_std).w
-    for task in (Network(d, lipschitz), ReLU(d, np.sqrt(3) * lipschitz))
-)
-notebook.glue("same_window", f"{np.abs(one / other - 1).max():.0e}")
-
-
-def follows(k, m, noise_too=False):
-    """Return the exponent of the window in L, from L to 1.1 L."""
-    w = [
-        optimal_window(Network(k, lipschitz * f), m, noise_std * g).w
-        for f, g in ((1.0, 1.0), (1.1, 1.1 if noise_too else 1.0))
-    ]
-    return np.log(w[1] / w[0]) / np.log(1.1)
-
-
-k, m = np.array(dims)[:, None], np.array([20, 1000, 100_000])
-exponents = [follows(dim, m) for dim in dims]
-with_noise = [follows(dim, m[:2], noise_too=True) for dim in dims]
-judge(
-    "P1.summary.mlp",
-    exact("d = {k}, n = {m}", exponents, 1e-6, k=k, m=m),
-    exact("d = {k}, n = {m}", with_noise, 1e-6, k=k, m=m[:2]),
-)
+# mentions them, so that sentence is not judged, and we run our own: units are pretrained on networks of one, eight and sixty-four
+# hidden units, and their windows are held against the exact one of the ReLU class with $\sqrt3L$.
 
 # %%
 factors = [1.0, 3.0]
@@ -245,10 +262,11 @@ members = [
 ]
 trained = pretrain(members, steps, batch_size, learning_rate, **options)
 windows = trained.windows.reshape(len(hidden_units), len(factors), seeds)
-rows = []
+rows, targets = [], []
 for factor, column in zip(factors, windows.swapaxes(0, 1), strict=True):
-    task = Network(d, factor * lipschitz)
+    task = ReLU(d, np.sqrt(3) * factor * lipschitz)
     target = float(optimal_window(task, context_length, noise_std).w)
+    targets.append(target)
     for m, w in zip(hidden_units, column, strict=True):
         mean, *ends = t_interval(w)
         rows.append(
@@ -264,6 +282,17 @@ plots.table(
     rows,
     f"Units pretrained on random networks, mean over {seeds} seeds; d = {d}, "
     f"n = {context_length}",
+)
+
+# %%
+judge(
+    "P1.beyond.networks",
+    sampled(
+        "L = {L:g}, {m} hidden",
+        windows / np.array(targets)[:, None],
+        L=lipschitz * np.array(factors),
+        m=np.array(hidden_units)[:, None],
+    ),
 )
 
 # %% [markdown]
@@ -421,8 +450,7 @@ plt.show()
 #
 # - *Sigmoid and tanh classes* (question 2): a sharp law for all smooth invariant classes, {eq}`eq-smooth`, exact constant. It needs
 #   long contexts: the figure shows how long.
-# - *Networks*: two layers, random weights: exactly the ReLU class. The summary's claim of experiments cannot be traced;
-#   the conclusion itself holds.
+# - *Networks*: two layers, random weights: exactly the ReLU class. The summary's claim of experiments cannot be traced.
 # - *No rotation invariance* (question 5): the window adapts direction by direction. We did not derive the optimal $M$ for
 #   these cases; $M$ is measured, at one size. One matrix cannot make the window depend on where a *kink* is, except
 #   through $\lVert Mx_q\rVert$.

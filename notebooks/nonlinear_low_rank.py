@@ -30,7 +30,8 @@
 #
 # The figure shows a representation error $\rho(M,B)$ and the test error during pretraining, for softmax and linear attention. Its
 # caption says that softmax attention learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it
-# learns the projection and averages over neighbors **in its range**, with a neighborhood suited to the link and the noise.
+# learns the projection and averages over neighbors **in its range**, with a neighborhood suited to the link and the noise. That
+# suspicion is judged in [](beyond_closeness); here its price in risk is shown.
 #
 # Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$ uniform on the unit sphere of
 # $\mathbb R^k$, as in Theorem 4), the law of the tokens, $d$, $k$, $n$, $\sigma$, and the formula of $\rho$.
@@ -55,12 +56,12 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from icl.attention import softmax_weights
+from icl.attention import linear_attention, softmax_weights
 from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import outside_ratio, subspace_error, test_error
 from icl.risk import low_rank_risk, optimal_window
-from icl.statistics import t_interval
+from icl.statistics import median_interval, t_interval
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected, Quadratic
 from icl_book import notebook, parameters, plots
@@ -184,7 +185,7 @@ plots.table(
 # $w^*/50$ (they have about that far to go), linear attention $0.03$. **What trial runs changed.** With one step size for all, the
 # windows of the $k=2$ problems, which are far larger, were still on their way at the end; hence the rule. In all
 # trials the subspace was found and linear attention failed in the same way. We had meant to judge the trained
-# *window* against $w^*$; it converges slowly because the risk is flat around it, so the card judges the *risk* instead, and the
+# *window* against $w^*$; it converges slowly because the risk is flat around it, so the risks are compared instead, and the
 # windows are printed as they are.
 #
 # ## The experiment
@@ -406,57 +407,49 @@ judge(
 # %% [markdown]
 # ## Who fails?
 #
-# The yardstick is the best constant, the mean of the label, which needs no context at all. Softmax attention must be
-# better, linear attention, if it fails, is worse. The control is the affine link *without* its $+2$, where linear attention does
-# well and the statement "fails" must be rejected.
-
+# The abstract says that what softmax does cannot be replicated by linear attention. The card compares the two on the same problem,
+# seed by seed; how much larger an error must be to count is our choice, so four thresholds are tried. Against the best constant,
+# the mean of the label, which needs no context at all, softmax attention is better and linear attention worse, on every link (table above).
+# On the affine link *without* its $+2$, a purely linear class, linear attention does well:
+# {glue:text}`pure_linear` of the variance of the label, in the order of the list of $(d,k)$.
 
 # %%
-both = np.stack([stacked(errors, unit) for unit in UNITS], 2)
-level = np.array([[variance[name, k] for name in LINKS] for k in K])
-pure = stacked(errors, "linear", PURE)[:, 0]
-judge(
-    "P1.F9.error",
-    sampled(
-        f"{{unit}} attention, {CASE}",
-        both / level[..., None, None],
-        link=np.array(list(LINKS))[:, None],
-        d=D[:, None, None],
-        k=K[:, None, None],
-        unit=UNITS,
-        softmax=[unit == "softmax" for unit in UNITS],
-    ),
-    sampled(
-        f"linear attention, {CASE}",
-        pure / [[variance["linear", k]] for k in K],
-        link="linear",
-        d=D,
-        k=K,
-        softmax=False,
-    ),
-)
+pure = stacked(errors, "linear", PURE)[:, 0].mean(-1)
+shares = [value / variance["linear", k] for value, k in zip(pure, ranks, strict=True)]
+notebook.glue("pure_linear", ", ".join(f"{share:.3f}" for share in shares))
+over_softmax = stacked(errors, "linear") / stacked(errors, "softmax")
+judge("P1.F9.error", sampled(CASE, over_softmax, link=list(LINKS), **pairs))
 
 # %% [markdown]
 # ## What does the trained softmax unit do?
 #
 # If the authors' suspicion is right, the error of the trained unit is that of the best window on the $k$-dimensional sphere,
 # up to a small excess for the noise that training leaves in the irrelevant entries of $M$. The intervals are as wide as they are
-# because every unit has a test set of its own. The control is the best unit without the projection.
+# because every unit has a test set of its own. For comparison: the best unit without the projection, on the affine link.
 
-# %%
+# %% tags=["hide-input"]
 least = np.array([[float(best[name, k].risk) for name in LINKS] for k in K])
 over_least = stacked(errors, "softmax") / least[..., None]
-judge(
-    "P1.F9.window",
-    sampled(CASE, over_least, link=list(LINKS), **pairs),
-    exact(
-        CASE,
-        [isotropic[pair] for pair in PROBLEMS] / least[:, 0],
-        0.01,
-        link="affine",
-        d=D,
-        k=K,
-    ),
+middle, low, high, _ = median_interval(over_least)
+rows = []
+for i, (d, k) in enumerate(PROBLEMS):
+    for j, name in enumerate(LINKS):
+        ends = plots.interval((low[i, j], high[i, j]))
+        other = isotropic[d, k] / least[i, j]
+        rows.append(
+            [
+                f"{name}, d = {d}, k = {k}",
+                f"{middle[i, j]:.3f}",
+                ends,
+                f"{other:.2f}" if name == "affine" else "",
+            ]
+        )
+plots.table(
+    ["link, problem", "trained", "its interval", "best $wI_d$"],
+    rows,
+    "Test error of trained softmax units over the exact minimal risk of the "
+    "$k$-dimensional problem, median over seeds; last column: the best unit without "
+    "the projection",
 )
 
 # %% [markdown]
@@ -464,27 +457,45 @@ judge(
 #
 # Turn the query around, $u_q\to-u_q$: an even link's label stays, the prediction $h$ changes sign. So
 # $\mathbb E(f-h)^2=\mathbb Ef^2+\mathbb Eh^2$, least at $h=0$: the optimal $M$ is zero, and what training leaves there is noise without a preferred
-# subspace. On the affine link the odd part $w^\top x$ is learned, the subspace with it, and the error of the $+2$ remains.
+# subspace. On the affine link the odd part $w^\top x$ is learned, the subspace with it, and the error of the $+2$ remains. The card checks
+# this equation, whatever $M$ is, on random contexts and random $M$; the control is the affine link, which has an odd part.
 
 
 # %%
-slopes = {}
-for (d, k, unit, name), whole in trained.items():
-    basis = np.array(laws[d, k].basis)
-    inner = basis.T @ whole.M @ basis
-    slopes[d, k, unit, name] = np.trace(inner, axis1=1, axis2=2) / k
-affine = stacked(slopes, "linear", ("affine",))[:, 0]
+def excess(name, d, k):
+    """Return by how much a random M raises the squared error above that of M = 0.
+
+    It is the mean over contexts and their images with the query turned round, divided by
+    the mean square of the prediction.
+    """
+    rng = stream(1, "monte carlo")
+    normal = rng.standard_normal((contexts, context_length + 1, d))
+    x = laws[d, k].from_normal(torch.from_numpy(normal))
+    f = Projected(LINKS[name](k), np.array(laws[d, k].basis).T).sample(rng, contexts)
+    turned = torch.cat([x[:, :-1], -x[:, -1:]], 1)
+    noise = torch.from_numpy(rng.standard_normal((contexts, context_length)))
+    y = f(x)[:, :-1] + noise_std * noise
+    M = torch.from_numpy(rng.standard_normal((d, d)))
+    above = square = 0.0
+    for z in (x, turned):
+        target, h = f(z)[:, -1], linear_attention(z[:, :-1], y, z[:, -1], M)
+        above += float(((target - h) ** 2 - target**2).mean())
+        square += float((h**2).mean())
+    return above / square
+
+
+even = [[excess(name, *p) for name in EVEN] for p in PROBLEMS]
 judge(
     "P1.F9.even",
-    sampled(CASE, stacked(slopes, "linear", EVEN), link=EVEN, **pairs),
-    sampled(CASE, affine, link="affine", d=D, k=K),
+    exact(CASE, even, link=EVEN, **pairs),
+    exact(CASE, [excess("affine", *p) for p in PROBLEMS], link="affine", d=D, k=K),
 )
 
 # %% [markdown]
 # ## Where this leaves Figure 9
 #
 # Its message reproduces, for every link and every $(d,k)$ tried, and the suspicion in the rebuttal can be sharpened: what softmax
-# attention reaches is the exact minimum of the small problem. One reservation. "Linear attention does not learn the subspace" is
+# attention reaches is, within the intervals of the last table, the exact minimum of the small problem. One reservation. "Linear attention does not learn the subspace" is
 # true for even links for a reason that has nothing to do with rank; on the affine link it does find the subspace, less
 # precisely than softmax in the same number of steps, and fails all the same.
 # And success is relative: with three relevant directions, twenty tokens hardly resolve $\cos(4w^\top x)$, and the exact

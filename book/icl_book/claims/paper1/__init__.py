@@ -11,6 +11,7 @@ from icl_book.claims.claim import Claim
 from icl_book.claims.paper1 import (
     beyond,
     generalization,
+    learned,
     linear,
     out_of_reach,
     phases,
@@ -31,5 +32,6 @@ CLAIMS: list[Claim] = [
     *phases.CLAIMS,
     *out_of_reach.CLAIMS,
     *trained.CLAIMS,
+    *learned.CLAIMS,
     *beyond.CLAIMS,
 ]

@@ -2,51 +2,115 @@
 
 from __future__ import annotations
 
-from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
+from icl_book.claims.claim import Authority, Claim, Verdict
 
 #: Statements about the literature, and statements whose text is in none of our sources.
 CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.first",
-        source='ITA slides, Theorem 2 and Theorem 4: "to our knowledge, first result"',
-        statement="The first result showing how pretrained softmax attention facilitates ICL; the first "
-        "showing that softmax attention learns low-dimensional structure among ICL pretraining "
-        "tasks",
+        authority=Authority.TALK,
+        source='ITA slides, Theorem 2 and Theorem 4: "first result"',
+        quote="To our knowledge, *first result* showing how pretrained softmax attention facilitates ICL",
+        place="talk:311",
         expected=Verdict.NOT_TESTABLE,
-        why_not="A statement about the literature, not about attention; nothing to compute.",
+        why_not="A statement about the literature, not about attention; nothing to compute. Line 468 says "
+        "the same of low-dimensional structure.",
+    ),
+    Claim(
+        id="P1.related.pretraining",
+        authority=Authority.TALK,
+        source="ITA slides, what is known: gradient descent",
+        quote="Unclear whether *pretraining* leads to such transformers [...] "
+        "Only holds for *linear* attention and *linear* tasks",
+        place="talk:138",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="Statements about what other papers prove; this book has not examined those papers.",
+    ),
+    Claim(
+        id="P1.related.kernel",
+        authority=Authority.TALK,
+        source="ITA slides, what is known: functional gradient descent (Cheng et al.)",
+        quote="Requires activation to be a kernel (does not include softmax) [...] "
+        "For accurate predictions, requires activation kernel to align with kernel that generates task "
+        "labels",
+        place="talk:142",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="A statement about another paper, which this book has not examined.",
     ),
     Claim(
         id="P1.3-4.formula",
+        authority=Authority.REVIEW,
         source="reviews: Theorem 3.4 of the paper",
-        statement="Concrete bounds on how the attention window scales with Lipschitzness, noise level and "
-        "context size, for the affine and the ReLU class",
+        quote="Theorem 3.4 provides concrete bounds on how the attention window scales with task "
+        "Lipschitzness, noise level, and context size",
+        place="openreview:71",
         expected=Verdict.NOT_TESTABLE,
-        why_not="Its formula is in none of the sources available to us. The slides' version is judged in "
-        "P1.T2.lower, P1.T2.upper and P1.T2.lower-affine.",
+        why_not="Its formula is in none of the sources available to us. The slides' version, for the ReLU "
+        "class, is judged in P1.T2.lower and P1.T2.upper.",
     ),
     Claim(
         id="P1.4-4.formal",
+        authority=Authority.REVIEW,
         source="reviews: Theorem 4.4 of the paper",
-        statement="The formal version of the slides' Theorem 4, with its token law and the size of $C$",
+        quote="Theorem 4.4 which formalizes the intuition that ICL in transformers identifies "
+        "low-dimensional subspaces shared by training tasks",
+        place="openreview:116",
+        reading="The formal version of the slides' Theorem 4, with its token law and the size of $C$",
         expected=Verdict.NOT_TESTABLE,
-        why_not="Only the informal version is in a source available to us; it is judged, with a declared "
-        "token law, in P1.T4.two-tokens and P1.T4.noiseless.",
+        why_not="Only the informal version is in a source available to us; the claims P1.T4 judge it, with a "
+        "declared token law.",
+    ),
+    Claim(
+        id="P1.B4.assumption",
+        authority=Authority.REBUTTAL,
+        source="rebuttal, point 1: Assumption B.4",
+        quote="We expect that our results will hold for quite general function classes, in particular, those "
+        "that satisfy Assumption B.4",
+        place="openreview:204",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="The text of Assumption B.4 is in none of the sources available to us.",
+    ),
+    Claim(
+        id="P1.C.lemmas",
+        authority=Authority.REBUTTAL,
+        source="rebuttal, point 1: Lemmas C.3, C.5, C.7 and C.9",
+        quote="we have Lemmas C.3 and C.7 that show that our classes satisfy Assumption B.4. The upper "
+        "bounds are shown in Lemmas C.5 and C.9",
+        place="openreview:204",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="The text of these lemmas is in none of the sources available to us. What the rebuttal says "
+        "of the bias in C.5 and C.9 is judged in P1.rebuttal.bias.",
     ),
     Claim(
         id="P1.2-1.remark",
-        source="captions: Remark 2.1 of the paper, referred to by Fig. 1",
-        statement="A remark on extreme cases",
+        authority=Authority.BOOK,
+        source="Remark 2.1 of the paper, which the public caption of Fig. 1 refers to",
+        reading="The paper has a remark on extreme cases",
         expected=Verdict.NOT_TESTABLE,
         why_not="Its text is in none of the sources available to us. The slides' extreme examples are judged "
-        "in P1.T2.noise-limit, P1.T2.signal-limit, P1.T2.context-limit and P1.PD.signal.",
+        "in the claims P1.T2 that have *limit* in their names.",
     ),
     Claim(
         id="P1.F2-4.figures",
+        authority=Authority.TALK,
         source="Figs. 2 and 4 of the paper",
-        statement="How $\\Vert M\\Vert$ changes the prediction (Fig. 2, by the slides); content unknown "
-        "(Fig. 4)",
+        quote=r"How $\| \mathbf{M} \|$ changes the prediction",
+        place="talk:261",
+        reading=r"What Fig. 2 (how $\Vert M\Vert$ changes the prediction, by the slides) and Fig. 4 show",
         expected=Verdict.NOT_TESTABLE,
         why_not="Their captions, settings and values are in none of the sources available to us. The table "
         "beside the slides' figure is judged in P1.W.table-noise and P1.W.table-bias.",
+    ),
+    Claim(
+        id="P1.F6-10.figures",
+        authority=Authority.REBUTTAL,
+        source="Figs. 6, 7, 8 and 10 of the paper",
+        quote="Based on our intuition and experiments in Figure 10 in Appendix J",
+        place="openreview:97",
+        reading="What Fig. 6 (by its public caption a drawing for Lemma B.5: under $M$ attention to $y$ is "
+        "centered at another point, under $w$ at $y$), Figs. 7 and 8 and the submission's Fig. 10 show",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="Fig. 6 is a drawing of an argument; captions and values of the others are in none of the "
+        "sources available to us. Nonlinear links, the subject of Fig. 10, are judged in P1.rebuttal.links.",
     ),
 ]
