@@ -52,7 +52,7 @@ CLAIMS: list[Claim] = [
         grade=Grade.PROVED,
         quantifier=r"for all $n$, $d$, $w$, $\sigma$ and rotation-invariant classes; checked at short "
         r"contexts",
-        control="the query counted as one more token of the denominator",
+        control="the query counted as one more token, with its own clean label",
         unit="relative",
     ),
     Claim(
@@ -167,7 +167,7 @@ CLAIMS: list[Claim] = [
         "exact",
         rule=lambda case: (-inf, 0.0),
         grade=Grade.EXACT,
-        quantifier=r"for all $w$; proved for affine functions, on a grid for the others",
+        quantifier=r"for all $w$; proved for affine functions, on a grid up to $w=100$ for the others",
         depends_on=(
             Choice(
                 "the mean over tokens is taken before the square; the slide stands before the definition of "
