@@ -110,13 +110,13 @@ CLAIMS: list[Claim] = [
         id="P1.T2.uniform",
         authority=Authority.BOOK,
         source='this book: how long "sufficiently large n" is',
-        reading=r"The context from which $w^*\ge(nL^2/\sigma^2)^{1/d}$ (constant one) grows like "
-        r"$(L/\sigma)^2$: "
-        r"Theorem 2's lower bound holds for $n$ large against $(L/\sigma)^2$, not uniformly in it",
-        quantity=r"local slope of the logarithm of that $n$ in $\log(L/\sigma)$, ReLU class, exact, with "
-        r"its change "
-        "from the step before; 2 within 0.1",
-        rule=lambda case: (1.9, 2.1),
+        reading=r"The context from which $w^*\ge(nL^2/\sigma^2)^{1/d}$ (constant one) grows at least like "
+        r"$(L/\sigma)^2$ "
+        r"for $d\ge4$: Theorem 2's lower bound holds for $n$ large against $(L/\sigma)^2$, not uniformly "
+        r"in it",
+        quantity=r"local slope of the logarithm of that $n$ in $\log(L/\sigma)$, ReLU class, exact, with its "
+        "change from the step before; at least 2, less a tolerance of 0.1",
+        rule=lambda case: (1.9, inf),
         grade=Grade.EXTRAPOLATED,
         quantifier=r"in the limit of large $L/\sigma$, for the dimensions listed",
         unit="in the exponent",
