@@ -230,7 +230,7 @@ plt.show()
 # the angles of *all* tokens with Gauss rules. There is no $S^{-2}$ trick, no addition theorem, no expansion in these lines: the denominator is computed as it
 # stands, and $\gamma_{12}$ is averaged over the azimuth between two tokens by a rule of its own. Twice the nodes in every variable give the error.
 #
-# The control takes the other convention: the query is one more token of the denominator.
+# The control takes the other convention: the query is one more token, and brings its own clean label.
 
 
 # %%
