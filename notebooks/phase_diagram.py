@@ -14,7 +14,7 @@
 # # The phase diagram of the window
 #
 # Theorem 2 speaks about one corner: long contexts, fixed $L/\sigma$. How does the best window look everywhere else? This page maps it exactly over context length and roughness for
-# three classes, revisits the slides' extreme examples there, and finds what sets the window of a smooth class. It is not the Lipschitz constant.
+# three classes, looks at the slides' extreme examples there, and finds what sets the window of a smooth class. It is not the Lipschitz constant.
 
 # %% [markdown]
 # ## What is printed
@@ -25,7 +25,7 @@
 # - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour, $w_{KQ}\to\infty$.
 # - $n\to\infty$: the query token is in the context! Choose the nearest neighbour, $w_{KQ}\to\infty$.
 #
-# They are judged for affine and ReLU functions in [](/notebooks/theorem2_scaling.ipynb). The paper's experiments also use a cosine class whose formula is in no source available to us;
+# They are judged in [](/notebooks/theorem2_scaling.ipynb), one card each. The paper's experiments also use a cosine class whose formula is in no source available to us;
 # ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$ means a shorter *wavelength*, not a larger amplitude, and that changes everything that is not asymptotic.
 #
 # The parameters of this run, and its imports (folded):
@@ -47,7 +47,7 @@ from scipy.special import betainc
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge
+from icl_book.claims import exact, extrapolated, judge, registry
 
 notebook.setup(globals())
 
@@ -177,33 +177,20 @@ narrowings = [narrowing(*setting) for setting in settings]
 d, n, L = np.array(settings).T
 labels = {"d": d.astype(int), "n": n.astype(int), "L": L, "twice": 2 * L}
 template = "d = {d}, n = {n}, L = {L:g} to {twice:g}"
-judge(
-    "P1.PD.monotone",
-    exact(template, narrowings, 1e-7, resolved=resolved, **labels),
-    exact(template, narrowings, 1e-7, resolved=~resolved, **labels),
-)
+judge("P1.PD.monotone", exact(template, narrowings, resolved=resolved, **labels))
 
 # %% [markdown]
+# The abstract says that the window widens with decreasing Lipschitzness. It is judged on classes of the theory, P1.W.rapid; the card above is about a class of ours, and adds where
+# "Lipschitzness" stops being the right word for what $L$ does.
+#
 # ## Experiment 2: the extreme examples
 #
 # **$\sigma\to\infty$.** For cosines $w^*$ is not small but exactly zero from a finite $\sigma$ on: they have no part of degree one, so the risk does not fall at $w=0$.
 
-
 # %%
-def cosine_windows(n, sigma, wavenumbers):
-    """Return the optimal windows of the cosine class, shape (dims, wavenumbers)."""
-    w = [[optimal_window(Cosine(d, L), n, sigma).w for L in wavenumbers] for d in dims]
-    return np.array(w)
-
-
-d_column, waves = np.array(dims)[:, None], [1.0, 4.0]
-template = "cosine, L = {L:g}, d = {d}, n = 100"
-loud, quiet = cosine_windows(100, 100.0, waves), cosine_windows(100, 0.01, [1.0])
-judge(
-    "P1.PD.noise",
-    exact(template, loud, 1e-9, L=waves, d=d_column),
-    exact(template, quiet, 1e-6, L=[1.0], d=d_column),
-)
+waves = [1.0, 4.0]
+loud = {L: [optimal_window(Cosine(d, L), 100, 100.0).w for d in dims] for L in waves}
+print(f"n = 100, sigma = 100, d = {dims}: best windows {loud}")
 
 # %% [markdown]
 # **$L\gg\sigma$.** At fixed $n$, without any noise, the nearest neighbor loses to the best window for every class: averaging also pays against the luck of where the tokens fall.
@@ -227,48 +214,15 @@ few = [20, 200]
 ratios = np.array(
     [[[nearest_over_best(t, n) for n in few] for t in row] for row in tasks]
 )
-alone = [[nearest_over_best(task, 1) for task in row] for row in tasks]
-kinds = np.array(list(classes))
 notebook.glue("least", ratios.min())
 notebook.glue("most", ratios.max())
-judge(
-    "P1.PD.signal",
-    exact(
-        "{kind}, d = {d}, n = {n}",
-        ratios,
-        1e-6,
-        kind=kinds[:, None],
-        d=d_column[:, None],
-        n=few,
-    ),
-    exact("{kind}, d = {d}, n = 1", alone, 1e-6, kind=kinds, d=d_column),
-)
 
 # %% [markdown]
-# The nearest neighbor has between {glue:text}`least:.2f` and {glue:text}`most:.2f` times the least risk.
+# The nearest neighbor has between {glue:text}`least:.2f` and {glue:text}`most:.2f` times the least risk. The two limits do not commute: for any $L/\sigma$, a context that is long
+# enough has a window full of tokens again. Which order the slide means decides its card, P1.T2.signal-limit.
 #
-# **$n\to\infty$.** The window closes for cosines too.
-
-# %%
-far = np.array([1e9, 1e10])
-
-
-def slope_in_n(task, sigmas):
-    """Return the slope of log w* in log n between the two lengths."""
-    w = optimal_window(task, far, sigmas).w
-    return np.diff(np.log(w))[0] / np.diff(np.log(far))[0]
-
-
-growing = noise_std * np.sqrt(far / 1e4)
-slopes = [[slope_in_n(Cosine(d, L), noise_std) for L in waves] for d in dims]
-control = [slope_in_n(Cosine(d, 4.0), growing) for d in dims]
-judge(
-    "P1.PD.context",
-    exact("cosine, L = {L:g}, d = {d}", slopes, 1e-6, L=waves, d=d_column),
-    exact("cosine, L = 4, d = {d}", control, 1e-6, d=dims),
-)
-
-# %% [markdown]
+# **$n\to\infty$.** The window closes for cosines too, P1.T2.context-limit.
+#
 # ## Experiment 3: not the slope, the Laplacian
 #
 # Theorem 2 measures roughness by $L$. For a smooth function a narrow window of bandwidth $w^{-1/2}$ returns $f+\frac1{2w}\Delta f$, so
@@ -281,16 +235,12 @@ judge(
 
 
 # %%
-def law_length(task):
-    """Return the context length at which the law says w = 10^5."""
+def law_ratios(task):
+    """Return the exact window over the law, where the law says 10^4 and 10^5."""
     at_one = asymptotics.sharp_window(task, 1.0, noise_std)
-    return (1e5 / at_one) ** (1 / asymptotics.window_exponent(task))
-
-
-def law_ratio(task):
-    """Return the exact window over the law, where the law says 10^5."""
-    n = float(round(law_length(task)))
-    w = float(optimal_window(task, n, noise_std).w)
+    power = 1 / asymptotics.window_exponent(task)
+    n = np.round((np.array([1e4, 1e5]) / at_one) ** power)
+    w = optimal_window(task, n, noise_std).w
     return w / asymptotics.sharp_window(task, n, noise_std)
 
 
@@ -306,41 +256,15 @@ def gradient_over_laplacian(task, last=100):
 smooth = {f"cosine, L = {L:g}, d = {d}": Cosine(d, L) for d in dims for L in waves} | {
     f"quadratic, d = {d}": Quadratic(d) for d in dims
 }
-to_law = np.array([law_ratio(task) for task in smooth.values()])
-to_gradient = to_law / [gradient_over_laplacian(task) for task in smooth.values()]
+near, far = np.array([law_ratios(task) for task in smooth.values()]).T
 judge(
     "P1.PD.smooth-law",
-    exact("{task}", to_law, 2e-3, task=list(smooth)),
-    exact("{task}", to_gradient, 2e-3, task=list(smooth)),
+    extrapolated("{task}", far, np.abs(far - near), task=list(smooth)),
 )
 
 # %% [markdown]
-# The exponents, where the law says $w=10^5$: the slope of $\log w^*$ in $\log L$ over its slope in $\log n$, against
-# the exponent of $\mathbb E(\Delta f)^2$ in $L$.
-
-
-# %%
-def exponents_at(task, L=4.0):
-    """Return the slope in L over that in n, and the Laplacian's exponent in L."""
-    n = law_length(task(L))
-    around = L * np.array([0.98, 1.02])
-    w = [optimal_window(task(v), round(n), noise_std).w for v in around]
-    at_n = optimal_window(task(L), np.round([n / 3, 3 * n]), noise_std).w
-    energy = [asymptotics.bias_law(task(v))[0] for v in around]
-    step = np.log(around[1] / around[0])
-    slope_in_L, slope_in_n = np.log(w[1] / w[0]) / step, np.log(at_n[1] / at_n[0])
-    return slope_in_L / (slope_in_n / np.log(9)), np.log(energy[1] / energy[0]) / step
-
-
-cosine, laplacian = np.array(
-    [exponents_at(lambda L, d=d: Cosine(d, L)) for d in dims]
-).T
-affine, _ = np.array([exponents_at(lambda L, d=d: Affine(d, L)) for d in dims]).T
-judge(
-    "P1.PD.roughness",
-    exact("cosine, d = {d}, L = 4", cosine, 0.01, d=dims, laplacian=laplacian),
-    exact("affine, d = {d}", affine, 0.01, d=dims, laplacian=laplacian),
-)
+# The law fixes the exponents as well: $w^*$ grows like $L^{8/(d+3)}$ at fixed $n$, where $nL^2/\sigma^2$ would give
+# $L^{4/(d+3)}$. Theorem 2 is not stated for cosines, and this does not contradict it.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against its wavenumber $L$ at $n=10^{10}$ (solid), with the law {eq}`eq-laplacian` (dashed) and the same law with $\\mathbb E|\\nabla f|^2$ in place of $\\mathbb E(\\Delta f)^2$ (dotted), one color a dimension. Axes are logarithmic and dimensionless.", "name": "fig-laplacian"}, "image": {"alt": "Log-log plot. The exact curves rise along the dashed law in every dimension; the dotted lines, based on the gradient, rise too slowly and cross them."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.7))
@@ -362,26 +286,44 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# **Beyond Lipschitzness.** The summary concludes that softmax attention "does not adapt much beyond Lipschitzness". Take $\frac1b\cos(b\,u\cdot x)$: for every $b\ge\frac\pi2$ the Lipschitz constant is one. Its window
-# nevertheless narrows with $b$, like $b^{4/(d+3)}$ for long contexts. What looks like adaptation to $L$ alone is the special case of classes that differ by a factor.
+# **Beyond Lipschitzness.** A machine-written summary concludes that softmax attention "does not adapt much beyond Lipschitzness". For the three classes of the paper's
+# generalization experiment, with the same $L=1$, this is fair: their windows differ by less than a factor of 1.5.
+#
+# For other classes of equal Lipschitz constant it is not. Take $A\cos(b\,u\cdot x)$. On the sphere its largest slope is $A\,b\max_t|\sin(bt)|\sqrt{1-t^2}$, and $A$ is chosen so that
+# this is one for every $b$. The window nevertheless narrows with $b$, like $b^{4/(d+3)}$ for long contexts and large $b$.
 
 
 # %%
+def largest_slope(b):
+    """Return the Lipschitz constant of cos(b u.x) on the sphere."""
+    t = np.linspace(-1, 1, 200001)
+    return b * np.max(np.abs(np.sin(b * t)) * np.sqrt(1 - t**2))
+
+
 def unit_slope_window(d, b):
-    """Return the windows for cos(b u.x) / b: cosines with b times the noise."""
-    return optimal_window(Cosine(d, b), 10.0 ** np.array(powers), b * noise_std).w
+    """Return the windows of the cosine over its largest slope."""
+    sigma = largest_slope(b) * noise_std
+    return optimal_window(Cosine(d, b), 10.0 ** np.array(powers), sigma).w
 
 
 powers = [6, 8]
 steeper = [unit_slope_window(d, 8.0) / unit_slope_window(d, 1.0) for d in dims]
-relu, affine = (
-    np.array([optimal_window(task(d), 20, noise_std).w for d in dims])
-    for task in (ReLU, Affine)
+three, paper_n = (Affine, ReLU, Cosine), [20, 100]
+same_L = np.array(
+    [[optimal_window(task(d), paper_n, noise_std).w for task in three] for d in dims]
 )
+d_column = np.array(dims)[:, None]
+cosines = exact("b = 8 over b = 1, d = {d}, n = 1e{k}", steeper, d=d_column, k=powers)
+others = [a.name for a in registry()["P1.PD.beyond"].alternatives]
 judge(
     "P1.PD.beyond",
-    exact("d = {d}, n = 1e{k}", steeper, 1e-6, d=d_column, k=powers),
-    exact("ReLU over affine, d = {d}, n = 20", relu / affine, 1e-6, d=dims),
+    exact(
+        "affine, ReLU, cosine, d = {d}, n = {n}",
+        same_L.max(1) / same_L.min(1),
+        d=d_column,
+        n=paper_n,
+    ),
+    readings={name: cosines for name in others if "cosines" in name},
 )
 
 # %% [markdown]
@@ -424,7 +366,7 @@ plots.slider_figure(
 # a proxy. That is no objection to the theorems, which are about a class that scales.
 #
 # **What trial runs changed.** Some settings of P1.PD.monotone were replaced after a first run: both windows were zero there, so they
-# could not decide.
+# could not decide. P1.PD.beyond first compared cosines whose largest slopes on the sphere differ by a factor of 2.13.
 #
 # ## Exercises
 #

@@ -1,93 +1,207 @@
-"""Statements of the first paper, read for classes that its theorems do not cover: the cosine class.
+"""Statements of the first paper on the corners of the map of windows, and beyond its theorems.
 
-Whether the window follows noise, context length and Lipschitz constant as Theorem 2 says. The chapter is
-phase_diagram.
+The extreme examples of Theorem 2, judged in the chapter theorem2_scaling; then the cosine class, and what the
+window depends on beyond the Lipschitz constant, in phase_diagram.
 """
 
 from __future__ import annotations
 
 from math import inf
 
-from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Verdict
+
+
+def _factor(most: float):
+    """Return the rule that permits a ratio of at most ``most``, either way."""
+    return lambda case: (1 / most, most)
+
 
 CLAIMS: list[Claim] = [
     Claim(
-        id="P1.PD.noise",
-        source="ITA slides, Theorem 2, extreme example: sigma to infinity, read for the cosine class",
-        statement=r"$\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$",
-        quantity=r"$w^*$ at $\sigma=100$, exact",
-        rule=lambda case: (0.0, 1e-3),
-        resolution=1e-6,
-        control=r"little noise: $\sigma=0.01$",
+        id="P1.T2.noise-limit",
+        authority=Authority.TALK,
+        source="ITA slides, Theorem 2, extreme example: sigma to infinity",
+        quote=r"$\sigma \to \infty$ : no signal, average the noise,  $w_{KQ} \to 0$",
+        place="talk:308",
+        quantity=r"local slope of $\log w^*$ in $\log\sigma$ at the largest $\sigma$, exact, with its "
+        r"change from "
+        "the step before; at most $-0.5$",
+        rule=lambda case: (-inf, -0.5),
+        grade=Grade.EXTRAPOLATED,
+        quantifier=r"in the limit $\sigma\to\infty$",
+        depends_on=(
+            Choice(
+                "the class: Theorem 2's, or the cosine class of the figures, whose formula is ours",
+                (Alternative(r"cosines: $w^*$ at $\sigma=100$, at most 1e-3", lambda case: (0.0, 1e-3)),),
+            ),
+        ),
+        unit="in the exponent",
     ),
     Claim(
-        id="P1.PD.signal",
-        source='ITA slides, Theorem 2, extreme example: L much larger than sigma: "pick the nearest '
-        'neighbour"',
-        statement=r"$L\gg\sigma$: no point aggregating noise, pick the nearest neighbor",
-        quantity=r"risk of the nearest neighbor over the least risk without noise ($L/\sigma=\infty$), exact",
-        rule=lambda case: (1.0, 1.01),
-        expected=Verdict.FAILS,
-        resolution=1e-6,
-        control="a context of one token",
-    ),
-    Claim(
-        id="P1.PD.context",
-        source="ITA slides, Theorem 2, extreme example: n to infinity, read for the cosine class",
-        statement=r"$n\to\infty$: choose the nearest neighbor, $w_{KQ}\to\infty$",
-        quantity=r"slope of $\log w^*$ in $\log n$ at the longest contexts, exact",
+        id="P1.T2.signal-limit",
+        authority=Authority.TALK,
+        source="ITA slides, Theorem 2, extreme example: L much larger than sigma",
+        quote=r"$L \gg \sigma$ : no point aggregating noise, pick the nearest neighbour,  $w_{KQ} \to "
+        r"\infty$",
+        place="talk:309",
+        reading=r"as an example of Theorem 2: $n$ is large first, then $w^*$ grows without bound with "
+        r"$L/\sigma$",
+        quantity=r"smallest slope of $\log w^*$ in $\log(L/\sigma)$ over the range of $L/\sigma$ at the "
+        r"largest $n$, "
+        "exact; at least 0.05",
         rule=lambda case: (0.05, inf),
-        resolution=1e-3,
-        control=r"noise variance grows with $n$",
+        expected=Verdict.DEPENDS,
+        grade=Grade.EXACT,
+        quantifier=r"in the limit of large $L/\sigma$",
+        depends_on=(
+            Choice(
+                "the order of the limits; at fixed $n$ the window without noise is an interior minimum in "
+                "every "
+                "dimension",
+                (
+                    Alternative(
+                        r"$L/\sigma\to\infty$ first, at fixed $n$: $1/w^*$ without noise is zero",
+                        lambda case: (0.0, 0.0),
+                    ),
+                ),
+            ),
+            Choice(
+                "what it means to pick the nearest neighbour, at fixed $n$ without noise: its risk over "
+                "the least",
+                tuple(
+                    Alternative(
+                        f"the nearest neighbour errs at most {percent} % more than the best window",
+                        lambda case, most=1 + percent / 100: (1.0, most),
+                    )
+                    for percent in (5, 10, 25, 50)
+                ),
+            ),
+        ),
+        unit="in the slope",
+    ),
+    Claim(
+        id="P1.T2.context-limit",
+        authority=Authority.TALK,
+        source="ITA slides, Theorem 2, extreme example: n to infinity",
+        quote=r"$n \to \infty$ : the query token is in the context! Choose the nearest neighbour,  "
+        r"$w_{KQ} \to \infty$",
+        place="talk:310",
+        reading=r"$w^*\to\infty$ as $n\to\infty$ (the nearest neighbour is P1.T2.nearest)",
+        quantity=r"smallest local slope of $\log w^*$ in $\log n$ over all decades, exact; at least 0.05",
+        rule=lambda case: (0.05, inf),
+        grade=Grade.EXACT,
+        quantifier=r"in the limit $n\to\infty$",
+        depends_on=(
+            Choice(
+                "the class: Theorem 2's, or the cosine class of the figures, whose formula is ours",
+                (Alternative(r"cosines, slope at the longest contexts", lambda case: (0.05, inf)),),
+            ),
+        ),
+        control=r"noise variance grows with $n$, so that $nL^2/\sigma^2$ stays fixed",
+        unit="in the slope",
+    ),
+    Claim(
+        id="P1.T2.nearest",
+        authority=Authority.TALK,
+        source="ITA slides, Theorem 2, extreme example: n to infinity",
+        quote="the query token is in the context! Choose the nearest neighbour",
+        place="talk:310",
+        reading="The tokens attended to come arbitrarily close to the query",
+        quantity=r"slope of the log bandwidth $w^{*-1/2}$ in $\log n$ over the last step, exact; at most "
+        r"$-0.025$",
+        rule=lambda case: (-inf, -0.025),
+        expected=Verdict.DEPENDS,
+        grade=Grade.EXACT,
+        quantifier=r"in the limit $n\to\infty$ at fixed noise",
+        depends_on=(
+            Choice(
+                "what it means to choose the nearest neighbour",
+                (
+                    Alternative(
+                        r"a single token: the number of tokens attended to, $1/\mathbb E\sum\omega_i^2$, "
+                        r"does not grow "
+                        "(its slope in $\\log n$)",
+                        lambda case: (-inf, 0.0),
+                    ),
+                    *(
+                        Alternative(
+                            f"the nearest neighbour errs at most {percent} % more than the best window, at "
+                            f"the "
+                            "largest $n$",
+                            lambda case, most=1 + percent / 100: (1.0, most),
+                        )
+                        for percent in (5, 10, 25, 50)
+                    ),
+                ),
+            ),
+        ),
+        implied_by=("P1.T2.context-limit",),
+        unit="in the slope",
     ),
     Claim(
         id="P1.PD.monotone",
-        source="machine-written summary, contribution 2, read for the cosine class",
-        statement="The window widens with decreasing Lipschitzness of the pretraining tasks",
+        authority=Authority.BOOK,
+        source="this book: the cosine class at short and long contexts",
+        reading=r"For $\cos(L\,u\cdot x)$, a formula of ours, the window narrows with $L$ while the "
+        r"context resolves "
+        r"the functions; where it does not ($n$ below the order of $L^{d-1}$), equal weights are best, "
+        r"$w^*=0$",
         quantity=r"$\log w^*$ at $2L$ minus $\log w^*$ at $L$, exact (equal weights, $w^*=0$, as "
         r"$w=10^{-6}$)",
-        rule=lambda case: (0.0, inf),
-        expected=Verdict.CORRECTED,
-        corrected=r"True while the context resolves the functions ($n\gg L^{d-1}$); where it does not, "
-        r"$w^*=0$",
-        corrected_rule=lambda case: (0.0, inf) if case["resolved"] else (-inf, 0.0),
-        resolution=1e-6,
-        control="resolved and unresolved exchanged",
-    ),
-    Claim(
-        id="P1.PD.roughness",
-        source="ITA slides, Theorem 2, read for the cosine class: the window depends on n, L and sigma "
-        "through n L^2 / sigma^2",
-        statement=r"$w^*$ is of an order between powers of $nL^2/\sigma^2$",
-        quantity=r"slope of $\log w^*$ in $\log L$ divided by its slope in $\log n$, for $n$ large, exact",
-        rule=lambda case: (2.0, 2.0),
-        expected=Verdict.CORRECTED,
-        corrected=r"$w^*\sim\big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$ for "
-        "every smooth class: not the slope of the functions sets the window but their Laplacian; "
-        r"for $\cos(L\,u\cdot x)$ this is $nL^4/\sigma^2$",
-        corrected_rule=lambda case: (case["laplacian"],) * 2,
-        resolution=0.05,
-        control="affine functions, for which slope and Laplacian are proportional",
+        rule=lambda case: (0.0, inf) if case["resolved"] else (-inf, 0.0),
+        grade=Grade.EXACT,
+        quantifier="at the settings listed",
+        unit=r"in $\log w^*$",
     ),
     Claim(
         id="P1.PD.smooth-law",
+        authority=Authority.BOOK,
         source="this book: sharp law of the optimal window for smooth classes",
-        statement=r"$w^*\sim\big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$ with "
-        r"$\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2$",
-        quantity=r"exact $w^*$ over the law at the context length whose window is $10^5$",
-        rule=lambda case: (1.0, 1.0),
-        resolution=0.02,
-        control=r"the law with $\mathbb E|\nabla f|^2$ in place of $\mathbb E(\Delta f)^2$",
+        reading=r"$w^*\sim\big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\kappa\sigma^2}\big]^{2/(d+3)}$ with "
+        r"$\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2$: not the slope of smooth functions "
+        r"sets the "
+        r"window but their Laplacian, and for $\cos(L\,u\cdot x)$ this is $nL^4/\sigma^2$",
+        quantity=r"exact $w^*$ over the law at the context length whose window is $10^5$, with the change "
+        r"from that "
+        r"of $10^4$; one within 2 %",
+        rule=lambda case: (0.98, 1.02),
+        grade=Grade.EXTRAPOLATED,
+        quantifier=r"in the limit $n\to\infty$, for smooth classes; on those listed",
+        unit="relative",
     ),
     Claim(
         id="P1.PD.beyond",
+        authority=Authority.SUMMARY,
         source="machine-written summary of the paper, contribution 5",
-        statement="Softmax attention does not adapt much beyond Lipschitzness during pretraining",
-        quantity=r"$w^*$ for $\frac1b\cos(b\,u\cdot x)$ with $b=8$ over $w^*$ with $b=1$: Lipschitz "
-        r"constants one and $\sin 1$; we read 'not much' as a factor of at most 1.5, exact",
-        rule=lambda case: (1 / 1.5, 1.5),
-        expected=Verdict.FAILS,
-        resolution=1e-3,
-        control="affine and ReLU functions of the same $L$ in a short context",
+        quote="The results suggest the softmax attention does not adapt much beyond Lipschitzness during "
+        "pretraining",
+        place="summary1:20",
+        reading="Classes of the same $L=1$, affine, ReLU and cosine as in the paper's Fig. 5, have optimal "
+        "windows "
+        "within a factor of 1.5 of each other",
+        quantity="largest over smallest $w^*$ of the three classes, exact",
+        rule=_factor(1.5),
+        expected=Verdict.DEPENDS,
+        grade=Grade.EXACT,
+        quantifier="at the settings listed",
+        depends_on=(
+            Choice("the formula of the cosine class, and noise and context length, none of them printed"),
+            Choice(
+                '"not much", as a factor',
+                (
+                    Alternative("the three classes, within a factor of 2", _factor(2.0)),
+                    Alternative("the three classes, within a factor of 1.25", _factor(1.25)),
+                ),
+            ),
+            Choice(
+                r"which classes: other ones of equal Lipschitz constant on the sphere, cosines of "
+                r"wavenumber 8 and "
+                "1 in long contexts, each divided by its largest slope",
+                tuple(
+                    Alternative(f"cosines of equal largest slope, within a factor of {most:g}", _factor(most))
+                    for most in (2.0, 1.5, 1.25)
+                ),
+            ),
+        ),
     ),
 ]
