@@ -13,7 +13,8 @@ arrays, the second tensors (``torch.as_tensor`` takes either). PyTorch and numba
 they are loaded by the methods of `NativeStream`, and `stream` does without.
 
 The environment variable ``ICL_SEED``, a non-negative integer below 2**31, moves every seed below 2**32 to a
-range of its own: the same program then draws fresh numbers everywhere. It is read when this module is imported.
+range of its own: the same program then draws fresh numbers everywhere. It is read when this module is
+imported.
 """
 
 from __future__ import annotations

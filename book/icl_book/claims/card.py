@@ -175,7 +175,8 @@ class Card:
         count = sum(len(r.cases) for r in self.readings) + len(self.control)
         return (
             f'<details class="icl-cases"><summary>{count} measured number{"s" * (count != 1)}</summary>'
-            f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div></details>'
+            f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
+            "</details>"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from icl_book.claims import paper1, paper2
 from icl_book.claims.claim import Claim
 
@@ -11,5 +13,6 @@ def registry() -> dict[str, Claim]:
     both = [*paper1.CLAIMS, *paper2.CLAIMS]
     found = {c.id: c for c in both}
     if len(found) != len(both):
-        raise ValueError("two claims share an id")
+        twice = [name for name, count in Counter(c.id for c in both).items() if count > 1]
+        raise ValueError(f"two claims share the id {twice[0]}")
     return found

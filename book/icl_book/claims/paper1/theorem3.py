@@ -11,7 +11,6 @@ from math import inf
 from icl.risk.asymptotics import risk_exponent
 from icl.tasks import make_task
 from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
-from icl_book.claims.paper1.generalization import CLAIMS as GENERALIZATION
 
 _FAR_SLOPE = (
     r"local slope of $\log\mathcal L(M)$ in $\log n$, exact, at the context lengths whose "
@@ -231,5 +230,4 @@ CLAIMS: list[Claim] = [
         quantifier="for $n$ to infinity, for each $L'/L$ and dimension listed",
         unit="relative",
     ),
-    *GENERALIZATION,
 ]
