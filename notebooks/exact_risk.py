@@ -184,7 +184,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # | tokens and query independent, uniform on the unit sphere | used; another token law has its own exact risk, `icl.risk.low_rank` |
 # | class rotation invariant | used: only $k$ enters |
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; broken in the control |
-# | query not in the denominator | the paper's definition; the other convention is a control |
+# | query not in the denominator | the paper's definition; a query that counts itself is the control |
 #
 # ## Exact against sampled
 #
