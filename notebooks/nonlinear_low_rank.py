@@ -465,8 +465,8 @@ plots.table(
 def excess(name, d, k):
     """Return by how much a random M raises the squared error above that of M = 0.
 
-    It is the mean over contexts and their images with the query turned round, divided by
-    the mean square of the prediction.
+    It is the mean over contexts and their images with the query turned round, divided
+    by the mean square of the prediction.
     """
     rng = stream(1, "monte carlo")
     normal = rng.standard_normal((contexts, context_length + 1, d))

@@ -366,7 +366,7 @@ plots.slider_figure(
 # a proxy. That is no objection to the theorems, which are about a class that scales.
 #
 # **What trial runs changed.** Some settings of P1.PD.monotone were replaced after a first run: both windows were zero there, so they
-# could not decide. P1.PD.beyond first compared cosines whose largest slopes on the sphere differ by a factor of 2.13.
+# could not decide. P1.PD.beyond first compared cosines whose largest slopes on the sphere differ by a factor of about two.
 #
 # ## Exercises
 #

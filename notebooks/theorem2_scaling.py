@@ -317,7 +317,7 @@ upper
 # **How large is "sufficiently large"?** For every $n$ take $L/\sigma\to\infty$: the window stops at its noiseless value, about $n^{2/d}$ for the ReLU class, while
 # $\Lambda$ keeps growing. So the lower bound needs $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is $n\gtrsim(L/\sigma)^2$. The card finds the context from which
 # $w^*\ge\Lambda^{1/d}$, with constant one. (A first version of the rule asked for the exponent 2 within 0.1; the noiseless window grows a little slower than $n^{2/d}$ at
-# these lengths, which raises it, to 2.12 for $d=5$. The rule is now one-sided: at least 2, less 0.1.)
+# these lengths, which raises it a little, above the first limit for $d=5$. The rule is now one-sided: at least 2, less 0.1.)
 
 # %%
 high_dims = [d for d in dims if 3 < d < 10]

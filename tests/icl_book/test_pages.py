@@ -179,7 +179,7 @@ def test_audit_says_everything():
 def test_levels_are_the_ones_of_the_intervals():
     text = audit.levels(found())
     miss = sampled("x", range(60)).miss
-    assert "controls included: 11, of which 6 exact" in text and "and 5 sampled" in text
+    assert "controls included: 11. Of these 6 are exact" in text and "and 5 sampled" in text
     assert f"at most {miss:.2g} for one number" in text and f"{5 * miss:.2g} are expected" in text
 
 

@@ -69,6 +69,8 @@ def contents(text: str, where: str, package: str = "") -> Contents:
             case ast.Constant(value=str(value)):
                 if id(node) not in pieces and _ID.fullmatch(value):
                     ids.add(value)
+            case ast.keyword(arg="implied_by", value=value):  # names claims, and needs none of their code
+                pieces |= {id(inner) for inner in ast.walk(value)}
             case ast.Call(func=ast.Attribute(value=ast.Name(id="notebook"), attr="data"), args=arguments):
                 match arguments:
                     case [ast.Constant(value=str(path))]:

@@ -95,13 +95,14 @@ def levels(found: Sequence[Entry]) -> str:
     expected = sum(c["miss"] for c in sampled)
     worst = max((c["miss"] for c in sampled), default=0.0)
     return (
-        f"Numbers judged, all readings and controls included: {len(cases)}, of which {kinds['exact']} exact, "
-        f"{kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by a "
-        f"search and {len(sampled)} sampled. The interval of a sampled number is made of two order statistics "
-        "over independent seeds: whatever the law of the number, it misses the median with a probability that is "
-        f"known, here at most {number(worst, '.2g')} for one number (the more seeds, the smaller), and "
-        f"{number(expected, '.2g')} are expected to miss among all. A missed median changes a verdict only "
-        "if it lies on the other side of what the statement permits."
+        f"Numbers judged, all readings and controls included: {len(cases)}. Of these {kinds['exact']} are exact, "
+        f"{kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by a search, "
+        f"and {len(sampled)} sampled. "
+        "The interval of a sampled number lies between two order statistics over independent seeds. Whatever "
+        "the law of the number, it misses the median with a known probability: the more seeds, the smaller. "
+        f"Here it is at most {number(worst, '.2g')} for one number, and {number(expected, '.2g')} are expected "
+        "to miss among all. A missed median changes a verdict only if it lies on the other side of what the "
+        "statement permits."
     )
 
 
