@@ -95,14 +95,14 @@ def levels(found: Sequence[Entry]) -> str:
     expected = sum(c["miss"] for c in sampled)
     worst = max((c["miss"] for c in sampled), default=0.0)
     return (
-        f"Numbers judged, all readings and controls included: {len(cases)}. Of these {kinds['exact']} are exact, "
-        f"{kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by a search, "
-        f"and {len(sampled)} sampled. "
+        f"Numbers judged, all readings and controls included: {len(cases)}. Of these {kinds['exact']} are "
+        f"exact, {kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by "
+        f"a search, and {len(sampled)} sampled. "
         "The interval of a sampled number lies between two order statistics over independent seeds. Whatever "
         "the law of the number, it misses the median with a known probability: the more seeds, the smaller. "
-        f"Here it is at most {number(worst, '.2g')} for one number, and {number(expected, '.2g')} are expected "
-        "to miss among all. A missed median changes a verdict only if it lies on the other side of what the "
-        "statement permits."
+        f"Here it is at most {number(worst, '.2g')} for one number, and {number(expected, '.2g')} are "
+        "expected to miss among all. A missed median changes a verdict only if it lies on the other side of "
+        "what the statement permits."
     )
 
 
