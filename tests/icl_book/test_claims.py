@@ -260,7 +260,7 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
     page = judge(asked, exact("<i>", 0.0))._html()
     assert "<b>" not in page and "<i>" not in page and "a &amp; b" in page
     assert r'<span class="math notranslate nohighlight">\(a&lt;b\)</span>' in page
-    assert '<blockquote class="icl-quote">' in page and "ITA slides, read by OCR, line 1</footer>" in page
+    assert '<blockquote class="icl-quote">' in page and "ITA slides, line 1</footer>" in page
     assert "We judge: " in page and "This book states: " in judge(claim(own=True), exact("a", 2.0))._html()
 
 
@@ -271,6 +271,7 @@ def test_registry_is_sound():
         assert name == entry.id and entry.paper in ("P1", "P2"), name
         assert entry.source and entry.statement.count("$") % 2 == 0 and entry.quote.count("$") % 2 == 0, name
         assert entry.rule is None or entry.quantity, name
+        assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), f"{name}: a link"
         assert entry.expected is not Verdict.INCONCLUSIVE, name
         for i in entry.implied_by:
             assert i in registry and i != name, name

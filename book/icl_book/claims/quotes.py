@@ -19,7 +19,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "sources"
 #: Short names of the sources, as a card prints them.
 NAMES = {
     "abstract1": "abstract of arXiv 2402.11639",
-    "talk": "ITA slides, read by OCR",
+    "talk": "ITA slides",
     "openreview": "OpenReview page of arXiv 2402.11639",
     "summary1": "machine-written summary of arXiv 2402.11639",
     "notes1": "this project's notes on paper 1",

@@ -120,15 +120,15 @@ def readme_block(found: Sequence[Entry]) -> str:
     for paper in papers:
         counts = Counter(e.verdict for e in roots if e.claim.paper == paper)
         total = sum(n for v, n in counts.items() if v != Verdict.NOT_TESTABLE)
-        each = ", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v] and v != Verdict.NOT_TESTABLE)
+        each = ", ".join(f"*{v}* {counts[v]}" for v in Verdict if counts[v] and v != Verdict.NOT_TESTABLE)
         lost = counts[Verdict.NOT_TESTABLE]
-        untested = f" ({lost} more cannot be tested from what is public)" if lost else ""
-        out.append(f"- P{paper[1:]}, {total} statements of its authors judged: {each}{untested}.")
+        untested = f"; {lost} more cannot be tested from what is public" if lost else ""
+        out.append(f"- {paper}, {total} statements of its authors judged: {each}{untested}.")
     wrong = [e for e in roots if e.verdict in (Verdict.CORRECTED, Verdict.FAILS)]
     if wrong:
         out += ["", "| where | as printed | corrected |", "|:--|:--|:--|"]
         out += [
-            f"| {_line(e.claim.source)} ({e.claim.severity}) | {_github(e.claim.statement)} | "
+            f"| {_line(e.claim.source)} ({e.claim.severity}) | {_github(e.claim.quote)} | "
             f"{_github(e.claim.corrected or 'no correction')} |"
             for e in wrong
         ]

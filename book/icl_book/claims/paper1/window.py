@@ -43,8 +43,8 @@ CLAIMS: list[Claim] = [
         id="P1.risk.exact",
         authority=Authority.BOOK,
         source="this book: exact population risk",
-        reading=r"The population loss at $M=wI$ is the sum of one-dimensional integrals derived in "
-        "[](/notebooks/exact_risk.ipynb)",
+        reading=r"The population loss at $M=wI$ is the sum of one-dimensional integrals derived in the "
+        "chapter on the exact risk",
         quantity="loss by direct Gauss rules over the angles of all tokens of a short context, over the "
         "exact "
         "risk; equal within 1e-8, a tenth of what the package vouches for",
