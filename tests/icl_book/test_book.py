@@ -19,8 +19,6 @@ from icl_book.runner.execute import collect, execute
 from icl_book.runner.preload import preloaded
 from icl_book.site import assemble, verify
 
-pytestmark = pytest.mark.xdist_group("book")
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CHROMEDRIVER = shutil.which("chromedriver")
 

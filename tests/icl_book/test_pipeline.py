@@ -16,8 +16,6 @@ import pytest
 from icl_book.provenance import ROOT
 from icl_book.runner.execute import collect
 
-pytestmark = pytest.mark.xdist_group("pipeline")
-
 TINY = ROOT / "tests" / "data" / "tiny.py"
 HANGING = 3600  # seconds after which whatever is waited for will not come: no machine is that slow
 TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"

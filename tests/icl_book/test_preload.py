@@ -16,8 +16,6 @@ from traitlets.config import Config
 from icl_book.runner import preload, provisioner
 from icl_book.runner.execute import _kernel_home
 
-pytestmark = pytest.mark.xdist_group("preload")
-
 HANGING = 600
 #: What a notebook sees of its process: settings, threads of each library, numbers, a figure.
 SOURCE = """
