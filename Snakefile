@@ -18,7 +18,7 @@ import shlex
 import sys
 
 sys.path[:0] = [workflow.basedir, os.path.join(workflow.basedir, "book")]
-from icl_book.runner.plan import plan
+from icl_book.runner.plan import plan, threads
 
 PRESET = config.get("preset", "quick")
 NOTEBOOK = config.get("notebook")
@@ -61,6 +61,6 @@ for position, notebook in enumerate(reversed(dict.fromkeys(run.name for run in R
         priority: position
         params:
             arguments=arguments,
-            threads=max(1, (os.cpu_count() or 1) // (workflow.cores or 1)),
+            threads=threads(workflow.cores or 1),
         shell:
             "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute --tied {params.arguments}"

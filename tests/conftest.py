@@ -6,8 +6,27 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that test
 
 import pytest
 import torch
+from xdist.scheduler import LoadScopeScheduling
 
 torch.set_num_threads(1)  # small problems on few cores: more threads are slower
+
+
+#: Files whose tests share what took long to make. Each file's tests run in one process and start first.
+WHOLE = ("test_book.py", "test_pipeline.py", "test_preload.py")
+
+
+class Scheduling(LoadScopeScheduling):
+    """Deals out tests one by one, those of a file in `WHOLE` together."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        return file if file.endswith(WHOLE) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    # The marks of pytest-xdist 3.8 for groups of tests have no effect with pytest 9.2.
+    return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items):

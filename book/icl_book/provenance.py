@@ -41,13 +41,11 @@ def device():
 
 
 def device_name() -> str:
-    """Return the device in words, e.g. ``"cuda (NVIDIA H200)"``; ``"cpu"`` where torch is not loaded."""
-    if "torch" not in sys.modules:
+    """Return the device in words, e.g. ``"cuda (NVIDIA H200)"``; ``"cpu"`` if no other was used."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized() or (chosen := device()).type == "cpu":
         return "cpu"
-    import torch
-
-    chosen = device()
-    return "cpu" if chosen.type == "cpu" else f"{chosen} ({torch.cuda.get_device_name(chosen)})"
+    return f"{chosen} ({torch.cuda.get_device_name(chosen)})"
 
 
 def machine() -> dict:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,9 +16,8 @@ from icl_book import claims, provenance
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import collect, execute
+from icl_book.runner.preload import preloaded
 from icl_book.site import assemble, verify
-
-pytestmark = pytest.mark.xdist_group("book")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CHROMEDRIVER = shutil.which("chromedriver")
@@ -29,7 +29,14 @@ NOTEBOOKS = [p.removeprefix("notebooks/") for p in PAGES if p.startswith("notebo
 
 
 @pytest.fixture(scope="session")
-def executed():
+def kernels():
+    """A server of kernels, if any notebook of the smoke preset is still to be executed."""
+    with preloaded({}) if any(not run.path.is_file() for run in plan.plan("smoke")) else nullcontext():
+        yield
+
+
+@pytest.fixture(scope="session")
+def executed(kernels):
     """The smoke preset's executed notebooks by name."""
     return {run.name: execute(run) for run in plan.plan("smoke")}
 
@@ -44,7 +51,7 @@ def book(executed):
 
 
 @pytest.mark.parametrize("name", plan.notebooks())
-def test_smoke_preset_executes_every_notebook(name):
+def test_smoke_preset_executes_every_notebook(name, kernels):
     (run,) = plan.plan("smoke", name)
     record = collect(execute(run))
     assert record["name"] == name and record["preset"] == "smoke"

@@ -16,8 +16,6 @@ import pytest
 from icl_book.provenance import ROOT
 from icl_book.runner.execute import collect
 
-pytestmark = pytest.mark.xdist_group("pipeline")
-
 TINY = ROOT / "tests" / "data" / "tiny.py"
 HANGING = 3600  # seconds after which whatever is waited for will not come: no machine is that slow
 TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"
@@ -205,22 +203,23 @@ def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(bu
         (3, "runner", signal.SIGKILL),
         (4, "runner", signal.SIGTERM),
         (5, "snakemake", signal.SIGKILL),
+        (6, "server", signal.SIGKILL),
     ],
 )
 def test_a_killed_sweep_ends_its_runs_and_leaves_nothing_behind_that_needs_a_hand(built, i, whom, how):
     copy, _ = built
     sweep = ("sweep", "tiny", "--grid", f"seed=9 noise_std=0.{i}")
     process = copy.start(*sweep, start_new_session=True)
-    kernel = copy.asleep()
+    kernel, runner = copy.asleep(), psutil.Process(process.pid)
+    server = kernel.parent()
+    (snakemake,) = set(runner.children()) - {server}
     if whom == "all":
         os.killpg(process.pid, how)
     else:
-        runner = psutil.Process(process.pid)
-        (snakemake,) = runner.children()
-        (runner if whom == "runner" else snakemake).send_signal(how)
+        {"runner": runner, "snakemake": snakemake, "server": server}[whom].send_signal(how)
     assert process.wait(timeout=HANGING) != 0
     process.stdout.close()
-    until(lambda: gone(kernel))
+    until(lambda: gone(kernel) and gone(server))
     with copy.awake():
         status, said = copy.run(*sweep)
     assert status == 0 and "[1 of 1] tiny: done" in said, said

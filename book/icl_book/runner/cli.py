@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 
 import yaml
@@ -19,7 +20,8 @@ from icl_book.provenance import ROOT
 from icl_book.runner import again
 from icl_book.runner.execute import execute, sync
 from icl_book.runner.lock import alone
-from icl_book.runner.plan import Run, configure, plan
+from icl_book.runner.plan import Run, configure, plan, threads
+from icl_book.runner.preload import preloaded
 
 
 def schedule(settings: Mapping[str, str], jobs: str) -> int:
@@ -44,13 +46,14 @@ def schedule(settings: Mapping[str, str], jobs: str) -> int:
     found = [run for run in plan(settings["preset"], name, grid) if not only or run.name in only]
     work = f"{name or 'book'}-{settings['preset']}"
     with alone(ROOT / "_build" / f".lock-{work}", work):
-        return _schedule(found, settings, jobs)
+        waiting = sum(not run.path.is_file() for run in found)
+        print(f"{settings['preset']}: {len(found)} runs, {waiting} to do, {jobs} at a time", flush=True)
+        with preloaded(_threads(int(jobs))) if waiting else nullcontext():
+            return _snakemake(settings, jobs)
 
 
-def _schedule(found: Sequence[Run], settings: Mapping[str, str], jobs: str) -> int:
+def _snakemake(settings: Mapping[str, str], jobs: str) -> int:
     start = time.perf_counter()
-    waiting = sum(not run.path.is_file() for run in found)
-    print(f"{settings['preset']}: {len(found)} runs, {waiting} to do, {jobs} at a time", flush=True)
     words = ["--cores", jobs, "--config", *(f"{k}={v}" for k, v in settings.items())]
     command = [sys.executable, "-m", "snakemake", *words]
     with subprocess.Popen(command, cwd=ROOT, preexec_fn=partial(tie, signal.SIGKILL)) as process:
@@ -67,6 +70,12 @@ def _schedule(found: Sequence[Run], settings: Mapping[str, str], jobs: str) -> i
         logs = sorted((ROOT / ".snakemake" / "log").glob("*.log")) or ["-"]
         print(f"FAILED after {seconds:.0f} s; Snakemake's log: {os.path.relpath(logs[-1])}", flush=True)
     return status
+
+
+def _threads(jobs: int) -> dict[str, str]:
+    """What ``Snakefile`` and Snakemake itself tell a run about threads."""
+    blas = dict.fromkeys(("GOTO_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return blas | {"OMP_NUM_THREADS": str(threads(jobs))}
 
 
 def tie(signal_number: int) -> None:

@@ -17,6 +17,7 @@ from icl.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
 from icl_book.runner.plan import Run, defaults, notebooks
+from icl_book.runner.preload import SETTINGS
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way
 HOSTED = (
@@ -112,6 +113,8 @@ def _papermill(run: Run, shown: str, start: float):
     from papermill.engines import NBClientEngine, papermill_engines
     from traitlets.config import Config
 
+    from icl_book.runner import provisioner
+
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
     _settle(node)
     under_way = []
@@ -129,6 +132,7 @@ def _papermill(run: Run, shown: str, start: float):
             print(f"{shown}: cell {at} of {len(status)}, {time.perf_counter() - start:.0f} s", flush=True)
 
     papermill_engines.register("icl", Watched)
+    provisioner.register()
     finished, problem = threading.Event(), None
     thread = threading.Thread(target=heartbeat, daemon=True)
     thread.start()
@@ -206,9 +210,8 @@ def _kernel_home() -> Iterator[tuple[tempfile.TemporaryDirectory, dict]]:
                 "PYTHONPATH": os.pathsep.join(
                     filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])
                 ),
-                "PYTHONHASHSEED": "0",
-                "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             }
+            | SETTINGS
         )
         os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
         try:

@@ -93,6 +93,11 @@ def notebooks() -> list[str]:
     return sorted(p.stem for p in (ROOT / "notebooks").glob("*.py"))
 
 
+def threads(jobs: int) -> int:
+    """Return how many threads a run computes with while ``jobs`` of them share the cores."""
+    return max(1, (os.cpu_count() or 1) // jobs)
+
+
 def _source(name: str) -> str:
     if name not in notebooks():
         raise BadInput(f"notebook {name!r}: does not exist; there are {', '.join(notebooks()) or 'none'}")
