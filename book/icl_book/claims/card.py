@@ -134,9 +134,8 @@ class Card:
         """Return what stands between statement and table, as lines of HTML."""
         claim = self.claim
         severity = f" Severity: {claim.severity}." if claim.severity else ""
-        lines = [
-            f"Measured: {prose(claim.quantity)}. Evidence: {claim.grade}, {prose(claim.quantifier)}.{severity}"
-        ]
+        evidence = f"{claim.grade}, {prose(claim.quantifier)}"
+        lines = [f"Measured: {prose(claim.quantity)}. Evidence: {evidence}.{severity}"]
         if claim.depends_on:
             choices = "; ".join(prose(choice.what) for choice in claim.depends_on)
             lines.append(f"Rests on our choice of: {choices}.")

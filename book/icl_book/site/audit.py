@@ -161,9 +161,8 @@ def _evidence(e: Entry) -> list[str]:
     claim, card = e.claim, e.card
     severity = f" Severity: {claim.severity}." if claim.severity else ""
     cases = f"{len(card['cases'])} case" + "s" * (len(card["cases"]) != 1)
-    lines = [
-        f"Measured: {prose(claim.quantity)} ({cases}). Evidence: {claim.grade}, {prose(claim.quantifier)}.{severity}"
-    ]
+    evidence = f"{claim.grade}, {prose(claim.quantifier)}"
+    lines = [f"Measured: {prose(claim.quantity)} ({cases}). Evidence: {evidence}.{severity}"]
     if claim.depends_on:
         lines.append(f"Rests on our choice of: {'; '.join(prose(c.what) for c in claim.depends_on)}.")
     if card["stability"]:
