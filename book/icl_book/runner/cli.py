@@ -48,7 +48,7 @@ def schedule(settings: Mapping[str, str], jobs: str) -> int:
     with alone(ROOT / "_build" / f".lock-{work}", work):
         waiting = sum(not run.path.is_file() for run in found)
         print(f"{settings['preset']}: {len(found)} runs, {waiting} to do, {jobs} at a time", flush=True)
-        with preloaded(_threads(int(jobs))) if waiting else nullcontext():
+        with preloaded(thread_settings(int(jobs))) if waiting else nullcontext():
             return _snakemake(settings, jobs)
 
 
@@ -72,8 +72,8 @@ def _snakemake(settings: Mapping[str, str], jobs: str) -> int:
     return status
 
 
-def _threads(jobs: int) -> dict[str, str]:
-    """What ``Snakefile`` and Snakemake itself tell a run about threads."""
+def thread_settings(jobs: int) -> dict[str, str]:
+    """Return what ``Snakefile`` and Snakemake itself tell a run about threads, as environment variables."""
     blas = dict.fromkeys(("GOTO_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     return blas | {"OMP_NUM_THREADS": str(threads(jobs))}
 

@@ -51,9 +51,12 @@ def notebook(name: str, content: dict) -> list[str]:
     return problems
 
 
-def page(name: str, text: str) -> list[str]:
-    """Find problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
-    soup = BeautifulSoup(text, "html.parser")
+def page(name: str, text: str | BeautifulSoup) -> list[str]:
+    """Find problems of one built HTML page: errors, images, figures, raw markup, remote resources.
+
+    A page that is given parsed is changed.
+    """
+    soup = _parsed(text)
     problems = [f"{name}: loads {url} from the network" for url in _remote(soup)]
     article = soup.find("article") or soup
     if article.select(".output.traceback, .system-message, .problematic"):
@@ -78,15 +81,15 @@ def page(name: str, text: str) -> list[str]:
     return problems
 
 
-def sources(name: str, text: str, documented: set[str]) -> list[str]:
+def sources(name: str, text: str | BeautifulSoup, documented: set[str]) -> list[str]:
     """Find problems of a chapter's links to code: a card or figure without a line, or a dead link.
 
     Args:
         name: The page.
-        text: Its HTML.
+        text: Its HTML, which may be parsed.
         documented: Anchors of the API page.
     """
-    soup, problems = BeautifulSoup(text, "html.parser"), []
+    soup, problems = _parsed(text), []
     for shown in soup.select("figure, .icl-card, .icl-slider, .icl-explorer"):
         where = f"{name}: {shown.get('id') or shown['class'][0]}"
         line = shown.select_one(".icl-code")
@@ -99,6 +102,16 @@ def sources(name: str, text: str, documented: set[str]) -> list[str]:
             if page != "../book/api.html" or anchor not in documented:
                 problems.append(f"{where}: {link['href']} leads nowhere")
     return problems
+
+
+def _parsed(text: str | BeautifulSoup) -> BeautifulSoup:
+    """Parse a page and drop its colored code, the largest part: nothing is looked for there."""
+    if isinstance(text, BeautifulSoup):
+        return text
+    soup = BeautifulSoup(text, "html.parser")
+    for code in soup.find_all("div", class_="highlight"):
+        code.extract()
+    return soup
 
 
 def _remote(soup: BeautifulSoup) -> Iterable[str]:
@@ -209,11 +222,12 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
             problems.append(f"{document}: page is missing from the book")
             continue
         texts[document] = path.read_text(encoding="utf-8")
-        problems += page(document, texts[document])
     documented = set(re.findall(r'id="([\w.]+)"', texts.get("book/api", "")))
-    for document in texts:
+    for document, text in texts.items():
+        parsed = _parsed(text)
         if document.startswith("notebooks/"):
-            problems += sources(document, texts[document], documented)
+            problems += sources(document, parsed, documented)
+        problems += page(document, parsed)
     for run in runs:
         text = texts.get(f"notebooks/{run['name']}", "")
         problems += [

@@ -1,0 +1,120 @@
+"""A small book in a copy of the tree, for tests that run the whole path for real."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from icl_book.provenance import ROOT
+from icl_book.runner import cli, preload
+
+TINY = ROOT / "tests" / "data" / "tiny.py"
+HANGING = 3600  # seconds after which whatever is waited for will not come: no machine is that slow
+TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"
+
+
+def until(condition):
+    """Wait for something that happens in another process."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < HANGING
+        time.sleep(0.1)
+
+
+def gone(process):
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+class Copy:
+    """A copy of the tree, in a path with a space, whose book has two small notebooks."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        for name in ("icl", "book", "profiles"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("Snakefile", "_config.yml", "requirements.lock", "pyproject.toml"):
+            shutil.copy(ROOT / name, root)
+        for page in (root / "book").glob("*.md"):
+            page.unlink()
+        (root / "book" / "introduction.md").write_text(
+            "# A small book\n\nSee the notebooks {cite:p}`collins2024`.\n\n```{bibliography}\n```\n"
+        )
+        (root / "_toc.yml").write_text(TOC)
+        (root / "notebooks").mkdir()
+        tiny = TINY.read_text()
+        (root / "notebooks" / "tiny.py").write_text(tiny)
+        begin, end = tiny.index("# %%\nclaim = "), tiny.index("# %%\nnotebook.footer")
+        (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
+        (root / "presets").mkdir()
+        self.preset()
+        self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
+        self.environment.pop("MPLBACKEND", None)
+        self.environment.pop(preload.SOCKET, None)
+        self.server = {}
+        registry = (
+            "from icl_book.claims.claim import Claim\nCLAIMS = [Claim('X', 'here', '$1 > 0$', "
+            "quantity='one', rule=lambda p: (0, 2), control='c')]\n"
+        )
+        (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
+        (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
+
+    def preset(self, tiny="{}"):
+        (self.root / "presets" / "quick.yml").write_text(f"tiny: {tiny}\nother: {{}}\n")
+
+    def edit(self, path: str, old: str, new: str):
+        file = self.root / path
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+
+    @contextmanager
+    def kernels(self):
+        """Let all programs started meanwhile share one server of kernels."""
+        with preload.preloaded(cli.thread_settings(2)):
+            self.server = {preload.SOCKET: os.environ[preload.SOCKET]} if preload.SOCKET in os.environ else {}
+            yield self
+
+    def start(self, *words, alone=False, **options):
+        """Start the command line; ``alone`` if it shall not share a server."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "icl_book", *words],
+            cwd=self.root,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self.environment | ({} if alone else self.server),
+            **options,
+        )
+
+    def run(self, *words, alone=False):
+        process = self.start(*words, alone=alone)
+        said, _ = process.communicate(timeout=HANGING)
+        return process.returncode, said
+
+    def asleep(self):
+        """Wait until the notebook tiny sleeps; returns its kernel."""
+        file = self.root / "notebooks" / "asleep"
+        until(lambda: file.is_file() and file.read_text())
+        kernel = psutil.Process(int(file.read_text()))
+        file.unlink()
+        return kernel
+
+    @contextmanager
+    def awake(self):
+        """Let the notebook tiny not sleep."""
+        file = self.root / "notebooks" / "awake"
+        file.touch()
+        yield
+        for left in (file, file.with_name("asleep")):
+            left.unlink(missing_ok=True)
+
+    def done(self, name, folder="quick"):
+        found = (self.root / "_build" / "runs" / folder).glob(f"{name}.*.ipynb")
+        return {p for p in found if "failed" not in p.name}
+
+    def page(self, name="tiny"):
+        return (self.root / "_build" / "book" / "quick" / "notebooks" / f"{name}.html").read_text()
