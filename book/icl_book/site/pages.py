@@ -31,7 +31,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
     out = [
         ":::{list-table}",
         ":header-rows: 1",
-        ":widths: 20 40 40",
+        ":widths: 25 37 38",
         ":class: icl-verdicts",
         "",
         "* - verdict",
@@ -55,7 +55,7 @@ def _readings(e: Entry) -> str:
     readings = e.card["readings"] if e.card else {}
     true = [name for name, outcome in readings.items() if outcome == "agrees"]
     false = [name for name, outcome in readings.items() if outcome == "contradicts"]
-    return f"true: {'; '.join(true) or 'in no reading'}. Not true: {'; '.join(false) or 'in no reading'}."
+    return f"True: {'; '.join(true) or 'in no reading'}. Not true: {'; '.join(false) or 'in no reading'}."
 
 
 def provenance(runs: Sequence[dict], built: dict) -> str:
