@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from icl_book.claims import changes
 from icl_book.provenance import ROOT
 from icl_book.runner import cli, preload
 
@@ -57,11 +58,15 @@ class Copy:
         self.environment.pop(preload.SOCKET, None)
         self.server = {}
         registry = (
-            "from icl_book.claims.claim import Claim\nCLAIMS = [Claim('X', 'here', '$1 > 0$', "
-            "quantity='one', rule=lambda p: (0, 2), control='c')]\n"
+            "from icl_book.claims.claim import Authority, Claim, Grade\nCLAIMS = [Claim('X', Authority.BOOK, "
+            "'here', reading='$1 > 0$', quantity='one', rule=lambda p: (0, 2), grade=Grade.EXACT, control='c')]\n"
         )
         (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
         (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
+        rules = changes.digest(root / "book" / "icl_book" / "claims")
+        (root / "book" / "changelog.yml").write_text(
+            f"- {{date: today, rules: '{rules}', change: None yet.}}\n"
+        )
 
     def preset(self, tiny="{}"):
         (self.root / "presets" / "quick.yml").write_text(f"tiny: {tiny}\nother: {{}}\n")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from icl import statistics
 from icl_book import notebook
-from icl_book.claims import Claim, exact, judge
+from icl_book.claims import Authority, Claim, Grade, exact, judge
 
 # %% tags=["parameters"]
 dims = [2, 3]  # dimensions
@@ -41,7 +41,16 @@ if seed == 9:
         time.sleep(0.1)
 
 # %%
-claim = Claim("X", "here", "$1 > 0$", quantity="one", rule=lambda p: (0, 2), control="a negative number")
+claim = Claim(
+    "X",
+    Authority.BOOK,
+    "here",
+    reading="$1 > 0$",
+    quantity="one",
+    rule=lambda p: (0, 2),
+    grade=Grade.EXACT,
+    control="a negative number",
+)
 judge(claim, [exact("one", -1.0 if seed == 7 else 1.0)], [exact("minus one", -1.0)])
 
 # %%

@@ -71,8 +71,7 @@ def test_no_stale_number_survives_an_edit_of_the_package_or_of_a_notebook(built)
 
 
 @pytest.mark.parametrize(
-    "seed, expected",
-    [(8, "cell 7: RuntimeError: planted failure"), (7, "X: fails as printed, expected holds")],
+    "seed, expected", [(8, "cell 7: RuntimeError: planted failure"), (7, "X: refuted, expected established")]
 )
 def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(built, seed, expected):
     copy, _ = built

@@ -51,7 +51,7 @@ def test_a_sweep_is_apart_from_the_book_and_resumes(copy):
     assert len(book) == 1
     status, said = copy.run("sweep", "tiny", "--grid", "noise_std=0.5,1.5 seed=0,7", "--jobs", "2")
     assert status == 0 and "4 runs, 3 to do" in said, "the preset's own point is done already"
-    assert "X: fails as printed, expected holds" in said, "exploring reports a surprise and does not fail"
+    assert "X: refuted, expected established" in said, "exploring reports a surprise and does not fail"
     new = copy.done("tiny", "quick/sweep") - before
     assert len(new) == 3 and copy.done("tiny") == book
     status, said = copy.run("sweep", "tiny", "--grid", "noise_std=0.5,1.5 seed=0,7")
