@@ -59,7 +59,8 @@ class Copy:
         self.server = {}
         registry = (
             "from icl_book.claims.claim import Authority, Claim, Grade\nCLAIMS = [Claim('X', Authority.BOOK, "
-            "'here', reading='$1 > 0$', quantity='one', rule=lambda p: (0, 2), grade=Grade.EXACT, control='c')]\n"
+            "'here', reading='$1 > 0$', quantity='one', rule=lambda p: (0, 2), grade=Grade.EXACT, "
+            "control='c')]\n"
         )
         (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
         (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
