@@ -30,8 +30,16 @@ from icl.checks import integer
 if TYPE_CHECKING:
     import torch
 
+
+def _root(text: str) -> int:
+    """Return what ``ICL_SEED`` adds to every seed."""
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise ValueError(f"ICL_SEED={text!r}: must be an integer from 0 to 2**31 - 1")
+    return int(text) << 32
+
+
 #: Added to every seed.
-ROOT_SEED = integer(int(os.environ.get("ICL_SEED") or 0), "ICL_SEED", 0, 2**31 - 1) << 32
+ROOT_SEED = _root(os.environ.get("ICL_SEED") or "0")
 
 #: The separate sources of randomness and their place in the generator's key.
 STREAMS = {

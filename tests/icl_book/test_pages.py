@@ -162,7 +162,7 @@ def test_audit_says_everything():
         "Contradicted in 2 of 2 readings: as we read it: contradicts; another grid: contradicts.",
         'Follows from <a href="#audit-P1.a">P1.a</a>.',
         "Detection limit: an error of",
-        "Control: far: rejected, as it must be",
+        "Negative control: far: rejected, as it must be",
         '<a href="../notebooks/n.html#claim-P1.b">card</a>',
         'id="audit-P2.c"',
         'data-authority="machine-written summary"',

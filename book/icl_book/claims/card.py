@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from icl_book.claims.case import Case, Range
@@ -126,32 +126,12 @@ class Card:
             parts.append(
                 f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}{control}.</p>'
             )
-        parts += [said(claim), *(f'<p class="icl-quantity">{line}</p>' for line in self._evidence())]
+        parts += [
+            said(claim),
+            *(f'<p class="icl-quantity">{line}</p>' for line in evidence(claim, self.record())),
+        ]
         parts.append(self._table())
         return "".join(parts) + "</div>"
-
-    def _evidence(self) -> list[str]:
-        """Return what stands between statement and table, as lines of HTML."""
-        claim = self.claim
-        severity = f" Severity: {claim.severity}." if claim.severity else ""
-        evidence = f"{claim.grade}, {prose(claim.quantifier)}"
-        lines = [f"Measured: {prose(claim.quantity)}. Evidence: {evidence}.{severity}"]
-        if claim.depends_on:
-            choices = "; ".join(prose(choice.what) for choice in claim.depends_on)
-            lines.append(f"Rests on our choice of: {choices}.")
-        if self.stability:
-            each = "; ".join(f"{prose(r.name)}: {r.outcome}" for r in self.readings)
-            lines.append(f"{self.stability.capitalize()}: {each}.")
-        if claim.implied_by:
-            lines.append(f"Follows from {', '.join(map(html.escape, claim.implied_by))}.")
-        if self.limit is not None:
-            lines.append(limit_in_words(self.limit, claim.unit))
-        if self.control:
-            kind = "Negative" if self.control_must == "contradicts" else "Positive"
-            verb = "rejected" if self.control_must == "contradicts" else "accepted"
-            ok = f"{verb}, as it must be" if self.control_passed else f"NOT {verb}"
-            lines.append(f"{kind} control: {prose(claim.control)}: {ok}.")
-        return lines
 
     def _table(self) -> str:
         claim = self.claim
@@ -196,6 +176,34 @@ def said(claim: Claim) -> str:
     if claim.corrected:
         out += f'<p class="icl-statement">Corrected: {prose(claim.corrected)}</p>'
     return out
+
+
+def evidence(claim: Claim, record: Mapping, link: Callable[[str], str] = html.escape) -> list[str]:
+    """Write what stands between statement and table, as lines of HTML.
+
+    Args:
+        claim: The claim.
+        record: Its card's record.
+        link: From the id of another claim to what stands for it.
+    """
+    severity = f" Severity: {claim.severity}." if claim.severity else ""
+    grade = f"{claim.grade}, {prose(claim.quantifier)}"
+    lines = [f"Measured: {prose(claim.quantity)}. Evidence: {grade}.{severity}"]
+    if claim.depends_on:
+        lines.append(f"Rests on our choice of: {'; '.join(prose(c.what) for c in claim.depends_on)}.")
+    if record["stability"]:
+        each = "; ".join(f"{prose(name)}: {outcome}" for name, outcome in record["readings"].items())
+        lines.append(f"{record['stability'].capitalize()}: {each}.")
+    if claim.implied_by:
+        lines.append(f"Follows from {', '.join(map(link, claim.implied_by))}.")
+    if record["detection_limit"] is not None:
+        lines.append(limit_in_words(float(record["detection_limit"]), claim.unit))
+    if claim.control:
+        negative = record["control_must"] == "contradicts"
+        kind, verb = ("Negative", "rejected") if negative else ("Positive", "accepted")
+        ok = f"{verb}, as it must be" if record["control_passed"] else f"NOT {verb}"
+        lines.append(f"{kind} control: {prose(claim.control)}: {ok}.")
+    return lines
 
 
 def limit_in_words(limit: float, unit: str) -> str:

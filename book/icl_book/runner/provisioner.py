@@ -29,9 +29,8 @@ class Forked:
         if self.returncode is None:
             with suppress(BlockingIOError):
                 status = heard(self.connection, socket.MSG_DONTWAIT)
-                self.returncode = (
-                    -signal.SIGKILL if status is None else status
-                )  # without the server it is dead
+                # Without the server the kernel is dead.
+                self.returncode = -signal.SIGKILL if status is None else status
                 self.connection.close()
         return self.returncode
 

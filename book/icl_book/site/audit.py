@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from icl_book.claims import Authority, Claim, Verdict
-from icl_book.claims.card import limit_in_words, said
+from icl_book.claims.card import evidence, said
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
 from icl_book.markup import badge, number, prose, style_class
@@ -153,34 +153,14 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
     if card is None:
         out.append(f'<p class="icl-quantity">Not tested: {prose(claim.why_not)}</p>')
     else:
-        out += [f'<p class="icl-quantity">{line}</p>' for line in _evidence(e)]
+        lines = evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>')
+        if e.confirmed:
+            same = e.confirmed["verdict"] == e.verdict
+            lines.append(
+                f"Confirmatory run: {'the same verdict' if same else badge(e.confirmed['verdict'])}."
+            )
+        out += [f'<p class="icl-quantity">{line}</p>' for line in lines]
     return "\n".join([*out, "</article>", ""])
-
-
-def _evidence(e: Entry) -> list[str]:
-    claim, card = e.claim, e.card
-    severity = f" Severity: {claim.severity}." if claim.severity else ""
-    cases = f"{len(card['cases'])} case" + "s" * (len(card["cases"]) != 1)
-    evidence = f"{claim.grade}, {prose(claim.quantifier)}"
-    lines = [f"Measured: {prose(claim.quantity)} ({cases}). Evidence: {evidence}.{severity}"]
-    if claim.depends_on:
-        lines.append(f"Rests on our choice of: {'; '.join(prose(c.what) for c in claim.depends_on)}.")
-    if card["stability"]:
-        each = "; ".join(f"{prose(name)}: {outcome}" for name, outcome in card["readings"].items())
-        lines.append(f"{card['stability'].capitalize()}: {each}.")
-    if claim.implied_by:
-        links = ", ".join(f'<a href="#audit-{i}">{i}</a>' for i in claim.implied_by)
-        lines.append(f"Follows from {links}.")
-    if card["detection_limit"] is not None:
-        lines.append(limit_in_words(float(card["detection_limit"]), claim.unit))
-    if claim.control:
-        verb = "rejected" if card["control_must"] == "contradicts" else "accepted"
-        ok = f"{verb}, as it must be" if card["control_passed"] else f"NOT {verb}"
-        lines.append(f"Control: {prose(claim.control)}: {ok}.")
-    if e.confirmed:
-        same = "the same verdict" if e.confirmed["verdict"] == e.verdict else badge(e.confirmed["verdict"])
-        lines.append(f"Confirmatory run: {same}.")
-    return lines
 
 
 def sources() -> str:

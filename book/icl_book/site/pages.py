@@ -44,18 +44,21 @@ def verdict_table(found: Sequence[Entry]) -> str:
         true = e.claim.corrected or _readings(e)
         out += [
             f"* - {badge(e.verdict)}{severity}<br>{link}",
-            f"  - {_line(e.claim.statement)}",
+            f"  - {_line(e.claim.quote)}",
             f"  - {_line(true)}",
         ]
     return "\n".join([*out, ":::", ""])
 
 
 def _readings(e: Entry) -> str:
-    """Say in which readings a statement is true."""
-    readings = e.card["readings"] if e.card else {}
-    true = [name for name, outcome in readings.items() if outcome == "agrees"]
-    false = [name for name, outcome in readings.items() if outcome == "contradicts"]
-    return f"True: {'; '.join(true) or 'in no reading'}. Not true: {'; '.join(false) or 'in no reading'}."
+    """Say in which readings a statement is true; ours, the first, in full."""
+    outcomes = list(e.card["readings"].values()) if e.card else []
+    names = [e.claim.statement, *(a.name for a in e.claim.alternatives)]
+
+    def those(outcome: str) -> str:
+        return "; ".join(n for n, o in zip(names, outcomes, strict=True) if o == outcome) or "in no reading"
+
+    return f"True: {those('agrees')}. Not true: {those('contradicts')}."
 
 
 def provenance(runs: Sequence[dict], built: dict) -> str:

@@ -7,9 +7,9 @@ import torch
 from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
 from icl.risk import bayes_linear_risk, population_risk
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU
-from icl_book.claims import sampled
 
 CONTEXTS, N, D, SIGMA = 4000, 8, 3, 0.4
 
@@ -26,7 +26,7 @@ def softmax(x, w):
 @pytest.mark.parametrize("w", [0.0, 5.0])
 def test_mean_over_contexts_is_the_exact_risk(task, w):
     x = tokens()
-    low, high = sampled("risk", QuadraticRisk.of(task, x, SIGMA).risk(softmax(x, w)).tolist()).interval
+    _, low, high = t_interval(QuadraticRisk.of(task, x, SIGMA).risk(softmax(x, w)))
     assert low <= float(population_risk(task, w, N, SIGMA).total) <= high
 
 
@@ -35,7 +35,7 @@ def test_labels_are_integrated_out_for_weights_of_any_sign_and_sum():
     weights = torch.tensor([0.9, -0.4, 0.3, 0.3, 0.0, 0.2, 0.1, -0.1], dtype=torch.float64)
     f = task.sample(stream(1, "tasks"), len(x))(x)
     y = f[:, :-1] + SIGMA * torch.from_numpy(stream(1, "noise").standard_normal((len(x), N)))
-    low, high = sampled("loss", ((y @ weights - f[:, -1]) ** 2).tolist()).interval
+    _, low, high = t_interval((y @ weights - f[:, -1]) ** 2)
     form = QuadraticRisk.of(task, x[:1], SIGMA)
     assert low <= float(form.risk(weights[None])) <= high
     both = torch.stack([weights, 2 * weights])[:, None]

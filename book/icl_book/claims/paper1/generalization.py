@@ -10,10 +10,12 @@ from math import inf
 
 from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Rule, Verdict
 
-_SETTING = (
+_SETTING = Choice(
     r"dimension, context length and noise of Fig. 5, which are in no source: $d=3$, $n=20$, $\sigma=0.1$",
-    "the formulas of the affine and the cosine class, which are in no source",
+    (Alternative(r"cosines $\cos(Lu\cdot x)$ in eight dimensions, best windows, exact"),),
 )
+_FORMULAS = "the formulas of the affine and the cosine class, which are in no source"
+_PHASE = Alternative(r"cosines $\cos(Lu\cdot x+\phi)$, $\phi$ uniform, best windows, exact")
 
 
 def _around(exponent: float) -> tuple[float, float]:
@@ -152,14 +154,8 @@ CLAIMS: list[Claim] = [
         quantifier="for each pair of classes, in one setting",
         depends_on=(
             _LIMIT,
-            Choice(
-                _SETTING[0],
-                (Alternative(r"cosines $\cos(Lu\cdot x)$ in eight dimensions, best windows, exact"),),
-            ),
-            Choice(
-                _SETTING[1],
-                (Alternative(r"cosines $\cos(Lu\cdot x+\phi)$, $\phi$ uniform, best windows, exact"),),
-            ),
+            _SETTING,
+            Choice(_FORMULAS, (_PHASE,)),
             Choice(
                 r"Lemma 1 of the talk has $w_{KQ}\ge0$; trained from zero, a unit of the even class finds "
                 "$+w$ or $-w$",
@@ -183,16 +179,10 @@ CLAIMS: list[Claim] = [
         quantifier="for each of the three units, in one setting",
         depends_on=(
             _LIMIT,
+            _SETTING,
             Choice(
-                _SETTING[0],
-                (Alternative(r"cosines $\cos(Lu\cdot x)$ in eight dimensions, best windows, exact"),),
-            ),
-            Choice(
-                _SETTING[1],
-                (
-                    Alternative(r"cosines $\cos(Lu\cdot x+\phi)$, $\phi$ uniform, best windows, exact"),
-                    Alternative(r"cosines $\cos(Lu\cdot x+\phi)$, $\phi$ uniform, in eight dimensions"),
-                ),
+                _FORMULAS,
+                (_PHASE, Alternative(r"cosines $\cos(Lu\cdot x+\phi)$, $\phi$ uniform, in eight dimensions")),
             ),
         ),
         unit="relative",
