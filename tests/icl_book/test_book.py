@@ -368,6 +368,22 @@ def screenshot(browser, path, size):
     path.write_bytes(base64.b64decode(png))
 
 
+#: First words of the boxes of code that scroll sideways.
+CUT_CODE = """
+return [...document.querySelectorAll(".bd-article div.cell_input pre")]
+  .filter(e => e.clientWidth && e.scrollWidth > e.clientWidth).map(e => e.innerText.slice(0, 60))
+"""
+
+#: Formulas in sentences that reach over the edge of the window and are in no box that scrolls.
+CUT_FORMULAS = """
+dispatchEvent(new Event("resize"));
+const boxes = ".icl-wide, .icl-scroll, .icl-table, .pst-scrollable-table-container";
+return [...document.querySelectorAll(".bd-article span.math mjx-container")]
+  .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(boxes))
+  .map(e => e.closest("p, td, li, div").innerText.slice(0, 60))
+"""
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
 def test_page_in_browser(browser, book, page):
@@ -385,6 +401,9 @@ def test_page_in_browser(browser, book, page):
             if os.environ.get("ICL_SCREENSHOTS"):
                 name = f"{page.replace('/', '-')}-{size}-{mode}.png"
                 screenshot(browser, ROOT / "_build" / "screenshots" / name, size)
+        if size == "desktop":
+            assert browser.execute_script(CUT_CODE) == [], "lines of code wider than their box"
+        assert browser.execute_script(CUT_FORMULAS) == [], f"formulas cut at the edge of the {size}"
 
 
 @pytest.mark.browser

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from icl_book.claims.case import Case, Range
 from icl_book.claims.claim import Claim, Rule, Verdict
 from icl_book.claims.quotes import place_in_words
+from icl_book.claims.strip import strip
 from icl_book.markup import badge, interval, number, prose, style_class
 from icl_book.provenance import CARD_MIME
 
@@ -126,11 +127,18 @@ class Card:
             parts.append(
                 f'<p class="icl-surprise">Not what we expected: {esc(str(claim.expected))}{control}.</p>'
             )
+        record = self.record()
+        count = sum(len(r.cases) for r in self.readings) + len(self.control)
         parts += [
             said(claim),
-            *(f'<p class="icl-quantity">{line}</p>' for line in evidence(claim, self.record())),
+            strip(self.cases, self.control, claim.rule),
+            f'<p class="icl-quantity">{brief(claim, record)}</p>',
+            fold(
+                f"How it was judged: {count} number{'s' * (count != 1)}",
+                evidence(claim, record),
+                self._table(),
+            ),
         ]
-        parts.append(self._table())
         return "".join(parts) + "</div>"
 
     def _table(self) -> str:
@@ -142,7 +150,8 @@ class Card:
         def row(c: Case, permitted: Sequence[Rule | None], css: str = "") -> str:
             cells = [prose(c.name), *(interval(r(c.parameters), None) if r else "" for r in permitted)]
             cells += [number(c.measured), _spread(c), _kind(c)]
-            return f"<tr{css}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+            pairs = zip(heads, cells, strict=True)
+            return f"<tr{css}>" + "".join(f'<td data-head="{h}">{cell}</td>' for h, cell in pairs) + "</tr>"
 
         rows = [row(c, rules) for c in self.cases]
         for other in self.readings[1:]:
@@ -150,15 +159,22 @@ class Card:
             pad: list[Rule | None] = [other.rule, *[None] * (len(rules) - 1)]
             rows += [row(c, pad) for c in other.cases]
         if self.control:
-            rows.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">control</th></tr>')
+            word = (
+                "negative control, must be rejected"
+                if self.control_must == "contradicts"
+                else "positive control"
+            )
+            rows.append(f'<tr><th scope="rowgroup" colspan="{len(heads)}">{word}</th></tr>')
             rows += [row(c, rules, ' class="icl-control"') for c in self.control]
         head = "".join(f'<th scope="col">{h}</th>' for h in heads)
-        count = sum(len(r.cases) for r in self.readings) + len(self.control)
-        return (
-            f'<details class="icl-cases"><summary>{count} measured number{"s" * (count != 1)}</summary>'
-            f'<div class="icl-scroll"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
-            "</details>"
-        )
+        table = f"<table><thead><tr>{head}</tr></thead>{''.join(rows)}</table>"
+        return f'<div class="icl-scroll">{table}</div>'
+
+
+def fold(summary: str, lines: Sequence[str], more: str = "") -> str:
+    """Write lines and a table behind a summary that opens."""
+    body = "".join(f'<p class="icl-quantity">{line}</p>' for line in lines)
+    return f'<details class="icl-cases"><summary>{summary}</summary>{body}{more}</details>'
 
 
 def said(claim: Claim) -> str:
@@ -178,17 +194,27 @@ def said(claim: Claim) -> str:
     return out
 
 
+def brief(claim: Claim, record: Mapping) -> str:
+    """Write the line below the statement: kind of evidence, stability over the readings, detection limit."""
+    parts = [f"Evidence: {claim.grade}, {prose(claim.quantifier)}."]
+    if record["stability"]:
+        parts.append(f"{record['stability'].capitalize()}.")
+    if claim.severity:
+        parts.append(f"Severity: {claim.severity}.")
+    if record["detection_limit"] is not None:
+        parts.append(limit_in_words(float(record["detection_limit"]), claim.unit))
+    return " ".join(parts)
+
+
 def evidence(claim: Claim, record: Mapping, link: Callable[[str], str] = html.escape) -> list[str]:
-    """Write what stands between statement and table, as lines of HTML.
+    """Write what is folded beside the table, as lines of HTML.
 
     Args:
         claim: The claim.
         record: Its card's record.
         link: From the id of another claim to what stands for it.
     """
-    severity = f" Severity: {claim.severity}." if claim.severity else ""
-    grade = f"{claim.grade}, {prose(claim.quantifier)}"
-    lines = [f"Measured: {prose(claim.quantity)}. Evidence: {grade}.{severity}"]
+    lines = [f"Measured: {prose(claim.quantity)}."]
     if claim.depends_on:
         lines.append(f"Rests on our choice of: {'; '.join(prose(c.what) for c in claim.depends_on)}.")
     if record["stability"]:
@@ -196,8 +222,6 @@ def evidence(claim: Claim, record: Mapping, link: Callable[[str], str] = html.es
         lines.append(f"{record['stability'].capitalize()}: {each}.")
     if claim.implied_by:
         lines.append(f"Follows from {', '.join(map(link, claim.implied_by))}.")
-    if record["detection_limit"] is not None:
-        lines.append(limit_in_words(float(record["detection_limit"]), claim.unit))
     if claim.control:
         negative = record["control_must"] == "contradicts"
         kind, verb = ("Negative", "rejected") if negative else ("Positive", "accepted")

@@ -38,17 +38,10 @@ class BookError(Exception):
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
-    patterns = [
-        "_config.yml",
-        "_toc.yml",
-        "book/**/*",
-        "icl/**/*.py",
-        "requirements.lock",
-        "results/*/*.json",
-    ]
+    inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*/*.json"
     files = {
         p.relative_to(root).as_posix(): p
-        for pattern in patterns
+        for pattern in inputs.split()
         for p in root.glob(pattern)
         if p.is_file() and "__pycache__" not in p.parts
     }
@@ -97,7 +90,7 @@ def stage(
 ) -> None:
     """Write the tree that jupyter-book reads: prose, executed notebooks, generated pages, MathJax."""
     from icl_book.claims import changes
-    from icl_book.site import audit, pages, picture, sources
+    from icl_book.site import audit, order, pages, picture, sources
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -112,6 +105,7 @@ def stage(
     names = sources.Names((code for content in executed.values() for code in sources.code(content)), root)
     titles = {}
     for name, content in executed.items():
+        order.arrange(content)
         sources.annotate(content, names)
         titles[name] = re.search(r"^# (.+)$", "".join(content["cells"][0]["source"]), re.MULTILINE)[1]
         for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from icl_book.claims import Authority, Claim, Verdict
-from icl_book.claims.card import evidence, said
+from icl_book.claims.card import brief, evidence, fold, said
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
 from icl_book.markup import badge, number, prose, style_class
@@ -153,13 +153,14 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
     if card is None:
         out.append(f'<p class="icl-quantity">Not tested: {prose(claim.why_not)}</p>')
     else:
-        lines = evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>')
+        out.append(f'<p class="icl-quantity">{brief(claim, card)}</p>')
         if e.confirmed:
             same = e.confirmed["verdict"] == e.verdict
-            lines.append(
-                f"Confirmatory run: {'the same verdict' if same else badge(e.confirmed['verdict'])}."
-            )
-        out += [f'<p class="icl-quantity">{line}</p>' for line in lines]
+            again = "the same verdict" if same else badge(e.confirmed["verdict"])
+            out.append(f'<p class="icl-quantity">Confirmatory run: {again}.</p>')
+        out.append(
+            fold("How it was judged", evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>'))
+        )
     return "\n".join([*out, "</article>", ""])
 
 

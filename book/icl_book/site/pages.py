@@ -31,7 +31,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
     out = [
         ":::{list-table}",
         ":header-rows: 1",
-        ":widths: 25 37 38",
+        ":widths: 22 43 35",
         ":class: icl-verdicts",
         "",
         "* - verdict",

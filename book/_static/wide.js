@@ -1,0 +1,19 @@
+// A formula in a sentence that is wider than its column gets a line of its own, which scrolls inside the page.
+const fit = () => {
+  for (const formula of document.querySelectorAll(".bd-article span.math")) {
+    formula.classList.remove("icl-wide");
+    const block = formula.closest("p, td, th, li, dd, footer, figcaption, div");
+    const drawn = formula.querySelector("mjx-container");
+    if (!block || !drawn || !block.clientWidth) continue;
+    const style = getComputedStyle(block);
+    const room = block.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    if (drawn.getBoundingClientRect().width > room + 1) formula.classList.add("icl-wide");
+  }
+};
+addEventListener("load", () => {
+  if (!window.MathJax?.startup?.promise) return;
+  MathJax.startup.promise.then(fit);
+  let width = innerWidth;
+  addEventListener("resize", () => innerWidth !== width && fit((width = innerWidth)));
+  document.addEventListener("toggle", fit, true);  // a fold that opens has a width only then
+});

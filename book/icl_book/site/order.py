@@ -1,0 +1,67 @@
+"""The order of a page's cells: what a reader looks for first stands first.
+
+A notebook computes before it draws, and its parameters come before everything. On the page the figure that
+shows the answer stands below the short answer, parameters and imports stand at the end, and long cells and
+those that judge are folded: their code is one click away.
+"""
+
+from __future__ import annotations
+
+#: Tag of the figure that stands below the short answer.
+FIRST_FIGURE = "first-figure"
+#: Tag of a cell whose code is worth the room it takes, and the number of lines from which others are folded.
+SHOWN, LONG = "show-input", 16
+ANNOUNCED = "The parameters of this run, and its imports (folded):"
+HEADING = (
+    "## Parameters, imports and run time\n\nIn the notebook these cells come first; "
+    "[](/book/reproduce.md) says how to run it with other values."
+)
+
+
+def arrange(content: dict) -> None:
+    """Reorder the cells of an executed notebook for its page.
+
+    Args:
+        content: The notebook as JSON; changed in place. Without a short answer, a tagged figure or a cell of
+            parameters, that part stays as it is.
+
+    Raises:
+        ValueError: If a figure is tagged and there is no short answer to stand below.
+    """
+    cells = content["cells"]
+    figure = [c for c in cells if FIRST_FIGURE in _tags(c)]
+    setup = [c for c in cells if _is_setup(c)]
+    moved = {id(c) for c in (*figure, *setup)}
+    rest = [c for c in cells if id(c) not in moved]
+    answer = next((i for i, c in enumerate(rest) if "**Short answer.**" in _text(c)), None)
+    if figure and answer is None:
+        raise ValueError(f"a cell has the tag {FIRST_FIGURE!r}, but no cell says **Short answer.**")
+    for cell in rest:
+        if cell["cell_type"] == "markdown" and ANNOUNCED in _text(cell):
+            cell["source"] = _text(cell).replace(ANNOUNCED, "").rstrip()
+    if answer is not None:
+        rest[answer + 1 : answer + 1] = figure
+    if setup:
+        end = len(rest) - ("notebook.footer()" in _text(rest[-1]))
+        heading = {"cell_type": "markdown", "id": "parameters-imports", "metadata": {}, "source": HEADING}
+        rest[end:end] = [heading, *setup]
+    for cell in rest:
+        if cell["cell_type"] == "code" and SHOWN not in _tags(cell):
+            if "judge(" in _text(cell) or _text(cell).strip().count("\n") >= LONG:
+                cell["metadata"]["tags"] = sorted(_tags(cell) | {"hide-input"})
+    content["cells"] = [c for c in rest if c["cell_type"] != "markdown" or _text(c).strip()]
+
+
+def _is_setup(cell: dict) -> bool:
+    if cell["cell_type"] != "code":
+        return False
+    return bool({"parameters", "injected-parameters"} & _tags(cell)) or "notebook.setup(" in _text(cell)
+
+
+def _tags(cell: dict) -> set[str]:
+    return set(cell["metadata"].get("tags", ()))
+
+
+def _text(cell: dict) -> str:
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)

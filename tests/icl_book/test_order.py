@@ -1,0 +1,60 @@
+"""Tests of the order of a page's cells."""
+
+import pytest
+
+from icl_book.site.order import ANNOUNCED, HEADING, arrange
+
+
+def markdown(text):
+    return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def code(text, *tags):
+    return {"cell_type": "code", "metadata": {"tags": list(tags)}, "source": text.splitlines(True)}
+
+
+def test_answer_figure_body_setup_footer():
+    content = {
+        "cells": [
+            markdown("# Title\n\n**Short answer.** Yes."),
+            markdown(f"## Printed\n\nA statement.\n\n{ANNOUNCED}"),
+            code("n = 1", "parameters"),
+            code("n = 2", "injected-parameters"),
+            code("import numpy\nnotebook.setup(globals())", "hide-input"),
+            markdown("## Measured"),
+            code("plot()", "hide-input", "first-figure"),
+            code("notebook.footer()"),
+        ]
+    }
+    arrange(content)
+    assert ["".join(c["source"]) for c in content["cells"]] == [
+        "# Title\n\n**Short answer.** Yes.",
+        "plot()",
+        "## Printed\n\nA statement.",
+        "## Measured",
+        HEADING,
+        "n = 1",
+        "n = 2",
+        "import numpy\nnotebook.setup(globals())",
+        "notebook.footer()",
+    ]
+
+
+def test_a_cell_that_only_announces_goes():
+    content = {"cells": [markdown("# Title"), markdown(ANNOUNCED), code("n = 1", "parameters")]}
+    arrange(content)
+    assert [c["source"] for c in content["cells"]] == ["# Title", HEADING, ["n = 1"]]
+
+
+def test_a_figure_without_an_answer_is_refused():
+    with pytest.raises(ValueError, match="Short answer"):
+        arrange({"cells": [markdown("# Title"), code("plot()", "first-figure")]})
+
+
+def test_long_cells_and_those_that_judge_are_folded():
+    long = "\n".join(f"a{i} = {i}" for i in range(17))
+    sources = [code("judge('P1.x', case)"), code(long), code("print(1)"), code(long, "show-input")]
+    content = {"cells": [markdown("# Title"), *sources]}
+    arrange(content)
+    folded = ["hide-input" in c["metadata"]["tags"] for c in content["cells"][1:]]
+    assert folded == [True, True, False, False]
