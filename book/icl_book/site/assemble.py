@@ -90,7 +90,7 @@ def stage(
 ) -> None:
     """Write the tree that jupyter-book reads: prose, executed notebooks, generated pages, MathJax."""
     from icl_book.claims import changes
-    from icl_book.site import audit, order, pages, picture, sources
+    from icl_book.site import audit, findings, order, pages, picture, sources
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -130,6 +130,7 @@ def stage(
     for name, text in {
         "picture": picture.markdown(generated / "picture.svg"),
         "verdicts": pages.verdict_table(found),
+        "findings": findings.markdown(notebooks, "../notebooks/{name}.ipynb"),
         **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
         "levels": audit.levels(found),
         "confirmatory": audit.confirmatory(found, again),
@@ -256,15 +257,16 @@ def readme(root: Path = ROOT) -> None:
     from icl.files import write_atomically
     from icl_book import claims
     from icl_book.runner.plan import plan
-    from icl_book.site import audit, pages, picture
+    from icl_book.site import audit, findings, pages, picture
 
-    files = [run.path.with_suffix(".json") for run in plan("quick")]
+    runs = {run.name: run.path for run in plan("quick")}
+    files = [path.with_suffix(".json") for path in runs.values()]
     if missing := [f.name for f in files if not f.is_file()]:
         raise BookError(f"{missing[0]}: no quick results for the present sources; run: make book")
     results = [json.loads(f.read_text(encoding="utf-8")) for f in files]
     path = root / "README.md"
     text = pages.readme(path.read_text(encoding="utf-8"), audit.entries(claims.registry(), results))
-    write_atomically(path, text)
+    write_atomically(path, findings.readme(text, runs))
     picture.draw(root / "book" / "_static" / "picture.svg")
 
 
