@@ -143,9 +143,9 @@ def test_verifier_judges_the_judgments():
 # ---------------------------------------------------------------- generated text
 
 
-def found(again=()):
+def found(again=(), repeated=()):
     cards = [card("P1.a", 0.5), card("P1.b", 2.0), card("P1.c", 0.5), card("P1.d", 0.5)]
-    return audit.entries(registry(), [run_of(*cards)], again)
+    return audit.entries(registry(), [run_of(*cards)], again, repeated)
 
 
 def test_audit_says_everything():
@@ -174,6 +174,13 @@ def test_audit_says_everything():
     assert "\n\n" not in text.partition("<article")[2].partition("</article>")[0], (
         "a blank line ends raw HTML"
     )
+
+
+def test_an_entry_says_how_often_its_verdict_came_again():
+    repeated = [{"verdicts": {"P1.b": v}} for v in ("holds corrected", "inconclusive")]
+    text = audit.page(found(repeated=repeated), {"n": "A chapter"}.get)
+    assert text.count("the same verdict in 1 of 2 replications") == 1
+    assert text.count("replications") == 1  # the others have none
 
 
 def test_levels_are_the_ones_of_the_intervals():

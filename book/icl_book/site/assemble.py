@@ -123,7 +123,7 @@ def stage(
         [json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / kind).glob("*.json"))]
         for kind in ("confirmatory", "replications")
     )
-    found = audit.entries(registry, collected, again)
+    found = audit.entries(registry, collected, again, repeated)
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     generated = target / "book" / "_generated"
     generated.mkdir()

@@ -39,23 +39,30 @@ class Entry:
         card: Its card's record; None for a claim that is not testable.
         notebook: The notebook that judged it, without suffix.
         confirmed: The card's record in the confirmatory run, if there is one.
+        repeated: The verdicts of the replications.
     """
 
     claim: Claim
     card: dict | None = None
     notebook: str = ""
     confirmed: dict | None = None
+    repeated: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
         return self.card["verdict"] if self.card else str(self.claim.expected)
 
 
-def entries(registry: dict, runs: Iterable[dict], confirmatory: Iterable[dict] = ()) -> list[Entry]:
-    """Join the claims, in the registry's order, with their cards."""
+def entries(
+    registry: dict, runs: Iterable[dict], confirmatory: Iterable[dict] = (), replications: Sequence[dict] = ()
+) -> list[Entry]:
+    """Join the claims, in the registry's order, with their cards and what further runs found."""
     cards = {c["id"]: (c, run["name"]) for run in runs for c in run["cards"]}
     again = {c["id"]: c for run in confirmatory for c in run["cards"]}
-    return [Entry(c, *cards.get(i, (None, "")), again.get(i)) for i, c in registry.items()]
+    repeated = {
+        i: tuple(run["verdicts"][i] for run in replications if i in run["verdicts"]) for i in registry
+    }
+    return [Entry(c, *cards.get(i, (None, "")), again.get(i), repeated[i]) for i, c in registry.items()]
 
 
 def group(entry: Entry) -> str:
@@ -158,6 +165,10 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
             same = e.confirmed["verdict"] == e.verdict
             again = "the same verdict" if same else badge(e.confirmed["verdict"])
             out.append(f'<p class="icl-quantity">Confirmatory run: {again}.</p>')
+        if e.repeated:
+            same, runs = e.repeated.count(e.verdict), len(e.repeated)
+            text = f"Fresh random numbers: the same verdict in {same} of {runs} replications."
+            out.append(f'<p class="icl-quantity">{text}</p>')
         out.append(
             fold("How it was judged", evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>'))
         )

@@ -29,8 +29,8 @@ def window(glued: Glued) -> str:
     return (
         "**How narrow the attention window gets, exactly.** The best window grows like "
         "$(nL^2/\\sigma^2)^{2/(d+2)}$ for ReLU and like $(nL^2/\\sigma^2)^{2/(d+3)}$ for affine functions, "
-        "constants known; the talk prints a range from $1/d$ to $2/d$. "
-        f"At $d={DIM}$, $n=10^{{12}}$ the exact windows are {relu:.1f} % and {affine:.2f} % away from these laws."
+        f"constants known; the talk prints a range from $1/d$ to $2/d$. At $d={DIM}$, $n=10^{{12}}$ the "
+        f"exact windows are {relu:.1f} % and {affine:.2f} % away from these laws."
     )
 
 
@@ -77,8 +77,8 @@ def descent(glued: Glued) -> str:
     """Say what attention and gradient descent share."""
     return (
         "**What attention shares with gradient descent.** The residual, not the step. A softmax layer fitted "
-        f"to one problem imitates a step (median cosine {glued('icl-own-1'):.2f}); one layer for all problems "
-        f"does not ({glued('icl-shared'):.2f})."
+        f"to one problem imitates a step (median cosine {glued('icl-own-1'):.2f}); one layer for all "
+        f"problems does not ({glued('icl-shared'):.2f})."
     )
 
 
