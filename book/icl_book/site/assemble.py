@@ -20,16 +20,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
 
 from icl_book.provenance import ROOT
 from icl_book.runner.lock import alone
-
-BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
+from icl_book.site.stage import stage
 
 
 class BookError(Exception):
@@ -83,70 +80,6 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
         problems = verify.cards(collected, registry, tolerate_inconclusive=preset == "smoke")
         problems += verify.rules(registry, sorted((ROOT / "notebooks").glob("*.py")))
     return collected, registry, problems
-
-
-def stage(
-    target: Path, notebooks: Mapping[str, Path], collected: list[dict], registry: dict, root: Path = ROOT
-) -> None:
-    """Write the tree that jupyter-book reads: prose, executed notebooks, generated pages, MathJax."""
-    from icl_book.claims import changes
-    from icl_book.site import audit, findings, order, pages, picture, sources
-
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
-    shutil.copy(root / "_toc.yml", target)
-    shutil.copy(root / "_config.yml", target)
-    url = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-    for path in (target / "book").glob("*.md"):  # MyST does not substitute inside code blocks
-        text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
-        path.write_text(text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1]), encoding="utf-8")
-    (target / "notebooks").mkdir()
-    executed = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in notebooks.items()}
-    names = sources.Names((code for content in executed.values() for code in sources.code(content)), root)
-    titles = {}
-    for name, content in executed.items():
-        order.arrange(content)
-        sources.annotate(content, names)
-        titles[name] = re.search(r"^# (.+)$", "".join(content["cells"][0]["source"]), re.MULTILINE)[1]
-        for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):
-            for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.icl.")]:
-                del output["data"][mime]  # records for machines; the page shows their HTML
-        (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
-
-    mathjax = Path(next(iter(find_spec("mathjax").submodule_search_locations))) / "static/mathjax"
-    static = target / "book" / "_static" / "mathjax"
-    static.mkdir(parents=True)
-    shutil.copy(mathjax / "es5" / "tex-svg-full.js", static)
-    shutil.copy(mathjax / "LICENSE", static)
-
-    again, repeated = (
-        [json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / kind).glob("*.json"))]
-        for kind in ("confirmatory", "replications")
-    )
-    found = audit.entries(registry, collected, again, repeated)
-    built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
-    generated = target / "book" / "_generated"
-    generated.mkdir()
-    for name, text in {
-        "picture": picture.markdown(generated / "picture.svg"),
-        "verdicts": pages.verdict_table(found),
-        "findings": findings.markdown(notebooks, "../notebooks/{name}.ipynb"),
-        **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
-        "levels": audit.levels(found),
-        "confirmatory": audit.confirmatory(found, again),
-        "replications": audit.replications(repeated),
-        "changelog": audit.changelog(changes.changes()),
-        "sources": audit.sources(),
-        "audit": audit.page(found, titles.__getitem__),
-        "provenance": pages.provenance(collected, built),
-        "api": pages.api(names),
-    }.items():
-        (generated / f"{name}.md").write_text(text, encoding="utf-8")
-    for name, text in {
-        "audit.json": audit.as_json(found, changes.digest()),
-        "audit.schema.json": json.dumps(audit.SCHEMA, indent=1) + "\n",
-    }.items():
-        (target / "book" / "_static" / name).write_text(text, encoding="utf-8")
 
 
 def sphinx(source: Path, output: Path) -> Path:

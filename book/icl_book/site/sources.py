@@ -23,6 +23,8 @@ BOOK = ("icl_book.claims", "icl_book.notebook", "icl_book.plots")
 MARKED = ("icl-card", "icl-slider", "icl-explorer")
 #: The line where nothing of `icl` is behind a card or figure.
 ON_PAGE = "the cells of this page alone"
+#: The link of a figure back to the page of all figures.
+GALLERY = '<a class="icl-code" href="../book/gallery.html">All figures</a>'
 #: Documented, but nothing that a statement is computed with.
 ASIDE = ("icl.streams.", "icl.statistics.", "icl_book.")
 
@@ -220,7 +222,7 @@ def annotate(content: dict, names: Names) -> None:
         line = note(objects)
         figure = cell.get("metadata", {}).get("mystnb", {}).get("figure")
         if figure:
-            figure["caption"] = f"{figure['caption'].rstrip()} {line}"
+            figure["caption"] = f"{figure['caption'].rstrip()} {line} {GALLERY}"
         for output in cell.get("outputs", []):
             shown = "".join(output.get("data", {}).get("text/html", ""))
             if shown.startswith(tuple(f'<div class="{kind}' for kind in MARKED)):

@@ -1,0 +1,68 @@
+"""The gallery: a thumbnail of each figure, linked to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+CARD = """:::{{grid-item-card}} {title}
+:img-top: {file}
+:img-alt: {alt}
+:link: {name}
+:link-type: ref
+{caption}
+:::
+"""
+
+
+def figures(content: dict) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, caption, alternative text and SVG of each named figure of an executed notebook."""
+    for cell in content["cells"]:
+        settings = cell["metadata"].get("mystnb", {})
+        figure = settings.get("figure", {})
+        for output in cell.get("outputs", []):
+            drawing = output.get("data", {}).get("image/svg+xml")
+            if drawing and figure.get("name"):
+                alt = settings.get("image", {}).get("alt", "")
+                yield figure["name"], figure["caption"], alt, "".join(drawing)
+
+
+def page(notebooks: Mapping[str, dict], titles: Mapping[str, str], folder: Path) -> str:
+    """Write the pictures into a folder and return the page's grid, chapter by chapter.
+
+    Args:
+        notebooks: Executed notebooks by name, as JSON.
+        titles: Their titles.
+        folder: Where the pictures go; the page lies one level above it.
+    """
+    folder.mkdir(parents=True)
+    out = []
+    for name, content in notebooks.items():
+        cards = []
+        for label, caption, alt, drawing in figures(content):
+            (folder / f"{label}.svg").write_text(drawing, encoding="utf-8")
+            file = f"/{folder.parent.parent.name}/{folder.parent.name}/{folder.name}/{label}.svg"
+            first = _first_sentence(caption)
+            cards.append(
+                CARD.format(title="", file=file, alt=" ".join(alt.split()), name=label, caption=first)
+            )
+        if cards:
+            out += [
+                f"## [{titles[name]}](/notebooks/{name}.ipynb)",
+                "",
+                "::::{grid} 1 2 2 3",
+                ":gutter: 2",
+                "",
+            ]
+            out += [*cards, "::::", ""]
+    return "\n".join(out)
+
+
+def _first_sentence(caption: str) -> str:
+    """Return a caption up to its first full stop or colon outside mathematics."""
+    parts = caption.split("$")
+    for i in range(0, len(parts), 2):
+        if end := re.search(r"[.:](\s|$)", parts[i]):
+            return "$".join([*parts[:i], parts[i][: end.start()]]) + "."
+    return caption
