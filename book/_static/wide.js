@@ -9,6 +9,11 @@ const fit = () => {
     const room = block.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     if (drawn.getBoundingClientRect().width > room + 1) formula.classList.add("icl-wide");
   }
+  // What scrolls can be reached with the keyboard; what does not scroll is no stop of the tab key.
+  for (const box of document.querySelectorAll(".bd-article :is(div.math, span.math.icl-wide, .icl-scroll, .icl-table, pre)")) {
+    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
 };
 addEventListener("load", () => {
   if (!window.MathJax?.startup?.promise) return;
