@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from icl_book.claims import Verdict
 from icl_book.markup import badge
 from icl_book.site.audit import Entry, group
-from icl_book.site.sources import Names
+from icl_book.site.sources import Names, page_of
 
 
 def _line(markdown: str) -> str:
@@ -96,17 +96,23 @@ def _cell(value) -> str:
     return str(value).replace("|", "\\|").replace("$", "\\$")
 
 
-def api(names: Names) -> str:
-    """Write the API page: each room with its map and public names, then its modules that chapters use."""
-    out = []
+def api(names: Names) -> dict[str, str]:
+    """Write the API pages: each room with its map and public names, then its modules that chapters use.
+
+    Returns:
+        Text by page, in a reader's order; see `icl_book.site.sources.page_of`.
+    """
+    out: dict[str, list[str]] = {}
     for module, objects in names.sections.items():
         top = module.count(".") == 1
-        out += [f"{'##' if top else '###'} `{module}`", "", "```{eval-rst}", f".. automodule:: {module}", ""]
+        lines = out.setdefault(page_of(module), [])
+        lines += [f"{'##' if top else '###'} `{module}`", ""]
+        lines += ["```{eval-rst}", f".. automodule:: {module}", ""]
         for name in (f"{module}.{name}" for name in objects):
             members = ["   :members:"] if names.kinds[name] == "class" else []
-            out += [f".. auto{names.kinds[name]}:: {name}", *members, ""]
-        out += ["```", ""]
-    return "\n".join(out)
+            lines += [f".. auto{names.kinds[name]}:: {name}", *members, ""]
+        lines += ["```", ""]
+    return {page: "\n".join(lines) for page, lines in out.items()}
 
 
 README_BLOCK = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.S)

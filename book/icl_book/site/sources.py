@@ -19,6 +19,8 @@ from icl_book.provenance import ROOT
 ROOMS = ("tasks", "risk", "pretrain", "tensor_trick", "attention", "covariates", "streams", "statistics")
 #: What the API page shows of the book's own package.
 BOOK = ("icl_book.claims", "icl_book.notebook", "icl_book.plots")
+#: Rooms with a page of their own; `page_of` puts everything else on one more.
+PAGES = ("tasks", "risk", "pretrain", "tensor_trick")
 #: Style-sheet classes of outputs that carry a line of links; matplotlib's figures have it in the caption.
 MARKED = ("icl-card", "icl-slider", "icl-explorer")
 #: The line where nothing of `icl` is behind a card or figure.
@@ -101,6 +103,12 @@ class Names:
                 self.kinds[f"{module}.{name}"] = "class" if isinstance(line, ast.ClassDef) else "function"
                 return True
         return False  # a constant or a module
+
+
+def page_of(dotted: str) -> str:
+    """Return the API page that documents a module or what is in it, e.g. ``"api_risk"``."""
+    package, room = [*dotted.split("."), ""][:2]
+    return f"api_{room if package == 'icl' and room in PAGES else 'more'}"
 
 
 def code(content: dict) -> list[str]:
@@ -231,5 +239,5 @@ def annotate(content: dict, names: Names) -> None:
 
 def note(objects: Sequence[str]) -> str:
     """Return the line of links to the API page; it says so where the page's own code is all there is."""
-    links = [f'<a href="../book/api.html#{name}"><code>{name}</code></a>' for name in objects]
+    links = [f'<a href="../book/{page_of(name)}.html#{name}"><code>{name}</code></a>' for name in objects]
     return f'<span class="icl-code">Source code: {", ".join(links) or ON_PAGE}.</span>'

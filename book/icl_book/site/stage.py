@@ -82,7 +82,7 @@ def stage(
         "sources": audit.sources(),
         "audit": audit.page(found, titles.__getitem__),
         "provenance": pages.provenance(collected, built),
-        "api": pages.api(names),
+        **pages.api(names),
         "gallery": drawn,
     }.items():
         (generated / f"{name}.md").write_text(text, encoding="utf-8")

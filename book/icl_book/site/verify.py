@@ -87,7 +87,7 @@ def sources(name: str, text: str | BeautifulSoup, documented: set[str]) -> list[
     Args:
         name: The page.
         text: Its HTML, which may be parsed.
-        documented: Anchors of the API page.
+        documented: Links to what the API pages document, e.g. ``api_risk.html#icl.risk.population_risk``.
     """
     soup, problems = _parsed(text), []
     for shown in soup.select("figure, .icl-card, .icl-slider, .icl-explorer"):
@@ -98,8 +98,7 @@ def sources(name: str, text: str | BeautifulSoup, documented: set[str]) -> list[
         elif not line.find("a") and ON_PAGE not in line.get_text():
             problems.append(f"{where}: names neither code nor a reason why there is none")
         for link in line.find_all("a") if line else ():
-            page, _, anchor = link["href"].partition("#")
-            if page != "../book/api.html" or anchor not in documented:
+            if link["href"].removeprefix("../book/") not in documented:
                 problems.append(f"{where}: {link['href']} leads nowhere")
     return problems
 
@@ -222,7 +221,12 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
             problems.append(f"{document}: page is missing from the book")
             continue
         texts[document] = path.read_text(encoding="utf-8")
-    documented = set(re.findall(r'id="([\w.]+)"', texts.get("book/api", "")))
+    documented = {
+        f"{document.removeprefix('book/')}.html#{anchor}"
+        for document, text in texts.items()
+        if document.startswith("book/api_")
+        for anchor in re.findall(r'id="([\w.]+)"', text)
+    }
     for document, text in texts.items():
         parsed = _parsed(text)
         if document.startswith("notebooks/"):
