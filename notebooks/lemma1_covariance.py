@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Lemma 1: attention undoes the covariance
 #
-# If the tokens lie on an ellipsoid instead of a sphere, the best $M$ is no longer a multiple of the identity. Lemma 1 says
-# what it is: $w\,\Sigma^{-1}$, the matrix that turns the ellipsoid back into a sphere. This page trains units on
-# several random ellipsoids, shows the whole matrices, and shows what "natural symmetry" has to mean, by functions with
-# another symmetry.
+# **Short answer.** If the tokens lie on an ellipsoid, the best $M$ is $w^*\Sigma^{-1}$, the matrix that turns the
+# ellipsoid back into a sphere, with the $w^*$ of the sphere: true if the functions are rotation invariant *in whitened
+# coordinates*. If they are rotation invariant in the tokens' own coordinates, the best matrix is another one. For even
+# functions both signs of $w$ are minimizers.
 
 # %% [markdown]
 # ## What is printed
@@ -31,10 +31,11 @@
 # $U^d$ is the uniform law on the unit sphere. Which symmetry is meant is not printed; a summary of the paper speaks of
 # rotation-invariant function distributions. From here on the slides take $\Sigma=I$ without loss of generality.
 #
-# **Our reading.** The law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant.
-# Then the lemma is true: $M^*=w^*\Sigma^{-1}$ with the $w^*$ of the sphere, and $w^*\ge0$ can be had. If instead $f$ itself is isotropic
-# in the coordinates of the tokens, the best matrix is another one, in a direction that the paper's second half predicts. For even
-# functions both signs of $w$ are minimizers.
+# ```{admonition} Our reading
+# :class: tip
+# The law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant. Then the lemma is
+# true, and $w^*\ge0$ can be had.
+# ```
 #
 # The parameters of this run, and its imports (folded):
 
@@ -187,7 +188,7 @@ best = np.array([optimal_window(task, context_length, noise_std).w for task in b
 notebook.glue("units", M[..., 0, 0].size)
 notebook.glue("contexts", f"{contexts_seen:,}")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "ReLU class, one row for each random $\\Sigma$: the claimed matrix $w^*\\Sigma^{-1}$ with the exact $w^*$ of the sphere (left), the trained $M$ (middle, mean over seeds), and the trained $M$ whitened, $\\Sigma^{1/2}M\\Sigma^{1/2}$, in units of $w^*$ (right), which the lemma says is the identity. Entries are dimensionless; left and middle share a color scale.", "name": "fig-covariance"}, "image": {"alt": "Rows of three heat maps with printed entries. The left and middle matrices of each row agree to a few percent in every entry, although their entries differ widely between rows; the right matrix is close to the identity in every row."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "ReLU class, one row for each random $\\Sigma$: the claimed matrix $w^*\\Sigma^{-1}$ with the exact $w^*$ of the sphere (left), the trained $M$ (middle, mean over seeds), and the trained $M$ whitened, $\\Sigma^{1/2}M\\Sigma^{1/2}$, in units of $w^*$ (right), which the lemma says is the identity. Entries are dimensionless; left and middle share a color scale.", "name": "fig-covariance"}, "image": {"alt": "Rows of three heat maps with printed entries. The left and middle matrices of each row agree to a few percent in every entry, although their entries differ widely between rows; the right matrix is close to the identity in every row."}}
 figure, panels = plt.subplots(draws, 3, figsize=(7.6, 2.5 * draws), squeeze=False)
 for i, row in enumerate(panels):
     claimed = best[1] * np.linalg.inv(roots[i] @ roots[i])

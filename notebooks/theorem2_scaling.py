@@ -13,11 +13,10 @@
 # %% [markdown]
 # # Theorem 2: how the attention window scales
 #
-# Softmax attention with $M = w I$ predicts the query's label by a weighted mean of the context's
-# labels; the larger $w$, the fewer and closer the tokens that count. Theorem 2 says how large the best
-# $w$ is. This page prints the theorem and its proof sketch as they stand on the slides, derives the
-# sharp law, computes the best window *exactly* over many decades of the context length, and lets the
-# numbers judge each statement.
+# **Short answer.** The printed range, from $(nL^2/\sigma^2)^{1/d}$ to $(nL^2/\sigma^2)^{2/d}$, holds for its own class
+# in long contexts. The sharp law is $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions and $(nL^2/\sigma^2)^{2/(d+3)}$ for
+# affine ones, constants included: rougher functions, longer contexts and less noise narrow the window. "Sufficiently
+# large $n$" means large against $(L/\sigma)^2$: at fixed $n$ the best window stays finite even without noise.
 
 # %% [markdown]
 # ## What is printed
@@ -40,16 +39,18 @@
 # "use these to get a range for $w_{KQ}$". Three extreme examples follow: $\sigma\to\infty$ gives $w_{KQ}\to0$;
 # $L\gg\sigma$ gives $w_{KQ}\to\infty$, the nearest neighbor; $n\to\infty$ gives $w_{KQ}\to\infty$.
 #
-# **What we add.** With $\Lambda = nL^2/\sigma^2$ and fixed $L/\sigma$, as $n\to\infty$:
+# ```{admonition} What we add
+# :class: tip
+# With $\Lambda = nL^2/\sigma^2$ and fixed $L/\sigma$, as $n\to\infty$:
 #
-# - sharp: $w^* \asymp \Lambda^{2/(d+2)}$ for the ReLU class, within the printed range in every dimension, and $w^* \asymp \Lambda^{2/(d+3)}$ for the
-#   affine class, with the constants derived below;
-# - the sketch's own ingredients give the exponents $\frac1{d+2}$ and $\frac2{d+2}$ (the slides only say "use these to get a range");
-# - "sufficiently large $n$" means large against $(L/\sigma)^2$: at fixed $n$ the best window stays finite even without noise;
+# - $w^* \asymp \Lambda^{2/(d+2)}$ for the ReLU class, within the printed range in every dimension, and
+#   $w^* \asymp \Lambda^{2/(d+3)}$ for the affine class, with the constants derived below;
+# - the sketch's own ingredients give the exponents $\frac1{d+2}$ and $\frac2{d+2}$;
 # - the form $M^*=w_{KQ}I_d$ has a short proof, below.
+# ```
 #
-# Where a printed statement depends on how it is read (the dimension of the sphere, the order of two limits, what a nearest neighbor is), the cards show the
-# readings side by side.
+# Where a printed statement depends on how it is read (the dimension of the sphere, the order of two limits, what a
+# nearest neighbor is), the cards show the readings side by side.
 #
 # **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$ and the bandwidth is
 # $w^{-1/2}$. The slides' sketch and the paper's appendix write $e^{-w\|x-x_q\|^2}$, which is half of it. The
@@ -221,7 +222,7 @@ def exact_windows(name, lengths, sigma):
 windows = {name: exact_windows(name, n, noise_std) for name in CLASSES}
 slopes = {name: np.diff(np.log(w)) / np.diff(np.log(n)) for name, w in windows.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The optimal window $w^*$ against the context length $n$, exact (solid), with the sharp laws of this page (dashed). Both axes are dimensionless and logarithmic. Left: affine class, right: ReLU class; one color a dimension. The solid curves straighten onto the dashed ones.", "name": "fig-scaling"}, "image": {"alt": "Two log-log panels. In each, four rising curves of the optimal window parameter w against the context length n, one for each dimension; the curves become straight and meet dashed power laws. Lower dimensions rise faster."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The optimal window $w^*$ against the context length $n$, exact (solid), with the sharp laws of this page (dashed). Both axes are dimensionless and logarithmic. Left: affine class, right: ReLU class; one color for each dimension. The solid curves straighten onto the dashed ones.", "name": "fig-scaling"}, "image": {"alt": "Two log-log panels. In each, four rising curves of the optimal window parameter w against the context length n, one for each dimension; the curves become straight and meet dashed power laws. Lower dimensions rise faster."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
 for ax, (name, task) in zip(axes, CLASSES.items(), strict=True):
     for d, w, color in zip(dims, windows[name], plots.ramp(len(dims)), strict=True):
