@@ -82,8 +82,13 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
     return collected, registry, problems
 
 
-def sphinx(source: Path, output: Path) -> Path:
-    """Run jupyter-book with warnings as errors; return the folder of pages.
+def sphinx(source: Path, output: Path, builder: str = "html") -> Path:
+    """Run jupyter-book; return the folder of pages.
+
+    Args:
+        source: The staged tree.
+        output: Where it works; what is there is deleted.
+        builder: ``"html"``, with warnings as errors, or ``"singlehtml"``.
 
     Raises:
         BookError: If it fails or warns; the message carries the warnings.
@@ -104,7 +109,9 @@ def sphinx(source: Path, output: Path) -> Path:
             str(source),
             "--path-output",
             str(output),
-            "-W",
+            "--builder",
+            builder,
+            *(["-W"] if builder == "html" else []),
             "--keep-going",
             "--quiet",
         ],
@@ -113,7 +120,7 @@ def sphinx(source: Path, output: Path) -> Path:
         env=environment,
         check=False,
     )
-    html = output / "_build" / "html"
+    html = output / "_build" / builder
     if done.returncode:
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
