@@ -35,9 +35,9 @@
 # > &L'>L\quad\text{(worse dependence on }L'),\\
 # > \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}}
 # > &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
-# >
-# > Shared Lipschitzness across (train, test) is both **necessary** and **sufficient**
-# > for ICL.
+#
+# Above it stands: "Shared Lipschitzness across (train, test) is both **necessary** and
+# **sufficient** for ICL."
 #
 # ```{admonition} Corrected
 # :class: tip
@@ -55,7 +55,8 @@
 # - both cases at once, sharp: relative to the best window for $L'$ the risk grows by a
 #   **constant**,
 #
-# $$P(\rho)=\frac{\rho^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,\rho^{\,2-\frac6{d+2}}}.$$ (eq-price)
+# $$P(\rho)=\frac{\rho^2+\frac3{d-1}}
+#   {\big(1+\frac3{d-1}\big)\,\rho^{\,2-\frac6{d+2}}}.$$ (eq-price)
 # ```
 #
 # A review adds that in the paper's Theorem 3.5 the test data may be *any* $L$-Lipschitz
@@ -271,8 +272,10 @@ notebook.glue("price-ratio", float(ratios.max()))
 notebook.glue("price", asymptotics.mismatch_penalty(ReLU(d), ratios.max()))
 
 # %% [markdown]
-# A statement "for large enough $n$" is about the far end. There we follow three context lengths, at which the sharp law
-# predicts windows of $10^3$, $10^4$ and $10^5$ ($n$ is only an exponent, so nothing stops us), and judge the last local slope. The error of a slope is its change from the slope before it.
+# A statement "for large enough $n$" is about the far end. There we follow three context
+# lengths, at which the sharp law predicts windows of $10^3$, $10^4$ and $10^5$ ($n$ is
+# only an exponent, so nothing stops us), and judge the last local slope. The error of a
+# slope is its change from the slope before it.
 
 
 # %%
