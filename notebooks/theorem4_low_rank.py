@@ -202,8 +202,10 @@ plt.show()
 # The law of $v$ is symmetric: replacing $v_q$ by $-v_q$ changes $e$ to $-e$ and nothing
 # else, as labels do not depend on $v$.
 # ```
-# **Both coefficients free.** Minimize over $(c,e)$ from several starts, without any constraint; by the proof this settles all matrices, up to the search. (For $k=1$ without noise there is no finite minimum: see Exercise 2.)
-# The control changes the task: with $k=d$ every direction matters, and the optimum treats them alike.
+# **Both coefficients free.** Minimize over $(c,e)$ from several starts, without any
+# constraint; by the proof this settles all matrices, up to the search. (For $k=1$
+# without noise there is no finite minimum: see Exercise 2.) The control changes the
+# task: with $k=d$ every direction matters, and the optimum treats them alike.
 
 
 # %%
@@ -421,10 +423,12 @@ judge(
 # %% [markdown]
 # ## Experiment 2: trained units
 #
-# Now any $d\times d$ matrix, not symmetric, started at random, Adam on fresh contexts. All units are trained in one call: several for each setting, each
-# with its own start and data. At several steps we record $M$, and from it the singular
-# values and the largest principal angle between $\mathrm{col}(B)$ and the leading $k$ left singular vectors. The control's units learn linear functions of all
-# $d$ directions, on the sphere.
+# Now any $d\times d$ matrix, not symmetric, started at random, Adam on fresh contexts.
+# All units are trained in one call: several for each setting, each with its own start
+# and data. At several steps we record $M$, and from it the singular values and the
+# largest principal angle between $\mathrm{col}(B)$ and the leading $k$ left singular
+# vectors. The control's units learn linear functions of all $d$ directions, on the
+# sphere.
 
 # %%
 normal = stream(0, "monte carlo").standard_normal((d_show, d_show))
