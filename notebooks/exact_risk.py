@@ -85,9 +85,9 @@ CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 # ## The formula, derived
 #
 # Let $M=wI$, tokens and query independent and uniform on $S^{d-1}$, $t_i=x_i\cdot x_q$,
-# $E_i=e^{-w(1-t_i)}$, $\omega_i=E_i/\sum_jE_j$. Let $\mathbb E_ff(x)f(x')=k(x\cdot x')$ and
-# $\gamma=k(1)-k$ the variogram: half the mean squared difference of a function at two
-# points.
+# $E_i=e^{-w(1-t_i)}$, $\omega_i=E_i/\sum_jE_j$. Let $\mathbb E_ff(x)f(x')=k(x\cdot x')$
+# and $\gamma=k(1)-k$ the {term}`variogram`: half the mean squared difference of a
+# function at two points.
 #
 # **Why one token suffices.** The denominator $S=\sum_jE_j$ couples all tokens. Writing
 # $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ turns it into a mean of products with one factor
