@@ -120,10 +120,12 @@ d_column = np.array(dims)[:, None]
 # :::{prf:proof}
 # :class: dropdown
 #
-# For unit vectors $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and the factor $e^w$
-# cancels in the softmax. As a law of $x$ on the sphere, $e^{w\,x\cdot x_q}$ is the von Mises-Fisher density with
-# concentration $w$ (the Gaussian law restricted to the sphere): attention is
-# Nadaraya-Watson regression, a weighted mean of labels, with that kernel. $\square$
+# For unit vectors $\|x-x_q\|^2=2-2\,x\cdot x_q$, so
+# $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and the factor $e^w$ cancels in the
+# softmax. As a law of $x$ on the sphere, $e^{w\,x\cdot x_q}$ is the
+# {term}`von Mises-Fisher density` with concentration $w$ (the Gaussian law restricted
+# to the sphere): attention is Nadaraya-Watson regression, a weighted mean of labels,
+# with that kernel. $\square$
 # :::
 #
 # **Exercise 1.** Put the tokens on a sphere of radius $r$. What becomes of the kernel,
