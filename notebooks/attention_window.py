@@ -13,19 +13,26 @@
 # %% [markdown]
 # # The attention window
 #
-# On the sphere, softmax attention is an old friend: kernel regression. Its one number $w$ sets how far around the query
-# it looks. This page redraws the paper's first figure with exact curves, turns the table "what a large $M$ does" into
-# measured numbers, and checks the kernel against three libraries that have never heard of in-context learning.
+# **Short answer.** On the sphere softmax attention with $M=wI$ is kernel regression
+# with the kernel $e^{-\frac w2\|x-x_q\|^2}$: its one number $w$ sets how far around the
+# query it looks. The best window narrows for rougher functions and widens for noisier
+# labels: for cosines on the circle with $L=$ {glue:text}`figure-L` and $n=$
+# {glue:text}`figure-n` tokens the best $w$ is {glue:text}`figure-w`
+# ({numref}`fig-one`). Linear attention has one shape of window, whatever is trained.
+# The slides' table of what a large $M$ does is right in all four rows.
 
 # %% [markdown]
 # ## What is printed
 #
-# The slides ("ICL Estimator Intuition") rewrite the attention that the query $x_{n+1}$ pays to token $x_i$ as
+# The slides ("ICL Estimator Intuition") rewrite the attention that the query $x_{n+1}$
+# pays to token $x_i$ as
 #
-# $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}{\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}$$ (eq-kernel)
+# $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
+#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}$$ (eq-kernel)
 #
-# and add two observations: attention is larger for points closer to $x_{n+1}$; how much larger is controlled by $w_{KQ}$, and
-# a larger $w_{KQ}$ concentrates attention on the closest points. Then a table:
+# and add two observations: attention is larger for points closer to $x_{n+1}$; how much
+# larger is controlled by $w_{KQ}$, and a larger $w_{KQ}$ concentrates attention on the
+# closest points. Then a table:
 #
 # | tradeoff | $M$ large | $M$ small |
 # |:--|:--|:--|
@@ -34,18 +41,29 @@
 # | estimator bias | low | high |
 # | noise variance | high | low |
 #
-# and a summary: rapid function change wants a small window (large $w_{KQ}$), slow change a large window (small $w_{KQ}$). Fig. 1
-# shows this in three columns, with the caption "**Top:** Varying Lipschitzness in the ground truth results in different
-# optimal attention windows. **Middle:** Attention unit can adapt to these attention windows using softmax. **Bottom:** ICL
-# error with varying number of context tokens."
+# and a summary: rapid function change wants a small window (large $w_{KQ}$), slow
+# change a large window (small $w_{KQ}$). Fig. 1 shows this in three columns, with the
+# caption
 #
-# **What is said below, and by whom.** The authors' rebuttal and appendix write $e^{-w\|x-y\|^2}$ for $e^{x^\top My}$
-# with $M=wI$. If both letters are one number, a factor is missing, $\frac w2$; if the kernel's $w$ takes up constants, nothing is: the card gives both readings.
-# The table is right in all four rows. That the *squared error* which the theory later calls bias turns round at a narrow window is this book's remark, and no
-# correction of the slide. The abstract's sentence, that the window "widens with decreasing Lipschitzness and increasing label noise", is judged at the end.
+# > **Top:** Varying Lipschitzness in the ground truth results in different optimal
+# > attention windows. **Middle:** Attention unit can adapt to these attention windows
+# > using softmax. **Bottom:** ICL error with varying number of context tokens.
 #
-# **Convention.** $w=w_{KQ}$ everywhere in this book. The query is not in the denominator.
+# ```{admonition} Corrected
+# :class: tip
+# The authors' rebuttal and appendix write $e^{-w\|x-y\|^2}$ for $e^{x^\top My}$ with
+# $M=wI$. If both letters are one number, a factor is missing: the kernel is
+# $e^{-\frac w2\|x-y\|^2}$. If the kernel's $w$ takes up constants, nothing is missing;
+# the card gives both readings. The table needs no correction. That the *squared error*
+# which the theory later calls bias turns round at a narrow window is this book's
+# remark, and no correction of the slide.
+# ```
 #
+# The abstract's sentence, that the window "widens with decreasing Lipschitzness and
+# increasing label noise", is judged at the end.
+#
+# **Convention.** $w=w_{KQ}$ everywhere in this book. The query is not in the
+# denominator.
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -100,10 +118,24 @@ d_column = np.array(dims)[:, None]
 # $1:e^{-w/2}$. The same. With $w=\ln 4$ that is $2:1$. The appendix's kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
 #
 # :::{prf:proof}
-# For unit vectors $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and the factor $e^w$
-# cancels in the softmax. As a law of $x$ on the sphere, $e^{w\,x\cdot x_q}$ is the von Mises-Fisher density with
-# concentration $w$: attention is Nadaraya-Watson regression with that kernel. $\square$
+# :class: dropdown
+#
+# For unit vectors $\|x-x_q\|^2=2-2\,x\cdot x_q$, so
+# $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and the factor $e^w$ cancels in the
+# softmax. As a law of $x$ on the sphere, $e^{w\,x\cdot x_q}$ is the
+# {term}`von Mises-Fisher density` with concentration $w$ (the Gaussian law restricted
+# to the sphere): attention is Nadaraya-Watson regression, a weighted mean of labels,
+# with that kernel. $\square$
 # :::
+#
+# **Exercise 1.** Put the tokens on a sphere of radius $r$. What becomes of the kernel,
+# and what of the optimal $w$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance;
+# distances grow by $r$, and for functions of $x/r$ the optimal $w$ falls by $r^2$.
+# ```
 
 # %%
 angles = torch.tensor([0.0, 60.0], dtype=torch.float64).deg2rad()
@@ -111,22 +143,25 @@ pair = torch.stack([angles.cos(), angles.sin()], dim=-1)
 print(softmax_weights(pair, pair[0], np.log(4) * torch.eye(2).double()))
 
 # %% [markdown]
-# ## What is assumed, and what we test
-#
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
 # | assumption | here |
 # |---|---|
 # | tokens on the unit sphere | used by the kernel form; broken in two controls |
 # | $M=wI$ | the form of the optimum for rotation-invariant classes, [](/notebooks/theorem2_scaling.ipynb) |
 # | functions of Fig. 1 | not printed; we take the cosine class, $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
+# ```
 #
 # ## Experiment 1: attention is kernel regression
 #
-# Four independent implementations predict the same query from the same context: `KernelReg` of statsmodels (local constant,
-# Gaussian kernel, bandwidth $w^{-1/2}$), a nearest-neighbor regressor of scikit-learn over all tokens with Gaussian
-# weights, the von Mises-Fisher density of SciPy, and PyTorch's fused attention with the label as value.
+# Three libraries that have never heard of in-context learning, and PyTorch's attention,
+# predict the same query from the same context: `KernelReg` of statsmodels (local
+# constant, Gaussian kernel, bandwidth $w^{-1/2}$), a nearest-neighbor regressor of
+# scikit-learn over all tokens with Gaussian weights, the von Mises-Fisher density of
+# SciPy, and PyTorch's fused attention with the label as value.
 
 
-# %%
+# %% tags=["show-input"]
 def context(d, step, on_sphere=True):
     """Draw one context: tokens, labels, query."""
     rng = stream(seed, "monte carlo", step)
@@ -300,7 +335,19 @@ plots.table(
 # %% [markdown]
 # All rows of the printed table come out as printed.
 #
+# **Exercise 2.** In the table, at which window do bias and noise balance? Change
+# `noise_std` and predict the answer before running.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Where the two columns are about equal; the noise column scales with $\sigma^2$, so the
+# balance moves to wider windows as $\sigma$ grows. At the minimum it is the *slopes*
+# that balance, not the values.
+# ```
+#
 # :::{prf:proof}
+# :class: dropdown
+#
 # *Noise.* For any tokens let $E_w$ be the mean with weights $\omega_i$. Then
 # $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$, because $E_w[t]$ grows with $w$: its derivative is the variance of $t$ under the weights.
 #
@@ -370,9 +417,13 @@ judge(
 )
 
 # %% [markdown]
-# **Where the squared error turns.** The theory's $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, the column "bias" above, takes the square
-# *before* the mean over tokens. It falls only up to $w_0=${glue:text}`noiseless:.1f` here, where {glue:text}`left:.1f` points are attended to. Narrowing the window further
-# makes the prediction depend more on where those few tokens happen to lie. In the limit of long contexts, where every window holds many tokens, both agree.
+# **Where the squared error turns.** The theory's
+# $\mathcal L_{\rm bias}=\mathbb E(\sum_if(x_i)\omega_i-f(x_q))^2$, the column "bias"
+# above, takes the square *before* the mean over tokens. It falls only up to $w_0=$
+# {glue:text}`noiseless:.1f` here, where {glue:text}`left:.1f` points are attended to.
+# Narrowing the window further makes the prediction depend more on where those few
+# tokens happen to lie. In the limit of long contexts, where every window holds many
+# tokens, both agree.
 
 
 # %%
@@ -428,6 +479,9 @@ judge(
 circle = {L: Cosine(2, L) for L in lipschitz_values}
 best = {L: optimal_window(circle[L], context_length, noise_std).w for L in circle}
 lengths = np.array(n_values)
+notebook.glue("figure-L", ", ".join(f"{L:g}" for L in best))
+notebook.glue("figure-w", ", ".join(f"{float(w):.0f}" for w in best.values()))
+notebook.glue("figure-n", context_length)
 adapted = {L: optimal_window(task, lengths, noise_std) for L, task in circle.items()}
 errors = {
     (L, other): population_risk(circle[L], adapted[other].w, lengths, noise_std).total
@@ -454,7 +508,7 @@ def draw_context(column):
 around = np.linspace(-np.pi, np.pi, 400)
 ring = on_circle(around)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 1 with declared functions $\\cos(L\\,u\\cdot x)$ on the circle. Top: target (black), noisy data (gray) and query (white) against the angle to the query; blue shading is the optimal window, darker where the weight is larger. Middle: exact optimal softmax weight and linear weight, each in units of its value at the query. Bottom: exact ICL error against the context length, with the window optimal for this column's $L$ (solid blue), with the windows optimal for the other two columns (dashed), and with the best linear attention (dotted).", "name": "fig-one"}, "image": {"alt": "Nine panels. From left to right the target wiggles faster and the shaded window around the query shrinks. In the middle row the softmax weight becomes a narrower bump, the linear weight stays the same cosine. In the bottom row the adapted window has the lowest error, the others lie above it, and linear attention does not improve with the context length."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 1 with declared functions $\\cos(L\\,u\\cdot x)$ on the circle. Top: target (black), noisy data (gray) and query (white) against the angle to the query; blue shading is the optimal window, darker where the weight is larger. Middle: exact optimal softmax weight and linear weight, each in units of its value at the query. Bottom: exact ICL error against the context length, with the window optimal for this column's $L$ (solid blue), with the windows optimal for the other two columns (dashed), and with the best linear attention (dotted).", "name": "fig-one"}, "image": {"alt": "Nine panels. From left to right the target wiggles faster and the shaded window around the query shrinks. In the middle row the softmax weight becomes a narrower bump, the linear weight stays the same cosine. In the bottom row the adapted window has the lowest error, the others lie above it, and linear attention does not improve with the context length."}}
 figure, axes = plt.subplots(
     3, len(circle), figsize=(2.8 * len(circle), 7.4), squeeze=False
 )
@@ -612,9 +666,10 @@ judge("P1.W.noisy", exact("{kind}, d = {d}", over_sigma, kind=classes, d=dims))
 # %% [markdown]
 # ## Move it
 #
-# The slider narrows the window. Left: one context on the circle and what attention would predict for a query at *every* angle.
-# Right: exact bias, noise and risk, with the place of this window. Wide: the prediction is flat. Narrow: it
-# jumps from label to label.
+# The slider narrows the window. Left: one context on the circle and what attention
+# would predict for a query at *every* angle. Right: exact bias, noise and risk, with
+# this window marked. Wide: the prediction is flat. Narrow: it jumps from label to
+# label.
 
 # %% tags=["hide-input"]
 L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
@@ -658,21 +713,6 @@ plots.slider_figure(
     "right, exact bias, noise and risk against the window parameter "
     "with the current window marked",
 )
-
-# %% [markdown]
-# ## Exercises
-#
-# 1. Put the tokens on a sphere of radius $r$. What becomes of the kernel, and what of the optimal $w$?
-# 2. In the table, at which window do bias and noise balance? Change `noise_std` and predict the answer before running.
-#
-# :::{dropdown} Solutions
-# 1. $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance; distances grow by $r$, and for functions of
-#    $x/r$ the optimal $w$ falls by $r^2$.
-# 2. Where the two columns are about equal; the noise column scales with $\sigma^2$, so the balance moves to wider windows as $\sigma$ grows.
-#    At the minimum it is the *slopes* that balance, not the values.
-# :::
-#
-# Most of this page's time goes into the exact error curves of the figure and the slopes of the optimal window.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,19 +13,28 @@
 # %% [markdown]
 # # Other activations
 #
-# **Questions** (machine-written summary of paper 1). *Question 1:* the attention window adapts to the Lipschitzness of
-# the class with softmax; "does this hold for other activation functions besides softmax, such as sigmoid or tanh
-# activations?" *Question 7:* "What specific properties of the softmax function facilitate learning the scale and
-# directions of the attention window, as opposed to other bounded activations?"
-#
-# **Short answer.** With no extra parameters it holds for none of sigmoid, tanh and ReLU. Two properties of softmax do the
-# work. The exponential *grows faster than every power*, so the window can become small; the other activations keep an
-# error that no context removes. And the weights are *normalized*; without that, the unit treats the function's own size as
-# noise, and the window stops following $L$ even for the exponential. Positivity is not needed, boundedness does no harm:
-# a normalized sigmoid with one more learned number, a shift of the score, imitates softmax. The abstract's statement
-# on *linear* attention is judged in a chapter of its own.
+# **Short answer.** With no extra parameters the window adapts for none of sigmoid, tanh
+# and ReLU ({numref}`fig-activations`). Two properties of softmax do the work. The
+# exponential *grows faster than every power*, so the window can become small; the
+# others keep an error that no context removes, {glue:text}`sigmoid_floor:.0f` % of the
+# variance of $f$ for the normalized sigmoid. And the weights are *normalized*; without
+# that the unit treats the function's own size as noise, and the window stops following
+# $L$ even for the exponential.
 
 # %% [markdown]
+# ## The questions
+#
+#
+# **Machine-written summary of paper 1.** *Question 1:* the attention window adapts to
+# the Lipschitzness of the class with softmax; "does this hold for other activation
+# functions besides softmax, such as sigmoid or tanh activations?" *Question 7:* "What
+# specific properties of the softmax function facilitate learning the scale and
+# directions of the attention window, as opposed to other bounded activations?"
+#
+# Positivity is not needed, and boundedness does no harm: a normalized sigmoid with one
+# more learned number, a shift of the score, imitates softmax. The abstract's statement
+# on *linear* attention is judged in a chapter of its own.
+#
 # ## Attention as kernel regression
 #
 # With $M=wI$ and scores $s_i=w\,t_i$, $t_i=x_i\cdot x_q$, an activation $\varphi$ gives one of two predictors,
@@ -51,7 +60,7 @@ context_length = 32  # tokens n in a context
 contexts = 1500  # sampled token sets
 seeds = 10  # pretrained units of each activation
 steps = 600  # optimizer steps
-batch_size = 64  # fresh contexts a step
+batch_size = 64  # fresh contexts at each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 shifts = [0.0, 2.0, 5.0, 10.0, 20.0]  # shifts b of the sigmoid's scores
 
@@ -100,10 +109,11 @@ plots.table(
 # %% [markdown]
 # ## What no context removes: the exact floors
 #
-# **Longer and longer contexts.** For $n\to\infty$ the sums become means over the sphere. A kernel that depends on $t$ only
-# multiplies every spherical harmonic of degree $l$ by one number (Funk-Hecke),
-# $\lambda_l=c\,m_l$ or $\lambda_l=m_l/m_0$ with $m_l=\mathbb E[\varphi(wt)P_l(t)]$. A class with the covariance
-# $\sum_l a_lP_l$ then leaves the error
+# **Longer and longer contexts.** For $n\to\infty$ the sums become means over the
+# sphere. A kernel that depends on $t$ only multiplies every spherical harmonic of
+# degree $l$ by one number (the {term}`Funk-Hecke formula`), $\lambda_l=c\,m_l$ or
+# $\lambda_l=m_l/m_0$ with $m_l=\mathbb E[\varphi(wt)P_l(t)]$. A class with the
+# covariance $\sum_l a_lP_l$ then leaves the error
 #
 # $$\sum_l a_l\,(1-\lambda_l)^2 ,$$ (eq-floor)
 #
@@ -122,12 +132,33 @@ plots.table(
 # :::
 #
 # :::{prf:proof}
+# :class: dropdown
+#
 # Take a token $i$ with $t_i<t_1$ and put $\lambda=t_i/t_1$ if $t_i>0$, else any $\lambda\in(0,1)$. Monotonicity gives
 # $\varphi(wt_i)\le\varphi(\lambda wt_1)$, with equality in the first case. Divide by $\varphi(wt_1)$ and let $w\to\infty$.
 # :::
 #
 # The sigmoid ($\rho=0$) keeps a hemisphere, the ReLU ($\rho=1$) a cosine lobe. ReLU attention is positively homogeneous,
 # $\varphi(wt)=w\varphi(t)$: after normalization $w$ cancels, and there is no window to learn at all.
+#
+# **Exercise 1.** Why does the sigmoid without shift predict affine functions without
+# floor, and ReLU-class functions with one?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $\sigma=\frac12+$ odd: degrees 0 and 1 pass, with the right gains if $W_V$ or
+# normalization provides them. ReLU functions contain $|q\cdot x|$, all whose degrees
+# are even.
+# ```
+#
+# **Exercise 2.** Show that $\varphi(s)=e^{\sqrt s}$ for $s>0$ also has a window that
+# shrinks. Is it as sharp as that of softmax at the same $w$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $\varphi(\lambda s)/\varphi(s)=e^{-(1-\sqrt\lambda)\sqrt s}\to0$. It is wider: near
+# $t=1$ the exponent has the slope $\frac12\sqrt w$ in place of $w$.
+# ```
 
 # %% tags=["hide-input"]
 d = dims[0]
@@ -326,7 +357,7 @@ ends = {
 }
 krige = t_interval(form.risk(form.kriging()))[1:]
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
 figure, ax = plt.subplots(figsize=(7.6, 3.8))
 shade = dict(zip(KERNELS, plots.PALETTE, strict=False))
 styles = {pair: "-" if pair[1] else "--" for pair in PAIRS} | {
@@ -588,18 +619,6 @@ plots.table(
 # *Not answered.* Whether deep networks with sigmoid or ReLU attention build narrow windows in another way (an MLP before
 # the scores can sharpen them). *Directions* of the window are learned through $M$ and not through $\varphi$: that is the
 # subject of the chapters on low-rank tasks. One dimension, one class, one context length at this preset: change them above.
-#
-# ## Exercises
-#
-# 1. Why does the sigmoid without shift predict affine functions without floor, and ReLU-class functions with one?
-# 2. Show that $\varphi(s)=e^{\sqrt s}$ for $s>0$ also has a window that shrinks. Is it as sharp as that of softmax at the same $w$?
-#
-# :::{dropdown} Solutions
-# 1. $\sigma=\frac12+$ odd: degrees 0 and 1 pass, with the right gains if $W_V$ or normalization provides them. ReLU
-#    functions contain $|q\cdot x|$, all whose degrees are even.
-# 2. $\varphi(\lambda s)/\varphi(s)=e^{-(1-\sqrt\lambda)\sqrt s}\to0$. It is wider: near $t=1$ the exponent has the slope
-#    $\frac12\sqrt w$ in place of $w$.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,19 +13,29 @@
 # %% [markdown]
 # # A window set inside the context
 #
-# **Question** (machine-written summary of paper 1, *question 10*): "What implications do your findings have for designing
-# better attention mechanisms that can more rapidly adapt to downstream tasks?"
-#
-# In the paper the window is learned by pretraining and then fixed. But a context of $n$ labeled examples says something about how
-# rough its own function is. Here a unit sets $w$ anew in each context, without any training, by *leave-one-out*: the
-# window that best predicts each label of the context from the others. A rival estimates $L$ and $\sigma$ first and plugs them into the exact law.
-#
-# **Short answer.** When the Lipschitz constants of tasks differ by an order of magnitude, setting the window inside the
-# context removes most of the price that a fixed window pays. It does not come for free: where the fixed window happens to be right,
-# choosing from a noisy score costs some percent. No choice of window comes close to the floor of all
-# predictors linear in the labels when functions are rough; there the *shape* of the weights is the limit, not their scale.
+# **Short answer.** When the Lipschitz constants of tasks differ by an order of
+# magnitude, setting the window inside the context removes most of the price that a
+# fixed window pays: the worst price falls from {glue:text}`fixed_worst:.2f` to
+# {glue:text}`averaged_worst:.2f` times the risk at the best window of the task
+# ({numref}`fig-adaptive`). It does not come for free: where the fixed window happens to
+# be right, choosing from a noisy score costs some percent. No choice of window comes
+# close to the floor of all predictors linear in the labels when functions are rough;
+# there the *shape* of the weights is the limit, not their scale.
 
 # %% [markdown]
+# ## The questions
+#
+#
+# **Machine-written summary of paper 1,** *question 10*: "What implications do your
+# findings have for designing better attention mechanisms that can more rapidly adapt to
+# downstream tasks?"
+#
+# In the paper the window is learned by pretraining and then fixed. But a context of $n$
+# labeled examples says something about how rough its own function is. Here a unit sets
+# $w$ anew in each context, without any training, by *leave-one-out*: the window that
+# best predicts each label of the context from the others. A rival estimates $L$ and
+# $\sigma$ first and plugs them into the exact law.
+#
 # ## What a fixed window can do
 #
 # Let tasks be of the ReLU class with $L$ drawn from the list. Softmax attention with $M=wI$ has a risk that depends on the class through its covariance alone, and the
@@ -35,6 +45,15 @@
 #
 # So *pretraining on a mixture of Lipschitz constants finds, exactly, the window of their root mean square*, which the roughest tasks
 # dominate. The price for a task with constant $L$ is the exact risk at that window over the risk at its own.
+#
+# **Exercise 1.** Why does the mixture's optimal window follow the root mean square of
+# $L$ and not the median?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The risk is linear in the class covariance, which is proportional to $L^2$; the mean
+# over tasks replaces $L^2$ by its mean.
+# ```
 #
 # The parameters of this run, and its imports (folded):
 
@@ -100,17 +119,31 @@ plots.table(
 # %% [markdown]
 # ## Four ways to set it in the context
 #
-# - **Leave-one-out.** $w$ with the smallest $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$ on a grid, where $\hat f_{-i}$ attends to all other tokens.
-#   This is itself attention of the context to itself, with the diagonal masked: $n^2$ scores for each candidate in place of $n$.
+# - **Leave-one-out.** $w$ with the smallest
+#   $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$ on a grid, where $\hat f_{-i}$
+#   attends to all other tokens. This is itself attention of the context to itself, with
+#   the diagonal masked: $n^2$ scores for each candidate in place of $n$.
 # - **Averaged leave-one-out.** All windows of the grid are used, with weights proportional to $e^{-S(w)/(2s^2)}$, $s^2=\min_w S(w)/n$: several heads, mixed by how
 #   well they predict the context. Smoother than a choice.
-# - **Plug-in.** For pairs, $\mathbb E\,\frac12(y_i-y_j)^2=L^2\gamma_1(\theta_{ij})+\sigma^2$ with the variogram $\gamma_1$ of the class at $L=1$. A least-squares line through the pairs
-#   gives $L^2$ and $\sigma^2$, clipped to the range of the list's $L/\sigma$, and the exact optimal window for their ratio.
+# - **Plug-in.** For pairs,
+#   $\mathbb E\,\frac12(y_i-y_j)^2=L^2\gamma_1(\theta_{ij})+\sigma^2$ with the
+#   {term}`variogram` $\gamma_1$ of the class at $L=1$. A least-squares line through the
+#   pairs gives $L^2$ and $\sigma^2$, clipped to the range of the list's $L/\sigma$, and
+#   the exact optimal window for their ratio.
 # - **Known $L$.** The exact $w^*(L)$: what pretraining on that $L$ alone would give. Not available in practice.
 #
 # *By hand.* Three tokens in a row with labels $0,1,0$, the middle one equally far from both others: leaving the middle out predicts $0$ for its label
 # $1$ at every window; the outer ones are predicted best by the far token, so a wide window scores best.
 # Labels that look like noise widen the window.
+#
+# **Exercise 2.** Leave-one-out scores windows for contexts of $n-1$ tokens. In which
+# direction does that bias $w$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Toward smaller $w$: shorter contexts have wider optimal windows. The effect is of
+# order $1/n$.
+# ```
 
 # %%
 windows = np.geomspace(*window_range, windows_tried)
@@ -202,7 +235,7 @@ floors = [bayes_linear_risk(ReLU(d, one), n, noise_std, 2000).mean for one in L]
 methods = ["fixed", "leave-one-out", "averaged", "plug-in"]
 floor = np.array([float(value) for value in floors]) / risk_known[n]
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk relative to the exact risk at the optimal window for the task's own $L$, against $L$; ReLU class, noise known to no method. Points: means over contexts with intervals (differences paired), shifted for legibility. Solid line: the fixed window of the mixture, exact. Gray line: the Bayes-linear floor (kriging with known $L$ and $\\sigma$). One, dotted: the known-$L$ window.", "name": "fig-adaptive"}, "image": {"alt": "Relative risk against L on a logarithmic axis. The fixed window is far above one for small L and near one for the largest L. The three methods that set the window in the context stay much closer to one at all L. The gray floor is below one and falls for large L."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk relative to the exact risk at the optimal window for the task's own $L$, against $L$; ReLU class, noise known to no method. Points: means over contexts with intervals (differences paired), shifted for legibility. Solid line: the fixed window of the mixture, exact. Gray line: the Bayes-linear floor (kriging with known $L$ and $\\sigma$). One, dotted: the known-$L$ window.", "name": "fig-adaptive"}, "image": {"alt": "Relative risk against L on a logarithmic axis. The fixed window is far above one for small L and near one for the largest L. The three methods that set the window in the context stay much closer to one at all L. The gray floor is below one and falls for large L."}}
 figure, ax = plt.subplots(figsize=(6.6, 3.9))
 plots.exact_curve(ax, L, exact_fixed, "fixed window, exact", plots.COLORS["exact"])
 ax.plot(L, floor, color=plots.COLORS["guide"], label="Bayes-linear floor")
@@ -295,20 +328,13 @@ notebook.glue("losses", "; ".join(losses) or "none")
 #
 # ## Limits
 #
-# One class and one noise level. The methods are given the shape $M=wI$; learning *directions* in the context is not tried. Leave-one-out costs $n^2$ scores a candidate
-# window; two attention layers could compute it (the first predicts each label from the others, the second compares), but
-# we did not train such a network, so whether pretraining *finds* this mechanism is *not answered*. Kriging
-# beats all of them where $L/\sigma$ is large: better attention may need weights of both signs more than a better scale.
-#
-# ## Exercises
-#
-# 1. Why does the mixture's optimal window follow the root mean square of $L$ and not the median?
-# 2. Leave-one-out scores windows for contexts of $n-1$ tokens. In which direction does that bias $w$?
-#
-# :::{dropdown} Solutions
-# 1. The risk is linear in the class covariance, which is proportional to $L^2$; the mean over tasks replaces $L^2$ by its mean.
-# 2. Toward smaller $w$: shorter contexts have wider optimal windows. The effect is of order $1/n$.
-# :::
+# One class and one noise level. The methods are given the shape $M=wI$; learning
+# *directions* in the context is not tried. Leave-one-out costs $n^2$ scores for each
+# candidate window; two attention layers could compute it (the first predicts each label
+# from the others, the second compares), but we did not train such a network, so whether
+# pretraining *finds* this mechanism is *not answered*. Kriging beats all of them where
+# $L/\sigma$ is large: better attention may need weights of both signs more than a
+# better scale.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,19 +13,27 @@
 # %% [markdown]
 # # Several heads, several layers
 #
-# **Questions.** Summary, *question 4*: "How does the size of the pretrained model (number of parameters, layers, heads,
-# etc.) impact its ability to adapt its attention window?" *Question 8*: "How does your analysis extend to settings with multiple
-# softmax attention layers?" Three of four reviews name the single layer as a limit. The authors answer that "the first layer
-# could learn to project onto the relevant subspace", and that without MLP or normalization depth makes "the tokens [collapse] to a
-# single point similar to what happens in a power iteration".
-#
-# **Short answer.** *Heads:* a second head helps, by an amount that grows with the context: two windows of different width with
-# gains of *opposite sign* cancel bias, which one window cannot. *Layers:* on the paper's low-rank tasks layer one does learn to project, in
-# part, though it need not; whether two layers predict better than one we could not decide. *Collapse:* it happens with certainty, but
-# narrow windows take very many layers; projecting tokens back to the sphere, the simplest normalization, slows it down and does
-# not stop it for wide windows. The width of the key and query space is the subject of the chapter on learned parameters.
+# **Short answer.** *Heads:* a second head helps, by an amount that grows with the
+# context: two windows of different width with gains of *opposite sign* cancel bias,
+# which one window cannot. *Layers:* on the paper's low-rank tasks layer one does learn
+# to project, in part, though it need not; whether two layers predict better than one we
+# could not decide. *Collapse:* it happens with certainty, but narrow windows take very
+# many layers; projecting tokens back to the sphere, the simplest normalization, slows
+# it down and does not stop it for wide windows ({numref}`fig-collapse`).
 
 # %% [markdown]
+# ## The questions
+#
+#
+# **Summary,** *question 4*: "How does the size of the pretrained model (number of
+# parameters, layers, heads, etc.) impact its ability to adapt its attention window?"
+# *Question 8*: "How does your analysis extend to settings with multiple softmax
+# attention layers?" Three of four reviews name the single layer as a limit. The authors
+# answer that "the first layer could learn to project onto the relevant subspace", and
+# that without MLP or normalization depth makes "the tokens [collapse] to a single point
+# similar to what happens in a power iteration". The width of the key and query space is
+# the subject of the chapter on learned parameters.
+#
 # ## Several heads
 #
 # With heads $M_h=w_hI$ and value gains $c_h$ the prediction is $\sum_hc_h\sum_i\omega_i^{(h)}y_i$, still linear in the labels. Given the tokens its
@@ -35,6 +43,23 @@
 # *Why two can be better.* For smooth $f$ one window has the bias $\frac{1}{2w}\Delta f$. With $c_1+c_2=1$ and $\frac{c_1}{w_1}+\frac{c_2}{w_2}=0$ the
 # leading bias cancels: for $w_2=2w_1$, $c_1=-1$ and $c_2=2$. The narrow window counts twice, the wide one is subtracted:
 # Richardson's extrapolation, known in statistics as a kernel of higher order. It needs a *negative* gain.
+#
+# **Exercise 1.** Three heads can cancel two orders of bias. Write the conditions on the
+# gains for $w_h=w,2w,3w$.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $\sum_hc_h=1$, $\sum_hc_h/h=0$, $\sum_hc_h/h^2=0$: $c=(\frac12,-4,\frac92)$.
+# ```
+#
+# **Exercise 2.** Why do negative gains cost noise, and why is that worth it only for
+# long contexts or weak noise?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The noise is $\sigma^2|\sum_hc_h\omega^{(h)}|^2$; gains $(-1,2)$ raise it at given
+# windows. With many tokens in the window noise is cheap and bias is not.
+# ```
 #
 # The parameters of this run, and its imports (folded):
 
@@ -46,7 +71,7 @@ n_values = [10, 30, 100]  # context lengths n of the heads; trained at the secon
 contexts = 1200  # token sets, half to choose heads and half to test them
 seeds = 10  # trained models of each kind
 steps = 600  # optimizer steps
-batch_size = 64  # fresh contexts a step
+batch_size = 64  # fresh contexts at each step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 window_range = [0.3, 60.0]  # smallest and largest window of the heads' grid
 windows_tried = 24  # windows of that grid, in geometric progression
@@ -415,7 +440,7 @@ def spread(w, normalized=False):
 naive = {w: spread(w) for w in collapse_windows}
 sphere = {w: spread(w, normalized=True) for w in collapse_windows}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean relative spread of the tokens after each attention layer, one color for each window parameter $w$. Left: attention alone. Right: tokens projected back to the unit sphere after every layer. Logarithmic axes, cut at $10^{-8}$.", "name": "fig-collapse"}, "image": {"alt": "Two log-log panels of the spread against the number of layers. Left: for the widest windows the spread falls to zero within ten layers; for w = 8 it stays on plateaus and falls within hundreds of layers; for w = 16 it has hardly fallen after a thousand. Right: the same order, and everything later; w = 8 does not fall."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Mean relative spread of the tokens after each attention layer, one color for each window parameter $w$. Left: attention alone. Right: tokens projected back to the unit sphere after every layer. Logarithmic axes, cut at $10^{-8}$.", "name": "fig-collapse"}, "image": {"alt": "Two log-log panels of the spread against the number of layers. Left: for the widest windows the spread falls to zero within ten layers; for w = 8 it stays on plateaus and falls within hundreds of layers; for w = 16 it has hardly fallen after a thousand. Right: the same order, and everything later; w = 8 does not fall."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.3), sharey=True)
 for ax, table, name in zip(
     axes, (naive, sphere), ("attention alone", "projected to the sphere"), strict=True
@@ -462,8 +487,11 @@ plots.table(
 # real models a narrow window has not collapsed. The card holds the largest factor that occurred against the bound, in windows up to $w=8$
 # (beyond, the bound differs from one by less than rounding allows to see).
 #
-# **What trial runs changed.** Earlier versions of the card judged how far tokens had collapsed at a chosen depth, 24 layers and then 1000, and
-# the verdict depended on that choice. The proof needs none.
+# ```{admonition} What trial runs changed
+# :class: dropdown
+# Earlier versions of the card judged how far tokens had collapsed at a chosen depth, 24
+# layers and then 1000, and the verdict depended on that choice. The proof needs none.
+# ```
 
 
 # %%
@@ -506,16 +534,6 @@ judge(
 # Heads: one class, and windows from a grid. Layers: two, width $d$, no MLP, one optimizer setting, so "no gain" means "not found by this
 # training". *Not answered*: deeper trained networks, layers with MLPs, infinite width beyond the exact statement that the optimal $M$ does not
 # change, and how window adaptation scales with size in real language models.
-#
-# ## Exercises
-#
-# 1. Three heads can cancel two orders of bias. Write the conditions on the gains for $w_h=w,2w,3w$.
-# 2. Why do negative gains cost noise, and why is that worth it only for long contexts or weak noise?
-#
-# :::{dropdown} Solutions
-# 1. $\sum_hc_h=1$, $\sum_hc_h/h=0$, $\sum_hc_h/h^2=0$: $c=(\frac12,-4,\frac92)$.
-# 2. The noise is $\sigma^2|\sum_hc_h\omega^{(h)}|^2$; gains $(-1,2)$ raise it at given windows. With many tokens in the window noise is cheap and bias is not.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

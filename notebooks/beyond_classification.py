@@ -13,20 +13,26 @@
 # %% [markdown]
 # # Classification with label noise
 #
-# **Questions.** Summary, *question 9*: "You proved your results for regression tasks. Do you expect similar conclusions
-# relating attention to function properties for classification or language modeling tasks?" Two reviews ask the
-# same: one whether "a classification setting" has a connection to *selection* or *copying* of context labels, another
-# whether "classification tasks with a cross-entropy loss [would] be somewhat tractable". The authors answer that the nature of the estimate does not change,
-# and that "we expect that the optimal attention weights will again scale with the label noise level and inversely
-# with the Lipschitzness of the labels".
-#
-# **Short answer.** With the squared loss classification *is* the regression problem, with a noise variance that the
-# class fixes, and the window is exact. It becomes wider with label noise and narrower with Lipschitzness, as the authors
-# expect. Cross-entropy shares these trends but not
-# the numbers: the same unit ends with another window, and so does the error rate. Copying the nearest
-# label is never close to optimal in what we tried. Language is not answered.
+# **Short answer.** With the squared loss classification *is* the regression problem,
+# with a noise variance that the class fixes, and the window is exact: it becomes wider
+# with label noise and narrower with Lipschitzness, as the authors expect
+# ({numref}`fig-classification`). Cross-entropy shares these trends but not the numbers:
+# the same unit ends with another window and another error rate. Copying the
+# nearest label is never close to optimal in what we tried. Language is not answered.
 
 # %% [markdown]
+# ## The questions
+#
+#
+# **Summary,** *question 9*: "You proved your results for regression tasks. Do you
+# expect similar conclusions relating attention to function properties for
+# classification or language modeling tasks?" Two reviews ask the same: one whether "a
+# classification setting" has a connection to *selection* or *copying* of context
+# labels, another whether "classification tasks with a cross-entropy loss [would] be
+# somewhat tractable". The authors answer that the nature of the estimate does not
+# change, and that "we expect that the optimal attention weights will again scale with
+# the label noise level and inversely with the Lipschitzness of the labels".
+#
 # ## Classification is regression with a known noise
 #
 # Labels are $-1$ and $1$ with mean $\mathbb E[y\mid x]=g(x)=\tanh(L\,q\cdot x)$, $q\sim U(S^{d-1})$: a boundary through the origin,
@@ -42,6 +48,23 @@
 #
 # *By hand.* Without flips and with a steep boundary $g=\pm1$, $\sigma=0$: no noise. With $p=\frac14$: $f=\pm\frac12$ and $\sigma^2=\frac34$.
 #
+# **Exercise 1.** Flipping labels with $p=\frac12$ leaves no signal. What is $w^*$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $f=0$: only the noise term is left, which is smallest at $w=0$.
+# ```
+#
+# **Exercise 2.** Why is the noise variance $1-\mathbb E f^2$ although labels near the
+# boundary are noisier than others?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Given the query, a token's weight depends on $x_i$, and $f$ is drawn independently of
+# the tokens with an invariant law: $\mathbb E_f[1-f(x_i)^2]$ is the same number for
+# every $x_i$.
+# ```
+#
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -51,7 +74,7 @@ context_length = 30  # tokens n in a context
 contexts = 10_000  # test contexts for the error rate
 seeds = 10  # pretrained units of each setting
 steps = 400  # optimizer steps
-batch_size = 128  # fresh contexts a step
+batch_size = 128  # fresh contexts at each step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 flips = [0.0, 0.05, 0.1, 0.2, 0.3]  # probabilities p that a label is flipped
 
@@ -140,7 +163,7 @@ trained = pretrain(
 learned = trained.windows.reshape(len(chosen), seeds)
 square = dict(zip(chosen, zip(*t_interval(learned), strict=True), strict=True))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window parameter $w^*$ for labels $\\pm1$ and squared loss, one color for each flip probability $p$, the highest curve without flips. Left: against the Lipschitz constant $L$ of the mean label; right: against the context length, at the largest $L$. Lines: exact. Points: mean over pretrained units with interval, for two values of $p$. Logarithmic axes, dimensionless.", "name": "fig-classification"}, "image": {"alt": "Two log-log panels. Left: w rises with L and flattens for small contexts; curves for more label noise lie lower. Points of trained units lie on the curves. Right: w rises with the context length, steepest without flips; more flips give smaller w everywhere."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Optimal window parameter $w^*$ for labels $\\pm1$ and squared loss, one color for each flip probability $p$, the highest curve without flips. Left: against the Lipschitz constant $L$ of the mean label; right: against the context length, at the largest $L$. Lines: exact. Points: mean over pretrained units with interval, for two values of $p$. Logarithmic axes, dimensionless.", "name": "fig-classification"}, "image": {"alt": "Two log-log panels. Left: w rises with L and flattens for small contexts; curves for more label noise lie lower. Points of trained units lie on the curves. Right: w rises with the context length, steepest without flips; more flips give smaller w everywhere."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
 for p, color in zip(flips, plots.ramp(len(flips)), strict=True):
     plots.exact_curve(axes[0], fine, by_L[p], f"p = {p:g}", color)
@@ -400,17 +423,6 @@ plots.table(
 # Lipschitzness (inverse of the least divergence between clusters, Fourier coefficients on the hypercube) are not tested. Language
 # modeling is *not answered*: nothing here has discrete tokens or a vocabulary. The connection to the cited work on selection in classification is
 # only the table above.
-#
-# ## Exercises
-#
-# 1. Flipping labels with $p=\frac12$ leaves no signal. What is $w^*$?
-# 2. Why is the noise variance $1-\mathbb E f^2$ although labels near the boundary are noisier than others?
-#
-# :::{dropdown} Solutions
-# 1. $f=0$: only the noise term is left, which is smallest at $w=0$.
-# 2. Given the query, a token's weight depends on $x_i$, and $f$ is drawn independently of the tokens with an invariant law:
-#    $\mathbb E_f[1-f(x_i)^2]$ is the same number for every $x_i$.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,20 +13,28 @@
 # %% [markdown]
 # # What close means
 #
-# **Questions.** A review: the analysis is a nearest-neighbor interpretation, "but in real-world applications, LLMs often perform
-# well even when there are no 'close' examples in the context. [...] How can it be generally applied when there is no neighbor data?"
-# And: "How do you think your analysis might extend to more complex, hierarchical function classes?" The authors answer
-# that earlier layers can learn the notion of closeness, and that with nonlinear links after a shared projection the attention weights
-# "again learn the projection and implement a nearest neighbors regressor in the range of the projection with appropriate
-# neighborhood size".
-#
-# **Short answer.** *Projection, then a nonlinear link:* the authors are right, with the exact window: trained units end at the optimal window
-# of the projected problem. *A nonlinear layer first:* one softmax layer fails badly, and works at once when it is given the
-# hidden layer's output. *No close example:* one softmax unit soon predicts worse than the mean of $f$ would, with or
-# without a gain. The information can still be there: the predictor that is best among those linear in the labels explains most of an affine function from
-# far examples. Not closeness, but structure that is shared between tasks makes that possible.
+# **Short answer.** *Projection, then a nonlinear link:* the authors are right, with the
+# exact window: trained units end at the optimal window of the projected problem. *A
+# nonlinear layer first:* one softmax layer fails badly, with
+# {glue:text}`folded_ratio:.1f` times the error, and works at once when it is given the
+# hidden layer's output. *No close example:* one softmax unit soon predicts worse than
+# the mean of $f$ would, with or without a gain, while the best predictor linear in the
+# labels explains most of an affine function from far examples ({numref}`fig-far`). Not
+# closeness, but structure that is shared between tasks makes that possible.
 
 # %% [markdown]
+# ## The questions
+#
+#
+# **A review:** the analysis is a nearest-neighbor interpretation, "but in real-world
+# applications, LLMs often perform well even when there are no 'close' examples in the
+# context. [...] How can it be generally applied when there is no neighbor data?" And:
+# "How do you think your analysis might extend to more complex, hierarchical function
+# classes?" The authors answer that earlier layers can learn the notion of closeness,
+# and that with nonlinear links after a shared projection the attention weights "again
+# learn the projection and implement a nearest neighbors regressor in the range of the
+# projection with appropriate neighborhood size".
+#
 # ## A projection, then a nonlinear link
 #
 # Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
@@ -47,7 +55,7 @@ context_length = 20  # tokens n in a context
 contexts = 2000  # token sets, half to choose windows and half to test them
 seeds = 10  # pretrained units of each setting
 steps = 2000  # optimizer steps
-batch_size = 64  # fresh contexts a step
+batch_size = 64  # fresh contexts at each step
 batch_sizes = [32, 128, 512]  # the same behind a projection; the last is judged
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 dim = 5  # dimension of the tokens of projected problems ...
@@ -157,6 +165,14 @@ judge(
 # Now the shared hidden layer is nonlinear: $f(x)=g(|x|)$ with the absolute value entry by entry, and $g$ of the affine class. Tokens that are
 # far apart can have the same hidden value: all $2^d$ sign patterns. No $M$ makes $x^\top Mx_q$ a distance between $|x|$ and $|x_q|$. We train units on $x$,
 # and units that are given $|x|$, as if an earlier layer had computed it.
+#
+# **Exercise 1.** On the circle ($d=2$) with $f(x)=g(|x|)$: how many tokens share the
+# hidden value of a given token?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Four (for points off the axes), one in each quadrant.
+# ```
 
 
 # %%
@@ -223,7 +239,17 @@ plots.table(
 # - **softmax**, best $w$; **softmax with gain**, best $w$ and $c$;
 # - **nearest** token's label;
 # - **linear attention**, best gain;
-# - **kriging**, the best predictor that is linear in the labels: it knows the class covariance, that is, the structure that tasks share.
+# - **kriging**, the best predictor that is linear in the labels ({term}`kriging`): it
+#   knows the class covariance, that is, the structure that tasks share.
+#
+# **Exercise 2.** Show that one softmax unit cannot predict $f(x)=x_1$ at $x_q=e_1$ if
+# all $x_{i,1}\le\tau$: what is its best possible answer?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Without noise at most $\tau$, the largest label, so the squared error is at least
+# $(1-\tau)^2$.
+# ```
 
 
 # %%
@@ -269,7 +295,7 @@ tokens = [Cap(d, limit).restrict(uniform, places) for limit in similarities]
 found = {name: [compare(task, x) for x in tokens] for name, task in FAR.items()}
 far = {name: np.array([risks for risks, *_ in row]) for name, row in found.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of $f$ over the sphere against the largest allowed similarity $\\tau$ between query and context (left in each panel: only far examples; right: the usual case). Points: means over token sets with intervals, labels integrated out, shifted sideways a little where they would hide each other. One, dotted: as bad as knowing only the mean of $f$. Logarithmic vertical axis.", "name": "fig-far"}, "image": {"alt": "Two panels, affine and ReLU class. As the context moves away from the query, the risks of softmax with and without gain and of the nearest label rise steeply to one and above. Kriging rises too, but stays well below one for the affine class at all distances; for the ReLU class it passes one. Linear attention is above one everywhere."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of $f$ over the sphere against the largest allowed similarity $\\tau$ between query and context (left in each panel: only far examples; right: the usual case). Points: means over token sets with intervals, labels integrated out, shifted sideways a little where they would hide each other. One, dotted: as bad as knowing only the mean of $f$. Logarithmic vertical axis.", "name": "fig-far"}, "image": {"alt": "Two panels, affine and ReLU class. As the context moves away from the query, the risks of softmax with and without gain and of the nearest label rise steeply to one and above. Kriging rises too, but stays well below one for the affine class at all distances; for the ReLU class it passes one. Linear attention is above one everywhere."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.8, 3.7), sharey=True)
 shifts = (-0.02, 0.02, 0, 0, 0)
 for ax, (name, risks) in zip(axes, far.items(), strict=True):
@@ -327,16 +353,6 @@ plots.table(
 #
 # One hidden layer of one kind ($|x|$), given and not learned. Deeper hierarchies, and anything about large language models, are *not answered*. Kriging is a
 # floor for predictors that are linear in the labels; a nonlinear one (least squares on the right features of a ReLU function) could do better.
-#
-# ## Exercises
-#
-# 1. Show that one softmax unit cannot predict $f(x)=x_1$ at $x_q=e_1$ if all $x_{i,1}\le\tau$: what is its best possible answer?
-# 2. On the circle ($d=2$) with $f(x)=g(|x|)$: how many tokens share the hidden value of a given token?
-#
-# :::{dropdown} Solutions
-# 1. Without noise at most $\tau$, the largest label, so the squared error is at least $(1-\tau)^2$.
-# 2. Four (for points off the axes), one in each quadrant.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,17 +13,26 @@
 # %% [markdown]
 # # Finite and autoregressive pretraining
 #
-# The theorems are about the minimizer of the *population* loss at *one* context length. Real pretraining has finitely many
-# tasks, finitely many steps, and a loss at every position. **Questions.** Summary, *question 6*: "Does the number of
-# pretraining steps impact the tightness of your bounds relating the attention window scale to properties like
-# Lipschitzness and noise?" Slides, future work: "auto-regressive pretraining". And ours: how many pretraining tasks are enough?
-#
-# **Short answer.** *Steps:* yes. At a fixed training time the window grows more slowly with $n$ than the minimizer's, or not at all, so
-# exponents read off units that are not converged are too small. *Tasks:* the excess risk falls like one over the number of
-# contexts, and a full matrix pays many times more than a single number $w$; some tens of distinct *functions* are enough, since one
-# unit has too few numbers to memorize functions. *Autoregression:* one $w$ for all lengths is an exact compromise between the lengths' own windows; its price is small.
+# **Short answer.** *Steps:* yes. At a fixed training time the window grows more slowly
+# with $n$ than the minimizer's, or not at all, so exponents read off units that are not
+# converged are too small. *Tasks:* the excess risk falls like one over the number of
+# contexts, and a full matrix loses {glue:text}`matrix_price:.0f` times as much as a
+# single number $w$ ({numref}`fig-tasks`); some tens of distinct *functions* are enough,
+# since one unit has too few numbers to memorize functions. *Autoregression:* one $w$
+# for all lengths is an exact compromise between the lengths' own windows, for
+# {glue:text}`price_mean:.1f` % of the mean risk.
 
 # %% [markdown]
+# ## The questions
+#
+#
+# The theorems are about the minimizer of the *population* loss at *one* context length.
+# Real pretraining has finitely many tasks, finitely many steps, and a loss at every
+# position. Summary, *question 6*: "Does the number of pretraining steps impact the
+# tightness of your bounds relating the attention window scale to properties like
+# Lipschitzness and noise?" Slides, future work: "auto-regressive pretraining". And
+# ours: how many pretraining tasks are enough?
+#
 # ## How many contexts
 #
 # The slides' empirical loss is a mean over $T$ contexts, $\frac1T\sum_t(\hat f_t-y_{t,n+1})^2$, each with a function of its own.
@@ -34,6 +43,15 @@
 #
 # and the risk $L$ is exact. For a full $M$ the loss of $\hat M$ is evaluated with labels integrated out, as a difference to
 # $w^*I$ on the same tokens.
+#
+# **Exercise 1.** With $T$ contexts and labels integrated out, would the excess risk
+# still fall like $1/T$? With another constant?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Yes, the tokens are still random; the score's variance is smaller, and with it the
+# constant.
+# ```
 #
 # The parameters of this run, and its imports (folded):
 
@@ -48,7 +66,7 @@ contexts = 3000  # test token sets
 draws = 40  # data sets of each size
 seeds = 12  # pretrained units of each setting
 steps = 500  # optimizer steps
-batch_size = 64  # fresh contexts a step
+batch_size = 64  # fresh contexts at each step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 pool_sizes = [1, 3, 10, 30]  # functions in a fixed pool
 score_contexts = 20000  # contexts for the variance of the score
@@ -130,7 +148,7 @@ slopes = population_risk(task, beside, n, noise_std).slope
 curvature = float(np.diff(slopes)[0] / (0.02 * w_best))
 constant = float(score.var()) / (2 * curvature) / float(best.risk)  # over T
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
 figure, ax = plt.subplots()
 line = constant / np.array(sizes)
 plots.exact_curve(ax, sizes, line, "theory, one number")
@@ -284,6 +302,13 @@ plots.table(
 #
 # Autoregressive pretraining predicts *every* label from those before it. With one $M$ for all positions the
 # population loss is the mean of the risks at $m=1,\dots,n$, so its minimizer is exact too.
+#
+# **Exercise 2.** At $m=1$ the risk does not depend on $w$. Why?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A single token has weight one.
+# ```
 
 # %%
 every = np.arange(1, n + 1)
@@ -383,16 +408,6 @@ plt.show()
 # One dimension, one class, one noise level, short contexts. The pools are pools of *functions*; language has no such
 # thing. Steps are studied for plain gradient flow at $M=wI$ (exact) only. Scaling of depth and data together is out of reach here, and with it
 # the reviewer's question on *emergent* abilities at scale: *not answered*.
-#
-# ## Exercises
-#
-# 1. With $T$ contexts and labels integrated out, would the excess risk still fall like $1/T$? With another constant?
-# 2. At $m=1$ the risk does not depend on $w$. Why?
-#
-# :::{dropdown} Solutions
-# 1. Yes, the tokens are still random; the score's variance is smaller, and with it the constant.
-# 2. A single token has weight one.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

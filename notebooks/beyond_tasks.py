@@ -13,23 +13,32 @@
 # %% [markdown]
 # # Other functions
 #
-# **Questions** (machine-written summary of paper 1). *Question 2:* "You proved bounds on the scale of the attention window
-# for affine and ReLU function classes. Can you derive similar bounds for other nonlinear activation functions like
-# sigmoids or tanhs?" *Question 5:* "You assumed rotational invariance of the function distributions during pretraining.
-# How do your results change if this assumption is relaxed?" And from three of four reviews: affine and ReLU functions are
-# simple; does anything carry over to richer ones, such as networks?
-#
-# **Short answer.** Yes, with a better result than bounds: for *every* rotation-invariant class of smooth functions the
-# window has a sharp law, with the exponent of the affine class and one constant, the mean squared Laplacian of the functions. So in
-# long contexts the window follows the *curvature* and not the Lipschitz constant. Random networks of any width have,
-# exactly, the window of the ReLU class: one softmax unit sees second moments only. Without rotation invariance the window
-# becomes an ellipsoid, narrow where functions change fast.
+# **Short answer.** Yes, with a better result than bounds: for *every*
+# rotation-invariant class of smooth functions the window has a sharp law, with the
+# exponent of the affine class and one constant, the mean squared Laplacian of the
+# functions ({numref}`fig-smooth`). So in long contexts the window follows the
+# *curvature* and not the Lipschitz constant. Random networks of any width have,
+# exactly, the window of the ReLU class: one softmax unit sees second moments only.
+# Without rotation invariance the window becomes an ellipsoid, narrow where functions
+# change fast.
 
 # %% [markdown]
+# ## The questions
+#
+#
+# **Machine-written summary of paper 1.** *Question 2:* "You proved bounds on the scale
+# of the attention window for affine and ReLU function classes. Can you derive similar
+# bounds for other nonlinear activation functions like sigmoids or tanhs?" *Question 5:*
+# "You assumed rotational invariance of the function distributions during pretraining.
+# How do your results change if this assumption is relaxed?" And from three of four
+# reviews: affine and ReLU functions are simple; does anything carry over to richer
+# ones, such as networks?
+#
 # ## Smooth classes: a sharp law
 #
-# Expand the class covariance in Gegenbauer polynomials, $k=\sum_la_lP_l$. A large window parameter $w$ acts on the
-# spherical harmonics of degree $l$ like a short time $\frac1{2w}$ of heat flow,
+# Expand the class covariance in {term}`Gegenbauer polynomials`, $k=\sum_la_lP_l$. A
+# large window parameter $w$ acts on the spherical harmonics of degree $l$ like a short
+# time $\frac1{2w}$ of heat flow,
 #
 # $$1-\lambda_l(w)=\frac{l(l+d-2)}{2w}+O(w^{-2}),$$
 #
@@ -45,6 +54,23 @@
 # $\mathbb E(\Delta f)^2=(d-1)^2L^2/(3d)$, and {eq}`eq-smooth` becomes the affine law of the chapter on Theorem 2. For the
 # ReLU class the sum diverges (the kink), which is why its exponent, $2/(d+2)$, is another one.
 #
+# **Exercise 1.** Compute $\mathbb E(\Delta f)^2$ for $f=L(q\cdot x)^2$ from its only
+# nonconstant degree.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Degree 2: $(2d)^2a_2=4d^2\cdot\frac{2(d-1)L^2}{d^2(d+2)}=\frac{8(d-1)L^2}{d+2}$.
+# ```
+#
+# **Exercise 2.** Two classes have the same mean squared Laplacian. Do they have the
+# same optimal window at $n=100$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Not in general: at small $n$ the variation inside the window counts, and higher terms
+# of the bias.
+# ```
+#
 # **The experiment.** $f(x)=\frac L\beta\tanh(\beta\,q\cdot x)$ with $q\sim U(S^{d-1})$ has the Lipschitz constant $L$ for *every* steepness
 # $\beta$: it is nearly linear for small $\beta$ and a smoothed step of height $2L/\beta$ for large $\beta$. (A sigmoid is the same function:
 # $\sigma(s)=\frac12+\frac12\tanh\frac s2$, and constants never matter.)
@@ -59,7 +85,7 @@ context_length = 20  # tokens n in a context
 n_decades = [1, 2, 3, 4, 6, 8]  # powers of ten of the context length
 seeds = 10  # pretrained units of each setting
 steps = 800  # optimizer steps
-batch_size = 64  # fresh contexts a step
+batch_size = 64  # fresh contexts at each step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 steepnesses = [0.5, 2.0, 4.0, 8.0]  # steepness beta of the tanh classes
 hidden_units = [1, 8, 64]  # hidden units m of the networks that units are pretrained on
@@ -136,7 +162,7 @@ plots.table(
     "rms: root mean square over the sphere",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
 figure, axes = plt.subplots(1, len(dims), figsize=(3.8 * len(dims), 3.5), squeeze=False)
 for ax, k in zip(axes[0], dims, strict=True):
     for beta, color in zip(steepnesses, plots.ramp(len(steepnesses)), strict=True):
@@ -451,21 +477,12 @@ plt.show()
 # - *Sigmoid and tanh classes* (question 2): a sharp law for all smooth invariant classes, {eq}`eq-smooth`, exact constant. It needs
 #   long contexts: the figure shows how long.
 # - *Networks*: two layers, random weights: exactly the ReLU class. The summary's claim of experiments cannot be traced.
-# - *No rotation invariance* (question 5): the window adapts direction by direction. We did not derive the optimal $M$ for
-#   these cases; $M$ is measured, at one size. One matrix cannot make the window depend on where a *kink* is, except
-#   through $\lVert Mx_q\rVert$.
+# - *No rotation invariance* (question 5): the window adapts direction by direction. We
+#   did not derive the optimal $M$ for these cases; $M$ is measured, at one size. One
+#   matrix cannot make the window depend on where a *kink* is, except through
+#   $\lVert Mx_q\rVert$.
 # - *Not answered*: trained networks as tasks, deep ones, discrete data, and language. "Functions learned by large language models in
 #   practice" (a review) are out of reach of this book.
-#
-# ## Exercises
-#
-# 1. Compute $\mathbb E(\Delta f)^2$ for $f=L(q\cdot x)^2$ from its only nonconstant degree.
-# 2. Two classes have the same mean squared Laplacian. Do they have the same optimal window at $n=100$?
-#
-# :::{dropdown} Solutions
-# 1. Degree 2: $(2d)^2a_2=4d^2\cdot\frac{2(d-1)L^2}{d^2(d+2)}=\frac{8(d-1)L^2}{d+2}$.
-# 2. Not in general: at small $n$ the variation inside the window counts, and higher terms of the bias.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

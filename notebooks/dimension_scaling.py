@@ -13,16 +13,24 @@
 # %% [markdown]
 # # What the trick costs: five ways to one gradient
 #
-# The summary of paper 2 asks how the tensor trick affects "computational efficiency and scalability" and proposes to measure
-# it at $d=16,64,256,1024$. Here are five ways to the same gradient, from the literal formula to a streamed one:
-# their operations counted, their time and memory measured in fresh processes, and the size at which each dies.
+# **Short answer.** Nobody needs to build the Kronecker product: a closed form in three
+# lines computes the same gradient with $4n^2d+4nd^2$ operations in place of $4n^2d^2$.
+# At $n=d=$ {glue:text}`scale-common` it is {glue:text}`scale-ratio:.0f` times as fast
+# as the explicit form ({numref}`fig-scale-cost`), and with {glue:text}`scale-limit:.0f`
+# GiB the explicit form runs out of memory at $n=d=$ {glue:text}`scale-dies-explicit`,
+# the blockwise one at {glue:text}`scale-dies-blockwise`. Where $n$ is large and $d$
+# small, the passes over $n\times n$ arrays cost more than the products, and streaming
+# removes them: its memory does not grow with $n^2$.
 
 # %% [markdown]
 # ## What is printed
 #
-# The summary's Limitations: the trick "increases dimensionality from $d$ to $d^2$, which may be computationally
-# prohibitive" (judged in {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1 and C.8): the gradient can be computed in
-# the time of an $n\times d\times n$ and an $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
+# The summary of paper 2 asks how the tensor trick affects "computational efficiency and
+# scalability" and proposes to measure it at $d=16,64,256,1024$. Its Limitations: the
+# trick "increases dimensionality from $d$ to $d^2$, which may be computationally
+# prohibitive" (judged in {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1
+# and C.8): the gradient can be computed in the time of an $n\times d\times n$ and an
+# $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
 # multiplication; taken literally, the Kronecker form needs $O(n^2d^2)$.
 #
 # The parameters of this run, and its imports (folded):
@@ -91,8 +99,8 @@ notebook.setup(globals())
 # MiB. The explicit form does $4\cdot1024^4$, about $4\cdot10^{12}$ operations; the closed form $8\cdot1024^3$, about
 # $9\cdot10^9$: 512 times fewer.
 #
-# ### Assumptions, and which of them we test
-#
+# ````{admonition} What is assumed, and what we test
+# :class: dropdown
 # ```{list-table}
 # :header-rows: 1
 # :widths: 50 50
@@ -106,13 +114,14 @@ notebook.setup(globals())
 # * - one core
 #   - set in every measured process
 # ```
+# ````
 #
 # ## The experiment
 #
 # The code of the five forms is text, run here once to compare them and then in fresh processes. Each process may use
 # {glue:text}`scale-limit:.0f` GiB of address space beyond what Python and its libraries take; a form *dies* when it asks for more.
 
-# %%
+# %% tags=["show-input"]
 FORMS = """
 import torch
 from icl.tensor_trick import gradient as streamed, kron_block
@@ -168,6 +177,15 @@ notebook.glue("scale-limit", memory_limit)
 #
 # PyTorch counts the operations of all matrix products while a form runs. Counts are exact, so the exponent between
 # two sizes can be judged: when $n=d$ doubles, when $n$ alone does, and when $d$ alone does.
+#
+# **Exercise 1.** Why can the streamed form not beat $n^2$ operations, and when could
+# something?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A dense target $B$ has $n^2$ entries that all matter and must be read. If $B$ has low rank and the scores are small,
+# softmax can be approximated by low-rank factors in $n^{1+o(1)}$ time {cite:p}`alman2024gradient`.
+# ```
 
 
 # %%
@@ -274,7 +292,7 @@ plots.table(
     "address space, at the largest size tried",
 )
 
-# %% mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}} tags=["first-figure", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6))
 looks = zip(NAMES.items(), plots.PALETTE, "osD^v", strict=False)
 for (name, label), color, marker in looks:
@@ -319,10 +337,25 @@ for name in NAMES:
 # sizes are dominated by the overhead of a call, the explicit form also by moving its matrix, and the points are few. On
 # a shared machine they are shown, not judged.
 #
+# **Exercise 2.** At which $n=d$ does the explicit form die on your machine? Set
+# `memory_limit` accordingly and try.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# At $n=d\approx(M/8)^{1/4}$ for $M$ bytes: about 240 for 24 GiB.
+# ```
+#
 # ### Memory of the streamed form
 #
 # At fixed $d$ the closed form holds several $n\times n$ arrays. The streamed form holds one tile, whatever $n$ is; the target
 # $B$ itself must of course be somewhere. A peak is good to about 1 MiB, and the exponent to a tenth, which the rule allows for.
+#
+# **Exercise 3.** Count the numbers that autograd keeps between its forward and backward pass.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The softmax $F$ and the residual $F-B$: two $n\times n$ arrays, plus those it makes on the way back.
+# ```
 
 
 # %%
@@ -347,7 +380,7 @@ judge(
 # Measured by `benchmarks/tensor_trick.py` (`make bench`), not by this run: all contenders of a setting run in turn, round after
 # round, and a ratio is the median over rounds of the contender's time over that of the streamed form.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 bench = json.loads(notebook.data("benchmarks/results/tensor_trick.json").read_text())
 others = {
     "closed form": "closed",
@@ -358,7 +391,7 @@ others = {
 }
 caption = (
     "Contender's time over that of the streamed form; above one the streamed form is "
-    "faster. Rate: our operations in matrix products a second, over those of one "
+    "faster. Rate: our operations in matrix products per second, over those of one "
     "product of size 1024 in the same rounds, by PyTorch's @ and by the faster "
     "of it and the "
     f"product that the streamed form uses. {bench['machine']['cpu']}, "
@@ -381,11 +414,11 @@ def cells(r):
 
 
 for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
-    columns = [f"$n = {n}$, $d = {d}$", "ms, streamed", *others.values()]
+    columns = [f"$n = {n}$, $d = {d}$", "ms, streamed", *others]
     rows = [cells(r) for r in bench["settings"] if (r["n"], r["d"]) == (n, d)]
     display(plots.table([*columns, "rate", "best rate"], rows, caption))
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 single = [r["median_seconds"] for r in bench["settings"] if r["dtype"] == "float32"]
 faster = [seconds["product"] / seconds["our product"] for seconds in single]
 notebook.glue("scale-onednn", float(np.median(faster)))
@@ -416,32 +449,6 @@ plots.table(
 # product. As code, the explicit form dies between $d=64$ and $d=256$ on ordinary machines, and the blockwise one between 256
 # and 1024, while three lines of closed form go on. Where $n$ is large and $d$ small the passes over $n\times n$ arrays
 # cost more than the products, and streaming removes them.
-#
-# ## Exercises
-#
-# **Exercise 1.** At which $n=d$ does the explicit form die on your machine? Set `memory_limit` accordingly and try.
-#
-# ```{admonition} Solution
-# :class: dropdown
-# At $n=d\approx(M/8)^{1/4}$ for $M$ bytes: about 240 for 24 GiB.
-# ```
-#
-# **Exercise 2.** Why can the streamed form not beat $n^2$ operations, and when could something?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# A dense target $B$ has $n^2$ entries that all matter and must be read. If $B$ has low rank and the scores are small,
-# softmax can be approximated by low-rank factors in $n^{1+o(1)}$ time {cite:p}`alman2024gradient`.
-# ```
-#
-# **Exercise 3.** Count the numbers that autograd keeps between its forward and backward pass.
-#
-# ```{admonition} Solution
-# :class: dropdown
-# The softmax $F$ and the residual $F-B$: two $n\times n$ arrays, plus those it makes on the way back.
-# ```
-#
-# Most of this page's time goes into starting the fresh processes that are measured.
 
 # %% tags=["hide-input"]
 notebook.footer()

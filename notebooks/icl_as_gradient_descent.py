@@ -13,29 +13,48 @@
 # %% [markdown]
 # # Is in-context learning gradient descent?
 #
-# A transformer that reads examples changes its *data* from layer to layer; gradient descent changes *weights*.
-# Papers of this line say that the two are "equivalent" for softmax regression. This chapter finds out what is
-# really claimed, checks it along a path of gradient descent, and then asks the questions that the claim leaves
-# open: do the two also take the same next step, and can an attention layer make that step at all?
+# **Short answer.** Not in the sense of taking the same next step. A move of the weights
+# can be replaced by a move of the target that keeps residual and loss: along a path of
+# gradient descent the values of the loss agree to {glue:text}`icl-value:.0e`, while the
+# gradients differ by {glue:text}`icl-gradient-least:.2f` to
+# {glue:text}`icl-gradient-most:.2f` of their size ({numref}`fig-icl-path`). In the
+# normalized problem the target moves at most $R/2$ times as far as the weights; in the
+# rescaled one the ratio can be exponentially large. One **linear** attention layer that
+# is told the residual makes exactly the gradient step; one softmax layer for all
+# problems, which is not told, has a median cosine of at most
+# {glue:text}`icl-shared:.2f` with it.
 
 # %% [markdown]
 # ## What is printed
 #
-# For one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$, $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$,
-# {cite:t}`li2024closeness` prove two statements; we read them in public reviews and a machine-written abstract,
-# not in the paper:
+# For one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$,
+# $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$, {cite:t}`li2024closeness` prove two
+# statements; we read them in public reviews and a machine-written abstract, not in the
+# paper:
 #
-# 1. moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by a $\tilde b$ with
-#    $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$;
-# 2. moving the data, $A_t\to A_{t+1}$, which is what a self-attention layer does, is equivalent to replacing $b$
-#    by a $\tilde b$ with $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$;
+# 1. moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by
+#    a $\tilde b$ with $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$;
+# 2. moving the data, $A_t\to A_{t+1}$, which is what a self-attention layer does, is
+#    equivalent to replacing $b$ by a $\tilde b$ with
+#    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$;
 #
-# with $M=n^{1.5}e^{10R^2}$. Paper 2 {cite:p}`gao2023tensor` announces the same pair for the normalized and the rescaled
-# matrix problem as its "main result concerning in-context learning"; its constants are in none of our sources. A
-# machine-written summary of paper 2 turns this into "In-context learning updates are mathematically equivalent
-# to gradient descent steps on attention parameters". **No sentence judged below is paper 2's**, whose main result is in none
-# of our sources: they are the summary's, another paper's, or this book's.
+# with $M=n^{1.5}e^{10R^2}$. Paper 2 {cite:p}`gao2023tensor` announces the same pair for
+# the normalized and the rescaled matrix problem as its "main result concerning
+# in-context learning"; its constants are in none of our sources. A machine-written
+# summary of paper 2 turns this into a sentence:
 #
+# > In-context learning updates are mathematically equivalent to gradient descent steps
+# > on attention parameters (a machine-written summary of paper 2)
+#
+# ```{admonition} What is equivalent
+# :class: tip
+# The residual and the value of the loss are, the gradient and the next step are not:
+# {prf:ref}`prop-icl-shift`. In the normalized problem the sharp constant is $\frac R2$
+# in place of $M$.
+# ```
+#
+# **No sentence judged below is paper 2's**, whose main result is in none of our
+# sources: they are the summary's, another paper's, or this book's.
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -95,7 +114,7 @@ notebook.setup(globals())
 # residual is $(-\frac14,\frac14)$ too. The loss is $\frac1{16}$ in both cases. The gradients in the scores are
 # not the same: $J_f=\frac14$ of $(1,-1)(1,-1)^\top$ at the first place, $\frac3{16}$ of it at the second.
 
-# %%
+# %% tags=["show-input"]
 S, S_next = (
     torch.zeros(1, 2, dtype=torch.float64),
     torch.tensor([[math.log(3.0), 0.0]], dtype=torch.float64),
@@ -140,14 +159,25 @@ plots.table(
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
+#
 # The residuals: insert. Normalized: the Lipschitz constant $\frac12$ of softmax ({doc}`lipschitz_bounds`). Rescaled: along
 # the segment from $s$ to $s'$ the derivative of $\tilde b$ is $-(\mathrm{diag}(f')-bf'^\top)\,a'/a$ at the
 # moving end. $\mathrm{diag}(f)-bf^\top$ is affine in $f$ and in $b$, so its norm is largest at corners of the two
 # simplices: $f=e_i$, $b=e_k$ gives $\Vert(e_i-e_k)e_i^\top\Vert=\sqrt2$. And $a'/a\le e^\delta$.
 # ```
 #
-# ### Assumptions, and which of them we test
+# **Exercise 1.** Show that the shift of the normalized version keeps the row sums of $B$, and that the rescaled one does
+# so exactly if they are 1.
 #
+# ```{admonition} Solution
+# :class: dropdown
+# Rows of $F$ and $F'$ both sum to 1, so the normalized shift sums to 0. Rescaled: $1-\frac{a'}{a}(1-\langle b,1\rangle)$,
+# which equals $\langle b,1\rangle$ for all $a'/a$ only if $\langle b,1\rangle=1$.
+# ```
+#
+# ````{admonition} What is assumed, and what we test
+# :class: dropdown
 # ```{list-table}
 # :header-rows: 1
 # :widths: 50 50
@@ -163,6 +193,7 @@ plots.table(
 # * - $X_t$ invertible (for the data move that imitates a step)
 #   - true of a random $X_0$; its condition number is shown
 # ```
+# ````
 
 # %% [markdown]
 # ## A path of gradient descent
@@ -242,6 +273,9 @@ def data_gap(X, X_next, kind):
 value_gap = along_path(partial(weights_gap, loss))
 gradient_gap = along_path(partial(weights_gap, gradient))
 moved_data = along_path(data_gap)
+notebook.glue("icl-value", float(value_gap.max()))
+notebook.glue("icl-gradient-least", float(gradient_gap.min()))
+notebook.glue("icl-gradient-most", float(gradient_gap.max()))
 judge(
     "P2.icl.identity",
     [
@@ -255,7 +289,7 @@ judge(
 # by the derivative of softmax at another place. So after one step the two descriptions part: gradient descent
 # continued from $(X_{t+1},B)$ and from $(X_t,\tilde B)$ goes different ways.
 
-# %% mystnb={"figure": {"caption": "Along the path of gradient descent, relative difference between what happens when the weights move and when the target moves instead: of the value of the loss (rounding, below) and of its gradient (above). Exact values, no unit. Differences of exactly zero are drawn at 1e-17.", "name": "fig-icl-path"}, "image": {"alt": "Logarithmic plot against the step of gradient descent. The two curves for the value scatter around 1e-16. The two curves for the gradient lie between one hundredth and one half all along."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Along the path of gradient descent, relative difference between what happens when the weights move and when the target moves instead: of the value of the loss (rounding, below) and of its gradient (above). Exact values, no unit. Differences of exactly zero are drawn at 1e-17.", "name": "fig-icl-path"}, "image": {"alt": "Logarithmic plot against the step of gradient descent. The two curves for the value scatter around 1e-16. The two curves for the gradient lie between one hundredth and one half all along."}} tags=["first-figure", "hide-input"]
 figure, ax = plt.subplots()
 for kind, values, gradients in zip(KINDS, value_gap, gradient_gap, strict=True):
     color, dots = plots.COLORS[kind], np.maximum(values, 1e-17)
@@ -505,6 +539,21 @@ judge(
 # know the gradient. Second, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$ with $G=A_1^\top PA_2$: every
 # token is multiplied by the same $d\times d$ matrix. It needs no attention between tokens at all.
 #
+# **Exercise 2.** Write the data move on the key side, $A_2'$.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $A_2'=A_2-\eta\,(A_2A_2^\top)(P^\top A_1X_t^{-\top})$: then $A_1X_tA_2'^\top=A_1X_tA_2^\top-\eta A_1A_1^\top PA_2A_2^\top$.
+# ```
+#
+# **Exercise 3.** The change of the scores by a gradient step, $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, does not contain $X$
+# except through $P$. What does this mean for two different $X$ with the same scores?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# They stay together for ever: gradient descent is a dynamics of the scores alone, with two fixed kernels.
+# ```
+#
 # ### Equivalent, in which sense?
 #
 # "In-context learning updates are mathematically equivalent to gradient descent steps", says the summary. In three senses we can
@@ -542,9 +591,11 @@ sharpness = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0]
 
 def next_weights(A1, A2, X, B, step=1.0):
     """Make one step of gradient descent, in units of the sharp step size."""
-    # 0.3082 bounds the eigenvalues of the row Hessians, see the chapter on optimization
+    # the largest curvature of a row for two tokens, see the chapter on optimization
+    p = (15 - math.sqrt(33)) / 24
+    curvature = 4 * p**2 * (1 - p) * (2 - 3 * p)
     norms = torch.linalg.matrix_norm(A1, 2) ** 2, torch.linalg.matrix_norm(A2, 2) ** 2
-    eta = step / (0.3082 * norms[0] * norms[1])
+    eta = step / (curvature * norms[0] * norms[1])
     return X - eta * gradient(A1, A2, X, B)
 
 
@@ -606,6 +657,15 @@ notebook.glue("icl-shared", float(max(np.median(v) for v in shared.values())))
 # product, which is not always itself.) It is close, but not exact. One layer for all problems has a median cosine of at most
 # {glue:text}`icl-shared:.2f` on problems it was not fitted to: without the targets in its input it cannot know
 # where the gradient points.
+#
+# **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now
+# find the direction?
+#
+# ```{admonition} Hint
+# :class: dropdown
+# $P$ is a function of $F$ and $B$ jointly; linear values can carry $B$, but not the softmax that is in $F$. Near
+# $X=0$, where $F\approx\frac1n11^\top$, $P\approx\frac1n(\bar B-B)$ is linear in $B$, and it works.
+# ```
 #
 # The step size does not change the cosine (both moves are linear in $\eta$), but it does change the prediction. Over
 # several steps each path also has its own next gradient. We follow both for 20 steps, the layer fitted anew at each
@@ -683,43 +743,6 @@ judge(
 # for the normalized version the sharp constant is $R/2$. It is not equality of updates: the
 # gradients differ. A gradient step *can* be made by moving the data, exactly, by a linear layer that is told the
 # residual. A softmax layer that is not told cannot, in the problems tried here.
-#
-# ## Exercises
-#
-# **Exercise 1.** Show that the shift of the normalized version keeps the row sums of $B$, and that the rescaled one does
-# so exactly if they are 1.
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Rows of $F$ and $F'$ both sum to 1, so the normalized shift sums to 0. Rescaled: $1-\frac{a'}{a}(1-\langle b,1\rangle)$,
-# which equals $\langle b,1\rangle$ for all $a'/a$ only if $\langle b,1\rangle=1$.
-# ```
-#
-# **Exercise 2.** Write the data move on the key side, $A_2'$.
-#
-# ```{admonition} Solution
-# :class: dropdown
-# $A_2'=A_2-\eta\,(A_2A_2^\top)(P^\top A_1X_t^{-\top})$: then $A_1X_tA_2'^\top=A_1X_tA_2^\top-\eta A_1A_1^\top PA_2A_2^\top$.
-# ```
-#
-# **Exercise 3.** The change of the scores by a gradient step, $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, does not contain $X$
-# except through $P$. What does this mean for two different $X$ with the same scores?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# They stay together for ever: gradient descent is a dynamics of the scores alone, with two fixed kernels.
-# ```
-#
-# **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now
-# find the direction?
-#
-# ```{admonition} Hint
-# :class: dropdown
-# $P$ is a function of $F$ and $B$ jointly; linear values can carry $B$, but not the softmax that is in $F$. Near
-# $X=0$, where $F\approx\frac1n11^\top$, $P\approx\frac1n(\bar B-B)$ is linear in $B$, and it works.
-# ```
-#
-# Most of this page's time goes into the searches for worst cases.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,36 +13,52 @@
 # %% [markdown]
 # # What the full unit learns
 #
-# The theory restricts the three matrices of an attention unit to a block form with one free block, $M$. A reviewer asked:
-# when you train all of $W_V, W_K, W_Q$, do you get that form? The authors answered yes, with pictures that are not available
-# to us. This page trains full units from random starts, shows every entry, and sorts them: entries that
-# are learned, entries that are learned to be zero, one whose optimum is *not* the value it is set to for simplicity, and one
-# column that cannot learn anything.
+# **Short answer.** Trained from random starts with all of $W_V, W_K, W_Q$ free, a unit
+# learns the restricted form in the parts that matter: $W_K^\top W_Q$ acts on tokens as
+# a multiple of the identity, ignores labels, and values ignore the covariates
+# ({numref}`fig-blocks`). The last column of $W_K^\top W_Q$ gets no gradient and stays
+# what it was at the start. The corner $c$ that eq. (4) sets to $1$ has an optimum that
+# is **not** $1$: for ReLU functions it falls from {glue:text}`corner-quiet:.2f` at
+# $\sigma=$ {glue:text}`sigma-quiet` to {glue:text}`corner-loud:.2f` at $\sigma=$
+# {glue:text}`sigma-loud`. Freeing it gains at most {glue:text}`corner_gain:.0f` % of
+# the risk.
 
 # %% [markdown]
 # ## What is printed
 #
-# :::{prf:definition} ITA slides, restriction of the parameters (the paper's eq. (4))
-# :label: def-restriction
-# :nonumber:
-# $$W_V=\begin{bmatrix}0_{d\times d}&0\\0&1\end{bmatrix},\quad W_K=\begin{bmatrix}M_K&0\\0&0\end{bmatrix},\quad
-#   W_Q=\begin{bmatrix}M_Q&0\\0&0\end{bmatrix},\qquad M:=M_K^\top M_Q .$$
-# :::
+# A reviewer asked: when you train all of $W_V, W_K, W_Q$, do you get the block form of
+# the theory? The authors answered yes, with pictures that are not available to us. The
+# form:
+#
+# > **ITA slides, restriction of the parameters (the paper's eq. (4)).**
+# >
+# > $$W_V=\begin{bmatrix}0_{d\times d}&0\\0&1\end{bmatrix},\quad
+# > W_K=\begin{bmatrix}M_K&0\\0&0\end{bmatrix},\quad
+# > W_Q=\begin{bmatrix}M_Q&0\\0&0\end{bmatrix},\qquad M:=M_K^\top M_Q .$$
 #
 # From the rebuttal, about it:
 #
-# 1. *"We indeed observe this decomposition empirically"*: trained $W_K^\top W_Q$ on ReLU tasks, several dimensions, look like it.
-# 2. *"The estimator does not depend on the first $d$ rows of $W_V$ (not columns, as we mistakenly said in line 135)."* This is the
-#    authors' own correction of the submission.
-# 3. *Lemma B.1*: with $W_V=\begin{bmatrix}A&b\\v^\top&c\end{bmatrix}$, the optimal $v$ is $0$: values ignore the covariates.
-# 4. The last rows of $W_K$ and $W_Q$, which act on labels, are set to zero "following prior works": an assumption, with reasons.
-# 5. *"Increasing the inner dimension of $M_K^\top M_Q$ will not change the optimal value of $M$."*
+# 1. *"We indeed observe this decomposition empirically"*: trained $W_K^\top W_Q$ on
+#    ReLU tasks, several dimensions, look like it.
+# 2. *"The estimator does not depend on the first $d$ rows of $W_V$ (not columns, as we
+#    mistakenly said in line 135)."* This is the authors' own correction of the
+#    submission.
+# 3. *Lemma B.1*: with $W_V=\begin{bmatrix}A&b\\v^\top&c\end{bmatrix}$, the optimal $v$
+#    is $0$: values ignore the covariates.
+# 4. The last rows of $W_K$ and $W_Q$, which act on labels, are set to zero "following
+#    prior works": an assumption, with reasons.
+# 5. *"Increasing the inner dimension of $M_K^\top M_Q$ will not change the optimal
+#    value of $M$."*
 #
-# **What we find.** Points 2, 3 and 5 hold, and training finds what point 4 assumes. Point 1 depends on how training starts: the last
-# column of $W_K^\top W_Q$ multiplies the query's label slot, which is zero, gets no gradient, and stays what it was. Started at zero
-# it is zero, and the picture is the authors'. And the corner $c$ that eq. (4) sets to $1$ for simplicity has an optimal value
-# that is **not** $1$: well below when labels are noisy, slightly above when they are not.
-#
+# ```{admonition} What is true
+# :class: tip
+# Points 2, 3 and 5 hold, and training finds what point 4 assumes. Point 1 depends on
+# how training starts: the last column of $W_K^\top W_Q$ multiplies the query's label
+# slot, which is zero, gets no gradient, and stays what it was. Started at zero it is
+# zero, and the picture is the authors'. The best corner is not the $1$ that eq. (4)
+# sets for simplicity: well below when labels are noisy, slightly above when they are
+# not.
+# ```
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -53,7 +69,7 @@ noise_std = 0.3  # standard deviation sigma of the label noise, where it is not 
 noise_stds = [0.1, 0.3, 0.6, 1.0]  # sigma of the units whose corner is measured
 seeds = 10  # units of each setting
 steps = 600  # Adam steps
-batch_size = 128  # fresh contexts a step
+batch_size = 128  # fresh contexts at each step
 learning_rate = 0.03  # Adam's initial step size, falling linearly to zero
 contexts = 6000  # Monte Carlo contexts for the best corner
 
@@ -97,14 +113,15 @@ notebook.setup(globals())
 #
 # $K$ and $k_q$ being the covariances of the class among the tokens and with the query.
 #
-# ## What is assumed, and what we test
-#
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
 # | assumption | here |
 # |---|---|
 # | $W_V=\mathrm{diag}(0,1)$ | dropped: all matrices are free, independent normal start with deviation $0.3$ |
 # | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU; broken in the controls: all functions lean the same way |
 # | inner dimension $d+1$ | several, down to fewer than $d$ (a control) |
 # | $f$ has a random intercept | kept; without it the corner is another story, see the last table |
+# ```
 #
 # The first $d$ rows of $W_V$ (point 2) are not part of the trained unit, because the prediction is the last entry of the
 # output. First, that this is right:
@@ -146,10 +163,16 @@ judge(
 # %% [markdown]
 # ## The experiment
 #
-# **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise, $W_K$ and $W_Q$ of size $(d+1)\times(d+1)$ as on the
-# slides, the last row of $W_V$. **What trial runs changed.** In a trial with $\sigma=0.1$ and $d=2$ one unit of ten was still far
-# from the others at the end of training, with a label row that is not small; the other nine were not. The block experiment uses
-# $\sigma=0.3$ and the corner experiment the middle one of the dimensions, chosen before looking at their cards.
+# **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise, $W_K$ and
+# $W_Q$ of size $(d+1)\times(d+1)$ as on the slides, the last row of $W_V$.
+#
+# ```{admonition} What trial runs changed
+# :class: dropdown
+# In a trial with $\sigma=0.1$ and $d=2$ one unit of ten was still far from the others
+# at the end of training, with a label row that is not small; the other nine were not.
+# The block experiment uses $\sigma=0.3$ and the corner experiment the middle one of the
+# dimensions, chosen before looking at their cards.
+# ```
 
 # %%
 options = {
@@ -195,7 +218,7 @@ for d in dims:
     starts[d] = np.stack([m.layout.unpack(m.initial())["W_Q"] for m in members])
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
 figure, panels = plt.subplots(
     2, len(dims), figsize=(2.9 * len(dims), 3.6), squeeze=False, height_ratios=[5, 1]
 )
@@ -212,6 +235,14 @@ plt.show()
 # %% [markdown]
 # Each unit saw {glue:text}`contexts` contexts. The pictures are those of the rebuttal as described: a multiple of the identity,
 # a label row of zeros. Except for the last column.
+#
+# **Exercise 1.** The trained pairs $(W_K,W_Q)$ of two seeds look nothing alike, their
+# products do. Why?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $(RW_K, R^{-\top}W_Q)$ gives the same product for every invertible $R$.
+# ```
 #
 # **The block form.** Everything outside the token block, over the block. The label row is learned to be zero. The last column is
 # whatever it was at the start, because nothing ever reads it: starting it at zero changes no other entry, and it stays zero. That is how
@@ -298,6 +329,15 @@ judge("P1.B1.values", exact("{label}, d = {d}", added, **labels))
 
 # %% [markdown]
 # Training finds it, too. Control: the functions that all lean the same way, for which the line above fails.
+#
+# **Exercise 2.** Units trained on the leaning functions come in two kinds, with
+# opposite signs of $v$, $c$ and $M$. Which symmetry is that?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Odd functions: look at the tokens opposite the query ($M\to-M$) and read them with the
+# opposite sign ($v\to-v$, $c\to-c$).
+# ```
 
 
 # %%
@@ -380,6 +420,9 @@ theory = {
     for name in classes
     for sigma in noise_stds
 }
+for label, sigma in (("quiet", min(noise_stds)), ("loud", max(noise_stds))):
+    notebook.glue(f"sigma-{label}", sigma)
+    notebook.glue(f"corner-{label}", float(theory["ReLU", sigma][0]))
 
 # %%
 units, _ = train(
@@ -415,6 +458,14 @@ plots.table(
 # %% [markdown]
 # What the free corner is worth: the risk at the joint optimum, and the least risk at $c=1$. The window at $c=1$ is also
 # known from the exact risk code, which checks the sampling of tokens.
+#
+# **Exercise 3.** What does weight decay do to $c$, and to the last column of $W_Q$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# It makes $c$ smaller than $c^*$, and takes the column to zero: nothing else acts on
+# it.
+# ```
 
 # %% tags=["hide-input"]
 notebook.glue("corner_gain", 100 * max(float(row[3]) - 1 for row in fixed_rows))
@@ -542,21 +593,6 @@ judge(
 # The restriction is what training finds, for the part of the parameters that matters. A free corner is one quantity that the
 # theory could add. Two things a picture of $W_K^\top W_Q$ must not be asked: what its last column
 # means (nothing), and whether the matrix looks the same for functions that are not symmetric under $f\to-f$ (it does not).
-#
-# ## Exercises
-#
-# 1. The trained pairs $(W_K,W_Q)$ of two seeds look nothing alike, their products do. Why?
-# 2. Units trained on the leaning functions come in two kinds, with opposite signs of $v$, $c$ and $M$. Which symmetry is that?
-# 3. What does weight decay do to $c$, and to the last column of $W_Q$?
-#
-# :::{dropdown} Solutions
-# 1. $(RW_K, R^{-\top}W_Q)$ gives the same product for every invertible $R$.
-# 2. Odd functions: look at the tokens opposite the query ($M\to-M$) and read them with the opposite sign
-#    ($v\to-v$, $c\to-c$).
-# 3. It makes $c$ smaller than $c^*$, and takes the column to zero: nothing else acts on it.
-# :::
-#
-# Training takes most of this page's time, the widest units the most.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,30 +13,33 @@
 # %% [markdown]
 # # The norm of M during pretraining
 #
-# Figure 3 of paper 1 watches one number while units are trained: the norm of $M$, the inverse of the attention window.
-# The slides say that it grows faster the larger the Lipschitz constant $L$ of the pretraining functions, for two
-# classes and two laws of the tokens. This page trains these units, draws the exact population flow beneath them
-# where there is one, and finds the edge of the statement: waves too fast for few tokens.
+# **Short answer.** For the ReLU class the sentence of the slides holds: $\|M\|$, the
+# inverse of the attention window, grows faster for a larger Lipschitz constant $L$, and
+# the first plain gradient step is proportional to $L^2$ ({numref}`fig-norm-growth`).
+# For the cosine class it holds as long as the exact optimal window still grows with
+# $L$; for waves shorter than the distance between tokens it falls back ($w^*=$
+# {glue:text}`cosine-w` for $L=$ {glue:text}`cosine-L`), and $M$ does not grow. With
+# Adam the curves start together, whatever $L$ is, and only end in the order of $L$.
 
 # %% [markdown]
 # ## What is printed
 #
-# :::{prf:theorem} ITA slides, "Empirical Scaling of ||M|| with L"
-# :label: thm-norm-growth
-# :nonumber:
-# $\|M\|$ grows faster during pretraining with larger $L$, on both ReLU and Cosine tasks, with both isotropic and
-# non-isotropic $x_i$.
-# :::
+# > **ITA slides, "Empirical Scaling of ||M|| with L".** $\|M\|$ grows faster during
+# > pretraining with larger $L$, on both ReLU and Cosine tasks, with both isotropic and
+# > non-isotropic $x_i$.
 #
-# A reviewer describes the same picture as Figure 3: the *spectral* norm of $M$ increases with the Lipschitz constant.
-# Neither the values of $L$, nor $d$, $n$, $\sigma$, nor the optimizer, nor what exactly "non-isotropic" means is in any source
-# available to us.
+# This is an observation on a figure, not a theorem. A reviewer describes the same
+# picture as Figure 3: the *spectral* norm of $M$ increases with the Lipschitz constant.
+# Neither the values of $L$, nor $d$, $n$, $\sigma$, nor the optimizer, nor what exactly
+# "non-isotropic" means is in any source available to us.
 #
-# **What we find.** For the ReLU class it holds, and under plain gradient steps it is a theorem at the start: the first step is
-# proportional to $L^2$. For the cosine class it holds as long as the *exact* optimal window $w^*$ still grows with $L$. Once
-# the waves are shorter than the distance between tokens, $w^*$ falls back to zero, and $M$ does not grow at all. The slide
-# describes four panels whose settings we do not know; nothing here says that one of them is wrong.
-#
+# ```{admonition} Where it holds
+# :class: tip
+# For the ReLU class always, and under plain gradient steps it is a theorem at the
+# start. For the cosine class as long as the *exact* optimal window $w^*$ grows with
+# $L$. The slide describes four panels whose settings we do not know; nothing here says
+# that one of them is wrong.
+# ```
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -46,7 +49,7 @@ noise_std = 0.3  # standard deviation sigma of the label noise
 lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L
 seeds = 10  # units of each setting
 steps = 320  # gradient steps
-batch_size = 128  # fresh contexts a step
+batch_size = 128  # fresh contexts at each step
 relu_rate = 0.5  # size of the plain gradient steps, ReLU class
 cosine_rate = 20.0  # the same, cosine class
 learning_rate = 0.1  # constant step size of Adam
@@ -115,9 +118,10 @@ RATES = {"ReLU": relu_rate, "cosine": cosine_rate, "wave": cosine_rate}
 # At $M=0$ all weights are $\frac1n$. Move to $M=wI$ with small $w$: $\omega_i\approx\frac1n\big(1+w(t_i-\bar t)\big)$ with
 # $t_i=x_i\cdot x_q$. Take $f(x)=\ell\,q\cdot x$. Then
 #
-# $$\frac{d}{dw}\mathbb E(\hat f-f)^2\Big|_0 = 2\,\mathbb E\Big[(\hat f-f)\,\frac1n\sum_i(t_i-\bar t)f(x_i)\Big]
-#   = -\frac{2\,\mathbb E\ell^2}{d}\,\mathbb E\Big[\frac1n\sum_i(t_i-\bar t)\,t_i\Big]
-#   = -\frac{2\,\mathbb E\ell^2}{d^2}\Big(1-\frac1n\Big).$$
+# $$\begin{aligned}\frac{d}{dw}\mathbb E(\hat f-f)^2\Big|_0
+#   &= 2\,\mathbb E\Big[(\hat f-f)\,\frac1n\sum_i(t_i-\bar t)f(x_i)\Big]\\
+#   &= -\frac{2\,\mathbb E\ell^2}{d}\,\mathbb E\Big[\frac1n\sum_i(t_i-\bar t)\,t_i\Big]
+#   = -\frac{2\,\mathbb E\ell^2}{d^2}\Big(1-\frac1n\Big).\end{aligned}$$
 #
 # The ReLU class has a linear part with $\mathbb E\ell^2=L^2/6$ and a part even in $q\cdot x$ that adds nothing here. The
 # gradient of the matrix is $\frac1d$ of this times $I$, so the first step of size $\eta$ reaches
@@ -127,6 +131,15 @@ RATES = {"ReLU": relu_rate, "cosine": cosine_rate, "wave": cosine_rate}
 # **Twice the $L$, four times the first step.** With $d=3$, $n=\infty$, $\eta=81$ and $L=1$: $w_1=1$. For the cosine class,
 # which is even, the same derivative is **zero**: $M=0$ is a stationary point, and only the second derivative and the
 # randomness of the batches decide what happens.
+#
+# **Exercise 1.** Which power of $L$ replaces $L^2$ in the first step if the step size
+# is divided by the loss at $M=0$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# None: loss and gradient are both proportional to $L^2$ (for small noise), so their
+# ratio does not depend on $L$.
+# ```
 
 # %%
 rows = []
@@ -137,12 +150,12 @@ for L in lipschitz_values:
 plots.table(
     ("ReLU class", "exact speed at $M=0$", "by hand"),
     rows,
-    "Speed of $w$ under gradient flow from $M=0$, a unit of time",
+    "Speed of $w$ under gradient flow from $M=0$, per unit of time",
 )
 
 # %% [markdown]
-# ## What is assumed, and what we test
-#
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
 # | assumption | here |
 # |---|---|
 # | isotropic tokens | uniform on the unit sphere |
@@ -150,17 +163,22 @@ plots.table(
 # | optimizer | not printed; plain gradient steps (drawn), and Adam in a section of its own: it changes the answer |
 # | $\Vert M\Vert$ | spectral norm (reviews) |
 # | $f(x)=\cos(Lu\cdot x)$ with $u\sim U(S^{d-1})$ | our declared choice, no source prints the formula; $\cos(Lu\cdot x+\phi)$ with a uniform phase is judged as well |
+# ```
 #
 # **Declared choices.** Start at $M=0$; plain gradient steps of constant size, one for each class (`RATES`): at most a
 # fifth of the inverse of the largest positive curvature of the exact risk along $wI$, so that steps are close to the flow. The classes
 # have different sizes because cosines are bounded while ReLU functions grow with $L$. Units of one seed
 # see the same tokens and noise for all $L$; intervals are over seeds.
 #
-# **What trial runs changed.** $d$, $n$, $\sigma$ and the list of $L$ were fixed from the exact $w^*$, before training, so that
-# the last cosine has $w^*=0$: the edge is on the page because we put it there. The step sizes were set from exact curvatures.
-# After a first run the norms were compared by logarithms (the ratio has a heavy tail where the smaller norm is near zero), the
-# training was shortened by a fifth to save time, and Adam's step was doubled so that its curves branch within the page.
-
+# ```{admonition} What trial runs changed
+# :class: dropdown
+# $d$, $n$, $\sigma$ and the list of $L$ were fixed from the exact $w^*$, before
+# training, so that the last cosine has $w^*=0$: the edge is on the page because we put
+# it there. The step sizes were set from exact curvatures. After a first run the norms
+# were compared by logarithms (the ratio has a heavy tail where the smaller norm is near
+# zero), the training was shortened by a fifth to save time, and Adam's step was doubled
+# so that its curves branch within the page.
+# ```
 # %% [markdown]
 # ## The experiment
 
@@ -227,10 +245,12 @@ flow = [
     population_flow(ReLU(dim, L), context_length, noise_std, clock)
     for L in lipschitz_values
 ]
+notebook.glue("cosine-L", ", ".join(f"{L:g}" for L in lipschitz_values))
+notebook.glue("cosine-w", ", ".join(f"{w:.1f}" for w in windows["cosine"]))
 notebook.glue("units", len(plain) * len(lipschitz_values) * seeds)
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ against the number of plain gradient steps, four panels as in Figure 3 of the paper: ReLU and cosine class (columns), isotropic and non-isotropic tokens in the whitened reading (rows). Points: mean over seeds with interval, one color and marker a Lipschitz constant. Solid lines, top left: the exact population flow of $w$, nothing fitted. Horizontal dotted lines: where the exact theory ends, $w^*\\Vert\\Sigma^{-1}\\Vert$. All quantities are dimensionless.", "name": "fig-norm-growth"}, "image": {"alt": "Four panels of norm against step. In both ReLU panels the four curves are ordered by L at all times, the largest L on top; on the sphere they follow solid lines. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero, below all others or close to L = 1."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ against the number of plain gradient steps, four panels as in Figure 3 of the paper: ReLU and cosine class (columns), isotropic and non-isotropic tokens in the whitened reading (rows). Points: mean over seeds with interval, one color and marker for each Lipschitz constant. Solid lines, top left: the exact population flow of $w$, nothing fitted. Horizontal dotted lines: where the exact theory ends, $w^*\\Vert\\Sigma^{-1}\\Vert$. All quantities are dimensionless.", "name": "fig-norm-growth"}, "image": {"alt": "Four panels of norm against step. In both ReLU panels the four curves are ordered by L at all times, the largest L on top; on the sphere they follow solid lines. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero, below all others or close to L = 1."}}
 figure, panels = plt.subplots(2, 2, figsize=(7.6, 6.2), sharex=True)
 colors = plots.ramp(len(lipschitz_values))
 for row, law in zip(panels, ends, strict=True):
@@ -345,6 +365,15 @@ plots.table(
 # The exact optimal window of the cosine class against $L$, at two context lengths. It grows with $L$ until
 # the context no longer resolves the waves, and then **falls to zero**, or near it. More tokens move the edge to
 # larger $L$; more dimensions move it to smaller $L$. "Larger $L$, faster growth" is a statement about the left of the edge.
+#
+# **Exercise 2.** Where is the edge of the cosine class for $d=2$ and $n=20$? Guess from
+# the distance to the nearest token, then compute it.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The nearest of 20 tokens on the circle is about $2\pi/40$ away; the edge lies far
+# beyond $L=10$.
+# ```
 
 # %%
 fine = np.linspace(0.5, 12, 24)
@@ -357,7 +386,7 @@ edge[context_length, dim + 2] = np.array(
     [optimal_window(task, context_length, noise_std).w for task in tasks]
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against $L$ (lines; the vertical drop is a jump from one minimum of the risk to the other, at $w=0$ or near it), for several context lengths and one higher dimension (dashed). Points: spectral norm of units at the end of the training above, mean over seeds with interval. All quantities are dimensionless.", "name": "fig-cosine-edge"}, "image": {"alt": "Curves of the optimal window against L that rise and then drop to zero; the drop is at larger L for longer contexts and at smaller L in higher dimension. Four points near the lowest solid curve: three on its rising part, one at L = 8 near zero."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against $L$ (lines; the steep drop, drawn between two neighboring values of $L$, is a jump from one minimum of the risk to the other, at $w=0$ or near it), for several context lengths and one higher dimension (dashed). Points: spectral norm of units at the end of the training above, mean over seeds with interval. All quantities are dimensionless.", "name": "fig-cosine-edge"}, "image": {"alt": "Curves of the optimal window against L that rise and then drop to zero; the drop is at larger L for longer contexts and at smaller L in higher dimension. Four points near the lowest solid curve: three on its rising part, one at L = 8 near zero."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
 edge_colors = [*plots.ramp(len(lengths)), plots.COLORS["guide"]]
 for ((n, d), w), color in zip(edge.items(), edge_colors, strict=True):
@@ -381,7 +410,7 @@ for L, best in zip(lipschitz_values, windows["cosine"], strict=True):
     curvature = risk.slope / small / dim
     rows.append((f"L = {L:g}", f"{-curvature:+.5f}", f"{best:.2f}"))
 plots.table(
-    ("cosine class", "rate of growth near $M=0$, a unit of time", "exact $w^*$"),
+    ("cosine class", "rate of growth near $M=0$, per unit of time", "exact $w^*$"),
     rows,
     "Whether units leave $M=0$, and for where",
 )
@@ -430,22 +459,15 @@ plt.show()
 # For ReLU functions the printed sentence is true in every reading we tried of "non-isotropic", and its
 # start is explained by one derivative. For cosines it is true as long as the context resolves the waves, which may well be all that
 # the slide shows. And "faster" from the start is a fact about plain gradient steps; with Adam, the order appears at the end.
+# **Exercise 3.** Set `noise_std=0.03`. The ReLU curves of large $L$ now end close
+# together. Why, and which statement on the slides does this contradict?
 #
-# ## Exercises
-#
-# 1. Set `noise_std=0.03`. The ReLU curves of large $L$ now end close together. Why, and which statement on the slides does this
-#    contradict?
-# 2. Where is the edge of the cosine class for $d=2$ and $n=20$? Guess from the distance to the nearest token, then compute it.
-# 3. Which power of $L$ replaces $L^2$ in the first step if the step size is divided by the loss at $M=0$?
-#
-# :::{dropdown} Solutions
-# 1. Without noise $w^*$ depends on $n$ and $d$ only, not on $L$; at fixed $n$ it stays finite as $L/\sigma\to\infty$, against
-#    the slides' "pick the nearest neighbor" (see [](theorem2_scaling)).
-# 2. The nearest of 20 tokens on the circle is about $2\pi/40$ away; the edge lies far beyond $L=10$.
-# 3. None: loss and gradient are both proportional to $L^2$ (for small noise), so their ratio does not depend on $L$.
-# :::
-#
-# Training takes nearly all of this page's time; the exact curves take a few seconds.
+# ```{admonition} Solution
+# :class: dropdown
+# Without noise $w^*$ depends on $n$ and $d$ only, not on $L$; at fixed $n$ it stays
+# finite as $L/\sigma\to\infty$, against the slides' "pick the nearest neighbor" (see
+# [](theorem2_scaling)).
+# ```
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,18 +13,28 @@
 # %% [markdown]
 # # Solving the regression: curvature, step sizes, better algorithms
 #
-# Paper 2 states a minimization problem and analyses its smoothness; it does not solve it. The summary of the
-# paper leaves two questions open: what the Lipschitz analysis is good for in designing algorithms, and what limits
-# it. This chapter answers with the exact range of curvature, the step size that follows from it, and two
-# better algorithms that need nothing but the gradient and Hessian products of {doc}`tensor_trick`.
+# **Short answer.** Seen from the scores, every row of the problem is the same function:
+# its second derivative along a unit direction lies between {glue:text}`opt-concave:.3f`
+# and {glue:text}`opt-smooth:.3f`, exactly for two tokens and as far as a search finds
+# for more. That gives a step size from the norms of the data alone, where the printed
+# constants would give none that moves a number. Gradient descent still slows down when
+# the data are stretched; dividing the data out, by two $d\times d$ systems, removes
+# that, and Newton-CG with exact Hessian products is faster still:
+# {glue:text}`opt-plain-last`, {glue:text}`opt-pre-last` and
+# {glue:text}`opt-newton-last` passes over the data at condition number
+# {glue:text}`opt-condition:.1f` ({numref}`fig-opt-passes`).
 
 # %% [markdown]
 # ## What is printed
 #
-# The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of {cite:t}`gao2023tensor`. Papers of
-# the line make it convex by a regularizer: {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so
-# that $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of at least $lI$. In the sources
-# we have nothing is said about how curved the loss really is, or about a step size. All cards but P2.opt.psd are this book's own.
+# Paper 2 states a minimization problem and analyses its smoothness; it does not solve
+# it. The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the
+# abstract of {cite:t}`gao2023tensor`. Papers of the line make it convex by a
+# regularizer: {cite:t}`zhang2023h2o` (App. D.47) ask for
+# $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so that
+# $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian
+# of at least $lI$. In the sources we have nothing is said about how curved the loss
+# really is, or about a step size. All cards but P2.opt.psd are this book's own.
 #
 # The parameters of this run, and its imports (folded):
 
@@ -56,8 +66,9 @@ notebook.setup(globals())
 # ## In plain words
 #
 # Seen from the scores, every row of the problem is the same function, whatever the data. So its curvature has
-# universal limits: two numbers. The upper one gives a step that is always safe, the lower one says how far from convex the
-# problem is. The data only stretch space, and stretching can be undone.
+# the same two limits everywhere (found exactly for two tokens, and by search, without a
+# proof, for more). The upper one gives a safe step, the lower one says how far from
+# convex the problem is. The data only stretch space, and stretching can be undone.
 #
 # ## By hand
 #
@@ -115,6 +126,13 @@ plt.show()
 # $\nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j$, so it lies between
 # {glue:text}`opt-concave:.4f` and {glue:text}`opt-smooth:.4f` times $\Vert A_1\Vert^2\Vert A_2\Vert^2$.
 #
+# **Exercise 1.** Why is the cross-entropy convex in the scores?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Its row Hessian is $\langle b,1\rangle(\mathrm{diag}f-ff^\top)$, a covariance, which is positive semidefinite.
+# ```
+#
 # ```{prf:proposition} Step size
 # :label: prop-opt-step
 #
@@ -125,6 +143,8 @@ plt.show()
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
+#
 # In a direction $V$ the second derivative is $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le
 # \lambda\Vert A_1\Vert^2\Vert A_2\Vert^2\Vert V\Vert_F^2$ with $t_j$ the rows of $A_1VA_2^\top$. The rest is Taylor's formula.
 # ```
@@ -257,10 +277,12 @@ judge(
 # %% [markdown]
 # ### Where it ends
 #
-# A target $B=F(X^*)$ can be fitted exactly, a random one cannot. {numref}`fig-opt-descent` also shows a far start:
-# saturated rows are nearly flat, and gradient descent waits on a plateau. No step of size $1/M$ with a printed constant is
-# shown, because there is nothing to see: at $R=4$ and this $n$ the step size has {glue:text}`opt-tiny:.0f` zeros after the point,
-# and steps of that size change no bit of a float64 number of ordinary size.
+# A target $B=F(X^*)$ can be fitted exactly, a random one cannot.
+# {numref}`fig-opt-descent` also shows a far start: saturated rows are nearly flat, and
+# gradient descent waits on a plateau. No step of size $1/M$ with a printed constant is
+# shown, because there is nothing to see: at $R=4$ and this $n$ such a step size has
+# {glue:text}`opt-tiny:.0f` zeros after the point, and steps of that size change no bit
+# of a float64 number of ordinary size.
 
 # %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by about six powers of ten. From a far start it hardly moves. With the random target it soon becomes nearly constant at a positive value."}} tags=["hide-input"]
 a1, a2 = normal(n, d), normal(n, d)
@@ -289,8 +311,10 @@ notebook.glue("opt-tiny", math.floor(1.5 * math.log10(n) + 10 * 16 / math.log(10
 # ## Undoing the data
 #
 # The data enter only through $S=A_1XA_2^\top$. In the coordinates
-# $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the scores are $Q_1YQ_2^\top$ with orthonormal columns, so the
-# curvature in $Y$ is that of the rows, and the step $1/4g(p_-)$ is safe for *all* data. Back in $X$ this is
+# $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$ the scores are $Q_1YQ_2^\top$ with
+# orthonormal columns, so the curvature in $Y$ is that of the rows, and the step
+# $1/4g(p_-)$ is safe for all data, if the range found above holds for every $n$. Back
+# in $X$ this is
 #
 # $$
 # X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
@@ -300,6 +324,22 @@ notebook.glue("opt-tiny", math.floor(1.5 * math.log10(n) + 10 * 16 / math.log(10
 # are stretched, $A_i\to A_iM_i$, the iterates are stretched with them and the losses do not change at all: the number of steps
 # cannot depend on the condition number. We stretch one problem, keep its scores, and count steps to a millionth of the
 # first loss.
+#
+# **Exercise 2.** Show that {eq}`eq-opt-pre` visits the same scores for $(A_1M_1,A_2M_2)$ as for $(A_1,A_2)$.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# With $X=M_1^{-1}\hat XM_2^{-\top}$ the gradient is $M_1^\top\hat GM_2$, and $(M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2
+# (M_2^\top A_2^\top A_2M_2)^{-1}=M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}$: the step of $\hat X$,
+# stretched.
+# ```
+#
+# **Exercise 3.** What happens to {eq}`eq-opt-pre` if $A_1$ has fewer rows than columns?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $A_1^\top A_1$ is singular. Use its pseudoinverse: the scores do not see the missing directions anyway.
+# ```
 
 # %%
 GOAL, CAP = 1e-6, 1_000_000
@@ -389,7 +429,7 @@ def newton(A1, A2, B):
 newton_cg = np.array([newton(*problem) for problem in zip(*problems, strict=True)])
 judge("P2.opt.newton", exact("condition number {c:g}", newton_cg / plain, c=conditions))
 
-# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
 figure, ax = plt.subplots()
 for values, color, marker, label in (
     (plain, plots.PALETTE[0], "o", "gradient descent"),
@@ -406,6 +446,7 @@ plt.show()
 notebook.glue("opt-plain-last", plain[-1])
 notebook.glue("opt-pre-last", preconditioned[-1])
 notebook.glue("opt-newton-last", newton_cg[-1])
+notebook.glue("opt-condition", conditions[-1])
 
 # %% [markdown]
 # At the largest condition number: {glue:text}`opt-plain-last` passes for gradient descent,
@@ -417,33 +458,6 @@ notebook.glue("opt-newton-last", newton_cg[-1])
 # choose a step size. The sharp constant of the row gives one that is safe, and,
 # with the data divided out, one that is the same for every problem. *What limits it?* (Open question 2.) The loss
 # is not convex, saturated rows are flat, and no bound on smoothness helps there; second-order steps do.
-#
-# ## Exercises
-#
-# **Exercise 1.** Why is the cross-entropy convex in the scores?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Its row Hessian is $\langle b,1\rangle(\mathrm{diag}f-ff^\top)$, a covariance, which is positive semidefinite.
-# ```
-#
-# **Exercise 2.** Show that {eq}`eq-opt-pre` visits the same scores for $(A_1M_1,A_2M_2)$ as for $(A_1,A_2)$.
-#
-# ```{admonition} Solution
-# :class: dropdown
-# With $X=M_1^{-1}\hat XM_2^{-\top}$ the gradient is $M_1^\top\hat GM_2$, and $(M_1^\top A_1^\top A_1M_1)^{-1}M_1^\top\hat GM_2
-# (M_2^\top A_2^\top A_2M_2)^{-1}=M_1^{-1}(A_1^\top A_1)^{-1}\hat G(A_2^\top A_2)^{-1}M_2^{-\top}$: the step of $\hat X$,
-# stretched.
-# ```
-#
-# **Exercise 3.** What happens to {eq}`eq-opt-pre` if $A_1$ has fewer rows than columns?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# $A_1^\top A_1$ is singular. Use its pseudoinverse: the scores do not see the missing directions anyway.
-# ```
-#
-# Much of this page's time goes into the search for extreme curvature.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -13,21 +13,33 @@
 # %% [markdown]
 # # The phase diagram of the window
 #
-# Theorem 2 speaks about one corner: long contexts, fixed $L/\sigma$. How does the best window look everywhere else? This page maps it exactly over context length and roughness for
-# three classes, looks at the slides' extreme examples there, and finds what sets the window of a smooth class. It is not the Lipschitz constant.
+# **Short answer.** Away from the corner of Theorem 2 there are three regimes: equal
+# weights ($w^*=0$) where noise or short waves drown the signal, a window that follows
+# the theory, and a window that stops shrinking with a handful of tokens in it
+# ({numref}`fig-phases`). What sets the window of a smooth class is **not the Lipschitz
+# constant but the Laplacian**:
+# $w^*\propto\big(n\,\mathbb E(\Delta f)^2/\sigma^2\big)^{2/(d+3)}$
+# ({numref}`fig-laplacian`), which for waves of wavenumber $L$ grows with $L^4$ in place
+# of $L^2$. At fixed $n$ without noise the nearest neighbor, which the slides recommend
+# for $L\gg\sigma$, has {glue:text}`least:.2f` to {glue:text}`most:.2f` times the least
+# risk.
 
 # %% [markdown]
 # ## What is printed
 #
 # After Theorem 2 the slides list "some extreme examples":
 #
-# - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
-# - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour, $w_{KQ}\to\infty$.
-# - $n\to\infty$: the query token is in the context! Choose the nearest neighbour, $w_{KQ}\to\infty$.
+# > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
+# > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
+# >   $w_{KQ}\to\infty$.
+# > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
+# >   $w_{KQ}\to\infty$.
 #
-# They are judged in [](/notebooks/theorem2_scaling.ipynb), one card each. The paper's experiments also use a cosine class whose formula is in no source available to us;
-# ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$ means a shorter *wavelength*, not a larger amplitude, and that changes everything that is not asymptotic.
-#
+# They are judged in [](/notebooks/theorem2_scaling.ipynb), one card each. The paper's
+# experiments also use a cosine class whose formula is in no source available to us;
+# ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$
+# means a shorter *wavelength*, not a larger amplitude, and that changes everything that
+# is not asymptotic.
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -70,14 +82,15 @@ print(
 )
 
 # %% [markdown]
-# ## What is assumed, and what we test
-#
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
 # | assumption | here |
 # |---|---|
 # | tokens uniform on the sphere, class rotation invariant | kept |
 # | $n$ large | dropped: the maps run from $n=2$ |
 # | $L/\sigma$ fixed | dropped: $L/\sigma$ from far below one to infinity |
 # | the class is $\mathcal F_L^+$ | affine, ReLU, and cosine |
+# ```
 #
 # ## Experiment 1: the maps
 #
@@ -105,7 +118,7 @@ def tokens_in_reach(d, w):
     return lengths * betainc(half, half, np.minimum(0.5 / np.maximum(w, 0.25), 1.0))
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. White: $w^*=0$, equal weights. Black line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is white: equal weights are best."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. White: $w^*=0$, equal weights. Black line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is white: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
 # with a single dimension there are three maps
 for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
@@ -141,6 +154,15 @@ plt.show()
 # %% [markdown]
 # On the cosine maps a context of the order of $L^{d-1}$ tokens is needed before any window helps, up to a constant that falls with the dimension: tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. At that boundary $w^*$ does not grow from
 # zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places. The slider at the end shows it.
+#
+# **Exercise 1.** Set `noise_std=1.0`. Which parts of the cosine maps turn white, and
+# where does the boundary follow $L^{d-1}$ still?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Small $L$ (weak signal: the variance of the class is of order $L^4$) and short
+# contexts; at large $L$ the boundary is still set by resolution.
+# ```
 
 # %%
 few_tokens, many_tokens = 32, 4096
@@ -265,8 +287,18 @@ judge(
 # %% [markdown]
 # The law fixes the exponents as well: $w^*$ grows like $L^{8/(d+3)}$ at fixed $n$, where $nL^2/\sigma^2$ would give
 # $L^{4/(d+3)}$. Theorem 2 is not stated for cosines, and this does not contradict it.
+#
+# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one.
+# How does $w^*$ grow with $L$ now?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# $\mathbb E(\Delta f)^2\propto L^2$, so $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$ with the
+# wavenumber $L$ in the role of the Lipschitz constant, although the slope does not
+# change.
+# ```
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against its wavenumber $L$ at $n=10^{10}$ (solid), with the law {eq}`eq-laplacian` (dashed) and the same law with $\\mathbb E|\\nabla f|^2$ in place of $\\mathbb E(\\Delta f)^2$ (dotted), one color a dimension. Axes are logarithmic and dimensionless.", "name": "fig-laplacian"}, "image": {"alt": "Log-log plot. The exact curves rise along the dashed law in every dimension; the dotted lines, based on the gradient, rise too slowly and cross them."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against its wavenumber $L$ at $n=10^{10}$ (solid), with the law {eq}`eq-laplacian` (dashed) and the same law with $\\mathbb E|\\nabla f|^2$ in place of $\\mathbb E(\\Delta f)^2$ (dotted), one color for each dimension. Axes are logarithmic and dimensionless.", "name": "fig-laplacian"}, "image": {"alt": "Log-log plot. The exact curves rise along the dashed law in every dimension; the dotted lines, based on the gradient, rise too slowly and cross them."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.7))
 for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
     tasks = [Cosine(d, float(L)) for L in rough]
@@ -365,20 +397,12 @@ plots.slider_figure(
 # Within a class that scales, affine or ReLU, the window follows $L$, as printed. Across classes and wavenumbers it follows the curvature of the functions, as far as the context resolves it, and the Lipschitz constant is
 # a proxy. That is no objection to the theorems, which are about a class that scales.
 #
-# **What trial runs changed.** Some settings of P1.PD.monotone were replaced after a first run: both windows were zero there, so they
-# could not decide. P1.PD.beyond first compared cosines whose largest slopes on the sphere differ by a factor of about two.
-#
-# ## Exercises
-#
-# 1. Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$ now?
-# 2. Set `noise_std=1.0`. Which parts of the cosine maps turn white, and where does the boundary follow $L^{d-1}$ still?
-#
-# :::{dropdown} Solutions
-# 1. $\mathbb E(\Delta f)^2\propto L^2$, so $w^*\propto(nL^2/\sigma^2)^{2/(d+3)}$ with the wavenumber $L$ in the role of the Lipschitz constant, although the slope does not change.
-# 2. Small $L$ (weak signal: the variance of the class is of order $L^4$) and short contexts; at large $L$ the boundary is still set by resolution.
-# :::
-#
-# The maps take most of this page's time.
+# ```{admonition} What trial runs changed
+# :class: dropdown
+# Some settings of P1.PD.monotone were replaced after a first run: both windows were
+# zero there, so they could not decide. P1.PD.beyond first compared cosines whose
+# largest slopes on the sphere differ by a factor of about two.
+# ```
 
 # %% tags=["hide-input"]
 notebook.footer()
