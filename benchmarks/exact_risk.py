@@ -8,6 +8,7 @@ Carlo is this package's own vectorized sampler in float64, which checks to compu
 
 import json
 import os
+import subprocess
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tests"))  # the oracles
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from icl.files import write_atomically
-from icl.risk import monte_carlo_risk, optimal_window, population_risk
+from icl.risk import gaussian_risk, gaussian_window, monte_carlo_risk, optimal_window, population_risk
 from icl.tasks import CLASSES, Affine, ReLU, make_task
 from icl_book import provenance
 from oracles import risk as oracle
@@ -74,6 +75,26 @@ def phase_diagram():
         "cpu_seconds": time.process_time() - start,
         "wall_seconds": time.perf_counter() - wall,
         "parts_cpu_seconds": parts,
+    }
+
+
+def gaussian_tokens():
+    """The first window of a process, that of a context length not met before, and of one met; one value."""
+    setting = "from icl.risk import gaussian_window; import time; t = time.process_time();"
+    setting += "gaussian_window(5, 1000, 0.5); print(time.process_time() - t)"
+    first = [float(subprocess.check_output([sys.executable, "-c", setting])) for _ in range(5)]
+    gaussian_window(5, 1000, 0.5)
+    fresh = iter(range(1001, 2000))
+    return {
+        "first_window_of_a_process": {
+            "median": float(np.median(first)),
+            "min": min(first),
+            "max": max(first),
+        },
+        "window_at_a_new_n": cpu(lambda: gaussian_window(5, next(fresh), 0.5), 21),
+        "window_at_a_known_n": cpu(lambda: gaussian_window(5, 1000, 0.5), 21),
+        "value_at_a_new_n": cpu(lambda: gaussian_risk(5, 0.9, next(fresh), 0.5), 21),
+        "value_at_a_known_n": cpu(lambda: gaussian_risk(5, 0.9, 1000, 0.5), 21),
     }
 
 
@@ -135,6 +156,7 @@ def main():
         ("evaluation", evaluations),
         ("growth", growth),
         ("against_sampling", against_sampling),
+        ("gaussian_tokens", gaussian_tokens),
         ("phase_diagram", phase_diagram),
         ("accuracy", partial(accuracy, settings)),
     ):

@@ -3,10 +3,18 @@
 - `exact`: the risk, its optimal window, the gradient flow; from `integrals` on the nodes of `quadrature`.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
+- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
 """
 
-from icl.risk.baselines import LinearOptimum, linear_optimum, linear_risk, nearest_neighbor_risk
+from icl.risk.baselines import (
+    LinearOptimum,
+    gaussian_linear_optimum,
+    gaussian_linear_risk,
+    linear_optimum,
+    linear_risk,
+    nearest_neighbor_risk,
+)
 from icl.risk.exact import (
     OptimalWindow,
     Risk,
@@ -15,11 +23,16 @@ from icl.risk.exact import (
     population_flow,
     population_risk,
 )
+from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
+from icl.risk.gaussian_limits import HermiteFloor, hermite_floor, least_hermite_floor, window_gap
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
+    "GaussianValue",
+    "GaussianWindow",
+    "HermiteFloor",
     "LinearOptimum",
     "LowRankRisk",
     "MonteCarlo",
@@ -27,6 +40,13 @@ __all__ = [
     "Risk",
     "WorstCase",
     "bayes_linear_risk",
+    "gaussian_linear_optimum",
+    "gaussian_linear_risk",
+    "gaussian_risk",
+    "gaussian_value",
+    "gaussian_window",
+    "hermite_floor",
+    "least_hermite_floor",
     "linear_optimum",
     "linear_risk",
     "low_rank_risk",
@@ -37,5 +57,6 @@ __all__ = [
     "population_flow",
     "population_risk",
     "ridge_risk",
+    "window_gap",
     "worst_case_risk",
 ]

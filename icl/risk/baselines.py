@@ -11,6 +11,11 @@ best. By the addition theorem only degree 1 of the class meets the linear score,
 
 so that the risk stays above the power of all degrees but the first, for every n:
 ``k(1) - a_1`` (affine: L^2/3, ReLU: L^2/3 + L^2/(6 d)).
+
+On Gaussian tokens and linear functions, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``, the fourth
+moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives
+
+    risk(m) = L^2 - 2 m L^2 + m^2 [L^2 + ((d + 1) L^2 + d sigma^2) / n].
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from scipy.special import betaincinv
 
 from icl.checks import reals
 from icl.risk.exact import Risk
+from icl.risk.gaussian import check_gaussian
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import MOST, Array
 
@@ -94,6 +100,54 @@ def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, Array]:
     degree_one = float(task.spectrum(1)[0][0])
     power = float(task.covariance(np.array(1.0)))
     return degree_one / d, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2
+
+
+def gaussian_linear_risk(
+    dim: int, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
+) -> Array:
+    """Compute the population risk of linear attention on Gaussian tokens and linear functions.
+
+    Args:
+        dim: Dimension d, 1 to 1000.
+        m: ``M = m I``, any sign.
+        n: Context length, 1 to 1e30.
+        noise_std: Noise standard deviation, >= 0.
+        lipschitz: Root mean square L of the slope, > 0.
+
+    Returns:
+        The risk; ``m``, ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
+    m = reals(m, "m", -MOST, MOST)
+    return square * (1 - m) ** 2 + m**2 * ((dim + 1) * square + dim * noise_std**2) / n
+
+
+def gaussian_linear_optimum(
+    dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
+) -> LinearOptimum:
+    """Compute the best linear attention on Gaussian tokens and linear functions in closed form.
+
+    Args:
+        dim: Dimension d, 1 to 1000.
+        n: Context length, 1 to 1e30.
+        noise_std: Noise standard deviation, >= 0.
+        lipschitz: Root mean square L of the slope, > 0.
+
+    Returns:
+        The optimum, its floor zero; ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        ValueError: If an argument is out of range.
+
+    >>> round(float(gaussian_linear_optimum(5, n=20, noise_std=0.0).risk), 6)  # 6 / 26
+    0.230769
+    """
+    dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
+    spread = (dim + 1 + dim * noise_std**2 / square) / n
+    return LinearOptimum(1 / (1 + spread), square * spread / (1 + spread), 0.0)
 
 
 def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:

@@ -29,6 +29,7 @@ NAMES = {
     "notes2": "formulas of other papers in this project's notes",
     "closeness": "abstract of arXiv 2304.13276",
     "closeness-tldr": "machine-written TL;DR of arXiv 2304.13276",
+    "largeprompt": "abstract of arXiv 2512.11784",
 }
 
 #: Words in a window. Three would still be unique almost always, but reveal more of the text.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from icl_book.claims.claim import Claim
 from icl_book.claims.paper1 import (
     beyond,
+    gaussian,
     generalization,
     learned,
     linear,
@@ -30,6 +31,7 @@ CLAIMS: list[Claim] = [
     *linear.CLAIMS,
     *theorem4.CLAIMS,
     *phases.CLAIMS,
+    *gaussian.CLAIMS,
     *out_of_reach.CLAIMS,
     *trained.CLAIMS,
     *learned.CLAIMS,

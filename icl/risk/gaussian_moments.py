@@ -1,0 +1,149 @@
+r"""Moments of the softmax weights of Gaussian scores.
+
+Given the query, the scores of n tokens are ``tau g_i`` with independent standard normal g_i. The risk needs
+two moments of the weights ``omega_i = exp(tau g_i) / S``, ``S = sum_j exp(tau g_j)``. With
+``p_k = sum_i omega_i^k`` they are
+
+    C = E p_2,   D = E p_3 - E p_2^2.
+
+Derivation. ``S^-k = int_0^inf s^(k-1) exp(-s S) ds / (k-1)!`` makes the tokens independent. With u = log s,
+``z = exp(u + tau g)``, ``M_k(u) = E z^k exp(-z)`` and ``phi(u) = E exp(-z)``,
+
+    E p_2 = n int M_2 phi^(n-1) du,   E p_3 = n int M_3 phi^(n-1) du / 2,
+    E p_2^2 = n int M_4 phi^(n-1) du / 6 + n (n-1) int M_2^2 phi^(n-2) du / 6,
+
+so n is only an exponent, and the means over one token are computed once for all n. All integrands are
+analytic and decay fast: the trapezoidal rule on one lattice of u and ``x = log z`` is exact to rounding. In
+tau, ``log C`` and ``D / C`` are Chebyshev polynomials on panels, each computed when it is first needed.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from icl.tasks.base import Array
+
+_REACH = (1e12, 1e30)  # the lattice of u reaches as far as that many tokens need; more cost time
+MOST_TOKENS = _REACH[-1]
+
+_STEP = 0.22  # of the lattice, in units of the scale on which exp(-exp(x)) turns
+_NODES = 28  # Chebyshev nodes of a panel in tau
+
+
+def edges(most: float) -> Array:
+    """Return the edges of the panels in tau, the last above ``most``: steps of one to 10, then of 10 %."""
+    last = 10 + max(0, math.ceil(math.log(max(most, 10.0) / 10) / math.log(1.1)) + 1)
+    return np.array([k if k < 10 else 10 * 1.1 ** (k - 10) for k in range(last + 1)])
+
+
+def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
+    """Compute the moments of the weights and their derivatives in tau.
+
+    Args:
+        tau: Standard deviations of the scores, >= 0, shape (k,).
+        n: Number of tokens, 1 to `MOST_TOKENS`.
+        drop: Chebyshev coefficients left out, to see what they change.
+
+    Returns:
+        C, D, dC/dtau and dD/dtau, shape (4, k); relative error of C, and error of D / C, below 1e-12.
+    """
+    if n == 1:
+        return np.array([[1.0], [0.0], [0.0], [0.0]]) * np.ones_like(tau)
+    edge = edges(float(np.max(tau, initial=0.0)))
+    panel = np.searchsorted(edge, tau, side="right") - 1
+    out = np.empty((4, tau.size))
+    for k in np.unique(panel):
+        here = panel == k
+        y, slope = _position(tau[here], float(edge[k]), float(edge[k + 1]))
+        used = _NODES - drop
+        log_c, ratio, log_c_y, ratio_y = (
+            np.polynomial.chebyshev.chebvander(y, used - 1) @ _series(n, int(k))[:used]
+        ).T
+        c = np.exp(log_c)
+        c_slope = c * log_c_y * slope
+        out[:, here] = c, ratio * c, c_slope, ratio_y * slope * c + ratio * c_slope
+    return out
+
+
+def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:
+    """Return the position in a panel, -1 to 1, and its slope; the first panel is a polynomial in tau^2."""
+    if low == 0:
+        return 2 * (tau / high) ** 2 - 1, 4 * tau / high**2
+    return (2 * tau - low - high) / (high - low), np.full_like(tau, 2 / (high - low))
+
+
+@lru_cache(maxsize=8192)
+def _series(n: float, panel: int) -> Array:
+    """Return Chebyshev coefficients of log C, of D / C and of their slopes on a panel, shape (_NODES, 4)."""
+    width, log_phi, m2, m3, m4 = _means(panel, next(reach for reach in _REACH if n <= reach))
+    last = np.count_nonzero((n - 2) * log_phi.max(0) > -50)  # log phi falls in u
+    log_phi, m2, m3, m4 = (means[:, :last] for means in (log_phi, m2, m3, m4))
+    one = width * n * np.exp((n - 1) * np.maximum(log_phi, -700 / n))
+    two = (n - 1) * one * np.exp(-log_phi)
+    c = np.sum(one * m2, -1)
+    d = np.sum(one * m3 / 2 - (one * m4 + two * m2**2) / 6, -1)
+    return (
+        np.asarray(_fit() @ np.stack([np.log(c), d / c], -1))
+        .reshape(2, _NODES, 2)
+        .swapaxes(0, 1)
+        .reshape(_NODES, 4)
+    )
+
+
+@lru_cache(maxsize=1)
+def _fit() -> Array:
+    """Return the matrix from values at the Chebyshev points to coefficients, above that to the slope's."""
+    fit = np.linalg.inv(np.polynomial.chebyshev.chebvander(_points(), _NODES - 1))
+    return np.concatenate([fit, np.polynomial.chebyshev.chebder(fit), np.zeros((1, _NODES))])
+
+
+def _points() -> Array:
+    return -np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
+
+
+@lru_cache(maxsize=256)
+def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]:
+    """Return the step of u, and log phi, M_2, M_3 and M_4 at the nodes of a panel in tau, shape (_NODES, u).
+
+    They do not depend on n. u runs over all values that 2 to ``reach`` tokens need: from where ``s S`` is
+    below e^-16 for the largest sum S to where it is above e^4.5 for the smallest, but for a probability
+    of 1e-16.
+    """
+    log_n = math.log(reach)
+    low, high = edges(0.0 if panel < 10 else 10 * 1.1 ** (panel - 9))[panel : panel + 2]
+    taus = high * np.sqrt((1 + _points()) / 2) if low == 0 else (low + high + (high - low) * _points()) / 2
+    skip = max(1, round(high / 10))  # steps of the lattice from one u to the next
+    largest = max(log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0, math.sqrt(2 * (log_n + 37)) * high)
+    x = np.arange(-round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1)  # exp(-z) is 1 before and 0 after
+    u = np.arange(-math.ceil((largest + 16) / _STEP), math.ceil((4.5 + 6 * high) / _STEP) + skip, skip)
+    out = np.stack([_smoothed(u, x, float(tau), skip) for tau in taus], 1)
+    return skip * _STEP, *out
+
+
+def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> Array:
+    """Return log phi, M_2, M_3 and M_4 at one tau, shape (4, u); ``u`` and ``x`` count lattice steps."""
+    if tau == 0:
+        z = np.exp(np.minimum(u * _STEP, 6.0))
+        return np.stack([-z, *(z**k * np.exp(-z) for k in (2, 3, 4))])
+    fine = max(1, math.ceil(2 * _STEP / tau))  # the normal density needs two nodes in tau
+    x = np.arange(x[0] * fine, x[-1] * fine + 1)
+    z = np.exp(x * (_STEP / fine))
+    dead, alive = -np.expm1(-z), np.exp(-z)
+    margin = math.ceil(12 * tau * fine / _STEP)
+    lags = np.arange(x[0] - u[-1] * fine - margin, x[-1] - u[0] * fine + margin + 1)
+    density = np.exp(-0.5 * (lags * (_STEP / fine / tau)) ** 2) * (
+        _STEP / fine / tau / math.sqrt(2 * math.pi)
+    )
+    windows = sliding_window_view(density[margin : density.size - margin], x.size)[:: skip * fine][::-1]
+    first = margin + (u[-1] - u) * fine  # where the window of u begins
+    before = np.concatenate([[0.0], np.cumsum(density)])[first]
+    after = np.cumsum(density[::-1])[::-1][first + x.size]
+    rows = np.ascontiguousarray(windows) @ np.stack([alive, dead, *(z**k * alive for k in (2, 3, 4))], -1)
+    phi, missed = rows[:, 0] + before, rows[:, 1] + after
+    log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(phi, 1e-300)))
+    return np.stack([log_phi, *rows[:, 2:].T])

@@ -1,0 +1,347 @@
+"""The risk on Gaussian tokens against sums over all scores, an independent reference, mpmath and sampling."""
+
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import roots_hermitenorm
+
+from icl.risk import gaussian as gaussian_module
+from icl.risk import (
+    gaussian_limits,
+    gaussian_linear_optimum,
+    gaussian_linear_risk,
+    gaussian_moments,
+    gaussian_risk,
+    gaussian_value,
+    gaussian_window,
+    hermite_floor,
+    least_hermite_floor,
+    window_gap,
+)
+from icl.statistics import Z
+from oracles import gaussian as oracle
+
+
+# ------------------------------------------------------------------------------------- exact values
+@pytest.mark.parametrize("dim, w, n, step", [(1, 0.6, 2, 0.09), (5, 0.4, 2, 0.12), (2, 0.25, 3, 0.3)])
+def test_sums_over_all_scores(dim, w, n, step):
+    expected = oracle.population_risk(dim, w, n, lambda tau, n: oracle.brute(tau, n, step), nodes=60)
+    r = gaussian_risk(dim, w, n, 1.0)
+    assert np.allclose([r.bias, r.noise], expected, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("dim, w, n", [(3, 0.5, 30), pytest.param(3, 1.0, 10**12, marks=pytest.mark.slow)])
+def test_reference(dim, w, n):
+    r = gaussian_risk(dim, w, n, 1.0)
+    assert np.allclose([r.bias, r.noise], oracle.population_risk(dim, w, n, nodes=70), rtol=1e-10, atol=0)
+
+
+@pytest.mark.slow
+def test_reference_over_the_whole_range():
+    """d to 256, n to 1e12, w to 10: stratified, so that every corner is met."""
+    rng = np.random.default_rng(0)
+    for dim in (1, 2, 16, 64, 256):
+        for exponent in (0.5, 4, 8, 11):
+            n, w = math.ceil(10 ** (exponent + rng.uniform(0, 1))), float(10 ** rng.uniform(-2, 1))
+            w = min(w, 30 / (math.sqrt(dim) + 10))  # the reference's cost grows with tau
+            r = gaussian_risk(dim, w, n, 1.0)
+            expected = oracle.population_risk(dim, w, n, nodes=120)
+            assert np.allclose([r.bias, r.noise], expected, rtol=1e-10, atol=0), (dim, w, n)
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.7, 3.0, 9.99, 10.01, 40.0, 300.0])
+def test_two_tokens(tau):
+    c, d, *_ = gaussian_moments.weight_moments(np.array([tau]), 2)[:, 0]
+    assert (c, d) == pytest.approx(oracle.two_tokens(tau), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("tau, n", [(0.3, 5), (1.4, 10**9)])
+def test_moments_against_mpmath(tau, n):
+    p2, p3, square = oracle.mpmath_moments(tau, n)
+    c, d, *_ = gaussian_moments.weight_moments(np.array([tau]), n)[:, 0]
+    assert c == pytest.approx(float(p2), rel=1e-12)
+    assert d == pytest.approx(float(p3 - square), abs=1e-12 * float(p2))
+
+
+@pytest.mark.parametrize("tau", [0.02, 1.0, 7.3, 11.0, 60.0, 250.0])
+@pytest.mark.parametrize("n", [2, 40, 10**7, 10**12, 10**13, 10**25])
+def test_slopes_of_the_moments(tau, n):
+    """Central differences of fourth order; the step is a thousandth of the scale on which C turns."""
+    h = 1e-3 * max(tau, 1.0) if tau > 0.1 else 1e-3 * tau
+    c, d = gaussian_moments.weight_moments(tau + h * np.array([-2.0, -1, 1, 2]), n)[:2]
+    stencil = np.array([1, -8, 8, -1]) / (12 * h)
+    middle = gaussian_moments.weight_moments(np.array([tau]), n)[:, 0]
+    assert middle[2] == pytest.approx(c @ stencil, rel=1e-7, abs=1e-9 * middle[0])
+    assert middle[3] == pytest.approx(d @ stencil, rel=1e-7, abs=1e-9 * middle[0])
+
+
+def test_both_tables_agree():
+    """Up to 1e12 tokens a shorter table serves; the longer one gives the same."""
+    tau = np.linspace(0, 14, 50)
+    short = gaussian_moments.weight_moments(tau, 1e12)
+    reach, gaussian_moments._REACH = gaussian_moments._REACH, (1e30,)
+    try:
+        gaussian_moments._series.cache_clear()
+        assert np.allclose(gaussian_moments.weight_moments(tau, 1e12), short, rtol=1e-10, atol=1e-14)
+    finally:
+        gaussian_moments._REACH = reach
+        gaussian_moments._series.cache_clear()
+
+
+@pytest.mark.parametrize("w", [0.0, 0.3, 10.0])
+def test_one_token(w):
+    r = gaussian_risk(7, w, 1, 0.5, lipschitz=3.0)
+    assert r.bias == pytest.approx(18.0, rel=1e-12) and r.noise == pytest.approx(0.25, rel=1e-12)
+    assert r.slope == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 100, 10**12])
+def test_equal_weights(n):
+    r = gaussian_risk(4, 0.0, n, 0.5, lipschitz=2.0)
+    assert r.bias == pytest.approx(4 * (1 + 1 / n), rel=1e-12)
+    assert r.noise == pytest.approx(0.25 / n, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "dim, w, n", [(1, 1.2, 3), (5, 0.7, 10**4), (64, 0.2, 50), (256, 0.4, 10**12), (2, 4.0, 9)]
+)
+def test_slopes_and_error(dim, w, n):
+    h = 1e-3 * w
+    r = gaussian_risk(dim, w + h * np.array([-2.0, -1, 0, 1, 2]), n, 1.0)
+    stencil = np.array([1, -8, 0, 8, -1]) / (12 * h)
+    for value, slope in ((r.bias, r.bias_slope), (r.noise, r.noise_slope)):
+        assert slope[2] == pytest.approx(value @ stencil, rel=1e-6, abs=1e-9 * value[2] / w)
+    assert np.all(r.error < 1e-10)
+
+
+def test_only_the_ratio_of_lipschitz_and_noise_matters():
+    one, three = gaussian_risk(4, 0.7, 50, 0.2), gaussian_risk(4, 0.7, 50, 0.6, lipschitz=3.0)
+    assert three.total == pytest.approx(9 * one.total, rel=1e-14)
+    assert gaussian_window(4, 50, 0.2).w == pytest.approx(gaussian_window(4, 50, 0.6, 3.0).w, rel=1e-12)
+
+
+# ----------------------------------------------------------------------------------------- sampling
+def contexts(dim, n, noise_std, count=40_000):
+    """Tokens, labels, query, its clean label; independent contexts with independent functions of L = 1."""
+    rng = np.random.default_rng(5)
+    x, query = rng.standard_normal((count, n, dim)), rng.standard_normal((count, dim))
+    beta = rng.standard_normal((count, dim)) / dim**0.5
+    y = np.einsum("cnd,cd->cn", x, beta) + noise_std * rng.standard_normal((count, n))
+    return x, y, query, (beta * query).sum(1)
+
+
+def predictions(w, x, y, query):
+    scores = w * np.einsum("cnd,cd->cn", x, query)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    return (weights * y).sum(1) / weights.sum(1)
+
+
+def sigmas(values, expected):
+    return abs(values.mean() - expected) / (values.std() / len(values) ** 0.5)
+
+
+@pytest.mark.parametrize("dim, w, n", [(1, 1.5, 4), (3, 0.8, 12)])
+def test_sampling(dim, w, n):
+    """Three means at the false-alarm rate of Z each."""
+    x, y, query, truth = contexts(dim, n, 0.4)
+    h = predictions(w, x, y, query)
+    assert sigmas((h - truth) ** 2, gaussian_risk(dim, w, n, 0.4).total) < Z
+    best = gaussian_value(dim, w, n, 0.4)
+    assert sigmas((best.scale * h - truth) ** 2, best.risk) < Z
+    assert sigmas(h * (best.scale * h - truth), 0.0) < Z  # the residual is orthogonal to the prediction
+
+
+@pytest.mark.parametrize("dim, m, n", [(1, 0.7, 3), (4, 0.5, 10)])
+def test_linear_attention(dim, m, n):
+    x, y, query, truth = contexts(dim, n, 0.4)
+    h = np.einsum("cn,cnd,cd->c", y, x, query) / n
+    assert sigmas((m * h - truth) ** 2, gaussian_linear_risk(dim, m, n, 0.4)) < Z
+    best = gaussian_linear_optimum(dim, n, 0.4)
+    assert sigmas(h * (best.m * h - truth), 0.0) < Z
+    assert best.risk == pytest.approx(gaussian_linear_risk(dim, best.m, n, 0.4), rel=1e-12)
+
+
+# ----------------------------------------------------------------------------------------- windows
+def test_window_of_the_statement():
+    """The values the statement gives, to its three digits: the window does not narrow without end."""
+    found = gaussian_window(5, [10, 100, 1000, 10**4, 10**6], 0.5).w
+    assert np.abs(found - [0.587, 0.800, 0.904, 0.955, 0.991]).max() < 5.1e-4
+
+
+@pytest.mark.parametrize(
+    "dim, n, noise_std",
+    [(1, 2, 0.0), (1, 30, 3.0), (2, 2, 0.1), (5, 10**9, 0.5), (64, 300, 1.0), (256, 10**12, 0.1)],
+)
+def test_window_is_the_least_of_a_fine_grid(dim, n, noise_std):
+    best = gaussian_window(dim, n, noise_std)
+    here = gaussian_risk(dim, best.w, n, noise_std)
+    grid = gaussian_risk(dim, np.geomspace(1e-3, 10, 400), n, noise_std).total
+    assert best.risk <= grid.min() * (1 + 1e-12)
+    assert best.risk == pytest.approx(here.total, rel=1e-10)
+    assert abs(here.slope) * best.w < 1e-8 * here.total
+
+
+def test_window_of_large_noise_is_that_of_linear_attention():
+    """Where the scores are small, softmax is linear in them; w* then solves the same parabola."""
+    for noise_std in (30.0, 1e4, 1e60):
+        expected = 50 / (50 + 3 * (1 + noise_std**2))
+        assert gaussian_window(3, 50, noise_std).w == pytest.approx(expected, rel=0.1)
+
+
+def test_value_at_the_window_is_no_worse_and_exact_in_the_limit():
+    best = gaussian_window(3, [5, 10**9], 0.5)
+    value = gaussian_value(3, best.w, [5, 10**9], 0.5)
+    assert np.all(value.risk <= best.risk)
+    # at w^2 = 1 / (d + 2) the risk tends to (1 + 2/d)^(d/2 + 1) times that of linear attention
+    limit = gaussian_value(3, 5**-0.5, 10**14, 0.5).risk / gaussian_linear_optimum(3, 10**14, 0.5).risk
+    assert limit == pytest.approx((1 + 2 / 3) ** 2.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+@pytest.mark.parametrize("noise_std", [0.0, 0.5, 2.0])
+def test_window_gap(dim, noise_std):
+    """The leading order, and its constant, read off at 1e10 to 1e22 tokens by a polynomial in 1 / log n."""
+    n = np.array([1e10, 1e14, 1e18, 1e22])
+    ratio = (1 - gaussian_window(dim, n, noise_std).w) / window_gap(dim, n)
+    limit = np.polyval(np.polyfit(1 / np.log(n), ratio, 3), 0)
+    assert limit == pytest.approx(1, abs=0.06)
+
+
+# ------------------------------------------------------------------------------------------ limits
+@pytest.mark.parametrize("coefficients", [[0, 0, 1.0], [1, 2, -0.5, 0.3], [0, 1, 0, 0, 0.2]])
+def test_hermite_floor_against_quadrature(coefficients):
+    t, p = roots_hermitenorm(40)
+    p = p / p.sum()
+    w = np.array([0.0, 0.4, 1.0, 1.7])
+    f = np.polynomial.hermite_e.HermiteE(coefficients)
+    smoothed = f(t[:, None, None] + w * t[:, None]).transpose(1, 2, 0) @ p
+    expected = p @ (f(t)[:, None] - smoothed) ** 2
+    assert hermite_floor(coefficients, w) == pytest.approx(expected, rel=1e-12)
+    best = least_hermite_floor(coefficients)
+    assert best.risk == pytest.approx(hermite_floor(coefficients, best.w), rel=1e-12)
+    assert best.risk <= hermite_floor(coefficients, np.linspace(0, 3, 3001)).min() * (1 + 1e-12)
+    assert best.power == pytest.approx(p @ f(t) ** 2 - (p @ f(t)) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8])
+def test_floor_of_one_hermite_polynomial(k):
+    """k! (1 - k! / (2k - 1)!!) at w^k = k! / (2k - 1)!!."""
+    share = math.factorial(k) / math.prod(range(1, 2 * k, 2))
+    best = least_hermite_floor([0.0] * k + [1.0])
+    assert best.risk == pytest.approx(math.factorial(k) * (1 - share), abs=1e-9 * best.power)
+    assert best.w == pytest.approx(share ** (1 / k), rel=1e-6)
+
+
+def test_constants_have_no_floor():
+    best = least_hermite_floor([2.0])
+    assert (best.risk, best.power) == (0.0, 0.0)
+
+
+# ------------------------------------------------------------------------------------ planted bugs
+BUGS = {
+    "gaussian": {
+        "no cubic term": ("(2 - w) * c - 6 * w * w * d)", "(2 - w) * c)"),
+        "sixth for half": ("+ w * (2 - w) * c - 6 *", "+ w * (2 - w) * c - 3 *"),
+        "squared score": ("w * (2 - w) * c - 6", "w * (1 - w) * c - 6"),
+        "density of the query": ("(dim - 1) * np.log(r)", "dim * np.log(r)"),
+        "width of the query": ("weight_moments(w * r, n, drop)", "weight_moments(w * r * r, n, drop)"),
+        "slope of C": ("r * c_tau, r * d_tau", "c_tau, r * d_tau"),
+        "slope of D": ("- 12 * w * d - 6", "- 6 * w * d - 6"),
+    },
+    "gaussian_moments": {
+        "n tokens for n - 1": ("np.exp((n - 1) * np.maximum", "np.exp(n * np.maximum"),
+        "pairs of one token": ("two = (n - 1) * one", "two = n * one"),
+        "third moment": ("one * m3 / 2 -", "one * m3 -"),
+        "square of the second": ("+ two * m2**2) / 6", "+ two * m2**2) / 2"),
+        "slope of tau^2": ("4 * tau / high**2", "2 * tau / high**2"),
+        "mass above forgotten": ("rows[:, 1] + after", "rows[:, 1]"),
+        "step of u": ("return skip * _STEP, *out", "return _STEP, *out"),
+    },
+}
+
+
+def planted(monkeypatch, old="", new="", name="gaussian"):
+    """The risk and the moments of a copy of both modules, with ``old`` replaced in one of them."""
+    copies = {}
+    for module in (gaussian_moments, gaussian_module):
+        text = open(module.__file__).read()
+        short = module.__name__.rsplit(".", 1)[1]
+        if old and short == name:
+            assert text.count(old) == 1, f"{old!r} must occur once"
+            text = text.replace(old, new)
+        copies[short] = types.ModuleType(module.__name__)
+        monkeypatch.setitem(sys.modules, module.__name__, copies[short])
+        exec(compile(text, module.__file__, "exec"), copies[short].__dict__)
+    return copies["gaussian"].gaussian_risk, copies["gaussian_moments"].weight_moments
+
+
+@pytest.mark.slow
+def test_planted_bugs(monkeypatch):
+    """Bias, noise and slope at one setting of a small tau, C of two tokens at a large one."""
+    dim, w, n, h, tau = 2, 0.7, 3, 1e-4, 40.0
+    low, middle, high = (oracle.population_risk(dim, w + k * h, n, nodes=70) for k in (-1, 0, 1))
+    expected = [*middle, (high[0] - low[0]) / (2 * h), oracle.two_tokens(tau)[0]]
+
+    def misfit(name="gaussian", old="", new=""):
+        risk, weight_moments = planted(monkeypatch, old, new, name)
+        r = risk(dim, w, n, 1.0)
+        found = [r.bias, r.noise, r.bias_slope, weight_moments(np.array([tau]), 2)[0, 0]]
+        return np.abs(np.array(found) / expected - 1).max()
+
+    assert misfit() < 1e-6  # the difference quotient of the reference
+    for name, bugs in BUGS.items():
+        assert not [bug for bug, change in bugs.items() if misfit(name, *change) < 1e-5]
+
+
+# --------------------------------------------------------------------------------------- arguments
+numbers = st.one_of(
+    st.floats(),
+    st.floats(1e-3, 1e2),
+    st.integers(-3, 40),
+    st.sampled_from([True, None, "3", 10**20, 10**400, [1, 2.5]]),
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(numbers, numbers, numbers, numbers, numbers)
+def test_finite_or_refused(dim, w, n, noise_std, lipschitz):
+    try:
+        r = gaussian_risk(dim, w, n, noise_std, lipschitz)
+    except ValueError as error:
+        assert "\n" not in str(error) and any(
+            name in str(error) for name in ("dim=", "w=", "n=", "noise_std=", "lipschitz=")
+        )
+        return
+    assert np.all(np.isfinite([r.bias, r.noise, r.bias_slope, r.noise_slope, r.error]))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: gaussian_risk(0, 1.0, 5, 0.1), "dim=0: must be an integer >= 1 and <= 1000"),
+        (lambda: gaussian_risk(5, -1.0, 5, 0.1), "w=-1.0: must be a finite number >= 0"),
+        (lambda: gaussian_risk(5, [1, 2], [1, 2, 3], 0.1), "must broadcast"),
+        (lambda: gaussian_window(5, 2.5, 0.1), "n=2.5: must be an integer"),
+        (lambda: hermite_floor([], 1.0), "coefficients of shape"),
+        (lambda: least_hermite_floor([[1.0]]), "coefficients of shape"),
+        (lambda: window_gap(5, 1), "n=1: must be an integer >= 2"),
+        (lambda: gaussian_linear_risk(5, math.inf, 5, 0.1), "m=inf: must be a finite number"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        call()
+
+
+def test_shapes_broadcast():
+    r = gaussian_risk(3, np.array([[0.1], [0.5]]), [5, 10, 20], 0.3)
+    assert r.total.shape == (2, 3)
+    assert r.total[1, 2] == gaussian_risk(3, 0.5, 20, 0.3).total
+    assert gaussian_window(3, [[5], [10]], [0.1, 0.2, 0.3]).w.shape == (2, 3)
+    assert gaussian_value(3, [0.1, 0.2], 5, 0.3).scale.shape == (2,)
+    assert gaussian_limits.window_gap(3, [5, 10]).shape == (2,)
