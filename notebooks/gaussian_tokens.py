@@ -12,13 +12,11 @@
 
 # %% [markdown]
 # # Gaussian tokens: the window stops at one
-
-# %% [markdown]
-# ## Short answer
 #
-# On Gaussian tokens the best window of a linear class does not narrow without end: $w^*\to1$ for every $L$, $\sigma$ and $d$, with
-# $1-w^*\sim K_d(\log n)^{d/2+1}n^{-0.618}$; the exponent is one over the golden ratio. In long contexts attention returns $f$ smoothed over a fixed width of
-# one, so functions that are not harmonic keep a risk that no number of tokens removes. Theorem 2 needs tokens of bounded length, and on linear functions
+# **Short answer.** On Gaussian tokens the best window of a linear class does not narrow without end: $w^*\to1$ for
+# every $L$, $\sigma$ and $d$, with $1-w^*\sim K_d(\log n)^{d/2+1}n^{-0.618}$; the exponent is one over the golden
+# ratio. In long contexts attention returns $f$ smoothed over a fixed width of one, so functions that are not harmonic
+# keep a risk that no number of tokens removes. Theorem 2 needs tokens of bounded length, and on linear functions
 # linear attention has the smaller risk.
 
 # %% tags=["parameters", "hide-input"]
@@ -55,7 +53,7 @@ from icl_book.claims.paper1.gaussian import CONDENSED
 notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact. Left: best window $w^*$ against the context length $n$, on Gaussian tokens (solid) and on the unit sphere (dashed, linear functions). Right: least risk on Gaussian tokens of softmax attention, of softmax attention with its best value scale at $w^2=1/(d+2)$, and of linear attention.", "name": "fig-gaussian"}, "image": {"alt": "Left: on Gaussian tokens the window levels off at one in every dimension, on the sphere it grows like a power. Right: three falling risks; linear attention is lowest, softmax with a value scale runs parallel to it, plain softmax falls more slowly."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact. Left: best window $w^*$ against the context length $n$, on Gaussian tokens (solid) and on the unit sphere (dashed, linear functions). Right: least risk on Gaussian tokens of softmax attention, of softmax attention with its best value scale at $w^2=1/(d+2)$, and of linear attention.", "name": "fig-gaussian"}, "image": {"alt": "Left: on Gaussian tokens the window levels off at one in every dimension, on the sphere it grows like a power. Right: three falling risks; linear attention is lowest, softmax with a value scale runs parallel to it, plain softmax falls more slowly."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.5))
 n = np.geomspace(2, 1e10, 14).round()
 for dim, color in zip(dims, plots.ramp(len(dims)), strict=True):
