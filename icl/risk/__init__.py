@@ -1,20 +1,15 @@
 """The population risk of softmax attention and of its competitors.
 
-- `exact`: the risk, its optimal window, the gradient flow; from `integrals` on the nodes of `quadrature`.
+- `exact`: the risk and its optimal window; `flow`: the gradient flow. Both from `integrals`, on the nodes of
+  `quadrature`.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
 """
 
 from icl.risk.baselines import LinearOptimum, linear_optimum, linear_risk, nearest_neighbor_risk
-from icl.risk.exact import (
-    OptimalWindow,
-    Risk,
-    mismatch_risk,
-    optimal_window,
-    population_flow,
-    population_risk,
-)
+from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
+from icl.risk.flow import population_flow
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
