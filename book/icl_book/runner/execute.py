@@ -24,7 +24,7 @@ HEARTBEAT = 10.0  # seconds between two lines of a run that is under way
 HOSTED = (
     "import sys\n\n"
     'if "google.colab" in sys.modules:  # a hosted notebook starts without the package\n'
-    '    get_ipython().run_line_magic("pip", "install -q git+{url}")'
+    '    get_ipython().run_line_magic("pip", "install -q icl[notebook]@git+{url}")'
 )
 KEPT = 5  # executed notebooks kept per notebook and preset
 
