@@ -1,7 +1,8 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
 # make check                          format, lint, types, imports, unit tests: two minutes
 # make test                           every test
-# make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1"
+# make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
+#                                     a table and a page of curves; GRID=grid.yml reads a file
 # make replicate SEED=1               every sampled verdict again, with fresh random numbers
 # make confirm                        the confirmatory run: results/confirmatory
 # make bench | lab | sync | lock | clean
@@ -19,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: book check test bench sweep replicate confirm lab sync lock clean
 
 book: .venv/.installed
-	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)"
+	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 check: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
@@ -33,7 +34,8 @@ bench: .venv/.installed
 	@$(foreach f,$(BENCHMARKS),$(PY) $(f) &&) echo "$(words $(BENCHMARKS)) benchmarks run"
 
 sweep: .venv/.installed
-	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --preset "$(PRESET)" --jobs "$(JOBS)"
+	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --collect "$(COLLECT)" --preset "$(PRESET)" \
+	  --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 replicate: .venv/.installed
 	@$(PY) -m icl_book replicate --seed "$(SEED)" --jobs "$(JOBS)"

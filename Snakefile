@@ -47,7 +47,7 @@ rule all:
         list(RUNS),
     shell:
         "true" if NOTEBOOK or ONLY else PYTHON + " -m icl_book.site.assemble --preset {PRESET} " + shlex.join(
-            f"{run.name}={path}" for path, run in RUNS.items())
+            f"{run.name}={path}" for path, run in RUNS.items()) + " 2>&1"
 
 
 # One rule for each notebook, because a rule has one priority: notebooks start in the order of the plan.
@@ -63,4 +63,4 @@ for position, notebook in enumerate(reversed(dict.fromkeys(run.name for run in R
             arguments=arguments,
             threads=threads(workflow.cores or 1),
         shell:
-            "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute --tied {params.arguments}"
+            "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute --tied {params.arguments} 2>&1"

@@ -150,9 +150,8 @@ class Cap:
     limit: float
 
     def __post_init__(self) -> None:
-        integer(self.dim, "dim", 2)
-        if not -1 < self.limit <= 1:
-            raise ValueError(f"limit={self.limit!r}: must be a number > -1 and <= 1")
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 2))
+        object.__setattr__(self, "limit", real(self.limit, "limit", -1, 1, above=True))
 
     def restrict(self, x: torch.Tensor, u: np.ndarray) -> torch.Tensor:
         """Move uniform covariates into the cap, along the great circles through the query.

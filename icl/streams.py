@@ -74,7 +74,7 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
 
 def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
     """Return the seed, the stream's place in the key, and the step, checked."""
-    if name not in STREAMS:
+    if name not in list(STREAMS):  # whatever it is
         raise ValueError(f"name={name!r}: allowed are {', '.join(STREAMS)}")
     place = STREAMS[name]
     seed = (integer(seed, "seed", 0, 2**64 - 1) + ROOT_SEED) % 2**64

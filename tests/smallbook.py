@@ -4,15 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
 from icl_book.claims import changes
 from icl_book.provenance import ROOT
-from icl_book.runner import cli, preload
+from icl_book.runner import preload, schedule
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 HANGING = 3600  # seconds after which whatever is waited for will not come: no machine is that slow
@@ -56,6 +57,8 @@ class Copy:
         self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
         self.environment.pop("MPLBACKEND", None)
         self.environment.pop(preload.SOCKET, None)
+        self.temporary = Path(tempfile.mkdtemp(prefix="icl-book-"))  # a short path, for sockets
+        self.environment["TMPDIR"] = str(self.temporary)
         self.server = {}
         registry = (
             "from icl_book.claims.claim import Authority, Claim, Grade\nCLAIMS = [Claim('X', Authority.BOOK, "
@@ -80,9 +83,24 @@ class Copy:
     @contextmanager
     def kernels(self):
         """Let all programs started meanwhile share one server of kernels."""
-        with preload.preloaded(cli.thread_settings(2)):
+        with preload.preloaded(schedule.thread_settings(2)):
             self.server = {preload.SOCKET: os.environ[preload.SOCKET]} if preload.SOCKET in os.environ else {}
             yield self
+        shutil.rmtree(self.temporary)
+
+    def processes(self):
+        """Processes at work in the copy, however they were started."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if Path(process.cwd()).is_relative_to(self.root) and not gone(process):
+                    found.append(process)
+        return found
+
+    def left_behind(self):
+        """Processes, temporary files and half-written files that nothing will end or remove any more."""
+        halves = [*self.root.glob("_build/**/*.part")]
+        return [*self.processes(), *self.temporary.iterdir(), *halves]
 
     def start(self, *words, alone=False, **options):
         """Start the command line; ``alone`` if it shall not share a server."""

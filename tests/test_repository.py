@@ -1,5 +1,6 @@
 """The repository as a whole: pairs, lock, presets, layers, workflow, style."""
 
+import ast
 import importlib.util
 import json
 import os
@@ -17,6 +18,7 @@ import yaml
 from icl_book import notebook
 from icl_book.parameters import validate
 from icl_book.runner import plan
+from icl_book.runner.closure import contents
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = plan.notebooks()
@@ -100,7 +102,7 @@ def test_code_of_notebooks_fits_its_box(name):
 def test_hosted_notebooks_install_the_package_from_the_declared_address(name):
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     page = jupytext.read(ROOT / "notebooks" / f"{name}.ipynb").cells[1]
-    assert f"install -q git+{url}" in page.source and "remove-cell" in page.metadata["tags"]
+    assert f"install -q icl[notebook]@git+{url}" in page.source and "remove-cell" in page.metadata["tags"]
     assert url not in (ROOT / "notebooks" / f"{name}.py").read_text()
 
 
@@ -279,6 +281,41 @@ def test_workflow_steps_are_thin_calls():
     assert commands == [".ci/run", "make book PRESET=paper JOBS=1"]
     assert "vars.GPU_RUNNER" in jobs["book"]["runs-on"] and jobs["book"]["needs"] == "test"
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_workflow_runs_pinned_actions_with_the_least_permissions():
+    workflow = yaml.safe_load(WORKFLOW.read_text())
+    used = re.findall(r"uses: (\S+)(.*)", WORKFLOW.read_text())
+    assert used and all(
+        re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) and re.match(r"  # v\d", note) for name, note in used
+    )
+    assert workflow["permissions"] == {"contents": "read"}
+    assert {n: j["permissions"] for n, j in workflow["jobs"].items() if "permissions" in j} == {
+        "pages": {"pages": "write", "id-token": "write"}
+    }
+
+
+def test_the_package_carries_the_data_that_chapters_read(tmp_path, monkeypatch):
+    read = {p for n in NOTEBOOKS for p in contents((ROOT / "notebooks" / f"{n}.py").read_text(), n).data}
+    assert len(read) >= 3
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)  # as where only the package is installed
+    for path in read:
+        found = notebook.data(path)
+        assert found.is_relative_to(ROOT / "book" / "icl_book")
+        assert found.read_bytes() == (ROOT / path).read_bytes()
+        patterns = PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
+        assert any(found.relative_to(ROOT / "book" / "icl_book").match(p) for p in patterns)
+
+
+def test_icl_alone_needs_few_packages():
+    wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
+    trees = [ast.parse(p.read_text()) for p in (ROOT / "icl").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    modules = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
+    modules += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    imported = {name.partition(".")[0] for name in modules}
+    assert imported - set(sys.stdlib_module_names) - {"icl", "__future__"} == wanted
+    assert (ROOT / "icl" / "py.typed").is_file()
 
 
 def test_makefile_has_the_promised_targets():

@@ -113,7 +113,7 @@ def glue(name: str, value: object) -> None:
 
 
 def data(path: str) -> Path:
-    """A file of this repository that a notebook reads.
+    """A file of this repository that a notebook reads; the installed package carries what chapters need.
 
     The call must be written with a literal, ``notebook.data("results/paper/x.json")``: the
     runner finds it in the source and makes the file's content part of the run's address.
@@ -127,6 +127,7 @@ def data(path: str) -> Path:
     Raises:
         BadInput: If there is no such file.
     """
-    if not (ROOT / path).is_file():
-        raise BadInput(f"data file {path!r}: not found in {ROOT}")
-    return ROOT / path
+    for folder in (ROOT, Path(__file__).parent):
+        if (folder / path).is_file():
+            return folder / path
+    raise BadInput(f"data file {path!r}: not found in {ROOT}")

@@ -7,9 +7,11 @@ are checked before slow packages are imported.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+SMALLEST = 1e-9  # of what must be positive
 
 
 class BadInput(ValueError):
@@ -21,40 +23,40 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer not below ``low``."""
+    """An integer between ``low`` and ``high``."""
 
     meaning: str
     low: int = 0
+    high: int = 10**6
 
     @property
     def allowed(self) -> str:
         """Describe the allowed values in words."""
-        return f"an integer >= {self.low}"
+        return f"an integer >= {self.low} and <= {self.high:g}"
 
     def accepts(self, value: object) -> bool:
         """Return whether ``value`` is allowed."""
-        return isinstance(value, int) and not isinstance(value, bool) and value >= self.low
+        return isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number not below ``low``, or above it if ``strict``."""
+    """A number between ``low`` and ``high``: what is computed with it stays finite."""
 
     meaning: str
-    low: float = -math.inf
-    strict: bool = False
+    low: float = SMALLEST
+    high: float = 1e6
 
     @property
     def allowed(self) -> str:
         """Describe the allowed values in words."""
-        bound = "" if self.low == -math.inf else f" {'>' if self.strict else '>='} {self.low:g}"
-        return f"a finite number{bound}"
+        return f"a number >= {self.low:g} and <= {self.high:g}"
 
     def accepts(self, value: object) -> bool:
         """Return whether ``value`` is allowed."""
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-            return False
-        return value > self.low if self.strict else value >= self.low
+        return (
+            isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
+        )
 
 
 @dataclass(frozen=True)
@@ -80,58 +82,58 @@ class Several:
 
 #: Every parameter that any notebook of the book may have.
 PARAMETERS: dict[str, Integer | Real | Several] = {
-    "dim": Integer("dimension d", 2),
-    "dims": Several(Integer("dimensions d of the covariates", 2)),
-    "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1)),
-    "n_decades": Several(Integer("powers of ten of the context length n", 0)),
+    "dim": Integer("dimension d", 2, 1000),
+    "dims": Several(Integer("dimensions d of the covariates", 2, 1000)),
+    "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1, 1000)),
+    "n_decades": Several(Integer("powers of ten of the context length n", 0, 20)),
     "n_values": Several(Integer("context lengths n", 1)),
     "context_length": Integer("number n of labeled examples in a context", 1),
     "noise_std": Real("standard deviation sigma of the label noise", 0),
     "noise_stds": Several(Real("standard deviations sigma of the label noise", 0)),
     "unit_noise_std": Real("standard deviation sigma of the label noise of the pretrained units", 0),
-    "lipschitz": Real("Lipschitz constant L of the class", 0, strict=True),
-    "lipschitz_values": Several(Real("Lipschitz constants L of the class", 0, strict=True)),
-    "seed": Integer("root of all random streams", 0),
-    "seeds": Integer("number of independent repetitions; an interval needs two", 2),
-    "steps": Integer("optimizer steps", 1),
+    "lipschitz": Real("Lipschitz constant L of the class"),
+    "lipschitz_values": Several(Real("Lipschitz constants L of the class")),
+    "seed": Integer("root of all random streams", 0, 2**32 - 1),
+    "seeds": Integer("number of independent repetitions; an interval needs two", 2, 10_000),
+    "steps": Integer("optimizer steps", 1, 10**7),
     "batch_size": Integer("contexts per optimizer step", 1),
     "batch_sizes": Several(Integer("contexts per optimizer step", 1)),
-    "learning_rate": Real("step size of the optimizer", 0, strict=True),
-    "contexts": Integer("Monte Carlo contexts", 1),
+    "learning_rate": Real("step size of the optimizer"),
+    "contexts": Integer("Monte Carlo contexts; an interval needs two", 2, 10**8),
     "draws": Integer("random problems per size", 1),
     "large_sizes": Several(Integer("problem sizes that only the fast form reaches", 1)),
-    "radii": Several(Real("bounds R on the norms of data and weights", 0, strict=True)),
-    "step_sizes": Several(Real("step sizes eta in units of the sharp one", 0, strict=True)),
-    "memory_limit": Real("GiB of address space a measured process may take more", 0, strict=True),
-    "conditions": Several(Real("condition numbers of the data matrices", 1)),
-    "starts": Integer("random starts of a search", 1),
+    "radii": Several(Real("bounds R on the norms of data and weights")),
+    "step_sizes": Several(Real("step sizes eta in units of the sharp one")),
+    "memory_limit": Real("GiB of address space a measured process may take more", 0.1, 10_000),
+    "conditions": Several(Real("condition numbers of the data matrices", 1, 1e12)),
+    "starts": Integer("random starts of a search", 1, 10_000),
     "sizes": Several(Integer("problem sizes", 1)),
-    "repeats": Integer("timed repetitions, of which the fastest counts", 1),
-    "relu_rate": Real("size of the plain gradient steps, ReLU class", 0, strict=True),
-    "cosine_rate": Real("size of the plain gradient steps, cosine class", 0, strict=True),
-    "flow_rate": Real("size of the plain gradient steps that are held against a flow", 0, strict=True),
-    "steepnesses": Several(Real("steepness beta of the tanh classes", 0, strict=True)),
+    "repeats": Integer("timed repetitions, of which the fastest counts", 1, 1000),
+    "relu_rate": Real("size of the plain gradient steps, ReLU class"),
+    "cosine_rate": Real("size of the plain gradient steps, cosine class"),
+    "flow_rate": Real("size of the plain gradient steps that are held against a flow"),
+    "steepnesses": Several(Real("steepness beta of the tanh classes")),
     "hidden_units": Several(Integer("hidden units of a random network", 1)),
-    "flips": Several(Real("probabilities that a label is flipped", 0)),
-    "similarities": Several(Real("largest allowed similarities of context and query", -1)),
+    "flips": Several(Real("probabilities that a label is flipped", 0, 1)),
+    "similarities": Several(Real("largest allowed similarities of context and query", -1, 1)),
     "rank": Integer("dimension k of the subspace that matters", 1),
-    "shifts": Several(Real("shifts of the sigmoid's scores")),
-    "window_range": Several(Real("smallest and largest window of a grid", 0, strict=True)),
+    "shifts": Several(Real("shifts of the sigmoid's scores", -1e6)),
+    "window_range": Several(Real("smallest and largest window of a grid")),
     "windows_tried": Integer("windows of a grid, in geometric progression", 2),
     "test_contexts": Integer("contexts that trained models are tested on", 2),
     "redrawn_contexts": Integer("contexts whose irrelevant part is drawn anew", 2),
     "collapse_contexts": Integer("token sets that go through many layers", 2),
     "collapse_tokens": Integer("tokens in each of those sets", 2),
-    "max_depth": Integer("largest number of layers", 1),
+    "max_depth": Integer("largest number of layers", 1, 10_000),
     "depths_shown": Integer("numbers of layers looked at, in geometric progression", 2),
     "collapse_windows": Several(Real("window parameters w of the layers", 0)),
     "judged_window": Real("largest window parameter w that a card judges", 0),
-    "evaluation_seeds": Several(Integer("roots of random streams, one for each evaluation", 0)),
+    "evaluation_seeds": Several(Integer("roots of random streams, one for each evaluation", 0, 2**32 - 1)),
     "pool_sizes": Several(Integer("functions in a fixed pool", 1)),
     "score_contexts": Integer("contexts for the variance of the score", 2),
-    "times": Several(Real("training times of a flow", 0, strict=True)),
-    "near_values": Several(Real("Lipschitz constants close to the one of pretraining", 0, strict=True)),
-    "more_dims": Several(Integer("further dimensions d, for other readings of a statement", 2)),
+    "times": Several(Real("training times of a flow")),
+    "near_values": Several(Real("Lipschitz constants close to the one of pretraining")),
+    "more_dims": Several(Integer("further dimensions d, for other readings of a statement", 2, 1000)),
 }
 
 
@@ -157,14 +159,16 @@ def validate(values: Mapping[str, object], allowed: Iterable[str]) -> None:
             raise BadInput(f"{name}={value!r}: must be {kind.allowed} ({kind.meaning})")
 
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+
+
 def number(value: object) -> object:
-    """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
+    """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged.
+
+    Only decimal numbers are: ``0x10``, ``1_000`` and ``12:30`` stay text, which no parameter takes.
+    """
     if isinstance(value, list):
         return [number(v) for v in value]
-    if isinstance(value, str):
-        for kind in (int, float):
-            try:
-                return kind(value)
-            except ValueError:
-                pass
-    return value
+    if not isinstance(value, str) or len(value) > 100 or not _NUMBER.fullmatch(value):
+        return value
+    return int(value) if value.lstrip("+-").isdecimal() else float(value)

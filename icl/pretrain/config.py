@@ -10,11 +10,12 @@ import numpy as np
 import torch
 
 from icl.attention import ACTIVATIONS
-from icl.checks import integer, real
+from icl.checks import affordable, flag, integer, real
 from icl.covariates import Sphere
 from icl.pretrain.model import Array, ParameterLayout
 from icl.streams import stream
 from icl.tasks import Task, Zonal
+from icl.tasks.base import MOST
 
 
 class CovariateLaw(Protocol):
@@ -35,8 +36,8 @@ class UnitConfig:
     Attributes:
         task: Class the pretraining functions are drawn from: of `icl.tasks`, or your own.
         noise_std: Standard deviation sigma of the label noise (Gaussian; no source prints its law).
-        context_length: n, tokens in a context.
-        seed: Seed of all its streams.
+        context_length: n, tokens in a context, at most 10^7.
+        seed: Seed of all its streams, below 2^64.
         covariates: Distribution of the covariates (`icl.covariates`); None is the unit sphere.
         learning_rate: Its own initial step size; None is that of the sweep.
         activation: Key of `icl.attention.ACTIVATIONS`.
@@ -70,15 +71,15 @@ class UnitConfig:
         if self.activation not in list(ACTIVATIONS):
             raise ValueError(f"activation={self.activation!r}: allowed are {', '.join(ACTIVATIONS)}")
         numbers: dict[str, Any] = {
-            "noise_std": real(self.noise_std, "noise_std", 0),
-            "context_length": integer(self.context_length, "context_length", 1),
-            "seed": integer(self.seed, "seed", 0),
-            "initial_std": real(self.initial_std, "initial_std", 0),
+            "noise_std": real(self.noise_std, "noise_std", 0, MOST),
+            "context_length": integer(self.context_length, "context_length", 1, 10**7),
+            "seed": integer(self.seed, "seed", 0, 2**64 - 1),
+            "initial_std": real(self.initial_std, "initial_std", 0, MOST),
         }
         if self.learning_rate is not None:
             numbers["learning_rate"] = real(self.learning_rate, "learning_rate", 0, above=True)
         if self.width is not None:
-            numbers["width"] = integer(self.width, "width", 1)
+            numbers["width"] = integer(self.width, "width", 1, 10**6)
         for name, value in numbers.items():  # plain numbers, so that equal units have equal text
             object.__setattr__(self, name, value)
         if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
@@ -119,13 +120,26 @@ def check_integrable(units: Sequence[UnitConfig]) -> None:
             )
 
 
+def check_cost(units: Sequence[UnitConfig], settings: Settings) -> None:
+    """Refuse a sweep that no machine finishes, or one step of which no memory holds.
+
+    Args:
+        units: The units.
+        settings: Of the sweep.
+
+    Raises:
+        ValueError: If a batch has more than 10^10 numbers, or all steps of all units draw more than 10^16.
+    """
+    sizes = [settings.batch_size * unit.context_length * unit.task.dim for unit in units]
+    affordable(max(sizes), 1e10, "batch_size", settings.batch_size, "numbers for one batch of a unit")
+    affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
+
+
 _CHOICES = {
     "optimizer": ("adam", "sgd"),
     "schedule": ("linear", "constant"),
-    "shared_tokens": (False, True),
     "stream": ("portable", "native"),
     "dtype": ("float64", "float32"),
-    "integrate_labels": (False, True),
 }
 
 
@@ -151,10 +165,12 @@ class Settings:
                     f"{name}={getattr(self, name)!r}: allowed are {', '.join(map(str, allowed))}"
                 )
         numbers: dict[str, Any] = {
-            "steps": integer(self.steps, "steps", 1),
-            "batch_size": integer(self.batch_size, "batch_size", 1),
+            "steps": integer(self.steps, "steps", 1, 10**9),
+            "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),
             "learning_rate": real(self.learning_rate, "learning_rate", 0, above=True),
             "record": tuple(integer(step, "record", 0) for step in self.record),
+            "shared_tokens": flag(self.shared_tokens, "shared_tokens"),
+            "integrate_labels": flag(self.integrate_labels, "integrate_labels"),
         }
         for name, value in numbers.items():
             object.__setattr__(self, name, value)

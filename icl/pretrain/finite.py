@@ -10,10 +10,10 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from icl.attention import softmax_attention
-from icl.checks import integer
+from icl.checks import integer, real
 from icl.covariates import uniform_sphere
 from icl.streams import stream
-from icl.tasks.base import Function
+from icl.tasks.base import LEAST, MOST, MOST_DIM, Function
 
 
 def context_losses(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -91,7 +91,14 @@ class ReLUPool:
     seed: int
 
     def __post_init__(self) -> None:
-        integer(self.size, "size", 1)
+        numbers = {
+            "dim": integer(self.dim, "dim", 2, MOST_DIM),
+            "lipschitz": real(self.lipschitz, "lipschitz", LEAST, MOST),
+            "size": integer(self.size, "size", 1, 10**7),
+            "seed": integer(self.seed, "seed", 0, 2**64 - 1),
+        }
+        for name, value in numbers.items():
+            object.__setattr__(self, name, value)
 
     def sample(self, rng: np.random.Generator, count: int) -> Function:
         """Draw ``count`` functions of the pool, with replacement; see `icl.tasks.Task`."""

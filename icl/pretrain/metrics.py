@@ -93,7 +93,7 @@ def test_error(
         task: Class that the test functions are drawn from; need not be the one trained on.
         noise_std: Standard deviation of the noise in the context's labels.
         context_length: n at test.
-        contexts: Number of contexts, each with a function of its own.
+        contexts: Number of contexts, each with a function of its own; at most 10^8.
         seed: Seed of the test set, the same for all units. None tests each unit on the set of its own seed:
             units of different seeds are independent, and an interval over seeds covers the test set too.
         covariates: Distribution of the covariates; None is the unit sphere.
@@ -106,7 +106,7 @@ def test_error(
     """
     checked = UnitConfig(task, noise_std, context_length, seed or 0, covariates)  # refuses bad arguments
     law = checked.covariate_law
-    piece = max(1, min(integer(contexts, "contexts", 1), 2**20 // (context_length * task.dim)))
+    piece = max(1, min(integer(contexts, "contexts", 1, 10**8), 2**20 // (context_length * task.dim)))
     times = (*trained.history, trained.parameters)
     together = defaultdict(list)
     for index, unit in enumerate(trained.units):

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from icl.pretrain.config import Settings, UnitConfig, check_integrable
+from icl.pretrain.config import Settings, UnitConfig, check_cost, check_integrable
 from icl.pretrain.model import Array
 from icl.pretrain.trainer import Checkpoint, UnitStack, run, stack_units
 
@@ -113,8 +113,8 @@ def pretrain(
     Args:
         units: Units to train, all of one dimension; everything else may differ. Without
             ``shared_tokens=True`` no two may have the same seed.
-        steps: Optimizer steps, >= 1.
-        batch_size: B, fresh contexts a step.
+        steps: Optimizer steps, 1 to 10^9. Time grows with ``steps B n d`` summed over units: at most 10^16.
+        batch_size: B, fresh contexts a step, at most 10^7; ``B n d`` is at most 10^10.
         learning_rate: Initial step size of units that have none of their own.
         device: Where to compute.
         optimizer: "adam" (0.9, 0.999, 1e-8) or "sgd", the plain gradient step.
@@ -136,7 +136,8 @@ def pretrain(
 
     Raises:
         ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
-            is out of range, or the checkpoint cannot be written, is damaged or belongs to other settings.
+            is out of range, the work is too large, or the checkpoint cannot be written, is damaged or
+            belongs to other settings.
         KeyboardInterrupt: After the checkpoint, if there is one, is safe.
     """
     settings = Settings(
@@ -157,6 +158,7 @@ def pretrain(
         raise ValueError(f"units have dimensions {sorted(dims)}: exactly one dimension is allowed")
     if settings.integrate_labels:
         check_integrable(units)
+    check_cost(units, settings)
     if not settings.shared_tokens:
         _check_seeds(units)
     start = time.perf_counter()

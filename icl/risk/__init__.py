@@ -1,6 +1,7 @@
 """The population risk of softmax attention and of its competitors.
 
-- `exact`: the risk, its optimal window, the gradient flow; from `integrals` on the nodes of `quadrature`.
+- `exact`: the risk and its optimal window; `flow`: the gradient flow. Both from `integrals`, on the nodes of
+  `quadrature`.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens.
@@ -15,14 +16,8 @@ from icl.risk.baselines import (
     linear_risk,
     nearest_neighbor_risk,
 )
-from icl.risk.exact import (
-    OptimalWindow,
-    Risk,
-    mismatch_risk,
-    optimal_window,
-    population_flow,
-    population_risk,
-)
+from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
+from icl.risk.flow import population_flow
 from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
 from icl.risk.gaussian_limits import HermiteFloor, hermite_floor, least_hermite_floor, window_gap
 from icl.risk.low_rank import LowRankRisk, low_rank_risk

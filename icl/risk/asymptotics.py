@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, ive
 
-from icl.checks import integer, real, reals
+from icl.checks import broadcast, integer, real, reals
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, MOST_DIM, Array
 
@@ -32,19 +32,19 @@ KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
     """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the softmax weights."""
-    w = reals(w, "w", 0)
-    return np.asarray(_bessel(dim, dim / 2, w) / _bessel(dim, dim / 2 - 1, w))[()]
+    dim, w = integer(dim, "dim", 2, MOST_DIM), reals(w, "w", 0)
+    return np.asarray(_bessel(dim / 2, w) / _bessel(dim / 2 - 1, w))[()]
 
 
 def effective_fraction(dim: int, w: float) -> float:
     """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
-    w, nu = real(w, "w", 0), dim / 2 - 1
-    one, two = (math.log(_bessel(dim, nu, np.asarray(k * w))) for k in (1, 2))
+    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0)
+    nu = dim / 2 - 1
+    one, two = (math.log(_bessel(nu, np.asarray(k * w))) for k in (1, 2))
     return math.exp(two - 2 * one - gammaln(dim / 2) - nu * math.log(2 / w) + nu * math.log(0.5))
 
 
-def _bessel(dim: int, nu: float, w: Array) -> Array:
-    integer(dim, "dim", 2, MOST_DIM)
+def _bessel(nu: float, w: Array) -> Array:
     value: Array = ive(nu, w)
     if not np.all(value > 0):  # zero by underflow; NaN for w beyond 1e9
         raise ValueError(f"w={w}: the Bessel function of order {nu:g} is no floating-point number here")
@@ -112,7 +112,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
         TypeError: If the class has no `bias_law`.
         ValueError: If an argument is out of range.
     """
-    n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 1e-100, MOST)
+    n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
     constant, exponent = bias_law(task)
     if constant == 0:  # constants: equal weights are best
         return 0 * n * noise_std

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from icl.checks import reals
+from icl.checks import broadcast, reals
 from icl.risk.exact import Risk
 from icl.risk.gaussian import check_gaussian
 from icl.tasks import Zonal, check_setting
@@ -65,7 +65,8 @@ def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -
         ValueError: If an argument is out of range.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
-    m, (first, square) = reals(m, "m", -MOST, MOST), _moments(task, n, noise_std)
+    m, n, noise_std = broadcast(m=reals(m, "m", -MOST, MOST), n=n, noise_std=noise_std)
+    first, square = _moments(task, n, noise_std)
     return float(task.covariance(np.array(1.0))) - 2 * m * first + m**2 * square
 
 

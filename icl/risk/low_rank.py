@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import roots_gegenbauer
 
-from icl.checks import integer, real, reals
+from icl.checks import broadcast, integer, real, reals
 from icl.tasks.base import MOST, MOST_DIM, Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
@@ -73,6 +73,7 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_s
         raise ValueError(f"rank={rank}: must be below dim={dim}")
     c, e, lengths = real(c, "c", 0), abs(real(e, "e")), reals(n, "n", 1, MOST, whole=True)
     variance = reals(noise_std, "noise_std", 0, MOST) ** 2
+    broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
     if nodes[0] * nodes[1] * 8 * (c + e + 1) > _WORK:
         raise ValueError(f"c={c:g}, e={e:g}: too large together, {nodes[0]} x {nodes[1]} angles are needed")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from icl.checks import integer, real
+from icl.checks import affordable, flag, integer, real
 from icl.covariates import uniform_sphere
 from icl.statistics import Z
 from icl.streams import stream
@@ -21,6 +21,10 @@ from icl.tasks.base import MOST, Array
 
 if TYPE_CHECKING:
     import torch
+
+
+#: Largest numbers in memory for one context, and in all contexts together: hours on one core.
+_AT_ONCE, _IN_ALL = 1e8, 1e12
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,10 @@ def monte_carlo_risk(
     Args:
         task: A rotation-invariant class.
         w: Inverse bandwidth, >= 0.
-        n: Context length.
-        noise_std: Noise standard deviation.
-        contexts: Number of sampled contexts, >= 2, fixed in advance.
+        n: Context length, at most 10^7.
+        noise_std: Noise standard deviation, at most 10^100.
+        contexts: Number of sampled contexts, 2 to 10^8, fixed in advance. Time grows with ``contexts n d``,
+            with integrated labels with ``contexts n (n + d)``: at most 10^12.
         seed: Seed of the streams.
         integrate_labels: Sample tokens only and take the mean over f and the noise in closed form
             (Rao-Blackwell: fewer contexts for the same error).
@@ -69,14 +74,14 @@ def monte_carlo_risk(
         Mean, standard error, interval.
 
     Raises:
-        ValueError: If an argument is out of range.
+        ValueError: If an argument is out of range, or the work is too large.
     """
     import torch
 
     from icl.attention import softmax_weights
 
     n, noise_std = _checked(task, n, noise_std)
-    w = real(w, "w", 0, MOST)
+    w, integrate_labels = real(w, "w", 0, MOST), flag(integrate_labels, "integrate_labels")
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
@@ -105,14 +110,14 @@ def bayes_linear_risk(
         task: A rotation-invariant class.
         n: Context length.
         noise_std: Noise standard deviation; 0 uses the pseudo-inverse.
-        contexts: Number of sampled contexts, >= 2.
+        contexts: Number of sampled contexts, 2 to 10^8. Time grows with ``contexts n^3``.
         seed: Seed of the streams.
 
     Returns:
         Mean, standard error, interval.
 
     Raises:
-        ValueError: If an argument is out of range.
+        ValueError: If an argument is out of range, or the work is too large.
     """
     n, noise_std = _checked(task, n, noise_std)
 
@@ -120,7 +125,7 @@ def bayes_linear_risk(
         form = QuadraticRisk.of(task, tokens, noise_std)
         return form.risk(form.kriging())
 
-    return _average(losses, task.dim, n, contexts, seed, n)
+    return _average(losses, task.dim, n, contexts, seed, n, solved=n**3 / 100)
 
 
 def ridge_risk(
@@ -135,14 +140,14 @@ def ridge_risk(
         n: Context length.
         noise_std: Noise standard deviation.
         penalty: Penalty on the slope, > 0; the intercept is free.
-        contexts: Number of sampled contexts, >= 2.
+        contexts: Number of sampled contexts, 2 to 10^8.
         seed: Seed of the streams.
 
     Returns:
         Mean, standard error, interval.
 
     Raises:
-        ValueError: If an argument is out of range.
+        ValueError: If an argument is out of range, or the work is too large.
     """
     import torch
 
@@ -172,13 +177,21 @@ def _average(
     contexts: int,
     seed: int,
     width: int,
+    solved: float = 0,
 ) -> MonteCarlo:
-    """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory."""
-    contexts = integer(contexts, "contexts", 2, 10**9)
+    """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory.
+
+    A context takes ``n * width`` numbers at a time; to solve its linear system takes as long as ``solved``.
+    """
+    contexts = integer(contexts, "contexts", 2, 10**8)
+    affordable(n * max(dim, width), _AT_ONCE, "n", n, "numbers for one context")
+    affordable(contexts * (n * (dim + width) + solved), _IN_ALL, "contexts", contexts, "numbers")
     chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)
         tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
         pieces.append(losses(tokens, step).numpy())
     values = np.concatenate(pieces)
-    return MonteCarlo(float(values.mean()), float(values.std(ddof=1) / math.sqrt(contexts)), contexts)
+    scale = math.ldexp(1.0, math.frexp(values.max())[1])  # squares of large losses would overflow
+    error = scale * float((values / scale).std(ddof=1)) / math.sqrt(contexts)
+    return MonteCarlo(float(values.mean()), error, contexts)

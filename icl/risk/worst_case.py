@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl.checks import real
+from icl.checks import integer, real
 from icl.risk.exact import population_risk
 from icl.tasks import Cosine, Harmonic
 from icl.tasks.base import LEAST, MOST
@@ -44,7 +44,7 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
     """Bracket the risk of the worst L-Lipschitz function at ``M = w I``.
 
     Args:
-        dim: Dimension d of the tokens.
+        dim: Dimension d of the tokens, 2 to 150.
         w: Inverse bandwidth, >= 0.
         n: Context length.
         noise_std: Noise standard deviation.
@@ -55,12 +55,16 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
         gradient in L^2.
 
     Raises:
-        ValueError: If an argument is out of range.
+        ValueError: If an argument is out of range, or the window so narrow that the worst functions may have
+            degrees beyond 200.
     """
-    square = real(lipschitz, "lipschitz", LEAST, MOST) ** 2
+    dim, square = integer(dim, "dim", 2, 150), real(lipschitz, "lipschitz", LEAST, MOST) ** 2
+    w, n, noise_std = real(w, "w", 0, MOST), integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST)
     noise = float(population_risk(Harmonic(dim), w, n, noise_std).noise)
     best, degree, at = 0.0, 0, 1
     while 4 / (at * (at + dim - 2)) > best:  # c_l <= E sum omega_i 2 (1 - P_l) <= 4
+        if at > 200 or 3 * (degree + dim / 2) > 300:  # the largest L that `Cosine` has
+            raise ValueError(f"w={w:g}, n={n:g}, dim={dim}: the worst degree may be beyond 200")
         value = float(population_risk(Harmonic(dim, degree=at), w, n, 0.0).bias) / (at * (at + dim - 2))
         if value > best:
             best, degree = value, at

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import integer, real, reals
+from icl.checks import broadcast, integer, real, reals
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import expansion
 
@@ -70,7 +70,7 @@ class Zonal:
 
     def covariance(self, cosine: ArrayLike) -> Array:
         """Return ``k(cosine) = E f(x) f(x')`` for unit vectors at angle ``arccos(cosine)``."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define covariance(cosine)")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         """Return the Gegenbauer coefficients of the covariance.
@@ -92,7 +92,7 @@ class Zonal:
 
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
 
 
 def _scale(lipschitz: Any) -> float:
@@ -124,16 +124,11 @@ def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, A
             not broadcast.
     """
     check_task(task)
-    arrays = (
-        reals(w, "w", 0, MOST),
-        reals(n, "n", 1, MOST, whole=True),
-        reals(noise_std, "noise_std", 0, MOST),
+    w, n, noise_std = broadcast(
+        w=reals(w, "w", 0, MOST),
+        n=reals(n, "n", 1, MOST, whole=True),
+        noise_std=reals(noise_std, "noise_std", 0, MOST),
     )
-    try:
-        w, n, noise_std = np.broadcast_arrays(*arrays)
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ValueError(f"shapes {shapes} of w, n, noise_std: must broadcast") from None
     return w, n, noise_std
 
 

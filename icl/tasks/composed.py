@@ -67,7 +67,7 @@ class Network(Zonal):
 
     Attributes:
         lipschitz: The scale L; the functions' Lipschitz constants are random, of this order.
-        hidden: m, the number of hidden units, >= 1.
+        hidden: m, the number of hidden units, 1 to 100,000.
     """
 
     lipschitz: float = 1.0
@@ -77,7 +77,7 @@ class Network(Zonal):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden", integer(self.hidden, "hidden", 1))
+        object.__setattr__(self, "hidden", integer(self.hidden, "hidden", 1, 100_000))
 
     # E (q.x)_+ (q.x')_+ = (arc-cosine kernel) / 2d, and the ReLU class has L^2/3 times twice that
     @property

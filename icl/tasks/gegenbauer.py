@@ -114,7 +114,7 @@ def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `expansion` on the circle, a Fourier series."""
     nodes = 4 * degree + 200
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
-    k = task.covariance(np.cos(theta))
+    k = _finite(task, task.covariance(np.cos(theta)), theta)
     a = 2 / nodes * np.array([k @ np.cos(i * theta) for i in range(degree + 1)])
     a[0] /= 2
     size = np.abs(k).max()
@@ -123,6 +123,13 @@ def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
     a = np.where(a > 1e-15 * size, a, 0.0)  # below is rounding; Schoenberg: none is negative
     rest = float(task.covariance(np.array(1.0)) - a.sum())
     return a[1:], rest if rest > 1e-14 * size else 0.0
+
+
+def _finite(task: Zonal, values: Array, theta: Array) -> Array:
+    """Return values of a covariance or variogram at angles; refuse others than finite numbers."""
+    if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
+        raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
+    return values
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +145,7 @@ def _fitted(task: Zonal) -> tuple[Array, Array, float]:
     degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))  # of both parities
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
     theta = np.concatenate([near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]])
-    gamma = task.variogram(theta)
+    gamma = _finite(task, task.variogram(theta), theta)
     if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
         return degrees, np.zeros(degrees.size), 0.0  # constants
     kept = set(degrees.tolist())

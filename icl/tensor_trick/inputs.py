@@ -87,6 +87,8 @@ def require_tensor(name: str, value: object) -> None:
     """Check that a value is a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} is a {type(value).__name__}; a torch tensor is needed")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name} is sparse ({value.layout}); use {name}.to_dense()")
 
 
 def _largest_entry(name: str, value: Tensor) -> float:
@@ -130,7 +132,9 @@ def _overflow(what: str, given: dict[str, Tensor], kind: str) -> OverflowError:
     top = math.log(torch.finfo(A1.dtype).max)
     squared = f" ({top / 2:.3g} where they are squared, as in rescaled)" if kind == "rescaled" else ""
     dtype = str(A1.dtype).removeprefix("torch.")
+    fits = high <= (top / 2 if kind == "rescaled" else top) - math.log(A2.shape[-2])
+    cause = "B" if what != "logits" and fits and "B" in given else "X"
     return OverflowError(
         f"the {what} ({kind}) overflows {dtype}: the largest logit is {high:.4g}, "
-        f"exp allows {top:.3g}{squared}; shrink X or use a wider dtype"
+        f"exp allows {top:.3g}{squared}; shrink {cause} or use a wider dtype"
     )

@@ -10,11 +10,11 @@ The functions named ``kron_*`` form the product explicitly. They are slow refere
 from __future__ import annotations
 
 import math
-from operator import index
 
 import torch
 from torch import Tensor
 
+from icl.checks import integer
 from icl.tensor_trick.inputs import check_matrices, require_tensor
 from icl.tensor_trick.plain import target
 
@@ -57,6 +57,8 @@ def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor
     if x.ndim < 1:
         raise ValueError("x is a scalar; a vector (..., rows * cols) is needed")
     length = x.shape[-1]
+    rows = rows if rows is None else integer(rows, "rows", 0)
+    cols = cols if cols is None else integer(cols, "cols", 0)
     if rows is None and cols is None:
         rows = cols = math.isqrt(length)
     if rows is None:
@@ -89,7 +91,7 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
         IndexError: If there is no row j.
     """
     check_matrices(A1=A1, A2=A2)
-    j, n = index(j), A1.shape[-2]
+    j, n = integer(j, "j"), A1.shape[-2]
     if not 0 <= j < n:
         raise IndexError(f"j is {j}; A1 has rows 0 to {n - 1}")
     row = A1[..., j, :]

@@ -23,6 +23,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from icl.checks import affordable, integer, real
+
 #: Row functions whose Lipschitz constants are printed.
 FUNCTIONS = ("u", "alpha", "1/alpha", "f")
 
@@ -112,6 +114,12 @@ def _unknown(function: str) -> ValueError:
     return ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
 
 
+def _checked(n: int, R: float, reach: float) -> tuple[int, float, float]:
+    """Check the number of tokens, the bound R on norms, and the reach."""
+    bounds = real(R, "R", 0, 1e3, above=True), real(reach, "reach", 0, 10, above=True)
+    return integer(n, "n", 2, 10**7), *bounds
+
+
 def size(function: str, s: Tensor) -> Tensor:
     """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n)."""
     log_norm, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
@@ -129,10 +137,11 @@ def sharp(function: str, n: int, R: float, reach: float = 1.0) -> float:
 
     Args:
         function: One of `FUNCTIONS`; ValueError for any other.
-        n: Number of tokens, at least 2.
-        R: Bound on the spectral norm of A.
-        reach: The bound on |x| divided by R; 1 is the printed precondition.
+        n: Number of tokens, 2 to 10^7.
+        R: Bound on the spectral norm of A, at most 1000.
+        reach: The bound on |x| divided by R, at most 10; 1 is the printed precondition.
     """
+    n, R, reach = _checked(n, R, reach)
     radius = reach * R**2
     match function:
         case "u":
@@ -153,6 +162,7 @@ def largest_exponential(n: int, radius: float) -> float:
     a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
     one angle is left to scan.
     """
+    n, radius = integer(n, "n", 2, 10**9), real(radius, "radius", 0, 1e8)
     return _largest_exponential(n, radius)[0] / _LN10
 
 
@@ -177,6 +187,7 @@ def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
     By the inequality of the means alpha >= n e^{mean of s}, and by Cauchy-Schwarz the mean is at least
     -|s| / sqrt(n). Equality: all rows of A equal.
     """
+    n, R, reach = _checked(n, R, reach)
     return math.log10(n) - reach * R**2 / math.sqrt(n) / _LN10
 
 
@@ -206,6 +217,7 @@ def extremal(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     u: one large logit. alpha: the maximizer of |u|. 1/alpha: the best logits (a, b, ..., b), f: the best
     logits (a, b, c, ..., c), both on a grid of the sphere. ValueError if the function is unknown.
     """
+    n, R, _ = _checked(n, R, 1.0)
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
     unit = torch.zeros_like(one)
     unit[0] = 1.0
@@ -225,6 +237,7 @@ def extremal(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
             s = b[i] * (one - unit) + a[i] * unit
             return s, torch.softmax(s, -1) / torch.softmax(s, -1).norm()
         case "f":
+            affordable(n * n, 1e8, "n", n, "entries of a matrix")
             s = _best_levels(n, radius)
             f = torch.softmax(s, -1)
             return s, torch.linalg.eigh(torch.diag(f) - torch.outer(f, f)).eigenvectors[:, -1]

@@ -18,8 +18,9 @@ from icl_book import claims, provenance
 from icl_book.claims.claim import OWN
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
-from icl_book.runner.execute import collect, execute
+from icl_book.runner.execute import execute
 from icl_book.runner.preload import preloaded
+from icl_book.runner.record import collect
 from icl_book.site import assemble, verify
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -1,6 +1,5 @@
 """Tests of the findings: numbers come from the package and the chapters."""
 
-import json
 import re
 
 import pytest
@@ -10,30 +9,17 @@ from icl.tasks import ReLU
 from icl_book.site import findings
 
 
-def glued(**values):
-    outputs = [
-        {
-            "data": {"p/text/plain": repr(v)},
-            "metadata": {"scrapbook": {"name": k.replace("_", "-"), "mime_prefix": "p/"}},
-        }
-        for k, v in values.items()
-    ]
-    return json.dumps({"cells": [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]})
-
-
-def test_findings_of_given_chapters_only(tmp_path):
-    path = tmp_path / "a.ipynb"
-    path.write_text(glued(icl_own_1=0.987, icl_shared=0.123))
-    text = findings.markdown({"icl_as_gradient_descent": path}, "{name}.html")
+def test_findings_of_given_chapters_only():
+    run = {"name": "icl_as_gradient_descent", "numbers": {"icl-own-1": 0.987, "icl-shared": 0.123}}
+    text = findings.markdown([run, {"name": "another", "numbers": {}}], "{name}.html")
     assert text.startswith("1. **What attention") and "[Read on](icl_as_gradient_descent.html)" in text
     assert "0.99" in text and "0.12" in text and "2. " not in text
 
 
-def test_a_missing_number_is_named(tmp_path):
-    path = tmp_path / "a.ipynb"
-    path.write_text(glued(other=1.0))
-    with pytest.raises(ValueError, match="a.ipynb: no number is glued as 'icl-own-1'"):
-        findings.markdown({"icl_as_gradient_descent": path}, "{name}")
+def test_a_missing_number_is_named():
+    run = {"name": "icl_as_gradient_descent", "numbers": {"other": 1.0}}
+    with pytest.raises(ValueError, match="icl_as_gradient_descent: no number is glued as 'icl-own-1'"):
+        findings.markdown([run], "{name}")
 
 
 def test_price_is_the_exact_one():
@@ -52,4 +38,4 @@ def test_price_is_the_exact_one():
 
 def test_readme_keeps_the_rest():
     text = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
-    assert findings.readme(text, {}) == "a\n<!-- findings:begin -->\n\n<!-- findings:end -->\nb\n"
+    assert findings.readme(text, []) == "a\n<!-- findings:begin -->\n\n<!-- findings:end -->\nb\n"

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 from icl_book.runner import preload, provisioner
-from icl_book.runner.execute import _kernel_home
+from icl_book.runner.execute import kernel_home
 
 HANGING = 600
 #: What a notebook sees of its process: settings, threads of each library, numbers, a figure.
@@ -55,7 +55,7 @@ def look():
     """What a notebook sees: modules loaded at its start, parent process, settings and numbers; its figure."""
     provisioner.register()
     cell = nbformat.v4.new_code_cell(SOURCE)
-    with _kernel_home() as (_, connection):
+    with kernel_home() as connection:
         config = Config(KernelManager=connection)
         NotebookClient(nbformat.v4.new_notebook(cells=[cell]), kernel_name="python3", config=config).execute()
     printed = next(o["text"] for o in cell.outputs if o["output_type"] == "stream")

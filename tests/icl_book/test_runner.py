@@ -11,7 +11,7 @@ import torch
 from icl_book import notebook, provenance
 from icl_book.parameters import PARAMETERS, BadInput, Integer, Real, Several, number, validate
 from icl_book.provenance import ROOT
-from icl_book.runner import cli, execute, lock, plan
+from icl_book.runner import cli, execute, lock, plan, record, schedule, table
 from icl_book.site import assemble
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
@@ -29,11 +29,11 @@ def tree(tmp_path, monkeypatch):
     (tmp_path / "presets" / "broken.yml").write_text("tiny: {noise_std: [}\n")
     shutil.copy(TINY, tmp_path / "notebooks" / "tiny.py")
     (tmp_path / "_config.yml").write_text("repository: {url: https://example.org/book}\n")
-    for module in (plan, execute, cli, notebook):
+    for module in (plan, execute, schedule, table, notebook):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
-    monkeypatch.setattr(cli, "subprocess", None)
+    monkeypatch.setattr(schedule, "subprocess", None)
     return tmp_path
 
 
@@ -54,12 +54,15 @@ BAD = {
     "n_values": [[0], [-3], [1.5]],
     "noise_std": [-1e-9, float("nan"), float("inf"), "0.5", True, None, [0.5]],
     "noise_stds": [[-1.0], [], 0.5],
-    "lipschitz": [0, 0.0, -1, float("nan")],
+    "lipschitz": [0, 0.0, -1, float("nan"), 5e-324, 1e300, 10**400],
     "context_length": [0, 1.0, float("nan")],
     "seeds": [1, 0],
     "seed": [-1, 0.5],
     "steps": [0],
     "learning_rate": [0.0],
+    "contexts": [1, 10**12],
+    "memory_limit": [1e300, 1e-10],
+    "flips": [1.5],
 }
 
 
@@ -83,7 +86,9 @@ def test_vocabulary_says_what_everything_means():
 
 
 def test_numbers_that_yaml_takes_for_text_are_numbers():
-    assert number("1e-3") == 1e-3 and isinstance(number("7"), int)
+    assert number("1e-3") == 1e-3 and isinstance(number("7"), int) and number("010") == 10
+    for text in ("0x10", "0b11", "1_000", "12:30", "\uff13", "\u0663", "nan", "inf", "9" * 5000):
+        assert number(text) == text
     assert number(["1e3", 2]) == [1000.0, 2] and number("relu") == "relu" and number(True) is True
 
 
@@ -230,17 +235,27 @@ def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
     assert found[0].path == plan.plan("quick")[0].path
 
 
+def test_a_grid_may_be_a_file_and_names_each_parameter_and_value_once(tree):
+    (tree / "grid.yml").write_text("noise_std: [1e-3, 2]\ndims: [[2, 3], [5]]\n")
+    words = "noise_std=1e-3,2,0.001 dims=[2, 3],[5]"
+    assert (
+        plan.read_grid("grid.yml") == plan.read_grid(words) == {"noise_std": [1e-3, 2], "dims": [[2, 3], [5]]}
+    )
+    with pytest.raises(BadInput, match="grid 'seed=4': names seed a second time"):
+        plan.read_grid("seed=3 seed=4")
+
+
 def test_only_the_last_few_outputs_are_kept(tree):
     (run,) = plan.plan("quick")
     folder = run.path.parent
     folder.mkdir(parents=True)
     for i in range(9):
-        for suffix in (".ipynb", ".json", ".failed.ipynb"):
+        for suffix in (".ipynb", ".failed.ipynb"):
             (folder / f"tiny.{i}{suffix}").write_text("x")
             execute.os.utime(folder / f"tiny.{i}{suffix}", (i, i))
     (folder / "tinier.1.ipynb").write_text("x")
     execute._forget(run)
-    kept = {f"tiny.{i}{s}" for i in range(4, 9) for s in (".ipynb", ".json")}
+    kept = {f"tiny.{i}.ipynb" for i in range(4, 9)}
     assert {p.name for p in folder.iterdir()} == kept | {"tinier.1.ipynb"}
 
 
@@ -302,7 +317,7 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run(tree, monkeypatch,
     (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
     (run,) = plan.plan(preset)
     if passes:
-        assert execute.collect(execute.execute(run))["cards"] == [card]
+        assert record.collect(execute.execute(run))["cards"] == [card]
     else:
         with pytest.raises(BadInput, match="X: "):
             execute.execute(run)
@@ -315,7 +330,7 @@ def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
     (run,) = plan.plan("paper")
     path = execute.execute(run)
     kept = json.loads((tree / "results" / "paper" / "tiny.json").read_text())
-    assert kept == execute.collect(path) == json.loads(path.with_suffix(".json").read_text())
+    assert kept == record.collect(path)
     assert kept["parameters"] == {"dims": [2, 3], "noise_std": 0.5, "context_length": 4, "seed": 3}
     execute.execute(plan.plan("paper", "tiny", "seed=4")[0])
     assert json.loads((tree / "results" / "paper" / "tiny.json").read_text()) == kept
@@ -328,22 +343,28 @@ def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
         ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
         ("execute ../tiny", "notebook '../tiny': does not exist"),
         ("execute tiny --preset huge", "preset 'huge': does not exist; there are broken, quick, wrong"),
-        ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0"),
+        ("execute tiny --preset wrong", "noise_std=-1: must be a number >= 0 and <= 1e+06"),
         ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
         ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
         ("execute tiny -p lipschitz=1", "unknown parameter lipschitz=1"),
-        ("execute tiny -p noise_std=-0.5", "noise_std=-0.5: must be a finite number >= 0"),
-        ("execute tiny -p noise_std=nan", "noise_std=nan: must be a finite number >= 0"),
-        ("execute tiny -p noise_std=.inf", "noise_std=inf: must be a finite number >= 0"),
-        ("execute tiny -p noise_std=loud", "noise_std='loud': must be a finite number >= 0"),
-        ("execute tiny -p noise_std=", "noise_std=None: must be"),
+        ("execute tiny -p noise_std=-0.5", "noise_std=-0.5: must be a number >= 0"),
+        ("execute tiny -p noise_std=nan", "noise_std='nan': must be a number >= 0"),
+        ("execute tiny -p noise_std=.inf", "noise_std='.inf': must be a number >= 0"),
+        ("execute tiny -p noise_std=1_0", "noise_std='1_0': must be a number >= 0"),
+        ("execute tiny -p noise_std=" + "9" * 400, "noise_std='999"),
+        ("execute tiny -p noise_std=" + "9" * 5000, "noise_std='999"),
+        ("execute tiny -p noise_std=&a[*a]", "-p noise_std: '&a[*a]': must be a number"),
+        ("execute tiny -p noise_std=" + "[" * 2000, "-p noise_std: '[[["),
+        ("execute tiny -p seed=010x", "seed='010x': must be an integer"),
+        ("execute tiny -p noise_std=loud", "noise_std='loud': must be a number >= 0"),
+        ("execute tiny -p noise_std=", "-p 'noise_std=': must look like name=value"),
         ("execute tiny -p noise_std", "-p 'noise_std': must look like name=value"),
-        ("execute tiny -p noise_std=[", "-p 'noise_std=[': must look like name=value"),
+        ("execute tiny -p noise_std=[", "-p noise_std: '[': must be a number or a list of numbers"),
         ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
         ("execute tiny -p dims=[1]", "dims=[1]: must be a list"),
         ("execute tiny -p context_length=0", "context_length=0: must be an integer >= 1"),
         ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
-        ("execute tiny -p seed=true", "seed=True: must be an integer >= 0"),
+        ("execute tiny -p seed=true", "seed='true': must be an integer >= 0"),
         ("book --preset huge", "preset 'huge': does not exist"),
         ("book --preset wrong", "noise_std=-1: must be"),
         ("book --jobs 0", "jobs='0': must be an integer >= 1"),
@@ -353,6 +374,11 @@ def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
         ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
         ("sweep tiny --grid seed", "grid 'seed': must look like name=value,value"),
+        ("sweep tiny --grid seed=1,,2", "grid 'seed=1,,2': must look like name=value,value"),
+        ("sweep tiny --grid none.yml", "grid 'none.yml': no such file in"),
+        ("sweep tiny --grid presets/broken.yml", "grid 'presets/broken.yml': must be YAML with lines"),
+        ("sweep tiny --grid presets/quick.yml", "grid 'presets/quick.yml': must be YAML with lines"),
+        ("sweep tiny --grid seed=0 --profile none", "profile='none': must be a folder with a config.yaml"),
         ("sweep tiny --grid seed=[", "grid 'seed=[': must look like name=value,value"),
     ],
 )
@@ -390,8 +416,105 @@ def test_every_notebook_needs_an_entry_in_the_preset(tree):
 def test_collect_refuses_a_notebook_that_did_not_run_to_its_end(tmp_path):
     path = tmp_path / "x.ipynb"
     path.write_text(json.dumps({"cells": [], "metadata": {}}))
-    with pytest.raises(BadInput, match="needs one notebook.footer"):
-        execute.collect(path)
+    with pytest.raises(BadInput, match="x.ipynb: not executed to its end"):
+        record.collect(path)
+    node = executed() | {"metadata": {"icl": {}}, "cells": []}
+    record.seal(node)
+    path.write_text(json.dumps(node))
+    with pytest.raises(BadInput, match="x.ipynb: needs one notebook.footer"):
+        record.collect(path)
+    with pytest.raises(BadInput, match="none.ipynb: No such file"):
+        record.collect(tmp_path / "none.ipynb")
+
+
+DAMAGE = {
+    "cut short": lambda text: text[: len(text) // 2],
+    "empty": lambda text: "",
+    "not text": lambda text: b"\xff\xfe" + text.encode(),
+    "another JSON": lambda text: '{"a": 1}',
+    "a list": lambda text: "[]",
+    "a number altered": lambda text: text.replace('"seconds": 1.0', '"seconds": 2.0'),
+    "a parameter altered": lambda text: text.replace('"noise_std": 0.001', '"noise_std": 0.002'),
+    "a cell lost": lambda text: text.replace('"cells": [', '"cells": [], "was": ['),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kind):
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(CARD), None))
+    (run,) = plan.plan("quick")
+    path = execute.execute(run)
+    whole, before = path.read_text(), record.collect(path)
+    damaged = DAMAGE[kind](whole)
+    assert damaged != whole
+    path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
+    with pytest.raises(BadInput) as caught:
+        record.collect(path)
+    assert path.name in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(assemble.BookError, match=path.name):
+        raise assemble.BookError("\n".join(assemble.gather({"tiny": path}, TOC, "quick")[2]))
+    monkeypatch.setattr(schedule, "_snakemake", lambda *given: len(given[2]))
+    assert schedule.schedule({"preset": "quick"}, "1") == 1, "it is to be done again"
+    assert "it will run again" in capsys.readouterr().out and not path.exists()
+    assert record.collect(execute.execute(run)) == before and path.read_text() == whole
+    assert schedule.schedule({"preset": "quick"}, "1") == 0
+
+
+TOC = {"root": "book/introduction", "chapters": [{"file": "notebooks/tiny"}]}
+
+
+@pytest.mark.parametrize("where", ["the result", "all files"])
+def test_a_full_disk_is_one_line(tree, monkeypatch, capsys, where):
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(CARD), None))
+
+    def write(path, text):
+        if where == "all files" or ".failed." not in path.name:
+            raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(execute, "write_atomically", write)
+    assert cli.main(["execute", "tiny"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("\n") == 1 and "No space left on device" in said
+    failing = executed(CARD | {"as_expected": False, "verdict": "fails"})
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (failing, None))
+    assert cli.main(["execute", "tiny"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "X: fails, expected holds" in said
+    assert ("could not be written: No space left" in said) == (where == "all files")
+
+
+def test_a_folder_that_may_not_be_written_is_one_line(tree, capsys):
+    (tree / "_build").write_text("a file where the folder should be")
+    for words in ("book", "sweep tiny --grid seed=1", "execute tiny"):
+        assert cli.main(words.split()) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("error: ") and said.count("\n") == 1 and "_build" in said
+
+
+def test_a_notebook_that_is_deleted_while_it_runs_is_one_line_and_what_it_found_is_kept(tree, monkeypatch):
+    def deleted_meanwhile(*_):
+        (tree / "notebooks" / "tiny.py").unlink()
+        shutil.rmtree(tree / "_build")
+        return executed(CARD), None
+
+    monkeypatch.setattr(execute, "_papermill", deleted_meanwhile)
+    (run,) = plan.plan("quick")
+    path = run.path
+    with pytest.raises(BadInput, match="notebook 'tiny': does not exist"):
+        execute.execute(run)
+    assert json.loads(path.with_suffix(".failed.ipynb").read_text())["cells"]
+
+
+def test_a_failure_of_a_sweep_names_the_parameters_that_were_changed(tree, monkeypatch):
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(CARD), "cell 4: IndexError: 3"))
+    (run,) = plan.plan("quick", "tiny", "dims=[7]")
+    with pytest.raises(BadInput, match=r"IndexError: 3 \(with dims=\[7\], noise_std=0.001\)"):
+        execute.execute(run)
+    failed = run.path.with_suffix(".failed.ipynb")
+    assert schedule._problem(run.path, 0).startswith("cell 4: IndexError: 3")
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(CARD), None))
+    execute.execute(run)
+    assert not failed.exists(), "once a run succeeds its failure is forgotten"
 
 
 def test_sync_is_stable_and_keeps_ids(tree):
@@ -450,3 +573,28 @@ def test_pages_of_a_preset_are_built_by_one_process_at_a_time(tmp_path, monkeypa
             assemble.build("quick", {}, tmp_path)
         with pytest.raises(assemble.BookError, match="no such file"):
             assemble.build("paper", {"x": tmp_path / "none"}, tmp_path)
+
+
+# --------------------------------------------------------------------------- the table of a sweep
+def test_a_sweep_collects_what_the_notebook_keeps_and_nothing_else(tree):
+    source = tree / "notebooks" / "tiny.py"
+    source.write_text(source.read_text() + '\nnotebook.glue("risk", 1)\nnotebook.glue(f"w-{1}", 2)\n')
+    assert table.offered("tiny") == ["risk", "w-*"]
+    table.check("tiny", ["risk", "w-7"])
+    with pytest.raises(BadInput, match=r"^collect='rsk': tiny keeps risk, w-\*$"):
+        table.check("tiny", ["risk", "rsk"])
+
+
+def test_the_page_of_a_sweep_has_a_curve_for_each_number_and_escapes_everything(tmp_path):
+    rows = [
+        table.Row(
+            tmp_path / f"{n}-{s}.ipynb", {"digest": "0123456789"}, {"n": n, "s": s}, {"<w>": n * s, "v": "<"}
+        )
+        for n in (1, 2, 4)
+        for s in (0.5, 1.0)
+    ]
+    text = table.page(rows, "Sweep of <x>", tmp_path)
+    assert "<x>" not in text and "<w>" not in text and "Sweep of &lt;x&gt;" in text
+    assert text.count("<tr>") == 7 and text.count("<svg") == 1 and "<th>&lt;w&gt;</th>" in text
+    assert "<td>4</td><td>0.5</td><td>2</td>" in text and "<th>v</th>" not in text, "what varies is shown"
+    assert "<svg" not in table.page(rows[:1], "one", tmp_path)

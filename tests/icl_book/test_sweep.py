@@ -1,12 +1,18 @@
 """Sweeps, run for real in a copy of the tree: apart from the book, resumable, and killed in every way."""
 
+import csv
 import os
+import re
 import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from random import Random
 
 import psutil
 import pytest
 
-from icl_book.runner.execute import collect
+from icl_book.runner.record import collect
 from smallbook import HANGING, Copy, gone, until
 
 
@@ -32,7 +38,7 @@ def test_a_killed_sweep_ends_its_runs_and_leaves_nothing_behind_that_needs_a_han
     process = copy.start(*sweep, alone=True, start_new_session=True)
     kernel, runner = copy.asleep(), psutil.Process(process.pid)
     server = kernel.parent()
-    (snakemake,) = set(runner.children()) - {server}
+    (snakemake,) = (child for child in runner.children() if "snakemake" in child.cmdline())
     if whom == "all":
         os.killpg(process.pid, how)
     else:
@@ -40,9 +46,56 @@ def test_a_killed_sweep_ends_its_runs_and_leaves_nothing_behind_that_needs_a_han
     assert process.wait(timeout=HANGING) != 0
     process.stdout.close()
     until(lambda: gone(kernel) and gone(server))
+    until(lambda: not copy.left_behind())
     with copy.awake():
         status, said = copy.run(*sweep)
     assert status == 0 and "[1 of 1] tiny: done" in said, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(6))
+def test_a_sweep_killed_at_a_random_moment_finishes_with_the_numbers_of_an_undisturbed_one(copy, moment):
+    random, grid = Random(moment), f"seed=0,1,2 noise_std=1.{moment}"
+    sweep = ("sweep", "tiny", "--grid", grid, "--jobs", "2")
+    process = copy.start(*sweep, alone=True, start_new_session=True)
+    time.sleep(random.uniform(0, 12))
+    victims = copy.processes()
+    whom = random.choice(["all", *victims])
+    with suppress(ProcessLookupError, psutil.NoSuchProcess):
+        if whom == "all":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            whom.kill()
+    process.communicate(timeout=HANGING)
+    until(lambda: not copy.left_behind())
+    status, said = copy.run(*sweep)
+    assert status == 0 and "unlock" not in said, said
+    again = {path: collect(path) for path in copy.done("tiny", "quick/sweep")}
+    found = [found for found in again.values() if found["parameters"]["noise_std"] == float(f"1.{moment}")]
+    assert sorted(one["parameters"]["seed"] for one in found) == [0, 1, 2]
+    assert all(one["cards"][0]["cases"] == found[0]["cards"][0]["cases"] for one in found)
+
+
+def test_an_error_of_snakemake_reaches_the_user_and_the_last_line_names_what_failed(copy):
+    copy.edit("Snakefile", "rule all:", "1 / 0\n\n\nrule all:")
+    status, said = copy.run("sweep", "tiny", "--grid", "seed=3")
+    assert status != 0 and "division by zero" in said, said
+    assert re.match(r"FAILED after \d+ s: 1 of 1 runs not done, see above$", said.splitlines()[-1]), said
+    copy.edit("Snakefile", "1 / 0\n\n\nrule all:", "rule all:")
+    status, said = copy.run("sweep", "tiny", "--grid", "seed=8,3")
+    last = said.splitlines()[-1]
+    assert status != 0 and re.match(r"FAILED after \d+ s: tiny: cell 7: RuntimeError: planted", last), said
+    assert "seed=8" in last and "Error in rule" not in said
+
+
+def test_a_kernel_s_key_lies_in_its_own_folder_and_goes_with_it(copy):
+    process = copy.start("execute", "tiny", "-p", "seed=9", alone=True)
+    kernel = copy.asleep()
+    (folder,) = copy.temporary.iterdir()
+    assert (folder / "kernel.json").stat().st_mode & 0o077 == 0
+    process.kill()
+    process.communicate()
+    until(lambda: gone(kernel) and not copy.left_behind())
 
 
 def test_a_sweep_is_apart_from_the_book_and_resumes(copy):
@@ -58,3 +111,15 @@ def test_a_sweep_is_apart_from_the_book_and_resumes(copy):
     assert status == 0 and "0 to do" in said
     found = [collect(p)["parameters"]["noise_std"] for p in new]
     assert sorted(found) == [0.5, 1.5, 1.5]
+    folder = copy.root / Path(said.splitlines()[-1].split()[3].rstrip(",")).parent
+    rows = list(csv.DictReader((folder / "table.csv").open()))
+    assert [(r["noise_std"], r["seed"], r["X"], r["X one"]) for r in rows] == [
+        (noise_std, seed, *judged)
+        for noise_std in ("0.5", "1.5")
+        for seed, judged in (("0", ("established", "1.0")), ("7", ("refuted", "-1.0")))
+    ]
+    page = (folder / "index.html").read_text()
+    assert page.count("<svg") == 1 and "<td>refuted</td>" in page
+    for row, link in zip(rows, re.findall(r'<a href="([^"]+ipynb)"', page), strict=True):
+        assert row["notebook"] == link and collect(folder / link)["digest"] == row["digest"]
+        assert float(row["seconds"]) == collect(folder / link)["seconds"]

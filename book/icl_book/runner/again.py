@@ -18,6 +18,7 @@ from icl.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import CONFIRMATORY, Run, plan
+from icl_book.runner.record import collect
 
 Schedule = Callable[[Mapping[str, str], str], int]
 
@@ -44,7 +45,7 @@ def streams(seed: int) -> Iterable[None]:
 
 def record(run: Run) -> dict:
     """Return the record of a run that is done."""
-    return json.loads(run.path.with_suffix(".json").read_text(encoding="utf-8"))
+    return collect(run.path)
 
 
 def small(found: Mapping) -> dict:
@@ -60,7 +61,7 @@ def confirm(schedule: Schedule, jobs: str) -> int:
     """Run the confirmatory preset and write ``results/confirmatory``.
 
     Args:
-        schedule: Runs notebooks; see `icl_book.runner.cli.schedule`.
+        schedule: Runs notebooks; see `icl_book.runner.schedule.schedule`.
         jobs: How many notebooks run at a time.
 
     Returns:
@@ -94,7 +95,7 @@ def replicate(schedule: Schedule, seed: int, jobs: str) -> int:
     """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
 
     Args:
-        schedule: Runs notebooks; see `icl_book.runner.cli.schedule`.
+        schedule: Runs notebooks; see `icl_book.runner.schedule.schedule`.
         seed: Root of the streams, a positive integer below 2**31.
         jobs: How many notebooks run at a time.
 

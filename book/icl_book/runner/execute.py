@@ -6,24 +6,25 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from icl.files import write_atomically
 from icl_book.parameters import BadInput
-from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
+from icl_book.provenance import ROOT
+from icl_book.runner.folders import temporary_folder
 from icl_book.runner.plan import Run, defaults, notebooks
 from icl_book.runner.preload import SETTINGS
+from icl_book.runner.record import keep_whole, record, seal
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way
 HOSTED = (
     "import sys\n\n"
     'if "google.colab" in sys.modules:  # a hosted notebook starts without the package\n'
-    '    get_ipython().run_line_magic("pip", "install -q git+{url}")'
+    '    get_ipython().run_line_magic("pip", "install -q icl[notebook]@git+{url}")'
 )
 KEPT = 5  # executed notebooks kept per notebook and preset
 
@@ -36,63 +37,71 @@ def execute(run: Run, label: str = "") -> Path:
         label: Printed before each line of progress, e.g. ``"1 of 2"``.
 
     Returns:
-        The executed notebook, ``_build/runs/<preset>/<name>.<digest>.ipynb``; the record of
-        `collect` lies beside it as JSON.
+        The executed notebook, ``_build/runs/<preset>/<name>.<digest>.ipynb``; see `icl_book.runner.record`.
 
     Raises:
         BadInput: If a cell fails, the kernel dies, a verdict is not the expected one, or the
             sources changed meanwhile. What had been computed is then in
             ``<name>.<digest>.failed.ipynb``, and nothing else is touched.
+        OSError: If a file cannot be written.
     """
     path, start = run.path, time.perf_counter()
     shown = f"[{label}] {run.name}" if label else run.name
-    if path.is_file():
+    if keep_whole(path):
         print(f"{shown}: already done", flush=True)
         return path
     values = f" ({', '.join(f'{k}={v}' for k, v in run.overrides.items())})" if run.overrides else ""
     print(f"{shown}: started{values}", flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    failed = path.with_suffix(".failed.ipynb")
+    parameters = defaults(run.name) | run.overrides
     node, problem = _papermill(run, shown, start)
     node.metadata["icl"] = {
         "name": run.name,
         "preset": run.preset,
-        "parameters": defaults(run.name) | run.overrides,
+        "parameters": parameters,
         "digest": path.name.split(".")[1],
     }
     surprises = []
     if problem is None:
         try:
-            record = _record(node)
-            surprises = [
-                _surprise(c)
-                for c in record["cards"]
-                if not c["as_expected"]
-                and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
-            ]
-        except BadInput as error:
+            found = record(node)
+            surprises, problem = _judged(run, path, found["cards"])
+        except BadInput as error:  # also if the notebook is gone
             problem = str(error)
-    if problem is None and (unseen := run.unseen(c["id"] for c in record["cards"])):
-        problem = f"judges {unseen}, an id that the notebook names nowhere: changes of it would go unseen"
-    if problem is None and run.path != path:
-        problem = "notebook, code, lock or data changed while it ran; run again"
-    if problem is None and surprises and not run.exploring:
-        problem = "; ".join(surprises)
+    path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have removed it meanwhile
     if problem is not None:
-        write_atomically(failed, json.dumps(node, indent=1))
-        raise BadInput(
-            f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} "
-            f"(see {os.path.relpath(failed)})"
-        )
-    write_atomically(path.with_suffix(".json"), json.dumps(record, indent=1))
+        if run.overrides and run.exploring:
+            problem += f" (with {', '.join(f'{k}={v}' for k, v in run.overrides.items())})"
+        node.metadata["icl"]["problem"] = problem
+        failed = path.with_suffix(".failed.ipynb")
+        try:
+            write_atomically(failed, json.dumps(node, indent=1))
+            where = f"(see {os.path.relpath(failed)})"
+        except OSError as error:
+            where = f"(its notebook could not be written: {error.strerror})"
+        raise BadInput(f"{shown}: failed after {time.perf_counter() - start:.0f} s: {problem} {where}")
+    seal(node)
     if run.preset == "paper" and not run.exploring:
         (ROOT / "results" / "paper").mkdir(parents=True, exist_ok=True)
-        write_atomically(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(record, indent=1) + "\n")
+        write_atomically(ROOT / "results" / "paper" / f"{run.name}.json", json.dumps(found, indent=1) + "\n")
     write_atomically(path, json.dumps(node, indent=1))
-    if not run.exploring:
-        _forget(run)
+    _forget(run)
     print("; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True)
     return path
+
+
+def _judged(run: Run, path: Path, cards: list[dict]) -> tuple[list[str], str | None]:
+    """Return the verdicts that were not expected, and what is wrong with a run that came to its end."""
+    surprises = [
+        _surprise(c)
+        for c in cards
+        if not c["as_expected"] and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
+    ]
+    if unseen := run.unseen(c["id"] for c in cards):
+        return [], f"judges {unseen}, an id that the notebook names nowhere: changes of it would go unseen"
+    if run.path != path:
+        return [], "notebook, code, lock or data changed while it ran; run again"
+    return surprises, "; ".join(surprises) if surprises and not run.exploring else None
 
 
 def _surprise(card: dict) -> str:
@@ -137,7 +146,7 @@ def _papermill(run: Run, shown: str, start: float):
     thread = threading.Thread(target=heartbeat, daemon=True)
     thread.start()
     try:
-        with _kernel_home() as (home, connection), _prompt_interrupt(shown, home):
+        with kernel_home() as connection, _prompt_interrupt(shown):
             papermill.execute_notebook(
                 node,
                 None,
@@ -169,17 +178,16 @@ def _papermill(run: Run, shown: str, start: float):
 
 
 @contextmanager
-def _prompt_interrupt(shown: str, home: tempfile.TemporaryDirectory) -> Iterator[None]:
-    """End the run at once on Ctrl-C, and remove the kernel's folder.
+def _prompt_interrupt(shown: str) -> Iterator[None]:
+    """End the run at once on Ctrl-C.
 
     The executor's event loop can swallow an interrupt while a kernel starts and then wait for
     the cell. Nothing is lost by leaving: outputs are only written when a run is complete, and a
-    kernel whose parent is gone ends itself.
+    kernel and a temporary folder whose process is gone end themselves.
     """
 
     def leave(*_):
         print(f"{shown}: interrupted", flush=True)
-        home.cleanup()
         os._exit(130)
 
     if threading.current_thread() is not threading.main_thread():
@@ -193,15 +201,15 @@ def _prompt_interrupt(shown: str, home: tempfile.TemporaryDirectory) -> Iterator
 
 
 @contextmanager
-def _kernel_home() -> Iterator[tuple[tempfile.TemporaryDirectory, dict]]:
+def kernel_home() -> Iterator[dict[str, str]]:
     """Set up a kernel that shares nothing with its neighbors or with the user's settings.
 
-    Yields its folder and the connection settings: sockets in that folder, because ports picked
-    by kernels that start at the same moment can collide.
+    Yields:
+        The connection settings: sockets in the kernel's own folder, because ports picked by kernels that
+        start at the same moment can collide. The file with the kernel's key lies there, too.
     """
     before = dict(os.environ)
-    home = tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True)
-    with home as folder:
+    with temporary_folder() as folder:
         os.environ.update(
             {
                 "IPYTHONDIR": folder,
@@ -214,54 +222,28 @@ def _kernel_home() -> Iterator[tuple[tempfile.TemporaryDirectory, dict]]:
             | SETTINGS
         )
         os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
+        connection = {"connection_file": f"{folder}/kernel.json"}
         try:
             # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
-            yield home, {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
+            yield connection | ({"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {})
         finally:
             os.environ.clear()
             os.environ.update(before)
 
 
 def _forget(run: Run) -> None:
-    """Drop all but the last few outputs of a notebook, and what failed before it succeeded."""
-    folder = run.path.parent
-    for left_over in [*folder.glob(f"{run.name}.*.failed.ipynb"), *folder.glob(f".{run.name}.*.part")]:
-        left_over.unlink(missing_ok=True)
-    done = sorted(folder.glob(f"{run.name}.*.ipynb"), key=lambda p: p.stat().st_mtime)
-    for old in done[:-KEPT]:
-        old.unlink(missing_ok=True)
-        old.with_suffix(".json").unlink(missing_ok=True)
+    """Drop all but the last few outputs of a notebook, and what failed before it succeeded.
 
-
-def collect(path: Path | str) -> dict:
-    """What an executed notebook found.
-
-    Args:
-        path: The executed notebook.
-
-    Returns:
-        ``name``, ``preset``, ``parameters``, ``digest``, ``seconds``, ``device``, ``machine``,
-        ``versions``, ``commit`` and ``cards``, the records of all verdict cards.
-
-    Raises:
-        BadInput: If the notebook was not executed by this runner to its end.
+    Of a sweep nothing is dropped but the failure of the same run.
     """
-    try:
-        return _record(json.loads(Path(path).read_text(encoding="utf-8")))
-    except BadInput as error:
-        raise BadInput(f"{os.path.relpath(path)}: {error}") from None
-
-
-def _record(node: Mapping) -> dict:
-    shown = [o.get("data", {}) for c in node["cells"] for o in c.get("outputs", [])]
-    footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
-    if "icl" not in node["metadata"] or len(footers) != 1:
-        raise BadInput("needs one notebook.footer(), executed by icl_book")
-    return (
-        node["metadata"]["icl"]
-        | {k: v for k, v in footers[0].items() if k != "parameters"}
-        | {"cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
-    )
+    folder = run.path.parent
+    which = run.path.stem if run.exploring else f"{run.name}.*"
+    for left_over in [*folder.glob(f"{which}.failed.ipynb"), *folder.glob(f".{which}.*.part")]:
+        left_over.unlink(missing_ok=True)
+    if not run.exploring:
+        done = sorted(folder.glob(f"{run.name}.*.ipynb"), key=lambda p: p.stat().st_mtime)
+        for old in done[:-KEPT]:
+            old.unlink(missing_ok=True)
 
 
 def _settle(node) -> None:

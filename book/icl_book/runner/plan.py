@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+import reprlib
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -51,11 +52,11 @@ class Run:
     @property
     def digest(self) -> str:
         """Digest of notebook, parameters, code it can reach, lock file, device setting and data read."""
-        source = _source(self.name)
-        files = {ROOT / "requirements.lock"} | reach(source, f"notebooks/{self.name}.py", ROOT)
+        text = source(self.name)
+        files = {ROOT / "requirements.lock"} | reach(text, f"notebooks/{self.name}.py", ROOT)
         total = hashlib.sha256(
             json.dumps(
-                [source, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3], *fresh()],
+                [text, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3], *fresh()],
                 sort_keys=True,
             ).encode()
         )
@@ -66,13 +67,13 @@ class Run:
 
     def unseen(self, claims: Iterable[str]) -> str | None:
         """Return the first of these claims that the notebook neither makes nor names, if any."""
-        found = contents(_source(self.name), f"notebooks/{self.name}.py")
+        found = contents(source(self.name), f"notebooks/{self.name}.py")
         return next((c for c in claims if not (found.own_claim or names_claim(found, c))), None)
 
     @property
     def judges(self) -> bool:
         """Whether the notebook names a claim."""
-        found = contents(_source(self.name), f"notebooks/{self.name}.py")
+        found = contents(source(self.name), f"notebooks/{self.name}.py")
         return bool(found.ids or found.beginnings or found.own_claim)
 
     @property
@@ -98,7 +99,8 @@ def threads(jobs: int) -> int:
     return max(1, (os.cpu_count() or 1) // jobs)
 
 
-def _source(name: str) -> str:
+def source(name: str) -> str:
+    """Return a notebook's source; BadInput if there is no such notebook."""
     if name not in notebooks():
         raise BadInput(f"notebook {name!r}: does not exist; there are {', '.join(notebooks()) or 'none'}")
     return (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
@@ -106,7 +108,7 @@ def _source(name: str) -> str:
 
 def defaults(name: str) -> dict:
     """The parameters cell's values, read without running anything."""
-    cells = re.split(r"^(?=# %%)", _source(name), flags=re.MULTILINE)
+    cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
         raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
@@ -167,14 +169,70 @@ def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
     return Run(name, preset, overrides, exploring)
 
 
+def literal(text: str) -> object:
+    """Read a number, a list or a word as YAML writes them; see `icl_book.parameters.number`.
+
+    Raises:
+        BadInput: If it is not YAML, or nested without end.
+    """
+    try:
+        if text.count("[") > 100:
+            raise RecursionError
+        return number(yaml.load(text, yaml.BaseLoader))  # everything is text or a list of it
+    except (yaml.YAMLError, RecursionError):
+        raise BadInput(f"{reprlib.repr(text)}: must be a number or a list of numbers") from None
+
+
+def read_grid(grid: str) -> dict[str, list]:
+    """Read the values that a sweep tries in all combinations.
+
+    Args:
+        grid: Words, ``"noise_std=0.5,1 seed=0,1"``, where a list is one value of a list parameter,
+            ``"dims=[2,3],[5]"``; or the path of a YAML file with the same, ``noise_std: [0.5, 1]``.
+
+    Returns:
+        The values by parameter, each once.
+
+    Raises:
+        BadInput: If it reads otherwise or names a parameter twice.
+    """
+    if grid.endswith((".yml", ".yaml")):
+        path = ROOT / grid
+        if not path.is_file():
+            raise BadInput(f"grid {grid!r}: no such file in {ROOT}")
+        try:
+            axes = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)
+        except (yaml.YAMLError, RecursionError, ValueError):
+            axes = None
+        if not (isinstance(axes, dict) and axes and all(isinstance(v, list) and v for v in axes.values())):
+            raise BadInput(f"grid {grid!r}: must be YAML with lines name: [value, value]")
+        return {key: _once(number(values)) for key, values in axes.items()}
+    axes = {}
+    for word in re.sub(r",\s+", ",", grid).split():
+        key, _, text = word.partition("=")
+        try:
+            values = literal(f"[{text}]")
+        except BadInput:
+            values = []
+        if not (isinstance(values, list) and values and all(value != "" for value in values)):
+            raise BadInput(f"grid {word!r}: must look like name=value,value")
+        if key in axes:
+            raise BadInput(f"grid {word!r}: names {key} a second time")
+        axes[key] = _once(values)
+    return axes
+
+
+def _once(values: list) -> list:
+    return [value for i, value in enumerate(values) if value not in values[:i]]
+
+
 def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:
     """The runs of a book, or of a sweep of one notebook; all checked, nothing started.
 
     Args:
         preset: Name of the preset.
         name: One notebook; without it all of them.
-        grid: Values to try in all combinations, e.g. ``"noise_std=0.5,1 seed=0,1"``; a list
-            is one value of a list parameter: ``"dims=[2,3],[5]"``.
+        grid: Values to try in all combinations, see `read_grid`.
 
     Returns:
         The runs in the order in which they start: that of the preset's entries, and of the grid.
@@ -182,15 +240,7 @@ def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
-    axes = []
-    for word in grid.split():
-        key, _, text = word.partition("=")
-        try:
-            axes.append([(key, number(v)) for v in yaml.safe_load(f"[{text}]")])
-        except yaml.YAMLError:
-            axes.append([])
-        if not axes[-1]:
-            raise BadInput(f"grid {word!r}: must look like name=value,value")
+    axes = [[(key, value) for value in values] for key, values in read_grid(grid).items()]
     found, entries = [], list(_entries(preset))
     for notebook in [name] if name else sorted(notebooks(), key=(entries + notebooks()).index):
         for point in itertools.product(*axes):

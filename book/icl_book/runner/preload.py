@@ -18,7 +18,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -53,7 +52,9 @@ def preloaded(settings: Mapping[str, str]) -> Iterator[None]:
     environment = os.environ | settings | SETTINGS
     environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as ipykernel sets it
     environment.pop("PYTHONPATH", None)  # each kernel has its own
-    with tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True) as folder:
+    from icl_book.runner.folders import temporary_folder  # the server has no package of this repository
+
+    with temporary_folder() as folder:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path := f"{folder}/kernels")
             listener.listen()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -24,6 +23,7 @@ from pathlib import Path
 
 import yaml
 
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.lock import alone
 from icl_book.site.stage import stage
@@ -53,11 +53,10 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
     """Read the executed notebooks.
 
     Returns:
-        What `icl_book.runner.collect` says of each, the registry, and the problems found.
+        What `icl_book.runner.record.collect` says of each, the registry, and the problems found.
     """
     from icl_book import claims
-    from icl_book.parameters import BadInput
-    from icl_book.runner.execute import collect
+    from icl_book.runner.record import read, record
     from icl_book.site import verify
 
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
@@ -69,10 +68,10 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
     problems += [f"notebooks/{n}: given, but not in _toc.yml" for n in notebooks if n not in wanted]
     collected = []
     for name in (n for n in wanted if n in notebooks):
-        content = json.loads(notebooks[name].read_text(encoding="utf-8"))
-        problems += verify.notebook(name, content)
         try:
-            collected.append(collect(notebooks[name]))
+            content = read(notebooks[name])
+            problems += verify.notebook(name, content)
+            collected.append(record(content))
         except BadInput as error:
             problems.append(f"notebooks/{name}: {error}")
     registry = claims.registry()
@@ -197,16 +196,16 @@ def readme(root: Path = ROOT) -> None:
     from icl.files import write_atomically
     from icl_book import claims
     from icl_book.runner.plan import plan
+    from icl_book.runner.record import collect
     from icl_book.site import audit, findings, pages, picture
 
-    runs = {run.name: run.path for run in plan("quick")}
-    files = [path.with_suffix(".json") for path in runs.values()]
+    files = [run.path for run in plan("quick")]
     if missing := [f.name for f in files if not f.is_file()]:
         raise BookError(f"{missing[0]}: no quick results for the present sources; run: make book")
-    results = [json.loads(f.read_text(encoding="utf-8")) for f in files]
+    results = [collect(f) for f in files]
     path = root / "README.md"
     text = pages.readme(path.read_text(encoding="utf-8"), audit.entries(claims.registry(), results))
-    write_atomically(path, findings.readme(text, runs))
+    write_atomically(path, findings.readme(text, results))
     picture.draw(root / "book" / "_static" / "picture.svg")
 
 
@@ -226,7 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
         if bad := [name for name, equals, path in pairs if not (name and equals and path)]:
             raise BookError(f"argument {bad[0]!r}: must look like NAME=PATH.ipynb")
         print(build(options.preset, {name: Path(path) for name, _, path in pairs}))
-    except BookError as error:
+    except (BookError, BadInput) as error:
         print(f"book: not built\n{error}", file=sys.stderr)
         return 1
     return 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
 
 README_BLOCK = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
 
@@ -91,8 +89,9 @@ def gaussian(glued: Glued) -> str:
     sphere = optimal_window(Linear(DIM), 10**6, NOISE).w
     return (
         "**What bounded tokens are good for.** On Gaussian tokens the window of linear functions stops "
-        f"narrowing, $w^*\\to1$: at $d={DIM}$ it is {short:.2f} for $n=100$ and {long:.3f} for $n=10^6$, where "
-        f"on the sphere it is {sphere:.0f}. Functions that are not harmonic keep a risk that no context removes."
+        f"narrowing, $w^*\\to1$: at $d={DIM}$ it is {short:.2f} for $n=100$ and {long:.3f} for $n=10^6$, "
+        f"where on the sphere it is {sphere:.0f}. Functions that are not harmonic keep a risk that no context "
+        "removes."
     )
 
 
@@ -107,36 +106,32 @@ FINDINGS: tuple[tuple[str, Callable[[Glued], str]], ...] = (
 )
 
 
-def markdown(notebooks: Mapping[str, Path], link: str) -> str:
+def markdown(runs: Iterable[Mapping], link: str) -> str:
     """Write the findings of the chapters that are given as a numbered list.
 
     Args:
-        notebooks: Executed notebook by name.
+        runs: What `icl_book.runner.record.collect` says of each executed notebook.
         link: How to link a chapter, with ``{name}`` for its name.
 
     Raises:
         ValueError: If a chapter did not glue a number that is needed.
     """
-    lines = []
+    numbers, lines = {run["name"]: run["numbers"] for run in runs}, []
     for name, finding in FINDINGS:
-        if name in notebooks:
-            text = finding(partial(_glued, notebooks[name]))
+        if name in numbers:
+            text = finding(partial(_glued, name, numbers[name]))
             lines.append(f"{len(lines) + 1}. {text} [Read on]({link.format(name=name)})")
     return "\n".join(lines) + "\n"
 
 
-def readme(text: str, notebooks: Mapping[str, Path]) -> str:
+def readme(text: str, runs: Iterable[Mapping]) -> str:
     """Rewrite the findings in the README's text."""
-    found = markdown(notebooks, "notebooks/{name}.ipynb")
+    found = markdown(runs, "notebooks/{name}.ipynb")
     return README_BLOCK.sub(lambda m: m[1] + found + m[2], text)
 
 
-def _glued(notebook: Path, key: str) -> float:
-    """Return a number that an executed notebook glued."""
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        for output in cell.get("outputs", []):
-            mark = output.get("metadata", {}).get("scrapbook", {})
-            if mark.get("name") == key:
-                text = output["data"][f"{mark['mime_prefix']}text/plain"]
-                return float(text if isinstance(text, str) else "".join(text))
-    raise ValueError(f"{notebook.name}: no number is glued as {key!r}")
+def _glued(name: str, numbers: Mapping[str, float], key: str) -> float:
+    """Return a number that a chapter glued."""
+    if key not in numbers:
+        raise ValueError(f"{name}: no number is glued as {key!r}")
+    return float(numbers[key])

@@ -65,7 +65,7 @@ def provenance(runs: Sequence[dict], built: dict) -> str:
     """Write the table of runs with their parameters, machine and duration.
 
     Args:
-        runs: What `icl_book.runner.collect` says of each executed notebook.
+        runs: What `icl_book.runner.record.collect` says of each executed notebook.
         built: Versions of the tools that built the pages, by name.
     """
     out = ["| notebook | preset | seconds | device | processor | commit |", "|:--|:--|--:|:--|:--|:--|"]

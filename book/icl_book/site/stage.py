@@ -26,11 +26,12 @@ def stage(
     Args:
         target: Where; what is there is deleted.
         notebooks: Executed notebook by name.
-        collected: What `icl_book.runner.execute.collect` says of each.
+        collected: What `icl_book.runner.record.collect` says of each.
         registry: All claims.
         root: The repository.
     """
     from icl_book.claims import changes
+    from icl_book.runner.record import read_json
     from icl_book.site import audit, findings, gallery, order, pages, picture, sources
 
     shutil.rmtree(target, ignore_errors=True)
@@ -64,16 +65,14 @@ def stage(
     shutil.copy(mathjax / "es5" / "tex-svg-full.js", static)
     shutil.copy(mathjax / "LICENSE", static)
 
-    again, repeated = (
-        [json.loads(p.read_text(encoding="utf-8")) for p in sorted((root / "results" / kind).glob("*.json"))]
-        for kind in ("confirmatory", "replications")
-    )
+    kinds = ("confirmatory", "replications")
+    again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
     found = audit.entries(registry, collected, again, repeated)
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     for name, text in {
         "picture": picture.markdown(generated / "picture.svg"),
         "verdicts": pages.verdict_table(found),
-        "findings": findings.markdown(notebooks, "../notebooks/{name}.ipynb"),
+        "findings": findings.markdown(collected, "../notebooks/{name}.ipynb"),
         **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
         "levels": audit.levels(found),
         "confirmatory": audit.confirmatory(found, again),

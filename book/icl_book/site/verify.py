@@ -137,7 +137,7 @@ def cards(runs: Iterable[dict], registry: dict, tolerate_inconclusive: bool = Fa
     """Find problems of the verdicts: every testable claim must be judged once, and as expected.
 
     Args:
-        runs: What `icl_book.runner.collect` says of each executed notebook.
+        runs: What `icl_book.runner.record.collect` says of each executed notebook.
         registry: All claims by id.
         tolerate_inconclusive: True for a preset too small to decide.
     """
@@ -212,7 +212,7 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
     Args:
         html: Folder of the built pages.
         toc: The table of contents.
-        runs: What `icl_book.runner.collect` says of each executed notebook.
+        runs: What `icl_book.runner.record.collect` says of each executed notebook.
     """
     problems, texts = [], {}
     for document in toc_pages(toc):
