@@ -90,8 +90,8 @@ def gaussian(glued: Glued) -> str:
     return (
         "**What bounded tokens are good for.** On Gaussian tokens the window of linear functions stops "
         f"narrowing, $w^*\\to1$: at $d={DIM}$ it is {short:.2f} for $n=100$ and {long:.3f} for $n=10^6$, "
-        f"where on the sphere it is {sphere:.0f}. Functions that are not harmonic keep a risk that no context "
-        "removes."
+        f"where on the sphere it is {sphere:.0f}. Functions that are not harmonic keep a risk that no "
+        "context removes."
     )
 
 
