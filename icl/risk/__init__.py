@@ -1,35 +1,38 @@
 """The population risk of softmax attention and of its competitors.
 
-- `exact`: the risk, its optimal window, the gradient flow; from `integrals` on the nodes of `quadrature`.
+- `exact`: the risk and its optimal window; from `integrals` on the nodes of `quadrature`.
+- `matrix`: the risk of any matrix and its gradient, a mean over `queries`. `flow`: gradient flow.
+- `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
 """
 
 from icl.risk.baselines import LinearOptimum, linear_optimum, linear_risk, nearest_neighbor_risk
-from icl.risk.exact import (
-    OptimalWindow,
-    Risk,
-    mismatch_risk,
-    optimal_window,
-    population_flow,
-    population_risk,
-)
+from icl.risk.certificate import FormMargin, form_margin
+from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
+from icl.risk.flow import population_flow
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
+from icl.risk.matrix import MatrixRisk, curvatures, matrix_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
+    "FormMargin",
     "LinearOptimum",
     "LowRankRisk",
+    "MatrixRisk",
     "MonteCarlo",
     "OptimalWindow",
     "Risk",
     "WorstCase",
     "bayes_linear_risk",
+    "curvatures",
+    "form_margin",
     "linear_optimum",
     "linear_risk",
     "low_rank_risk",
+    "matrix_risk",
     "mismatch_risk",
     "monte_carlo_risk",
     "nearest_neighbor_risk",
