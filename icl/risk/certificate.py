@@ -57,7 +57,9 @@ class FormMargin:
     Attributes:
         margin: The bound; positive certifies that every minimizer is a multiple of the identity.
             Minus infinity where it was given up.
-        least: The least value of H met at the points of the grid: the infimum is at most that.
+        least: The least value of H met at the ends of intervals: the infimum is at most that, and where it
+            is negative, turning attention away lowers the risk at that kappa. Infinite if none was met,
+            because the part of lowest degree is too weak.
         kappa: Where it was met.
         cells: Intervals in kappa.
     """
@@ -95,6 +97,8 @@ def form_margin(task: Zonal, n: int) -> FormMargin:
     start, margin = _near_zero(part, length)
     cells, least, where, count = [(64.0, math.inf), (start, 64.0)], math.inf, start, 0
     values = lru_cache(None)(partial(_pulls, part.dim, length, int(part.degree[-1])))
+    if values(start)[part.first - 1] < 1e3 * _SLACK * (1 + part.total):  # lost in the quadrature error
+        return FormMargin(-math.inf, math.inf, start, 0)
     while cells:
         left, right = cells.pop()
         met = min((_value(part, values(k)), k) for k in (left, right) if k < math.inf)

@@ -160,7 +160,7 @@ def test_curvatures_are_positive_at_the_optimum():
 
 @pytest.mark.slow
 def test_flow_of_a_matrix():
-    task, n, noise_std, times = ReLU(2), 15, 0.2, [0.0, 3.0, 30.0, 1e4]
+    task, n, noise_std, times = ReLU(2), 15, 0.2, [0.0, 3.0, 30.0, 1e5]
     M = population_flow(task, n, noise_std, times, gaussian(2, 2.0))
     assert M.shape == (4, 2, 2)
     assert M[0] == pytest.approx(gaussian(2, 2.0), rel=1e-12)
