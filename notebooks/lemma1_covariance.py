@@ -59,7 +59,7 @@ import torch
 from icl.attention import softmax_attention
 from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
-from icl.risk import optimal_window
+from icl.risk import form_margin, optimal_window
 from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
@@ -93,7 +93,8 @@ numbers = np.arange(1, draws + 1)  # of the covariances
 #
 # So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
 # rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given
-# the case $\Sigma=I$ ([](theorem2_scaling)).
+# the case $\Sigma=I$: no matrix, symmetric or not, beats the best multiple of the identity, whatever the noise. It is proved up to a certificate on [](theorem2_scaling), which
+# `form_margin` repeats here for the dimension and context length of this page. For even functions $N=-w^*I$ is as good, and for them at $n=2$ any rotation of $w^*I$.
 
 # %%
 rng = stream(0, "evaluation")
@@ -129,6 +130,12 @@ wlog = judge(
 )
 wlog
 
+# %%
+margins = [form_margin(task(dim), context_length).margin for task in CLASSES.values()]
+template = f"{{kind}}, d = {dim}, n = {context_length}"
+form = judge("P1.L1.form", exact(template, margins, kind=KINDS))
+form
+
 # %% [markdown]
 # ## What is assumed, and what we test
 #
@@ -136,7 +143,7 @@ wlog
 # |---|---|
 # | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | kept, for random $\Sigma$: random axes, lengths between $\frac12$ and $2$ |
 # | $f\circ\Sigma^{1/2}$ rotation invariant | kept, then broken in the counterexample |
-# | minimizer of the population loss | units trained from $M=0$; the limit is compared with exact theory |
+# | minimizer of the population loss | certified among all matrices; units trained from $M=0$ are compared with it |
 # | some $w\ge0$ | tested by risk, for classes with and without odd part |
 #
 # **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise. The step size is proportional to
@@ -248,7 +255,7 @@ plots.table(
 )
 
 # %% [markdown]
-# A distance cannot be negative, so no interval around it can contain zero. The card therefore uses a signed number that the
+# A distance cannot be negative, so no interval around it can contain zero. The card on training therefore uses a signed number that the
 # lemma says is zero, in the axes of $\Sigma$: the diagonal entry of the whitened matrix at the longest axis minus that at the shortest
 # (is the window narrower along long axes than along short ones?). Off-diagonal entries in these axes would test nothing: reflecting
 # one axis changes neither the law of the tokens nor that of the functions, but turns the sign of such an entry around, so that
@@ -282,12 +289,12 @@ counter_M, _ = train_on_ellipsoid(counter_tasks, stretch)
 counter_N = stretch @ counter_M @ stretch
 in_wrong_coordinates = long_minus_short(counter_N, stretch)
 template, labels = "{kind}, $\\Sigma_{i}$", {"kind": KINDS[:, None], "i": numbers}
-form = judge(
-    "P1.L1.form",
+trained_form = judge(
+    "P1.L1.trained",
     sampled(template, deviations, **labels),
     sampled("{kind}", in_wrong_coordinates, kind=KINDS),
 )
-form
+trained_form
 
 
 # %%
@@ -422,7 +429,7 @@ judge(
 # %% [markdown]
 # ## Where this leaves Lemma 1
 #
-# True, with a two-line proof from the case $\Sigma=I$, if "natural symmetry" is symmetry *of the whitened problem*, which is the
+# True, with a two-line proof from the case $\Sigma=I$ and its certificate, if "natural symmetry" is symmetry *of the whitened problem*, which is the
 # natural reading. With symmetry in the original coordinates the best matrix is another one, by a wide margin. For even classes
 # the sign of $w$ is free.
 #

@@ -1,7 +1,8 @@
 """The population risk of softmax attention and of its competitors.
 
-- `exact`: the risk and its optimal window; `flow`: the gradient flow. Both from `integrals`, on the nodes of
-  `quadrature`.
+- `exact`: the risk and its optimal window; from `integrals` on the nodes of `quadrature`.
+- `matrix`: the risk of any matrix and its gradient, a mean over `queries`. `flow`: gradient flow.
+- `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens.
@@ -16,25 +17,31 @@ from icl.risk.baselines import (
     linear_risk,
     nearest_neighbor_risk,
 )
+from icl.risk.certificate import FormMargin, form_margin
 from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
 from icl.risk.flow import population_flow
 from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
 from icl.risk.gaussian_limits import HermiteFloor, hermite_floor, least_hermite_floor, window_gap
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
+from icl.risk.matrix import MatrixRisk, curvatures, matrix_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
+    "FormMargin",
     "GaussianValue",
     "GaussianWindow",
     "HermiteFloor",
     "LinearOptimum",
     "LowRankRisk",
+    "MatrixRisk",
     "MonteCarlo",
     "OptimalWindow",
     "Risk",
     "WorstCase",
     "bayes_linear_risk",
+    "curvatures",
+    "form_margin",
     "gaussian_linear_optimum",
     "gaussian_linear_risk",
     "gaussian_risk",
@@ -45,6 +52,7 @@ __all__ = [
     "linear_optimum",
     "linear_risk",
     "low_rank_risk",
+    "matrix_risk",
     "mismatch_risk",
     "monte_carlo_risk",
     "nearest_neighbor_risk",

@@ -1,4 +1,4 @@
-"""Gradient flow on the population risk: the training curve of infinitely many contexts."""
+"""Gradient flow of the population risk: training with infinitely many contexts and infinitely small steps."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, reals
 from icl.risk.integrals import integrate
+from icl.risk.matrix import matrix_risk, square
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array
 
 _EVALUATIONS = 3000  # slopes along a flow; more take minutes
 
 
-def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, start: float = 0.0) -> Array:
-    """Compute the training curve of infinitely many contexts and infinitely small steps.
+def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, start: ArrayLike = 0.0) -> Array:
+    """Compute the curve of gradient flow, ``dM/dt = -gradient of the risk at M``.
 
-    For rotation-invariant tokens and classes the gradient of the population risk at
-    ``M = w I`` is ``(risk'(w) / d) I``: started there, gradient flow on the whole matrix
-    stays there and moves w by ``dw/dt = -risk'(w) / d``.
+    For rotation-invariant tokens and classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started
+    there, the flow stays there and moves w by ``dw/dt = -risk'(w) / d``.
 
     Args:
         task: A rotation-invariant class.
         n: Context length.
         noise_std: Noise standard deviation.
         times: Increasing times >= 0; a gradient step of size eta takes time eta.
-        start: w at time 0, >= 0.
+        start: Where the flow starts: a number w >= 0 for ``w I``, or a matrix, shape (d, d).
 
     Returns:
-        w at the times, shape (len(times),), relative error about 1e-8.
+        w at the times, shape (len(times),), relative error about 1e-8; or M, shape (len(times), d, d), to
+        the accuracy of `icl.risk.matrix_risk`.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -37,22 +38,29 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
     from scipy.integrate import solve_ivp  # takes long to import, and only flows need it
 
     check_task(task)
-    length = np.array([float(integer(n, "n", 1, MOST))])
-    variance, start = real(noise_std, "noise_std", 0, MOST) ** 2, real(start, "start", 0, MOST)
+    length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     moments = reals(times, "times", 0)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
         raise ValueError(f"times={times!r}: must be a sequence of increasing numbers >= 0")
-    moments, back = np.unique(moments, return_inverse=True)
-    if moments.size == 0 or moments[-1] == 0:  # nothing to integrate
-        return np.full(back.shape, start)
+    shape: tuple[int, ...] = ()
+    if not isinstance(start, list | tuple) and np.ndim(start) == 0:
+        first = np.array([real(start, "start", 0, MOST)])
+    else:
+        shape, first = (task.dim, task.dim), square(start, task.dim, "start").ravel()
 
     calls = iter(range(_EVALUATIONS))
 
-    def velocity(_: float, w: Array) -> list[float]:
+    def velocity(_: float, M: Array) -> Array:
         if next(calls, None) is None:
             raise ValueError(f"times up to {moments[-1]:g}: the flow of {task!r} takes too many steps")
-        _, bias_w, _, noise_w = integrate(task, max(float(w[0]), 0.0), length)[:, 0]
-        return [-(bias_w + variance * noise_w) / task.dim]
+        if shape:
+            return -matrix_risk(task, M.reshape(shape), length, noise_std).gradient.ravel()
+        _, bias_w, _, noise_w = integrate(task, max(float(M[0]), 0.0), np.array([float(length)]))[:, 0]
+        return np.array([-(bias_w + variance * noise_w) / task.dim])
 
-    span = (0.0, float(moments[-1]))
-    return np.asarray(solve_ivp(velocity, span, [start], "LSODA", moments, rtol=1e-9, atol=1e-12).y[0])[back]
+    moments, back = np.unique(moments, return_inverse=True)
+    curve = first[:, None]
+    if moments.size and moments[-1] > 0:  # else there is nothing to integrate
+        span = (0.0, float(moments[-1]))
+        curve = solve_ivp(velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12).y
+    return np.asarray(curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape))

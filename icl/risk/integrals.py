@@ -26,6 +26,7 @@ from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
+_BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
 
@@ -53,10 +54,45 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
         if w * cap_quantile(task.dim, 1 / n[n > 1].min()) > _NARROW:
             raise ValueError(f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk")
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
-        for mesh in meshes(task.dim, w, n[n > 1], _band(task), order):
+        for mesh in meshes(task.dim, w, n[n > 1], band(task), order):
             total += _piece(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
     return out
+
+
+def attended(dim: int, w: float, n: float, degree: float = math.inf, order: int = 16) -> tuple[Array, Array]:
+    """Return the law of the angle to the query of a token drawn with attention's weights.
+
+    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h.
+
+    Args:
+        dim: Dimension d.
+        w: Inverse bandwidth, >= 0.
+        n: Context length, >= 2.
+        degree: Highest Gegenbauer degree of h, infinite for the finest that the window resolves.
+        order: Gauss-Legendre nodes a panel.
+
+    Returns:
+        Angles and their probabilities, each of shape (m,).
+    """
+    thetas, laws = [], []
+    for mesh in meshes(dim, w, np.array([n]), degree, order):
+        gap = 2 * np.sin(mesh.theta / 2) ** 2
+        z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))
+        lost = np.expm1(-z)
+        missed = np.minimum(mesh.below + _mean(-lost, mesh.p), 1 - 1e-16)  # 1 - phi
+        power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), -700))
+        thetas.append(mesh.theta.ravel())
+        laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
+    return np.concatenate(thetas), np.concatenate(laws)
+
+
+def pulls(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
+    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)`` for l = 1..degree; arguments as in `attended`."""
+    theta, p = attended(dim, w, n, degree, order)
+    polynomials, step = Polynomials(dim, theta), max(1, _BLOCK // theta.size)
+    rows = [polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)]
+    return 1 - np.concatenate(rows)[1:]
 
 
 def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool) -> Array:
@@ -138,13 +174,13 @@ def _pairs(
         neglected = _least_neglected(task, theta, tables[0], flat[0])
         if np.any(weight @ neglected > 1e-12 * (weight @ (2 * flat[0] * left[0]) + scale)):
             raise ValueError(too_large)
-    even = not _spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
+    even = not spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
     polynomials = Polynomials(task.dim, theta.ravel(), even)
     degrees = np.array([1])
     while True:
         if degrees[-1] > _DEGREES:
             raise ValueError(too_large)
-        a, rest = _spectrum(task, int(degrees[-1]))
+        a, rest = spectrum(task, int(degrees[-1]))
         a = a[degrees - 1]
         if degrees[0] == 1:
             h = 2 * np.sin(theta.reshape(1, -1) / 2) ** 2
@@ -173,7 +209,7 @@ def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
     """
     shift, order = task.dim / 2 - 1, (task.dim - 3) / 2
-    rest = _spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** 3
+    rest = spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** 3
     first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
     narrow = _DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
     argument = np.maximum(_DEGREES * first, 1e-3)
@@ -197,15 +233,16 @@ def _forget_unresolved(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArra
 
 
 @lru_cache(maxsize=4096)
-def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
+def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return the Gegenbauer coefficients of a class, computed once."""
     return task.spectrum(degree)
 
 
 @lru_cache(maxsize=256)
-def _band(task: Zonal) -> float:
+def band(task: Zonal) -> float:
     """Return the highest degree that changes a digit of the covariance."""
     for degree in (2, 32, 512, 4096):
-        a, rest = _spectrum(task, degree)
+        a, rest = spectrum(task, degree)
         if rest <= 1e-18 * a.sum():
             return 1.0 + max(np.flatnonzero(a > 1e-18 * a.sum()), default=0)
     return math.inf
@@ -213,5 +250,5 @@ def _band(task: Zonal) -> float:
 
 def _variance(task: Zonal) -> float:
     """Return ``sum_{l >= 1} a_l``, the variance of f(x) over x."""
-    a, rest = _spectrum(task, 32)
+    a, rest = spectrum(task, 32)
     return float(a.sum()) + rest

@@ -96,7 +96,7 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     if low < 0:  # phi^n falls no faster than exp(-n s E[exp(..)])
         edges = [-math.inf, min(0.0, math.log(8 / most) - log_mean, high)]
     while edges[-1] < high:
-        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach), high))
+        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach, degree), high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
     u, weight = _nodes_in_u(left, right, order)
     left = np.where(np.isinf(left), right, left)
@@ -120,7 +120,7 @@ def _log_mean_weight(dim: int, w: float) -> float:
     return -w + w * w / (2 * dim)
 
 
-def _step(dim: int, w: float, u: float, reach: float) -> float:
+def _step(dim: int, w: float, u: float, reach: float, degree: float) -> float:
     """Return the width of the panel in u that begins at u."""
     if u < 8:  # the strip of analyticity is pi / 2 wide on each side
         return 3.0
@@ -129,6 +129,8 @@ def _step(dim: int, w: float, u: float, reach: float) -> float:
     # units; until u has passed the bulk of the weights they grow at most like exp(2u).
     widest = _WIDE if u < max(reach, 200.0) else math.inf
     smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
+    if math.isfinite(degree):  # tau near u is w (1 - cos theta), and P_l turns once in pi / l
+        smooth = min(smooth, 13 / degree * math.sqrt(max(u * (2 * w - u), 0.0)))
     return max(3.0 if u < reach else 2.5, smooth)
 
 

@@ -8,7 +8,7 @@ IMPORTS = """
 import numpy as np
 from icl.pretrain.metrics import test_error as error
 from icl.risk import asymptotics, optimal_window, population_risk
-from icl.risk.exact import population_flow
+from icl.risk.flow import population_flow
 from icl.streams import stream
 from icl.tasks import Affine
 from icl_book import plots

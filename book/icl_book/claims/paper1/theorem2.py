@@ -32,21 +32,18 @@ CLAIMS: list[Claim] = [
         r"is  "
         r"$\mathbf{M}^* = w_{KQ} \mathbf{I}_d$",
         place="talk:294",
-        reading=r"At $M=w^*I$ the population loss rises in every direction of the $d\times d$ matrices, "
-        r"and no "
-        "matrix turns the attention away from the query without a loss",
-        quantity=r"second derivatives of the exact loss at $w^*(I+\epsilon K)$ in units of the loss, for $K$ "
-        r"($\Vert K\Vert_F^2=d$) in each of the three invariant spaces: multiples of $I$, traceless "
-        r"symmetric, "
-        "antisymmetric; and the least rise from turning the attention, over a grid of angles and scales, "
-        "in units "
-        "of that of the linear part alone",
+        reading=r"Among all $d\times d$ matrices, symmetric or not, and for every $\sigma$, every minimizer "
+        r"is a multiple of $I$; and at $w^*I$ the population loss rises in every direction",
+        quantity=r"certified lower bound, over all lengths of $Mx_q$ and all its angles to $x_q$, on what "
+        r"turning the attention away from the query adds to the loss, in units of what it adds in the part "
+        r"of degree 1 (up to quadrature errors of 1e-13); and second derivatives of the exact loss at "
+        r"$w^*(I+\epsilon K)$ in units of the loss, for $K$ ($\Vert K\Vert_F^2=d$) in each of the three "
+        "invariant spaces: multiples of $I$, traceless symmetric, antisymmetric",
         rule=lambda case: (1e-9, inf),
-        grade=Grade.EXACT,
-        quantifier=r"for all directions (by Schur's lemma), local; for all matrices, on a grid of angles and "
-        "scales",
+        grade=Grade.CERTIFIED,
+        quantifier=r"for all matrices and all $\sigma$, at the $d$ and $n$ listed",
         depends_on=(_CLASS,),
-        unit="in the curvature",
+        unit="in the curvature or the margin",
     ),
     Claim(
         id="P1.T2.minimizer",

@@ -120,18 +120,34 @@ CLAIMS: list[Claim] = [
         place="talk:219",
         reading=r"If the law of $f\circ\Sigma^{1/2}$ is rotation invariant, $x_i\sim\Sigma^{1/2}U^d$ implies "
         r"$M^*=w_{KQ}\Sigma^{-1}$",
-        quantity=r"diagonal entry of $\Sigma^{1/2}M\Sigma^{1/2}$ at the longest axis of $\Sigma$ minus that "
-        "at the shortest, in units of the mean diagonal; median over seeds; within 0.1. (Entries off the "
-        r"diagonal, in the axes of $\Sigma$, are zero in the mean by reflection and test nothing)",
-        rule=lambda case: (-0.1, 0.1),
-        grade=Grade.SAMPLED,
-        quantifier=r"for random $\Sigma$",
+        quantity=r"for the whitened matrix $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, which predicts what "
+        r"$M$ does (P1.L1.wlog): certified lower bound, over all lengths of $Nu_q$ and all its angles to "
+        "$u_q$, on what turning the attention away from the query adds to the loss, in units of what it "
+        "adds in the part of degree 1 (up to quadrature errors of 1e-13); positive: every minimizer $N$ is "
+        "a multiple of $I$",
+        rule=lambda case: (1e-9, inf),
+        grade=Grade.CERTIFIED,
+        quantifier=r"for all matrices, all $\Sigma$ and all noise, at the $d$ and $n$ of the page",
         depends_on=(
             Choice(
                 "which conditions are natural: the whitened problem is rotation invariant. For functions "
                 "that are isotropic in the coordinates of the tokens see P1.L1.original"
             ),
         ),
+        unit="in the margin",
+    ),
+    Claim(
+        id="P1.L1.trained",
+        authority=Authority.BOOK,
+        source="units trained on ellipsoids: their form",
+        reading=r"Units trained on $\Sigma^{1/2}u$, with functions that are rotation invariant in $u$, are "
+        r"near a multiple of $\Sigma^{-1}$",
+        quantity=r"diagonal entry of $\Sigma^{1/2}M\Sigma^{1/2}$ at the longest axis of $\Sigma$ minus that "
+        "at the shortest, in units of the mean diagonal; median over seeds; within 0.1. (Entries off the "
+        r"diagonal, in the axes of $\Sigma$, are zero in the mean by reflection and test nothing)",
+        rule=lambda case: (-0.1, 0.1),
+        grade=Grade.SAMPLED,
+        quantifier=r"for random $\Sigma$",
         control="functions that are isotropic in the original coordinates",
         unit="of the mean diagonal",
     ),

@@ -1,0 +1,131 @@
+"""The certificate of the form of the minimizer: its inequalities, its bounds, and where it must give up."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl.covariates import uniform_sphere
+from icl.risk import certificate, form_margin
+from icl.risk.integrals import pulls
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Harmonic, Quadratic, ReLU, Tanh
+from icl.tasks.gegenbauer import Polynomials
+
+CLASSES = [ReLU(2), ReLU(5), Quadratic(3), Cosine(3, 4.0), Cosine(5, 6.0), Tanh(3, 2.0), Affine(4)]
+
+
+def test_pulls_against_sampling():
+    """Fixed sample; four numbers, each with the suite's false-alarm rate."""
+    d, n, kappa, count = 3, 8, 4.0, 200_000
+    x = uniform_sphere(stream(3, "monte carlo"), count, n, d)[..., 0].numpy()
+    weights = torch.softmax(kappa * torch.from_numpy(x), -1).numpy()
+    P = 1 - Polynomials(d, np.arccos(x).ravel()).take(5)[1:].reshape(4, count, n)
+    samples = (weights * P).sum(-1)
+    error = samples.std(1) / count**0.5
+    assert np.all(np.abs(samples.mean(1) - pulls(d, kappa, n, 4)) < Z * error)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8])
+@pytest.mark.parametrize("n", [2, 3, 20, 10**6])
+def test_inequalities_of_the_docstring(dim, n):
+    """On a grid of kappa: what the certificate takes as proved."""
+    kappa = np.concatenate([[1e-3], np.geomspace(0.01, 300, 60)])
+    m = np.array([pulls(dim, k, n, 24, 24) for k in kappa])
+    degree, step, rise = np.arange(1, 25), np.diff(kappa)[:, None], np.diff(m[:, :1], axis=0)
+    steep = degree * (degree + dim - 2) / (dim - 1)
+    change, slack = np.abs(np.diff(m, axis=0)), 1e-12
+    assert np.all(rise > 0)
+    assert np.all(change <= np.minimum(steep * rise, np.sqrt(step * rise)) + slack)
+    assert np.all(np.abs(m[:, 1:]) <= 2 * kappa[:, None] * m[:, :1] + slack)
+    assert np.all(np.abs(m[:, 2:]) <= 7 / 6 * kappa[:, None] ** 3 + slack)
+    assert np.all(m[-1, 0] - m[:, 0] <= np.log(n) / kappa + slack)
+    # where intervals are narrow, the bound from second derivatives
+    for k in (0.5, 3.0, 40.0):
+        left, middle, right = (pulls(dim, v, n, 24, 24) for v in (k, k + 0.05, k + 0.1))
+        bulge = 0.1 * np.exp(0.2) * (right[0] - left[0]) / 4
+        assert np.all(middle >= np.minimum(left, right) - bulge - slack)
+    # the first term near zero, for even classes
+    second = (1 - 1 / n) * (1 - 2 / n) * (1 - 1 / dim) * 2 / ((dim + 2) * (dim - 1))
+    assert m[1, 1] / (0.01**2 / 2) == pytest.approx(second, abs=1e-4)
+
+
+@pytest.mark.parametrize("task", CLASSES, ids=str)
+@pytest.mark.parametrize("n", [3, 20])
+def test_bounds_hold_inside_intervals(task, n):
+    """Random intervals, and inside them random kappa and c, with all degrees up to 600 of the spectrum."""
+    part, rng = certificate._expand(task), np.random.default_rng(n)
+    values = lambda kappa: pulls(task.dim, kappa, n, int(part.degree[-1]), 24)  # noqa: E731
+    a, _ = task.spectrum(600)
+    for _ in range(12):
+        left = 10 ** rng.uniform(-1.5, 1.5)
+        right = left * (1 + 10 ** rng.uniform(-2, 0)) if rng.random() < 0.8 else np.inf
+        low = certificate._over(part, n, left, right, values)
+        for kappa in rng.uniform(left, min(right, 8 * left), 3):
+            m = pulls(task.dim, kappa, n, 600, 24)
+            theta = np.concatenate([rng.uniform(0.01, np.pi - 0.01, 200), [0.01, np.pi - 0.01]])
+            missed = Polynomials(task.dim, theta).take(601)[1:]
+            turned = (a * m) @ missed / (a[part.first - 1] * m[part.first - 1] * missed[part.first - 1])
+            assert turned.min() >= low - 1e-9
+
+
+@pytest.mark.parametrize("task", CLASSES, ids=str)
+@pytest.mark.parametrize("n", [3, 20, 10**6])
+def test_certificates(task, n):
+    proof = form_margin(task, n)
+    if (task, n) == (Cosine(5, 6.0), 3):  # turning away lowers the risk at large kappa
+        assert proof.margin == -np.inf and proof.least < 0
+    else:
+        assert 0 < proof.margin <= proof.least < 1.1
+
+
+def test_the_failure_is_real():
+    """Where it gives up for a negative value, that value is negative by sampling, too."""
+    task, n, count = Cosine(5, 6.0), 3, 400_000
+    proof = form_margin(task, n)
+    t = uniform_sphere(stream(5, "monte carlo"), count, n, 5)[..., 0].numpy()
+    weights = torch.softmax(proof.kappa * torch.from_numpy(t), -1).numpy()
+    a, _ = task.spectrum(40)
+    theta = np.linspace(0.05, np.pi / 2, 60)
+    gaps = Polynomials(5, theta).take(41)[1:]
+    P = 1 - Polynomials(5, np.arccos(t).ravel()).take(41)[1:]
+    worst = np.argmin((a * pulls(5, proof.kappa, n, 40)) @ gaps)
+    samples = (weights * ((a * gaps[:, worst]) @ P).reshape(count, n)).sum(-1)
+    assert samples.mean() + Z * samples.std() / count**0.5 < 0
+
+
+def test_two_tokens():
+    """n = 2: all even m_l vanish; even classes do not feel the direction, ReLU has its linear part."""
+    assert np.abs(pulls(5, 7.0, 2, 12)[1::2]).max() < 1e-13
+    assert form_margin(Quadratic(5), 2).margin == 0
+    assert form_margin(ReLU(5), 2).margin > 0.4
+
+
+def test_the_degrees_left_out():
+    """For ReLU sum_l a_l P_l'(1) = k'(1) = L^2 / (3 d): the kept degrees and the rest add up to it."""
+    part = certificate._expand(ReLU(5, 2.0))
+    a_1 = ReLU(5, 2.0).spectrum(1)[0][0]
+    assert a_1 * (1 + part.total) == pytest.approx(4 / 15, rel=1e-6)
+    assert 0 < part.rest < 0.02
+
+
+def test_polynomials_between_chebyshev_points():
+    part = certificate._expand(ReLU(3))
+    rng = np.random.default_rng(0)
+    theta = np.linspace(0.001, np.pi - 0.001, 20_000)
+    rows = Polynomials(3, theta).take(int(part.degree[-1]) + 1)[part.degree]
+    for _ in range(20):
+        b = rng.standard_normal(part.degree.size)
+        seen, all_values = b @ part.table, b @ (rows / rows[0])
+        middle, half = (seen.max() + seen.min()) / 2, (seen.max() - seen.min()) / 2
+        assert np.abs(all_values - middle).max() <= part.stretch * half * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "task, n, message",
+    [(Harmonic(3, 3), 20, "must have a part of degree 1"), (ReLU(3), 1, "n=1"), (ReLU(3), 2.5, "n=2.5")],
+)
+def test_bad_input(task, n, message):
+    with pytest.raises(ValueError, match=message) as error:
+        form_margin(task, n)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,191 @@
+"""The risk of any matrix: against the form at w I, closed forms, sampling, differences and other rules."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import ive
+
+from icl.attention import softmax_attention
+from icl.covariates import uniform_sphere
+from icl.risk import curvatures, matrix_risk, optimal_window, population_flow, population_risk
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+
+
+def rotation(dim, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, dim))).Q
+
+
+def symmetric(*values):
+    Q = rotation(len(values))
+    return Q @ np.diag(values) @ Q.T
+
+
+def gaussian(dim, scale):
+    return scale * np.random.default_rng(dim).standard_normal((dim, dim))
+
+
+@pytest.mark.parametrize(
+    "task", [Affine(5), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), ReLU(200)], ids=str
+)
+@pytest.mark.parametrize("w", [0.0, 0.3, 1.0, 7.0, 60.0])
+@pytest.mark.parametrize("n", [1, 20, 10**9])
+def test_multiples_of_the_identity(task, w, n):
+    ours, other = matrix_risk(task, w * np.eye(task.dim), n, 0.5), population_risk(task, w, n, 0.5)
+    assert ours.bias == pytest.approx(other.bias, rel=1e-12)
+    assert ours.noise == pytest.approx(other.noise, rel=1e-12)
+    slope = other.slope / task.dim * np.eye(task.dim)
+    # derivatives of the interpolation lose up to three digits at the ends of a panel
+    assert ours.gradient == pytest.approx(slope, rel=1e-9, abs=1e-10 * ours.total)
+
+
+@pytest.mark.parametrize("task", [ReLU(2), Cosine(2, 4.0), Affine(2)], ids=str)
+def test_long_contexts_on_the_circle(task):
+    """n to infinity: the weighted mean of P_l is I_l(kappa) / I_0(kappa) at kappa = |M x|."""
+    M = gaussian(2, 4.0)
+    phi = (np.arange(4000) + 0.5) * np.pi / 4000
+    z = M @ [np.cos(phi), np.sin(phi)]
+    kappa, turn = np.hypot(*z), np.arctan2(z[1], z[0]) - phi
+    a, rest = task.spectrum(400)
+    degree = np.arange(1, 401)[:, None]
+    kept = ive(degree, kappa) / ive(0, kappa)
+    bias = a @ (kept**2 - 2 * kept * np.cos(degree * turn) + 1).mean(1) + rest
+    assert matrix_risk(task, M, 1e40, 0.0).bias == pytest.approx(bias, rel=1e-10)
+
+
+@pytest.mark.parametrize("task", [Linear(4), ReLU(4), Quadratic(4)], ids=str)
+def test_a_scaled_rotation_turns_attention_by_one_angle(task):
+    """M = w (c I + s J): kappa = w and cosine c for every query; for functions of degree 1 in closed form."""
+    w, n, angle = 5.0, 30, 2.0
+    J = np.kron(np.eye(2), [[0, -1], [1, 0]])
+    turned = matrix_risk(task, w * (np.cos(angle) * np.eye(4) + np.sin(angle) * J), n, 0.2)
+    straight, back = (matrix_risk(task, s * w * np.eye(4), n, 0.2) for s in (1, -1))
+    assert turned.noise == pytest.approx(straight.noise, rel=1e-12)
+    if isinstance(task, Linear):  # risk = A - B c, from c = 1 and c = -1
+        share = (1 - np.cos(angle)) / 2
+        assert turned.bias == pytest.approx(straight.bias + share * (back.bias - straight.bias), rel=1e-11)
+    if isinstance(task, Quadratic):  # even: A - B P_2(c), from c = 1 and c = 0
+        assert back.bias == pytest.approx(straight.bias, rel=1e-11)
+        quarter = matrix_risk(task, w * J, n, 0.2).bias
+        share = np.sin(angle) ** 2
+        assert turned.bias == pytest.approx(straight.bias + share * (quarter - straight.bias), rel=1e-11)
+    assert min(back.bias, turned.bias) >= straight.bias * (1 - 1e-11)
+
+
+MATRICES = {
+    "general, d = 2": (ReLU(2), gaussian(2, 4.0)),
+    "general, d = 3": (Cosine(3, 3.0), gaussian(3, 3.0)),
+    "two eigenvalues, one negative": (ReLU(5), symmetric(6, 6, 6, -4, -4)),
+    "rank one": (Affine(6), symmetric(9, 0, 0, 0, 0, 0)),
+    "general, d = 4": (Affine(4), gaussian(4, 2.0) + 4 * np.eye(4)),
+    "randomized, d = 6": (ReLU(6), gaussian(6, 2.0) + 4 * np.eye(6)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MATRICES)
+def test_against_sampling_and_autograd(name):
+    """Loss and its gradient by autograd, on fixed contexts; each test alarms falsely at the suite's rate."""
+    task, M = MATRICES[name]
+    n, noise_std, blocks, size, d = 12, 0.4, 200, 400, task.dim
+    rng, rows = stream(7, "monte carlo"), []
+    for _ in range(blocks):
+        x = uniform_sphere(rng, size, n + 1, d)
+        f = task.sample(rng, size)(x)
+        y = f[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((size, n)))
+        matrix = torch.from_numpy(M.copy()).requires_grad_()
+        loss = ((softmax_attention(x[:, :-1], y, x[:, -1], matrix) - f[:, -1]) ** 2).mean()
+        loss.backward()
+        rows.append(np.concatenate([[loss.item()], matrix.grad.numpy().ravel()]))
+    mean, error = np.mean(rows, 0), np.std(rows, 0, ddof=1) / blocks**0.5
+    exact = matrix_risk(task, M, n, noise_std)
+    assert abs(mean[0] - exact.total) < Z * error[0] + exact.error * exact.total
+    deviation = np.abs(mean[1:] - exact.gradient.ravel()) - exact.error * exact.total
+    assert np.all(deviation < Z * error[1:])
+    # the sample is large enough to see the gradient, in the mean over its entries
+    assert np.linalg.norm(exact.gradient) > 5 * np.linalg.norm(error[1:])
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_gradient_against_differences(name):
+    task, M = MATRICES[name]
+    K = gaussian(task.dim, 1.0)[::-1]
+    h = 1e-3
+    values = [matrix_risk(task, M + k * h * K, 12, 0.4).total for k in (-2, -1, 1, 2)]
+    difference = np.dot([1, -8, 8, -1], values) / (12 * h)
+    ours = matrix_risk(task, M + 1e-9 * K, 12, 0.4)  # by the rule that the perturbed matrices need, too
+    assert (ours.gradient * K).sum() == pytest.approx(difference, rel=1e-7, abs=1e-9 * ours.total)
+
+
+@pytest.mark.parametrize("dim, tolerance", [(2, 1e-9), (3, 1e-9), (4, 1e-8), (5, 1e-6)])
+def test_rules_agree(dim, tolerance):
+    """A symmetric matrix has its own rule; a little turned, it needs the rule for any matrix."""
+    M = symmetric(*np.linspace(3, 6, dim))
+    turned = M + 1e-10 * gaussian(dim, 1.0)
+    ours, other = (matrix_risk(ReLU(dim), m, 15, 0.3) for m in (M, turned))
+    assert ours.bias == pytest.approx(other.bias, rel=tolerance)
+    assert ours.gradient == pytest.approx(other.gradient, abs=tolerance * ours.total)
+
+
+def test_randomized_error_is_honest():
+    """Seven dimensions, three eigenvalues: the deterministic value lies within six standard errors."""
+    M = symmetric(2, 2, 5, 5, 5, 8, 8)
+    exact, sampled = (matrix_risk(ReLU(7), m, 15, 0.3) for m in (M, M + 1e-10 * gaussian(7, 1.0)))
+    assert exact.error < 1e-8 < 1e-6 < sampled.error < 1e-3
+    assert abs(exact.total - sampled.total) < 6 * sampled.error * exact.total
+    assert np.abs(exact.gradient - sampled.gradient).max() < 6 * sampled.error * exact.total
+
+
+@pytest.mark.parametrize("task", [Affine(3), ReLU(4), Cosine(3, 3.0)], ids=str)
+def test_curvatures_against_differences(task):
+    d, n, w = task.dim, 20, 3.7
+    ours = curvatures(task, w, n, 0.3)
+    trace = np.eye(d)
+    skew = np.zeros((d, d))
+    skew[0, 1], skew[1, 0] = 1, -1
+    for second, K in zip(ours, (trace, symmetric(*np.linspace(-1, 1, d)), skew), strict=True):
+        K = K * np.sqrt(d) / np.linalg.norm(K)
+        h = 1e-3
+        slopes = [
+            w * (matrix_risk(task, w * (trace + s * h * K), n, 0.3).gradient * K).sum() for s in (-1, 1)
+        ]
+        assert second == pytest.approx((slopes[1] - slopes[0]) / (2 * h), rel=1e-5, abs=1e-8)
+
+
+def test_curvatures_are_positive_at_the_optimum():
+    w = float(optimal_window(ReLU(5), 20, 0.3).w)
+    assert np.all(curvatures(ReLU(5), w, 20, 0.3) > 0)
+
+
+@pytest.mark.slow
+def test_flow_of_a_matrix():
+    task, n, noise_std, times = ReLU(2), 15, 0.2, [0.0, 3.0, 30.0, 1e5]
+    M = population_flow(task, n, noise_std, times, gaussian(2, 2.0))
+    assert M.shape == (4, 2, 2)
+    assert M[0] == pytest.approx(gaussian(2, 2.0), rel=1e-12)
+    losses = [matrix_risk(task, m, n, noise_std).total for m in M]
+    assert np.all(np.diff(losses) < 0)
+    w = float(optimal_window(task, n, noise_std).w)
+    assert M[-1] == pytest.approx(w * np.eye(2), abs=1e-4 * w)
+    # from a multiple of the identity it is the flow of one number
+    straight = population_flow(task, n, noise_std, times, 0.5 * np.eye(2))
+    assert straight == pytest.approx(
+        population_flow(task, n, noise_std, times, 0.5)[:, None, None] * np.eye(2), abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "M, message",
+    [
+        (np.eye(2), r"M: shape \(2, 2\), must be \(3, 3\)"),
+        (3.0, "M=3.0: must be a matrix"),
+        (np.full((3, 3), np.nan), "M=.*must be a matrix of finite numbers"),
+        (1e300 * np.eye(3), "M: shape .* entries at most 1e"),
+        (1e9 * np.eye(3), "too large"),
+    ],
+)
+def test_bad_matrices_are_named(M, message):
+    with pytest.raises(ValueError, match=message) as error:
+        matrix_risk(ReLU(3), M, 20, 0.1)
+    assert "\n" not in str(error.value)
