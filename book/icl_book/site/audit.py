@@ -165,7 +165,7 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
             same = e.confirmed["verdict"] == e.verdict
             again = "the same verdict" if same else badge(e.confirmed["verdict"])
             out.append(f'<p class="icl-quantity">Confirmatory run: {again}.</p>')
-        if e.repeated:
+        if e.repeated and any(c["kind"] == "sampled" for rows in _all_rows(card) for c in rows):
             same, runs = e.repeated.count(e.verdict), len(e.repeated)
             text = f"Fresh random numbers: the same verdict in {same} of {runs} replications."
             out.append(f'<p class="icl-quantity">{text}</p>')
