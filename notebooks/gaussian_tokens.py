@@ -14,8 +14,8 @@
 # # Gaussian tokens: the window stops at one
 #
 # **Short answer.** On Gaussian tokens the best window of a linear class does not narrow without end: $w^*\to1$ for
-# every $L$, $\sigma$ and $d$, with $1-w^*\sim K_d(\log n)^{d/2+1}n^{-0.618}$; the exponent is one over the golden
-# ratio. In long contexts attention returns $f$ smoothed over a fixed width of one, so functions that are not harmonic
+# every $L$, $\sigma$ and $d$, with $1-w^*\sim K_d(\log n)^{d/2+1}n^{-1/\varphi}$, where
+# $\varphi=\frac{1+\sqrt5}2$ is the golden ratio. In long contexts attention returns $f$ smoothed over a fixed width of one, so functions that are not harmonic
 # keep a risk that no number of tokens removes. Theorem 2 needs tokens of bounded length, and on linear functions
 # linear attention has the smaller risk.
 
