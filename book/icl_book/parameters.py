@@ -85,7 +85,7 @@ PARAMETERS: dict[str, Integer | Real | Several] = {
     "dim": Integer("dimension d", 2, 1000),
     "dims": Several(Integer("dimensions d of the covariates", 2, 1000)),
     "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1, 1000)),
-    "n_decades": Several(Integer("powers of ten of the context length n", 0, 20)),
+    "n_decades": Several(Integer("powers of ten of the context length n", 0, 30)),
     "n_values": Several(Integer("context lengths n", 1)),
     "context_length": Integer("number n of labeled examples in a context", 1),
     "noise_std": Real("standard deviation sigma of the label noise", 0),
