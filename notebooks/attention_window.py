@@ -117,7 +117,7 @@ d_column = np.array(dims)[:, None]
 # has $1$ and $0$. The softmax gives them weights in the ratio $e^{w}:e^{w/2}$; the kernel {eq}`eq-kernel` gives
 # $1:e^{-w/2}$. The same. With $w=\ln 4$ that is $2:1$. The appendix's kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # For unit vectors $\|x-x_q\|^2=2-2\,x\cdot x_q$, so
@@ -345,7 +345,7 @@ plots.table(
 # that balance, not the values.
 # ```
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # *Noise.* For any tokens let $E_w$ be the mean with weights $\omega_i$. Then

@@ -131,7 +131,7 @@ plots.table(
 # with $t_i>0$ tend to shares proportional to $t_i^\rho$, whatever $w$ does.
 # :::
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # Take a token $i$ with $t_i<t_1$ and put $\lambda=t_i/t_1$ if $t_i>0$, else any $\lambda\in(0,1)$. Monotonicity gives

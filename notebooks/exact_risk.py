@@ -109,7 +109,7 @@ CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 # where $u$ runs over the real line and every expectation is over **one** token.
 # :::
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # *The functions.* The weights sum to one, so the error is $\sum_i\omega_i(f(x_i)-f(x_q))$ plus noise, and the mean over

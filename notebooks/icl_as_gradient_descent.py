@@ -158,7 +158,7 @@ plots.table(
 # $\delta=\Vert s_j'-s_j\Vert_\infty$, $\Vert\tilde b_j-b_j\Vert\le\sqrt2\,e^\delta\Vert s_j'-s_j\Vert$.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # The residuals: insert. Normalized: the Lipschitz constant $\frac12$ of softmax ({doc}`lipschitz_bounds`). Rescaled: along

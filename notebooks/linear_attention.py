@@ -45,7 +45,7 @@
 #   \mathbb E(h-f(x_q))^2=k(1)-\frac{a_1}dm .$$
 # :::
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # *Floor.* $h$ is linear in $x_q$. Given the context, $x_q$ is still uniform on the

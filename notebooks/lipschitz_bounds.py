@@ -175,7 +175,7 @@ plots.table(
 # $$
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # The ball of weights is convex, so the supremum of the quotient is that of $\Vert J_g(Ax)A\Vert$, which is at
@@ -198,7 +198,7 @@ plots.table(
 # and no smaller factor than $\frac12$ serves all $R$. Moreover $\beta=ne^{-R^2/\sqrt n}$.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # $J_u=\mathrm{diag}(u)$ has norm $e^{\max s_i}$, largest at $s=R^2e_1$. $\nabla\alpha=u$. By the inequality of
@@ -527,7 +527,7 @@ judge(
 # $\frac12\Vert f-b\Vert^2+\alpha+$ a quadratic $R^3(5+e^{R^2})$-Lipschitz for $b$ in the simplex.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # Write derivatives along $w$ as $\dot g$, $\ddot g$, $g^{(3)}$. Let $\delta_i=w_i-\langle f,w\rangle$, so

@@ -142,7 +142,7 @@ plt.show()
 # $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # In a direction $V$ the second derivative is $\sum_jt_j^\top H_jt_j\le\lambda\Vert A_1VA_2^\top\Vert_F^2\le

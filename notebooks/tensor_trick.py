@@ -186,7 +186,7 @@ plt.show()
 # $A_1XA_2^\top$.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # Row $j$ of $A_1XA_2^\top$, written as a column, is
@@ -242,12 +242,15 @@ plt.show()
 # %% [markdown]
 # ## The experiment
 #
-# For each $d$ we draw {glue:text}`tt-draws` random problems with $n=3d$ tokens: $A_1$, $A_2$ standard normal,
-# $X$ standard normal divided by $d$, rows of $B$ softmaxes of standard normal vectors. Both sides of every
-# identity are computed in float64. Rounding leaves about 16 digits, and no sum here has more than a few
-# thousand terms, so every rule allows the sides to differ by **1e-12 of the largest number that was summed**,
-# and by no more. Nothing is sampled in the statistical sense: one draw beyond the tolerance would refute
-# an identity. A card shows the worst draw of each case and, of a negative control, the draw that looks best.
+# For each $d$ we draw {glue:text}`tt-draws` random problems with $n=3d$ tokens: $A_1$,
+# $A_2$ standard normal, $X$ standard normal divided by $d$, rows of $B$ softmaxes of
+# standard normal vectors. Both sides of every identity are computed in float64.
+# Rounding leaves about 16 digits, and no sum here has more than a few thousand terms,
+# so every rule allows the sides to differ by **1e-12 of the largest number that was
+# summed**, and by no more. {numref}`fig-tt-errors` shows all identities together; the
+# cards that it repeats are folded. Nothing is sampled in the statistical sense: one
+# draw beyond the tolerance would refute an identity. A card shows the worst draw of
+# each case and, of a negative control, the draw that looks best.
 
 # %%
 TOLERANCE = 1e-12
@@ -306,7 +309,7 @@ def judge_worst(claim, cases, controls):
 # The left side multiplies three small matrices, the right side builds the $n^2\times d^2$ matrix. The control
 # reads both $X$ and the scores column by column and leaves the factors in place.
 
-# %%
+# %% tags=["hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 for d, (A1, A2, X, _) in problems.items():
     S, K = A1 @ X @ A2.mT, kron(A1, A2)
@@ -333,7 +336,7 @@ judge_worst("P2.trick", holds, broken)
 # Not for $R>1$: it gives only $R^2$, and $A_1=A_2=R\,I$ attains that. The two assumptions are different.
 # ```
 
-# %%
+# %% tags=["hide-output", "hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 for d, (A1, A2, X, _) in problems.items():
     n, x, S, K = 3 * d, vec(X), A1 @ X @ A2.mT, kron(A1, A2)
@@ -354,7 +357,7 @@ judge_worst("P2.blocks", holds, broken)
 # $f_j=u_j/\alpha_j$. A third number is twice the package's loss.
 
 
-# %%
+# %% tags=["hide-input"]
 def single_regressions(A1, A2, X, B, kind, shared=False):
     """Sum single regressions; ``shared`` wrongly normalizes all rows by one number."""
     x, n = vec(X), A1.shape[-2]
@@ -394,7 +397,7 @@ def both_ways(kind):
 
 judge_worst("P2.normalized", *both_ways("normalized"))
 
-# %%
+# %% tags=["hide-output", "hide-input"]
 judge_worst("P2.rescaled", *both_ways("rescaled"))
 
 # %% [markdown]
@@ -409,7 +412,7 @@ judge_worst("P2.rescaled", *both_ways("rescaled"))
 # row gradients were stored as columns. ({cite:t}`alman2024gradient` store them as rows.)
 
 
-# %%
+# %% tags=["hide-output", "hide-input"]
 def by_autograd(*batch, kind):
     return torch.stack(
         [kronecker.kron_gradient(*one, kind) for one in zip(*batch, strict=True)]
@@ -437,7 +440,7 @@ judge_worst("P2.gradient", holds, broken)
 # {cite:t}`zhang2023h2o`; the formulas of the other two are ours, their names the summary's. So the statement is
 # this book's, and it is true by definition.)
 
-# %%
+# %% tags=["hide-output", "hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 for kind in ("sparse", "cross_entropy", "entropy"):
     name = kind.replace("_", "-")
@@ -470,7 +473,7 @@ judge_worst("P2.five", holds, broken)
 # \nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j=\sum_j\big(A_1[j,:]^\top A_1[j,:]\big)\otimes\big(A_2^\top H_jA_2\big).
 # $$ (eq-tt-hessian)
 
-# %%
+# %% tags=["hide-output", "hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 hessian_holds, hessian_broken = defaultdict(list), defaultdict(list)
 for kind in tensor_trick.KINDS:
@@ -511,7 +514,7 @@ for kind in tensor_trick.KINDS:
             ]
 judge_worst("P2.hvp", holds, broken)
 
-# %%
+# %% tags=["hide-output", "hide-input"]
 judge_worst("P2.hessian", hessian_holds, hessian_broken)
 
 # %% [markdown]
@@ -526,7 +529,7 @@ judge_worst("P2.hessian", hessian_holds, hessian_broken)
 # without its factor $\tfrac12$, and minus the gradient.
 
 
-# %%
+# %% tags=["hide-input"]
 def of_each(function, *batch):
     """Apply a function of single problems to a batch."""
     return torch.stack([function(*one) for one in zip(*batch, strict=True)])
@@ -576,7 +579,7 @@ misprint(
 # which is what the lemma is for, is true either way. The other readings: $f$ stored by columns, and a tolerance
 # of 1 %, since the paper only approximates $f$.
 
-# %%
+# %% tags=["hide-input"]
 as_printed, repaired, by_columns = [], [], []
 for A1, A2, _, B in problems.values():
     U, V, r = A1, A2, B[..., 0]  # any factors and any diagonal
@@ -599,7 +602,7 @@ misprint(
 # only these two, so the readings try them together and one at a time, and without the factor $\tfrac12$.
 
 
-# %%
+# %% tags=["hide-input"]
 def square(s, v, e):
     return 0.5 * (torch.softmax(s, -1) @ v - e) ** 2
 

@@ -131,10 +131,12 @@ KINDS = np.array(list(CLASSES))
 # ```
 
 # %%
-print([asymptotics.mismatch_penalty(ReLU(4), ratio) for ratio in (2.0, 0.5, 10.0, 0.1)])
+for ratio in (2.0, 0.5, 10.0, 0.1):
+    price = asymptotics.mismatch_penalty(ReLU(4), ratio)
+    print(f"rho = {ratio:g}: P = {price:.2f}")
 
 # %% [markdown]
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # At the optimal window for $L$, with bias law $cL^2w^{-a}$ and noise law $\sigma^2\kappa w^{(d-1)/2}/n$
@@ -350,7 +352,7 @@ judge(
     readings={"tokens on $S^d$": on_next_sphere, constant_one: displayed},
 )
 
-# %%
+# %% tags=["hide-output"]
 judge("P1.T3.matched-sharp", [matched[kind] for kind in CLASSES])
 
 # %% [markdown]
@@ -430,7 +432,7 @@ judge(
 # the share of the bias. For the least risk the same is true at the best window, because there the derivative in $w$ vanishes.
 
 
-# %%
+# %% tags=["hide-output"]
 def exponent(d, ratio, own=None):
     """Return the exponent of the loss in L' at the longest near length, and its error.
 
@@ -497,7 +499,7 @@ judge(
 )
 
 
-# %%
+# %% tags=["hide-output"]
 def noise_share(kind, d):
     """Return the share of the noise in the matched risk over its limit, last two."""
     f = far[kind, d]
@@ -680,7 +682,7 @@ judge(
 # ```
 
 
-# %%
+# %% tags=["hide-output"]
 def limit_slope(d, price):
     """Return the slope of a price in n, extrapolated in w^(-1/2), and its error."""
     f = far["affine", d]
@@ -704,7 +706,7 @@ judge("P1.T3.sufficient-rate", extrapolated("d = {dim}", *crossed.T, dim=dims))
 #
 # A review reads the upper bound for *any* $L$-Lipschitz test function. There are infinitely many; two facts bracket them all.
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # *Above.* Tokens and query are uniform on the sphere, so the bias of a fixed $f$ does not change when $f$ is rotated. As a quadratic form in $f$ it is

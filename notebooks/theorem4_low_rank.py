@@ -151,7 +151,7 @@ judge(
 # then $M=c^*BB^\top$ is the only optimum.
 # :::
 #
-# :::{prf:proof}
+# :::{admonition} Proof
 # :class: dropdown
 #
 # Fix the query $x_q=Bu_q+B_\perp v_q$ and put $p=B^\top Mx_q$, $r=B_\perp^\top Mx_q$. The score of a token is $u_i\cdot p+v_i\cdot r$. Averaged over $a$ and the noise, the error given the tokens is
