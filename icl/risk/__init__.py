@@ -3,7 +3,8 @@
 - `exact`: the risk, its optimal window, the gradient flow; from `integrals` on the nodes of `quadrature`.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
-- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens.
+- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens;
+  `gaussian_covariance`: for tokens of any covariance.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
 """
 
@@ -24,12 +25,14 @@ from icl.risk.exact import (
     population_risk,
 )
 from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
+from icl.risk.gaussian_covariance import CommutingRisk, commuting_risk
 from icl.risk.gaussian_limits import HermiteFloor, hermite_floor, least_hermite_floor, window_gap
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
+    "CommutingRisk",
     "GaussianValue",
     "GaussianWindow",
     "HermiteFloor",
@@ -40,6 +43,7 @@ __all__ = [
     "Risk",
     "WorstCase",
     "bayes_linear_risk",
+    "commuting_risk",
     "gaussian_linear_optimum",
     "gaussian_linear_risk",
     "gaussian_risk",
