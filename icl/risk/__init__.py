@@ -5,7 +5,8 @@
 - `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
-- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens.
+- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens;
+  `gaussian_covariance`: for tokens of any covariance.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
 """
 
@@ -21,6 +22,7 @@ from icl.risk.certificate import FormMargin, form_margin
 from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
 from icl.risk.flow import population_flow
 from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
+from icl.risk.gaussian_covariance import CommutingRisk, commuting_risk
 from icl.risk.gaussian_limits import HermiteFloor, hermite_floor, least_hermite_floor, window_gap
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
 from icl.risk.matrix import MatrixRisk, curvatures, matrix_risk
@@ -28,6 +30,7 @@ from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
+    "CommutingRisk",
     "FormMargin",
     "GaussianValue",
     "GaussianWindow",
@@ -40,6 +43,7 @@ __all__ = [
     "Risk",
     "WorstCase",
     "bayes_linear_risk",
+    "commuting_risk",
     "curvatures",
     "form_margin",
     "gaussian_linear_optimum",

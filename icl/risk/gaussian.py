@@ -121,8 +121,14 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: flo
     Raises:
         ValueError: If an argument is out of range, or shapes do not broadcast.
 
-    >>> bool(gaussian_window(5, n=10**6, noise_std=0.5).w < 1)  # it does not grow without end
-    True
+    >>> d, sigma, n = 5, 0.5, [100, 10**6]
+    >>> best = gaussian_window(d, n, sigma)
+    >>> best.w.round(3)  # it does not grow without end
+    array([0.8  , 0.991])
+    >>> gaussian_risk(d, best.w, n, sigma).slope.round(9) + 0.0
+    array([0., 0.])
+    >>> gaussian_value(d, (d + 2) ** -0.5, n, sigma).risk < best.risk  # a value scale helps
+    array([ True,  True])
     """
     dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
     settings = zip(n.ravel(), noise_std.ravel() ** 2 / square, strict=True)
