@@ -294,19 +294,33 @@ window.icl = (() => {
   };
 
   // Risk and its parts in squared label units, with their slopes in w.
-  const risk = (name, d, w, n, L, sigma) => {
-    const unit = unitRisk(name, d, w, n);
+  const scaled = (unit, L, sigma) => {
     const bias = L * L * unit.bias, noise = sigma * sigma * unit.noise;
-    return { bias, noise, total: bias + noise, slope: L * L * unit.biasSlope + sigma * sigma * unit.noiseSlope };
+    const biasSlope = L * L * unit.biasSlope, noiseSlope = sigma * sigma * unit.noiseSlope;
+    return { bias, noise, total: bias + noise, biasSlope, noiseSlope, slope: biasSlope + noiseSlope };
   };
+  const risk = (name, d, w, n, L, sigma) => scaled(unitRisk(name, d, w, n), L, sigma);
+
+  // Values at the windows that every search visits; they serve all L and sigma.
+  const scanWindow = (k) => 1e-3 * 1.5 ** k;
+  const scanned = cached((key) => {
+    const [name, d, n, k] = key.split(" ");
+    return unitRisk(name, Number(d), scanWindow(Number(k)), Number(n));
+  });
+  const atScan = (name, d, n, k) => scanned(`${name} ${d} ${n} ${k}`);
 
   // The w of least risk: every minimum met on the way up is refined as a root of the slope, the best one wins.
-  const optimalWindow = (name, d, n, L, sigma) => {
+  // A bracket in which the slope changes its sign saves the search.
+  const optimalWindow = (name, d, n, L, sigma, bracket) => {
     const at = (w) => ({ w, ...risk(name, d, w, n, L, sigma) });
+    if (bracket) {
+      const [left, right] = bracket.map(at);
+      if (left.slope < 0 && right.slope > 0) return refine(left, right, at);
+    }
     let before = at(0), best = before, lowest = before.total, falls = true;
     const last = 1 / capQuantile(d, 1 / n);  // less than one token within the kernel's reach
-    for (let w = 1e-3; n > 1; w *= 1.5) {
-      const here = at(w), rises = here.slope >= 0;
+    for (let k = 0; n > 1; k++) {
+      const here = { w: scanWindow(k), ...scaled(atScan(name, d, n, k), L, sigma) }, rises = here.slope >= 0;
       if (falls && rises) {
         const found = refine(before, here, at);
         if (found.total < best.total || best.w === 0) best = found;
@@ -314,7 +328,7 @@ window.icl = (() => {
       falls = !rises;
       before = here;
       lowest = min(lowest, here.total);
-      if (here.noise > lowest || (rises && w > last)) break;
+      if (here.noise > lowest || (rises && here.w > last)) break;
     }
     return best;
   };
@@ -338,5 +352,5 @@ window.icl = (() => {
     return here;
   };
 
-  return { risk, unitRisk, optimalWindow, capQuantile };
+  return { risk, scaled, unitRisk, optimalWindow, capQuantile, scanWindow, atScan };
 })();
