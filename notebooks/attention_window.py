@@ -94,6 +94,7 @@ from icl.tasks import Affine, Cosine, ReLU
 from icl.tasks.gegenbauer import Polynomials
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge
+from icl_book.live import live
 
 # statsmodels, about random numbers that are not used here
 warnings.filterwarnings("ignore", category=FutureWarning)
@@ -713,6 +714,13 @@ plots.slider_figure(
     "right, exact bias, noise and risk against the window parameter "
     "with the current window marked",
 )
+
+# %% [markdown]
+# The page computes the second figure itself: the exact risk on the sphere for every class, dimension, context length, $L$, $\sigma$
+# and $w$ of the controls. The ring marks the minimum.
+
+# %% tags=["hide-input"]
+live("risk")
 
 # %% tags=["hide-input"]
 notebook.footer()

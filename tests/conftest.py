@@ -8,6 +8,8 @@ import pytest
 import torch
 from xdist.scheduler import LoadScopeScheduling
 
+from chromium import browser  # noqa: F401, a fixture
+
 torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 
 

@@ -3,17 +3,16 @@
 import json
 import os
 import re
-import shutil
 import time
 from contextlib import nullcontext
 from functools import cache
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 
+from chromium import SIZES, look, resize
 from icl_book import claims, provenance
 from icl_book.claims.claim import OWN
 from icl_book.provenance import ROOT
@@ -22,9 +21,6 @@ from icl_book.runner.execute import execute
 from icl_book.runner.preload import preloaded
 from icl_book.runner.record import collect
 from icl_book.site import assemble, verify
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-CHROMEDRIVER = shutil.which("chromedriver")
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
@@ -268,84 +264,6 @@ def test_digest_sees_every_input(tmp_path):
 
 
 # ---------------------------------------------------------------- in a browser
-
-SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
-
-
-def need(present, what):
-    """Skip where something is not installed; in CI everything must be."""
-    if not present:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {what}")
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    """Headless Chromium that keeps its network and console logs."""
-    need(CHROMIUM and CHROMEDRIVER, "Chromium and its driver: apt-get install chromium chromium-driver")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-quic",
-        "no-first-run",
-        "disable-sync",
-        "disable-background-networking",
-        "disable-component-update",
-        "hide-scrollbars",
-        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
-    driver.get("about:blank")
-    yield driver
-    driver.quit()
-
-
-RAW = (
-    "[...document.querySelectorAll('span.math, div.math')]"
-    ".filter(m => !m.querySelector('mjx-container svg')).map(m => m.textContent)"
-)
-
-
-def look(browser, url, patience=600.0):
-    """Open a page and wait until its mathematics is set; returns what a reader would have noticed."""
-    browser.get_log("performance"), browser.get_log("browser")
-    resize(browser, "desktop")
-    browser.get(url)
-    deadline = time.monotonic() + patience
-    ready = f"return document.readyState == 'complete' && !{RAW}.length"
-    while time.monotonic() < deadline and not browser.execute_script(ready):
-        time.sleep(0.05)
-    events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
-    asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
-    asked |= {e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"}
-    local = ("file", "data", "about", "chrome")
-    return SimpleNamespace(
-        asked=asked,
-        network=sorted(u for u in asked if u.split(":")[0] not in local),
-        errors=[e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"],
-        raw=browser.execute_script(f"return {RAW}"),
-        bad=browser.execute_script("return document.querySelectorAll('mjx-merror, [data-mjx-error]').length"),
-        broken=browser.execute_script(
-            "return [...document.querySelectorAll('article img:not([hidden])')]"
-            ".filter(i => !i.naturalWidth).map(i => i.src)"
-        ),
-    )
-
-
-def resize(browser, size, height=None):
-    """Give the open page the width of a size; layout follows at once."""
-    width, usual = SIZES[size]
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": height or usual, "deviceScaleFactor": 1, "mobile": size == "phone"},
-    )
 
 
 def paint(browser, mode):

@@ -109,6 +109,18 @@ def test_code_of_the_page_alone_is_said(names):
     assert sources.ON_PAGE in page and verify.sources("p", page, set()) == []
 
 
+def test_figures_computed_by_the_page_name_what_the_page_ports(names):
+    content = notebook("1 + 1")
+    data = content["cells"][1]["outputs"][0]["data"]
+    data["text/html"] = '<div class="icl-live"><img></div>'
+    sources.annotate(content, names)
+    assert set(sources.PORTED) <= names.kinds.keys()
+    assert verify.sources("p", data["text/html"], set(sources.PORTED)) == []
+    assert all(f"api.html#{name}" in data["text/html"] for name in sources.PORTED)
+    (problem,) = verify.sources("p", '<div class="icl-live"></div>', set())
+    assert "icl-live: has no link to the code" in problem
+
+
 @pytest.mark.parametrize(
     ("page", "message"),
     [

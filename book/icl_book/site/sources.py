@@ -22,7 +22,9 @@ BOOK = ("icl_book.claims", "icl_book.notebook", "icl_book.plots")
 #: Rooms with a page of their own; `page_of` puts everything else on one more.
 PAGES = ("tasks", "risk", "pretrain", "tensor_trick")
 #: Style-sheet classes of outputs that carry a line of links; matplotlib's figures have it in the caption.
-MARKED = ("icl-card", "icl-slider", "icl-explorer")
+MARKED = ("icl-card", "icl-slider", "icl-explorer", "icl-live")
+#: Behind every figure of `icl_book.live`, whatever its cell reads: the page's script is a port of these.
+PORTED = ("icl.risk.optimal_window", "icl.risk.population_risk")
 #: The line where nothing of `icl` is behind a card or figure.
 ON_PAGE = "the cells of this page alone"
 #: The link of a figure back to the page of all figures.
@@ -234,7 +236,8 @@ def annotate(content: dict, names: Names) -> None:
         for output in cell.get("outputs", []):
             shown = "".join(output.get("data", {}).get("text/html", ""))
             if shown.startswith(tuple(f'<div class="{kind}' for kind in MARKED)):
-                output["data"]["text/html"] = f"{shown.rstrip().removesuffix('</div>')}{line}</div>"
+                below = note(PORTED) if shown.startswith('<div class="icl-live') else line
+                output["data"]["text/html"] = f"{shown.rstrip().removesuffix('</div>')}{below}</div>"
 
 
 def note(objects: Sequence[str]) -> str:

@@ -1,0 +1,155 @@
+"""Figures that move: ``book/_static/live.js`` computes the exact risk in the page, without a server.
+
+Each has a still picture, drawn here by the package at the values where its controls start. It stays where
+there are no scripts.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
+from icl.tasks import make_task
+from icl_book import plots
+from icl_book.plots import COLORS, HTML
+
+#: Where the controls of each figure start. In "slope" sigma is 1, in "price" L and sigma are.
+START: dict[str, dict] = {
+    "risk": {"kind": "affine", "d": 5, "n": 100, "L": 1.0, "sigma": 0.5, "w": 1.0},
+    "slope": {"kind": "relu", "d": 3, "signal": 1.0, "n": 1000},
+    "price": {"kind": "relu", "d": 5, "n": 1000, "ratio": 2.0},
+}
+ALT = {
+    "risk": "Bias, noise and their sum, the risk, against the window parameter w, both axes logarithmic. As "
+    "the window narrows, the noise rises and the bias falls, then rises a little; the minimum is marked.",
+    "slope": "The best window against the context length on logarithmic axes, nearly a straight line.",
+    "price": "Risk with the window for the wrong Lipschitz constant over the least risk, against the ratio "
+    "of the constants: one where they agree, larger on both sides, close to its limit for long contexts.",
+}
+
+
+def live(name: str) -> HTML:
+    """Build a figure that moves, with its still picture.
+
+    Args:
+        name: A key of `START`: "risk" (bias, noise and risk against w), "slope" (the best window against n
+            and its local slope), "price" (of the window for the wrong Lipschitz constant).
+
+    Returns:
+        An object that draws itself in a notebook.
+
+    Raises:
+        ValueError: If there is no such figure.
+    """
+    tag = opening(name)
+    figure = PICTURES[name]()
+    image = base64.b64encode(plots.svg(figure).encode()).decode()
+    plt.close(figure)
+    source = f"data:image/svg+xml;base64,{image}"
+    return HTML(f'{tag}<img class="icl-frame" alt="{html.escape(ALT[name])}" src="{source}"></div>')
+
+
+def opening(name: str, still: str = "") -> str:
+    """Return the opening tag of a figure that moves.
+
+    Args:
+        name: A key of `START`.
+        still: The id of a figure on the page whose picture it replaces; empty if it holds its own.
+
+    Raises:
+        ValueError: If there is no such figure.
+    """
+    if name not in START:
+        raise ValueError(f"name={name!r}: must be one of {', '.join(START)}")
+    start = html.escape(json.dumps(START[name]))
+    return (
+        f'<div class="icl-live" data-figure="{name}" data-start="{start}" '
+        f'data-alt="{html.escape(ALT[name])}"' + f' data-still="{still}"' * bool(still) + ">"
+    )
+
+
+def risk_picture() -> Figure:
+    """Draw bias, noise and risk against the window parameter, and the minimum."""
+    s = START["risk"]
+    task, w = make_task(s["kind"], s["d"], s["L"]), np.geomspace(0.1, 100, 61)
+    risk = population_risk(task, w, s["n"], s["sigma"])
+    best = optimal_window(task, s["n"], s["sigma"])
+    figure, ax = plt.subplots(figsize=(5.8, 3.4))
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="window parameter $w$ (the window narrows to the right)",
+        ylabel="mean squared error",
+    )
+    for name, shift, dashes in (("total", 6, "-"), ("noise", -5, "-."), ("bias", 0, "--")):
+        curve = getattr(risk, name)
+        plots.exact_curve(ax, w, curve, color=COLORS[name], linestyle=dashes)
+        ax.annotate(
+            name,
+            (w[-1], curve[-1]),
+            xytext=(5, shift),
+            textcoords="offset points",
+            va="center",
+            color=COLORS[name],
+        )
+    ax.plot(best.w, best.risk, "o", color=COLORS["total"], zorder=4)
+    ax.annotate(
+        "optimum $w^*$",
+        (best.w, best.risk),
+        xytext=(0, 62),
+        textcoords="offset points",
+        ha="center",
+        arrowprops={"arrowstyle": "-", "color": COLORS["guide"], "shrinkB": 4},
+    )
+    return figure
+
+
+def _slope_picture() -> Figure:
+    s = START["slope"]
+    task, n = make_task(s["kind"], s["d"], s["signal"]), np.round(10 ** np.arange(1, 12.1, 0.5))
+    best = optimal_window(task, n, 1.0).w
+    figure, ax = plt.subplots()
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="context length n",
+        ylabel="best window w*",
+        title=f"{task.label}, d = {s['d']}, L / σ = {s['signal']:g}",
+    )
+    plots.exact_curve(ax, n, best, "exact")
+    for power, words in ((1 / s["d"], "1/d"), (2 / s["d"], "2/d")):
+        plots.guide(ax, n[6], best[6], power, f"slope {words}", decades=4)
+    ax.legend()
+    return figure
+
+
+def _price_picture() -> Figure:
+    s = START["price"]
+    d, n, ratios = s["d"], s["n"], np.geomspace(0.1, 10, 21)
+    trained = make_task(s["kind"], d)
+    exact = [
+        mismatch_risk(trained, tested, n, 1.0).total / optimal_window(tested, n, 1.0).risk
+        for tested in (make_task(s["kind"], d, float(ratio)) for ratio in ratios)
+    ]
+    figure, ax = plt.subplots()
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="L′ of the test over L of pretraining",
+        ylabel="price",
+        title=f"{trained.label}, d = {d}, n = {n}, L = σ = 1",
+    )
+    plots.exact_curve(ax, ratios, exact, "exact")
+    limit = [asymptotics.mismatch_penalty(trained, float(ratio)) for ratio in ratios]
+    plots.exact_curve(ax, ratios, limit, "n → ∞", COLORS["bias"], linestyle="--")
+    ax.legend()
+    return figure
+
+
+PICTURES = {"risk": risk_picture, "slope": _slope_picture, "price": _price_picture}
