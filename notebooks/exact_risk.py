@@ -75,7 +75,7 @@ from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU, Zonal
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge
-from icl_book.explorer import risk_explorer
+from icl_book.live import live
 
 notebook.setup(globals())
 
@@ -523,22 +523,10 @@ plots.table(
 # ## Move it
 #
 # Choose a class, then drag noise and window. Noise widens the best window: the ring, the lowest point, moves to the left.
-# No server is involved: the page holds the exact bias and $\mathbb E\sum\omega_i^2$ on a grid of $w$, and the noise term
-# is $\sigma^2$ times the latter.
+# No server is involved: the page computes the exact risk itself.
 
 # %% tags=["hide-input"]
-grid = np.geomspace(0.1, 100, 91)
-parts = {
-    name: population_risk(task(d, lipschitz), grid, context_length, 1.0)
-    for name, task in CLASSES.items()
-}
-risk_explorer(
-    grid,
-    {name: (risk.bias, risk.noise) for name, risk in parts.items()},
-    tuple(noise_stds),
-    "Bias, noise and total risk against the window parameter, "
-    f"d = {d}, n = {context_length}",
-)
+live("risk")
 
 # %% tags=["hide-input"]
 notebook.footer()

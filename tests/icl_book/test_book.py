@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from functools import cache
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 import yaml
 
@@ -445,45 +444,3 @@ def test_sliders_move_by_keyboard_and_independently(browser, tmp_path):
     assert state() == [["100", 1, "100"], ["1000", 2, "1000"]]
     second.send_keys(Keys.HOME)
     assert state() == [["100", 1, "100"], ["10", 0, "10"]]
-
-
-@pytest.mark.browser
-def test_the_explorer_draws_the_exact_risk_again(browser, tmp_path):
-    """Class, noise and window as the reader sets them; the numbers read out are those of the package."""
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select
-
-    from icl.risk import population_risk
-    from icl.tasks import make_task
-    from icl_book.explorer import risk_explorer
-
-    w = np.geomspace(0.1, 100, 31)
-    parts = {name: population_risk(make_task(name, 5), w, 20, 1.0) for name in ("affine", "cosine")}
-    curves = {name: (r.bias, r.noise) for name, r in parts.items()}
-    figure = risk_explorer(w, curves, (0.1, 1.0), "risk")._repr_html_()
-    page = tmp_path / "explorer.html"
-    script = (ROOT / "book/_static/explorer.js").as_uri()
-    page.write_text(
-        f"<html data-theme='light'><body>{figure}{figure}<script src='{script}'></script></body></html>"
-    )
-    look(browser, page.as_uri())
-    first, second = browser.find_elements(By.CLASS_NAME, "icl-explorer")
-    before = second.find_element(By.CLASS_NAME, "read").text
-    Select(first.find_element(By.TAG_NAME, "select")).select_by_visible_text("cosine")
-    first.find_element(By.CLASS_NAME, "noise").send_keys(Keys.END)
-    first.find_element(By.CLASS_NAME, "window").send_keys(Keys.HOME, Keys.ARROW_RIGHT)
-    truth = population_risk(make_task("cosine", 5), w, 20, 1.0)
-    at = int(np.argmin(truth.total))
-    shown = first.find_element(By.CLASS_NAME, "read").text
-    assert float(shown.split()[1]) == pytest.approx(truth.total[1], rel=1e-3)
-    assert f"Lowest on this grid: {float(f'{truth.total[at]:.4g}')}" in shown.replace("0 at", " at")
-    assert second.find_element(By.CLASS_NAME, "read").text == before, "figures on one page are independent"
-    # the drawing agrees: Python draws the first state, the script every other one
-    drawn = "return [...arguments[0].querySelectorAll('polyline, circle')].map(e => e.outerHTML).join()"
-    states = [browser.execute_script(drawn, second)]
-    second.find_element(By.CLASS_NAME, "noise").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
-    states.append(browser.execute_script(drawn, second))
-    old, new = ([float(number) for number in re.findall(r"\d+\.?\d*", state)] for state in states)
-    assert states[0] != states[1] and len(old) > 2 * 3 * len(w)
-    np.testing.assert_allclose(new, old, atol=0.2)

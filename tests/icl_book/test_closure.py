@@ -54,7 +54,12 @@ EDITS = {
     # what shapes an executed notebook
     "book/icl_book/plots.py": ALL,
     "book/icl_book/notebook.py": ALL,
-    "book/icl_book/explorer.py": {"exact_risk"},
+    "book/icl_book/live.py": {
+        "attention_window",
+        "exact_risk",
+        "theorem2_scaling",
+        "theorem3_generalization",
+    },
     "requirements.lock": ALL,
     "notebooks/exact_risk.py": {"exact_risk"},
     # pages and machinery: nobody

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from icl_book import plots
-from icl_book.explorer import risk_explorer
 
 
 @pytest.fixture
@@ -137,17 +136,3 @@ def test_table_sets_mathematics_and_keeps_numbers_together():
     assert r'<span class="math notranslate nohighlight">\(w^*\)</span>' in page and r"\(a&lt;b\)" in page
     assert "d\u00a0=\u00a05" in page and "1.00 [0.98,\u00a01.02]" in page
     assert plots.ten(-12) == "10⁻¹²"
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"alt": " "}, "alt is empty"),
-        ({"noise_stds": (0.0, 1.0)}, "0 < low < high"),
-        ({"classes": {"a": (np.ones(2), np.ones(3))}}, "classes: every curve must have 3 values"),
-    ],
-)
-def test_explorer_refuses(change, message):
-    good = {"w": [1.0, 2.0, 4.0], "classes": {"a": (np.ones(3), np.ones(3))}, "noise_stds": (0.1, 1.0)}
-    with pytest.raises(ValueError, match=message):
-        risk_explorer(**good | {"alt": "x"} | change)

@@ -22,7 +22,7 @@ BOOK = ("icl_book.claims", "icl_book.notebook", "icl_book.plots")
 #: Rooms with a page of their own; `page_of` puts everything else on one more.
 PAGES = ("tasks", "risk", "pretrain", "tensor_trick")
 #: Style-sheet classes of outputs that carry a line of links; matplotlib's figures have it in the caption.
-MARKED = ("icl-card", "icl-slider", "icl-explorer", "icl-live")
+MARKED = ("icl-card", "icl-slider", "icl-live")
 #: Behind every figure of `icl_book.live`, whatever its cell reads: the page's script is a port of these.
 PORTED = ("icl.risk.optimal_window", "icl.risk.population_risk")
 #: The line where nothing of `icl` is behind a card or figure.

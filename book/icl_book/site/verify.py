@@ -90,7 +90,7 @@ def sources(name: str, text: str | BeautifulSoup, documented: set[str]) -> list[
         documented: Links to what the API pages document, e.g. ``api_risk.html#icl.risk.population_risk``.
     """
     soup, problems = _parsed(text), []
-    for shown in soup.select("figure, .icl-card, .icl-slider, .icl-explorer, .icl-live"):
+    for shown in soup.select("figure, .icl-card, .icl-slider, .icl-live"):
         where = f"{name}: {shown.get('id') or shown['class'][0]}"
         line = shown.select_one(".icl-code")
         if not line:
