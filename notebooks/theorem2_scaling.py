@@ -95,6 +95,7 @@ from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, found, judge, registry, sampled
+from icl_book.live import live
 
 notebook.setup(globals())
 
@@ -120,6 +121,12 @@ def other_readings(claim):
 #
 # The theorem bounds the speed of the last: how fast $w$ must grow with $n$.
 #
+# Move the context length; the page computes the best window exactly, and its local slope against what is printed.
+
+# %% tags=["hide-input"]
+live("slope")
+
+# %% [markdown]
 # ## By hand: three tokens on the circle
 #
 # The query sits at angle $0$; three tokens at $0°$, $60°$, $180°$ carry labels $1, 2, 4$. With $w=\ln 4$ the scores

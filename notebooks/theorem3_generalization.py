@@ -101,6 +101,7 @@ from icl.statistics import local_slope, t_interval
 from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, sampled
+from icl_book.live import live
 
 notebook.setup(globals())
 
@@ -155,6 +156,12 @@ for ratio in (2.0, 0.5, 10.0, 0.1):
 # | test class $D(\mathcal F_{L'}^+)$ | also affine and cosine, and every $L$-Lipschitz function |
 # | pretraining finds the optimal window | used by the exact part; units are trained in the last part |
 # ```
+
+# %% [markdown]
+# Move the ratio $L'/L$ and the context length; the page computes the exact price of the wrong window.
+
+# %% tags=["hide-input"]
+live("price")
 
 # %% [markdown]
 # ## Experiment 1: exact risks over decades

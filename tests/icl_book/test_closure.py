@@ -13,6 +13,8 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import closure, plan
 
+LIVE = {"attention_window", "exact_risk", "theorem2_scaling", "theorem3_generalization"}
+
 SOURCES = {name: (ROOT / "notebooks" / f"{name}.py").read_text() for name in plan.notebooks()}
 ALL = set(SOURCES)
 
