@@ -322,3 +322,15 @@ def test_makefile_has_the_promised_targets():
     text = (ROOT / "Makefile").read_text()
     for target in ("book", "test", "bench", "sweep", "lab", "clean"):
         assert re.search(rf"^{target}:", text, re.MULTILINE), target
+
+
+def test_nothing_is_unpickled():
+    for path in [
+        *(ROOT / "icl").rglob("*.py"),
+        *(ROOT / "book").rglob("*.py"),
+        *(ROOT / "notebooks").glob("*.py"),
+    ]:
+        for call in [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]:
+            name, keys = ast.unparse(call.func), {k.arg: ast.unparse(k.value) for k in call.keywords}
+            assert not re.match(r"(c?pickle|marshal|joblib|shelve|dill)\.|torch\.load$", name), path
+            assert name not in ("np.load", "numpy.load") or keys.get("allow_pickle") == "False", path
