@@ -1,6 +1,7 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
 # make check                          format, lint, types, imports, unit tests: two minutes
 # make test                           every test
+# PROFILE=profiles/slurm runs the notebooks of a book or a sweep as jobs of a cluster.
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
 #                                     a table and a page of curves; GRID=grid.yml reads a file
 # make replicate SEED=1               every sampled verdict again, with fresh random numbers

@@ -7,12 +7,7 @@
 #   make book PRESET=paper JOBS=8                       on this machine
 #   make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"
 #
-# On a Slurm cluster, with the plugin snakemake-executor-plugin-slurm installed in .venv:
-#
-#   .venv/bin/python -m snakemake --config preset=paper --jobs 20 --executor slurm \
-#       --default-resources slurm_partition=main mem_mb=4000 runtime=60
-#
-# and --slurm-status-command squeue where the cluster keeps no accounts.
+#   make book PRESET=paper JOBS=20 PROFILE=profiles/slurm      on a cluster, see there
 
 import shlex
 import sys
@@ -42,6 +37,10 @@ def arguments(wildcards, output):
     return shlex.join(words)
 
 
+localrules:
+    all,
+
+
 rule all:
     input:
         list(RUNS),
@@ -63,4 +62,4 @@ for position, notebook in enumerate(reversed(dict.fromkeys(run.name for run in R
             arguments=arguments,
             threads=threads(workflow.cores or 1),
         shell:
-            "OMP_NUM_THREADS={params.threads} " + PYTHON + " -m icl_book execute --tied {params.arguments} 2>&1"
+            "OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-{params.threads}}} " + PYTHON + " -m icl_book execute --tied {params.arguments} 2>&1"

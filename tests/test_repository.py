@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
+WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 
 
 # ------------------------------------------------------------------------------- notebooks
@@ -264,8 +265,9 @@ def actionlint(path: Path) -> subprocess.CompletedProcess:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_actionlint_accepts_the_workflow():
-    done = actionlint(WORKFLOW)
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actionlint_accepts_the_workflow(path):
+    done = actionlint(path)
     assert done.returncode == 0, done.stdout
 
 
@@ -284,15 +286,21 @@ def test_workflow_steps_are_thin_calls():
 
 
 def test_workflow_runs_pinned_actions_with_the_least_permissions():
-    workflow = yaml.safe_load(WORKFLOW.read_text())
-    used = re.findall(r"uses: (\S+)(.*)", WORKFLOW.read_text())
-    assert used and all(
-        re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) and re.match(r"  # v\d", note) for name, note in used
-    )
-    assert workflow["permissions"] == {"contents": "read"}
-    assert {n: j["permissions"] for n, j in workflow["jobs"].items() if "permissions" in j} == {
-        "pages": {"pages": "write", "id-token": "write"}
-    }
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text())
+        used = re.findall(r"uses: (\S+)(.*)", path.read_text())
+        assert used and all(
+            re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) and re.match(r"  # v\d", note) for name, note in used
+        )
+        assert workflow["permissions"] == {"contents": "read"}
+        more = {n: j["permissions"] for n, j in workflow["jobs"].items() if "permissions" in j}
+        assert more == ({"pages": {"pages": "write", "id-token": "write"}} if path == WORKFLOW else {})
+
+
+def test_binder_installs_the_lock():
+    lines = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
+    assert lines[1:] == ["-r ../requirements.lock", "-e ."] and "whl/cpu" in lines[0]
+    assert (ROOT / ".binder" / "runtime.txt").read_text().strip() == "python-3.11"
 
 
 def test_the_package_carries_the_data_that_chapters_read(tmp_path, monkeypatch):
@@ -322,3 +330,15 @@ def test_makefile_has_the_promised_targets():
     text = (ROOT / "Makefile").read_text()
     for target in ("book", "test", "bench", "sweep", "lab", "clean"):
         assert re.search(rf"^{target}:", text, re.MULTILINE), target
+
+
+def test_nothing_is_unpickled():
+    for path in [
+        *(ROOT / "icl").rglob("*.py"),
+        *(ROOT / "book").rglob("*.py"),
+        *(ROOT / "notebooks").glob("*.py"),
+    ]:
+        for call in [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]:
+            name, keys = ast.unparse(call.func), {k.arg: ast.unparse(k.value) for k in call.keywords}
+            assert not re.match(r"(c?pickle|marshal|joblib|shelve|dill)\.|torch\.load$", name), path
+            assert name not in ("np.load", "numpy.load") or keys.get("allow_pickle") == "False", path

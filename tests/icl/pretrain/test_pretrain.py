@@ -391,3 +391,24 @@ def test_nothing_is_written_without_a_checkpoint_and_progress_is_one_line(capsys
         warnings.simplefilter("error")
         pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 40, 8, progress=True)
     assert capsys.readouterr().err.endswith("pretraining: step 40 of 40\n")
+
+
+class Touch:
+    """An object that makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_nothing_in_a_checkpoint_is_unpickled(tmp_path):
+    path, touched = tmp_path / "state.npz", tmp_path / "touched"
+    np.savez(path, what=np.array([Touch(touched)], dtype=object), step=np.array(1))
+    with pytest.raises(ValueError, match="^checkpoint='.*': is damaged or no checkpoint"):
+        pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 2, 4, checkpoint=path)
+    assert not touched.exists()
+    with np.load(path, allow_pickle=True) as state:
+        state["what"][0].close()
+    assert touched.exists(), "the trap works"
