@@ -197,7 +197,7 @@ judge("P1.G.survives", exact(template, slopes.min(-1), d=rows, n=lengths))
 # So on Gaussian tokens these statements of the first paper survive for linear functions: the noise term grows with $w$ (for every set of tokens), only $L/\sigma$ matters, and the window widens with
 # decreasing $L$. What does not: $w^*\to\infty$ as $n\to\infty$, and the rates of Theorem 2, which is stated for tokens on the sphere.
 #
-# **Exercise.** Why can $w^*$ exceed one for two tokens without noise, as the first figure's grid does in two dimensions?
+# **Exercise.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
 #
 # :::{dropdown} Solution
 # The mean prediction is $w(1-C)\beta\cdot x_q$, and with two tokens $C\ge\frac12$. The slope is too small, and a larger $w$ corrects it as long as $C$ grows slowly.

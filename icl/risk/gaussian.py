@@ -119,7 +119,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: flo
         The optimal window and its risk; ``n`` and ``noise_std`` broadcast.
 
     Raises:
-        ValueError: If an argument is out of range, or shapes do not broadcast.
+        ValueError: If an argument is out of range, shapes do not broadcast, or the risk falls up to w = 10.
 
     >>> d, sigma, n = 5, 0.5, [100, 10**6]
     >>> best = gaussian_window(d, n, sigma)
@@ -272,6 +272,8 @@ def _minimum(dim: int, n: float, variance: float) -> tuple[float, float]:
             if value < best_risk:
                 best_w, best_risk = w, value
         if floor[-1] > best_risk or upper >= 10:
+            if best_w == 0:
+                raise ValueError(f"n={n:g}, dim={dim}: no minimum of the risk found up to w=10")
             return best_w, best_risk
         lower, upper = upper, min(2 * upper, 10.0)
 
