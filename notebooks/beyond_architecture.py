@@ -518,11 +518,12 @@ judge("P1.rebuttal.collapse", found("w = {w:g}", list(map(slowest, judged)), w=j
 
 # %% [markdown]
 # The authors believe that an MLP "and/or" normalization has to be incorporated: necessary, not more. Is normalization enough? Projection to the
-# sphere is only a simple stand-in for layer normalization, and our weights are not trained. It delays the collapse; in windows narrower than
-# those of the card tokens are still apart at the largest depth (table above), but wide windows collapse all the same.
+# sphere is only a simple stand-in for layer normalization, and our weights are not trained. It delays the collapse; narrow windows are still
+# apart at the largest depth (table above), but the widest window collapses all the same. At $w=4$ some sets of tokens have collapsed by then and
+# others have not, in shares that changed from one replication to the next; the card judged that window once, and no longer does.
 
 # %%
-wide = [w for w in judged if w < judged_window]
+wide = judged[:1]
 judge(
     "P1.beyond.sphere",
     sampled(f"w = {{w:g}}, {depths[-1]} layers", [sphere[w][-1] for w in wide], w=wide),
