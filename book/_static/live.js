@@ -112,7 +112,7 @@ addEventListener("DOMContentLoaded", () => {
           `${number(here.noise, 4)}. `;
         const pending = units.length < many;
         if (!pending) {
-          const best = optimalWindow(kind, d, n, L, sigma);
+          const [best] = fill(`best ${kind} ${d} ${n} ${L} ${sigma}`, 1, () => optimalWindow(kind, d, n, L, sigma));
           const outside = best.w < 0.1 ? ", left of the frame" : best.w > 1e4 ? ", right of the frame" : "";
           if (!outside) picture += chart.dot(best.w, best.total, "best");
           read += `Lowest: ${number(best.total, 4)} at w* = ${number(best.w, 4)}${outside}.`;
