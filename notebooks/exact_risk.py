@@ -50,7 +50,6 @@ dims = [2, 3, 5, 8]  # dimensions d of the covariates
 context_length = 20  # tokens n in a context
 lipschitz = 1.0  # Lipschitz constant L
 noise_std = 0.3  # standard deviation sigma of the label noise
-noise_stds = [0.02, 2.0]  # least and largest noise of the figure that moves
 contexts = 40000  # Monte Carlo contexts for each sampled number
 seed = 0  # root of the random streams
 
