@@ -705,7 +705,7 @@ plt.show()
 # Two moves that are exactly as long as the gradient step's, and so obey every bound that it obeys: the opposite one, and one whose
 # scores move at a right angle. The control is the linear layer, which really makes the step.
 
-# %%
+# %% tags=["hide-output"]
 a1, a2, x, b = problems[0]
 goal = wanted_move(a1, a2, x, b)
 

@@ -19,7 +19,7 @@
 # end. On ReLU functions with $n=$ {glue:text}`field-n` tokens its risk is
 # {glue:text}`field-relu:.0f` times that of softmax attention ({numref}`fig-rivals`). On
 # purely linear functions linear attention **wins**: at $n=10^5$ it has
-# {glue:text}`wins-least:.0e` to {glue:text}`wins-most:.1e` times the risk of softmax
+# {glue:text}`wins-least:.2g` to {glue:text}`wins-most:.2g` times the risk of softmax
 # attention, depending on the dimension.
 
 # %% [markdown]

@@ -431,7 +431,7 @@ judge("P2.lip.f", [*printed_cases(("f",)), inner])
 # The control lets $x$ be three times as long.
 
 
-# %%
+# %% tags=["hide-output"]
 def largest_size(function, n):
     """Search log10 of the largest |g(s)| over |s| <= R^2, for each R."""
     longest = torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
@@ -654,7 +654,7 @@ judge(
 # And when the data move instead of the weights: the same numbers. (The search now moves $A$ in a direction $E$
 # of spectral norm 1.)
 
-# %%
+# %% tags=["hide-output"]
 context = searches(n_values[:2], moving="A")
 moved = bests(context) - built[:2]
 judge("P2.lip.context", found("{g}, n = {n}", moved.max(-1), g=G, n=N[:2]))
@@ -700,7 +700,7 @@ def far_apart(bound, n, R, draws=200):
     return (change.max().item() - math.log(2 * R)) / LN10 - bound.log10(n, R)
 
 
-# %%
+# %% tags=["hide-output"]
 small, last = radius < 4, radii[-1]
 cases = []
 for b in LIPSCHITZ:
@@ -775,7 +775,7 @@ judge("P2.lip.break", found(title, largest, g=[TEX[g] for g in broken]))
 # largest derivative of order 1 (Lipschitz constant of the loss), 2 (of the gradient) and 3 (of the Hessian) in the
 # scores; multiply by $R$, $R^2$, $R^3$ for derivatives in $x$.
 
-# %%
+# %% tags=["hide-output"]
 KINDS = ("normalized", "cross_entropy", "entropy", "sparse", "rescaled")
 R_loss, m = 2.0, n_values[min(1, len(n_values) - 1)]
 

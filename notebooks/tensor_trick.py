@@ -520,16 +520,18 @@ judge_worst("P2.hessian", hessian_holds, hessian_broken)
 # %% [markdown]
 # ### Three misprints in other papers
 #
-# Formulas of this kind are easy to get wrong by a sign or a side. Three cases that can be checked by running them. **None
-# is in paper 2**, and none touches a theorem that this book uses. We have the formulas from notes on the papers, not
-# from the papers, so each card names the other fair readings, and the verdict stands only because all of them fail too.
+# Formulas of this kind are easy to get wrong by a sign or a side. Three cases that can
+# be checked by running them. **None is in paper 2**, and none touches a theorem that
+# this book uses. We have the formulas from notes on the papers, not from the papers, so
+# each card (folded) names the other fair readings, and the verdict stands only because
+# all of them fail too.
 #
 # {cite:t}`zhang2023h2o` print a plus in the gradient of the single regression, where the papers by some of the same authors
 # have the minus of $\partial_i\langle f,v\rangle$ that the product rule gives. The other readings: the loss
 # without its factor $\tfrac12$, and minus the gradient.
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 def of_each(function, *batch):
     """Apply a function of single problems to a batch."""
     return torch.stack([function(*one) for one in zip(*batch, strict=True)])
@@ -579,7 +581,7 @@ misprint(
 # which is what the lemma is for, is true either way. The other readings: $f$ stored by columns, and a tolerance
 # of 1 %, since the paper only approximates $f$.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 as_printed, repaired, by_columns = [], [], []
 for A1, A2, _, B in problems.values():
     U, V, r = A1, A2, B[..., 0]  # any factors and any diagonal
@@ -602,7 +604,7 @@ misprint(
 # only these two, so the readings try them together and one at a time, and without the factor $\tfrac12$.
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 def square(s, v, e):
     return 0.5 * (torch.softmax(s, -1) @ v - e) ** 2
 
@@ -724,7 +726,7 @@ judge(
 # every row of $A_2$ does not help: then $A_2y=0$, and the same directions are invisible.
 # ```
 
-# %%
+# %% tags=["hide-output"]
 INVARIANT = ("normalized", "cross_entropy", "entropy")
 
 
@@ -817,7 +819,7 @@ explicit, matrix = (dict(zip(shapes[form], costs, strict=False)) for form in sha
 notebook.glue("tt-sizes", ", ".join(map(str, sizes)))
 
 
-# %%
+# %% tags=["hide-output"]
 def in_units(costs):
     """Return the labels of sizes, and their peaks in units of 8 n^2 d^2 bytes."""
     n, d = np.array(list(costs)).T

@@ -218,7 +218,7 @@ def sweep(task, lengths, sigma, ratios):
 # The context lengths of the list, and three far out. Other readings of the theorem need other dimensions: on a "d-dimensional
 # hypersphere" $S^d$ tokens have $d+1$ coordinates.
 
-# %%
+# %% tags=["hide-input"]
 near, far = {}, {}  # at the lengths n, for ReLU; and far out, for both classes
 for d in dims:
     affine, relu = (task(d, lipschitz) for task in CLASSES.values())
@@ -477,7 +477,7 @@ judge("P1.T3.worse", worse, readings={like_square: exponents(100.0)})
 # falling, at $L'=L/2$ it has not, and altogether it falls to a fraction that we can give exactly: the noise, at the window of $L$, is $\frac3{d+2}$ of the risk.
 
 
-# %%
+# %% tags=["hide-output"]
 def relative_slope(d, ratio):
     """Return the slope in log n of the loss at L' over that at L, and its change."""
     f = far["ReLU", d]
@@ -525,7 +525,7 @@ judge(
 )
 
 
-# %%
+# %% tags=["hide-output"]
 def over_law(kind, d):
     """Return the price far out over the law, and its largest change; (2, ratios)."""
     price = far[kind, d].at(ratios[:, None]) / far[kind, d].best
@@ -768,7 +768,7 @@ plt.show()
 # bandwidth shrinks, their bias falls like $L^2/w$, the slides' *upper* ingredient, here attained.
 
 
-# %%
+# %% tags=["hide-output"]
 def rougher_than_lipschitz(d):
     """Return the risk of waves as long as the window is wide, of slope above L."""
     risks = [

@@ -13,12 +13,18 @@
 # %% [markdown]
 # # Title of the chapter
 #
-# What the chapter asks, in two or three sentences.
+# **Short answer.** The result with its numbers and its direction, in three sentences; the
+# figure tagged `first-figure` stands below it on the page.
 
 # %% [markdown]
 # ## What is printed
 #
-# The statement and its source.
+# > The statement, verbatim (its source).
+#
+# ```{admonition} Corrected
+# :class: tip
+# What is true instead, if it needs a correction.
+# ```
 #
 # The parameters of this run, and its imports (folded):
 
@@ -41,7 +47,7 @@ notebook.setup(globals())
 #
 # What the next cell computes, and why.
 
-# %% mystnb={"figure": {"caption": "Optimal window $w^*$ against the dimension $d$, ReLU class, exact.", "name": "fig-chapter"}, "image": {"alt": "A curve of the optimal window against the dimension."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Optimal window $w^*$ against the dimension $d$, ReLU class, exact.", "name": "fig-chapter"}, "image": {"alt": "A curve of the optimal window against the dimension."}} tags=["first-figure", "hide-input"]
 windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
 figure, ax = plt.subplots()
 plots.exact_curve(ax, dims, windows)
