@@ -30,6 +30,7 @@ done in `icl.risk.integrals` with the nodes of `icl.risk.quadrature`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +43,7 @@ from icl.risk.integrals import integrate
 from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import Array
 
+_NODES = 10  # of the slope between two steps of the scan
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
@@ -189,14 +191,16 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     last_w = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
     falling = np.full(lengths.size, falls_at_zero)
     active = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
-    lower, w = 0.0, 1e-3
+    lower, w, before = 0.0, 1e-3, np.stack([best_risk, first_slope])
     while active.size:
         try:
             risk, slope, noise = at(w, active)
             rises = slope >= 0  # zero for a class of constants
-            found = active[falling[active] & rises]
+            new = falling[active] & rises
+            found = active[new]
             if found.size:
-                root, value = _refine(lower, w, partial(at, some=found))
+                ends = np.stack([[risk[new], slope[new]], before[:, found]])
+                root, value = _refine(lower, w, ends, partial(at, some=found))
                 better = (value < best_risk[found]) | (lower == 0)
                 best_w[found[better]], best_risk[found[better]] = root[better], value[better]
         except ValueError as problem:
@@ -204,33 +208,54 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
                 f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
                 f"no minimum found up to w={lower:.3g}; {problem}"
             ) from None
-        falling[active] = ~rises
+        falling[active], before[:, active] = ~rises, [risk, slope]
         lowest[active] = np.minimum(lowest[active], risk)
         active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]
         lower, w = w, w * 1.4
     return OptimalWindow(*(v.reshape(n.shape)[()] for v in (best_w, best_risk, best_w > 0)))
 
 
-def _refine(lower: float, upper: float, curve: Callable[[float], Array]) -> tuple[Array, Array]:
+def _refine(lower: float, upper: float, ends: Array, curve: Callable[[float], Array]) -> tuple[Array, Array]:
     """Find the roots of many slopes in one short interval, and the risks there.
 
-    All settings share the nodes: over a ratio of 1.4 in w, risk and slope are Chebyshev
-    polynomials of degree 11 to about 1e-13, and bisection on them costs little.
+    All settings share the nodes, and bisection on polynomials costs little. Risk and slope are analytic
+    where Re w > 0: over a ratio of 1.4, the slope is a polynomial of degree 9 in log w to about 1e-11. The
+    risk is its integral, corrected by the values at the nodes.
+
+    Args:
+        lower: Where the interval begins; from zero it is short enough for a polynomial in w.
+        upper: Where it ends.
+        ends: (risk, slope) at upper and lower, shape (2, 2, settings).
+        curve: Maps w to (risk, slope, ...), shape (rows, settings).
+
+    Returns:
+        Roots and risks, each of shape (settings,).
     """
-    basis = np.cos(np.pi * (np.arange(12) + 0.5) / 12)
-    middle, half = (lower + upper) / 2, (upper - lower) / 2
-    values = np.stack([curve(middle + half * x) for x in basis])  # (node, (risk, slope, ...), setting)
-    fitted = np.polynomial.chebyshev.chebfit(basis, values.reshape(12, -1), 11)
-    coefficients = np.asarray(fitted, float).reshape(values.shape)
-    left, right = np.full(values.shape[2], -1.0), np.full(values.shape[2], 1.0)
+    x = np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
+    grow = lower > 0
+    start, stop = (math.log(lower), math.log(upper)) if grow else (lower, upper)
+    half = (stop - start) / 2
+    w = start + half * (1 + x)
+    w = np.exp(w) if grow else w
+    values = np.stack(
+        [ends[0], *(curve(float(v))[:2] for v in w[1:-1]), ends[1]]
+    )  # (node, (risk, slope), setting)
+    slope = values[:, 1] * half * (w[:, None] if grow else 1.0)
+    coefficients = np.polynomial.chebyshev.chebfit(x, slope, _NODES - 1)
+    integral = np.polynomial.chebyshev.chebint(coefficients)
+    rest = np.polynomial.chebyshev.chebfit(
+        x, values[:, 0] - np.polynomial.chebyshev.chebval(x, integral).T, _NODES - 1
+    )
+    left, right = np.full(slope.shape[1], -1.0), np.full(slope.shape[1], 1.0)
     for _ in range(60):
-        x = (left + right) / 2
-        rising = _chebyshev(x, coefficients[:, 1]) > 0
-        left, right = np.where(rising, left, x), np.where(rising, x, right)
-    return middle + half * x, _chebyshev(x, coefficients[:, 0])
+        middle = (left + right) / 2
+        rising = _chebyshev(middle, coefficients) > 0
+        left, right = np.where(rising, left, middle), np.where(rising, middle, right)
+    root = start + half * (1 + middle)
+    return np.exp(root) if grow else root, _chebyshev(middle, integral) + _chebyshev(middle, rest)
 
 
-def _chebyshev(x: Array, coefficients: Array) -> Array:
+def _chebyshev(x: Array, coefficients: NDArray[np.floating]) -> Array:
     """Evaluate column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
     return np.asarray(np.polynomial.chebyshev.chebval(x, coefficients, tensor=False))
 
