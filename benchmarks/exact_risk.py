@@ -21,7 +21,15 @@ from pathlib import Path
 import numpy as np
 
 from icl.files import write_atomically
-from icl.risk import gaussian_risk, gaussian_window, monte_carlo_risk, optimal_window, population_risk
+from icl.risk import (
+    form_margin,
+    gaussian_risk,
+    gaussian_window,
+    matrix_risk,
+    monte_carlo_risk,
+    optimal_window,
+    population_risk,
+)
 from icl.tasks import CLASSES, Affine, ReLU, make_task
 from icl_book import provenance
 from oracles import risk as oracle
@@ -98,6 +106,26 @@ def gaussian_tokens():
     }
 
 
+def matrices():
+    """Risk and gradient of a matrix, d = 5, without and with the tables of its class; a certificate."""
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5))).Q
+    cases = {
+        "two eigenvalues": basis @ np.diag([3.0, 3.0, 3.0, 3.0, 9.0]) @ basis.T,
+        "rank one": basis @ np.diag([9.0, 0.0, 0.0, 0.0, 0.0]) @ basis.T,
+        "five eigenvalues": basis @ np.diag([2.0, 3.5, 5.0, 6.5, 8.0]) @ basis.T,
+        "general": 4 * np.eye(5) + np.random.default_rng(1).standard_normal((5, 5)),
+    }
+    rows = {}
+    for cls in (Affine, ReLU):
+        for i, (name, M) in enumerate(cases.items()):
+            first = cpu(partial(matrix_risk, cls(5, 1 + 1e-9 * i), M, 20, 0.5), 1)  # a class without tables
+            again = cpu(partial(matrix_risk, cls(5), M, 20, 0.5), 5)
+            error = matrix_risk(cls(5), M, 20, 0.5).error
+            rows[f"{cls.__name__}, {name}"] = {"first": first, "again": again, "error": error}
+        rows[f"{cls.__name__}, certificate"] = cpu(partial(form_margin, cls(5), 20), 5)
+    return rows
+
+
 def against_sampling():
     rows = {}
     for n in (100, 10_000):
@@ -158,6 +186,7 @@ def main():
         ("against_sampling", against_sampling),
         ("gaussian_tokens", gaussian_tokens),
         ("phase_diagram", phase_diagram),
+        ("matrices", matrices),
         ("accuracy", partial(accuracy, settings)),
     ):
         record[name] = measure()

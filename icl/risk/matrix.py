@@ -103,7 +103,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
         change / max(row[0] + row[1], 1e-300)
         + _panel(task, length, _index(float(np.linalg.norm(matrix, 2)))).error
     )
-    return MatrixRisk(float(row[0]), float(row[1]), row[2:].reshape(matrix.shape), error)
+    return MatrixRisk(float(row[0]), float(row[1]), row[2:].reshape(matrix.shape), float(error))
 
 
 def square(M: Any, dim: int, name: str = "M") -> Array:
