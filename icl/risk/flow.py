@@ -54,5 +54,9 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
         _, bias_w, _, noise_w = integrate(task, max(float(w[0]), 0.0), length)[:, 0]
         return [-(bias_w + variance * noise_w) / task.dim]
 
+    try:
+        velocity(0.0, np.array([start]))
+    except ValueError as problem:
+        raise ValueError(f"start={start:g}: {problem}") from None
     span = (0.0, float(moments[-1]))
     return np.asarray(solve_ivp(velocity, span, [start], "LSODA", moments, rtol=1e-9, atol=1e-12).y[0])[back]
