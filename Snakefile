@@ -30,6 +30,8 @@ PYTHON = "PYTHONPATH=book exec " + shlex.quote(sys.executable)  # exec: a run no
 
 def arguments(wildcards, output):
     """Command-line arguments of the run with this output."""
+    if output[0] not in RUNS:  # in a job of a cluster
+        raise ValueError(f"{output[0]}: notebook, code or lock changed since the run was asked for")
     run = RUNS[output[0]]
     words = [run.name, "--preset", run.preset, "--label", LABELS.get(output[0], "")]
     for name, value in run.overrides.items():

@@ -61,6 +61,10 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
     moments, back = np.unique(moments, return_inverse=True)
     curve = first[:, None]
     if moments.size and moments[-1] > 0:  # else there is nothing to integrate
+        try:
+            velocity(0.0, first)
+        except ValueError as problem:
+            raise ValueError(f"start={np.asarray(start).tolist()}: {problem}") from None
         span = (0.0, float(moments[-1]))
         curve = solve_ivp(velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12).y
     return np.asarray(curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape))

@@ -133,6 +133,7 @@ class Shapeless(Zonal):
         (lambda: monte_carlo_risk(ReLU(3), 3.0, 5, 0.5, 9, integrate_labels="no"), "integrate_labels='no'"),
         (lambda: bayes_linear_risk(ReLU(3), 10**4, 0.5, 10**6), "contexts=1000000: too large"),
         (lambda: ridge_risk(ReLU(3), 5, 0.5, "1", 9), "penalty='1'"),
+        (lambda: population_flow(ReLU(3), 20, 0.5, [0, 1], 1e18), r"^start=1e\+18: w=1e\+18: too large"),
         (lambda: worst_case_risk(10**4, 3.0, 5, 0.5), "dim=10000"),
         (lambda: worst_case_risk(3, [3.0, 1.0], 5, 0.5), "w="),
         (lambda: population_risk(NaN(2), 1.0, 5, 0.1), r"NaN\(dim=2\): covariance"),

@@ -62,7 +62,7 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
             environment = os.environ if profile else os.environ | {"TMPDIR": folder}
             words = ["--cores", jobs, *(["--jobs", jobs, "--profile", profile] if profile else [])]
             words += ["--config", *(f"{k}={v}" for k, v in settings.items())]
-            return _snakemake(words, environment, waiting, ROOT / "_build" / f".said-{work}")
+            return _snakemake(words, environment, waiting, Path(folder) / "said")
 
 
 def _snakemake(
