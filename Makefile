@@ -1,4 +1,5 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
+# make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
 # make check                          format, lint, types, imports, unit tests: two minutes
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks of a book or a sweep as jobs of a cluster.
@@ -18,7 +19,7 @@ PY := .venv/bin/python
 BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book check test bench sweep replicate confirm lab sync lock clean
+.PHONY: book pdf check test bench sweep replicate confirm lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)"
@@ -43,6 +44,9 @@ replicate: .venv/.installed
 
 confirm: .venv/.installed
 	@$(PY) -m icl_book confirm --jobs "$(JOBS)"
+
+pdf: .venv/.installed
+	@$(PY) -m icl_book.site.pdf --preset "$(PRESET)"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab notebooks
