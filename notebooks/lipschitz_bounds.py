@@ -299,11 +299,9 @@ proved = np.array(
     [[[sharp(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
 )
 N, G = np.array(n_values)[:, None], list(TEX.values())  # labels of n and function
-
-
 over = (best - built).max(-1)  # the largest over R
-judge("P2.lip.sharp", found("{g}, n = {n}", over, g=G, n=N))
 notebook.glue("lip-short", 100 * (1 - 10 ** float((best - built).min())))
+judge("P2.lip.sharp", found("{g}, n = {n}", over, g=G, n=N))
 
 # %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-input"]
 figure, ax = plt.subplots()

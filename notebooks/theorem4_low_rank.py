@@ -484,13 +484,13 @@ axes[1, 0].set_ylabel("sine of the principal angle")
 plt.show()
 
 # %%
+notebook.glue("sine", float(np.median(sine[-1, 2])))
+notebook.glue("context-length", context_length)
 judge(
     "P1.T4.learns",
     sampled(SETTING, sine[-1, :-1], d=d_show, k=k_show, n=view_n, s=view_sigma),
     sampled(f"all {d_show} directions matter, n = {context_length}", sine[-1, -1]),
 )
-notebook.glue("sine", float(np.median(sine[-1, 2])))
-notebook.glue("context-length", context_length)
 
 # %% [markdown]
 # The directions are found long before the scale. For two tokens and small batches the scale does not even tend to $c^*$: **Adam settles beyond it**, because the mean of its normalized steps

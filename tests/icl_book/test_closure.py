@@ -36,7 +36,7 @@ TASKS = importing("tasks", "risk", "pretrain")  # both of the latter import icl.
 EDITS = {
     # the science: a room, and the rooms above it
     "icl/__init__.py": ALL,
-    "icl/checks.py": TASKS,
+    "icl/checks.py": TASKS | importing("tensor_trick"),
     "icl/compiled/__init__.py": TASKS | importing("tensor_trick"),  # whose gradients stream
     "icl/compiled/units.py": TASKS,
     "icl/attention.py": TASKS,  # icl.risk.monte_carlo and icl.pretrain.model import it

@@ -2,7 +2,8 @@
 
 - `claim`: a statement as data: who says it, what is judged, what the verdict rests on.
 - `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
-- `card`: what a page and the audit show. `quotes`: verifies quotations. `changes`: when a rule changed.
+- `card`: what a page and the audit show, with its `strip` plot.
+- `quotes`: verifies quotations. `changes`: when a rule changed.
 - `paper1`, `paper2`: the statements by topic; `registry` has them all.
 """
 

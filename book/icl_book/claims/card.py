@@ -183,7 +183,7 @@ def said(claim: Claim) -> str:
     if claim.quote:
         place = html.escape(place_in_words(claim.place))
         out += (
-            f'<blockquote class="icl-quote"><p>{prose(claim.quote)}</p>'
+            f'<blockquote class="icl-quote"><p>{prose(claim.quote.replace("**", ""))}</p>'  # emphasis is not words
             f"<footer>{html.escape(str(claim.authority))}: {place}</footer></blockquote>"
         )
     label = "This book states" if claim.own else "We judge"
