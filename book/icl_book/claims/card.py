@@ -182,8 +182,9 @@ def said(claim: Claim) -> str:
     out = ""
     if claim.quote:
         place = html.escape(place_in_words(claim.place))
+        words = prose(claim.quote.replace("**", ""))  # marks of emphasis are no words
         out += (
-            f'<blockquote class="icl-quote"><p>{prose(claim.quote.replace("**", ""))}</p>'  # emphasis is not words
+            f'<blockquote class="icl-quote"><p>{words}</p>'
             f"<footer>{html.escape(str(claim.authority))}: {place}</footer></blockquote>"
         )
     label = "This book states" if claim.own else "We judge"
