@@ -65,7 +65,8 @@ def page(name: str, text: str | BeautifulSoup) -> list[str]:
         alt, src = image.get("alt", "").strip(), image.get("src", "")[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
-        if not image.find_parent("figure") and "icl-frame" not in image.get("class", []):
+        thumbnail = image.find_parent(class_="sd-card")  # of the gallery
+        if not image.find_parent("figure") and not thumbnail and "icl-frame" not in image.get("class", []):
             problems.append(f"{name}: image {src} stands outside a figure, without caption and number")
     for line in article.select(".icl-code"):
         line.extract()  # generated: no words of a caption
