@@ -18,7 +18,8 @@
 # $\varphi=\frac{1+\sqrt5}2$ is the golden ratio. In long contexts attention returns $f$ smoothed over a fixed width of one, so functions that are not harmonic
 # keep a risk that no number of tokens removes. Theorem 2 needs tokens of bounded length, and on linear functions
 # linear attention has the smaller risk.
-#
+
+# %% [markdown]
 # ## What is printed
 #
 # Theorem 2 and Lemma 1 of paper 1 are stated for tokens on a sphere or an ellipsoid. On Gaussian tokens, the field's usual

@@ -10,8 +10,11 @@ const fit = () => {
     if (drawn.getBoundingClientRect().width > room + 1) formula.classList.add("icl-wide");
   }
   // What scrolls can be reached with the keyboard; what does not scroll is no stop of the tab key.
-  for (const box of document.querySelectorAll(".bd-article :is(div.math, span.math.icl-wide, .icl-scroll, .icl-table, pre)")) {
-    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  const boxes = "div.math, span.math.icl-wide, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";
+  for (const box of document.querySelectorAll(`.bd-article :is(${boxes})`)) {
+    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("icl-scrolls", scrolls);
+    if (scrolls) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 };

@@ -50,7 +50,8 @@ def stage(
         for name, content in executed.items()
     }
     generated = target / "book" / "_generated"
-    drawn = gallery.page(executed, titles, generated / "gallery")
+    in_order = {run["name"]: executed[run["name"]] for run in collected}  # as in the table of contents
+    drawn = gallery.page(in_order, titles, generated / "gallery")
     for name, content in executed.items():
         sources.annotate(content, names)  # follows assignments, so before the cells are put in reading order
         order.arrange(content)
