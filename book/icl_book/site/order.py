@@ -13,8 +13,8 @@ FIRST_FIGURE = "first-figure"
 SHOWN, LONG = "show-input", 16
 ANNOUNCED = "The parameters of this run, and its imports (folded):"
 HEADING = (
-    "## Parameters, imports and run time\n\nIn the notebook these cells come first; the page *Reproduce* says "
-    "how to run it with other values."
+    "## Parameters, imports and run time\n\nIn the notebook these cells come first; the page *Reproduce* "
+    "says how to run it with other values."
 )
 
 
