@@ -95,16 +95,15 @@ def form_margin(task: Zonal, n: int) -> FormMargin:
     if part.first == 2 and length == 2:
         return FormMargin(0.0, 0.0, 0.0, 0)
     start, margin = _near_zero(part, length)
-    cells, least, where, count = [(64.0, math.inf), (start, 64.0)], math.inf, start, 0
     values = lru_cache(None)(partial(_pulls, part.dim, length, int(part.degree[-1])))
-    if values(start)[part.first - 1] < 1e3 * _SLACK * (1 + part.total):  # lost in the quadrature error
-        return FormMargin(-math.inf, math.inf, start, 0)
+    cells, least, where, count = [(64.0, math.inf), (start, 64.0)], math.inf, start, 0
     while cells:
         left, right = cells.pop()
         met = min((_value(part, values(k)), k) for k in (left, right) if k < math.inf)
         (least, where), count = min((least, where), met), count + 1
         if least <= 0 or count > _MOST_CELLS:
-            return FormMargin(-math.inf, least, float(where), count)
+            lost = values(where)[part.first - 1] < 1e3 * _SLACK * (1 + part.total)  # in the quadrature error
+            return FormMargin(-math.inf, math.inf if lost else least, float(where), count)
         low = _over(part, length, left, right, values)
         if low >= _SHARE * met[0]:
             margin = min(margin, low)

@@ -164,7 +164,10 @@ MODULES = [
 ]
 BUGS = {
     "exponent d - 1 in the density": ("constant + (dim - 2) * np.log", "constant + (dim - 1) * np.log"),
-    "factor 2 in the kernel": ("mesh.u[..., None] - (w * gap)", "mesh.u[..., None] - (2 * w * gap)"),
+    "factor 2 in the kernel": (
+        "\n    z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)",
+        "\n    z = np.exp(np.minimum(mesh.u[..., None] - (2 * w * gap)",
+    ),
     "query in the denominator": (
         "one = weight * count *",
         "one = weight * count * np.exp(-np.exp(mesh.u.ravel())) *",
