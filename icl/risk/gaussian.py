@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from icl.checks import integer, real, reals
+from icl.checks import broadcast, integer, real, reals
 from icl.risk.exact import Risk
 from icl.risk.gaussian_moments import MOST_TOKENS, edges, weight_moments
 from icl.tasks.base import LEAST, MOST, Array
@@ -192,14 +192,12 @@ def check_gaussian(
         ValueError: For the first number out of range, and for shapes that do not broadcast.
     """
     dim, scale = integer(dim, "dim", 1, _MOST_DIM), real(lipschitz, "lipschitz", LEAST, MOST)
-    arrays = [reals(n, "n", 1, MOST_TOKENS, whole=True), reals(noise_std, "noise_std", 0, MOST)]
-    if w is not None:
-        arrays.insert(0, reals(w, "w", 0, MOST_W))
-    try:
-        return dim, scale**2, np.broadcast_arrays(*arrays)
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ValueError(f"shapes {shapes} of w, n, noise_std: must broadcast") from None
+    arrays = {} if w is None else {"w": reals(w, "w", 0, MOST_W)}
+    arrays |= {
+        "n": reals(n, "n", 1, MOST_TOKENS, whole=True),
+        "noise_std": reals(noise_std, "noise_std", 0, MOST),
+    }
+    return dim, scale**2, broadcast(**arrays)
 
 
 def _averages(dim: int, w: Array, n: float, order: int = _ORDER, drop: int = 0) -> Array:

@@ -16,13 +16,14 @@ from icl_book.claims import (
     Grade,
     Severity,
     Verdict,
+    changes,
     exact,
     judge,
     sampled,
 )
 from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
-from icl_book.site import audit, extension, pages, verify
+from icl_book.site import audit, export, extension, pages, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -143,9 +144,10 @@ def test_verifier_judges_the_judgments():
 # ---------------------------------------------------------------- generated text
 
 
-def found(again=(), repeated=()):
+def found(again=(), repeated=(), log=()):
     cards = [card("P1.a", 0.5), card("P1.b", 2.0), card("P1.c", 0.5), card("P1.d", 0.5)]
-    return audit.entries(registry(), [run_of(*cards)], again, repeated)
+    again, repeated = ([{"rules": "new"} | run for run in runs] for runs in (again, repeated))
+    return audit.entries(registry(), [run_of(*cards)], again, repeated, log)
 
 
 def test_audit_says_everything():
@@ -179,8 +181,24 @@ def test_audit_says_everything():
 def test_an_entry_says_how_often_its_verdict_came_again():
     repeated = [{"verdicts": {"P1.b": v}} for v in ("holds corrected", "inconclusive")]
     text = audit.page(found(repeated=repeated), {"n": "A chapter"}.get)
-    assert text.count("the same verdict in 1 of 2 replications") == 1
+    assert (
+        text.count("the same verdict in 1 of 2 replications. The seeds of this book do not settle it.") == 1
+    )
     assert text.count("replications") == 1  # the others have none
+    text = audit.page(found(repeated=repeated[:1]), {"n": "A chapter"}.get)
+    assert "in 1 of 1 replications" in text and "settle" not in text
+
+
+def test_what_an_earlier_rule_judged_says_so():
+    log = [{"rules": "old"}, {"rules": "newer", "claims": ["P1.b"]}]
+    assert changes.since("old", log) == changes.since("unknown", log) == {"P1.b"}
+    assert changes.since("newer", log) == set()
+    again = [run_of(card("P1.a", 0.2), card("P1.b", 0.2)) | {"rules": "old", "date": "2026-01-01"}]
+    everything = found(again, [{"rules": "old", "verdicts": {"P1.b": "holds"}}], log)
+    text = audit.page(everything, {"n": "A chapter"}.get)
+    assert text.count("Confirmatory run, by an earlier rule: ") == 1 == text.count("Confirmatory run: ")
+    assert "replications" not in text
+    assert audit.confirmatory(everything, again).count("by an earlier rule |") == 1
 
 
 def test_levels_are_the_ones_of_the_intervals():
@@ -208,14 +226,14 @@ def test_confirmatory_table_shows_what_differs():
 
 
 def test_audit_json_follows_its_schema():
-    document = json.loads(audit.as_json(found(), "abc"))
-    jsonschema.validate(document, audit.SCHEMA)
+    document = json.loads(export.as_json(found(), "abc"))
+    jsonschema.validate(document, export.SCHEMA)
     assert [c["id"] for c in document["claims"]] == list(registry()) and document["claims"][0][
         "chapter"
     ] == "n"
     document["claims"][0]["verdict"] = "true"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, audit.SCHEMA)
+        jsonschema.validate(document, export.SCHEMA)
 
 
 def test_the_introduction_lists_the_authors_statements_that_do_not_simply_hold():

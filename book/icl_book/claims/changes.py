@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -35,8 +36,20 @@ def seed() -> int:
 
 
 def changes() -> list[dict]:
-    """Return the entries: ``date``, ``rules`` (the digest after the change) and ``change``."""
+    """Return the entries: ``date``, ``rules`` (the digest after it), ``change``, ``claims`` changed."""
     return yaml.safe_load(CHANGELOG.read_text(encoding="utf-8"))
+
+
+def since(rules: str, entries: Sequence[Mapping]) -> set[str]:
+    """Return the ids of the claims that are judged otherwise than by the rules of a digest.
+
+    Args:
+        rules: The digest after one of the entries; by a digest that no entry has, all listed claims changed.
+        entries: See `changes`.
+    """
+    known = [i for i, entry in enumerate(entries) if entry["rules"] == rules]
+    later = entries[known[-1] + 1 :] if known else entries
+    return {claim for entry in later for claim in entry.get("claims", ())}
 
 
 def problems() -> list[str]:

@@ -1,4 +1,4 @@
-"""The audit page: every claim in full, as HTML that a script can filter, and as one JSON file.
+"""The audit page: every claim in full, as HTML that a script can filter; `export` writes the same as JSON.
 
 Without JavaScript the page is the whole list, chapter by chapter.
 """
@@ -6,13 +6,13 @@ Without JavaScript the page is the whole list, chapter by chapter.
 from __future__ import annotations
 
 import html
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from icl_book.claims import Authority, Claim, Verdict
 from icl_book.claims.card import brief, evidence, fold, said
+from icl_book.claims.changes import since
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
 from icl_book.markup import badge, number, prose, style_class
@@ -39,7 +39,8 @@ class Entry:
         card: Its card's record; None for a claim that is not testable.
         notebook: The notebook that judged it, without suffix.
         confirmed: The card's record in the confirmatory run, if there is one.
-        repeated: The verdicts of the replications.
+        repeated: The verdicts of the replications by the present rule.
+        earlier: Whether the confirmatory run judged by an earlier rule.
     """
 
     claim: Claim
@@ -47,6 +48,7 @@ class Entry:
     notebook: str = ""
     confirmed: dict | None = None
     repeated: tuple[str, ...] = ()
+    earlier: bool = False
 
     @property
     def verdict(self) -> str:
@@ -54,15 +56,33 @@ class Entry:
 
 
 def entries(
-    registry: dict, runs: Iterable[dict], confirmatory: Iterable[dict] = (), replications: Sequence[dict] = ()
+    registry: dict,
+    runs: Iterable[dict],
+    confirmatory: Sequence[dict] = (),
+    replications: Sequence[dict] = (),
+    log: Sequence[dict] = (),
 ) -> list[Entry]:
-    """Join the claims, in the registry's order, with their cards and what further runs found."""
+    """Join the claims, in the registry's order, with their cards and what further runs found.
+
+    Args:
+        registry: All claims.
+        runs: What the notebooks found.
+        confirmatory: Records of the confirmatory run.
+        replications: Records of the replications.
+        log: The changes of the rules: what was judged by an earlier rule says so, or is left out.
+    """
     cards = {c["id"]: (c, run["name"]) for run in runs for c in run["cards"]}
     again = {c["id"]: c for run in confirmatory for c in run["cards"]}
+    old = {c["id"] for run in confirmatory for c in run["cards"] if c["id"] in since(run["rules"], log)}
     repeated = {
-        i: tuple(run["verdicts"][i] for run in replications if i in run["verdicts"]) for i in registry
+        i: tuple(
+            r["verdicts"][i] for r in replications if i in r["verdicts"] and i not in since(r["rules"], log)
+        )
+        for i in registry
     }
-    return [Entry(c, *cards.get(i, (None, "")), again.get(i), repeated[i]) for i, c in registry.items()]
+    return [
+        Entry(c, *cards.get(i, (None, "")), again.get(i), repeated[i], i in old) for i, c in registry.items()
+    ]
 
 
 def group(entry: Entry) -> str:
@@ -164,10 +184,12 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
         if e.confirmed:
             same = e.confirmed["verdict"] == e.verdict
             again = "the same verdict" if same else badge(e.confirmed["verdict"])
-            out.append(f'<p class="icl-quantity">Confirmatory run: {again}.</p>')
-        if e.repeated and any(c["kind"] == "sampled" for rows in _all_rows(card) for c in rows):
+            rule = ", by an earlier rule" if e.earlier else ""
+            out.append(f'<p class="icl-quantity">Confirmatory run{rule}: {again}.</p>')
+        if e.repeated:
             same, runs = e.repeated.count(e.verdict), len(e.repeated)
             text = f"Fresh random numbers: the same verdict in {same} of {runs} replications."
+            text += "" if 2 * same > runs else " The seeds of this book do not settle it."
             out.append(f'<p class="icl-quantity">{text}</p>')
         out.append(
             fold("How it was judged", evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>'))
@@ -207,7 +229,7 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
         out += ["| claim | this book | confirmatory run |", "|:--|:--|:--|"]
         out += [
             f'| <a href="#audit-{e.claim.id}">{e.claim.id}</a> | {badge(e.verdict)} | '
-            f"{badge(e.confirmed['verdict'])} |"
+            f"{badge(e.confirmed['verdict'])}{', by an earlier rule' if e.earlier else ''} |"
             for e in changed
         ]
     return "\n".join(out) + "\n"
@@ -222,68 +244,3 @@ def replications(runs: Sequence[dict]) -> str:
         changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items())
         rows.append(f"| {run['seed']} | `{run['rules']}` | {len(run['verdicts'])} | {changed or 'none'} |")
     return "\n".join(rows) + "\n"
-
-
-#: Schema of the JSON file, in JSON Schema's own words; ``audit.json`` names it.
-_TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
-SCHEMA = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "Audit of two papers on in-context learning with softmax attention",
-    "type": "object",
-    "required": ["rules", "claims"],
-    "properties": {
-        "rules": _TEXT,
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["id", "paper", "authority", "source", "statement", "verdict"],
-                "properties": {
-                    "id": _TEXT,
-                    "paper": {"enum": list(PAPERS)},
-                    "authority": {"enum": [str(a) for a in Authority]},
-                    "verdict": {"enum": [str(v) for v in Verdict]},
-                    "quote": _TEXT,
-                    "place": _TEXT,
-                    "reading": _TEXT,
-                    "statement": _TEXT,
-                    "source": _TEXT,
-                    "grade": _TEXT,
-                    "quantifier": _TEXT,
-                    "depends_on": {"type": "array", "items": _TEXT},
-                    "implied_by": {"type": "array", "items": _TEXT},
-                    "corrected": {"type": ["string", "null"]},
-                    "severity": {"type": ["string", "null"]},
-                    "readings": {"type": "object", "additionalProperties": _TEXT},
-                    "detection_limit": {"type": ["number", "string", "null"]},
-                    "control_passed": _FLAG,
-                    "why_not": _TEXT,
-                    "chapter": _TEXT,
-                    "cases": {"type": "array"},
-                },
-            },
-        },
-    },
-}
-
-
-def as_json(found: Sequence[Entry], rules: str) -> str:
-    """Write all claims with their evidence as one JSON document, which `SCHEMA` describes."""
-    claims = []
-    for e in found:
-        c = e.claim
-        bare = {
-            "id": c.id,
-            "paper": c.paper,
-            "authority": str(c.authority),
-            "source": c.source,
-            "quote": c.quote,
-            "place": c.place,
-            "reading": c.reading,
-            "statement": c.statement,
-            "verdict": e.verdict,
-            "why_not": c.why_not,
-        }
-        claims.append((e.card or bare) | {"chapter": e.notebook})
-    document = {"$schema": "audit.schema.json", "rules": rules, "claims": claims}
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"

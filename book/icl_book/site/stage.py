@@ -32,7 +32,7 @@ def stage(
     """
     from icl_book.claims import changes
     from icl_book.runner.record import read_json
-    from icl_book.site import audit, findings, gallery, order, pages, picture, sources
+    from icl_book.site import audit, export, findings, gallery, order, pages, picture, sources
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -68,7 +68,7 @@ def stage(
 
     kinds = ("confirmatory", "replications")
     again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
-    found = audit.entries(registry, collected, again, repeated)
+    found = audit.entries(registry, collected, again, repeated, changes.changes())
     built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
     for name, text in {
         "picture": picture.markdown(generated / "picture.svg"),
@@ -87,7 +87,7 @@ def stage(
     }.items():
         (generated / f"{name}.md").write_text(text, encoding="utf-8")
     for name, text in {
-        "audit.json": audit.as_json(found, changes.digest()),
-        "audit.schema.json": json.dumps(audit.SCHEMA, indent=1) + "\n",
+        "audit.json": export.as_json(found, changes.digest()),
+        "audit.schema.json": json.dumps(export.SCHEMA, indent=1) + "\n",
     }.items():
         (target / "book" / "_static" / name).write_text(text, encoding="utf-8")
