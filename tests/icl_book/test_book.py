@@ -18,7 +18,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import execute
 from icl_book.runner.preload import preloaded
-from icl_book.runner.record import collect
+from icl_book.runner.record import collect, seal
 from icl_book.site import assemble, verify
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
@@ -155,10 +155,12 @@ def test_license_of_the_text_is_shown(book):
 # ---------------------------------------------------------------- broken on purpose
 
 
-def doctored(executed, tmp_path, name, change):
-    """The executed notebooks, one of them changed."""
+def doctored(executed, tmp_path, name, change, sealed=True):
+    """The executed notebooks, one of them changed, with a checksum that agrees or does not."""
     content = json.loads(executed[name].read_text())
     change(content)
+    if sealed:
+        seal(content)
     path = tmp_path / f"{name}.ipynb"
     path.write_text(json.dumps(content))
     return executed | {name: path}
@@ -208,6 +210,12 @@ def test_planted_fault_stops_the_build_before_sphinx(book, executed, tmp_path, m
         assemble.build("smoke", doctored(executed, tmp_path, NOTEBOOKS[0], plant))
     assert f"notebooks/{NOTEBOOKS[0]}" in str(error.value)
     assert (book / ".digest").read_text() == before
+
+
+def test_a_notebook_edited_after_its_run_stops_the_build(executed, tmp_path, monkeypatch):
+    monkeypatch.setattr(assemble, "sphinx", lambda *_: pytest.fail("the book was built"))
+    with pytest.raises(assemble.BookError, match="damaged or edited"):
+        assemble.build("smoke", doctored(executed, tmp_path, NOTEBOOKS[0], plant_verdict, sealed=False))
 
 
 def test_missing_or_superfluous_notebook(executed, tmp_path):
