@@ -6,12 +6,13 @@ your own with these two, and write `from_normal` for any strides of its argument
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, betaln
 
 from icl.checks import integer, matrix_rows, real
 from icl.layout import linear_map, normalize, planes
@@ -53,7 +54,12 @@ def cap_quantile(dim: int, mass: float) -> float:
         A number in [0, 2]. Its inverse at mass 1/n is the inverse bandwidth whose kernel
         just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
     """
-    return 2.0 if mass >= 1 else 2 * float(betaincinv((dim - 1) / 2, (dim - 1) / 2, mass))
+    if mass >= 1:
+        return 2.0
+    half = (dim - 1) / 2
+    # SciPy's inverse fails for small masses in dimensions 7 to 12, where the first term has all digits
+    first = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
+    return 2 * (first if first * half < 1e-17 else float(betaincinv(half, half, mass)))
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ from icl_book.provenance import ROOT
 from icl_book.runner import preload, schedule
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
-HANGING = 3600  # seconds after which whatever is waited for will not come: no machine is that slow
+HANGING = 600  # seconds after which whatever is waited for will not come
 TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"
 
 
-def until(condition):
+def until(condition, waiting_for=""):
     """Wait for something that happens in another process."""
     start = time.monotonic()
     while not condition():
-        assert time.monotonic() - start < HANGING
+        assert time.monotonic() - start < HANGING, waiting_for and waiting_for()
         time.sleep(0.1)
 
 
@@ -102,6 +102,9 @@ class Copy:
         halves = [*self.root.glob("_build/**/*.part")]
         return [*self.processes(), *self.temporary.iterdir(), *halves]
 
+    def until_nothing_is_left(self):
+        until(lambda: not self.left_behind(), self.left_behind)
+
     def start(self, *words, alone=False, **options):
         """Start the command line; ``alone`` if it shall not share a server."""
         return subprocess.Popen(
@@ -119,10 +122,11 @@ class Copy:
         said, _ = process.communicate(timeout=HANGING)
         return process.returncode, said
 
-    def asleep(self):
-        """Wait until the notebook tiny sleeps; returns its kernel."""
+    def asleep(self, process):
+        """Wait until the notebook tiny, which ``process`` runs, sleeps; returns its kernel."""
         file = self.root / "notebooks" / "asleep"
-        until(lambda: file.is_file() and file.read_text())
+        until(lambda: process.poll() is not None or (file.is_file() and file.read_text()))
+        assert process.poll() is None, process.communicate()[0]
         kernel = psutil.Process(int(file.read_text()))
         file.unlink()
         return kernel

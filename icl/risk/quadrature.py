@@ -76,8 +76,9 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
     peak = 0.0 if ratio == 0 else w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
-    # ... and has decayed by exp(-_CUT) here: its law is at most as wide as a gamma law's
-    reach = max(peak, nearest) + math.sqrt(2 * _CUT * peak) + _CUT
+    # ... and has decayed by exp(-_CUT) so much further out: its law is at most as wide as a gamma law's
+    width = math.sqrt(2 * _CUT * peak) + _CUT
+    reach = max(peak, nearest) + width
     log_mean, log_square = (_log_mean_weight(dim, k * w) for k in (1, 2))
 
     # Integrands rise like n exp(2u) E[exp(-2 tau)]; the integral is of order min(1, E[..]^2 / n E[..^2]).
@@ -103,7 +104,7 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     wide = right - left > _WIDE
     out = []
     if not wide.all():
-        for rows, angles in _shared(dim, w, left[~wide], right[~wide], nearest, reach, degree, order):
+        for rows, angles in _shared(dim, w, left[~wide], right[~wide], nearest, peak, width, degree, order):
             out.append(_mesh(dim, u[~wide][rows], weight[~wide][rows], *angles))
     if wide.any():
         theta, p, ends = _following(dim, w, u[wide].ravel(), nearest, reach, order)
@@ -148,11 +149,19 @@ def _mesh(dim: int, u: Array, weight: Array, theta: Array, p: Array, ends: Array
 
 
 def _shared(
-    dim: int, w: float, left: Array, right: Array, nearest: float, reach: float, degree: float, order: int
+    dim: int,
+    w: float,
+    left: Array,
+    right: Array,
+    nearest: float,
+    peak: float,
+    width: float,
+    degree: float,
+    order: int,
 ) -> Iterator[tuple[slice, Angles]]:
     """Yield angles for all u between ``left`` and ``right``, for groups of rows with equally many each."""
     right = np.maximum(right, 0.0)
-    ends = np.stack([np.maximum(left - 4, nearest), right + max(reach, _CUT)], axis=1)
+    ends = np.stack([np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width], axis=1)
     if w > 0:
         ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:

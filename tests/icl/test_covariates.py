@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.special import betainc
 from scipy.stats import beta, ks_2samp, kstest
 
 from icl.checks import matrix_rows
@@ -27,7 +28,18 @@ def test_cap_quantile_is_the_law_of_the_inner_product():
     assert cap_quantile(5, 0.5) == pytest.approx(1.0)
     assert cap_quantile(3, 1e-9) == pytest.approx(2e-9)  # Archimedes: x.e is uniform on [-1, 1]
     assert cap_quantile(2, 1e-6) == pytest.approx(1 - math.cos(math.pi * 1e-6), rel=1e-6)
-    assert cap_quantile(7, 1.0) == 2.0
+    assert cap_quantile(7, 1.0) == 2.0 and cap_quantile(7, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("dim", [2, 3, 7, 8, 9, 10, 12, 30, 300, 10_000])
+def test_cap_quantile_of_the_smallest_masses_is_a_number_and_inverts_the_law(dim):
+    half = (dim - 1) / 2
+    for mass in 10.0 ** np.arange(-200, 0, 3):
+        found = cap_quantile(dim, mass) / 2
+        if found > 1e-300:
+            assert betainc(half, half, found) == pytest.approx(mass, rel=1e-9), (dim, mass)
+        else:
+            assert dim == 2 and mass < 1e-148
 
 
 def test_dimension_one_is_no_sphere():

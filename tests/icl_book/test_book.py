@@ -7,9 +7,12 @@ import time
 from contextlib import nullcontext
 from functools import cache
 from html.parser import HTMLParser
+from io import BytesIO
 
+import numpy as np
 import pytest
 import yaml
+from matplotlib.image import imread
 
 from chromium import SIZES, look, resize
 from icl_book import claims, provenance
@@ -385,14 +388,17 @@ def test_text_has_contrast(browser, book, page, selectors):
 
 
 @pytest.mark.browser
-def test_figures_stand_undimmed_on_a_light_panel_in_dark_mode(browser, book):
+def test_a_white_figure_becomes_the_page_in_dark_mode_and_stays_white_in_light(browser, book):
     look(browser, (book / "notebooks/theorem2_scaling.html").as_uri())
-    paint(browser, "dark")
-    styles = browser.execute_script(
-        "return [...document.querySelectorAll('figure img')].map(i => {"
-        "const s = getComputedStyle(i); return [s.filter, s.backgroundColor]})"
-    )
-    assert styles and {tuple(s) for s in styles} == {("none", "rgb(251, 251, 250)")}
+    for mode in ("light", "dark"):
+        paint(browser, mode)
+        figure = browser.find_element("css selector", "figure img")
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", figure)
+        corner = imread(BytesIO(figure.screenshot_as_png))[3, 3, :3] * 255
+        script = "return getComputedStyle(document.body).backgroundColor"
+        page = [int(x) for x in re.findall(r"\d+", browser.execute_script(script))[:3]]
+        assert np.abs(corner - page).max() <= 6, (mode, corner, page)
+        assert (corner.max() < 60) == (mode == "dark")
 
 
 @pytest.mark.browser

@@ -134,7 +134,7 @@ def test_a_second_book_waits_for_the_first_and_a_sweep_of_another_notebook_does_
     copy, _ = built
     copy.preset("{seed: 9}")
     first = copy.start("book")
-    copy.asleep()
+    copy.asleep(first)
     second = copy.start("book")
     waits = f"waiting for process {first.pid}, which does the same: book-quick\n"
     assert second.stdout.readline() == waits

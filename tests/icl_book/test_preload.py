@@ -44,11 +44,15 @@ print(json.dumps([before, os.getppid(), seen]))
 @pytest.fixture(scope="module")
 def server():
     """A server; the value is its process."""
-    mine = psutil.Process()
-    with preload.preloaded({}):
-        (process,) = (c for c in mine.children() if preload.__file__ in c.cmdline())
-        yield process
-    assert not process.is_running()
+    before = set(psutil.Process().children())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(preload.SOCKET, raising=False)  # of another one, which tests in this process share
+        with preload.preloaded({}):
+            (process,) = (
+                c for c in set(psutil.Process().children()) - before if preload.__file__ in c.cmdline()
+            )
+            yield process
+        assert not process.is_running()
 
 
 def look():

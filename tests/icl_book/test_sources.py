@@ -115,8 +115,9 @@ def test_figures_computed_by_the_page_name_what_the_page_ports(names):
     data["text/html"] = '<div class="icl-live"><img></div>'
     sources.annotate(content, names)
     assert set(sources.PORTED) <= names.kinds.keys()
-    assert verify.sources("p", data["text/html"], set(sources.PORTED)) == []
-    assert all(f"api.html#{name}" in data["text/html"] for name in sources.PORTED)
+    documented = {f"api_risk.html#{name}" for name in sources.PORTED}
+    assert verify.sources("p", data["text/html"], documented) == []
+    assert all(f'../book/{link}"' in data["text/html"] for link in documented)
     (problem,) = verify.sources("p", '<div class="icl-live"></div>', set())
     assert "icl-live: has no link to the code" in problem
 

@@ -56,6 +56,8 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
         paths = {run.path: run.name for run in found}
         waiting = {path: name for path, name in paths.items() if not keep_whole(path)}
         print(f"{settings['preset']}: {len(found)} runs, {len(waiting)} to do, {jobs} at a time", flush=True)
+        if not waiting and ("notebook" in settings or only):
+            return 0  # a book has pages to make even so
         here = waiting and not profile
         with temporary_folder() as folder, preloaded(thread_settings(int(jobs))) if here else nullcontext():
             # Snakemake leaves a folder behind when it is killed. A cluster's machines do not have this one.

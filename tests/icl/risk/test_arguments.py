@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icl.checks import integer, real, reals
+from icl.covariates import cap_quantile
 from icl.risk import (
     asymptotics,
     linear_risk,
@@ -20,6 +21,7 @@ from icl.risk import (
     population_flow,
     population_risk,
 )
+from icl.risk.quadrature import meshes
 from icl.tasks import Affine, Cosine, Harmonic, Linear, Network, Quadratic, ReLU, Tanh, Zonal
 
 numbers = st.one_of(
@@ -150,3 +152,15 @@ def test_what_cannot_be_computed_is_refused_in_one_line(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_no_setting_that_is_accepted_needs_many_nodes():
+    rng, counts = np.random.default_rng(0), []
+    while len(counts) < 400:
+        dim = int(10 ** rng.uniform(0.31, 4))
+        n = np.array([np.floor(10 ** rng.uniform(0.31, rng.choice([6, 20, 100])))])
+        w = 10 ** rng.uniform(-3, rng.choice([3, 10, 40, 100]))
+        if w * cap_quantile(dim, 1 / n[0]) < 1e12:  # else it is refused, see `integrate`
+            degree = rng.choice([1, 30, 4096, np.inf])
+            counts.append(sum(mesh.theta.size for mesh in meshes(dim, w, n, degree)))
+    assert max(counts) < 2**23
