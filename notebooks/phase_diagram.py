@@ -35,7 +35,7 @@
 # > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
 # >   $w_{KQ}\to\infty$.
 #
-# They are judged in [](/notebooks/theorem2_scaling.ipynb), one card each. The paper's
+# They are judged in [](/notebooks/theorem2_extremes.ipynb), one card each. The paper's
 # experiments also use a cosine class whose formula is in no source available to us;
 # ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$
 # means a shorter *wavelength*, not a larger amplitude, and that changes everything that
@@ -118,7 +118,7 @@ def tokens_in_reach(d, w):
     return lengths * betainc(half, half, np.minimum(0.5 / np.maximum(w, 0.25), 1.0))
 
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. White: $w^*=0$, equal weights. Black line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is white: equal weights are best."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$, equal weights. Solid line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
 # with a single dimension there are three maps
 for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
@@ -155,7 +155,7 @@ plt.show()
 # On the cosine maps a context of the order of $L^{d-1}$ tokens is needed before any window helps, up to a constant that falls with the dimension: tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. At that boundary $w^*$ does not grow from
 # zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places. The slider at the end shows it.
 #
-# **Exercise 1.** Set `noise_std=1.0`. Which parts of the cosine maps turn white, and
+# **Exercise 1.** Set `noise_std=1.0`. Which parts of the cosine maps turn blank, and
 # where does the boundary follow $L^{d-1}$ still?
 #
 # ```{admonition} Solution

@@ -58,6 +58,7 @@ steps = 240  # optimizer steps
 batch_size = 128  # fresh contexts at each step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 flow_rate = 0.25  # size of the plain steps on the flow, small enough to be close to it
+starts = 3  # units that start from a random matrix
 
 # %% tags=["hide-input"]
 import json
@@ -72,7 +73,7 @@ from icl.adam import minimize
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import spectral_norm, test_error
-from icl.risk import optimal_window, population_flow, population_risk
+from icl.risk import matrix_risk, optimal_window, population_flow, population_risk
 from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU
@@ -351,6 +352,114 @@ plots.table(
 )
 
 # %% [markdown]
+# ## From any matrix
+#
+# Nothing so far left the multiples of $I$ but by chance. Started from a random matrix, a unit moves in all $d^2$
+# entries. `matrix_risk` gives the exact gradient at any matrix (for tokens on the sphere; see
+# [](/notebooks/theorem2_scaling.ipynb)), so the whole path can be computed: the flow as a differential equation, and
+# Adam's path by giving Adam the exact gradient in place of a batch's. The units below, one for each random start, have
+# their labels integrated out.
+
+
+# %%
+def exact_adam(unit, sigma):
+    """Return Adam's matrices at the recorded steps if every gradient is exact."""
+    path = []
+
+    def loss(step, M):
+        path.append(M.detach().numpy().copy())
+        risk = matrix_risk(unit.task, path[-1], context_length, sigma)
+        return (M * torch.from_numpy(risk.gradient)).sum()  # has this gradient in M
+
+    start = torch.from_numpy(unit.initial()).reshape(k, k)
+    (last,), _ = minimize(loss, [start], steps, learning_rate)
+    return np.array([*path, last.numpy()])[list(record)]
+
+
+def exact_flow(unit, sigma):
+    """Return the flow's matrices at the recorded times."""
+    start = unit.initial().reshape(k, k)
+    return population_flow(unit.task, context_length, sigma, clock, start)
+
+
+k = min(dims)
+anywhere = [
+    UnitConfig(Affine(k, L), noise_std, context_length, seed, initial_std=1.0)
+    for seed in range(starts)
+]
+METHODS = {
+    "plain steps": (
+        flow_rate,
+        exact_flow,
+        {"optimizer": "sgd", "schedule": "constant"},
+    ),
+    "Adam": (learning_rate, exact_adam, {}),
+}
+paths = {}
+for method, (rate, exact_path, options) in METHODS.items():
+    unit = pretrain(
+        anywhere,
+        steps,
+        batch_size,
+        rate,
+        notebook.device(),
+        integrate_labels=True,
+        record=record,
+        **options,
+    )
+    path = np.stack([exact_path(one, noise_std) for one in anywhere], axis=1)
+    wrong = exact_path(anywhere[0], 2 * noise_std)[:, None]
+    paths[method] = np.asarray(unit.M_history), path, wrong
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The entries of $M$ against the step, from one random matrix, for plain gradient steps and for Adam. Curves: the exact flow, and Adam with the exact gradient. Points: a unit trained on sampled contexts from the same matrix. Dark: the diagonal, pale: all other entries. Dotted: the exact optimal window and zero. All quantities are dimensionless.", "name": "fig-anywhere"}, "image": {"alt": "Two panels with one curve for each entry of M. From scattered values at step zero the curves of the diagonal come together at a positive value and all others go to zero; points lie on the curves."}}
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
+target = optimal_window(Affine(k, L), context_length, noise_std).w
+for ax, (method, (units, path, _)) in zip(axes, paths.items(), strict=True):
+    for i, j in np.ndindex(k, k):
+        color = plots.COLORS["affine"] if i == j else plots.COLORS["guide"]
+        alpha = 1.0 if i == j else 0.5
+        ax.plot(record, path[:, 0, i, j], color=color, alpha=alpha)
+        ax.plot(record, units[:, 0, i, j], "o", color=color, alpha=alpha, markersize=4)
+    for level in (0.0, float(target)):
+        ax.axhline(level, color=plots.COLORS["guide"], linestyle=":", linewidth=1)
+    ax.set(xlabel="step", title=method)
+axes[0].set_ylabel("entries of M")
+plt.show()
+
+
+# %% tags=["hide-input"]
+def off(M):
+    """Return the distance of matrices from the multiples of I."""
+    mean = np.trace(M, axis1=-2, axis2=-1)[..., None, None] / k
+    return np.linalg.norm(M - mean * np.eye(k), axis=(-2, -1))
+
+
+rows = []
+for method, (units, path, wrong) in paths.items():
+    way = np.linalg.norm(path[-1] - path[0], axis=(-2, -1)).min()
+    near, far = (
+        np.linalg.norm(units[:, : one.shape[1]] - one, axis=(-2, -1)).max() / way
+        for one in (path, wrong)
+    )
+    left = np.median(off(path[-1]) / off(path[0]))
+    rows.append((method, f"{near:.1%}", f"{far:.1%}", f"{left:.1%}"))
+plots.table(
+    (
+        "method",
+        "largest distance",
+        "control: exact path of twice the noise",
+        "distance from the multiples of $I$, end over start",
+    ),
+    rows,
+    f"Units against exact paths from {starts} random matrices, relative to the way from "
+    "start to end",
+)
+
+# %% [markdown]
+# Both methods move towards $w^*I$, the minimizer by the certificate of [](/notebooks/theorem2_scaling.ipynb); the last
+# column says how much of the way is left. A unit's own distance from the path is the randomness of its batches, which
+# Adam's steps of one size magnify where the gradient is small.
+#
 # ## A unit that looks the other way
 #
 # Train on $f(x)=\cos(L\,u\cdot x)$ and about half of the seeds end at $M\approx -w^*I$. They are not stuck: for

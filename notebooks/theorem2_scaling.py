@@ -37,7 +37,8 @@
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
 #
 # "use these to get a range for $w_{KQ}$". Three extreme examples follow: $\sigma\to\infty$ gives $w_{KQ}\to0$;
-# $L\gg\sigma$ gives $w_{KQ}\to\infty$, the nearest neighbor; $n\to\infty$ gives $w_{KQ}\to\infty$.
+# $L\gg\sigma$ gives $w_{KQ}\to\infty$, the nearest neighbor; $n\to\infty$ gives $w_{KQ}\to\infty$. They have a
+# [chapter of their own](/notebooks/theorem2_extremes.ipynb).
 #
 # ```{admonition} What we add
 # :class: tip
@@ -87,7 +88,6 @@ from icl.risk import (
     asymptotics,
     curvatures,
     form_margin,
-    nearest_neighbor_risk,
     optimal_window,
     population_risk,
 )
@@ -302,14 +302,6 @@ def last_slopes_in_ratio(name):
     w = [optimal_window(CLASSES[name](d), n[-1], 1 / ratios).w for d in dims]
     template = name + ", d = {dim}, in $L/\\sigma$"
     return extrapolated(template, *local_slope(ratios, w), dim=dims, power=2)
-
-
-def slopes_with_growing_noise(name):
-    """Return cases for the slope of log w* if sigma^2 grows like n, at the end."""
-    end = n[-2:]
-    w = exact_windows(name, end, noise_std * np.sqrt(end / 1000))
-    slope = np.diff(np.log(w))[:, 0] / np.diff(np.log(end))
-    return exact(name + ", d = {dim}", slope, dim=dims)
 
 
 relu_slopes = [last_slopes("ReLU"), last_slopes_in_ratio("ReLU")]
@@ -700,9 +692,8 @@ form = judge(
 form
 
 # %% tags=["hide-output"]
-waves = [1.0, 4.0]  # wavenumbers L of our cosine class
 EVEN = {"quadratic": Quadratic} | {
-    f"cosine, L = {L:g}": partial(Cosine, lipschitz=L) for L in (*waves, 8.0)
+    f"cosine, L = {L:g}": partial(Cosine, lipschitz=L) for L in (1.0, 4.0, 8.0)
 }
 
 
@@ -726,186 +717,12 @@ plots.table(
 )
 
 # %% [markdown]
-# ## Experiment 5: the extreme examples
-#
-# For both classes $L_{\rm bias}=L^2g_n(w)$ and $L_{\rm noise}=\sigma^2S_n(w)$, so $w^*$ is a function of $n$, $d$ and
-# $L/\sigma$ alone. (Of $\Lambda$ alone only asymptotically: at finite $n$, equal $\Lambda$ does not mean equal $w^*$.)
-
-# %%
-few = np.array([20, 100, 400])
-ratios = np.geomspace(0.05, 1e4, 40)
-with_noise = {
-    name: optimal_window(task(d), few[:, None], 1 / ratios).w
-    for name, task in CLASSES.items()
-}
-silent = {
-    name: np.stack([optimal_window(task(k), few, 0.0).w for k in dims])
-    for name, task in CLASSES.items()
-}
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window against $L/\\sigma$ at fixed context length; both axes dimensionless and logarithmic. To the left (noise wins) it falls to zero like the inverse of the noise variance; to the right (no noise) it does not grow without bound but levels off at the noiseless optimum (dotted).", "name": "fig-extremes"}, "image": {"alt": "Log-log plot of the optimal window against L over sigma for three context lengths and two classes. Every curve rises steeply at small ratios and saturates at a finite dotted level at large ratios."}}
-figure, ax = plt.subplots(figsize=(6.4, 3.8))
-for i, (m, color) in enumerate(zip(few, plots.ramp(len(few)), strict=True)):
-    for name, style in (("affine", "-"), ("ReLU", "--")):
-        w = with_noise[name][i]
-        plots.exact_curve(ax, ratios, w, f"{name}, n = {m}", color, linestyle=style)
-    level = silent["affine"][dims.index(d), i]
-    ax.axhline(level, color=color, linestyle=":", linewidth=1)
-ax.set(
-    xscale="log",
-    yscale="log",
-    xlabel=r"$L/\sigma$",
-    ylabel="optimal window parameter w*",
-    title=f"d = {d}",
-)
-ax.legend(fontsize=9, ncols=2)
-plt.show()
-
-
-# %%
-sigma = np.array([100.0, 200.0, 400.0])
-
-
-def slopes_in_noise():
-    """Return cases for the slope of log w* in log sigma, and its last change."""
-    windows = [
-        optimal_window(task(d), context_length, sigma).w for task in CLASSES.values()
-    ]
-    template = f"{{kind}}, d = {d}, n = {context_length}"
-    return extrapolated(template, *local_slope(sigma, windows), kind=list(CLASSES))
-
-
-loud = [[optimal_window(Cosine(k, L), 100, 100.0).w for L in waves] for k in dims]
-cosines = {"L": waves, "d": np.array(dims)[:, None]}
-(name,) = other_readings("P1.T2.noise-limit")
-noise_limit = judge(
-    "P1.T2.noise-limit",
-    slopes_in_noise(),
-    readings={name: exact("cosine, L = {L:g}, d = {d}, n = 100", loud, **cosines)},
-)
-noise_limit
-
-# %% [markdown]
-# **$L\gg\sigma$.** Theorem 2 is about large $n$. With $n$ large first, however strong the signal, the window does narrow without bound as $L/\sigma$ grows; the contexts here are
-# those at which the law of this page says $w^*=10^5$ for $L/\sigma=100$.
-#
-# With $L/\sigma$ first, at fixed $n$ and without any noise, it stays finite, in every dimension. The window also averages over
-# *where* its tokens fall: the mean label of a few tokens around the query varies with their positions, which
-# is a second kind of noise, of size $(L^2/w)\,w^{(d-1)/2}/n$. Averaging still pays, and the nearest neighbor errs more than the best window.
-
-
-# %%
-def slope_in_signal(task):
-    """Return the least slope of log w* in log(L / sigma) for very long contexts."""
-    signals = np.array([1.0, 10.0, 100.0])
-    at_one = asymptotics.sharp_window(task, 1.0, 1 / signals[-1])
-    m = np.round((1e5 / at_one) ** (1 / asymptotics.window_exponent(task)))
-    w = optimal_window(task, m, 1 / signals).w
-    return np.min(np.diff(np.log(w)) / np.diff(np.log(signals)))
-
-
-def nearest_over_best(task, m, sigma):
-    """Return the risk of the nearest neighbor over the least risk."""
-    least = optimal_window(task, m, sigma).risk
-    return nearest_neighbor_risk(task, m, sigma).total / least
-
-
-unit = [[task(k) for k in dims] for task in CLASSES.values()]
-shape = {"kind": KINDS[..., None], "d": np.array(dims)[:, None], "n": few}
-template = "{kind}, d = {d}, n = {n}"
-first, *thresholds = other_readings("P1.T2.signal-limit")
-against_nearest = [[nearest_over_best(task, few, 0.0) for task in row] for row in unit]
-at_fixed_n = exact(template, 1 / np.stack(list(silent.values())), **shape)
-signal_limit = judge(
-    "P1.T2.signal-limit",
-    exact(
-        "{kind}, d = {d}",
-        [[slope_in_signal(task) for task in row] for row in unit],
-        kind=KINDS,
-        d=dims,
-    ),
-    readings={first: at_fixed_n}
-    | dict.fromkeys(thresholds, exact(template, against_nearest, **shape)),
-)
-signal_limit
-
-# %% [markdown]
-# **$n\to\infty$.** The window closes. The tokens attended to come arbitrarily close, but they are not *one* token: at fixed noise the best window holds more and more of them, and the
-# nearest neighbor alone errs by about $\sigma^2$, however long the context. "Nearest neighbors" in the plural are what the abstract says.
-
-# %%
-flattest = np.stack([s.min(-1) for s in slopes.values()])
-far = np.array([1e9, 1e10])
-
-
-def slope_at(task):
-    """Return the slope of log w* in log n between the two lengths."""
-    w = optimal_window(task, far, noise_std).w
-    return np.diff(np.log(w))[0] / np.diff(np.log(far))[0]
-
-
-(name,) = other_readings("P1.T2.context-limit")
-closing = [[slope_at(Cosine(k, L)) for L in waves] for k in dims]
-context_limit = judge(
-    "P1.T2.context-limit",
-    exact("{kind}, d = {d}", flattest, kind=KINDS, d=dims),
-    [slopes_with_growing_noise(kind) for kind in CLASSES],
-    readings={name: exact("cosine, L = {L:g}, d = {d}", closing, **cosines)},
-)
-context_limit
-
-# %%
-ends = n[-2:]
-last_windows = np.stack([w[:, -2:] for w in windows.values()])
-attended = np.array(
-    [
-        [
-            noise_std**2
-            / np.diag(population_risk(t, w[:, None], ends, noise_std).noise)
-            for t, w in zip(row, ws, strict=True)
-        ]
-        for row, ws in zip(tasks, last_windows, strict=True)
-    ]
-)
-per_decade = np.diff(np.log(n[-2:]))
-bandwidth = np.diff(-np.log(last_windows) / 2)[..., 0] / per_decade
-crowd = np.diff(np.log(attended))[..., 0] / per_decade
-lonely = [[nearest_over_best(t, n[-1], noise_std) for t in row] for row in tasks]
-single, *thresholds = other_readings("P1.T2.nearest")
-shape = {"kind": KINDS, "d": dims}
-nearest_card = judge(
-    "P1.T2.nearest",
-    exact("{kind}, d = {d}", bandwidth, **shape),
-    readings={single: exact("{kind}, d = {d}", crowd, **shape)}
-    | dict.fromkeys(thresholds, exact("{kind}, d = {d}", lonely, **shape)),
-)
-nearest_card
-
-
-# %%
-def scaled(L, sigma):
-    """Return cases for w* over its value at L = sigma = 1."""
-    ratios = [
-        [
-            optimal_window(task(k, L), context_length, sigma).w
-            / optimal_window(task(k), context_length, 1.0).w
-            for k in dims
-        ]
-        for task in CLASSES.values()
-    ]
-    return exact("{kind}, d = {d}", ratios, kind=KINDS, d=dims)
-
-
-ratio = judge("P1.T2.ratio", scaled(10.0, 10.0))
-ratio
-
-# %% [markdown]
 # ## Where this leaves Theorem 2
 #
 # The theorem's message holds: one number, the window, adapts to smoothness, noise and context length, and
 # pretraining finds it. For the class it is stated for, the printed range is right in every dimension, in $n$ and in $L/\sigma$, once $n$ is large against $(L/\sigma)^2$; and the form
-# of the minimizer holds among all matrices. The range is not sharp, and its lower end needs more than the printed sketch. Of the extreme examples two hold as they stand; that of
-# $L\gg\sigma$ depends on the order of the limits. What happens at short contexts, and for functions
+# of the minimizer holds among all matrices. The range is not sharp, and its lower end needs more than the printed sketch. The slides' extreme
+# examples are [the next chapter](/notebooks/theorem2_extremes.ipynb); what happens at short contexts, and for functions
 # that oscillate, is drawn in the [phase diagram](/notebooks/phase_diagram.ipynb).
 #
 # ## Exercises
