@@ -36,7 +36,7 @@
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
 #
-# "use these to get a range for $w_{KQ}$". Three extreme examples follow: $\sigma\to\infty$ gives $w_{KQ}\to0$;
+# "use these to get a range for $w_{KQ}$" ([](/notebooks/theorem2_sketch.ipynb)). Three extreme examples follow: $\sigma\to\infty$ gives $w_{KQ}\to0$;
 # $L\gg\sigma$ gives $w_{KQ}\to\infty$, the nearest neighbor; $n\to\infty$ gives $w_{KQ}\to\infty$. They have a
 # [chapter of their own](/notebooks/theorem2_extremes.ipynb).
 #
@@ -79,34 +79,21 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from scipy.optimize import minimize_scalar
 
 from icl.attention import softmax_attention
 from icl.covariates import cap_quantile
 from icl.pretrain import UnitConfig, pretrain
-from icl.risk import (
-    asymptotics,
-    curvatures,
-    form_margin,
-    optimal_window,
-    population_risk,
-)
+from icl.risk import asymptotics, curvatures, form_margin, optimal_window
 from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, found, judge, registry, sampled
+from icl_book.claims import exact, extrapolated, found, judge, sampled
 from icl_book.live import live
 
 notebook.setup(globals())
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
-
-
-def other_readings(claim):
-    """Return the names of a claim's alternative readings."""
-    return [alternative.name for alternative in registry()[claim].alternatives]
-
 
 # %% [markdown]
 # ## In plain words
@@ -145,8 +132,8 @@ for w in (0.0, np.log(4), 1000.0):
     print(f"w = {w:8.3f}   prediction = {prediction:.6f}")
 
 # %% [markdown]
-# ## What is assumed, and what we test
-#
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
 # | assumption | here |
 # |---|---|
 # | covariates uniform on the unit sphere, $\Sigma = I$ | kept; other $\Sigma$ are a question of Lemma 1 |
@@ -156,6 +143,7 @@ for w in (0.0, np.log(4), 1000.0):
 # | query label in the loss | clean in the population loss, noisy in training; the difference is the constant $\sigma^2$ |
 #
 # The law of the noise is not printed; only its variance enters the risk. We draw Gaussian noise.
+# ```
 
 # %% [markdown]
 # ## The Lipschitz constant
@@ -386,157 +374,7 @@ sharp = judge(
 sharp
 
 # %% [markdown]
-# ## Experiment 2: the proof sketch's ingredients
-#
-# **What the ingredients imply.** At the minimizer, each term is at most the smallest sum
-# $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$: from $L^2/w^2\le m$ follows the lower end, from
-# $\sigma^2w^{d/2}/n\le m$ the upper end. As $m=\Theta(L^2\Lambda^{-2/(d+2)})$, these are $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$. The upper one implies the printed
-# $\Lambda^{2/d}$; the lower one is weaker than the printed $\Lambda^{1/d}$, which is true (card P1.T2.lower) but needs more than these ingredients. The same numerically:
-
-
-# %%
-def sketch_ends(power):
-    """Return the exponents in n of the two ends for w, for noise ~ w^power / n."""
-    context = np.array([1e8, 1e10])
-    least = []
-    for m in context:
-
-        def log_sum(v, m=m):
-            return np.logaddexp(-v, power * v - np.log(m))
-
-        found = minimize_scalar(
-            log_sum, bounds=(-10, 60), method="bounded", options={"xatol": 1e-10}
-        )
-        least.append(np.exp(found.fun))
-    least = np.array(least)
-    ends = np.stack([least**-0.5, (least * context) ** (1 / power)])
-    return np.diff(np.log(ends))[:, 0] / np.diff(np.log(context))
-
-
-ends = np.array([sketch_ends(d / 2) for d in dims])
-labels = {"side": ["lower", "upper"], "end": [0, 1], "dim": np.array(dims)[:, None]}
-sketch = judge("P1.T2.sketch", exact("{side} end, d = {dim}", ends, **labels))
-sketch
-
-# %% [markdown]
-# **Whether the ingredients hold.** Below, the context is so long ($n=10^{30}$) that each window averages many
-# tokens: the regime of the sketch. The exact noise and bias are followed over the window.
-
-# %%
-grid = np.logspace(0, 5, 26)
-many = 1e30  # context length
-
-
-def noise_term(d):
-    """Return the noise in units of sigma^2 / n; it is the same for all classes."""
-    risk = population_risk(Affine(d, lipschitz), grid, many, noise_std)
-    return risk.noise * many / noise_std**2
-
-
-noise = {d: noise_term(d) for d in sorted({*dims, *(d + 1 for d in dims)})}
-bias = {
-    name: [
-        population_risk(task(d, lipschitz), grid, many, 0.0).bias / lipschitz**2
-        for d in dims
-    ]
-    for name, task in CLASSES.items()
-}
-
-
-def decade_slope(curves):
-    """Return the slope over the last decade, and its change from the decade before."""
-    curves = np.array(curves)
-    before, last = (np.log10(curves[..., k] / curves[..., k - 5]) for k in (-6, -1))
-    return last, np.abs(last - before)
-
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The two ingredients of the proof sketch, exact, in the regime of many tokens per window. Left: noise in units of $\\sigma^2/n$, with the exponents $d/2$ and $(d-1)/2$ drawn as guides for the largest dimension. Right: bias in units of $L^2$, affine solid and ReLU dashed, with the printed bounds $w^{-2}$ and $w^{-1}$ as guides.", "name": "fig-ingredients"}, "image": {"alt": "Two log-log panels. Left: the noise term rises with the window parameter as a power law whose exponent is (d-1)/2. Right: the bias falls with the window parameter, like the inverse square for the affine class and like the power minus three halves for the ReLU class, between the printed guides."}}
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.7))
-for i, (d, color) in enumerate(zip(dims, plots.ramp(len(dims)), strict=True)):
-    plots.exact_curve(axes[0], grid, noise[d], f"d = {d}", color)
-    plots.exact_curve(axes[1], grid, bias["affine"][i], None, color)
-    plots.exact_curve(axes[1], grid, bias["ReLU"][i], None, color, linestyle="--")
-for ax in axes:
-    ax.set(xscale="log", yscale="log", xlabel="window parameter w")
-top = max(dims)
-plots.guide(axes[0], 30, noise[top][7], top / 2, "d/2", decades=2)
-plots.guide(axes[0], 30, noise[top][7] / 20, (top - 1) / 2, "(d-1)/2", decades=2)
-plots.guide(axes[1], 300, 1e-2, -1, "$w^{-1}$", decades=2)
-plots.guide(axes[1], 30, 1e-6, -2, "$w^{-2}$", decades=2)
-axes[0].set_ylabel(r"$n\,L_{\rm noise}/\sigma^2$")
-axes[1].set_ylabel(r"$L_{\rm bias}/L^2$")
-axes[0].legend()
-plt.show()
-
-# %%
-flat, flat_change = decade_slope([noise[d] for d in dims])
-round_, round_change = decade_slope([noise[d + 1] for d in dims])
-noise_card = judge(
-    "P1.T2.noise",
-    extrapolated("sphere of dimension {dim}", round_, round_change, dim=dims),
-    readings={
-        name: extrapolated("sphere in {dim} dimensions", flat, flat_change, dim=dims)
-        for name in other_readings("P1.T2.noise")
-    },
-)
-noise_card
-
-# %%
-slope, change = decade_slope(list(bias.values()))
-bias_lower = judge(
-    "P1.T2.bias-lower",
-    extrapolated("{kind}, d = {d}", slope, change, kind=KINDS, d=dims),
-)
-bias_lower
-
-# %% [markdown]
-# The upper bound is a statement about every relevant window at once. We take the largest ratio
-# $L_{\rm bias}/(L^2/w+L^2/n)$ over windows from $\sqrt{w^*}$ to the optimum $w^*$ and ask whether it grows with $n$. "Relevant"
-# is needed: at $w=n$ the window is far narrower than the distance to the nearest token, the prediction is that
-# token's label, and the ratio grows without bound when $d>3$.
-
-
-# %%
-def worst_ratio(task, m):
-    """Return the largest ratio of bias and bound, for windows up to the optimum."""
-    top = max(float(optimal_window(task, m, noise_std).w), 1.0)
-    w = np.geomspace(top**0.5, top, 12)
-    bias = population_risk(task, w, m, 0.0).bias / lipschitz**2
-    return np.max(bias / (1 / w + 1 / m))
-
-
-def growth(task):
-    """Return the growth of the worst ratio in n, and its change in the last step."""
-    ratios = [worst_ratio(task, m) for m in (1e4, 1e6, 1e8)]
-    slopes = np.diff(np.log10(ratios)) / 2
-    return slopes[1], abs(slopes[1] - slopes[0])
-
-
-def growth_too_narrow(d):
-    """Return the same at w = n."""
-    lengths = np.array([50.0, 100.0, 200.0])
-    bias = population_risk(Affine(d), lengths, lengths, 0.0).bias
-    return local_slope(lengths, bias / (2 / lengths))
-
-
-slopes_of_ratio = np.array([[growth(task) for task in row] for row in tasks])
-narrow_dims = [5, 8]
-narrow = np.array([growth_too_narrow(d) for d in narrow_dims])
-bias_upper = judge(
-    "P1.T2.bias-upper",
-    extrapolated(
-        "{kind}, d = {d}",
-        slopes_of_ratio[..., 0],
-        slopes_of_ratio[..., 1],
-        kind=KINDS,
-        d=dims,
-    ),
-    extrapolated("affine, d = {d}, w = n", *narrow.T, d=narrow_dims),
-)
-bias_upper
-
-# %% [markdown]
-# ## Experiment 3: pretrained units on the exact curve
+# ## Experiment 2: pretrained units on the exact curve
 #
 # Now units are actually trained: a full $d\times d$ matrix $M$, started at zero, Adam on fresh contexts with the
 # paper's empirical loss. Each point below is the median over the seeds of the mean diagonal of $M$, with its
@@ -635,7 +473,7 @@ minimizer = judge("P1.T2.minimizer", sampled(template, to_exact[judged], **label
 minimizer
 
 # %% [markdown]
-# ## Experiment 4: the form of the minimizer
+# ## Experiment 3: the form of the minimizer
 #
 # Averages of off-diagonal entries over seeds vanish by symmetry, whatever the minimizer is, and prove nothing. The risk of *every* matrix does:
 #

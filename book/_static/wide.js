@@ -18,6 +18,16 @@ const fit = () => {
     else box.removeAttribute("tabindex");
   }
 };
+// Labels of a wide figure are small on a phone: a figure links to itself alone, where it can be enlarged.
+addEventListener("DOMContentLoaded", () => {
+  for (const picture of document.querySelectorAll(".bd-article figure img")) {
+    if (picture.closest("a")) continue;
+    const link = document.createElement("a");
+    Object.assign(link, { href: picture.src, className: "icl-alone", title: "Show the figure alone" });
+    picture.replaceWith(link);
+    link.append(picture);
+  }
+});
 addEventListener("load", () => {
   if (!window.MathJax?.startup?.promise) return;
   MathJax.startup.promise.then(fit);
