@@ -272,10 +272,12 @@ def best_relu():
 def sampled_risk(f, w, queries, law, n, seed):
     """Return the risk with the first n tokens of a set, averaged over queries."""
     x = stream(seed, "monte carlo").standard_normal((context_length, queries.shape[1]))
-    scores = w * x[:n] @ queries.T
-    weights = np.exp(scores - scores.max(0))
-    predicted = f(x[:n]) @ weights / weights.sum(0)
-    return law @ (predicted - f(queries)) ** 2
+    values, predicted = f(x[:n]), []
+    for query in queries:  # one at a time stays in the cache
+        weights = w * (x[:n] @ query)
+        weights = np.exp(weights - weights.max())
+        predicted.append(values @ weights / weights.sum())
+    return law @ (np.array(predicted) - f(queries)) ** 2
 
 
 second, third = least_hermite_floor([0, 0, 1]), least_hermite_floor([0, 0, 0, 1])

@@ -1,7 +1,7 @@
 """Statements of the first paper on the corners of the map of windows, and beyond its theorems.
 
-The extreme examples of Theorem 2, judged in the chapter theorem2_extremes; then the cosine class, and what the
-window depends on beyond the Lipschitz constant, in phase_diagram.
+The extreme examples of Theorem 2, judged in the chapter theorem2_extremes; then the cosine class, and what
+the window depends on beyond the Lipschitz constant, in phase_diagram.
 """
 
 from __future__ import annotations
