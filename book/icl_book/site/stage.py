@@ -31,8 +31,20 @@ def stage(
         root: The repository.
     """
     from icl_book.claims import changes
+    from icl_book.notebook import data
     from icl_book.runner.record import read_json
-    from icl_book.site import audit, export, findings, gallery, numbers, order, pages, picture, sources
+    from icl_book.site import (
+        audit,
+        export,
+        findings,
+        gallery,
+        numbers,
+        order,
+        pages,
+        picture,
+        sameness,
+        sources,
+    )
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -84,6 +96,7 @@ def stage(
         "sources": audit.sources(),
         "audit": audit.page(found, titles.__getitem__),
         "provenance": pages.provenance(collected, built),
+        "determinism": sameness.markdown(read_json(data("benchmarks/results/determinism.json"))),
         **pages.api(names),
         "gallery": drawn,
     }.items():
