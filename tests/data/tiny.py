@@ -31,6 +31,8 @@ notebook.setup(globals())
 
 # %%
 print("constant is", statistics.FALSE_ALARM_RATE)
+notebook.glue("rate", statistics.FALSE_ALARM_RATE)
+notebook.glue(f"noise-{seed}", noise_std)
 
 # %%
 if seed == 8:

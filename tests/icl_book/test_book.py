@@ -256,6 +256,7 @@ def test_digest_sees_every_input(tmp_path):
         "icl/a.py",
         "requirements.lock",
         "results/paper/x.json",
+        "benchmarks/results/x.json",
     ]
     for name in files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)

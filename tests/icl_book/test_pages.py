@@ -65,13 +65,14 @@ def test_verifier_sees(old, new, message):
 
 def test_verifier_sees_missing_page_card_and_search_index(tmp_path):
     (tmp_path / "a.html").write_text(GOOD + '<div id="claim-P1.x">')
-    run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}]}
+    run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}], "numbers": {"risk": "1"}}
     toc = {"root": "a", "parts": [{"chapters": [{"file": "b", "sections": [{"file": "notebooks/n"}]}]}]}
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks/n.html").write_text('<div class="icl-card" id="claim-P1.x">')
     assert verify.book(tmp_path, toc, [run]) == [
         "b: page is missing from the book",
         "notebooks/n: claim-P1.x: has no link to the code that computes it",
+        "notebooks/n: has no box that names the numbers which the notebook keeps",
         "notebooks/n: card of claim P1.y is not on the page",
         "searchindex.js: the book has no search index",
     ]

@@ -147,3 +147,9 @@ def test_a_second_book_waits_for_the_first_and_a_sweep_of_another_notebook_does_
     assert second.returncode == 0 and "0 to do" in said[1] and "nothing has changed" in said[1], said[1]
     assert "constant is 1e-05" in copy.page()
     copy.preset()
+
+
+def test_the_box_of_numbers_is_on_the_page(built):
+    copy, _ = built
+    page = copy.page()
+    assert "icl-numbers" in page and ">rate<" in re.sub(r"</?span[^>]*>", "", page)

@@ -341,6 +341,7 @@ def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
     "words, expected",
     [
         ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
+        ("sweep tiny --grid seed=0,1 --collect rate,rsk", "collect='rsk': tiny keeps rate, noise-*"),
         ("execute ../tiny", "notebook '../tiny': does not exist"),
         ("execute tiny --preset huge", "preset 'huge': does not exist; there are broken, quick, wrong"),
         ("execute tiny --preset wrong", "noise_std=-1: must be a number >= 0 and <= 1e+06"),
@@ -579,10 +580,26 @@ def test_pages_of_a_preset_are_built_by_one_process_at_a_time(tmp_path, monkeypa
 def test_a_sweep_collects_what_the_notebook_keeps_and_nothing_else(tree):
     source = tree / "notebooks" / "tiny.py"
     source.write_text(source.read_text() + '\nnotebook.glue("risk", 1)\nnotebook.glue(f"w-{1}", 2)\n')
-    assert table.offered("tiny") == ["risk", "w-*"]
+    assert table.offered("tiny") == ["rate", "noise-*", "risk", "w-*"]
     table.check("tiny", ["risk", "w-7"])
-    with pytest.raises(BadInput, match=r"^collect='rsk': tiny keeps risk, w-\*$"):
+    with pytest.raises(BadInput, match=r"^collect='rsk': tiny keeps rate, noise-\*, risk, w-\*$"):
         table.check("tiny", ["risk", "rsk"])
+
+
+def test_a_number_that_no_run_kept_is_one_line_that_names_those_there_are(monkeypatch):
+    found = {
+        "digest": "0",
+        "seconds": 1.0,
+        "parameters": {},
+        "cards": [],
+        "numbers": {"w-1": "2", "risk": "1"},
+    }
+    monkeypatch.setattr(table, "collect", lambda path: found)
+    monkeypatch.setattr(table, "write_atomically", lambda *_: pytest.fail("a table was written"))
+    run = plan.Run("tiny", "quick", {})
+    monkeypatch.setattr(plan.Run, "path", "tiny.ipynb")
+    with pytest.raises(BadInput, match="^collect='w-7': the runs of tiny kept w-1, risk$"):
+        table.write([run], ["risk", "w-7"])
 
 
 def test_the_page_of_a_sweep_has_a_curve_for_each_number_and_escapes_everything(tmp_path):

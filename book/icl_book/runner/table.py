@@ -91,7 +91,7 @@ def row(path: Path, wanted: Sequence[str] = ()) -> Row:
         wanted: Names of the numbers that are kept; all of them if none is named.
     """
     found = collect(path)
-    results = {k: _value(v) for k, v in found["numbers"].items() if not wanted or k in wanted}
+    results = {k: value(v) for k, v in found["numbers"].items() if not wanted or k in wanted}
     for card in found["cards"]:
         results[card["id"]] = card["verdict"]
         for case in card["cases"]:
@@ -101,10 +101,11 @@ def row(path: Path, wanted: Sequence[str] = ()) -> Row:
     return Row(path, {k: found[k] for k in ("digest", "seconds")}, found["parameters"], results)
 
 
-def _value(text: str) -> object:
+def value(text: str) -> object:
+    """Return the value whose ``repr`` a notebook kept; the text itself if it is no literal, as ``nan``."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):  # nan, or a text that is no literal
+    except (ValueError, SyntaxError):
         return text
 
 
@@ -117,8 +118,15 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
 
     Returns:
         The folder of ``table.csv`` and ``index.html``.
+
+    Raises:
+        BadInput: If no run kept a number of that name, naming those that were kept.
     """
     table = [row(run.path, wanted) for run in runs]
+    for name in wanted:
+        if not any(name in one.results for one in table):  # of an f-string `offered` knows the beginning
+            kept = dict.fromkeys(k for run in runs for k in collect(run.path)["numbers"])
+            raise BadInput(f"collect={name!r}: the runs of {runs[0].name} kept {', '.join(kept)}")
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]
     folder = ROOT / "_build" / "sweeps" / f"{runs[0].name}-{runs[0].preset}-{address}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,7 @@ class BookError(Exception):
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
     inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*/*.json"
+    inputs += " benchmarks/results/*.json"
     files = {
         p.relative_to(root).as_posix(): p
         for pattern in inputs.split()

@@ -31,8 +31,20 @@ def stage(
         root: The repository.
     """
     from icl_book.claims import changes
+    from icl_book.notebook import data
     from icl_book.runner.record import read_json
-    from icl_book.site import audit, export, findings, gallery, order, pages, picture, sources
+    from icl_book.site import (
+        audit,
+        export,
+        findings,
+        gallery,
+        numbers,
+        order,
+        pages,
+        picture,
+        sameness,
+        sources,
+    )
 
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -50,11 +62,13 @@ def stage(
         for name, content in executed.items()
     }
     generated = target / "book" / "_generated"
-    in_order = {run["name"]: executed[run["name"]] for run in collected}  # as in the table of contents
+    runs = {run["name"]: run for run in collected}
+    in_order = {name: executed[name] for name in runs}  # as in the table of contents
     drawn = gallery.page(in_order, titles, generated / "gallery")
     for name, content in executed.items():
         sources.annotate(content, names)  # follows assignments, so before the cells are put in reading order
         order.arrange(content)
+        numbers.add(content, runs[name])
         for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):
             for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.icl.")]:
                 del output["data"][mime]  # records for machines; the page shows their HTML
@@ -82,6 +96,7 @@ def stage(
         "sources": audit.sources(),
         "audit": audit.page(found, titles.__getitem__),
         "provenance": pages.provenance(collected, built),
+        "determinism": sameness.markdown(read_json(data("benchmarks/results/determinism.json"))),
         **pages.api(names),
         "gallery": drawn,
     }.items():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bs4 import BeautifulSoup
 
 from icl_book.claims import Claim, changes, quotes
+from icl_book.site import numbers
 from icl_book.site.sources import ON_PAGE
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
@@ -207,8 +208,8 @@ def literal_errors(name: str, source: str) -> list[str]:
     return problems
 
 
-def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
-    """Find problems of a built book: pages missing, with problems of their own, or without their cards.
+def book(html: Path, toc: dict, runs: Sequence[dict]) -> list[str]:
+    """Find problems of a built book: pages missing, with problems of their own, without cards or numbers.
 
     Args:
         html: Folder of the built pages.
@@ -216,6 +217,7 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
         runs: What `icl_book.runner.record.collect` says of each executed notebook.
     """
     problems, texts = [], {}
+    kept = {f"notebooks/{run['name']}": run["numbers"] for run in runs}
     for document in toc_pages(toc):
         path = html / f"{document}.html"
         if not path.is_file():
@@ -232,6 +234,7 @@ def book(html: Path, toc: dict, runs: Iterable[dict]) -> list[str]:
         parsed = _parsed(text)
         if document.startswith("notebooks/"):
             problems += sources(document, parsed, documented)
+        problems += numbers.problems(document, parsed, kept.get(document, ()))
         problems += page(document, parsed)
     for run in runs:
         text = texts.get(f"notebooks/{run['name']}", "")

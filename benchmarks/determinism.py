@@ -1,0 +1,141 @@
+"""How far numbers are the same: between runs, threads, instruction sets, precisions and random streams.
+
+    make bench      or      .venv/bin/python benchmarks/determinism.py
+
+Writes benchmarks/results/determinism.json. Every column is computed in a process of its own, because threads
+and instruction sets are chosen when a library is loaded. A difference is relative to the largest number of
+its vector; the largest over all vectors is kept.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from icl.files import write_atomically
+from icl_book import provenance
+
+OUT = Path(__file__).parent / "results" / "determinism.json"
+SECONDS = 300  # the longest that a process may take
+ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+RISK, TRAINED = {"dims": (2, 5), "w": (1.0, 30.0), "n": (20, 10**6), "noise_std": 0.5}, {"d": 3, "n": 10}
+STEPS, BATCH, TOKENS, WIDTH = 100, 64, 512, 16
+
+
+def compute(dtype, stream):
+    """Some vectors of each kind of result, and what the libraries say that they run on."""
+    import threadpoolctl
+    import torch
+    from numba.core import config
+
+    from icl.pretrain import UnitConfig, pretrain
+    from icl.risk import optimal_window, population_risk
+    from icl.tasks import Affine, ReLU
+    from icl.tensor_trick import gradient
+
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    tasks = [cls(d) for cls in (Affine, ReLU) for d in RISK["dims"]]
+    values = {}
+    if dtype == "float64" and stream == "portable":  # the exact risk knows nothing else
+        risks = [
+            float(population_risk(t, w, n, RISK["noise_std"]).total)
+            for t in tasks
+            for w in RISK["w"]
+            for n in RISK["n"]
+        ]
+        windows = [float(optimal_window(t, n, RISK["noise_std"]).w) for t in tasks for n in RISK["n"]]
+        values = {"population_risk": [[v] for v in risks], "optimal_window": [[v] for v in windows]}
+    units = [
+        UnitConfig(ReLU(TRAINED["d"], L), RISK["noise_std"], TRAINED["n"], s)
+        for s, L in enumerate((1.0, 4.0))
+    ]
+    trained = pretrain(units, STEPS, BATCH, 0.1, stream=stream, dtype=dtype)
+    values["pretrain"] = [M.ravel().tolist() for M in trained.M]
+    if stream == "portable":  # it draws nothing
+        rng = np.random.default_rng(0)
+        shapes = ((TOKENS, WIDTH), (TOKENS, WIDTH), (WIDTH, WIDTH), (TOKENS, TOKENS))
+        A1, A2, X, B = (torch.tensor(rng.standard_normal(s), dtype=getattr(torch, dtype)) for s in shapes)
+        values["gradient"] = [gradient(A1, A2, X / WIDTH**1.5, B.softmax(-1)).ravel().tolist()]
+    loaded = threadpoolctl.threadpool_info()
+    return values, {
+        "threads": torch.get_num_threads(),
+        "numpy": max((k for k, on in features().items() if on), key=list(features()).index),
+        "OpenBLAS": next((x["architecture"] for x in loaded if x["internal_api"] == "openblas"), None),
+        "PyTorch": torch.backends.cpu.get_cpu_capability(),
+        "numba": config.CPU_NAME or "host",
+    }
+
+
+def features():
+    """The instruction sets that NumPy has loops for beside the plainest, and whether it uses them."""
+    umath = np._core._multiarray_umath
+    return {"plain": True} | {k: umath.__cpu_features__[k] for k in umath.__cpu_dispatch__}
+
+
+def settings():
+    """Environment variables, precision and random streams of each column, the reference first."""
+    faster = " ".join(k for k, on in features().items() if on and k != "plain")
+    sets = {
+        "NumPy without vector instructions": {"NPY_DISABLE_CPU_FEATURES": faster},
+        "OpenBLAS for a Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+        "PyTorch without vector instructions": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"},
+        "numba for any processor": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+    }
+    double = ("float64", "portable")
+    return {
+        "reference": ({}, *double),
+        "a second run": ({}, *double),
+        "two threads": (dict.fromkeys(ONE, "2"), *double),
+        **{name: (words, *double) for name, words in sets.items()},
+        "float32": ({}, "float32", "portable"),
+        "native stream": ({}, "float64", "native"),
+    }
+
+
+def measure(words, dtype, stream):
+    """Compute in a fresh process; returns its values and what its libraries say."""
+    command = [sys.executable, __file__, dtype, stream]
+    inherited = {k: v for k, v in os.environ.items() if k != "ICL_SEED"}
+    done = subprocess.run(
+        command, env=inherited | ONE | words, capture_output=True, text=True, check=True, timeout=SECONDS
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def difference(ours, theirs):
+    pairs = zip(map(np.array, ours), map(np.array, theirs), strict=True)
+    return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in pairs)
+
+
+def main():
+    columns = settings()
+    with ThreadPoolExecutor(2) as pool:  # of processes
+        found = dict(zip(columns, pool.map(lambda how: measure(*how), columns.values()), strict=True))
+    wanted, usual = found.pop("reference")
+    record = {
+        "machine": provenance.machine(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+        "reference": usual,
+        "differences": {},
+        "without_effect": [],
+    }
+    for name, (values, seen) in found.items():
+        forced = columns[name][0]
+        if forced and seen == usual:
+            record["without_effect"].append(name)  # e.g. no such processor
+        else:
+            each = {result: difference(values[result], wanted[result]) for result in values}
+            record["differences"][name] = {"seen": seen, "largest": each}
+    record["cpu_seconds"] = sum(os.times()[:4])  # of this process and those that it started
+    print(json.dumps(record, indent=1), flush=True)
+    OUT.parent.mkdir(exist_ok=True)
+    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    print(json.dumps(compute(*sys.argv[1:]))) if sys.argv[1:] else main()
