@@ -42,8 +42,8 @@ addEventListener("DOMContentLoaded", () => {
     const x = (v) => left + ((right - left) * ((plain ? v : log10(v)) - x0)) / (x1 - x0);
     const y = (v) => bottom + ((top - bottom) * (log10(v) - y0)) / (y1 - y0);
     const ticks = (from, high) => {
-      const low = ceil(from);
-      const step = ceil((high - low) / 7);
+      const least = ceil((high - from) / 7), step = least > 5 ? 10 * ceil(least / 10) : least;
+      const low = least > 5 ? step * ceil(from / step) : ceil(from);
       return Array.from({ length: floor((high - low) / step) + 1 }, (_, i) => low + i * step);
     };
     const inside = (v) => max(top, min(bottom, v));
@@ -260,7 +260,7 @@ addEventListener("DOMContentLoaded", () => {
       if (!waiting) requestAnimationFrame(draw);
       waiting = true;
     };
-    panel.addEventListener("input", soon);
+    for (const event of ["input", "change"]) panel.addEventListener(event, soon);
     const pull = (event) => {  // the point in the drawing follows mouse, pen and finger
       if (!(event.buttons & 1)) return;
       const input = inputs[figure.drag], box = drawing.getBoundingClientRect();

@@ -1,5 +1,6 @@
 """The figures that move beside those of the risk, in headless Chromium, and the scripts of each page."""
 
+import itertools
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from chromium import open_figures
 from icl.attention import softmax_weights
 from icl.tensor_trick import kron_block
+from icl.tensor_trick.lipschitz import FUNCTIONS, LIPSCHITZ, sharp
 from icl_book import live_tensors
 from icl_book.live import START, live
 from icl_book.provenance import ROOT
@@ -201,6 +203,47 @@ def test_area_of_a_disc_is_the_weight_of_its_token(page):
     weights = softmax_weights(x, query, start["w"] * torch.eye(2).double()).numpy()
     for half in np.split(np.array(radii), 2):
         np.testing.assert_allclose(half, 30 * np.sqrt(weights), atol=0.051)
+
+
+# ---------------------------------------------------------------- bounds
+
+
+@pytest.mark.browser
+def test_constants_in_the_page_are_those_of_the_package(page):
+    browser, powers = page("bounds"), [bound.powers for bound in LIPSCHITZ]
+    cases = [
+        (name, n, R) for name in FUNCTIONS for n in (2, 10, 100, 10**6) for R in (0.1, 0.5, 1, 2.3, 4, 6)
+    ]
+    found = browser.execute_script("return arguments[0].map((one) => icl.sharp(...one))", cases)
+    np.testing.assert_allclose(found, [sharp(*case) for case in cases], rtol=1e-8, atol=1e-8)
+    found = browser.execute_script(
+        "return arguments[0].map((p) => [[2, 0.5], [1e6, 6]].map((at) => icl.printed(p, ...at)))", powers
+    )
+    truth = [[bound.log10(*at) for at in ((2, 0.5), (1e6, 6))] for bound in LIPSCHITZ]
+    np.testing.assert_allclose(found, truth, rtol=1e-8)
+
+
+@pytest.mark.browser
+def test_bounds_figure_says_the_numbers_of_the_package(page):
+    """By keyboard and finger: the function, n and R; each printed bound is as far above ours as in Python."""
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select, WebDriverWait
+
+    browser = page("bounds")
+    texts = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
+    assert browser.execute_script(texts) == ["100", "4"]
+    assert "at most R/2, is 2. Printed: n^1.5·R·e^(6R²) = 1.97·10⁴⁵," in sentence(browser)
+    control(browser, "tokens").send_keys(Keys.ARROW_RIGHT * 10)
+    browser.execute_script(TOUCH, 62 + 538 * 2.5 / 5.5, 100)
+    for name in FUNCTIONS:
+        Select(control(browser, "function")).select_by_value(name)
+        start = {"u": "R·e^", "alpha": "R·max", "1/alpha": "at most R·e", "f": "at most R/2"}[name]
+        WebDriverWait(browser, 60).until(lambda _, words=f"ours, {start}": words in sentence(browser))
+        said = sentence(browser)
+        assert "n = 1000, R = 3:" in said and "R ≥ 4" in said
+        above = [float(v) for v in re.findall(r"([\d.]+) powers of ten above", said)]
+        truth = [b.log10(1000, 3) - sharp(name, 1000, 3) for b in LIPSCHITZ if b.function == name]
+        assert above == pytest.approx(truth, rel=0.01)
 
 
 # ---------------------------------------------------------------- markup and scripts

@@ -23,6 +23,7 @@ NEEDED_FOR = {
     "risk.js": re.compile(r'data-figure="(risk|slope|price)"'),
     "tensors.js": re.compile(r'data-figure="kronecker"'),
     "tokens.js": re.compile(r'data-figure="circle"'),
+    "bounds.js": re.compile(r'data-figure="bounds"'),
     "live.js": re.compile(r'class="icl-live"'),
     "audit.js": re.compile(r'id="icl-audit"'),
 }
