@@ -33,6 +33,7 @@ START: dict[str, dict] = {
         "angles": sorted(_DRAWN.integers(-180, 180, 40).tolist()),
         "noise": _DRAWN.standard_normal(40).round(2).tolist(),
     },
+    "ellipse": {"M": "inverse", "angle": 45, "w": 10.0, "ratio": 3.0, "angles": list(range(-180, 180, 15))},
 }
 ALT = {
     "risk": "Bias, noise and their sum, the risk, against the window parameter w, both axes logarithmic. As "
@@ -41,8 +42,11 @@ ALT = {
     "price": "Risk with the window for the wrong Lipschitz constant over the least risk, against the ratio "
     "of the constants: one where they agree, larger on both sides, close to its limit for long contexts.",
     "circle": "Left, tokens on a circle, each a disc whose area is its attention weight: large near the "
-    "query, points far from it. Right, the same tokens with their noisy labels on a wave against the angle, and at "
-    "the query the prediction and the target.",
+    "query, points far from it. Right, the same tokens with their noisy labels on a wave against the "
+    "angle, and at the query the prediction and the target.",
+    "ellipse": "Left, tokens on an ellipse, each a disc whose area is its attention weight, with lines "
+    "of equal weight parallel to the tangent at the query. Right, the same tokens whitened, on a circle, "
+    "where the lines are perpendicular to the query.",
 }
 
 
@@ -52,7 +56,7 @@ def live(name: str) -> HTML:
     Args:
         name: A key of `START`: "risk" (bias, noise and risk against w), "slope" (the best window against n
             and its local slope), "price" (of the window for the wrong Lipschitz constant), "circle"
-            (attention weights of tokens on the circle).
+            (attention weights of tokens on the circle), "ellipse" (the same before and after whitening).
 
     Returns:
         An object that draws itself in a notebook.
@@ -184,5 +188,36 @@ def _circle_picture() -> Figure:
     return figure
 
 
-PICTURES = {"risk": risk_picture, "slope": _slope_picture, "price": _price_picture, "circle": _circle_picture}
+def _ellipse_picture() -> Figure:
+    s = START["ellipse"]
+    root = np.diag([s["ratio"] ** 0.5, s["ratio"] ** -0.5])
+    u, query, rim = (_on_circle(angles).numpy() for angles in (s["angles"], s["angle"], np.arange(-180, 181)))
+    M = torch.from_numpy(s["w"] * np.linalg.inv(root @ root))
+    weights = softmax_weights(torch.from_numpy(u @ root), torch.from_numpy(query @ root), M).numpy()
+    figure, panels = plt.subplots(1, 2, figsize=(6.6, 3), width_ratios=[1.3, 1])
+    across = np.array([-query[1], query[0]])
+    shapes = ((root, r"tokens $x=\Sigma^{1/2}u$"), (np.eye(2), "whitened: $u$"))
+    for ax, (shape, title) in zip(panels, shapes, strict=True):
+        ax.plot(*(rim @ shape).T, color=COLORS["guide"], linewidth=1)
+        for k in range(5):  # from line to line the weight falls to a tenth
+            t = 1 - k * np.log(10) / s["w"]
+            if t > -1:
+                half = np.sqrt(1 - t**2) + 0.12
+                chord = t * query + np.outer([-half, half], across)
+                ax.plot(*(chord @ shape).T, "--", color=COLORS["noise"], linewidth=1)
+        ax.scatter(*(u @ shape).T, 2000 * weights, color=COLORS["affine"], alpha=0.4, linewidths=0)
+        ax.plot(*(u @ shape).T, ".", color=COLORS["exact"], markersize=2)
+        ax.plot(*(query @ shape), "o", color=COLORS["total"])
+        ax.set(aspect="equal", title=title)
+        ax.axis("off")
+    return figure
+
+
+PICTURES = {
+    "risk": risk_picture,
+    "slope": _slope_picture,
+    "price": _price_picture,
+    "circle": _circle_picture,
+    "ellipse": _ellipse_picture,
+}
 _FIGURES = Moving(START, ALT, PICTURES)

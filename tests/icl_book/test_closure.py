@@ -13,7 +13,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import closure, plan
 
-LIVE = {"attention_window", "exact_risk", "theorem2_scaling", "theorem3_generalization"}
+LIVE = {"attention_window", "exact_risk", "lemma1_covariance", "theorem2_scaling", "theorem3_generalization"}
 LIVE_TENSORS = {"lipschitz_bounds", "tensor_trick"}
 
 SOURCES = {name: (ROOT / "notebooks" / f"{name}.py").read_text() for name in plan.notebooks()}

@@ -205,6 +205,34 @@ def test_area_of_a_disc_is_the_weight_of_its_token(page):
         np.testing.assert_allclose(half, 30 * np.sqrt(weights), atol=0.051)
 
 
+@pytest.mark.browser
+def test_ellipse_figure_says_the_numbers_of_the_package(page):
+    """By keyboard and finger; with the whitening matrix the axis ratio changes nothing but the ellipse."""
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    browser, start = page("ellipse"), START["ellipse"]
+    texts = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
+    assert browser.execute_script(texts) == ["45", "10", "3"]
+    effective = []
+    for M, label, steps in (("inverse", "axis", 0), ("inverse", "axis", -10), ("identity", "axis", 5)):
+        Select(control(browser, "matrix")).select_by_value(M)
+        control(browser, label).send_keys((Keys.ARROW_RIGHT if steps > 0 else Keys.ARROW_LEFT) * abs(steps))
+        said = sentence(browser)
+        angle, w, ratio = (float(text) for text in browser.execute_script(texts))
+        root = torch.tensor([ratio**0.5, ratio**-0.5]).double()
+        matrix = w * (torch.diag(root**-2) if M == "inverse" else torch.eye(2).double())
+        weights = softmax_weights(on_circle(start["angles"]) * root, on_circle(angle) * root, matrix)
+        effective.append(number("1/Σω² =", said))
+        assert effective[-1] == pytest.approx(float(1 / weights.square().sum()), rel=1e-3)
+        assert number("has weight", said) == pytest.approx(float(weights.max()), rel=1e-3)
+    assert effective[0] == effective[1] != effective[2] and ratio == 2.5
+    browser.execute_script(TOUCH, 470, 20)
+    assert "query at u = 90°" in sentence(browser)
+    browser.execute_script(TOUCH, 20, 140)
+    assert "query at u = 180°" in sentence(browser)
+
+
 # ---------------------------------------------------------------- bounds
 
 

@@ -22,8 +22,9 @@ TOKEN = re.compile(
 NEEDED_FOR = {
     "risk.js": re.compile(r'data-figure="(risk|slope|price)"'),
     "tensors.js": re.compile(r'data-figure="kronecker"'),
-    "tokens.js": re.compile(r'data-figure="circle"'),
+    "tokens.js": re.compile(r'data-figure="(circle|ellipse)"'),
     "bounds.js": re.compile(r'data-figure="bounds"'),
+    "ellipse.js": re.compile(r'data-figure="ellipse"'),
     "live.js": re.compile(r'class="icl-live"'),
     "audit.js": re.compile(r'id="icl-audit"'),
 }

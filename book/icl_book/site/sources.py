@@ -31,6 +31,7 @@ PORTED_FOR = {
     "kronecker": ("icl.tensor_trick.kron_block", "icl.tensor_trick.vec"),
     "bounds": ("icl.tensor_trick.lipschitz.LIPSCHITZ", "icl.tensor_trick.lipschitz.sharp"),
     "circle": ("icl.attention.softmax_weights",),
+    "ellipse": ("icl.attention.softmax_weights",),
 }
 #: The line where nothing of `icl` is behind a card or figure.
 ON_PAGE = "the cells of this page alone"
