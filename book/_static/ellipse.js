@@ -5,7 +5,7 @@
   const TURN = PI / 180, LINES = 6;
 
   const ellipse = ({ line, number, text }) => {
-    const left = { x: 155, y: 140, scale: 66 }, right = { x: 470, y: 140, scale: 100 };
+    const left = { x: 155, y: 140, scale: 60 }, right = { x: 470, y: 140, scale: 100 };
     const disc = (x, y, r, name) => `<circle class="${name}" cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${r.toFixed(1)}"/>`;
     const root = (ratio) => [sqrt(ratio), 1 / sqrt(ratio)];  // Sigma^(1/2): the area of the ellipse stays
     return {

@@ -23,7 +23,7 @@
 
   // Tokens on the circle, and the same tokens with their labels against the angle.
   const circle = ({ line, number, text }) => {
-    const at = { x: 150, y: 150, r: 105 }, box = { left: 330, right: 606, top: 28, bottom: 262 };
+    const at = { x: 150, y: 150, r: 105 }, box = { left: 330, right: 588, top: 28, bottom: 262 };
     const across = (angle) => box.left + ((box.right - box.left) * (angle + 180)) / 360;
     const up = (value) => max(box.top, min(box.bottom, (box.top + box.bottom) / 2 - value * 62));
     return {
