@@ -29,7 +29,7 @@ PORTED = ("icl.risk.optimal_window", "icl.risk.population_risk")
 #: Behind the other figures that move, by name.
 PORTED_FOR = {
     "kronecker": ("icl.tensor_trick.kron_block", "icl.tensor_trick.vec"),
-    "bounds": ("icl.tensor_trick.lipschitz.LIPSCHITZ", "icl.tensor_trick.lipschitz.sharp"),
+    "bounds": ("icl.tensor_trick.lipschitz.Bound", "icl.tensor_trick.lipschitz.sharp"),
     "circle": ("icl.attention.softmax_weights",),
     "ellipse": ("icl.attention.softmax_weights",),
 }
