@@ -144,6 +144,14 @@ pair = torch.stack([angles.cos(), angles.sin()], dim=-1)
 print(softmax_weights(pair, pair[0], np.log(4) * torch.eye(2).double()))
 
 # %% [markdown]
+# Drag the query around the circle, or move its slider, then narrow the window: the discs shrink to points except next
+# to the query, the prediction leaves the mean of all labels, first meets the wave and in the end follows the noise of
+# one token. Fixed: $d=2$, the tokens, and their noise.
+
+# %% tags=["hide-input"]
+live("circle")
+
+# %% [markdown]
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
@@ -716,7 +724,7 @@ plots.slider_figure(
 )
 
 # %% [markdown]
-# The page computes the second figure itself: the exact risk on the sphere for every class, dimension, context length, $L$, $\sigma$
+# The page computes the last figure itself: the exact risk on the sphere for every class, dimension, context length, $L$, $\sigma$
 # and $w$ of the controls. The ring marks the minimum.
 
 # %% tags=["hide-input"]

@@ -65,6 +65,7 @@ from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge, sampled
+from icl_book.live import live
 
 notebook.setup(globals())
 
@@ -95,6 +96,13 @@ numbers = np.arange(1, draws + 1)  # of the covariances
 # rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given
 # the case $\Sigma=I$: no matrix, symmetric or not, beats the best multiple of the identity, whatever the noise. It is proved up to a certificate on [](theorem2_scaling), which
 # `form_margin` repeats here for the dimension and context length of this page. For even functions $N=-w^*I$ is as good, and for them at $n=2$ any rotation of $w^*I$.
+#
+# Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle, and the
+# lines of equal weight stay parallel to the tangent at the query. Then choose $M=wI$: the lines turn, and the tokens at the
+# long ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
+
+# %% tags=["hide-input"]
+live("ellipse")
 
 # %%
 rng = stream(0, "evaluation")

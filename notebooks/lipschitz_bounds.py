@@ -122,6 +122,7 @@ from icl.tensor_trick.lipschitz import (
 )
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge
+from icl_book.live_tensors import live
 
 notebook.setup(globals())
 
@@ -352,6 +353,14 @@ for ax in axes[1]:
 for ax in axes[:, 0]:
     ax.set_ylabel("log10 of the constant")
 plt.show()
+
+# %% [markdown]
+# Choose a function of the row, then move $R$ and $n$: the dot on the solid curve is our constant, the rings are what
+# is printed, and the sentence says how many powers of ten lie between them. At the start, the softmax row, they
+# part ever faster; for $u$ they stay close. The vertical line is where the papers' condition $R\ge4$ begins.
+
+# %% tags=["hide-input"]
+live("bounds")
 
 # %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-input"]
 loose = np.array(

@@ -94,6 +94,7 @@ from icl.tensor_trick import (
 )
 from icl_book import measure, notebook, plots
 from icl_book.claims import exact, judge
+from icl_book.live_tensors import live
 
 notebook.setup(globals())
 
@@ -169,8 +170,8 @@ for ax, values, title in zip(
 ):
     plots.matrix(ax, values.numpy(), fmt=".0f", limit=30)
     ax.set_title(title)
-axes[0].axhline(1.5, color=plots.COLORS["exact"], linewidth=1.5)
-axes[2].axhline(1.5, color=plots.COLORS["exact"], linewidth=1.5)
+axes[0].axhline(2, color=plots.COLORS["exact"], linewidth=1.5)
+axes[2].axhline(2, color=plots.COLORS["exact"], linewidth=1.5)
 plt.show()
 
 # %% [markdown]
@@ -195,6 +196,15 @@ plt.show()
 # one another, which is $\mathrm{vec}(X)$. Stack over $j$.
 # ```
 #
+# Point at an entry of one of the three matrices below, touch it, or move the focus there with the tab and arrow
+# keys. An entry of the product is marked together with its two factors, a factor with all entries that contain
+# it; the sentence says the rule, which score a row gives and which entry of $X$ a column multiplies. Fixed: the
+# sizes, $3\times2$ and $2\times2$, and the entries.
+
+# %% tags=["hide-input"]
+live("kronecker")
+
+# %% [markdown]
 # **Exercise 2.** Show that with the column-major $\mathrm{vec}_c$ the identity is
 # $\mathrm{vec}_c(A_1XA_2^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 #

@@ -81,6 +81,18 @@ def look(browser, url, patience=600.0):
     )
 
 
+def open_figures(browser, path, markup, scripts):
+    """Open a page with the markup of figures that move and their scripts; it must be without errors."""
+    loaded = "".join(f"<script src='{script.as_uri()}'></script>" for script in scripts)
+    path.write_text(
+        "<!doctype html><html data-theme='light'><meta charset='utf-8'>"
+        f"<style>svg {{ width: 620px }}</style><body>{markup}{loaded}</body></html>"
+    )
+    seen = look(browser, path.as_uri())
+    assert seen.errors == [] and seen.network == []
+    return browser
+
+
 def resize(browser, size, height=None):
     """Give the open page the width of a size; layout follows at once."""
     width, usual = SIZES[size]

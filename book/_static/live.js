@@ -1,8 +1,9 @@
 // Figures that move. Every <div class="icl-live" data-figure="..." data-start="{...}"> that icl_book.live writes gets
-// controls and a drawing; the picture in it stays where there are no scripts.
+// controls and a drawing; the picture in it stays where there are no scripts. Figures that are not about the risk come
+// from scripts of their own, which are loaded before this one and only where they are needed.
 addEventListener("DOMContentLoaded", () => {
   "use strict";
-  const { risk, scaled, optimalWindow, capQuantile, scanWindow, atScan } = window.icl;
+  const { risk, scaled, optimalWindow, capQuantile, scanWindow, atScan } = (window.icl ??= {});
   const { log10, log, max, min, ceil, floor } = Math;
   const PATIENCE = 8;  // milliseconds of computing in one frame
 
@@ -18,7 +19,7 @@ addEventListener("DOMContentLoaded", () => {
 
   // Sliders with `digits` hold the power of ten of a number, which is rounded to so many digits.
   const CONTROLS = {
-    kind: { label: "functions" },
+    kind: { label: "functions", options: NAMES },
     d: { label: "dimension d", range: [2, 8], step: 1 },
     n: { label: "context length n", range: [1, 12], step: 0.1, digits: 2 },
     L: { label: "Lipschitz constant L", range: [-1, 1], step: 0.05, digits: 2 },
@@ -35,13 +36,14 @@ addEventListener("DOMContentLoaded", () => {
   const line = (x1, y1, x2, y2, name) =>
     `<line class="${name}" x1="${x1.toFixed(1)}" y1="${y1.toFixed(1)}" x2="${x2.toFixed(1)}" y2="${y2.toFixed(1)}"/>`;
 
-  // Logarithmic axes over powers of ten; what is drawn on them is cut at the frame.
-  const axes = ([x0, x1], [y0, y1], xLabel, yLabel) => {
+  // Logarithmic axes over powers of ten, the horizontal one plain if asked; what is drawn on them is cut at the frame.
+  const axes = ([x0, x1], [y0, y1], xLabel, yLabel, plain = false) => {
     const { left, right, top, bottom } = FRAME;
-    const x = (v) => left + ((right - left) * (log10(v) - x0)) / (x1 - x0);
+    const x = (v) => left + ((right - left) * ((plain ? v : log10(v)) - x0)) / (x1 - x0);
     const y = (v) => bottom + ((top - bottom) * (log10(v) - y0)) / (y1 - y0);
-    const ticks = (low, high) => {
-      const step = ceil((high - low) / 7);
+    const ticks = (from, high) => {
+      const least = ceil((high - from) / 7), step = least > 5 ? 10 * ceil(least / 10) : least;
+      const low = least > 5 ? step * ceil(from / step) : ceil(from);
       return Array.from({ length: floor((high - low) / step) + 1 }, (_, i) => low + i * step);
     };
     const inside = (v) => max(top, min(bottom, v));
@@ -49,7 +51,7 @@ addEventListener("DOMContentLoaded", () => {
       x,
       y: (v) => inside(y(v)),
       back: `<rect class="frame" x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/>` +
-        ticks(x0, x1).map((k) => text(x(10 ** k), bottom + 18, number(10 ** k))).join("") +
+        ticks(x0, x1).map((k) => (plain ? k : 10 ** k)).map((v) => text(x(v), bottom + 18, number(v))).join("") +
         ticks(y0, y1).map((k) => text(left - 8, y(10 ** k) + 4, number(10 ** k), "end")).join("") +
         text((left + right) / 2, bottom + 40, xLabel) +
         text(-(top + bottom) / 2, 14, yLabel, "middle", 'transform="rotate(-90)"'),
@@ -188,6 +190,8 @@ addEventListener("DOMContentLoaded", () => {
       },
     },
   };
+  const tools = { FRAME, axes, decades, key, line, number, text };
+  for (const [name, make] of Object.entries(window.icl.figures ?? {})) FIGURES[name] = make(tools);
 
   // ---------------------------------------------------------------- controls
   const make = (name, attributes, parent) => {
@@ -201,24 +205,30 @@ addEventListener("DOMContentLoaded", () => {
     if (root.dataset.still) still.before(root);
     const body = document.createElement("div");
     root.prepend(body);
+    if (figure.mount) {  // it needs neither a drawing nor controls
+      figure.mount(body, given);
+      still.hidden = true;
+      return;
+    }
+    const slider = (name) => figure.sliders?.[name] ?? CONTROLS[name];
     const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     drawing.setAttribute("role", "img");
     drawing.setAttribute("aria-label", root.dataset.alt);
     body.append(drawing);
     const inputs = {}, panel = make("div", { class: "controls" }, body);
     const value = (name) => {
-      const { digits } = CONTROLS[name], { value: set } = inputs[name];
-      return name === "kind" ? set : Number(digits ? (10 ** set).toPrecision(digits) : set);
+      const { digits, options } = slider(name), { value: set } = inputs[name];
+      return options ? set : Number(digits ? (10 ** set).toPrecision(digits) : set);
     };
     for (const name of figure.controls) {
-      const { label, range, step, digits } = CONTROLS[name], row = make("label", {}, panel);
+      const { label, range, step, digits, options } = slider(name), row = make("label", {}, panel);
       row.append(label);
-      if (name === "kind") {
-        inputs.kind = make("select", {}, row);
-        for (const [kind, words] of Object.entries(NAMES)) {
-          make("option", { value: kind }, inputs.kind).textContent = words;
+      if (options) {
+        inputs[name] = make("select", {}, row);
+        for (const [choice, words] of Object.entries(options)) {
+          make("option", { value: choice }, inputs[name]).textContent = words;
         }
-        inputs.kind.value = given.kind;
+        inputs[name].value = given[name];
         continue;
       }
       inputs[name] = make("input", {
@@ -229,16 +239,17 @@ addEventListener("DOMContentLoaded", () => {
     const read = make("output", { class: "read", "aria-live": "polite" }, body);
 
     let waiting = false;
+    const current = () => Object.fromEntries(figure.controls.map((name) => [name, value(name)]));
     const draw = () => {
       waiting = false;
       deadline = performance.now() + PATIENCE;
-      const state = Object.fromEntries(figure.controls.map((name) => [name, value(name)]));
+      const state = current();
       for (const [name, input] of Object.entries(inputs)) {
-        if (name === "kind") continue;
+        if (slider(name).options) continue;
         input.setAttribute("aria-valuetext", number(state[name]));
         input.nextSibling.textContent = number(state[name]);
       }
-      const { picture, read: words, pending, height = 300 } = figure.draw(state);
+      const { picture, read: words, pending, height = 300 } = figure.draw(state, given);
       drawing.setAttribute("viewBox", `0 0 620 ${height}`);
       drawing.innerHTML = picture;
       if (read.textContent !== words) read.textContent = words;
@@ -249,12 +260,13 @@ addEventListener("DOMContentLoaded", () => {
       if (!waiting) requestAnimationFrame(draw);
       waiting = true;
     };
-    panel.addEventListener("input", soon);
+    for (const event of ["input", "change"]) panel.addEventListener(event, soon);
     const pull = (event) => {  // the point in the drawing follows mouse, pen and finger
       if (!(event.buttons & 1)) return;
       const input = inputs[figure.drag], box = drawing.getBoundingClientRect();
-      const share = (((event.clientX - box.left) / box.width) * 620 - FRAME.left) / (FRAME.right - FRAME.left);
-      input.value = Number(input.min) + share * (input.max - input.min);
+      const [x, y] = [event.clientX - box.left, event.clientY - box.top].map((v) => (v / box.width) * 620);
+      const share = (x - FRAME.left) / (FRAME.right - FRAME.left);
+      input.value = figure.at ? figure.at(x, y, current()) : Number(input.min) + share * (input.max - input.min);
       soon();
     };
     drawing.addEventListener("pointerdown", (event) => {

@@ -1,29 +1,39 @@
-"""Figures that move: ``book/_static/live.js`` computes the exact risk in the page, without a server.
+"""Figures that move: scripts compute the exact risk, and attention, in the page, without a server.
 
-Each has a still picture, drawn here by the package at the values where its controls start. It stays where
-there are no scripts.
+The scripts are ``book/_static/live.js`` with ``risk.js`` and ``tokens.js``. Each figure has a still picture,
+drawn here by the package at the values where its controls start. It stays where there are no scripts.
 """
 
 from __future__ import annotations
 
-import base64
-import html
-import json
-
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 
+from icl.attention import softmax_weights
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.tasks import make_task
 from icl_book import plots
+from icl_book.moving import Moving
 from icl_book.plots import COLORS, HTML
 
-#: Where the controls of each figure start. In "slope" sigma is 1, in "price" L and sigma are.
+_DRAWN = np.random.default_rng(4)
+#: Where the controls of each figure start, and its fixed numbers. In "slope" sigma is 1, in "price" L and
+#: sigma are; in "circle" angles are in degrees and the noise in units of sigma.
 START: dict[str, dict] = {
     "risk": {"kind": "affine", "d": 5, "n": 100, "L": 1.0, "sigma": 0.5, "w": 1.0},
     "slope": {"kind": "relu", "d": 3, "signal": 1.0, "n": 1000},
     "price": {"kind": "relu", "d": 5, "n": 1000, "ratio": 2.0},
+    "circle": {
+        "angle": 60,
+        "w": 10.0,
+        "L": 3,
+        "sigma": 0.3,
+        "angles": sorted(_DRAWN.integers(-180, 180, 40).tolist()),
+        "noise": _DRAWN.standard_normal(40).round(2).tolist(),
+    },
+    "ellipse": {"M": "inverse", "angle": 45, "w": 10.0, "ratio": 3.0, "angles": list(range(-180, 180, 15))},
 }
 ALT = {
     "risk": "Bias, noise and their sum, the risk, against the window parameter w, both axes logarithmic. As "
@@ -31,6 +41,12 @@ ALT = {
     "slope": "The best window against the context length on logarithmic axes, nearly a straight line.",
     "price": "Risk with the window for the wrong Lipschitz constant over the least risk, against the ratio "
     "of the constants: one where they agree, larger on both sides, close to its limit for long contexts.",
+    "circle": "Left, tokens on a circle, each a disc whose area is its attention weight: large near the "
+    "query, points far from it. Right, the same tokens with their noisy labels on a wave against the "
+    "angle, and at the query the prediction and the target.",
+    "ellipse": "Left, tokens on an ellipse, each a disc whose area is its attention weight, with lines "
+    "of equal weight parallel to the tangent at the query. Right, the same tokens whitened, on a circle, "
+    "where the lines are perpendicular to the query.",
 }
 
 
@@ -39,7 +55,8 @@ def live(name: str) -> HTML:
 
     Args:
         name: A key of `START`: "risk" (bias, noise and risk against w), "slope" (the best window against n
-            and its local slope), "price" (of the window for the wrong Lipschitz constant).
+            and its local slope), "price" (of the window for the wrong Lipschitz constant), "circle"
+            (attention weights of tokens on the circle), "ellipse" (the same before and after whitening).
 
     Returns:
         An object that draws itself in a notebook.
@@ -47,12 +64,7 @@ def live(name: str) -> HTML:
     Raises:
         ValueError: If there is no such figure.
     """
-    tag = opening(name)
-    figure = PICTURES[name]()
-    image = base64.b64encode(plots.svg(figure).encode()).decode()
-    plt.close(figure)
-    source = f"data:image/svg+xml;base64,{image}"
-    return HTML(f'{tag}<img class="icl-frame" alt="{html.escape(ALT[name])}" src="{source}"></div>')
+    return _FIGURES.live(name)
 
 
 def opening(name: str, still: str = "") -> str:
@@ -65,13 +77,7 @@ def opening(name: str, still: str = "") -> str:
     Raises:
         ValueError: If there is no such figure.
     """
-    if name not in START:
-        raise ValueError(f"name={name!r}: must be one of {', '.join(START)}")
-    start = html.escape(json.dumps(START[name]))
-    return (
-        f'<div class="icl-live" data-figure="{name}" data-start="{start}" '
-        f'data-alt="{html.escape(ALT[name])}"' + f' data-still="{still}"' * bool(still) + ">"
-    )
+    return _FIGURES.opening(name, still)
 
 
 def risk_picture() -> Figure:
@@ -152,4 +158,66 @@ def _price_picture() -> Figure:
     return figure
 
 
-PICTURES = {"risk": risk_picture, "slope": _slope_picture, "price": _price_picture}
+def _on_circle(angles) -> torch.Tensor:
+    radians = torch.as_tensor(angles).double().deg2rad()
+    return torch.stack([radians.cos(), radians.sin()], -1)
+
+
+def _circle_picture() -> Figure:
+    s = START["circle"]
+    angles, L, x = np.array(s["angles"]), s["L"], _on_circle(s["angles"])
+    labels = np.cos(L * np.deg2rad(angles)) + s["sigma"] * np.array(s["noise"])
+    query, grid = _on_circle(s["angle"]), np.arange(-180, 181)
+    weights = softmax_weights(x, query, s["w"] * torch.eye(2).double()).numpy()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.2), width_ratios=[1, 1.2])
+    left.plot(*_on_circle(grid).T, color=COLORS["guide"], linewidth=1)
+    left.plot(*np.outer([0, 1.2], query).T, "-", color=COLORS["guide"], linewidth=1)
+    left.plot(*(1.2 * query), "o", color=COLORS["total"], markersize=7)
+    left.set(aspect="equal", title="area of a dot: its attention weight")
+    left.axis("off")
+    right.plot(grid, np.cos(L * np.deg2rad(grid)), "--", color=COLORS["bias"])
+    for ax, across, up in ((left, *x.T), (right, angles, labels)):
+        ax.scatter(across, up, 2000 * weights, color=COLORS["affine"], alpha=0.4, linewidths=0)
+        ax.plot(across, up, ".", color=COLORS["exact"], markersize=2)
+    target = np.cos(L * np.deg2rad(s["angle"]))
+    marks = {"label": "target", "markerfacecolor": "none", "markersize": 8}
+    right.plot(s["angle"], target, "o", color=COLORS["total"], **marks)
+    right.plot(s["angle"], weights @ labels, "o", color=COLORS["total"], label="prediction")
+    right.set(xlabel="angle in degrees", ylabel="label", xticks=[-180, 0, 180])
+    right.legend(loc="upper right")
+    return figure
+
+
+def _ellipse_picture() -> Figure:
+    s = START["ellipse"]
+    root = np.diag([s["ratio"] ** 0.5, s["ratio"] ** -0.5])
+    u, query, rim = (_on_circle(angles).numpy() for angles in (s["angles"], s["angle"], np.arange(-180, 181)))
+    M = torch.from_numpy(s["w"] * np.linalg.inv(root @ root))
+    weights = softmax_weights(torch.from_numpy(u @ root), torch.from_numpy(query @ root), M).numpy()
+    figure, panels = plt.subplots(1, 2, figsize=(6.6, 3), width_ratios=[1.3, 1])
+    across = np.array([-query[1], query[0]])
+    shapes = ((root, r"tokens $x=\Sigma^{1/2}u$"), (np.eye(2), "whitened: $u$"))
+    for ax, (shape, title) in zip(panels, shapes, strict=True):
+        ax.plot(*(rim @ shape).T, color=COLORS["guide"], linewidth=1)
+        for k in range(5):  # from line to line the weight falls to a tenth
+            t = 1 - k * np.log(10) / s["w"]
+            if t > -1:
+                half = np.sqrt(1 - t**2) + 0.12
+                chord = t * query + np.outer([-half, half], across)
+                ax.plot(*(chord @ shape).T, "--", color=COLORS["noise"], linewidth=1)
+        ax.scatter(*(u @ shape).T, 2000 * weights, color=COLORS["affine"], alpha=0.4, linewidths=0)
+        ax.plot(*(u @ shape).T, ".", color=COLORS["exact"], markersize=2)
+        ax.plot(*(query @ shape), "o", color=COLORS["total"])
+        ax.set(aspect="equal", title=title)
+        ax.axis("off")
+    return figure
+
+
+PICTURES = {
+    "risk": risk_picture,
+    "slope": _slope_picture,
+    "price": _price_picture,
+    "circle": _circle_picture,
+    "ellipse": _ellipse_picture,
+}
+_FIGURES = Moving(START, ALT, PICTURES)

@@ -13,7 +13,8 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import closure, plan
 
-LIVE = {"attention_window", "exact_risk", "theorem2_scaling", "theorem3_generalization"}
+LIVE = {"attention_window", "exact_risk", "lemma1_covariance", "theorem2_scaling", "theorem3_generalization"}
+LIVE_TENSORS = {"lipschitz_bounds", "tensor_trick"}
 
 SOURCES = {name: (ROOT / "notebooks" / f"{name}.py").read_text() for name in plan.notebooks()}
 ALL = set(SOURCES)
@@ -56,12 +57,9 @@ EDITS = {
     # what shapes an executed notebook
     "book/icl_book/plots.py": ALL,
     "book/icl_book/notebook.py": ALL,
-    "book/icl_book/live.py": {
-        "attention_window",
-        "exact_risk",
-        "theorem2_scaling",
-        "theorem3_generalization",
-    },
+    "book/icl_book/moving.py": LIVE | LIVE_TENSORS,
+    "book/icl_book/live.py": LIVE,
+    "book/icl_book/live_tensors.py": LIVE_TENSORS,
     "requirements.lock": ALL,
     "notebooks/exact_risk.py": {"exact_risk"},
     # pages and machinery: nobody

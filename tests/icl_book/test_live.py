@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from chromium import look
+from chromium import open_figures
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.tasks import make_task
 from icl_book.live import START, live, opening
@@ -22,15 +22,8 @@ def page(browser, tmp_path):
     """Open a page with some markup and the scripts of the figures; returns the browser."""
 
     def open_page(markup=""):
-        scripts = "".join(f"<script src='{(STATIC / name).as_uri()}'></script>" for name in SCRIPTS)
-        path = tmp_path / "live.html"
-        path.write_text(
-            "<!doctype html><html data-theme='light'><meta charset='utf-8'>"
-            f"<style>svg {{ width: 620px }}</style><body>{markup}{scripts}</body></html>"
-        )
-        seen = look(browser, path.as_uri())
-        assert seen.errors == [] and seen.network == []
-        return browser
+        scripts = [STATIC / name for name in SCRIPTS]
+        return open_figures(browser, tmp_path / "live.html", markup, scripts)
 
     return open_page
 
@@ -247,8 +240,3 @@ def test_still_picture_stays_without_scripts(name):
 def test_unknown_figure_is_refused():
     with pytest.raises(ValueError, match="name='none': must be one of risk, slope, price"):
         live("none")
-
-
-def test_scripts_of_a_page_stay_small():
-    sizes = {path.name: path.stat().st_size for path in STATIC.glob("*.js")}
-    assert sum(sizes.values()) <= 40_000, sizes

@@ -118,6 +118,12 @@ def test_figures_computed_by_the_page_name_what_the_page_ports(names):
     documented = {f"api_risk.html#{name}" for name in sources.PORTED}
     assert verify.sources("p", data["text/html"], documented) == []
     assert all(f'../book/{link}"' in data["text/html"] for link in documented)
+    names = sources.Names([path.read_text() for path in (sources.ROOT / "notebooks").glob("*.py")])
+    for name, ported in sources.PORTED_FOR.items():
+        assert set(ported) <= names.kinds.keys()
+        data["text/html"] = f'<div class="icl-live" data-figure="{name}"><img></div>'
+        sources.annotate(content, names)
+        assert all(f"<code>{one}</code>" in data["text/html"] for one in ported)
     (problem,) = verify.sources("p", '<div class="icl-live"></div>', set())
     assert "icl-live: has no link to the code" in problem
 

@@ -1,4 +1,4 @@
-"""Sphinx extension: conversion of plain-text docstrings, and no scripts of live kernels.
+"""Sphinx extension: conversion of plain-text docstrings, and on each page only the scripts that it needs.
 
 Docstrings are written to be read as they are; here they become reStructuredText:
 
@@ -17,6 +17,17 @@ TOKEN = re.compile(
     r"|(?P<mark>[*|])",
     re.S,
 )
+
+#: What a page has that needs a script; scripts that are not listed are on every page.
+NEEDED_FOR = {
+    "risk.js": re.compile(r'data-figure="(risk|slope|price)"'),
+    "tensors.js": re.compile(r'data-figure="kronecker"'),
+    "tokens.js": re.compile(r'data-figure="(circle|ellipse)"'),
+    "bounds.js": re.compile(r'data-figure="bounds"'),
+    "ellipse.js": re.compile(r'data-figure="ellipse"'),
+    "live.js": re.compile(r'class="icl-live"'),
+    "audit.js": re.compile(r'id="icl-audit"'),
+}
 
 
 def _token(match: re.Match) -> str:
@@ -77,7 +88,20 @@ def _without_thebe(app, pagename, templatename, context, doctree):
     context["script_files"] = [s for s in context.get("script_files", []) if not is_thebe(s)]
 
 
+def needed(script: str, body: str) -> bool:
+    """Say whether a page needs a script of ours, given the file's name and the page's HTML."""
+    return script not in NEEDED_FOR or bool(NEEDED_FOR[script].search(body))
+
+
+def _with_its_scripts(app, pagename, templatename, context, doctree):
+    body = context.get("body", "")
+    context["script_files"] = [
+        s for s in context.get("script_files", []) if needed(str(s.filename).rpartition("/")[2], body)
+    ]
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
     app.connect("html-page-context", _without_thebe, priority=900)
+    app.connect("html-page-context", _with_its_scripts, priority=900)
     return {"parallel_read_safe": True}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,15 @@ BOOK = ("icl_book.claims", "icl_book.notebook", "icl_book.plots")
 PAGES = ("tasks", "risk", "pretrain", "tensor_trick")
 #: Style-sheet classes of outputs that carry a line of links; matplotlib's figures have it in the caption.
 MARKED = ("icl-card", "icl-slider", "icl-live")
-#: Behind every figure of `icl_book.live`, whatever its cell reads: the page's script is a port of these.
+#: Behind the figures of the risk that move, whatever their cells read: the page's script is a port of these.
 PORTED = ("icl.risk.optimal_window", "icl.risk.population_risk")
+#: Behind the other figures that move, by name.
+PORTED_FOR = {
+    "kronecker": ("icl.tensor_trick.kron_block", "icl.tensor_trick.vec"),
+    "bounds": ("icl.tensor_trick.lipschitz.Bound", "icl.tensor_trick.lipschitz.sharp"),
+    "circle": ("icl.attention.softmax_weights",),
+    "ellipse": ("icl.attention.softmax_weights",),
+}
 #: The line where nothing of `icl` is behind a card or figure.
 ON_PAGE = "the cells of this page alone"
 #: The link of a figure back to the page of all figures.
@@ -236,8 +244,10 @@ def annotate(content: dict, names: Names) -> None:
         for output in cell.get("outputs", []):
             shown = "".join(output.get("data", {}).get("text/html", ""))
             if shown.startswith(tuple(f'<div class="{kind}' for kind in MARKED)):
-                below = note(PORTED) if shown.startswith('<div class="icl-live') else line
-                output["data"]["text/html"] = f"{shown.rstrip().removesuffix('</div>')}{below}</div>"
+                if shown.startswith('<div class="icl-live'):
+                    name = re.search(r'data-figure="(\w+)"', shown)
+                    line = note(PORTED_FOR.get(name[1] if name else "", PORTED))
+                output["data"]["text/html"] = f"{shown.rstrip().removesuffix('</div>')}{line}</div>"
 
 
 def note(objects: Sequence[str]) -> str:
