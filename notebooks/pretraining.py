@@ -451,8 +451,8 @@ plots.table(
         "distance from the multiples of $I$, end over start",
     ),
     rows,
-    f"Units against exact paths from {starts} random matrices, relative to the way from "
-    "start to end",
+    f"Units against exact paths from {starts} random matrices, relative to the way "
+    "from start to end",
 )
 
 # %% [markdown]

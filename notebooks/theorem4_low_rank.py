@@ -504,7 +504,7 @@ def scales(M, view):
 
 
 def settled(view, size):
-    """Return the scales of fresh units, four times as many, trained with this batch size."""
+    """Return the scales of four times as many fresh units at this batch size."""
     (n, s), native = view, {"stream": "native", "dtype": "float32"}
     units = [
         UnitConfig(low_rank, s, n, 200 + i, LowRank(B), initial_std=0.3)
