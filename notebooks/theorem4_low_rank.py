@@ -62,7 +62,8 @@ n_values = [3, 20, 200]  # context lengths n, beside two
 noise_stds = [0.1, 1.0]  # noise standard deviations sigma, beside zero
 context_length = 20  # n of the trained units
 noise_std = 0.5  # sigma of the trained units with noise
-seeds = 16  # trained units of each setting; four times as many for the scale
+seeds = 16  # trained units of each setting
+starts = 64  # units by which the scale is judged, each from its own random matrix
 steps = 500  # Adam steps of each unit
 batch_size = 128  # fresh contexts at each step
 batch_sizes = [128, 512, 2048]  # the same for two-token units; the last is judged
@@ -504,11 +505,11 @@ def scales(M, view):
 
 
 def settled(view, size):
-    """Return the scales of four times as many fresh units at this batch size."""
+    """Return the scales of fresh units, trained with this batch size."""
     (n, s), native = view, {"stream": "native", "dtype": "float32"}
     units = [
         UnitConfig(low_rank, s, n, 200 + i, LowRank(B), initial_std=0.3)
-        for i in range(4 * seeds)
+        for i in range(starts)
     ]
     trained = pretrain(units, steps, size, learning_rate, notebook.device(), **native)
     return scales(trained.M, view)
