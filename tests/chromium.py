@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from types import SimpleNamespace
@@ -91,6 +92,19 @@ def open_figures(browser, path, markup, scripts):
     seen = look(browser, path.as_uri())
     assert seen.errors == [] and seen.network == []
     return browser
+
+
+def after(words, sentence):
+    """Return the number that follows some words."""
+    return float(re.search(re.escape(words) + r" ?(-?[\d.]+)", sentence)[1].rstrip("."))
+
+
+def control(browser, label):
+    """Return the control of a figure that moves whose label begins so."""
+    from selenium.webdriver.common.by import By
+
+    (row,) = (e for e in browser.find_elements(By.TAG_NAME, "label") if e.text.startswith(label))
+    return row.find_element(By.CSS_SELECTOR, "input, select")
 
 
 def resize(browser, size, height=None):

@@ -20,11 +20,11 @@ HANGING = 600  # seconds after which whatever is waited for will not come
 TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"
 
 
-def until(condition, waiting_for=""):
-    """Wait for something that happens in another process."""
+def until(condition, tell=lambda: None):
+    """Wait for something that happens in another process; ``tell`` says what is in the way."""
     start = time.monotonic()
     while not condition():
-        assert time.monotonic() - start < HANGING, waiting_for and waiting_for()
+        assert time.monotonic() - start < HANGING, tell()
         time.sleep(0.1)
 
 

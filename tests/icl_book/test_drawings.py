@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from chromium import open_figures
+from chromium import after, control, open_figures
 from icl.attention import softmax_weights
 from icl.tensor_trick import kron_block
 from icl.tensor_trick.lipschitz import FUNCTIONS, LIPSCHITZ, sharp
@@ -124,18 +124,6 @@ def test_kronecker_figure_works_by_keyboard(page):
 # ---------------------------------------------------------------- attention in the plane
 
 
-def number(words, text):
-    """Return the number that follows some words."""
-    return float(re.search(re.escape(words) + r" ?(-?[\d.]+)", text)[1].rstrip("."))
-
-
-def control(browser, label):
-    from selenium.webdriver.common.by import By
-
-    (row,) = (e for e in browser.find_elements(By.TAG_NAME, "label") if e.text.startswith(label))
-    return row.find_element(By.CSS_SELECTOR, "input, select")
-
-
 @pytest.mark.browser
 def test_weights_in_the_page_are_those_of_the_package(page):
     browser, rng = page("circle"), np.random.default_rng(0)
@@ -170,9 +158,9 @@ def test_circle_figure_says_the_numbers_of_the_package(page):
         x, angles = on_circle(start["angles"]), np.deg2rad(start["angles"])
         weights = softmax_weights(x, on_circle(angle), w * torch.eye(2).double()).numpy()
         labels = np.cos(L * angles) + start["sigma"] * np.array(start["noise"])
-        assert number("prediction", said) == pytest.approx(weights @ labels, rel=1e-3)
-        assert number("target", said) == pytest.approx(np.cos(L * np.deg2rad(angle)), rel=1e-3)
-        assert number("1/Σω² =", said) == pytest.approx(1 / (weights**2).sum(), rel=1e-3)
+        assert after("prediction", said) == pytest.approx(weights @ labels, rel=1e-3)
+        assert after("target", said) == pytest.approx(np.cos(L * np.deg2rad(angle)), rel=1e-3)
+        assert after("1/Σω² =", said) == pytest.approx(1 / (weights**2).sum(), rel=1e-3)
     assert (angle, w, L) == (-10, 31.6, 5)
 
 
@@ -189,7 +177,7 @@ svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", button
 def test_a_finger_moves_the_query_in_both_halves_of_the_circle_figure(page, x, y, angle):
     browser = page("circle")
     browser.execute_script(TOUCH, x, y)
-    assert number("Query at", sentence(browser)) == angle
+    assert after("Query at", sentence(browser)) == angle
 
 
 @pytest.mark.browser
@@ -222,9 +210,9 @@ def test_ellipse_figure_says_the_numbers_of_the_package(page):
         root = torch.tensor([ratio**0.5, ratio**-0.5]).double()
         matrix = w * (torch.diag(root**-2) if M == "inverse" else torch.eye(2).double())
         weights = softmax_weights(on_circle(start["angles"]) * root, on_circle(angle) * root, matrix)
-        effective.append(number("1/Σω² =", said))
+        effective.append(after("1/Σω² =", said))
         assert effective[-1] == pytest.approx(float(1 / weights.square().sum()), rel=1e-3)
-        assert number("has weight", said) == pytest.approx(float(weights.max()), rel=1e-3)
+        assert after("has weight", said) == pytest.approx(float(weights.max()), rel=1e-3)
     assert effective[0] == effective[1] != effective[2] and ratio == 2.5
     browser.execute_script(TOUCH, 470, 20)
     assert "query at u = 90°" in sentence(browser)

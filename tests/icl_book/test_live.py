@@ -1,13 +1,12 @@
 """The exact risk that pages compute themselves, and the figures drawn with it, in headless Chromium."""
 
 import itertools
-import re
 import time
 
 import numpy as np
 import pytest
 
-from chromium import open_figures
+from chromium import after, control, open_figures
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.tasks import make_task
 from icl_book.live import START, live, opening
@@ -104,18 +103,6 @@ def said(browser, index=0):
     """Return the sentence of a figure and the numbers in it that stand after a sign."""
     finished(browser)
     return browser.execute_script(f"return document.querySelectorAll('output.read')[{index}].textContent")
-
-
-def after(words, sentence):
-    """Return the number that follows some words."""
-    return float(re.search(re.escape(words) + r" ?(-?[\d.]+)", sentence)[1].rstrip("."))
-
-
-def control(browser, label):
-    from selenium.webdriver.common.by import By
-
-    (row,) = (e for e in browser.find_elements(By.TAG_NAME, "label") if e.text.startswith(label))
-    return row.find_element(By.CSS_SELECTOR, "input, select")
 
 
 @pytest.mark.browser
