@@ -355,8 +355,8 @@ for ax in axes[:, 0]:
 plt.show()
 
 # %% [markdown]
-# Choose a function of the row, then move $R$ and $n$: the dot on the solid curve is our constant, the rings are what
-# is printed, and the sentence says how many powers of ten lie between them. At the start, the softmax row, they
+# Choose a function of the row, then move $R$ and $n$: the dot on the solid curve is our constant, the rings are the
+# bounds that [G] and [H] print, none of them paper 2's own, and the sentence says how many powers of ten lie between. At the start, the softmax row, they
 # part ever faster; for $u$ they stay close. The vertical line is where the papers' condition $R\ge4$ begins.
 
 # %% tags=["hide-input"]
