@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from icl.files import write_atomically
+from icl_book import repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.folders import temporary_folder
@@ -256,17 +257,18 @@ def sync() -> list[Path]:
     """Rewrite each ``notebooks/*.ipynb`` that differs from its ``.py``, the source.
 
     A hosted notebook starts without the package: each .ipynb has a cell that installs it there, from the
-    repository's address in ``_config.yml``.
+    repository's address in ``_config.yml``. While that is the placeholder, the address of git's remote is
+    written there first.
 
     Returns:
         The files written.
     """
     _light_imports()
     import jupytext
-    import yaml
     from nbformat.v4 import new_code_cell
 
-    url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    repository.adopt(ROOT)
+    url = repository.declared(ROOT)
     written = []
     for name in notebooks():
         source = ROOT / "notebooks" / f"{name}.py"

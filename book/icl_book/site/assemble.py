@@ -23,6 +23,7 @@ from pathlib import Path
 
 import yaml
 
+from icl_book import repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.lock import alone
@@ -44,7 +45,7 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
         if p.is_file() and "__pycache__" not in p.parts
     }
     files |= {f"notebooks/{name}": path for name, path in notebooks.items()}
-    total = hashlib.sha256(f"{preset} {sys.version}".encode())
+    total = hashlib.sha256(f"{preset} {sys.version} {repository.address(root)}".encode())
     for name in sorted(files):
         total.update(f"\0{name}\0{hashlib.sha256(files[name].read_bytes()).hexdigest()}".encode())
     return total.hexdigest()

@@ -11,8 +11,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-import yaml
-
+from icl_book import repository
 from icl_book.provenance import ROOT
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
@@ -49,8 +48,8 @@ def stage(
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
     shutil.copy(root / "_toc.yml", target)
-    shutil.copy(root / "_config.yml", target)
-    url = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
+    url = repository.address(root)
     for path in (target / "book").glob("*.md"):  # MyST does not substitute inside code blocks
         text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
         path.write_text(text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1]), encoding="utf-8")

@@ -1,0 +1,90 @@
+"""The repository's address: declared in ``_config.yml``, or git's remote while that is a placeholder."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from icl.files import write_atomically
+
+#: What ``_config.yml`` says until the repository has a home.
+PLACEHOLDER = "https://github.com/OWNER/icl-book"
+_HOSTED = re.compile(
+    r"(?:https?://(?:[^@/]*@)?|ssh://(?:\w+@)?|\w+@)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])"
+    r"(?P<path>[\w.~-]+(?:/[\w.~-]+)+)"
+)
+
+
+def declared(root: Path) -> str:
+    """Return the address that ``_config.yml`` declares.
+
+    Args:
+        root: The repository.
+    """
+    return yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+
+
+def remote(root: Path) -> str | None:
+    """Return the web address of the remote ``origin``, without user, password and ``.git``.
+
+    Args:
+        root: The repository.
+
+    Returns:
+        None without a remote, or where it is a folder.
+    """
+    try:
+        ask = ["git", "-C", str(root), "config", "--get", "remote.origin.url"]
+        url = subprocess.run(ask, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = _HOSTED.fullmatch(url.removesuffix("/").removesuffix(".git"))
+    return f"https://{found['host']}/{found['path']}" if found else None
+
+
+def address(root: Path) -> str:
+    """Return the declared address; where it is the placeholder, that of the remote, if there is one.
+
+    Args:
+        root: The repository.
+    """
+    here = declared(root)
+    return (remote(root) or here) if here == PLACEHOLDER else here
+
+
+def adopt(root: Path) -> bool:
+    """Write the remote's address where the placeholder stands, in ``_config.yml`` and ``CITATION.cff``.
+
+    Args:
+        root: The repository.
+
+    Returns:
+        Whether anything was written.
+    """
+    here, there = declared(root), address(root)
+    for path in (root / "_config.yml", root / "CITATION.cff") if there != here else ():
+        write_atomically(path, path.read_text(encoding="utf-8").replace(here, there))
+    return there != here
+
+
+def configuration(root: Path) -> str:
+    """Return ``_config.yml`` as the book is built with it.
+
+    A launch button opens the notebook as committed, which installs the package from the declared address. So
+    there is none while that is the placeholder; links to the repository need its address only.
+
+    Args:
+        root: The repository.
+    """
+    text = (root / "_config.yml").read_text(encoding="utf-8")
+    if declared(root) != PLACEHOLDER:
+        return text
+    config = yaml.safe_load(text)
+    config["repository"]["url"] = address(root)
+    config["launch_buttons"] = {}
+    if address(root) == PLACEHOLDER:
+        config["html"] |= {"use_repository_button": False, "use_issues_button": False}
+    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110)
