@@ -196,6 +196,21 @@ def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
     assert not missing, f"{missing}: run: make lock"
 
 
+def test_every_locked_archive_has_hashes_but_torch_whose_builds_come_from_several_places():
+    blocks = (ROOT / ".ci" / "requirements.hashes").read_text().replace("\\\n", " ").splitlines()
+    hashed = {}
+    for block in blocks:
+        pin, *hashes = re.split(r"\s+--hash=", block.strip())
+        hashed[pin] = hashes
+    assert all(h and all(re.fullmatch(r"sha256:[0-9a-f]{64}", x) for x in h) for h in hashed.values())
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    locked = {x.strip() for x in lines if x and not x.startswith("#")}
+    assert {x for x in locked if x not in hashed} == {x for x in locked if x.startswith("torch==")}
+    assert not set(hashed) - locked, "run: make lock"
+    make = (ROOT / "Makefile").read_text()
+    assert "--require-hashes -r .ci/requirements.hashes" in make and "-c requirements.lock torch" in make
+
+
 def test_conda_environment_defers_to_the_lock():
     entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     plain = {re.match(r"\w+", e)[0] for e in entries if isinstance(e, str)}
@@ -255,7 +270,7 @@ def test_licenses_and_citation():
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
     assert citation["title"] == config["title"]
     assert citation["repository-code"] == config["repository"]["url"]
-    assert str(citation["version"]) == PROJECT["project"]["version"]
+    assert str(citation["version"]) == PROJECT["tool"]["setuptools_scm"]["fallback_version"]
 
 
 def test_the_archives_say_what_they_are_and_the_changelog_knows_the_version():
@@ -264,7 +279,8 @@ def test_the_archives_say_what_they_are_and_the_changelog_knows_the_version():
     assert project["license"] == "MIT" and [ROOT / f for f in project["license-files"]] == [ROOT / "LICENSE"]
     assert (ROOT / project["readme"]).is_file() and len(project["classifiers"]) > 3
     versions = re.findall(r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert versions[:2] == ["Unreleased", project["version"]]
+    assert versions[:2] == ["Unreleased", PROJECT["tool"]["setuptools_scm"]["fallback_version"]]
+    assert project["dynamic"] == ["version"]
     assert "prune tests" in (ROOT / "MANIFEST.in").read_text()
     assert ".ci/package" in (ROOT / ".github" / "workflows" / "weekly.yml").read_text()
 
