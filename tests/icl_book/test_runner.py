@@ -615,3 +615,19 @@ def test_the_page_of_a_sweep_has_a_curve_for_each_number_and_escapes_everything(
     assert text.count("<tr>") == 7 and text.count("<svg") == 1 and "<th>&lt;w&gt;</th>" in text
     assert "<td>4</td><td>0.5</td><td>2</td>" in text and "<th>v</th>" not in text, "what varies is shown"
     assert "<svg" not in table.page(rows[:1], "one", tmp_path)
+
+
+# ------------------------------------------------------------------------- how long it will take
+def test_an_estimate_is_the_kept_seconds_shared_by_the_jobs_but_never_less_than_the_longest(tree):
+    folder = tree / "benchmarks" / "results"
+    folder.mkdir(parents=True)
+    kept = {"paper": {"seconds": {"a": 3600, "b": 3600, "c": 7200, "d": 20}, "machine": "2 cores, X"}}
+    (folder / "presets.json").write_text(json.dumps(kept))
+    assert schedule.estimate("paper", ["a", "b", "c"], 1) == ", about 4.0 h (as on 2 cores, X)"
+    assert schedule.estimate("paper", ["a", "b", "c"], 16) == ", about 2.0 h (as on 2 cores, X)"
+    assert schedule.estimate("paper", ["a", "a"], 2) == ", about 60 min (as on 2 cores, X)"
+    assert schedule.estimate("paper", ["d"], 2) == ", about 20 s (as on 2 cores, X)"
+    assert schedule.estimate("paper", ["a", "new"], 2) == schedule.estimate("quick", ["a"], 2) == ""
+    assert schedule.estimate("paper", [], 2) == ""
+    (folder / "presets.json").write_text("[")
+    assert schedule.estimate("paper", ["a"], 2) == ""

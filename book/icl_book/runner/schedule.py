@@ -55,7 +55,11 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
     with alone(ROOT / "_build" / f".lock-{work}", work):
         paths = {run.path: run.name for run in found}
         waiting = {path: name for path, name in paths.items() if not keep_whole(path)}
-        print(f"{settings['preset']}: {len(found)} runs, {len(waiting)} to do, {jobs} at a time", flush=True)
+        about = estimate(settings["preset"], list(waiting.values()), int(jobs))
+        print(
+            f"{settings['preset']}: {len(found)} runs, {len(waiting)} to do, {jobs} at a time{about}",
+            flush=True,
+        )
         if not waiting and ("notebook" in settings or only):
             return 0  # a book has pages to make even so
         here = waiting and not profile
@@ -65,6 +69,32 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
             words = ["--cores", jobs, *(["--jobs", jobs, "--profile", profile] if profile else [])]
             words += ["--config", *(f"{k}={v}" for k, v in settings.items())]
             return _snakemake(words, environment, waiting, Path(folder) / "said")
+
+
+def estimate(preset: str, names: Sequence[str], jobs: int) -> str:
+    """Return how long runs will take, from the seconds that ``benchmarks/presets.py`` has kept.
+
+    Args:
+        preset: Name of the preset; a sweep's runs are taken to last as long as the preset's own.
+        names: The notebooks of the runs.
+        jobs: How many run at a time.
+
+    Returns:
+        ``", about 4 min (as on ...)"``; nothing where a notebook was not measured or there is nothing to do.
+    """
+    try:
+        kept = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8"))
+        seconds = [kept[preset]["seconds"][name] for name in names]
+        return f", about {_words(max(sum(seconds) / jobs, *seconds))} (as on {kept[preset]['machine']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _words(seconds: float) -> str:
+    """Return a duration in the unit that suits it."""
+    if seconds > 5400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
 
 
 def _snakemake(
@@ -108,8 +138,7 @@ def _wait(process: subprocess.Popen, paths: Sequence[Path]) -> int:
             done = sum(path.is_file() for path in paths)
             if before < done < len(paths):
                 left = (time.perf_counter() - start) / done * (len(paths) - done)
-                guess = f"{left / 60:.0f} min" if left > 90 else f"{left:.0f} s"
-                print(f"{done} of {len(paths)} done, about {guess} left", flush=True)
+                print(f"{done} of {len(paths)} done, about {_words(left)} left", flush=True)
             before = done
 
 
