@@ -67,7 +67,7 @@ from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, populat
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, judge, registry
+from icl_book.claims import exact, extrapolated, judge, other_readings
 
 notebook.setup(globals())
 
@@ -76,12 +76,6 @@ KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for e
 waves = [1.0, 4.0]  # wavenumbers L of our cosine class
 cosines = {"L": waves, "d": np.array(dims)[:, None]}
 tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
-
-
-def other_readings(claim):
-    """Return the names of a claim's alternative readings."""
-    return [alternative.name for alternative in registry()[claim].alternatives]
-
 
 # %% [markdown]
 # ## In plain words

@@ -52,19 +52,13 @@ from icl.risk import optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, judge, registry
+from icl_book.claims import exact, extrapolated, judge, other_readings
 
 notebook.setup(globals())
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
 tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
-
-
-def other_readings(claim):
-    """Return the names of a claim's alternative readings."""
-    return [alternative.name for alternative in registry()[claim].alternatives]
-
 
 # %% [markdown]
 # ## In plain words

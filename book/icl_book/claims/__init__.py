@@ -12,7 +12,7 @@ from icl_book.claims.card import Card
 from icl_book.claims.case import Case, Range, exact, extrapolated, found, sampled
 from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Rule, Severity, Verdict
 from icl_book.claims.judge import judge
-from icl_book.claims.registry import registry
+from icl_book.claims.registry import other_readings, registry
 
 __all__ = [
     "FALSE_ALARM_RATE",
@@ -31,6 +31,7 @@ __all__ = [
     "extrapolated",
     "found",
     "judge",
+    "other_readings",
     "registry",
     "sampled",
 ]

@@ -16,3 +16,15 @@ def registry() -> dict[str, Claim]:
         twice = [name for name, count in Counter(c.id for c in both).items() if count > 1]
         raise ValueError(f"two claims share the id {twice[0]}")
     return found
+
+
+def other_readings(claim: str) -> list[str]:
+    """Return the names of a claim's alternative readings, in their order.
+
+    Args:
+        claim: Its id.
+
+    Raises:
+        KeyError: If the id is unknown.
+    """
+    return [alternative.name for alternative in registry()[claim].alternatives]
