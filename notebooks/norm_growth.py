@@ -71,7 +71,7 @@ from icl.tasks import Cosine, Projected, ReLU, Zonal
 from icl_book import notebook, plots
 from icl_book.claims import judge, sampled
 
-notebook.setup(globals())
+notebook.setup(globals(), lipschitz_values=2)
 
 
 @dataclass(frozen=True)

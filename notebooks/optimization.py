@@ -60,7 +60,7 @@ from icl.tensor_trick import gradient, hvp, loss, row_hvp, supremum_search, unve
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge
 
-notebook.setup(globals())
+notebook.setup(globals(), conditions=2)
 
 # %% [markdown]
 # ## In plain words

@@ -61,7 +61,7 @@ from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, registry
 
-notebook.setup(globals())
+notebook.setup(globals(), n_values=2, lipschitz_values=2)
 
 # %% [markdown]
 # ## In plain words

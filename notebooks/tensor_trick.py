@@ -96,7 +96,7 @@ from icl_book import measure, notebook, plots
 from icl_book.claims import exact, judge
 from icl_book.live_tensors import live
 
-notebook.setup(globals())
+notebook.setup(globals(), sizes=2)
 
 # %% [markdown]
 # ## In plain words

@@ -90,7 +90,7 @@ from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, found, judge, sampled
 from icl_book.live import live
 
-notebook.setup(globals())
+notebook.setup(globals(), n_decades=4)
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d

@@ -86,7 +86,7 @@ from icl.tasks import Cosine, Linear, Projected
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, found, judge, sampled
 
-notebook.setup(globals())
+notebook.setup(globals(), ranks="dims")
 
 PAIRS = list(zip(dims, ranks, strict=True))
 D, K = np.array(PAIRS).T

@@ -85,7 +85,7 @@ def test_notebooks_start_with_their_parameters_and_end_with_the_footer(name):
     cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
     code = [c for c in cells if c.cell_type == "code"]
     assert "parameters" in code[0].metadata.get("tags", []) and notebook.assignments(code[0].source)
-    assert code[1].source.count("notebook.setup(globals())") == 1
+    assert code[1].source.count("notebook.setup(globals()") == 1
     assert code[-1].source.strip().endswith("notebook.footer()")
     first = next(i for i, c in enumerate(cells) if c.cell_type == "code")
     assert any(line.startswith("## ") for c in cells[:first] for line in c.source.splitlines()), (

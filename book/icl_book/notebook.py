@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import html
+import itertools
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ __all__ = ["data", "device", "footer", "glue", "setup"]
 _started: dict = {}
 
 
-def setup(namespace: Mapping[str, object]) -> None:
+def setup(namespace: Mapping[str, object], **entries: int | str) -> None:
     """Start a notebook: set the figures' style, check the parameters, start the clock.
 
     Called once, after the parameters cell, with all imports done. The parameters' names are read from the
@@ -26,6 +27,8 @@ def setup(namespace: Mapping[str, object]) -> None:
 
     Args:
         namespace: The notebook's ``globals()``.
+        entries: What this notebook needs of a list, beyond the vocabulary: the least number of entries, each
+            larger than the one before, or the name of another list with as many entries.
 
     Raises:
         BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
@@ -42,7 +45,19 @@ def setup(namespace: Mapping[str, object]) -> None:
         if source.startswith("# Parameters"):  # papermill's mark
             validate({name: namespace[name] for name in found}, names)
     validate({name: namespace[name] for name in names}, names)
+    for name, need in entries.items():
+        _check_entries(name, namespace[name], need, namespace)
     _started.update(time=time.perf_counter(), parameters={name: namespace[name] for name in names})
+
+
+def _check_entries(name: str, values: list, need: int | str, namespace: Mapping[str, object]) -> None:
+    if isinstance(need, str):
+        good, allowed = len(values) == len(namespace[need]), f"as many entries as {need}={namespace[need]!r}"
+    else:
+        ordered = all(a < b for a, b in itertools.pairwise(values))
+        good, allowed = ordered and len(values) >= need, f"{need} or more entries in increasing order"
+    if not good:
+        raise BadInput(f"{name}={values!r}: must have {allowed}")
 
 
 def assignments(source: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Parameters, addresses and the command line, without starting a kernel."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,26 @@ def test_setup_refuses_an_injected_parameter_that_nobody_reads(extra):
     for name in ("nois_std", "contexts"):  # unknown anywhere, and known to other notebooks
         with pytest.raises(BadInput, match=rf"unknown parameter {name}=.*this notebook has noise_std"):
             notebook.setup(kernel("noise_std = 0.1", f"# Parameters\n{name} = {extra!r}"))
+
+
+@pytest.mark.parametrize(
+    ("values", "good"),
+    [("[1, 2]", True), ("[1, 2, 8]", True), ("[1]", False), ("[2, 1]", False), ("[1, 1]", False)],
+)
+def test_a_notebook_says_how_many_increasing_entries_it_needs(values, good):
+    namespace = kernel(f"n_decades = {values}")
+    if good:
+        return notebook.setup(namespace, n_decades=2)
+    with pytest.raises(
+        BadInput, match=rf"n_decades={re.escape(values)}: must have 2 or more entries in incr"
+    ):
+        notebook.setup(namespace, n_decades=2)
+
+
+def test_a_notebook_says_which_lists_go_together():
+    notebook.setup(kernel("dims = [5, 3]\nranks = [2, 1]"), ranks="dims")
+    with pytest.raises(BadInput, match=r"ranks=\[2\]: must have as many entries as dims=\[5, 3\]"):
+        notebook.setup(kernel("dims = [5, 3]\nranks = [2]"), ranks="dims")
 
 
 def test_setup_refuses_names_without_meaning():
