@@ -90,7 +90,7 @@ from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU
 from icl_book import notebook, plots
 
-notebook.setup(globals())
+notebook.setup(globals(), n_decades=2)
 
 d, n = dims[0], context_length
 task = ReLU(d, lipschitz)

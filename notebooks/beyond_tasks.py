@@ -106,7 +106,7 @@ from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, sampled
 
-notebook.setup(globals())
+notebook.setup(globals(), n_decades=2)
 
 
 # %%

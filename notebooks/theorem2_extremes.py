@@ -69,7 +69,7 @@ from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, other_readings
 
-notebook.setup(globals())
+notebook.setup(globals(), n_decades=2)
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d

@@ -103,7 +103,7 @@ from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, sampled
 from icl_book.live import live
 
-notebook.setup(globals())
+notebook.setup(globals(), n_decades=2)
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array(list(CLASSES))
