@@ -23,6 +23,7 @@ from icl_book.runner.preload import preloaded
 from icl_book.runner.record import keep_whole
 
 LOOK = 2.0  # seconds between two looks at what is done
+SLURM_LOGS = ".snakemake/slurm_logs"  # where the plugin lets jobs of a cluster write
 SHOWN = 12  # lines of Snakemake's own words that are shown, if no run says what failed
 
 
@@ -48,6 +49,8 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
         raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
     if profile and not (ROOT / profile / "config.yaml").is_file():
         raise BadInput(f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm")
+    if profile and " " in sys.executable:  # Snakemake's plugins hand it to a shell as it is
+        raise BadInput(f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}")
     name, grid = settings.get("notebook"), settings.get("grid", "")
     only = settings.get("only", "").split()
     found = [run for run in plan(settings["preset"], name, grid) if not only or run.name in only]
@@ -123,7 +126,8 @@ def _snakemake(
         lines = [line for line in said.read_text(encoding="utf-8").splitlines() if line.strip()]
         print("\n".join(lines[-SHOWN:]), flush=True)
     if silent := len(left) - len(reasons):
-        reasons.append(f"{silent} of {len(waiting)} runs not done, see above")
+        logs = f" and {SLURM_LOGS}" if "--profile" in words and (ROOT / SLURM_LOGS).is_dir() else ""
+        reasons.append(f"{silent} of {len(waiting)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons) or 'the pages, see above'}", flush=True)
     return status
 
