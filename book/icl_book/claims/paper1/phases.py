@@ -16,6 +16,11 @@ def _factor(most: float):
     return lambda case: (1 / most, most)
 
 
+def _few_dimensions(case) -> tuple[float, float]:
+    """Permit a ratio of at most two where there are at most five dimensions, and any where there are more."""
+    return (0.5, 2.0) if case["d"] <= 5 else (0.0, inf)
+
+
 CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.noise-limit",
@@ -191,6 +196,14 @@ CLAIMS: list[Claim] = [
                 (
                     Alternative("the three classes, within a factor of 2", _factor(2.0)),
                     Alternative("the three classes, within a factor of 1.25", _factor(1.25)),
+                ),
+            ),
+            Choice(
+                "how many dimensions, not printed",
+                (
+                    Alternative(
+                        "the three classes in five dimensions at most, within a factor of 2", _few_dimensions
+                    ),
                 ),
             ),
             Choice(
