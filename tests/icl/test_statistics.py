@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from icl.statistics import FALSE_ALARM_RATE, local_slope, t_interval
+from icl.statistics import FALSE_ALARM_RATE, Z, local_slope, t_interval
 
 
 def test_interval_is_scipys():
@@ -24,3 +24,13 @@ def test_local_slope_of_a_power_law_and_of_a_sum_of_two():
     assert abs(slope - 2) < error < 1e-4
     with pytest.raises(ValueError, match="at least 3 points"):
         local_slope(x[:2], x[:2])
+
+
+def test_half_width_of_an_interval_of_a_normal_mean():
+    assert pytest.approx(stats.norm.isf(FALSE_ALARM_RATE / 2), rel=1e-12) == Z
+
+
+@pytest.mark.parametrize("points", [3, 5])
+def test_local_slope_wants_as_many_values_as_abscissas(points):
+    with pytest.raises(ValueError, match="as many in both"):
+        local_slope(np.arange(1.0, 5.0), np.ones(points))

@@ -23,7 +23,7 @@ from icl_book.runner import plan
 from icl_book.runner.execute import execute
 from icl_book.runner.preload import preloaded
 from icl_book.runner.record import collect, seal
-from icl_book.site import assemble, verify
+from icl_book.site import assemble, pdf, verify
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
@@ -159,6 +159,35 @@ def test_nothing_changed_returns_at_once(book, executed, capsys, monkeypatch):
 
 def test_license_of_the_text_is_shown(book):
     assert "CC BY 4.0" in (book / "book/introduction.html").read_text()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_pdf_has_styled_pages_drawn_formulas_and_an_outline(book, monkeypatch):
+    pypdf = pytest.importorskip("pypdf")
+    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_sketch"])
+    with pypdf.PdfReader(pdf.pdf("smoke")) as made:
+        titles = [item.title for item in made.outline]
+        text = "\n".join(page.extract_text() for page in made.pages)
+        fonts = {f["/BaseFont"] for page in made.pages for f in page["/Resources"]["/Font"].values()}
+    assert titles == ["Glossary", "Theorem 2: the proof sketch"]
+    assert "Short answer" in text and "What is printed" in text
+    assert not re.search(r"\\\\[(a-zA-Z]", text), "TeX that nobody drew"
+    assert fonts and not [f for f in fonts if "Times" in f or "Liberation-Serif" in f], (
+        "a page without its style"
+    )
+
+
+def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf, "browser", lambda: "chromium")
+    with pytest.raises(
+        assemble.BookError, match="there is no book of the preset 'quick' yet; run: make book"
+    ):
+        pdf.pdf("quick", tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(assemble.BookError, match="a PDF needs one of chromium"):
+        pdf.pdf("smoke")
 
 
 # ---------------------------------------------------------------- broken on purpose

@@ -325,3 +325,8 @@ def test_judge_takes_nested_cases():
     inside = exact("{top}", np.array([0.5, 1.5]), top=[1, 2])
     card = judge(asked, [inside, [exact("one", 0.0, top=1)]], exact("far", 5.0, top=1))
     assert [c.name for c in card.cases] == ["1", "2", "one"] and card.control_passed
+
+
+def test_only_a_sampled_interval_may_miss():
+    (case,) = exact("x", [1.0], 0.1)
+    assert case.miss == 0 and case.kind == "exact"

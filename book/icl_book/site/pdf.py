@@ -1,17 +1,22 @@
-"""The book as one PDF, printed by Chromium: ``python -m icl_book.site.pdf --preset quick``."""
+"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf --preset quick``."""
 
 from __future__ import annotations
 
 import argparse
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import yaml
+
 from icl_book.provenance import ROOT
-from icl_book.site.assemble import BookError, sphinx
+from icl_book.site.assemble import BookError
+from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -29,45 +34,56 @@ def browser() -> str:
 
 
 def pdf(preset: str, root: Path = ROOT) -> Path:
-    """Print the book that was built last as ``_build/book/<preset>.pdf``.
+    """Print the pages of the book that was built last and join them as ``_build/book/<preset>.pdf``.
 
     Args:
         preset: Its preset.
         root: The repository.
 
     Returns:
-        The PDF.
+        The PDF, with an outline of the chapters.
 
     Raises:
-        BookError: If there is no book or no browser, or either program fails.
+        BookError: If there is no book or no browser, or a page cannot be printed.
     """
+    from pypdf import PdfWriter
+
     program = browser()
-    site, target = root / "_build" / "site" / preset, root / "_build" / "book" / f"{preset}.pdf"
-    if not (site / "_toc.yml").is_file():
+    book = root / "_build" / "book" / preset
+    if not (book / "index.html").is_file():
         raise BookError(f"there is no book of the preset {preset!r} yet; run: make book PRESET={preset}")
-    page = sphinx(site, root / "_build" / "site" / f"{preset}.singlehtml", "singlehtml") / "book"
-    with tempfile.TemporaryDirectory() as profile:
-        command = [
-            program,
-            "--headless",
-            "--disable-gpu",
-            "--no-pdf-header-footer",
-            "--allow-file-access-from-files",
-        ]
-        command += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses a sandbox to root
-        # The clock of the page, not of the machine: as long as formulas are being drawn it stands still.
-        command += [
-            f"--user-data-dir={profile}",
-            "--virtual-time-budget=600000",
-            f"--print-to-pdf={target}.new",
-        ]
-        done = subprocess.run(
-            [*command, (page / "introduction.html").as_uri()], capture_output=True, text=True, check=False
-        )
-    if done.returncode or not Path(f"{target}.new").is_file():
-        raise BookError("\n".join(["the browser printed nothing", *done.stderr.splitlines()[-3:]]))
-    os.replace(f"{target}.new", target)
-    return target
+    pages = toc_pages(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8")))
+    joined = PdfWriter()
+    with tempfile.TemporaryDirectory() as folder:
+        for i, page in enumerate(pages, 1):
+            sheet = Path(folder) / f"{i}.pdf"
+            _print(program, book / f"{page}.html", sheet, Path(folder) / "profile")
+            start = len(joined.pages)
+            joined.append(sheet, import_outline=False)
+            joined.add_outline_item(_title(book / f"{page}.html"), start)
+            print(f"{i} of {len(pages)} pages printed: {page}", flush=True)
+        joined.write(Path(folder) / "book.pdf")
+        shutil.copy(Path(folder) / "book.pdf", target := book.with_suffix(".pdf.new"))
+    os.replace(target, book.with_suffix(".pdf"))
+    return book.with_suffix(".pdf")
+
+
+def _print(program: str, page: Path, sheet: Path, profile: Path) -> None:
+    words = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer", f"--user-data-dir={profile}"]
+    words += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses a sandbox to root
+    # The clock of the page, not of the machine: as long as formulas are being drawn it stands still.
+    words += ["--virtual-time-budget=60000", f"--print-to-pdf={sheet}", page.as_uri()]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode or not sheet.is_file():
+        raise BookError("\n".join([f"{page.name}: not printed", *done.stderr.splitlines()[-3:]]))
+
+
+def _title(page: Path) -> str:
+    """Return a page's first heading."""
+    heading = re.search(
+        r'<h1>(.*?)(?:<a class="headerlink"|</h1>)', page.read_text(encoding="utf-8"), re.DOTALL
+    )
+    return html.unescape(re.sub(r"<[^>]+>", "", heading[1])).strip() if heading else page.stem
 
 
 def main(arguments: list[str] | None = None) -> int:
