@@ -34,6 +34,7 @@ def stage(
     from icl_book.runner.record import read_json
     from icl_book.site import (
         audit,
+        durations,
         export,
         findings,
         gallery,
@@ -96,6 +97,7 @@ def stage(
         "audit": audit.page(found, titles.__getitem__),
         "provenance": pages.provenance(collected, built),
         "determinism": sameness.markdown(read_json(data("benchmarks/results/determinism.json"))),
+        "durations": durations.markdown(read_json(data("benchmarks/results/presets.json"))),
         **pages.api(names),
         "gallery": drawn,
     }.items():
