@@ -30,20 +30,18 @@ done in `icl.risk.integrals` with the nodes of `icl.risk.quadrature`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl.covariates import cap_quantile
 from icl.risk.integrals import integrate
+from icl.risk.roots import Interval, Settings, roots
 from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import Array
 
-_NODES = 10  # of the slope between two steps of the scan
+_FIRST, _RATIO = 0.1, 1.4  # of the scan in w
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
@@ -170,7 +168,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
     unique, back = np.unique(lengths, return_inverse=True)
 
-    def at(w: float, some: NDArray[np.intp]) -> Array:
+    def at(w: float, some: Settings) -> Array:
         """Return risk, its derivative and its noise part for the settings ``some``."""
         here, index = np.unique(back[some], return_inverse=True)
         bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
@@ -191,73 +189,27 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     last_w = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
     falling = np.full(lengths.size, falls_at_zero)
     active = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
-    lower, w, before = 0.0, 1e-3, np.stack([best_risk, first_slope])
-    while active.size:
-        try:
+    lower, w = 0.0, _FIRST
+    crossings: list[Interval] = []
+    try:
+        while active.size:
             risk, slope, noise = at(w, active)
             rises = slope >= 0  # zero for a class of constants
             new = falling[active] & rises
-            found = active[new]
-            if found.size:
-                ends = np.stack([[risk[new], slope[new]], before[:, found]])
-                root, value = _refine(lower, w, ends, partial(at, some=found))
-                better = (value < best_risk[found]) | (lower == 0)
-                best_w[found[better]], best_risk[found[better]] = root[better], value[better]
-        except ValueError as problem:
-            raise ValueError(
-                f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
-                f"no minimum found up to w={lower:.3g}; {problem}"
-            ) from None
-        falling[active], before[:, active] = ~rises, [risk, slope]
-        lowest[active] = np.minimum(lowest[active], risk)
-        active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]
-        lower, w = w, w * 1.4
+            if np.any(new):
+                crossings.append((lower, w, active[new]))
+            falling[active], lowest[active] = ~rises, np.minimum(lowest[active], risk)
+            active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]
+            lower, w = w, w * _RATIO
+    except ValueError as problem:
+        raise ValueError(
+            f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
+            f"no minimum found up to w={lower:.3g}; {problem}"
+        ) from None
+    for found, root, value in roots(crossings, at):
+        better = (value < best_risk[found]) | (root < _FIRST)
+        best_w[found[better]], best_risk[found[better]] = root[better], value[better]
     return OptimalWindow(*(v.reshape(n.shape)[()] for v in (best_w, best_risk, best_w > 0)))
-
-
-def _refine(lower: float, upper: float, ends: Array, curve: Callable[[float], Array]) -> tuple[Array, Array]:
-    """Find the roots of many slopes in one short interval, and the risks there.
-
-    All settings share the nodes, and bisection on polynomials costs little. Risk and slope are analytic
-    where Re w > 0: over a ratio of 1.4, the slope is a polynomial of degree 9 in log w to about 1e-11. The
-    risk is its integral, corrected by the values at the nodes.
-
-    Args:
-        lower: Where the interval begins; from zero it is short enough for a polynomial in w.
-        upper: Where it ends.
-        ends: (risk, slope) at upper and lower, shape (2, 2, settings).
-        curve: Maps w to (risk, slope, ...), shape (rows, settings).
-
-    Returns:
-        Roots and risks, each of shape (settings,).
-    """
-    x = np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
-    grow = lower > 0
-    start, stop = (math.log(lower), math.log(upper)) if grow else (lower, upper)
-    half = (stop - start) / 2
-    w = start + half * (1 + x)
-    w = np.exp(w) if grow else w
-    values = np.stack(
-        [ends[0], *(curve(float(v))[:2] for v in w[1:-1]), ends[1]]
-    )  # (node, (risk, slope), setting)
-    slope = values[:, 1] * half * (w[:, None] if grow else 1.0)
-    coefficients = np.polynomial.chebyshev.chebfit(x, slope, _NODES - 1)
-    integral = np.polynomial.chebyshev.chebint(coefficients)
-    rest = np.polynomial.chebyshev.chebfit(
-        x, values[:, 0] - np.polynomial.chebyshev.chebval(x, integral).T, _NODES - 1
-    )
-    left, right = np.full(slope.shape[1], -1.0), np.full(slope.shape[1], 1.0)
-    for _ in range(60):
-        middle = (left + right) / 2
-        rising = _chebyshev(middle, coefficients) > 0
-        left, right = np.where(rising, left, middle), np.where(rising, middle, right)
-    root = start + half * (1 + middle)
-    return np.exp(root) if grow else root, _chebyshev(middle, integral) + _chebyshev(middle, rest)
-
-
-def _chebyshev(x: Array, coefficients: NDArray[np.floating]) -> Array:
-    """Evaluate column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
-    return np.asarray(np.polynomial.chebyshev.chebval(x, coefficients, tensor=False))
 
 
 def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebval
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
@@ -278,11 +279,13 @@ def _minimum(dim: int, n: float, variance: float) -> tuple[float, float]:
 
 def _root(lower: float, upper: float, curve: Callable[[Array], tuple[Array, Array, Array]]) -> float:
     """Return the root of the slope between a falling and a rising end; there it is a polynomial to 1e-12."""
-    x = np.cos(np.pi * (np.arange(14) + 0.5) / 14)
+    angle = np.pi * (np.arange(14) + 0.5) / 14
     middle, half = (lower + upper) / 2, (upper - lower) / 2
-    slope = np.polynomial.chebyshev.Chebyshev.fit(x, curve(middle + half * x)[1], 13, domain=[-1, 1])
+    slope = curve(middle + half * np.cos(angle))[1]
+    coefficients = slope @ np.cos(np.outer(angle, np.arange(14))) / 7
+    coefficients[0] /= 2
     left, right = -1.0, 1.0
     for _ in range(50):
         between = (left + right) / 2
-        left, right = (left, between) if slope(between) > 0 else (between, right)
+        left, right = (left, between) if chebval(between, coefficients) > 0 else (between, right)
     return middle + half * between

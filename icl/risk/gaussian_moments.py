@@ -80,13 +80,12 @@ def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:
 @lru_cache(maxsize=8192)
 def _series(n: float, panel: int) -> Array:
     """Return Chebyshev coefficients of log C, of D / C and of their slopes on a panel, shape (_NODES, 4)."""
-    width, log_phi, m2, m3, m4 = _means(panel, next(reach for reach in _REACH if n <= reach))
-    last = np.count_nonzero((n - 2) * log_phi.max(0) > -50)  # log phi falls in u
-    log_phi, m2, m3, m4 = (means[:, :last] for means in (log_phi, m2, m3, m4))
-    one = width * n * np.exp((n - 1) * np.maximum(log_phi, -700 / n))
-    two = (n - 1) * one * np.exp(-log_phi)
-    c = np.sum(one * m2, -1)
-    d = np.sum(one * m3 / 2 - (one * m4 + two * m2**2) / 6, -1)
+    width, *means = _means(panel, next(reach for reach in _REACH if n <= reach))
+    last = np.count_nonzero((n - 2) * means[0].max(0) > -50)  # log phi falls in u
+    log_phi, m2, diagonal, pair = (mean[:, :last] for mean in means)
+    power = width * n * np.exp((n - 1) * log_phi)
+    c = np.sum(power * m2, -1)
+    d = np.sum(power * (diagonal - (n - 1) * pair), -1)
     return (
         np.asarray(_fit() @ np.stack([np.log(c), d / c], -1))
         .reshape(2, _NODES, 2)
@@ -108,11 +107,11 @@ def _points() -> Array:
 
 @lru_cache(maxsize=256)
 def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]:
-    """Return the step of u, and log phi, M_2, M_3 and M_4 at the nodes of a panel in tau, shape (_NODES, u).
+    """Return the step of u, and what n weighs at the nodes of a panel in tau, each of shape (_NODES, u).
 
-    They do not depend on n. u runs over all values that 2 to ``reach`` tokens need: from where ``s S`` is
-    below e^-16 for the largest sum S to where it is above e^4.5 for the smallest, but for a probability
-    of 1e-16.
+    These are log phi, M_2, and the terms ``M_3 / 2 - M_4 / 6`` and ``M_2^2 / (6 phi)`` of D. They do not
+    depend on n. u runs over all values that 2 to ``reach`` tokens need: from where ``s S`` is below e^-16
+    for the largest sum S to where it is above e^4.5 for the smallest, but for a probability of 1e-16.
     """
     log_n = math.log(reach)
     low, high = edges(0.0 if panel < 10 else 10 * 1.1 ** (panel - 9))[panel : panel + 2]
@@ -121,8 +120,8 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
     largest = max(log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0, math.sqrt(2 * (log_n + 37)) * high)
     x = np.arange(-round((log_n + 32) / _STEP), round(4.4 / _STEP) + 1)  # exp(-z) is 1 before and 0 after
     u = np.arange(-math.ceil((largest + 16) / _STEP), math.ceil((4.5 + 6 * high) / _STEP) + skip, skip)
-    out = np.stack([_smoothed(u, x, float(tau), skip) for tau in taus], 1)
-    return skip * _STEP, *out
+    log_phi, m2, m3, m4 = np.stack([_smoothed(u, x, float(tau), skip) for tau in taus], 1)
+    return skip * _STEP, log_phi, m2, m3 / 2 - m4 / 6, m2 * m2 * np.exp(-log_phi) / 6
 
 
 def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> Array:

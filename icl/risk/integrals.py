@@ -25,9 +25,14 @@ from icl.tasks.base import Array
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
+_HOPE = 1000  # after so many it is checked whether that many can be enough
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
 _BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
+
+# glibc's malloc gives freed tables back to the system unless it has seen a larger block freed. Getting their
+# pages again would take half of the time of an evaluation.
+np.empty(2**21)
 
 
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
@@ -97,14 +102,16 @@ def pulls(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
 
 def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool) -> Array:
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
-    p, gap = mesh.p, 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
+    p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
     lost = np.expm1(-z)
     decay = 1 + lost
-    first, second = z * decay, z * z * decay
+    table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))  # of first and its derivative
+    first = np.multiply(z, decay * p, out=table[:, 0])
+    second = z * first
 
-    missed = mesh.below + _mean(-lost, p)  # 1 - phi
-    phi = np.maximum(mesh.above + _mean(decay, p), 1e-300)
+    missed = mesh.below - _mean(lost, mesh.p)  # 1 - phi
+    phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
     log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
     # powers of phi for all n at once, with the weights in u: (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
@@ -112,17 +119,19 @@ def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: b
     two = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, -700))
 
     gamma = task.variogram(mesh.theta)
-    single, noise = 2 * _mean(second, gamma * p).ravel(), _mean(second, p).ravel()
-    tables = [first * p[:, None]]
+    single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
+    # d/dw g(z) = -z g'(z), times the gap. A constant may be taken from the gap: it multiplies derivatives in
+    # u, whose integrals are zero. With the mean of the gap, nothing cancels.
+    shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
-        first_w, second_w = first * (z - 1), second * (z - 2)  # d/dw g(z) = -z g'(z), times gap
-        tables.append(first_w * (gap * p)[:, None])
-    pair, *pair_w = _pairs(task, mesh.theta, gamma, tables, two, before + one @ single)
+        np.multiply(second - first, shifted[:, None], out=table[:, 1])
+    pair, *pair_w = _pairs(task, mesh.theta, gap, gamma, table, two, before + one @ single)
     bias = one @ single + two @ pair
     if not slopes:
         return np.stack([bias, one @ noise])
-    log_phi_w = (_mean(first, gap * p) / phi).ravel()
-    single_w, noise_w = 2 * _mean(second_w, gap * gamma * p).ravel(), _mean(second_w, gap * p).ravel()
+    log_phi_w = (_mean(first, shifted) / phi).ravel()
+    second_w = (z - 2) * second
+    single_w, noise_w = 2 * _mean(second_w, shifted * gamma).ravel(), _mean(second_w, shifted).ravel()
     return np.stack(
         [
             bias,
@@ -137,12 +146,12 @@ def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: b
 
 
 def _mean(table: Array, h: Array) -> Array:
-    """Return ``sum_theta table(u, theta) h(theta)``; h contains the probabilities. Shape (panels, k)."""
+    """Return ``sum_theta table(u, theta) h(theta)``, shape (panels, k)."""
     return np.asarray((table @ h[..., None])[..., 0])
 
 
 def _pairs(
-    task: Zonal, theta: Array, gamma: Array, tables: list[Array], weight: Array, scale: Array
+    task: Zonal, theta: Array, gap: Array, gamma: Array, table: Array, weight: Array, scale: Array
 ) -> Array:
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
@@ -154,52 +163,53 @@ def _pairs(
     and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral.
     Tables and results have one row, or two with the derivative.
     """
-    (panels, k, _), size = tables[0].shape, theta.size
-    table = np.concatenate(tables, axis=1)
+    panels, rows, k, angles = table.shape
+    flat_table = table.reshape(panels, rows * k, angles)
 
-    def by_row(x: Array) -> Array:  # (panels, rows k, ...) -> (rows, panels k, ...)
-        split = x.reshape(panels, len(tables), k, *x.shape[2:]).swapaxes(0, 1)
-        return split.reshape(len(tables), panels * k, *x.shape[2:])
+    def mean(h: Array) -> Array:  # h of shape (panels, angles, ...)
+        return np.asarray(flat_table @ h).reshape(panels, rows, k, *h.shape[2:])
 
     def product(x: Array, y: Array) -> Array:  # of a row pair (x, x') and (y, y'): (x y, (x y)')
-        out = x[:1] * y
-        out[1:] += x[1:] * y[:1]
+        out = x[:, :1] * y
+        out[:, 1:] += x[:, 1:] * y[:, :1]
         return out
 
-    too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
-    flat, left = by_row(table.sum(-1)), by_row(_mean(table, gamma))
-    total, done = np.zeros_like(flat), np.zeros(flat.shape[1], dtype=bool)
+    def by_row(x: Array) -> Array:
+        return x.swapaxes(0, 1).reshape(rows, panels * k)
 
-    if task.kink > 0:
-        neglected = _least_neglected(task, theta, tables[0], flat[0])
-        if np.any(weight @ neglected > 1e-12 * (weight @ (2 * flat[0] * left[0]) + scale)):
-            raise ValueError(too_large)
-    even = not spectrum(task, 64)[0][2::2].any()  # but for degree 1, which comes first in any case
-    polynomials = Polynomials(task.dim, theta.ravel(), even)
-    degrees = np.array([1])
+    a, rest = spectrum(task, 1)
+    m = mean(gap[..., None])[..., 0]
+    total = a * product(m, m)
+    if rest <= 0:
+        return by_row(total)
+    flat, left = table.sum(-1), mean(gamma[..., None])[..., 0] - a * m
+
+    too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
+    step = 1 if spectrum(task, 64)[0][2::2].any() else 2  # but for degree 1
+    polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
+    polynomials.take(1 if step == 2 else 2)  # degrees 0 and 1
+    done, last, many = np.zeros((panels, k), dtype=bool), 2 - step, 16
     while True:
-        if degrees[-1] > _DEGREES:
+        degrees = last + step * (1 + np.arange(max(1, min(many, _TABLE // theta.size))))
+        last, many = int(degrees[-1]), 2 * many
+        if last > _DEGREES:
             raise ValueError(too_large)
-        a, rest = spectrum(task, int(degrees[-1]))
+        a, rest = spectrum(task, last)
         a = a[degrees - 1]
-        if degrees[0] == 1:
-            h = 2 * np.sin(theta.reshape(1, -1) / 2) ** 2
-            polynomials.take(1 if even else 2)  # degrees 0 and 1
-        else:
-            h = polynomials.take(degrees.size)
-        m = by_row(table @ h.reshape(-1, *theta.shape).transpose(1, 2, 0))
-        if degrees[0] > 1:
-            done = _forget_unresolved(m, flat, done)
+        m = mean(polynomials.take(degrees.size).reshape(-1, *theta.shape).transpose(1, 2, 0))
+        done = _forget_unresolved(m, flat, done)
         total += product(m, m) @ a
         if rest <= 0:
-            return total
+            return by_row(total)
         left -= m @ a
-        neglected = rest * ((m[0, :, -4:] - flat[0, :, None]) ** 2).max(axis=1)
-        if degrees[0] > 1 and np.all(weight @ neglected <= 1e-12 * (weight @ total[0] + scale)):
-            return total + 2 * product(flat, left) - rest * product(flat, flat)
-        step = 2 if even else 1
-        many = max(1, min(2 * degrees.size if degrees[0] > 1 else 16, _TABLE // size))
-        degrees = degrees[-1] + (1 if degrees[0] == 1 else step) + step * np.arange(many)
+        neglected = rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
+        allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
+        if np.all(weight @ neglected <= allowed):
+            return by_row(total + 2 * product(flat, left) - rest * product(flat, flat))
+        if task.kink > 0 and degrees[0] <= _HOPE < last:  # once
+            neglected = _least_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
+            if np.any(weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()):
+                raise ValueError(too_large)
 
 
 def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
@@ -220,16 +230,17 @@ def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
 def _forget_unresolved(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
 
-    Changes m, (rows, nodes, degrees), in place; returns which nodes are beyond their last degree.
+    Changes m, (panels, rows, k, degrees), in place; returns which nodes are beyond their last degree.
     """
-    small = np.abs(m[0] - flat[0, :, None]) <= 1e-6 * flat[0, :, None]
-    run = small.copy()  # this degree and the three before it
-    for back in (1, 2, 3):
-        run[:, back:] &= small[:, :-back]
-    run[:, :3] = False
-    out = np.logical_or.accumulate(run, axis=1) | done[:, None]
-    m[:] = np.where(out, flat[..., None], m)
-    return np.asarray(out[:, -1])
+    limit = 1e-6 * flat[:, 0, :, None]
+    small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
+    if not small.any() and not done.any():
+        return done
+    run = small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]  # and the three before it
+    out = np.repeat(done[..., None], m.shape[-1], axis=-1)
+    out[..., 3:] |= np.logical_or.accumulate(run, axis=-1)
+    np.copyto(m, flat[..., None], where=out[:, None])
+    return np.asarray(out[..., -1])
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import integer, matrix_rows, real
 from icl.risk.integrals import band, integrate, pulls, spectrum
@@ -139,7 +139,7 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     degree = np.arange(1, panel.pull.shape[1] + 1)
     risk = panel.curve[:, 0] + variance * panel.curve[:, 1]
     slope, second = (panel.at(np.array([w]), risk[:, None], k)[0, 0] for k in (1, 2))
-    pull = panel.at(np.array([w]), panel.pull)[0] * w * degree * (degree + d - 2) / (d - 1)
+    pull = panel.at(np.array([w]), panel.pull)[:, 0] * w * degree * (degree + d - 2) / (d - 1)
     turn = w * slope + 2 * float(pull.sum())
     return np.array([w * w * second, (2 * w * w * second + d * turn) / (d + 2), turn])
 
@@ -162,15 +162,19 @@ class _Panel:
     error: float
 
     def at(self, kappa: Array, coefficients: Array, derivative: int = 0) -> Array:
-        """Return one column for each column of ``coefficients``, (len(kappa), columns)."""
+        """Return one row for each column of ``coefficients``, (columns, len(kappa))."""
         half = (self.right - self.left) / 2
         table = chebyshev.chebder(coefficients, derivative, 1 / half) if derivative else coefficients
-        return np.asarray(chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1) @ table)
+        return np.asarray(table.T @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T)
 
 
 def _index(kappa: float) -> int:
     """Return the number of the panel of ``kappa``: [0, 1], [1, 2], [2, 4], ..."""
-    return max(0, math.frexp(kappa)[1])
+    return int(_indices(np.array(kappa)))
+
+
+def _indices(kappa: Array) -> NDArray[np.int_]:
+    return np.maximum(0, np.frexp(kappa)[1])
 
 
 @lru_cache(maxsize=512)
@@ -203,21 +207,22 @@ def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array)
     derivative of rho in ``z = M x``.
     """
     out = np.empty((4, kappa.size))
-    dim, indices = task.dim, np.array([_index(k) for k in kappa])
+    dim, indices = task.dim, _indices(kappa)
     for index in np.unique(indices):
         here, panel = indices == index, _panel(task, n, int(index))
         k, cosine = kappa[here], c[here]
         degrees = panel.pull.shape[1]
-        theta, degree = np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)
-        missed = Polynomials(dim, theta).take(degrees + 1)[1:].T  # 1 - P_l
+        theta, degree = np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None]
+        missed = Polynomials(dim, theta).take(degrees + 1)[1:]  # 1 - P_l
         # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
-        bend = (1 - Polynomials(dim + 2, theta).take(degrees).T) * (degree * (degree + dim - 2) / (dim - 1))
-        pull, pull_k = panel.at(k, panel.pull), panel.at(k, panel.pull, 1)
-        bias, noise = panel.at(k, panel.curve).T
-        bias_k, noise_k = panel.at(k, panel.curve, 1).T
-        beta = -2 * (pull * bend).sum(1)
-        turn = 2 * (pull * missed).sum(1)
-        slope = bias_k + variance * noise_k + turn + 2 * k * (pull_k * missed).sum(1)
+        bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (degree * (degree + dim - 2) / (dim - 1))
+        coefficients = np.hstack([panel.curve, panel.pull])
+        value, value_k = panel.at(k, coefficients), panel.at(k, coefficients, 1)
+        (bias, noise), pull = value[:2], value[2:]
+        (bias_k, noise_k), pull_k = value_k[:2], value_k[2:]
+        beta = -2 * np.einsum("lq,lq->q", pull, bend)
+        turn = 2 * np.einsum("lq,lq->q", pull, missed)
+        slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
         out[:, here] = bias + k * turn, variance * noise, slope - cosine * beta, beta
     return out
 

@@ -28,11 +28,13 @@ from scipy.special import betainc, betaincc, gammaln, ive
 from icl.covariates import cap_quantile
 
 Array = NDArray[np.float64]
-Angles = tuple[Array, Array, Array]  # angles, probabilities, first and last edge
+# edges in u, edges of angles, and the probabilities below and above these
+Group = tuple[tuple[Array, Array], Array, Array, Array]
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
 _WIDE = 30.0  # panels in u wider than this have angles for each node
-_TABLE = 2**15  # numbers in one table: larger ones leave the processor's cache
+_TABLE = 2**8  # panels (16 x 16) in one table: larger ones only take memory
+_FINE = np.linspace(0, 1, 160)  # where the density of panels is sampled
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
@@ -70,7 +72,26 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     Returns:
         Several meshes, whose sums add up.
     """
-    least, most = float(n.min()), float(n.max())
+    groups, wide, nearest, reach = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree)
+    out = []
+    for edges, angles, below, above in groups:
+        out.append(Mesh(*_nodes_in_u(*edges, order), *_angles(dim, angles, order), below, above))
+    if wide[0].size:
+        u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
+        angles = _following(dim, w, u, nearest, reach)
+        out.append(Mesh(u, weight, *_angles(dim, angles, order), *_outside(dim, angles)))
+    return out
+
+
+@lru_cache(maxsize=64)  # rules of several orders share the panels
+def _panels_of(
+    dim: int, w: float, least: float, most: float, degree: float
+) -> tuple[list[Group], tuple[Array, Array], float, float]:
+    """Return the panels for ``least`` to ``most`` tokens.
+
+    They are groups of panels in u that share their angles, the edges in u of those that do not, and the tau
+    that no token falls below and the one beyond which there is nothing but the kernel's tail.
+    """
     # No token falls nearer than this, up to a probability that no digit of the risk can see.
     nearest = w * cap_quantile(dim, 1e-17 / most**2)
     # The mass of exp(-w (1 - t)) (1 - t^2)^((d-3)/2) peaks where w (1 - t^2) = (d - 3) t.
@@ -99,17 +120,13 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     while edges[-1] < high:
         edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach, degree), high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
-    u, weight = _nodes_in_u(left, right, order)
-    left = np.where(np.isinf(left), right, left)
-    wide = right - left > _WIDE
-    out = []
+    start = np.where(np.isinf(left), right, left)
+    wide = right - start > _WIDE
+    groups = []
     if not wide.all():
-        for rows, angles in _shared(dim, w, left[~wide], right[~wide], nearest, peak, width, degree, order):
-            out.append(_mesh(dim, u[~wide][rows], weight[~wide][rows], *angles))
-    if wide.any():
-        theta, p, ends = _following(dim, w, u[wide].ravel(), nearest, reach, order)
-        out.append(_mesh(dim, u[wide].reshape(-1, 1), weight[wide].reshape(-1, 1), theta, p, ends))
-    return out
+        for rows, angles in _shared(dim, w, start[~wide], right[~wide], nearest, peak, width, degree):
+            groups.append(((left[~wide][rows], right[~wide][rows]), angles, *_outside(dim, angles)))
+    return groups, (left[wide], right[wide]), nearest, reach
 
 
 def _log_mean_weight(dim: int, w: float) -> float:
@@ -143,30 +160,23 @@ def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
     return u, np.where(first, weight / (1 + x), half * weight)
 
 
-def _mesh(dim: int, u: Array, weight: Array, theta: Array, p: Array, ends: Array) -> Mesh:
-    half, near, far = (dim - 1) / 2, *np.hsplit(np.sin(ends / 2) ** 2, 2)
-    return Mesh(u, weight, theta, p, betainc(half, half, near), betaincc(half, half, far))
+def _outside(dim: int, edges: Array) -> tuple[Array, Array]:
+    """Return the probabilities of the angles below and above all edges (last axis)."""
+    half, near, far = (dim - 1) / 2, *np.sin(edges[:, [0, -1]].T[..., None] / 2) ** 2
+    return betainc(half, half, near), betaincc(half, half, far)
 
 
 def _shared(
-    dim: int,
-    w: float,
-    left: Array,
-    right: Array,
-    nearest: float,
-    peak: float,
-    width: float,
-    degree: float,
-    order: int,
-) -> Iterator[tuple[slice, Angles]]:
-    """Yield angles for all u between ``left`` and ``right``, for groups of rows with equally many each."""
+    dim: int, w: float, left: Array, right: Array, nearest: float, peak: float, width: float, degree: float
+) -> Iterator[tuple[slice, Array]]:
+    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with as many."""
     right = np.maximum(right, 0.0)
     ends = np.stack([np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width], axis=1)
     if w > 0:
         ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
-    fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * np.linspace(0, 1, 400)
+    fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
     # How many panels each stretch needs: 3 wide in tau where exp(-z) turns, wider in the tail exp(-tau);
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
     need = w * np.sin(fine) / np.minimum(3 + 0.3 * past, 16.0)
@@ -181,31 +191,28 @@ def _shared(
     start = 0
     while start < len(need):  # as many rows as fit, with the most angles that any of them needs
         counts = np.ceil(np.maximum.accumulate(need[start:, -1])).astype(int)
-        fit = np.arange(1, len(counts) + 1) * counts * order**2 <= _TABLE
+        fit = np.arange(1, len(counts) + 1) * counts <= _TABLE
         rows = slice(start, start + max(1, int(fit.sum())))
-        count = counts[rows.stop - start - 1]
-        share = np.linspace(0, 1, count + 1)
-        edges = np.stack(
-            [
-                np.interp(total[-1] * share, total, row)
-                for total, row in zip(need[rows], fine[rows], strict=True)
-            ]
-        )
-        yield rows, (*_panels(dim, edges, order), ends[rows])
+        # all rows at once: row i is moved to between 2 i and 2 i + 1
+        move = 2 * np.arange(rows.stop - start)[:, None]
+        share = np.linspace(0, 1, counts[rows.stop - start - 1] + 1) + move
+        yield rows, np.interp(share, (need[rows] / need[rows, -1:] + move).ravel(), fine[rows].ravel())
         start = rows.stop
 
 
-def _following(dim: int, w: float, u: Array, nearest: float, reach: float, order: int) -> Angles:
-    """Return angles for each u: panels in y = tau - u, short where exp(-exp(-y)) turns, then longer."""
+def _following(dim: int, w: float, u: Array, nearest: float, reach: float) -> Array:
+    """Return edges of angles for each u, shape (nodes, 1).
+
+    The panels are those in y = tau - u, short where exp(-exp(-y)) turns, then longer.
+    """
     widest, y = 3 * w / math.sqrt(dim), [-4.0]
-    while y[-1] < max(_CUT, reach - u[0]):
+    while y[-1] < max(_CUT, reach - float(u[0, 0])):
         y.append(y[-1] + min(widest, 1.2 + 0.3 * max(y[-1] - 4, 0.0), 12.0))
-    tau = np.clip(u[:, None] + np.array(y), nearest, 2 * w)
-    edges = 2 * np.arcsin(np.sqrt(tau / (2 * w)))
-    return *_panels(dim, edges, order), edges[:, [0, -1]]
+    tau = np.clip(u + np.array(y), nearest, 2 * w)
+    return np.asarray(2 * np.arcsin(np.sqrt(tau / (2 * w))))
 
 
-def _panels(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
+def _angles(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
     """Return Gauss-Legendre angles between neighboring edges (last axis) with their probabilities."""
     x, weight = _GAUSS(order)
     half = np.diff(edges)[..., None] / 2

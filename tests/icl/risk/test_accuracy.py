@@ -178,26 +178,20 @@ BUGS = {
     "no diagonal term": ("bias = one @ single + two @ pair", "bias = two @ pair"),
     "half the variogram": ("single, noise = 2 * _mean(", "single, noise = _mean("),
     "sigma for sigma^2": ("noise_std.ravel() ** 2\n    for", "noise_std.ravel()\n    for"),
-    "no tail of the spectrum": (
-        "return total + 2 * product(flat, left) - rest * product(flat, flat)",
-        "return total",
-    ),
+    "no tail of the spectrum": ("total + 2 * product(flat, left) - rest * product(flat, flat)", "total"),
     "half the tail of the spectrum": ("total + 2 * product(flat,", "total + product(flat,"),
     "recurrence of P_l": ("gap = np.sin(theta) ** 2 if even", "gap = np.sin(theta) if even"),
     "degrees of P_l": ("self._next += many *", "self._next += many // 2 *"),
-    "z for z^2": ("z * decay, z * z * decay", "z * decay, z * decay"),
+    "z for z^2": ("second = z * first", "second = first"),
     "first absolute moment of the ReLU": (
         "gammaln(d / 2) - gammaln((d + 1) / 2)",
         "gammaln(d / 2) - gammaln((d - 1) / 2)",
     ),
     "sign in the ReLU variogram": ("** 2 - turn / np.pi", "** 2 + turn / np.pi"),
     "series of the ReLU variogram": ("(180, 130, 88, 54, 28, 10)", "(180, 130, 88, 54, 10)"),
-    "slope without its factor": (
-        "first_w, second_w = first * (z - 1), second * (z - 2)",
-        "first_w, second_w = first * (z - 1), second * (z - 1)",
-    ),
+    "slope without its factor": ("second_w = (z - 2) * second", "second_w = (z - 1) * second"),
     "weights of the panel in s": ("np.where(first, weight / (1 + x), half", "np.where(first, weight, half"),
-    "nearer angles forgotten": ("missed = mesh.below + ", "missed = "),
+    "nearer angles forgotten": ("missed = mesh.below - ", "missed = -"),
 }
 
 

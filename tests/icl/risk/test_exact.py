@@ -247,7 +247,13 @@ def test_refuses_what_it_cannot_vouch_for(monkeypatch):
 
 @pytest.mark.parametrize(
     "task, n, noise_std",
-    [(Affine(5), 100, 0.1), (ReLU(5), 10**8, 0.5), (Cosine(5, 3.0), 20, 0.1), (ReLU(8), 20, 0.0)],
+    [
+        (Affine(5), 100, 0.1),
+        (ReLU(5), 10**8, 0.5),
+        (Cosine(5, 3.0), 20, 0.1),
+        (ReLU(8), 20, 0.0),
+        (ReLU(5), 10, 30.0),  # 3e-4, where the slope must not cancel
+    ],
     ids=str,
 )
 def test_optimum_against_a_root_finder(task, n, noise_std):

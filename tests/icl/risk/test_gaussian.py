@@ -254,13 +254,13 @@ BUGS = {
         "slope of D": ("- 12 * w * d - 6", "- 6 * w * d - 6"),
     },
     "gaussian_moments": {
-        "n tokens for n - 1": ("np.exp((n - 1) * np.maximum", "np.exp(n * np.maximum"),
-        "pairs of one token": ("two = (n - 1) * one", "two = n * one"),
-        "third moment": ("one * m3 / 2 -", "one * m3 -"),
-        "square of the second": ("+ two * m2**2) / 6", "+ two * m2**2) / 2"),
+        "n tokens for n - 1": ("np.exp((n - 1) * log_phi", "np.exp(n * log_phi"),
+        "pairs of one token": ("(n - 1) * pair", "n * pair"),
+        "third moment": ("m3 / 2 - m4 / 6,", "m3 - m4 / 6,"),
+        "square of the second": ("np.exp(-log_phi) / 6", "np.exp(-log_phi) / 2"),
         "slope of tau^2": ("4 * tau / high**2", "2 * tau / high**2"),
         "mass above forgotten": ("rows[:, 1] + after", "rows[:, 1]"),
-        "step of u": ("return skip * _STEP, *out", "return _STEP, *out"),
+        "step of u": ("return skip * _STEP, log_phi", "return _STEP, log_phi"),
     },
 }
 
