@@ -95,6 +95,7 @@ from icl.tensor_trick.target_shift import (
 )
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge
+from icl_book.live_descent import live
 
 notebook.setup(globals())
 
@@ -658,6 +659,14 @@ notebook.glue("icl-shared", float(max(np.median(v) for v in shared.values())))
 # {glue:text}`icl-shared:.2f` on problems it was not fitted to: without the targets in its input it cannot know
 # where the gradient points.
 #
+# One small problem to move, with six tokens in the plane and weights $X$ that turn it: turn the weights, sharpen the
+# layer, and give it the values fitted to this problem, to eight others, or the residual itself. Fixed: the tokens and
+# the targets.
+
+# %% tags=["hide-input"]
+live("descent")
+
+# %% [markdown]
 # **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now
 # find the direction?
 #
