@@ -252,7 +252,7 @@ notebook.glue("needed", log_n[-1])
 judge("P1.G.large-prompt", exact(f"w r = {{a:g}}, d = {d}", rate, a=at))
 
 # %% [markdown]
-# At $wr=9$ the share 0.1 needs $e^{{glue:text}`needed:.0f`}$ tokens: the limit is exact, and for long queries it is far away.
+# At $wr=9$ the share 0.1 needs $e^k$ tokens with $k=$ {glue:text}`needed:.0f`: the limit is exact, and for long queries it is far away.
 #
 # ## Experiment 4: the floor of nonlinear functions
 #

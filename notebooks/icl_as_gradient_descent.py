@@ -678,9 +678,9 @@ live("descent")
 #
 # The step size does not change the cosine (both moves are linear in $\eta$), but it does change the prediction. Over
 # several steps each path also has its own next gradient. We follow both for 20 steps, the layer fitted anew at each
-# step at $c=1$.
+# step at $c=1$; the figure is folded.
 
-# %% mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}} tags=["hide-output", "hide-input"]
 horizon = 20
 figure, axes = plt.subplots(1, 2, figsize=(6.6, 3.0))
 a1, a2, x0, b = problems[0]

@@ -118,8 +118,9 @@ def tokens_in_reach(d, w):
     return lengths * betainc(half, half, np.minimum(0.5 / np.maximum(w, 0.25), 1.0))
 
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$, equal weights. Solid line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$. Solid line: two tokens are expected within the window's reach. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
+label_box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
 # with a single dimension there are three maps
 for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
     y, least = (rough, 1) if name == "cosine" else (snr, 0.1)
@@ -138,6 +139,17 @@ for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
     ax.contour(lengths, y, reach, [2.0], colors="black", linewidths=1.2)
     if name == "cosine":
         ax.plot(rough ** (d - 1), rough, ":", color="black", linewidth=1.5)
+    regions = {
+        "equal weights": w <= 1e-9,
+        "a window": (w > 1e-9) & (reach >= 2),
+        "few tokens": (w > 1e-9) & (reach < 2),
+    }
+    for words, where in regions.items():
+        widest = 1 + where[1:-1].sum(1).argmax()  # the row in which the name stands
+        columns = np.flatnonzero(where[widest])
+        if columns.size > 2:
+            place = np.exp(np.log(lengths[columns]).mean()), y[widest]
+            ax.annotate(words, place, ha="center", va="center", bbox=label_box)
     ax.set(
         xscale="log",
         yscale="log",
