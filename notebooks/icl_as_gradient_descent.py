@@ -440,7 +440,7 @@ ax.legend()
 plt.show()
 
 
-# %%
+# %% tags=["hide-output"]
 def growth(kind):
     """Compute the growth of the natural logarithm per unit of R^2 at the largest R."""
     rise = (separation[kind][-1] - separation[kind][-2]) * math.log(10)
@@ -459,7 +459,7 @@ judge("P2.icl.separation", found("{kind}", rates, kind=KINDS))
 # the printed $M$ allows. The same move leaves the normalized shift far below it. And the *value* of the loss is the same after
 # any move whatever, since that is how the shift is defined.
 
-# %%
+# %% tags=["hide-output"]
 R, n_break, reach = 2.0, 8, 16.0
 S = torch.zeros(1, n_break, dtype=torch.float64)
 S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x

@@ -664,7 +664,7 @@ worst, closest = (
 notebook.glue("tt-worst", worst)
 notebook.glue("tt-closest", closest)
 notebook.glue("tt-gap", math.log10(closest / worst))
-figure, ax = plt.subplots(figsize=(5.8, 3.6))
+figure, ax = plt.subplots(figsize=(5.8, 2.9))
 places = np.arange(len(summary))
 good = [max(v[0], 1e-17) for v in summary.values()]
 ax.plot(good, places, "o", color=plots.COLORS["corrected"], label="as stated")
