@@ -295,7 +295,7 @@ def cases(measure):
 
 judge("P1.W.kernel", *cases(kernel_gap))
 
-# %%
+# %% tags=["hide-output"]
 judge("P1.W.appendix-kernel", cases(coefficient)[0])
 
 # %%
@@ -675,12 +675,12 @@ judge("P1.W.noisy", exact("{kind}, d = {d}", over_sigma, kind=classes, d=dims))
 # %% [markdown]
 # ## Move it
 #
-# The slider narrows the window. Left: one context on the circle and what attention
+# The folded slider narrows the window. Left: one context on the circle and what attention
 # would predict for a query at *every* angle. Right: exact bias, noise and risk, with
 # this window marked. Wide: the prediction is flat. Narrow: it jumps from label to
 # label.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
 task, (f, theta, y) = circle[L], draw_context(lipschitz_values.index(L))
 x, line = on_circle(theta), np.geomspace(0.3, 3000, 50)

@@ -59,6 +59,7 @@ from icl.streams import stream
 from icl.tasks import Linear
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, sampled
+from icl_book.live_windows import live
 
 notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
@@ -106,6 +107,12 @@ plt.show()
 #
 # For linear $f$ this is $wf(x_q)$, right at $w=1$. On the sphere a larger $w$ can still concentrate the weights around the query; here it only moves the mean too far.
 #
+# Move the context length, the dimension and the noise; the page computes both best windows exactly, and with "least risk" also what they reach. Fixed: $L=1$.
+
+# %% tags=["hide-input"]
+live("gaussian")
+
+# %% [markdown]
 # **By hand.** For $f(x)=x^2-1$ in one dimension {eq}`eq-tilt` is $w^2x_q^2$. The error $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$ is least at
 # $w^2=\frac23$, and there it is $\frac23$: a third of the variance 2 remains for every $n$.
 #
@@ -245,7 +252,7 @@ notebook.glue("needed", log_n[-1])
 judge("P1.G.large-prompt", exact(f"w r = {{a:g}}, d = {d}", rate, a=at))
 
 # %% [markdown]
-# At $wr=9$ the share 0.1 needs $e^{{glue:text}`needed:.0f`}$ tokens: the limit is exact, and for long queries it is far away.
+# At $wr=9$ the share 0.1 needs $e^k$ tokens with $k=$ {glue:text}`needed:.0f`: the limit is exact, and for long queries it is far away.
 #
 # ## Experiment 4: the floor of nonlinear functions
 #

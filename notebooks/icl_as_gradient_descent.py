@@ -95,6 +95,7 @@ from icl.tensor_trick.target_shift import (
 )
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge
+from icl_book.live_descent import live
 
 notebook.setup(globals())
 
@@ -439,7 +440,7 @@ ax.legend()
 plt.show()
 
 
-# %%
+# %% tags=["hide-output"]
 def growth(kind):
     """Compute the growth of the natural logarithm per unit of R^2 at the largest R."""
     rise = (separation[kind][-1] - separation[kind][-2]) * math.log(10)
@@ -458,7 +459,7 @@ judge("P2.icl.separation", found("{kind}", rates, kind=KINDS))
 # the printed $M$ allows. The same move leaves the normalized shift far below it. And the *value* of the loss is the same after
 # any move whatever, since that is how the shift is defined.
 
-# %%
+# %% tags=["hide-output"]
 R, n_break, reach = 2.0, 8, 16.0
 S = torch.zeros(1, n_break, dtype=torch.float64)
 S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
@@ -658,6 +659,14 @@ notebook.glue("icl-shared", float(max(np.median(v) for v in shared.values())))
 # {glue:text}`icl-shared:.2f` on problems it was not fitted to: without the targets in its input it cannot know
 # where the gradient points.
 #
+# One small problem to move, with six tokens in the plane and weights $X$ that turn it: turn the weights, sharpen the
+# layer, and give it the values fitted to this problem, to eight others, or the residual itself. Fixed: the tokens and
+# the targets.
+
+# %% tags=["hide-input"]
+live("descent")
+
+# %% [markdown]
 # **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now
 # find the direction?
 #
@@ -669,9 +678,9 @@ notebook.glue("icl-shared", float(max(np.median(v) for v in shared.values())))
 #
 # The step size does not change the cosine (both moves are linear in $\eta$), but it does change the prediction. Over
 # several steps each path also has its own next gradient. We follow both for 20 steps, the layer fitted anew at each
-# step at $c=1$.
+# step at $c=1$; the figure is folded.
 
-# %% mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}} tags=["hide-output", "hide-input"]
 horizon = 20
 figure, axes = plt.subplots(1, 2, figsize=(6.6, 3.0))
 a1, a2, x0, b = problems[0]

@@ -304,7 +304,7 @@ over = (best - built).max(-1)  # the largest over R
 notebook.glue("lip-short", 100 * (1 - 10 ** float((best - built).min())))
 judge("P2.lip.sharp", found("{g}, n = {n}", over, g=G, n=N))
 
-# %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-output", "hide-input"]
 figure, ax = plt.subplots()
 looks = zip(G, plots.PALETTE, ("-", "--", "-.", ":"), strict=False)
 for i, (label, color, style) in enumerate(looks):
@@ -318,7 +318,7 @@ plt.show()
 notebook.glue("lip-random", -float((drawn - built).min()))
 
 # %% [markdown]
-# Random data miss the supremum by up to {glue:text}`lip-random:.0f` powers of ten. The ascent ends at most
+# Random data miss the supremum (the folded figure) by up to {glue:text}`lip-random:.0f` powers of ten. The ascent ends at most
 # {glue:text}`lip-short:.1f` % below a construction, and never exceeds one by more than one percent.
 #
 # **Exercise 2.** Set `starts` to 3 and rerun. Which suprema does the search now miss?
@@ -362,7 +362,7 @@ plt.show()
 # %% tags=["hide-input"]
 live("bounds")
 
-# %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-output", "hide-input"]
 loose = np.array(
     [
         [b.log10(n, R) for R in radii] - proved[shown, FUNCTIONS.index(b.function)]
@@ -380,7 +380,7 @@ notebook.glue("lip-n", n)
 notebook.glue("lip-radius", max(radii))
 
 # %% [markdown]
-# At $n=$ {glue:text}`lip-n` the tightest entry is {glue:text}`lip-least:.1f` powers of ten above the truth, the
+# At $n=$ {glue:text}`lip-n` the tightest entry of the folded table is {glue:text}`lip-least:.1f` powers of ten above the truth, the
 # loosest {glue:text}`lip-most:.0f`.
 #
 # The verdicts follow. One statement, one card: the bounds on $u$, $\alpha$ and $\alpha^{-1}$ follow from P2.lip.sharp,

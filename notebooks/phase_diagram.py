@@ -47,7 +47,6 @@ dims = [2, 3, 5]  # dimensions d of the covariates
 noise_std = 0.1  # standard deviation sigma of the label noise of the cosine maps
 lipschitz_values = [0.25, 0.5, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0, 16.0]  # L
 n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # n
-context_length = 60  # n of the moving figure
 
 # %% tags=["hide-input"]
 from functools import cache
@@ -60,6 +59,7 @@ from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, populat
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, registry
+from icl_book.live_windows import live
 
 notebook.setup(globals(), n_values=2, lipschitz_values=2)
 
@@ -118,8 +118,9 @@ def tokens_in_reach(d, w):
     return lengths * betainc(half, half, np.minimum(0.5 / np.maximum(w, 0.25), 1.0))
 
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$, equal weights. Solid line: two tokens are expected within the window's reach; on the side of strong signals there are fewer. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
+# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$. Solid line: two tokens are expected within the window's reach. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
+label_box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
 # with a single dimension there are three maps
 for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
     y, least = (rough, 1) if name == "cosine" else (snr, 0.1)
@@ -138,6 +139,17 @@ for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
     ax.contour(lengths, y, reach, [2.0], colors="black", linewidths=1.2)
     if name == "cosine":
         ax.plot(rough ** (d - 1), rough, ":", color="black", linewidth=1.5)
+    regions = {
+        "equal weights": w <= 1e-9,
+        "a window": (w > 1e-9) & (reach >= 2),
+        "few tokens": (w > 1e-9) & (reach < 2),
+    }
+    for words, where in regions.items():
+        widest = 1 + where[1:-1].sum(1).argmax()  # the row in which the name stands
+        columns = np.flatnonzero(where[widest])
+        if columns.size > 2:
+            place = np.exp(np.log(lengths[columns]).mean()), y[widest]
+            ax.annotate(words, place, ha="center", va="center", bbox=label_box)
     ax.set(
         xscale="log",
         yscale="log",
@@ -153,8 +165,16 @@ plt.show()
 
 # %% [markdown]
 # On the cosine maps a context of the order of $L^{d-1}$ tokens is needed before any window helps, up to a constant that falls with the dimension: tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. At that boundary $w^*$ does not grow from
-# zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places. The slider at the end shows it.
+# zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places.
 #
+# Choose a point of the map below, by mouse, finger or sliders; the page computes the exact risk there. At the start $n=63$ and $L=10$. Raise the wavenumber:
+# the minimum rises to the level of equal weights, and the best window falls to zero within two steps of the slider. For affine functions lower $\sigma$ until few tokens remain, and compare the
+# nearest neighbor.
+
+# %% tags=["hide-input"]
+live("phases")
+
+# %% [markdown]
 # **Exercise 1.** Set `noise_std=1.0`. Which parts of the cosine maps turn blank, and
 # where does the boundary follow $L^{d-1}$ still?
 #
@@ -356,39 +376,6 @@ judge(
         n=paper_n,
     ),
     readings={name: cosines for name in others if "cosines" in name},
-)
-
-# %% [markdown]
-# ## Move it: two minima
-#
-# The risk of the cosine class on $S^2$ against the window, while the wavenumber grows. Watch the right-hand minimum rise above the value at $w=0$: the best window jumps to zero.
-
-# %% tags=["hide-input"]
-grid = np.geomspace(0.05, 300, 40)
-stops, frames = [1.0, 2.0, 4.0, 7.0, 9.0, 11.0, 13.0, 16.0, 20.0], []
-figure, ax = plt.subplots(figsize=(5.8, 3.3))
-curve = plots.exact_curve(ax, grid, 0 * grid, "risk / risk of equal weights")
-ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
-orange = plots.COLORS["sampled"]
-marker = ax.plot([], [], "o", color=orange, markersize=9, label="best window")[0]
-ax.set(xscale="log", xlabel="window parameter w", ylim=(0, 2.1), title="d = 3")
-ax.legend(fontsize=9, loc="upper left")
-for L in stops:
-    task = Cosine(3, L)
-    risk = population_risk(task, [0.0, *grid], context_length, noise_std).total
-    best = optimal_window(task, context_length, noise_std)
-    curve.set_ydata(risk[1:] / risk[0])
-    marker.set_data([max(best.w, grid[0])], [best.risk / risk[0]])
-    ax.set_title(f"d = 3, n = {context_length}, L = {L:g}, w* = {best.w:.3g}")
-    frames.append(plots.svg(figure))
-    figure.set_layout_engine("none")  # all frames have the layout of the first
-plt.close(figure)
-plots.slider_figure(
-    frames,
-    [f"{L:g}" for L in stops],
-    "wavenumber L",
-    "Risk relative to equal weights against the window parameter, with the best window "
-    "marked",
 )
 
 # %% [markdown]

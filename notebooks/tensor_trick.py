@@ -664,7 +664,7 @@ worst, closest = (
 notebook.glue("tt-worst", worst)
 notebook.glue("tt-closest", closest)
 notebook.glue("tt-gap", math.log10(closest / worst))
-figure, ax = plt.subplots(figsize=(5.8, 3.6))
+figure, ax = plt.subplots(figsize=(5.8, 2.9))
 places = np.arange(len(summary))
 good = [max(v[0], 1e-17) for v in summary.values()]
 ax.plot(good, places, "o", color=plots.COLORS["corrected"], label="as stated")
@@ -898,7 +898,7 @@ notebook.glue(
 # matrix form does $2nd^2+2n^2d$ floating-point operations, slope 3, and reaches it once the products are
 # large enough to hide the overhead of a call.
 
-# %% mystnb={"figure": {"caption": "Seconds to compute all scores once in float64 on one core, $n=d$, fastest of several repetitions. Dashed: the predicted slopes, drawn through the largest measured size of each form. Times are of this machine; the slopes and the gap are the result.", "name": "fig-tt-time"}, "image": {"alt": "Log-log plot of seconds against n equal to d. The explicit form rises along a dashed line of slope four and takes a tenth of a second near size eighty; the matrix form takes about ten microseconds there, and rises along a dashed line of slope three to a tenth of a second near a thousand."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Seconds to compute all scores once in float64 on one core, $n=d$, fastest of several repetitions. Dashed: the predicted slopes, drawn through the largest measured size of each form. Times are of this machine; the slopes and the gap are the result.", "name": "fig-tt-time"}, "image": {"alt": "Log-log plot of seconds against n equal to d. The explicit form rises along a dashed line of slope four and takes a tenth of a second near size eighty; the matrix form takes about ten microseconds there, and rises along a dashed line of slope three to a tenth of a second near a thousand."}} tags=["hide-output", "hide-input"]
 seconds_explicit = {n: c.seconds for (n, d), c in explicit.items() if n == d}
 seconds_matrix = {n: c.seconds for (n, _), c in matrix.items()}
 
@@ -946,7 +946,7 @@ notebook.glue("tt-slope", float(slope))
 notebook.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 
 # %% [markdown]
-# The fitted slope of the explicit form is {glue:text}`tt-slope:.1f` (a fit over few points on a shared
+# The figure is folded. The fitted slope of the explicit form is {glue:text}`tt-slope:.1f` (a fit over few points on a shared
 # machine; it is shown, not judged). At $n=d=$ {glue:text}`tt-largest` the matrix form computes the same
 # numbers {glue:text}`tt-ratio:.0f` times faster.
 #

@@ -744,7 +744,7 @@ noise_show = population_risk(ReLU(showcase), w_show, n_show, noise_std).noise
 notebook.glue("showcase", showcase)
 notebook.glue("spread", upper[showcase][1] / lower[showcase][1])
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact bias (squared label units) of $L$-Lipschitz functions with the window pretrained on $D(\\mathcal F_L^+)$, $L=\\sigma=1$, $n=10^4$: $\\frac Lb\\cos(b\\,u\\cdot x)$ against its wavenumber $b$ (solid), affine functions of slope $L$ (dashed), and the number that no $L$-Lipschitz function exceeds (red). The gray line marks $\\sqrt w$, one over the bandwidth.", "name": "fig-worst"}, "image": {"alt": "A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal certificate lies a factor of about three above the peak; affine functions of full slope lie a factor of three below the peak."}}
+# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Exact bias (squared label units) of $L$-Lipschitz functions with the window pretrained on $D(\\mathcal F_L^+)$, $L=\\sigma=1$, $n=10^4$: $\\frac Lb\\cos(b\\,u\\cdot x)$ against its wavenumber $b$ (solid), affine functions of slope $L$ (dashed), and the number that no $L$-Lipschitz function exceeds (red). The gray line marks $\\sqrt w$, one over the bandwidth.", "name": "fig-worst"}, "image": {"alt": "A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal certificate lies a factor of about three above the peak; affine functions of full slope lie a factor of three below the peak."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.6))
 plots.exact_curve(ax, waves, family, "cosines", plots.COLORS["cosine"])
 steepest = population_risk(Linear(showcase, lipschitz), w_show, n_show, 0.0).bias
@@ -764,7 +764,7 @@ ax.legend(fontsize=8.5, loc="lower left")
 plt.show()
 
 # %% [markdown]
-# In dimension {glue:text}`showcase` at $n=10^4$ the bracket, noise included, is a factor {glue:text}`spread:.1f` wide. The worst functions wiggle once per window. As the
+# The figure is folded. In dimension {glue:text}`showcase` at $n=10^4$ the bracket, noise included, is a factor {glue:text}`spread:.1f` wide. The worst functions wiggle once per window. As the
 # bandwidth shrinks, their bias falls like $L^2/w$, the slides' *upper* ingredient, here attained.
 
 
@@ -880,10 +880,10 @@ axes[2].legend(fontsize=7.5, loc="lower right")
 plt.show()
 
 # %% [markdown]
-# Of {glue:text}`seeds` cosine units with $L=1$, {glue:text}`negative` found $-w$.
+# Of {glue:text}`seeds` cosine units with $L=1$, {glue:text}`negative` found $-w$. Both cards of this figure are folded.
 
 
-# %%
+# %% tags=["hide-output"]
 def against_own(test, mine=None):
     """Return errors at the end over those of the kind tested, shape (kinds, seeds)."""
     end = errors[test][-1]
@@ -915,11 +915,11 @@ judge(
 
 # %% [markdown]
 # In three dimensions with 20 tokens a cosine of $L=10$ is far below the resolution of the context: equal weights are best for it, and the unit does not generalize because
-# its window is too *wide*. On the circle the same unit ends too narrow, as the slides suggest: exact windows below. In eight dimensions, without phase,
+# its window is too *wide*. On the circle the same unit ends too narrow, as the slides suggest: exact windows in the fold below. In eight dimensions, without phase,
 # even $L=1$ is hardly resolved, and the picture turns around. With a phase it is the same in three and in eight dimensions.
 
 
-# %%
+# %% tags=["hide-output"]
 def necessary(make, d):
     """Return exact cases of the three windows tested on cosines of L = 1."""
     tested = make(d, 1.0)

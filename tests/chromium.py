@@ -8,6 +8,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
+import yaml
+
+from icl_book.provenance import ROOT
+from icl_book.site.extension import needed
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CHROMEDRIVER = shutil.which("chromedriver")
@@ -21,10 +25,8 @@ def need(present, what):
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {what}")
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    """Headless Chromium that keeps its network and console logs."""
-    need(CHROMIUM and CHROMEDRIVER, "Chromium and its driver: apt-get install chromium chromium-driver")
+def start(folder):
+    """Start headless Chromium that keeps its network and console logs, and its files in a folder."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -40,12 +42,20 @@ def browser(tmp_path_factory):
         "disable-background-networking",
         "disable-component-update",
         "hide-scrollbars",
-        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+        f"user-data-dir={folder}",
     ):
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
     driver.get("about:blank")
+    return driver
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Headless Chromium, one for all tests of a process."""
+    need(CHROMIUM and CHROMEDRIVER, "Chromium and its driver: apt-get install chromium chromium-driver")
+    driver = start(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
 
@@ -94,9 +104,56 @@ def open_figures(browser, path, markup, scripts):
     return browser
 
 
+def open_figure(browser, path, markup):
+    """Open a page with the markup of a figure that moves and the scripts that the book gives it."""
+    scripts = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]["html_js_files"]
+    wanted = [ROOT / "book" / "_static" / script for script in scripts if needed(script, markup)]
+    return open_figures(browser, path, markup, wanted)
+
+
+def sentence(browser):
+    """Return the sentence of the figure once its frame is drawn."""
+    return browser.execute_async_script(
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() =>"
+        " done(document.querySelector('output.read').textContent)))"
+    )
+
+
+def finished(browser):
+    """Wait until no drawing has anything left to compute."""
+    deadline = time.monotonic() + 600
+    while browser.execute_script(BUSY):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+#: A frame that was asked for comes first.
+BUSY = """
+return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+  done(document.querySelectorAll("[data-pending]").length))))
+"""
+#: What the sliders of a page read out.
+READ_OUT = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
+#: A finger at a point of the first drawing, in its own coordinates.
+TOUCH = """
+const svg = document.querySelector("svg"), box = svg.getBoundingClientRect(), [x, y] = arguments;
+svg.setPointerCapture = () => {};
+const clientX = box.left + (x / 620) * box.width, clientY = box.top + (y / 620) * box.width;
+svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX, clientY }));
+"""
+
+
+RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
 def after(words, sentence):
-    """Return the number that follows some words."""
-    return float(re.search(re.escape(words) + r" ?(-?[\d.]+)", sentence)[1].rstrip("."))
+    """Return the number that follows some words, e.g. 2 or 7.2·10⁻⁴."""
+    number = rf" ?(?:(-?[\d.]+)·)?10([{RAISED}]+)| ?(-?[\d.]+)"
+    (found,) = re.findall(rf"{re.escape(words)}(?:{number})", sentence)[:1]
+    head, power, plain = found
+    if plain:
+        return float(plain.rstrip("."))
+    return float(head or 1) * 10.0 ** int(power.translate(str.maketrans(RAISED, "-0123456789")))
 
 
 def control(browser, label):

@@ -1,10 +1,9 @@
 // Figures that move. Every <div class="icl-live" data-figure="..." data-start="{...}"> that icl_book.live writes gets
-// controls and a drawing; the picture in it stays where there are no scripts. Figures that are not about the risk come
-// from scripts of their own, which are loaded before this one and only where they are needed.
+// controls and a drawing; the picture in it stays where there are no scripts. Figures come from scripts of their own,
+// which are loaded before this one and only where they are needed.
 addEventListener("DOMContentLoaded", () => {
   "use strict";
-  const { risk, scaled, optimalWindow, capQuantile, scanWindow, atScan } = (window.icl ??= {});
-  const { log10, log, max, min, ceil, floor } = Math;
+  const { log10, max, min, ceil, floor } = Math;
   const PATIENCE = 8;  // milliseconds of computing in one frame
 
   // ---------------------------------------------------------------- words and numbers
@@ -37,8 +36,7 @@ addEventListener("DOMContentLoaded", () => {
     `<line class="${name}" x1="${x1.toFixed(1)}" y1="${y1.toFixed(1)}" x2="${x2.toFixed(1)}" y2="${y2.toFixed(1)}"/>`;
 
   // Logarithmic axes over powers of ten, the horizontal one plain if asked; what is drawn on them is cut at the frame.
-  const axes = ([x0, x1], [y0, y1], xLabel, yLabel, plain = false) => {
-    const { left, right, top, bottom } = FRAME;
+  const axes = ([x0, x1], [y0, y1], xLabel, yLabel, plain = false, { left, right, top, bottom } = FRAME) => {
     const x = (v) => left + ((right - left) * ((plain ? v : log10(v)) - x0)) / (x1 - x0);
     const y = (v) => bottom + ((top - bottom) * (log10(v) - y0)) / (y1 - y0);
     const ticks = (from, high) => {
@@ -47,14 +45,16 @@ addEventListener("DOMContentLoaded", () => {
       return Array.from({ length: floor((high - low) / step) + 1 }, (_, i) => low + i * step);
     };
     const inside = (v) => max(top, min(bottom, v));
+    const fine = y1 - y0 < 0.5 ? [1, 1.2, 1.5, 2, 3] : y1 - y0 < 1.5 ? [1, 2, 5] : [1];
     return {
       x,
       y: (v) => inside(y(v)),
       back: `<rect class="frame" x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/>` +
         ticks(x0, x1).map((k) => (plain ? k : 10 ** k)).map((v) => text(x(v), bottom + 18, number(v))).join("") +
-        ticks(y0, y1).map((k) => text(left - 8, y(10 ** k) + 4, number(10 ** k), "end")).join("") +
+        ticks(y0, y1).flatMap((k) => fine.map((v) => v * 10 ** k)).filter((v) => log10(v) <= y1)
+          .map((v) => text(left - 8, y(v) + 4, number(v), "end")).join("") +
         text((left + right) / 2, bottom + 40, xLabel) +
-        text(-(top + bottom) / 2, 14, yLabel, "middle", 'transform="rotate(-90)"'),
+        text(-(top + bottom) / 2, left - 48, yLabel, "middle", 'transform="rotate(-90)"'),
       // Points [x, y] and, if known, the slope of y: a cubic curve in logarithms.
       curve: (points, name) => {
         const at = points.map(([v, u]) => [x(v), inside(y(u))]);
@@ -91,107 +91,8 @@ addEventListener("DOMContentLoaded", () => {
     return list;
   };
 
-  // ---------------------------------------------------------------- the figures
-  const FIGURES = {
-    // Bias, noise and risk against w.
-    risk: {
-      controls: ["kind", "d", "n", "L", "sigma", "w"],
-      drag: "w",
-      draw({ kind, d, n, L, sigma, w }) {
-        const end = min(1e4, 100 / capQuantile(d, 1 / n));  // from there on the nearest token counts alone
-        const first = ceil(log(0.1 / 1e-3) / log(1.5)), many = ceil(log(end / scanWindow(first)) / log(1.5));
-        const units = fill(`risk ${kind} ${d} ${n}`, many, (k) => atScan(kind, d, n, first + k));
-        const parts = units.map((unit, k) => ({ w: scanWindow(first + k), ...scaled(unit, L, sigma) }));
-        const totals = parts.map((p) => p.total), top = max(...totals);
-        const chart = axes(CONTROLS.w.range, decades(min(...totals) / 10, top), "window parameter w", "risk");
-        const shown = min(w, end), here = risk(kind, d, shown, n, L, sigma);
-        const curve = (name, slope) => chart.curve(parts.map((p) => [p.w, p[name], p[slope]]), name);
-        let picture = chart.back + curve("bias", "biasSlope") + curve("noise", "noiseSlope") +
-          curve("total", "slope") + key(["bias", "bias"], ["noise", "noise"], ["total", "risk = bias + noise"]) +
-          chart.dot(shown, here.total, "here");
-        let read = `${NAMES[kind]} functions, d = ${d}, n = ${number(n)}, L = ${number(L)}, σ = ${number(sigma)}. ` +
-          `At w = ${number(shown)}: risk ${number(here.total, 4)} = bias ${number(here.bias, 4)} + noise ` +
-          `${number(here.noise, 4)}. `;
-        const pending = units.length < many;
-        if (!pending) {
-          const [best] = fill(`best ${kind} ${d} ${n} ${L} ${sigma}`, 1, () => optimalWindow(kind, d, n, L, sigma));
-          const outside = best.w < 0.1 ? ", left of the frame" : best.w > 1e4 ? ", right of the frame" : "";
-          if (!outside) picture += chart.dot(best.w, best.total, "best");
-          read += `Lowest: ${number(best.total, 4)} at w* = ${number(best.w, 4)}${outside}.`;
-          if (w > end) read += ` Beyond w = ${number(end)} the nearest token counts almost alone.`;
-        }
-        return { picture, read, pending };
-      },
-    },
-
-    // The best window against n, and its local slope against the printed range.
-    slope: {
-      controls: ["kind", "d", "signal", "n"],
-      drag: "n",
-      draw({ kind, d, signal, n }) {
-        const grid = (k) => 10 ** (1 + k / 2);
-        const best = fill(`slope ${kind} ${d} ${signal}`, 23, (k, list) => {
-          const before = k && list[k - 1].w;
-          return optimalWindow(kind, d, grid(k), signal, 1, before > 0 && [before, 4 * before]);
-        });
-        const k = floor(2 * log10(n)) - 2;
-        const bracket = k + 1 < best.length && best[k].w > 0 && [best[k].w * 0.999, best[k + 1].w * 1.001];
-        const { w, total } = optimalWindow(kind, d, n, signal, 1, bracket);
-        // The slope of the risk stays zero along w*(n): d log w* / d log n is a ratio of its derivatives.
-        const h = 1e-4, at = (v, m) => risk(kind, d, v, m, signal, 1).slope;
-        const local = w > 0
-          ? -(at(w, n * (1 + h)) - at(w, n * (1 - h))) / (at(w * (1 + h), n) - at(w * (1 - h), n)) : 0;
-        const sharp = 2 / (d + (kind === "relu" ? 2 : 3));
-        const points = best.map((b, i) => [grid(i), b.w]).filter(([, v]) => v > 0);
-        const chart = axes(CONTROLS.n.range, decades(points[0][1], max(w, points[points.length - 1][1]) * 1.01),
-          "context length n", "best window w*");
-        const { left, right } = FRAME, across = (v) => left + ((right - left) * v) / 1.1;
-        const mark = (v, words, y) => line(across(v), 312, across(v), 336, "mark") + text(across(v), y, words);
-        const dial = `<rect class="band" x="${across(1 / d)}" y="314" width="${across(1 / d) - left}" height="20"/>` +
-          line(left, 324, right, 324, "frame") + mark(1 / d, "1/d", 308) + mark(2 / d, "2/d", 308) +
-          mark(sharp, `sharp law: ${kind === "relu" ? "2/(d+2)" : "2/(d+3)"}`, 352) +
-          `<circle class="here" cx="${across(max(0, min(1.1, local))).toFixed(1)}" cy="324" r="7"/>` +
-          text(right, 306, "local slope of log w* in log n", "end");
-        return {
-          picture: chart.back + chart.curve(points, "total") + (w > 0 ? chart.dot(n, w, "here") : "") + dial,
-          height: 362,
-          read: `${NAMES[kind]} functions, d = ${d}, L / σ = ${number(signal)}, n = ${number(n)}: best window w* = ` +
-            `${number(w, 4)} (risk ${number(total, 4)} σ²), local slope ${number(local, 4)}. Printed exponents: ` +
-            `1/d = ${number(1 / d)} to 2/d = ${number(2 / d)}; sharp law for long contexts: ${number(sharp)}.`,
-          pending: best.length < 23,
-        };
-      },
-    },
-
-    // Risk on L' with the best window for L, over the risk with the best window for L'.
-    price: {
-      controls: ["kind", "d", "n", "ratio"],
-      drag: "ratio",
-      draw({ kind, d, n, ratio }) {
-        const trained = optimalWindow(kind, d, n, 1, 1).w;
-        const price = (r) => risk(kind, d, trained, n, r, 1).total / optimalWindow(kind, d, n, r, 1).total;
-        const grid = (k) => 10 ** (-1 + k / 15);
-        const list = fill(`price ${kind} ${d} ${n}`, 31, (k) => price(grid(k)));
-        const here = price(ratio), worst = max(...list);
-        // For n to infinity: bias ~ w^-a, noise ~ w^((d-1)/2).
-        const a = kind === "relu" ? 1.5 : 2, share = (2 * a) / (d - 1), power = 2 - (4 * a) / (d - 1 + 2 * a);
-        const limit = (r) => (r * r + share) / ((1 + share) * r ** power);
-        const chart = axes(CONTROLS.ratio.range, [0, max(1, ceil(log10(max(worst, limit(0.1), limit(10)))))],
-          "L′ of the test over L of pretraining", "price");
-        return {
-          picture: chart.back + chart.curve(Array.from({ length: 31 }, (_, k) => [grid(k), limit(grid(k))]), "bias") +
-            chart.curve(list.map((v, k) => [grid(k), v]), "total") + chart.dot(ratio, here, "here") +
-            key(["total", "exact"], ["bias", "n → ∞"]),
-          read: `${NAMES[kind]} functions, d = ${d}, n = ${number(n)}, L = σ = 1, L′ = ${number(ratio)}: the window ` +
-            `for L, w = ${number(trained, 4)}, has ${number(here, 4)} times the least risk on L′; for n → ∞ ` +
-            `${number(limit(ratio), 4)} times.`,
-          pending: list.length < 31,
-        };
-      },
-    },
-  };
-  const tools = { FRAME, axes, decades, key, line, number, text };
-  for (const [name, make] of Object.entries(window.icl.figures ?? {})) FIGURES[name] = make(tools);
+  const tools = { CONTROLS, FRAME, NAMES, axes, decades, fill, key, line, number, text }, FIGURES = {};
+  for (const [name, make] of Object.entries(window.icl.figures)) FIGURES[name] = make(tools);
 
   // ---------------------------------------------------------------- controls
   const make = (name, attributes, parent) => {
@@ -263,10 +164,11 @@ addEventListener("DOMContentLoaded", () => {
     for (const event of ["input", "change"]) panel.addEventListener(event, soon);
     const pull = (event) => {  // the point in the drawing follows mouse, pen and finger
       if (!(event.buttons & 1)) return;
-      const input = inputs[figure.drag], box = drawing.getBoundingClientRect();
+      const moved = [figure.drag].flat().map((name) => inputs[name]), box = drawing.getBoundingClientRect();
       const [x, y] = [event.clientX - box.left, event.clientY - box.top].map((v) => (v / box.width) * 620);
-      const share = (x - FRAME.left) / (FRAME.right - FRAME.left);
-      input.value = figure.at ? figure.at(x, y, current()) : Number(input.min) + share * (input.max - input.min);
+      const share = (x - FRAME.left) / (FRAME.right - FRAME.left), [{ min: low, max: high }] = moved;
+      const places = figure.at ? [figure.at(x, y, current())].flat() : [Number(low) + share * (high - low)];
+      moved.forEach((input, i) => { input.value = places[i]; });
       soon();
     };
     drawing.addEventListener("pointerdown", (event) => {

@@ -267,11 +267,9 @@ window.icl = (() => {
     }
   };
 
-  // Bias, noise and their slopes in w, for L = sigma = 1.
-  const unitRisk = (name, d, w, n, slopes = true) => {
-    const task = CLASSES[name](d);
-    if (n === 1) return { bias: 2 * task.rest[0], biasSlope: 0, noise: 1, noiseSlope: 0 };
-    const layout = plan(d, w, n), { edges } = layout, sum = [0, 0, 0, 0];
+  // The panels of the integral over u: nodes, weights, and the mesh of angles that the nodes share.
+  const panels = (d, w, n, band, task) => {
+    const layout = plan(d, w, n), { edges } = layout, found = [];
     for (let k = 0; k + 1 < edges.length; k++) {
       const [left, right] = [edges[k], edges[k + 1]], half = (right - left) / 2;
       const us = [], weights = [];
@@ -281,14 +279,22 @@ window.icl = (() => {
       }
       if (right - left > WIDE && left > -Infinity) {
         us.forEach((u, i) => {
-          const mesh = angles(d, followingEdges(d, w, u, us[0], layout), task);
-          addPiece(task, d, w, n, [u], [weights[i]], mesh, sum, slopes);
+          found.push([[u], [weights[i]], angles(d, followingEdges(d, w, u, us[0], layout), task)]);
         });
       } else {
         const start = left === -Infinity ? right : left;
-        const mesh = angles(d, sharedEdges(d, w, start, right, layout, task.band), task);
-        addPiece(task, d, w, n, us, weights, mesh, sum, slopes);
+        found.push([us, weights, angles(d, sharedEdges(d, w, start, right, layout, band), task)]);
       }
+    }
+    return found;
+  };
+
+  // Bias, noise and their slopes in w, for L = sigma = 1.
+  const unitRisk = (name, d, w, n, slopes = true) => {
+    const task = CLASSES[name](d), sum = [0, 0, 0, 0];
+    if (n === 1) return { bias: 2 * task.rest[0], biasSlope: 0, noise: 1, noiseSlope: 0 };
+    for (const [us, weights, mesh] of panels(d, w, n, task.band, task)) {
+      addPiece(task, d, w, n, us, weights, mesh, sum, slopes);
     }
     return { bias: sum[0], biasSlope: sum[1], noise: sum[2], noiseSlope: sum[3] };
   };
@@ -352,5 +358,6 @@ window.icl = (() => {
     return here;
   };
 
-  return { risk, scaled, unitRisk, optimalWindow, capQuantile, scanWindow, atScan };
+  const parts = { gauss, angles, panels, cap, refine };  // for the scripts of other figures
+  return { ...parts, risk, scaled, unitRisk, optimalWindow, capQuantile, scanWindow, atScan };
 })();

@@ -15,6 +15,8 @@ from icl_book.runner import closure, plan
 
 LIVE = {"attention_window", "exact_risk", "lemma1_covariance", "theorem2_scaling", "theorem3_generalization"}
 LIVE_TENSORS = {"lipschitz_bounds", "tensor_trick"}
+LIVE_WINDOWS = {"gaussian_tokens", "phase_diagram"}
+LIVE_DESCENT = {"icl_as_gradient_descent"}
 
 SOURCES = {name: (ROOT / "notebooks" / f"{name}.py").read_text() for name in plan.notebooks()}
 ALL = set(SOURCES)
@@ -57,9 +59,11 @@ EDITS = {
     # what shapes an executed notebook
     "book/icl_book/plots.py": ALL,
     "book/icl_book/notebook.py": ALL,
-    "book/icl_book/moving.py": LIVE | LIVE_TENSORS,
+    "book/icl_book/moving.py": LIVE | LIVE_TENSORS | LIVE_WINDOWS | LIVE_DESCENT,
     "book/icl_book/live.py": LIVE,
     "book/icl_book/live_tensors.py": LIVE_TENSORS,
+    "book/icl_book/live_windows.py": LIVE_WINDOWS,
+    "book/icl_book/live_descent.py": LIVE_DESCENT,
     "requirements.lock": ALL,
     "notebooks/exact_risk.py": {"exact_risk"},
     # pages and machinery: nobody

@@ -5,20 +5,21 @@ import re
 import numpy as np
 import pytest
 import torch
+import yaml
 
-from chromium import after, control, open_figures
+from chromium import READ_OUT, TOUCH, after, control, open_figure, sentence
 from icl.attention import softmax_weights
 from icl.tensor_trick import kron_block
 from icl.tensor_trick.lipschitz import FUNCTIONS, LIPSCHITZ, sharp
-from icl_book import live_tensors
+from icl_book import live_descent, live_tensors, live_windows
 from icl_book.live import START, live
 from icl_book.provenance import ROOT
 from icl_book.site.extension import NEEDED_FOR, needed
 
 STATIC = ROOT / "book" / "_static"
-(ORDER,) = re.findall(r"html_js_files: \[(.*)\]", (ROOT / "_config.yml").read_text())
-SCRIPTS = ORDER.split(", ")
-LIVE = dict.fromkeys(START, live) | dict.fromkeys(live_tensors.START, live_tensors.live)
+SCRIPTS = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]["html_js_files"]
+OTHERS = {name: module.live for module in (live_tensors, live_windows, live_descent) for name in module.START}
+LIVE = dict.fromkeys(START, live) | OTHERS
 
 
 @pytest.fixture
@@ -26,19 +27,9 @@ def page(browser, tmp_path):
     """Open a page with one figure and the scripts that the book gives it; returns the browser."""
 
     def open_page(name):
-        markup = LIVE[name](name)._repr_html_()
-        scripts = [STATIC / script for script in SCRIPTS if needed(script, markup)]
-        return open_figures(browser, tmp_path / "live.html", markup, scripts)
+        return open_figure(browser, tmp_path / "live.html", LIVE[name](name)._repr_html_())
 
     return open_page
-
-
-def sentence(browser):
-    """Return the sentence of the figure once its frame is drawn."""
-    return browser.execute_async_script(
-        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() =>"
-        " done(document.querySelector('output.read').textContent)))"
-    )
 
 
 def press(browser, *keys):
@@ -148,13 +139,12 @@ def test_circle_figure_says_the_numbers_of_the_package(page):
     from selenium.webdriver.common.keys import Keys
 
     browser, start = page("circle"), START["circle"]
-    texts = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
-    assert browser.execute_script(texts) == ["60", "10", "3"]
+    assert browser.execute_script(READ_OUT) == ["60", "10", "3"]
     for label, steps in (("query", 0), ("query", -70), ("window", 25), ("L,", 2)):
         key = Keys.ARROW_RIGHT if steps > 0 else Keys.ARROW_LEFT
         control(browser, label).send_keys(key * abs(steps))
         said = sentence(browser)
-        angle, w, L = (float(text) for text in browser.execute_script(texts))
+        angle, w, L = (float(text) for text in browser.execute_script(READ_OUT))
         x, angles = on_circle(start["angles"]), np.deg2rad(start["angles"])
         weights = softmax_weights(x, on_circle(angle), w * torch.eye(2).double()).numpy()
         labels = np.cos(L * angles) + start["sigma"] * np.array(start["noise"])
@@ -162,14 +152,6 @@ def test_circle_figure_says_the_numbers_of_the_package(page):
         assert after("target", said) == pytest.approx(np.cos(L * np.deg2rad(angle)), rel=1e-3)
         assert after("1/Σω² =", said) == pytest.approx(1 / (weights**2).sum(), rel=1e-3)
     assert (angle, w, L) == (-10, 31.6, 5)
-
-
-TOUCH = """
-const svg = document.querySelector("svg"), box = svg.getBoundingClientRect(), [x, y] = arguments;
-svg.setPointerCapture = () => {};
-const clientX = box.left + (x / 620) * box.width, clientY = box.top + (y / 620) * box.width;
-svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX, clientY }));
-"""
 
 
 @pytest.mark.browser
@@ -199,14 +181,13 @@ def test_ellipse_figure_says_the_numbers_of_the_package(page):
     from selenium.webdriver.support.ui import Select
 
     browser, start = page("ellipse"), START["ellipse"]
-    texts = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
-    assert browser.execute_script(texts) == ["45", "10", "3"]
+    assert browser.execute_script(READ_OUT) == ["45", "10", "3"]
     effective = []
     for M, label, steps in (("inverse", "axis", 0), ("inverse", "axis", -10), ("identity", "axis", 5)):
         Select(control(browser, "matrix")).select_by_value(M)
         control(browser, label).send_keys((Keys.ARROW_RIGHT if steps > 0 else Keys.ARROW_LEFT) * abs(steps))
         said = sentence(browser)
-        angle, w, ratio = (float(text) for text in browser.execute_script(texts))
+        angle, w, ratio = (float(text) for text in browser.execute_script(READ_OUT))
         root = torch.tensor([ratio**0.5, ratio**-0.5]).double()
         matrix = w * (torch.diag(root**-2) if M == "inverse" else torch.eye(2).double())
         weights = softmax_weights(on_circle(start["angles"]) * root, on_circle(angle) * root, matrix)
@@ -245,8 +226,7 @@ def test_bounds_figure_says_the_numbers_of_the_package(page):
     from selenium.webdriver.support.ui import Select, WebDriverWait
 
     browser = page("bounds")
-    texts = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
-    assert browser.execute_script(texts) == ["100", "4"]
+    assert browser.execute_script(READ_OUT) == ["100", "4"]
     assert "at most R/2, is 2. Printed: n^1.5·R·e^(6R²) = 1.97·10⁴⁵," in sentence(browser)
     control(browser, "tokens").send_keys(Keys.ARROW_RIGHT * 10)
     browser.execute_script(TOUCH, 62 + 538 * 2.5 / 5.5, 100)
@@ -264,13 +244,13 @@ def test_bounds_figure_says_the_numbers_of_the_package(page):
 # ---------------------------------------------------------------- markup and scripts
 
 
-@pytest.mark.parametrize("name", live_tensors.START)
+@pytest.mark.parametrize("name", OTHERS)
 def test_still_picture_stays_without_scripts(name):
-    markup = live_tensors.live(name)._repr_html_()
+    markup = OTHERS[name](name)._repr_html_()
     assert markup.startswith('<div class="icl-live"') and markup.endswith('"></div>')
     assert markup.count("<img") == 1 and "hidden" not in markup
     with pytest.raises(ValueError, match=f"name='none': must be one of .*{name}"):
-        live_tensors.live("none")
+        OTHERS[name]("none")
 
 
 def test_scripts_of_a_page_stay_small():

@@ -1,19 +1,18 @@
 """The exact risk that pages compute themselves, and the figures drawn with it, in headless Chromium."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
 
-from chromium import after, control, open_figures
+from chromium import READ_OUT, after, control, finished, open_figures
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.tasks import make_task
 from icl_book.live import START, live, opening
 from icl_book.provenance import ROOT
 
 STATIC = ROOT / "book" / "_static"
-SCRIPTS = ("risk.js", "live.js")
+SCRIPTS = ("risk.js", "laws.js", "live.js")
 
 
 @pytest.fixture
@@ -25,21 +24,6 @@ def page(browser, tmp_path):
         return open_figures(browser, tmp_path / "live.html", markup, scripts)
 
     return open_page
-
-
-def finished(browser):
-    """Wait until no drawing has curves left to compute."""
-    deadline = time.monotonic() + 600
-    while browser.execute_script(BUSY):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-#: A frame that was asked for comes first.
-BUSY = """
-return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
-  done(document.querySelectorAll("[data-pending]").length))))
-"""
 
 
 # ---------------------------------------------------------------- the risk
@@ -113,8 +97,7 @@ def test_risk_figure_says_the_numbers_of_the_package(page):
 
     browser = page(live("risk")._repr_html_())
     start = START["risk"]
-    texts = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
-    assert browser.execute_script(texts) == ["5", "100", "1", "0.5", "1"]
+    assert browser.execute_script(READ_OUT) == ["5", "100", "1", "0.5", "1"]
     assert not browser.find_element("tag name", "img").is_displayed()
     for kind, keys in (
         ("affine", {}),

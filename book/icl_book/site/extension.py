@@ -20,7 +20,11 @@ TOKEN = re.compile(
 
 #: What a page has that needs a script; scripts that are not listed are on every page.
 NEEDED_FOR = {
-    "risk.js": re.compile(r'data-figure="(risk|slope|price)"'),
+    "risk.js": re.compile(r'data-figure="(risk|slope|price|gaussian|phases)"'),
+    "laws.js": re.compile(r'data-figure="(risk|slope|price)"'),
+    "gaussian.js": re.compile(r'data-figure="gaussian"'),
+    "phases.js": re.compile(r'data-figure="phases"'),
+    "descent.js": re.compile(r'data-figure="descent"'),
     "tensors.js": re.compile(r'data-figure="kronecker"'),
     "tokens.js": re.compile(r'data-figure="(circle|ellipse)"'),
     "bounds.js": re.compile(r'data-figure="bounds"'),

@@ -30,6 +30,13 @@ PORTED = ("icl.risk.optimal_window", "icl.risk.population_risk")
 PORTED_FOR = {
     "kronecker": ("icl.tensor_trick.kron_block", "icl.tensor_trick.vec"),
     "bounds": ("icl.tensor_trick.lipschitz.Bound", "icl.tensor_trick.lipschitz.sharp"),
+    "gaussian": ("icl.risk.gaussian_risk", "icl.risk.gaussian_window", "icl.risk.optimal_window"),
+    "phases": ("icl.risk.nearest_neighbor_risk", "icl.risk.optimal_window", "icl.risk.population_risk"),
+    "descent": (
+        "icl.tensor_trick.gradient",
+        "icl.tensor_trick.target_shift.data_move",
+        "icl.tensor_trick.target_shift.self_attention_weights",
+    ),
     "circle": ("icl.attention.softmax_weights",),
     "ellipse": ("icl.attention.softmax_weights",),
 }
