@@ -30,10 +30,6 @@ _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
 _BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
-# glibc's malloc gives freed tables back to the system unless it has seen a larger block freed. Getting their
-# pages again would take half of the time of an evaluation.
-np.empty(2**21)
-
 
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
     """Compute bias, its w-derivative, noise / sigma^2, its w-derivative.
