@@ -1,6 +1,6 @@
 """The population risk of softmax attention and of its competitors.
 
-- `exact`: the risk and its optimal window; from `integrals` on the nodes of `quadrature`.
+- `exact`: the risk and its optimal window, by its `roots`; from `integrals` on the nodes of `quadrature`.
 - `matrix`: the risk of any matrix and its gradient, a mean over `queries`. `flow`: gradient flow.
 - `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.

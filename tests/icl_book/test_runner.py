@@ -657,6 +657,6 @@ def test_an_estimate_is_the_kept_seconds_shared_by_the_jobs_but_never_less_than_
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
-    monkeypatch.setattr(sys, "executable", "/home/me/my book/.venv/bin/python")
+    monkeypatch.setattr(sys, "executable", "/opt/my book/bin/python")
     with pytest.raises(BadInput, match=r"profile='profiles/slurm': needs a path of Python without a space"):
         schedule.schedule({"preset": "quick"}, "2", "profiles/slurm")
