@@ -294,7 +294,7 @@ def test_digest_sees_every_input(tmp_path):
     ]
     for name in files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("1")
+        (root / name).write_text("repository: {url: here}\n")
     notebook.write_text("1")
 
     def now(preset="smoke"):
@@ -302,7 +302,7 @@ def test_digest_sees_every_input(tmp_path):
 
     seen = {now(), now("quick")}
     for path in [*(root / name for name in files), notebook]:
-        path.write_text("2")
+        path.write_text(path.read_text() + "# changed\n")
         seen.add(now())
     assert len(seen) == len(files) + 3
     (root / "book/new.md").write_text("")

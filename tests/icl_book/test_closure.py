@@ -123,7 +123,7 @@ import json, os, sys, types
 import matplotlib.pyplot, numba, numpy, scipy.optimize, scipy.stats, sklearn.neighbors, torch
 import statsmodels.nonparametric.kernel_regression, torch.utils.flop_counter
 registry = types.ModuleType("icl_book.claims.registry")
-registry.registry = None
+registry.registry = registry.other_readings = None
 sys.modules["icl_book.claims.registry"] = registry  # claims are reached by id
 for name, code in json.load(sys.stdin).items():
     if os.fork() == 0:

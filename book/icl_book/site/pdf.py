@@ -60,7 +60,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
             _print(program, book / f"{page}.html", sheet, Path(folder) / "profile")
             start = len(joined.pages)
             joined.append(sheet, import_outline=False)
-            joined.add_outline_item(_title(book / f"{page}.html"), start)
+            joined.add_outline_item(title=_title(book / f"{page}.html"), page_number=start)
             print(f"{i} of {len(pages)} pages printed: {page}", flush=True)
         joined.write(Path(folder) / "book.pdf")
         shutil.copy(Path(folder) / "book.pdf", target := book.with_suffix(".pdf.new"))
