@@ -73,7 +73,10 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> dict | None:
-    """Return the commit of this tree and whether files differ from it; None where git cannot say."""
+    """Return the commit of this tree and whether files differ from it; None where git cannot say.
+
+    Files in ``results`` do not count: runs write them, and one run would mark the next.
+    """
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -83,6 +86,7 @@ def commit() -> dict | None:
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
             return None  # installed below somebody else's repository
-        return {"id": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+        changed = git("status", "--porcelain", "--", ".", ":(exclude)results")
+        return {"id": git("rev-parse", "HEAD"), "dirty": bool(changed)}
     except (OSError, subprocess.SubprocessError):
         return None

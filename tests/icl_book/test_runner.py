@@ -179,6 +179,22 @@ def test_provenance_is_plain_data_and_says_where():
     assert record[0]["cores"] >= 1 and {"python", "numpy", "torch"} <= set(record[1])
 
 
+def test_commit_is_dirty_where_sources_differ_not_where_a_run_wrote_a_result(monkeypatch, tmp_path):
+    def git(*words):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
+
+    (tmp_path / "code.py").write_text("1\n")
+    git("init")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "first")
+    monkeypatch.setattr(provenance, "ROOT", tmp_path.resolve())
+    (tmp_path / "results" / "paper").mkdir(parents=True)
+    (tmp_path / "results" / "paper" / "x.json").write_text("{}\n")
+    assert provenance.commit()["dirty"] is False
+    (tmp_path / "code.py").write_text("2\n")
+    assert provenance.commit()["dirty"] is True
+
+
 def test_commit_is_unknown_without_git(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert provenance.commit() is None
