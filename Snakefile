@@ -25,7 +25,8 @@ RUNS = {
 }
 WAITING = [path for path in RUNS if not os.path.exists(path)]
 LABELS = {path: f"{i} of {len(WAITING)}" for i, path in enumerate(WAITING, 1)}
-PYTHON = "PYTHONPATH=book exec " + shlex.quote(sys.executable)  # exec: a run notices when Snakemake is gone
+PYTHON = "PYTHONPATH=book${{PYTHONPATH:+:$PYTHONPATH}} exec " + shlex.quote(sys.executable)
+# (exec: a run notices when Snakemake is gone)
 
 
 def arguments(wildcards, output):

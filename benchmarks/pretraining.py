@@ -278,24 +278,6 @@ def rao_blackwell():
     return out
 
 
-def on_gpu(repeats):
-    """The first sweep on a GPU, the loop on the same GPU; None where there is none."""
-    if not torch.cuda.is_available():
-        return None
-    members = [
-        UnitConfig(ReLU(5, L), NOISE, 20, 1000 * k + s) for k, L in enumerate(LIPSCHITZ) for s in range(SEEDS)
-    ]
-    fast = partial(pretrain, members, 200, 256, RATE, "cuda", **FAST)
-    slow = partial(loop, ReLU(5), NOISE, 20, 200, 256, "cuda")
-    fast(), slow()
-    rows = [(clock(slow, True)[0] * len(members), clock(fast, True)[0]) for _ in range(repeats)]
-    return {
-        "gpu": torch.cuda.get_device_name(),
-        "ratio, wall": spread([a / b for a, b in rows]),
-        "contexts a second": spread([len(members) * 256 * 200 / b for _, b in rows]),
-    }
-
-
 def main():
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     record = {
@@ -311,7 +293,6 @@ def main():
         ("large", partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2))),
         ("growth", growth),
         ("rao_blackwell", rao_blackwell),
-        ("gpu", partial(on_gpu, repeats)),
     ):
         record[name] = job()
         print(name, json.dumps(record[name], indent=1), flush=True)

@@ -20,8 +20,9 @@ from icl.pretrain.config import Settings, UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Task, Zonal
 
-#: Native random numbers are drawn for up to `_BLOCK` steps at once, of up to `_NUMBERS` numbers.
-_BLOCK, _NUMBERS = 16, 2**19
+#: Native random numbers are drawn for several steps at once: at most so many steps, and so many numbers. On a
+#: GPU a call costs more than the numbers it draws.
+_BLOCKS = {"cpu": (16, 2**19), "cuda": (256, 2**22)}
 
 
 #: A tensor in the memory of a sampler, which overwrites it when it draws again. New memory for every block
@@ -43,7 +44,8 @@ class BatchSampler:
         self.device, self.dtype = device, getattr(torch, settings.dtype)
         first = sets[0][0]
         size = settings.batch_size * (first.context_length + 1) * first.task.dim
-        self._steps = max(1, min(_BLOCK, _NUMBERS // size))  # in a block; a step is a slice of it
+        most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
+        self._steps = max(1, min(most, numbers // size))  # in a block; a step is a slice of it
         self._block = -1
         self._memory: tuple[Tensor, Tensor | None] | None = None
 

@@ -1,0 +1,190 @@
+"""A GPU against the processor beside it: pretraining a sweep, and the gradient of the softmax regression.
+
+    make bench      or      .venv/bin/python benchmarks/gpu.py [repeats]
+
+Writes benchmarks/results/gpu.json; does nothing on a machine without a GPU. In each repeat all competitors
+run one after the other, and ratios are taken within a repeat. Every competitor is checked to compute the same
+thing. The limit of a GPU is measured in the same run: what its own library draws, exponentiates and
+multiplies a second at sizes that fill it, in the precision that is used (no TF32).
+"""
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import torch
+from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, clock, loop, spread, work
+
+from icl.files import write_atomically
+from icl.pretrain import UnitConfig, pretrain
+from icl.tasks import ReLU
+from icl.tensor_trick import gradient
+from icl_book import provenance
+
+OUT = Path(__file__).parent / "results" / "gpu.json"
+NATIVE = {"stream": "native", "dtype": "float32"}
+#: d, n, contexts a step, seeds, steps of the loop and of the sweep
+SETTINGS = {
+    "small": (5, 20, 256, SEEDS, 200, 200),
+    "wide": (5, 20, 4096, SEEDS, 100, 50),
+    "long": (20, 1000, 256, 1, 20, 8),
+}
+ROWS = ((8192, 64, torch.float64), (8192, 64, torch.float32))
+
+
+def seconds(call, many=1):
+    """Wall seconds of one of ``many`` calls, the GPU's work included."""
+
+    def all_calls():
+        for _ in range(many):
+            call()
+
+    return clock(all_calls, True)[0] / many
+
+
+def limits():
+    """What the GPU does a second, by its own library."""
+    size, side = 2**28, 8192
+    x = torch.empty(size, device="cuda")
+    found = {
+        "normal numbers": size / best(x.normal_),
+        "exponentials": size / best(partial(torch.exp, x, out=x.clone())),
+        "bytes copied": 8 * size / best(x.clone),
+    }
+    for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
+        a = torch.randn(side, side, device="cuda", dtype=dtype)
+        found[f"multiply-adds {name}"] = side**3 / best(partial(torch.matmul, a, a))
+    return found
+
+
+def ratio(theirs, ours):
+    return spread([a / b for a, b in zip(theirs, ours, strict=True)])
+
+
+def best(call):
+    call()
+    return min(seconds(call, 3) for _ in range(5))
+
+
+def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
+    """A step of all units: the loop on the GPU, the sweep on it, the sweep on the processor, all threads."""
+    members = {
+        "separate tokens": [
+            UnitConfig(ReLU(d, L), NOISE, n, 1000 * k + s)
+            for k, L in enumerate(LIPSCHITZ)
+            for s in range(seeds)
+        ],
+        "shared across L": [UnitConfig(ReLU(d, L), NOISE, n, s) for L in LIPSCHITZ for s in range(seeds)],
+    }
+    units = len(LIPSCHITZ) * seeds
+    calls = {
+        "loop, GPU": (partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size, "cuda"), units / slow_steps)
+    }
+    for name, units_of_it in members.items():
+        for device, where in (("cuda", "GPU"), ("cpu", "processor")):
+            shared = name == "shared across L"
+            call = partial(
+                pretrain, units_of_it, fast_steps, batch_size, RATE, device, shared_tokens=shared, **NATIVE
+            )
+            calls[f"{name}, {where}"] = (call, 1 / fast_steps)
+    times = {name: [] for name in calls}
+    for call, _ in calls.values():
+        call()  # compiled and allocated by now
+    for _ in range(repeats):
+        for name, (call, share) in calls.items():
+            times[name].append(seconds(call) * share)
+    out = {"d": d, "n": n, "batch": batch_size, "units": units, "ms a step": {}}
+    for name, values in times.items():
+        out["ms a step"][name] = spread([1e3 * value for value in values])
+    for name, sets in (("separate tokens", units), ("shared across L", seeds)):
+        needs, ours = work(d, n, units, sets), times[f"{name}, GPU"]
+        least = batch_size * sum(
+            needs[k] / rates[k if k in rates else f"{k} float32"] for k in needs
+        )  # one after the other
+        out[name] = {
+            "over the loop on the GPU": spread(
+                [a / b for a, b in zip(times["loop, GPU"], ours, strict=True)]
+            ),
+            "over the processor": spread(
+                [a / b for a, b in zip(times[f"{name}, processor"], ours, strict=True)]
+            ),
+            "contexts a second": spread([units * batch_size / value for value in ours]),
+            "fraction of the limit": spread([least / value for value in ours]),
+        }
+    return out
+
+
+def regression(n, d, dtype, rates, repeats):
+    """The gradient of the normalized regression: ours on the GPU and the processor, autograd on the GPU."""
+    generator = torch.Generator().manual_seed(0)
+    A1, A2, X = (torch.randn(*s, generator=generator, dtype=dtype) for s in ((n, d), (n, d), (d, d)))
+    X, B = X / d, torch.softmax(torch.randn(n, n, generator=generator, dtype=dtype), -1)
+    here, there = (A1, X, A2, B), tuple(t.cuda() for t in (A1, X, A2, B))
+
+    def ours(A1, X, A2, B):
+        return gradient(A1, A2, X, B, "normalized")
+
+    def autograd(A1, X, A2, B):
+        X = X.detach().requires_grad_()
+        return torch.autograd.grad(0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum(), X)[0]
+
+    reference = ours(*(t.double() for t in here))
+    calls = {
+        "ours, GPU": lambda: ours(*there),
+        "autograd, GPU": lambda: autograd(*there),
+        "ours, processor": lambda: ours(*here),
+    }
+    off = {
+        k: float((call().cpu().double() - reference).norm() / reference.norm()) for k, call in calls.items()
+    }
+    assert max(off.values()) < (1e-10 if dtype == torch.float64 else 1e-3), off
+    times = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(seconds(call, 1 if "processor" in name else 10))
+    name = str(dtype).removeprefix("torch.")
+    least = 2 * n * n * d / rates[f"multiply-adds {name}"] + n * n / rates["exponentials"]
+    memory = {}
+    for which in ("ours, GPU", "autograd, GPU"):
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        calls[which]()
+        memory[which] = torch.cuda.max_memory_allocated() - before
+    return {
+        "n": n,
+        "d": d,
+        "dtype": name,
+        "relative difference to float64 on the processor": off,
+        "ms": {key: spread([1e3 * v for v in values]) for key, values in times.items()},
+        "over autograd": ratio(times["autograd, GPU"], times["ours, GPU"]),
+        "over the processor": ratio(times["ours, processor"], times["ours, GPU"]),
+        "fraction of the limit": spread([least / value for value in times["ours, GPU"]]),
+        "peak bytes beyond the inputs": memory,
+    }
+
+
+def main():
+    if not torch.cuda.is_available():
+        print("no GPU here: nothing measured")
+        return
+    torch.backends.cuda.matmul.allow_tf32 = False
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    rates = limits()
+    record = {
+        "gpu": torch.cuda.get_device_name(),
+        "machine": provenance.machine(),
+        "versions": provenance.versions(),
+        "commit": provenance.commit(),
+        "threads": torch.get_num_threads(),
+        "limits a second": rates,
+        "pretraining": {name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()},
+        "regression": [regression(*row, rates, repeats) for row in ROWS],
+    }
+    text = json.dumps(record, indent=1)
+    print(text)
+    write_atomically(OUT, text + "\n")
+
+
+if __name__ == "__main__":
+    main()
