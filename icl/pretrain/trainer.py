@@ -30,6 +30,7 @@ from icl.pretrain.model import gradient
 
 _CACHE = 2**15  # numbers in one array of a stack on a CPU: a few such arrays fit into a core's cache
 _COMPILED = 2**18  # the same where `icl.compiled` computes, which keeps no arrays: few stacks, few calls
+_LEAST = 2**16  # a thread's stack should have so many there: the interpreter serves one thread at a time
 _SAVE_SECONDS = 10.0  # between two checkpoints
 _SWITCH_SECONDS = 1e-4  # a thread that comes back from a compiled loop waits no longer for the interpreter
 
@@ -132,8 +133,9 @@ def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.d
         if uses_compiled_loops(units[same[0][0]], settings, device):
             limit = _COMPILED
         many = max(1, limit // (size * n * settings.batch_size))
-        if device.type == "cpu":  # no fewer stacks than threads
-            many = min(many, -(-len(same) // torch.get_num_threads()))
+        if device.type == "cpu":  # no fewer stacks than threads, where there is work for them
+            least = 1 + (_LEAST - 1) // (size * n * settings.batch_size)
+            many = min(many, max(least, -(-len(same) // torch.get_num_threads())))
         stacks += [UnitStack(units, same[i : i + many], settings, device) for i in range(0, len(same), many)]
     return stacks
 

@@ -135,13 +135,13 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.beyond.projects",
         authority=Authority.BOOK,
-        source="trained two-layer units on low-rank tasks",
-        reading="Trained first layers project in part: their output depends less on the irrelevant part of "
-        "the tokens than the tokens themselves, whose share is one half",
+        source="trained two-layer units without a residual connection, on low-rank tasks",
+        reading="Trained first layers without a residual connection project in part: their output depends "
+        "less on the irrelevant part of the tokens than the tokens themselves, whose share is one half",
         quantity="irrelevant share of what the trained first layer returns; median over seeds; below 0.5",
         rule=lambda case: (-inf, 0.5),
         grade=Grade.SAMPLED,
-        quantifier="for two kinds of units and one problem",
+        quantifier="for one kind of unit and one problem",
         unit="of the variance",
     ),
     Claim(
