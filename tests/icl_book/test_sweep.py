@@ -11,6 +11,7 @@ from random import Random
 
 import psutil
 import pytest
+from pyarrow import parquet
 
 from icl_book.runner.record import collect
 from smallbook import HANGING, Copy, gone, until
@@ -119,6 +120,9 @@ def test_a_sweep_is_apart_from_the_book_and_resumes(copy):
         for noise_std in ("0.5", "1.5")
         for seed, judged in (("0", ("established", "1.0")), ("7", ("refuted", "-1.0")))
     ]
+    typed = parquet.read_table(folder / "table.parquet").to_pylist()
+    assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in typed] == rows
+    assert [type(typed[0][name]) for name in ("noise_std", "seed", "X", "X one")] == [float, int, str, float]
     page = (folder / "index.html").read_text()
     assert page.count("<svg") == 1 and "<td>refuted</td>" in page
     for row, link in zip(rows, re.findall(r'<a href="([^"]+ipynb)"', page), strict=True):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from icl.files import write_atomically
+from icl.files import atomic_path, write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run, source
@@ -26,7 +26,7 @@ _PAGE = """<!doctype html>
 table {{ border-collapse: collapse }} td, th {{ padding: .2em .7em; text-align: left }}
 td {{ border-top: 1px solid #ccc }}</style>
 <h1>{title}</h1>
-<p>{count} runs. All of their numbers: <a href="table.csv">table.csv</a>.</p>
+<p>{count} runs. All of their numbers: <a href="table.csv">table.csv</a>, <a href="table.parquet">table.parquet</a>.</p>
 {figure}
 <table><tr>{head}</tr>
 {body}
@@ -110,14 +110,14 @@ def value(text: str) -> object:
 
 
 def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
-    """Write the table of a sweep as CSV, and a page with its curves and links to the executed notebooks.
+    """Write the table of a sweep as CSV and Parquet, and a page with its curves and links to the executed notebooks.
 
     Args:
         runs: Finished runs of one notebook.
         wanted: Names of the numbers; all of them if none is named.
 
     Returns:
-        The folder of ``table.csv`` and ``index.html``.
+        The folder of ``table.csv``, ``table.parquet`` and ``index.html``.
 
     Raises:
         BadInput: If no run kept a number of that name, naming those that were kept.
@@ -135,12 +135,29 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
         for one in table
     ]
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(k for one in flat for k in one)), lineterminator="\n")
+    names = list(dict.fromkeys(k for one in flat for k in one))
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)
     write_atomically(folder / "table.csv", text.getvalue())
+    _write_parquet(folder / "table.parquet", {k: [one.get(k) for one in flat] for k in names})
     write_atomically(folder / "index.html", page(table, f"Sweep of {runs[0].name}", folder))
     return folder
+
+
+def _write_parquet(path: Path, columns: Mapping[str, list]) -> None:
+    """Write columns of their values' own type, or of their texts where types are mixed."""
+    import pyarrow  # here: every command imports this module, and only sweeps write tables
+    from pyarrow import parquet
+
+    def column(values: list) -> pyarrow.Array:
+        try:
+            return pyarrow.array(values)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+            return pyarrow.array([None if value is None else str(value) for value in values])
+
+    with atomic_path(path) as part:
+        parquet.write_table(pyarrow.table({name: column(values) for name, values in columns.items()}), part)
 
 
 def page(table: Sequence[Row], title: str, folder: Path) -> str:
