@@ -17,7 +17,7 @@ import torch
 from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, clock, loop, spread, work
 
 from icl.files import write_atomically
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import UnitConfig, batches, pretrain, trainer
 from icl.tasks import ReLU
 from icl.tensor_trick import gradient
 from icl_book import provenance
@@ -115,6 +115,36 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
     return out
 
 
+def constants(repeats):
+    """Two constants of the trainer against what they were: ms a step of the small sweep.
+
+    Random numbers for many steps at once on the GPU; on the processor, threads with enough work each.
+    """
+    d, n, batch_size, seeds, _, steps = SETTINGS["small"]
+    found = {}
+    for module, name, values, device in (
+        (batches, "_BLOCKS", ({"cuda": batches._BLOCKS["cpu"]}, batches._BLOCKS), "cuda"),
+        (trainer, "_LEAST", (1, trainer._LEAST), "cpu"),
+    ):
+        for shared in (False, True):
+            members = [
+                UnitConfig(ReLU(d, L), NOISE, n, s if shared else 1000 * k + s)
+                for k, L in enumerate(LIPSCHITZ)
+                for s in range(seeds)
+            ]
+            call = partial(pretrain, members, steps, batch_size, RATE, device, shared_tokens=shared, **NATIVE)
+            rows = {"before": [], "now": []}
+            for _ in range(repeats + 1):
+                for which, value in zip(rows, values, strict=True):
+                    setattr(module, name, value)
+                    rows[which].append(1e3 * seconds(call) / steps)
+            found[f"{name}, {'shared across L' if shared else 'separate tokens'}"] = {
+                which: spread(times[1:])
+                for which, times in rows.items()  # the first compiles
+            }
+    return found
+
+
 def regression(n, d, dtype, rates, repeats):
     """The gradient of the normalized regression: ours on the GPU and the processor, autograd on the GPU."""
     generator = torch.Generator().manual_seed(0)
@@ -179,6 +209,7 @@ def main():
         "threads": torch.get_num_threads(),
         "limits a second": rates,
         "pretraining": {name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()},
+        "constants": constants(repeats),
         "regression": [regression(*row, rates, repeats) for row in ROWS],
     }
     text = json.dumps(record, indent=1)

@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/presets.py
 
 Writes benchmarks/results/presets.json, from which a run's estimate is printed before it starts. It runs no
-notebook: run `make book PRESET=...` on a quiet machine first. A notebook without a finished run keeps the
-seconds of before.
+notebook: run `make book PRESET=...` on a quiet machine first. Of the paper preset the committed results
+count. A notebook without a finished run keeps the seconds of before.
 """
 
 import json
@@ -15,19 +15,28 @@ from icl_book.runner.plan import plan
 from icl_book.runner.record import collect
 
 OUT = Path(__file__).parent / "results" / "presets.json"
+PAPER = Path(__file__).parents[1] / "results" / "paper"
 PRESETS = ("smoke", "quick", "paper", "confirmatory")
+
+
+def _machine(run, runs):
+    """The machine of a run in words, with the device that others beside it computed on."""
+    devices = sorted({other["device"] for other in runs if other["machine"] == run["machine"]} - {"cpu"})
+    return ", ".join([f"{run['machine']['cores']} cores", run["machine"]["cpu"], *devices])
 
 
 def main():
     found = json.loads(OUT.read_text()) if OUT.is_file() else {}
     for preset in PRESETS:
-        runs = [collect(run.path) for run in plan(preset) if run.path.is_file()]
-        machines = [run["machine"] for run in runs]
+        if preset == "paper":
+            runs = [json.loads(path.read_text()) for path in sorted(PAPER.glob("*.json"))]
+        else:
+            runs = [collect(run.path) for run in plan(preset) if run.path.is_file()]
         if runs:
             one = found.setdefault(preset, {"seconds": {}, "machine": ""})
             one["seconds"] |= {run["name"]: round(run["seconds"], 1) for run in runs}
             one["seconds"] = dict(sorted(one["seconds"].items()))
-            one["machine"] = "; ".join(sorted({f"{m['cores']} cores, {m['cpu']}" for m in machines}))
+            one["machine"] = "; ".join(sorted({_machine(run, runs) for run in runs}))
         print(f"{preset}: {len(runs)} finished runs")
     write_atomically(OUT, json.dumps(found, indent=1) + "\n")
 

@@ -570,6 +570,46 @@ speed("sweep")
 speed("large")
 
 # %% [markdown]
+# On a GPU (`benchmarks/gpu.py`) the loop runs on the same GPU, and the processor beside it runs the sweep with all its
+# threads. A step of the small sweep is mostly launches of small kernels; what the GPU could do at most is far away.
+
+# %% tags=["hide-output", "hide-input"]
+gpu = json.loads(notebook.data("benchmarks/results/gpu.json").read_text())
+GPU_FORMS = {
+    "contexts a second": "{:.2g}",
+    "over the loop on the GPU": "{:.1f}",
+    "over the processor": "{:.1f}",
+    "fraction of the limit": "{:.3f}",
+}
+plots.table(
+    ("d, n, batch, units", "tokens", *GPU_FORMS),
+    [
+        (
+            f"{part['d']}, {part['n']}, {part['batch']}, {part['units']}",
+            tokens,
+            *(cell(part[tokens][name], form) for name, form in GPU_FORMS.items()),
+        )
+        for part in gpu["pretraining"].values()
+        for tokens in ("separate tokens", "shared across L")
+    ],
+    f"{gpu['gpu']}; median [least, largest] of five interleaved repeats, ratios of "
+    f"wall time; processor: {gpu['machine']['cpu']}, {gpu['threads']} threads.",
+)
+
+# %% tags=["hide-output", "hide-input"]
+plots.table(
+    ("constant of the trainer, tokens", "ms a step before", "ms a step now"),
+    [
+        (name, cell(row["before"], "{:.2f}"), cell(row["now"], "{:.2f}"))
+        for name, row in gpu["constants"].items()
+        if name != "commit"
+    ],
+    "The small sweep. `_BLOCKS`: for how many steps the GPU draws random numbers at "
+    "once. `_LEAST`: how much work a thread of the processor has at least. Measured "
+    "after the table above, whose ratios are those of before.",
+)
+
+# %% [markdown]
 # Growth around a middle setting, as fitted exponents, and what integrating the labels out is worth:
 
 # %% tags=["hide-output", "hide-input"]
@@ -606,8 +646,7 @@ plots.table(
         )
         for name, r in bench["rao_blackwell"].items()
     ],
-    "Root mean square distance over ten seeds, read from a fitted power law. "
-    + ("" if bench["gpu"] else "No number on this page was measured on a GPU."),
+    "Root mean square distance over ten seeds, read from a fitted power law.",
 )
 
 # %% [markdown]

@@ -26,7 +26,8 @@ _PAGE = """<!doctype html>
 table {{ border-collapse: collapse }} td, th {{ padding: .2em .7em; text-align: left }}
 td {{ border-top: 1px solid #ccc }}</style>
 <h1>{title}</h1>
-<p>{count} runs. All of their numbers: <a href="table.csv">table.csv</a>, <a href="table.parquet">table.parquet</a>.</p>
+<p>{count} runs. All of their numbers: <a href="table.csv">table.csv</a>,
+<a href="table.parquet">table.parquet</a>.</p>
 {figure}
 <table><tr>{head}</tr>
 {body}
@@ -110,7 +111,7 @@ def value(text: str) -> object:
 
 
 def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
-    """Write the table of a sweep as CSV and Parquet, and a page with its curves and links to the executed notebooks.
+    """Write the table of a sweep, as CSV and Parquet, and a page with its curves and links to its notebooks.
 
     Args:
         runs: Finished runs of one notebook.

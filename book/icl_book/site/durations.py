@@ -23,7 +23,14 @@ def markdown(record: Mapping) -> str:
         lines.append(f"| [](/notebooks/{notebook}.ipynb) | " + " | ".join(cells) + " |")
     lines.append("| together | " + " | ".join(_cell(sum(each.values())) for each in seconds.values()) + " |")
     where = "; ".join(f"`{name}` on {record[name]['machine']}" for name in presets)
-    return "\n".join([*lines, "", f"Seconds of single notebooks, two at a time: {where}.", ""])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Seconds of single notebooks, as many side by side as the machine has cores: {where}.",
+            "",
+        ]
+    )
 
 
 def _cell(seconds: float | None) -> str:
