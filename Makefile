@@ -4,7 +4,8 @@
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks of a book or a sweep as jobs of a cluster.
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
-#                                     a table and a page of curves; GRID=grid.yml reads a file
+#                                     a table and a page of curves; GRID=grid.yml reads a file;
+#                                     FORCE=1 starts what may take more than two days
 # make replicate SEED=1               every sampled verdict again, with fresh random numbers
 # make confirm                        the confirmatory run: results/confirmatory
 # make bench | lab | sync | lock | clean
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: book pdf check test bench sweep replicate confirm lab sync lock clean
 
 book: .venv/.installed
-	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)"
+	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)" $(if $(FORCE),--force)
 
 check: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
@@ -37,7 +38,7 @@ bench: .venv/.installed
 
 sweep: .venv/.installed
 	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --collect "$(COLLECT)" --preset "$(PRESET)" \
-	  --jobs "$(JOBS)" --profile "$(PROFILE)"
+	  --jobs "$(JOBS)" --profile "$(PROFILE)" $(if $(FORCE),--force)
 
 replicate: .venv/.installed
 	@$(PY) -m icl_book replicate --seed "$(SEED)" --jobs "$(JOBS)"

@@ -12,7 +12,7 @@ import torch
 from icl_book import notebook, provenance
 from icl_book.parameters import PARAMETERS, BadInput, Integer, Real, Several, number, validate
 from icl_book.provenance import ROOT
-from icl_book.runner import cli, execute, lock, plan, record, schedule, table
+from icl_book.runner import cli, cost, execute, lock, plan, record, schedule, table
 from icl_book.site import assemble
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
@@ -30,7 +30,7 @@ def tree(tmp_path, monkeypatch):
     (tmp_path / "presets" / "broken.yml").write_text("tiny: {noise_std: [}\n")
     shutil.copy(TINY, tmp_path / "notebooks" / "tiny.py")
     (tmp_path / "_config.yml").write_text("repository: {url: https://example.org/book}\n")
-    for module in (plan, execute, schedule, table, notebook):
+    for module in (plan, execute, schedule, table, notebook, cost):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
@@ -660,14 +660,38 @@ def test_an_estimate_is_the_kept_seconds_shared_by_the_jobs_but_never_less_than_
     folder.mkdir(parents=True)
     kept = {"paper": {"seconds": {"a": 3600, "b": 3600, "c": 7200, "d": 20}, "machine": "2 cores, X"}}
     (folder / "presets.json").write_text(json.dumps(kept))
-    assert schedule.estimate("paper", ["a", "b", "c"], 1) == ", about 4.0 h (as on 2 cores, X)"
-    assert schedule.estimate("paper", ["a", "b", "c"], 16) == ", about 2.0 h (as on 2 cores, X)"
-    assert schedule.estimate("paper", ["a", "a"], 2) == ", about 60 min (as on 2 cores, X)"
-    assert schedule.estimate("paper", ["d"], 2) == ", about 20 s (as on 2 cores, X)"
-    assert schedule.estimate("paper", ["a", "new"], 2) == schedule.estimate("quick", ["a"], 2) == ""
-    assert schedule.estimate("paper", [], 2) == ""
+
+    def estimate(names, jobs, preset="paper"):
+        return cost.estimate(preset, [(name, {}) for name in names], jobs, False)
+
+    assert estimate("abc", 1) == ", about 4.0 h (as on 2 cores, X)"
+    assert estimate("abc", 16) == ", about 2.0 h (as on 2 cores, X)"
+    assert estimate("aa", 2) == ", about 60 min (as on 2 cores, X)"
+    assert estimate("d", 2) == ", about 20 s (as on 2 cores, X)"
+    assert estimate(["a", "new"], 2) == estimate("a", 2, "quick") == estimate("", 2) == ""
     (folder / "presets.json").write_text("[")
-    assert schedule.estimate("paper", ["a"], 2) == ""
+    assert estimate("a", 2) == ""
+
+
+def test_a_run_that_may_take_years_starts_only_if_the_caller_insists(tree, capsys):
+    folder = tree / "benchmarks" / "results"
+    folder.mkdir(parents=True)
+    kept = {"quick": {"seconds": {"tiny": 100.0}, "machine": "2 cores, X"}}
+    (folder / "presets.json").write_text(json.dumps(kept))
+    (run,) = plan.plan("quick", "tiny", "context_length=1000000 dims=[2,3,5,8] seed=7 noise_std=3")
+    assert cost.growth(run) == {"context_length": 250_000, "dims": 2.0}, "values do not count, sizes do"
+    assert cost.growth(plan.plan("quick", "tiny")[0]) == {}
+    words = ["sweep", "tiny", "--grid", "context_length=1000000"]
+    assert cli.main(words) == 1
+    assert capsys.readouterr().err == (
+        "error: may take 289 days (as on 2 cores, X); context_length asks for 2.5e+05 times the work of "
+        "quick; to start all the same: FORCE=1, --force\n"
+    )
+    assert cost.estimate("quick", [("tiny", cost.growth(run))], 1, True).startswith(
+        ", at most about 579 days"
+    )
+    smaller = cost.growth(plan.plan("quick", "tiny", "context_length=1")[0])
+    assert cost.estimate("quick", [("tiny", smaller)], 1, False) == ", about 2 min (as on 2 cores, X)"
 
 
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):

@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     for command in (book, sweep):
         command.add_argument("--jobs", default="2")
         command.add_argument("--profile", default="", help="a cluster's settings, e.g. profiles/slurm")
+        command.add_argument("--force", action="store_true", help="start what may take very long")
     confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
     repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
     repeat.add_argument("--seed", type=int, required=True, help="root of the streams, a positive integer")
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for path in sync():
                     print(f"wrote {os.path.relpath(path)}")
             case "book":
-                return schedule({"preset": options.preset}, options.jobs, options.profile)
+                return schedule({"preset": options.preset}, options.jobs, options.profile, options.force)
             case "sweep":
                 return _sweep(options)
             case "rules":
@@ -82,7 +83,7 @@ def _sweep(options: argparse.Namespace) -> int:
     wanted = [name for name in options.collect.split(",") if name]
     table.check(options.name, wanted)
     settings = {"preset": options.preset, "notebook": options.name, "grid": options.grid}
-    if status := schedule(settings, options.jobs, options.profile):
+    if status := schedule(settings, options.jobs, options.profile, options.force):
         return status
     folder = table.write(plan(options.preset, options.name, options.grid), wanted)
     print(

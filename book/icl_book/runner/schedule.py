@@ -16,6 +16,7 @@ from pathlib import Path
 
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
+from icl_book.runner.cost import estimate, growth, words
 from icl_book.runner.folders import temporary_folder
 from icl_book.runner.lock import alone
 from icl_book.runner.plan import plan, threads
@@ -27,7 +28,7 @@ SLURM_LOGS = ".snakemake/slurm_logs"  # where the plugin lets jobs of a cluster 
 SHOWN = 12  # lines of Snakemake's own words that are shown, if no run says what failed
 
 
-def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
+def schedule(settings: Mapping[str, str], jobs: str, profile: str = "", force: bool = False) -> int:
     """Let Snakemake run what is not done yet; see ``Snakefile``.
 
     A second process with the same preset and the same notebook waits until the first has ended. A result that
@@ -37,6 +38,7 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
         settings: Its ``preset``, and ``notebook`` and ``grid`` for a sweep.
         jobs: How many notebooks run at a time, a positive integer.
         profile: A folder with the settings of a cluster, ``profiles/slurm``; none runs on this machine.
+        force: Whether to start what may take very long, see `icl_book.runner.cost`.
 
     Returns:
         The exit status.
@@ -56,9 +58,10 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
     found = [run for run in plan(settings["preset"], name, grid) if not only or run.name in only]
     work = f"{name or 'book'}-{settings['preset']}"
     with alone(ROOT / "_build" / f".lock-{work}", work):
-        paths = {run.path: run.name for run in found}
-        waiting = {path: name for path, name in paths.items() if not keep_whole(path)}
-        about = estimate(settings["preset"], list(waiting.values()), int(jobs))
+        paths = {run.path: run for run in found}
+        left = [run for path, run in paths.items() if not keep_whole(path)]
+        waiting = {run.path: run.name for run in left}
+        about = estimate(settings["preset"], [(run.name, growth(run)) for run in left], int(jobs), force)
         print(
             f"{settings['preset']}: {len(found)} runs, {len(waiting)} to do, {jobs} at a time{about}",
             flush=True,
@@ -72,32 +75,6 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "") -> int:
             words = ["--cores", jobs, *(["--jobs", jobs, "--profile", profile] if profile else [])]
             words += ["--config", *(f"{k}={v}" for k, v in settings.items())]
             return _snakemake(words, environment, waiting, Path(folder) / "said")
-
-
-def estimate(preset: str, names: Sequence[str], jobs: int) -> str:
-    """Return how long runs will take, from the seconds that ``benchmarks/presets.py`` has kept.
-
-    Args:
-        preset: Name of the preset; a sweep's runs are taken to last as long as the preset's own.
-        names: The notebooks of the runs.
-        jobs: How many run at a time.
-
-    Returns:
-        ``", about 4 min (as on ...)"``; nothing where a notebook was not measured or there is nothing to do.
-    """
-    try:
-        kept = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8"))
-        seconds = [kept[preset]["seconds"][name] for name in names]
-        return f", about {_words(max(sum(seconds) / jobs, *seconds))} (as on {kept[preset]['machine']})"
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _words(seconds: float) -> str:
-    """Return a duration in the unit that suits it."""
-    if seconds > 5400:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
 
 
 def _snakemake(
@@ -142,7 +119,7 @@ def _wait(process: subprocess.Popen, paths: Sequence[Path]) -> int:
             done = sum(path.is_file() for path in paths)
             if before < done < len(paths):
                 left = (time.perf_counter() - start) / done * (len(paths) - done)
-                print(f"{done} of {len(paths)} done, about {_words(left)} left", flush=True)
+                print(f"{done} of {len(paths)} done, about {words(left)} left", flush=True)
             before = done
 
 

@@ -1,0 +1,93 @@
+"""How long runs will take, said before they start, from the seconds kept by ``benchmarks/presets.py``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from icl_book.parameters import BadInput
+from icl_book.provenance import ROOT
+from icl_book.runner.plan import Run, configure, defaults
+
+#: Runs that may take longer than this start only if the caller insists.
+MOST = 48 * 3600.0
+#: Parameters whose value multiplies the work. Of every other list, the number of its entries does.
+COUNTS = (
+    *(
+        "seeds",
+        "steps",
+        "batch_size",
+        "batch_sizes",
+        "contexts",
+        "context_length",
+        "draws",
+        "starts",
+        "repeats",
+    ),
+    *("test_contexts", "redrawn_contexts", "collapse_contexts", "collapse_tokens", "score_contexts"),
+    *("max_depth", "windows_tried"),
+)
+
+
+def growth(run: Run) -> dict[str, float]:
+    """Return how many times the work of its preset each changed parameter of a run asks for, at most.
+
+    Args:
+        run: From `icl_book.runner.plan`.
+
+    Returns:
+        Factors by parameter, those that are not one. A chapter's work need not grow with all of its
+        parameters, so their product is a bound, not a prediction.
+    """
+    own = defaults(run.name)
+    before, after = own | configure(run.name, run.preset, {}).overrides, own | run.overrides
+    factors = {name: _size(name, after[name]) / _size(name, before[name]) for name in own}
+    return {name: factor for name, factor in factors.items() if factor != 1}
+
+
+def _size(name: str, value: object) -> float:
+    if isinstance(value, list | tuple):
+        return float(sum(value)) if name in COUNTS else float(len(value))
+    return float(value) if name in COUNTS and isinstance(value, int) else 1.0
+
+
+def estimate(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]], jobs: int, force: bool) -> str:
+    """Return how long runs will take.
+
+    Args:
+        preset: Name of the preset.
+        factors: Of each run its notebook and its `growth`.
+        jobs: How many run at a time.
+        force: Whether runs that may take very long are wanted.
+
+    Returns:
+        ``", about 4 min (as on ...)"``; nothing where a notebook was not measured or there is nothing to do.
+
+    Raises:
+        BadInput: If they may take longer than `MOST`, naming the largest factor.
+    """
+    try:
+        kept = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8"))
+        seconds = [kept[preset]["seconds"][name] * max(1.0, prod(f.values())) for name, f in factors]
+        total, machine = max(sum(seconds) / jobs, *seconds), kept[preset]["machine"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    largest = max(((v, k) for _, f in factors for k, v in f.items()), default=(1.0, ""))
+    if total > MOST and not force:
+        why = f"; {largest[1]} asks for {largest[0]:.3g} times the work of {preset}" if largest[0] > 1 else ""
+        raise BadInput(
+            f"may take {words(total)} (as on {machine}){why}; to start all the same: FORCE=1, --force"
+        )
+    most = "at most " if largest[0] > 1 else ""
+    return f", {most}about {words(total)} (as on {machine})"
+
+
+def words(seconds: float) -> str:
+    """Return a duration in the unit that suits it."""
+    for least, unit, name in ((2 * 365.25 * 86400, 365.25 * 86400, "years"), (3 * 86400, 86400, "days")):
+        if seconds > least:
+            return f"{seconds / unit:.3g} {name}"
+    if seconds > 5400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
