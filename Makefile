@@ -6,7 +6,7 @@
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
 #                                     a table and a page of curves; GRID=grid.yml reads a file;
 #                                     FORCE=1 starts what may take more than two days
-# make replicate SEED=1               every sampled verdict again, with fresh random numbers
+# make replicate SEED=1,2             every sampled verdict again, with fresh random numbers, and a table
 # make confirm                        the confirmatory run: results/confirmatory
 # make bench | lab | sync | lock | clean
 # Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed

@@ -1,5 +1,6 @@
 """Fresh random streams: the confirmatory run and replications."""
 
+import csv
 import json
 import os
 import subprocess
@@ -109,13 +110,19 @@ def test_replicate_compares_sampled_verdicts_only(tree, monkeypatch, capsys):
 
     asked = []
     monkeypatch.setattr(again, "record", found)
-    assert again.replicate(lambda settings, jobs: asked.append(settings["only"]) or 0, 5, "2") == 0
-    assert asked == ["theorem2_scaling tensor_trick", "theorem2_scaling"]
+    assert again.replicate(lambda settings, jobs: asked.append(settings["only"]) or 0, [5, 6], "2") == 0
+    assert asked == ["theorem2_scaling tensor_trick", "theorem2_scaling", "theorem2_scaling"]
     written = json.loads((tree / "results/replications/5.json").read_text())
     assert written["changed"] == {"P1.sampled": ["holds", "inconclusive"]} and written["seed"] == 5
     assert "P1.sampled: inconclusive, before holds" in capsys.readouterr().out
+    lines = list(csv.DictReader((tree / "_build/sweeps/replications/table.csv").open()))
+    assert [(x["seed"], x["notebook"], x["claim"], x["verdict"]) for x in lines] == [
+        (seed, "theorem2_scaling", "P1.sampled", verdict)
+        for seed, verdict in (("0", "holds"), ("5", "inconclusive"), ("6", "inconclusive"))
+    ]
+    assert all(float(x["low"]) <= float(x["measured"]) <= float(x["high"]) for x in lines)
 
 
 def test_a_run_that_fails_writes_nothing(tree):
-    assert again.replicate(lambda *_: 3, 5, "2") == 3 and again.confirm(lambda *_: 3, "2") == 3
+    assert again.replicate(lambda *_: 3, [5], "2") == 3 and again.confirm(lambda *_: 3, "2") == 3
     assert not (tree / "results").exists()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -19,6 +19,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import CONFIRMATORY, Run, plan
 from icl_book.runner.record import collect
+from icl_book.runner.table import save
 
 Schedule = Callable[[Mapping[str, str], str], int]
 
@@ -91,12 +92,15 @@ def confirm(schedule: Schedule, jobs: str) -> int:
     return 0
 
 
-def replicate(schedule: Schedule, seed: int, jobs: str) -> int:
+def replicate(schedule: Schedule, seeds: Sequence[int], jobs: str) -> int:
     """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
+
+    Writes ``results/replications/<seed>.json``, and a table of every case of these verdicts, for the
+    book's own streams (seed 0) and each seed, ``_build/sweeps/replications/table.csv`` and ``.parquet``.
 
     Args:
         schedule: Runs notebooks; see `icl_book.runner.schedule.schedule`.
-        seed: Root of the streams, a positive integer below 2**31.
+        seeds: Roots of the streams, positive integers below 2**31.
         jobs: How many notebooks run at a time.
 
     Returns:
@@ -104,34 +108,54 @@ def replicate(schedule: Schedule, seed: int, jobs: str) -> int:
     """
     from icl_book.claims import changes
 
-    with streams(seed):
-        pass  # a wrong seed is refused before anything runs
+    for seed in seeds:
+        with streams(seed):
+            pass  # a wrong seed is refused before anything runs
     base = plan("quick")
     if status := schedule({"preset": "quick", "only": " ".join(r.name for r in base)}, jobs):
         return status
     before = {r.name: _sampled(record(r)) for r in base}
     names = [name for name, cards in before.items() if cards]
-    with streams(seed):
-        if status := schedule({"preset": "quick", "only": " ".join(names)}, jobs):
-            return status
-        after = {r.name: _sampled(record(r)) for r in plan("quick") if r.name in names}
+    was = {i: card["verdict"] for name in names for i, card in before[name].items()}
+    lines = _lines(0, {name: before[name] for name in names})
     folder = ROOT / "results" / "replications"
     folder.mkdir(parents=True, exist_ok=True)
-    was = {i: v for name in names for i, v in before[name].items()}
-    now = {i: v for name in names for i, v in after[name].items()}
-    result = {"seed": seed, "rules": changes.digest(), "verdicts": now}
-    result["changed"] = {i: [was[i], now[i]] for i in was if now[i] != was[i]}
-    _write(folder / f"{seed}.json", result)
-    print(f"seed {seed}: {len(now)} sampled verdicts, {len(result['changed'])} changed")
-    for name, (old, new) in result["changed"].items():
-        print(f"{name}: {new}, before {old}")
+    for seed in seeds:
+        with streams(seed):
+            if status := schedule({"preset": "quick", "only": " ".join(names)}, jobs):
+                return status
+            after = {r.name: _sampled(record(r)) for r in plan("quick") if r.name in names}
+        lines += _lines(seed, after)
+        now = {i: card["verdict"] for name in names for i, card in after[name].items()}
+        result = {"seed": seed, "rules": changes.digest(), "verdicts": now}
+        result["changed"] = {i: [was[i], now[i]] for i in was if now[i] != was[i]}
+        _write(folder / f"{seed}.json", result)
+        print(f"seed {seed}: {len(now)} sampled verdicts, {len(result['changed'])} changed")
+        for name, (old, new) in result["changed"].items():
+            print(f"{name}: {new}, before {old}")
+    table_folder = ROOT / "_build" / "sweeps" / "replications"
+    table_folder.mkdir(parents=True, exist_ok=True)
+    save(lines, table_folder)
+    print(f"table: {os.path.relpath(table_folder / 'table.csv')}")
     return 0
 
 
-def _sampled(found: Mapping) -> dict[str, str]:
-    """Return the verdicts that rest on sampled numbers, by claim."""
+def _lines(seed: int, found: Mapping[str, Mapping[str, dict]]) -> list[dict]:
+    """Return a line for each case of the cards of each notebook."""
+    return [
+        {"seed": seed, "notebook": name, "claim": claim, "verdict": card["verdict"], "case": case["name"]}
+        | {"measured": case["measured"], "low": (case["interval"] or [None])[0]}
+        | {"high": (case["interval"] or [None])[-1], "samples": case["samples"]}
+        for name, cards in found.items()
+        for claim, card in cards.items()
+        for case in card["cases"]
+    ]
+
+
+def _sampled(found: Mapping) -> dict[str, dict]:
+    """Return the cards whose verdicts rest on sampled numbers, by claim."""
     return {
-        card["id"]: card["verdict"]
+        card["id"]: card
         for card in found["cards"]
         for rows in [[*card["cases"], *(c for cases in card["other_readings"].values() for c in cases)]]
         if any(c["kind"] == "sampled" for c in rows)

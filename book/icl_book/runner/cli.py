@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--force", action="store_true", help="start what may take very long")
     confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
     repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
-    repeat.add_argument("--seed", type=int, required=True, help="root of the streams, a positive integer")
+    repeat.add_argument("--seed", required=True, help="roots of the streams, positive integers, e.g. 1,2,3")
     for command in (confirm, repeat):
         command.add_argument("--jobs", default="2")
     commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
@@ -58,7 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
             case "confirm":
                 return again.confirm(schedule, options.jobs)
             case "replicate":
-                return again.replicate(schedule, options.seed, options.jobs)
+                if not all(map(str.isdecimal, words := options.seed.split(","))):
+                    raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
+                return again.replicate(schedule, [int(word) for word in words], options.jobs)
             case "execute":
                 if options.tied:
                     tie(signal.SIGINT)

@@ -135,19 +135,20 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
         one.parameters | one.results | one.run | {"notebook": os.path.relpath(one.path, folder)}
         for one in table
     ]
-    text = io.StringIO()
-    names = list(dict.fromkeys(k for one in flat for k in one))
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat)
-    write_atomically(folder / "table.csv", text.getvalue())
-    _write_parquet(folder / "table.parquet", {k: [one.get(k) for one in flat] for k in names})
+    save(flat, folder)
     write_atomically(folder / "index.html", page(table, f"Sweep of {runs[0].name}", folder))
     return folder
 
 
-def _write_parquet(path: Path, columns: Mapping[str, list]) -> None:
-    """Write columns of their values' own type, or of their texts where types are mixed."""
+def save(lines: Sequence[Mapping], folder: Path) -> None:
+    """Write a table as ``table.csv`` and ``table.parquet``.
+
+    Columns of Parquet have their values' own type, or are texts where types are mixed.
+
+    Args:
+        lines: Value by column, for each line.
+        folder: Where to; it must exist.
+    """
     import pyarrow  # here: every command imports this module, and only sweeps write tables
     from pyarrow import parquet
 
@@ -157,8 +158,14 @@ def _write_parquet(path: Path, columns: Mapping[str, list]) -> None:
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
             return pyarrow.array([None if value is None else str(value) for value in values])
 
-    with atomic_path(path) as part:
-        parquet.write_table(pyarrow.table({name: column(values) for name, values in columns.items()}), part)
+    text, names = io.StringIO(), list(dict.fromkeys(k for one in lines for k in one))
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    write_atomically(folder / "table.csv", text.getvalue())
+    typed = pyarrow.table({name: column([one.get(name) for one in lines]) for name in names})
+    with atomic_path(folder / "table.parquet") as part:
+        parquet.write_table(typed, part)
 
 
 def page(table: Sequence[Row], title: str, folder: Path) -> str:
