@@ -256,6 +256,16 @@ def test_overflow_is_told(kind, size):
     assert math.isfinite(loss(one, one, X, B, "normalized"))
 
 
+@pytest.mark.parametrize(
+    "kind, logit, target, cause",
+    [("sparse", 800, 0.2, "X"), ("rescaled", 400, 0.2, "X"), ("rescaled", 1, 1e200, "B")],
+)
+def test_what_must_shrink_is_told(kind, logit, target, cause):
+    one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[float(logit)]], dtype=torch.float64)
+    with pytest.raises(OverflowError, match=f"overflows float64: .*; shrink {cause} or use a wider dtype"):
+        loss(one, one, X, torch.full((2, 2), target, dtype=torch.float64), kind)
+
+
 def test_overflow_of_the_logits_is_told():
     big = torch.full((2, 2), 1e200, dtype=torch.float64)
     with pytest.raises(OverflowError, match="logits"):
