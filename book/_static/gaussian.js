@@ -5,7 +5,7 @@
 (() => {
   "use strict";
   const icl = window.icl;
-  const { PI, ceil, cos, exp, expm1, log, log1p, max, min, round, sqrt } = Math;
+  const { PI, ceil, cos, exp, expm1, log, log10, log1p, max, min, round, sqrt } = Math;
   const STEP = 0.28;  // of the lattice of u = log s and of log z
   const NODES = 18;  // Chebyshev nodes of a panel in tau
   const REACH = log(1e12);  // of the largest n
@@ -131,11 +131,11 @@
 
   const SPHERE = sqrt(3);  // an affine function of slope sqrt(3) here is a linear one of root mean square slope 1
   const PANELS = 18;  // what most settings need, computed before the first curve
-  const gaussian = ({ FRAME, axes, decades, fill, line, number, text }) => ({
+  const gaussian = ({ FRAME, axes, between, decades, fill, line, number, text }) => ({
     controls: ["shown", "d", "n", "sigma"],
     sliders: { shown: { label: "shown", options: { w: "best window w*", total: "least risk" } } },
     drag: "n",
-    draw({ shown, d, n, sigma }) {
+    draw({ shown, d, n, sigma }, given, moving) {
       const grid = (k) => 10 ** (1 + k / 2), many = 23;
       const ready = fill("panels", PANELS, means).length === PANELS;
       const ball = ready ? fill(`gaussian ${d} ${sigma}`, many, (k) => icl.gaussianWindow(d, round(grid(k)), sigma)) : [];
@@ -144,7 +144,11 @@
         return icl.optimalWindow("affine", d, grid(k), SPHERE, sigma, before > 0 && [before, 4 * before]);
       }) : [];
       if (!ball.length || !sphere.length) return { picture: "", read: "Computing.", pending: true };
-      const best = icl.gaussianWindow(d, n, sigma), other = icl.optimalWindow("affine", d, n, SPHERE, sigma);
+      const rough = moving && ball.length === many && sphere.length === many, digits = rough ? 2 : 4;
+      const near = (list) => Object.fromEntries(["w", "total"].map((name) => [
+        name, between(list.map((one) => one[name]), 2 * log10(n) - 2)]));
+      const [best, other] = rough ? [near(ball), near(sphere)]
+        : [icl.gaussianWindow(d, n, sigma), icl.optimalWindow("affine", d, n, SPHERE, sigma)];
       const spread = d + 1 + d * sigma * sigma, linear = (m) => spread / (m + spread);  // linear attention's least risk
       const points = (list) => list.map((one, k) => [grid(k), one[shown]]).filter(([, v]) => v > 0);
       const curves = [["total", "Gaussian tokens", points(ball), -8], ["bias", "unit sphere", points(sphere), -8]];
@@ -162,8 +166,8 @@
             return chart.curve(list, name) + text(chart.x(x), chart.y(y) + shift, words, "end");
           }).join("") + chart.dot(n, best[shown], "here") + (other.w > 0 ? chart.dot(n, other[shown], "best") : ""),
         read: `Linear functions, L = 1, d = ${d}, n = ${number(n)}, σ = ${number(sigma)}. Gaussian tokens: best window ` +
-          `w* = ${number(best.w, 4)}, 1 − w* = ${number(1 - best.w)}, risk ${number(best.total, 4)}. Unit sphere: best ` +
-          `window ${number(other.w, 4)}, risk ${number(other.total, 4)}. Linear attention on Gaussian tokens has at ` +
+          `w* = ${number(best.w, digits)}, 1 − w* = ${number(1 - best.w)}, risk ${number(best.total, digits)}. Unit sphere: best ` +
+          `window ${number(other.w, digits)}, risk ${number(other.total, digits)}. Linear attention on Gaussian tokens has at ` +
           `best ${number(linear(n), 4)}.`,
         pending: ball.length < many || sphere.length < many,
       };

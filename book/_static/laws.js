@@ -38,22 +38,24 @@
   });
 
   // The best window against n, and its local slope against the printed range.
-  const slope = ({ CONTROLS, FRAME, NAMES, axes, decades, fill, line, number, text }) => ({
+  const slope = ({ CONTROLS, FRAME, NAMES, axes, between, decades, fill, line, number, text }) => ({
     controls: ["kind", "d", "signal", "n"],
     drag: "n",
-    draw({ kind, d, signal, n }) {
+    draw({ kind, d, signal, n }, given, moving) {
       const grid = (k) => 10 ** (1 + k / 2);
       const best = fill(`slope ${kind} ${d} ${signal}`, 23, (k, list) => {
         const before = k && list[k - 1].w;
         return optimalWindow(kind, d, grid(k), signal, 1, before > 0 && [before, 4 * before]);
       });
-      const k = floor(2 * log10(n)) - 2;
+      const x = 2 * log10(n) - 2, k = min(floor(x), 21), rough = moving && best.length === 23 && best[k].w > 0;
       const bracket = k + 1 < best.length && best[k].w > 0 && [best[k].w * 0.999, best[k + 1].w * 1.001];
-      const { w, total } = optimalWindow(kind, d, n, signal, 1, bracket);
+      const { w, total } = rough ? { w: between(best.map((b) => b.w), x), total: between(best.map((b) => b.total), x) }
+        : optimalWindow(kind, d, n, signal, 1, bracket);
       // The slope of the risk stays zero along w*(n): d log w* / d log n is a ratio of its derivatives.
       const h = 1e-4, at = (v, m) => risk(kind, d, v, m, signal, 1).slope;
-      const local = w > 0
+      const local = rough ? 2 * log10(best[k + 1].w / best[k].w) : w > 0
         ? -(at(w, n * (1 + h)) - at(w, n * (1 - h))) / (at(w * (1 + h), n) - at(w * (1 - h), n)) : 0;
+      const digits = rough ? 2 : 4;
       const sharp = 2 / (d + (kind === "relu" ? 2 : 3));
       const points = best.map((b, i) => [grid(i), b.w]).filter(([, v]) => v > 0);
       const chart = axes(CONTROLS.n.range, decades(points[0][1], max(w, points[points.length - 1][1]) * 1.01),
@@ -69,7 +71,7 @@
         picture: chart.back + chart.curve(points, "total") + (w > 0 ? chart.dot(n, w, "here") : "") + dial,
         height: 362,
         read: `${NAMES[kind]} functions, d = ${d}, L / σ = ${number(signal)}, n = ${number(n)}: best window w* = ` +
-          `${number(w, 4)} (risk ${number(total, 4)} σ²), local slope ${number(local, 4)}. Printed exponents: ` +
+          `${number(w, digits)} (risk ${number(total, digits)} σ²), local slope ${number(local, digits)}. Printed exponents: ` +
           `1/d = ${number(1 / d)} to 2/d = ${number(2 / d)}; sharp law for long contexts: ${number(sharp)}.`,
         pending: best.length < 23,
       };
@@ -77,15 +79,16 @@
   });
 
   // Risk on L' with the best window for L, over the risk with the best window for L'.
-  const price = ({ CONTROLS, NAMES, axes, fill, key, number }) => ({
+  const price = ({ CONTROLS, NAMES, axes, between, fill, key, number }) => ({
     controls: ["kind", "d", "n", "ratio"],
     drag: "ratio",
-    draw({ kind, d, n, ratio }) {
-      const trained = optimalWindow(kind, d, n, 1, 1).w;
+    draw({ kind, d, n, ratio }, given, moving) {
+      const [trained] = fill(`trained ${kind} ${d} ${n}`, 1, () => optimalWindow(kind, d, n, 1, 1).w);
       const times = (r) => risk(kind, d, trained, n, r, 1).total / optimalWindow(kind, d, n, r, 1).total;
       const grid = (k) => 10 ** (-1 + k / 15);
       const list = fill(`price ${kind} ${d} ${n}`, 31, (k) => times(grid(k)));
-      const here = times(ratio), worst = max(...list);
+      const rough = moving && list.length === 31, digits = rough ? 2 : 4, worst = max(...list);
+      const here = rough ? between(list, 15 * (log10(ratio) + 1)) : times(ratio);
       // For n to infinity: bias ~ w^-a, noise ~ w^((d-1)/2).
       const a = kind === "relu" ? 1.5 : 2, share = (2 * a) / (d - 1), power = 2 - (4 * a) / (d - 1 + 2 * a);
       const limit = (r) => (r * r + share) / ((1 + share) * r ** power);
@@ -96,7 +99,7 @@
           chart.curve(list.map((v, k) => [grid(k), v]), "total") + chart.dot(ratio, here, "here") +
           key(["total", "exact"], ["bias", "n → ∞"]),
         read: `${NAMES[kind]} functions, d = ${d}, n = ${number(n)}, L = σ = 1, L′ = ${number(ratio)}: the window ` +
-          `for L, w = ${number(trained, 4)}, has ${number(here, 4)} times the least risk on L′; for n → ∞ ` +
+          `for L, w = ${number(trained, 4)}, has ${number(here, digits)} times the least risk on L′; for n → ∞ ` +
           `${number(limit(ratio), 4)} times.`,
         pending: list.length < 31,
       };

@@ -1,12 +1,12 @@
 // Figures that move. Every <div class="icl-live" data-figure="..." data-start="{...}"> that icl_book.live writes gets
 // controls and a drawing; the picture in it stays where there are no scripts. Figures come from scripts of their own,
-// which are loaded before this one and only where they are needed.
+// loaded before this one where they are needed.
 addEventListener("DOMContentLoaded", () => {
   "use strict";
   const { log10, max, min, ceil, floor } = Math;
   const PATIENCE = 8;  // milliseconds of computing in one frame
 
-  // ---------------------------------------------------------------- words and numbers
+  // Words and numbers.
   const superscript = (k) => [...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
   const number = (v, digits = 3) => {
     const size = v === 0 ? 0 : floor(log10(Math.abs(v)));
@@ -28,7 +28,7 @@ addEventListener("DOMContentLoaded", () => {
     ratio: { label: "L′ / L", range: [-1, 1], step: 0.05, digits: 2 },
   };
 
-  // ---------------------------------------------------------------- drawing
+  // Drawing.
   const FRAME = { left: 62, right: 600, top: 12, bottom: 250 };
   const text = (x, y, words, anchor = "middle", more = "") =>
     `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" ${more}>${words}</text>`;
@@ -91,10 +91,15 @@ addEventListener("DOMContentLoaded", () => {
     return list;
   };
 
-  const tools = { CONTROLS, FRAME, NAMES, axes, decades, fill, key, line, number, text }, FIGURES = {};
+  // Between the entries of a list, on a logarithmic scale.
+  const between = (list, x) => {
+    const k = min(floor(x), list.length - 2);
+    return list[k] ** (1 - x + k) * list[k + 1] ** (x - k);
+  };
+  const tools = { CONTROLS, FRAME, NAMES, axes, between, decades, fill, key, line, number, text }, FIGURES = {};
   for (const [name, make] of Object.entries(window.icl.figures)) FIGURES[name] = make(tools);
 
-  // ---------------------------------------------------------------- controls
+  // Controls.
   const make = (name, attributes, parent) => {
     const element = document.createElement(name);
     for (const [k, v] of Object.entries(attributes)) element.setAttribute(k, v);
@@ -139,7 +144,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     const read = make("output", { class: "read", "aria-live": "polite" }, body);
 
-    let waiting = false;
+    let waiting = false, moving = false;  // a figure may draw roughly while a control moves
     const current = () => Object.fromEntries(figure.controls.map((name) => [name, value(name)]));
     const draw = () => {
       waiting = false;
@@ -150,18 +155,21 @@ addEventListener("DOMContentLoaded", () => {
         input.setAttribute("aria-valuetext", number(state[name]));
         input.nextSibling.textContent = number(state[name]);
       }
-      const { picture, read: words, pending, height = 300 } = figure.draw(state, given);
+      const { picture, read: words, pending, height = 300 } = figure.draw(state, given, moving);
       drawing.setAttribute("viewBox", `0 0 620 ${height}`);
       drawing.innerHTML = picture;
       if (read.textContent !== words) read.textContent = words;
-      root.toggleAttribute("data-pending", Boolean(pending));
-      if (pending) soon();
+      const more = pending || moving;
+      root.toggleAttribute("data-pending", Boolean(more));
+      moving = false;
+      if (more) soon();
     };
     const soon = () => {
       if (!waiting) requestAnimationFrame(draw);
       waiting = true;
     };
-    for (const event of ["input", "change"]) panel.addEventListener(event, soon);
+    const move = () => soon(moving = true);
+    for (const event of ["input", "change"]) panel.addEventListener(event, move);
     const pull = (event) => {  // the point in the drawing follows mouse, pen and finger
       if (!(event.buttons & 1)) return;
       const moved = [figure.drag].flat().map((name) => inputs[name]), box = drawing.getBoundingClientRect();
@@ -169,7 +177,7 @@ addEventListener("DOMContentLoaded", () => {
       const share = (x - FRAME.left) / (FRAME.right - FRAME.left), [{ min: low, max: high }] = moved;
       const places = figure.at ? [figure.at(x, y, current())].flat() : [Number(low) + share * (high - low)];
       moved.forEach((input, i) => { input.value = places[i]; });
-      soon();
+      move();
     };
     drawing.addEventListener("pointerdown", (event) => {
       drawing.setPointerCapture(event.pointerId);

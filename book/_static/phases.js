@@ -1,6 +1,6 @@
-// The phase diagram of the window, a figure for live.js that needs risk.js: choose a point of the map, and see the risk
-// there. Affine functions and cosines have finitely many degrees that count; their risk is a sum over the degrees of
-// coefficients times integrals that every class shares. Tested against Python in tests/icl_book/test_windows.py.
+// The phase diagram of the window, for live.js; needs risk.js. Of affine functions and cosines finitely many degrees
+// count: their risk is a sum over degrees of coefficients times integrals that all classes share. Tested in
+// tests/icl_book/test_windows.py.
 (() => {
   "use strict";
   const icl = window.icl;
@@ -127,7 +127,7 @@
       N[0] + ((x - MAP.left) / (MAP.right - MAP.left)) * (N[1] - N[0]),
       L_RANGE[0] + ((MAP.bottom - y) / (MAP.bottom - MAP.top)) * (L_RANGE[1] - L_RANGE[0]),
     ]),
-    draw({ kind, d, sigma, n, L }) {
+    draw({ kind, d, sigma, n, L }, given, moving) {
       const total = (slope, parts) => icl.byDegrees(kind, d, slope, sigma, parts);
       const map = axes(N, L_RANGE, "context length n", kind === "affine" ? "Lipschitz constant L" : "wavenumber L", false, MAP);
       const center = ([low, high], cells, k) => 10 ** (low + ((high - low) * (k + 0.5)) / cells);
@@ -137,7 +137,7 @@
       const chain = windows(d, n, 1.5), table = fill(`curve ${d} ${n}`, chain.length, (k) => icl.degreeRisk(d, chain[k], n));
       const known = fill(`map ${d}`, asked.length, (k) => icl.degreeRisk(d, ...asked[k]));
 
-      // The map: cells, the borders between phases, and their names.
+      // Cells, borders of phases, names.
       const wide = (MAP.right - MAP.left) / COLUMNS, tall = (MAP.bottom - MAP.top) / ROWS, found = [];
       let picture = map.back, start = 0;
       const corner = (i, k) => [MAP.left + i * wide, MAP.bottom - (k + 1) * tall];
@@ -157,7 +157,7 @@
         if (i && found[i - 1][k] !== here) picture += line(x, y, x, y + tall, "edge");
         if (k && column[k - 1] !== here) picture += line(x, y + tall, x + wide, y + tall, "edge");
       }));
-      const taken = [];  // rows with a name; a name stands in the row where its phase is widest
+      const taken = [];  // rows with a name, where a phase is widest
       NAMES.forEach((name, which) => {
         const rows = Array.from({ length: ROWS }, (_, k) => [k, found.flatMap((column, i) => (column[k] === which ? [i] : []))])
           .filter(([k, at]) => at.length > 2 && taken.every((other) => abs(other - k) > 1));
@@ -172,7 +172,7 @@
 
       // The risk at the point, in units of the least.
       const risks = table.map((parts) => total(L, parts)), pending = risks.length < chain.length;
-      const best = pending ? { total: min(...risks) } : lowest(chain, risks, (w) => total(L, icl.degreeRisk(d, w, n)));
+      const best = pending ? { total: min(...risks) } : lowest(chain, risks, moving ? null : (w) => total(L, icl.degreeRisk(d, w, n)));
       const nearest = total(L, icl.degreeNearest(d, n)) / best.total, equal = risks[0] / best.total;
       const top = [1.5, 2, 5].find((v) => v > 1.1 * max(nearest, equal)) ?? 10;
       const chart = axes([-1, 4.5], [-0.04 * log10(top), log10(top)], "window parameter w", "risk / least risk", false, CURVE);

@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from chromium import READ_OUT, after, control, finished, open_figures
+from chromium import READ_OUT, after, control, finished, open_figure, open_figures
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.tasks import make_task
+from icl_book import live_windows
 from icl_book.live import START, live, opening
 from icl_book.provenance import ROOT
 
@@ -210,3 +211,37 @@ def test_still_picture_stays_without_scripts(name):
 def test_unknown_figure_is_refused():
     with pytest.raises(ValueError, match="name='none': must be one of risk, slope, price"):
         live("none")
+
+
+ROUGH = """
+const [label, share, done] = arguments, frame = requestAnimationFrame;
+const row = [...document.querySelectorAll("label")].find((one) => one.textContent.startsWith(label));
+const input = row.querySelector("input");
+input.value = Number(input.min) + share * (input.max - input.min);
+input.dispatchEvent(new Event("input", { bubbles: true }));
+frame(() => done([
+  DOTS, document.querySelector("output.read").textContent, document.querySelectorAll("[data-pending]").length,
+]));
+"""
+DOTS = (
+    "[...document.querySelectorAll('circle.here')].map((dot) => [dot.cx, dot.cy].map((v) => v.baseVal.value))"
+)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "name, label, words",
+    [("slope", "context", "w* ="), ("price", "L′", "has"), ("gaussian", "context", "w* =")],
+)
+def test_what_is_drawn_while_a_control_moves_is_close_and_then_exact(browser, tmp_path, name, label, words):
+    """The first frame after a move lies between computed points: within three pixels, two digits, marked."""
+    figure = live_windows.live(name) if name == "gaussian" else live(name)
+    open_figure(browser, tmp_path / "live.html", figure._repr_html_())
+    finished(browser)
+    for share in (0.23, 0.71, 0.99):
+        rough, sentence, pending = browser.execute_async_script(ROUGH.replace("DOTS", DOTS), label, share)
+        exact = said(browser)
+        places = browser.execute_script(f"return {DOTS}")
+        assert pending == 1 and sentence != exact
+        assert after(words, sentence) == pytest.approx(after(words, exact), rel=0.06)
+        assert np.abs(np.array(rough) - places)[:1].max() < 3
