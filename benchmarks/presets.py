@@ -1,4 +1,4 @@
-"""How long each notebook takes at each preset: what finished runs of the present sources say.
+"""How long each notebook takes at each preset and how much memory, as finished runs of these sources say.
 
     .venv/bin/python benchmarks/presets.py
 
@@ -36,6 +36,8 @@ def main():
             one = found.setdefault(preset, {"seconds": {}, "machine": ""})
             one["seconds"] |= {run["name"]: round(run["seconds"], 1) for run in runs}
             one["seconds"] = dict(sorted(one["seconds"].items()))
+            peaks = {run["name"]: run["peak_memory"] for run in runs if run.get("peak_memory")}
+            one["memory"] = dict(sorted((one.get("memory", {}) | peaks).items()))
             one["machine"] = "; ".join(sorted({_machine(run, runs) for run in runs}))
         print(f"{preset}: {len(runs)} finished runs")
     write_atomically(OUT, json.dumps(found, indent=1) + "\n")

@@ -269,7 +269,7 @@ plots.table(
 # exact given the tokens.
 
 
-# %%
+# %% tags=["hide-output"]
 def fluctuation(name, task, w, n):
     """Return the factor of c^2 in equation (eq-gain), and that of -2c."""
     a, (m, square) = coefficients(task), moments(name, w)
@@ -396,7 +396,7 @@ plt.show()
 # was nothing to adapt. For sigmoid and $\tanh$ the best window runs to an end of the grid or the risk hardly depends on it.
 # The second table compares the risks themselves.
 
-# %%
+# %% tags=["hide-output"]
 rows, risk_rows, price = [], [], {}
 for pair, table in tables.items():
     best = table.argmin(1)
@@ -428,7 +428,7 @@ plots.table(
     rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}",
 )
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 plots.table(
     ["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values)],
     risk_rows,
@@ -554,7 +554,7 @@ trained = pretrain(
 # %% [markdown]
 # Every seed has test contexts of its own, so that intervals contain their randomness.
 
-# %%
+# %% tags=["hide-output"]
 errors = np.empty((len(NAMES), seeds))
 for seed in range(seeds):
     mine = [i for i, member in enumerate(members) if member.seed == seed]

@@ -159,7 +159,7 @@ def heads(n):
     return out
 
 
-# %%
+# %% tags=["hide-output"]
 tables = {n: heads(n) for n in n_values}
 rows = []
 for n, models in tables.items():
@@ -459,7 +459,7 @@ axes[0].set_ylabel("relative spread")
 axes[0].legend(fontsize=9)
 plt.show()
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 shallow = int(np.searchsorted(depths, 24))
 plots.table(
     (

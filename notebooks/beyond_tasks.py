@@ -272,7 +272,7 @@ judge("P1.rebuttal.bias", exact("{label}, d = {k}", slopes, label=list(CLASSES),
 # mentions them, so that sentence is not judged, and we run our own: units are pretrained on networks of one, eight and sixty-four
 # hidden units, and their windows are held against the exact one of the ReLU class with $\sqrt3L$.
 
-# %%
+# %% tags=["hide-output"]
 factors = [1.0, 3.0]
 options = {
     "device": notebook.device(),
@@ -399,7 +399,7 @@ M = broken.M.reshape(len(BROKEN), seeds, d, d)
 # The test contexts are the same for the unit and for the whole grid of multiples of the identity, and fresh ones for every
 # seed.
 
-# %%
+# %% tags=["hide-output"]
 identities = [w * np.eye(d) for w in np.geomspace(1, 40, 15)]
 
 

@@ -152,7 +152,7 @@ CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 # %%
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
 print(
-    f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}   "
+    f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}\n"
     f"estimated relative error {by_hand.error:.0e}"
 )
 
@@ -216,12 +216,8 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # | noise independent of everything, mean zero, variance $\sigma^2$ | used; broken in the control |
 # | query not in the denominator | the paper's definition; a query that counts itself is the control |
 # ```
-#
-# ## Exact against sampled
-#
-# Curves are exact; points are Monte Carlo means with their intervals.
 
-# %%
+# %% tags=["hide-input"]
 windows = np.geomspace(0.3, 60, 8)
 fine = np.geomspace(0.3, 60, 60)
 d = dims[len(dims) // 2]
@@ -233,7 +229,7 @@ for name, task in CLASSES.items():
     ]
 
 # %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
-figure, ax = plt.subplots(figsize=(6.4, 3.8))
+figure, ax = plt.subplots(figsize=(6.4, 3.3))
 for (name, task), marker in zip(CLASSES.items(), "os^", strict=True):
     task, color = task(d, lipschitz), plots.COLORS[name.lower()]
     risk = population_risk(task, fine, context_length, noise_std).total
@@ -392,7 +388,7 @@ judge(
 # attention only its one window.
 
 
-# %%
+# %% tags=["hide-output"]
 def above_floor(name, k):
     """Return the least risk of attention over the sampled floor."""
     task = CLASSES[name](k, lipschitz)
@@ -447,7 +443,7 @@ notebook.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
 notebook.glue("ratio", float(sampled_seconds[0] / exact_seconds[0]))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for one value of the risk against the context length $n$: exact and plain Monte Carlo to a relative error of $10^{-3}$ (measured on 4000 contexts and scaled by the $1/\\sqrt N$ law). Affine class, $d=5$, $w=10$.", "name": "fig-cost"}, "image": {"alt": "Log-log plot of seconds against context length. The exact cost is flat at milliseconds up to ten to the twelve tokens; the sampling cost is many thousand times higher and rises in proportion to the context length."}}
-figure, ax = plt.subplots(figsize=(6.0, 3.4))
+figure, ax = plt.subplots(figsize=(6.0, 2.6))
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="seconds")
 plots.exact_curve(ax, lengths, exact_seconds, "exact")
 ax.plot(
@@ -467,9 +463,7 @@ plt.show()
 # On this machine one value takes {glue:text}`milliseconds:.1f` ms; at $n=10^{12}$ it takes {glue:text}`growth:.1f` times as long
 # as at $n=100$; and sampling to 0.1 % at $n=100$ would take {glue:text}`ratio:.0f` times as long.
 #
-# ### Measured once, with care
-#
-# The timings above come from this run. The folded table is from
+# **Measured once, with care.** The timings above come from this run. The folded table is from
 # `benchmarks/exact_risk.py` (`make bench`): CPU time of one thread, the competitor in
 # the same process, and random settings of every class, dimension, window and length
 # against an independent reference.

@@ -34,7 +34,9 @@
 # >
 # > $$W_V=\begin{bmatrix}0_{d\times d}&0\\0&1\end{bmatrix},\quad
 # > W_K=\begin{bmatrix}M_K&0\\0&0\end{bmatrix},\quad
-# > W_Q=\begin{bmatrix}M_Q&0\\0&0\end{bmatrix},\qquad M:=M_K^\top M_Q .$$
+# > W_Q=\begin{bmatrix}M_Q&0\\0&0\end{bmatrix},$$
+# >
+# > $$M:=M_K^\top M_Q .$$
 #
 # From the rebuttal, about it:
 #

@@ -457,7 +457,7 @@ judge("P1.F9.error", sampled(CASE, over_softmax, link=list(LINKS), **pairs))
 # up to a small excess for the noise that training leaves in the irrelevant entries of $M$. The intervals are as wide as they are
 # because every unit has a test set of its own. For comparison: the best unit without the projection, on the affine link.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-output", "hide-input"]
 least = np.array([[float(best[name, k].risk) for name in LINKS] for k in K])
 over_least = stacked(errors, "softmax") / least[..., None]
 middle, low, high, _ = median_interval(over_least)

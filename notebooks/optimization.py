@@ -82,7 +82,7 @@ notebook.setup(globals(), conditions=2, n_values=1)
 # $g'(p)=p\,(12p^2-15p+4)$ vanishes at $p_\pm=(15\pm\sqrt{33})/24$. At $p_-$ the curvature is largest, at $p_+$
 # it is negative: a prediction that is confidently wrong sits on a plateau that bends downward.
 
-# %%
+# %% tags=["hide-output"]
 P_LOW, P_HIGH = (15 - math.sqrt(33)) / 24, (15 + math.sqrt(33)) / 24
 
 
@@ -105,7 +105,7 @@ plots.table(
 # %% mystnb={"figure": {"caption": "The normalized loss of two tokens, $p^2$ (left), and its second derivative (right) along the unit direction of the scores that separates them; $t$ is the difference of the two scores. Exact curves, no units. Marked: the extremes of the curvature.", "name": "fig-opt-two"}, "image": {"alt": "Left: an S-shaped curve from zero to one. Right: its second derivative, positive with a maximum of about three tenths left of zero, negative with a minimum of about minus one quarter near t equal to two, and zero far out on both sides."}} tags=["hide-input"]
 t = np.linspace(-6, 8, 400)
 p = 1 / (1 + np.exp(-t))
-figure, axes = plt.subplots(1, 2, figsize=(6.6, 2.8))
+figure, axes = plt.subplots(1, 2, figsize=(6.6, 2.4))
 plots.exact_curve(axes[0], t, p**2)
 plots.exact_curve(axes[1], t, 4 * g(p))
 for q, value in ((P_LOW, SMOOTH), (P_HIGH, CONCAVE)):
@@ -222,7 +222,7 @@ judge(
     found("the same without regularizer, l = {low:g}", without, low=lows),
 )
 
-# %%
+# %% tags=["hide-output"]
 rotation = torch.tensor([[1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64) / math.sqrt(2)
 x = torch.tensor(
     [math.log(P_HIGH / (1 - P_HIGH)) / math.sqrt(2), 0.0], dtype=torch.float64
@@ -298,7 +298,7 @@ curves = {
 }
 X, B = (torch.stack(t) for t in zip(*curves.values(), strict=True))
 losses = descend(a1.expand(3, n, d), a2.expand(3, n, d), X, B)
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(figsize=(5.8, 3.0))
 for label, values, color in zip(curves, losses.T, plots.PALETTE, strict=False):
     plots.exact_curve(ax, np.arange(1, steps + 2), values, label, color)
 ax.set_xscale("log")
@@ -396,7 +396,7 @@ judge(
 # curvature, and count every gradient and every product as one pass over the data.
 
 
-# %%
+# %% tags=["hide-output"]
 def newton(A1, A2, B):
     """Minimize by trust-region Newton-CG.
 
@@ -432,7 +432,7 @@ newton_cg = np.array([newton(*problem) for problem in zip(*problems, strict=True
 judge("P2.opt.newton", exact("condition number {c:g}", newton_cg / plain, c=conditions))
 
 # %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(figsize=(5.8, 3.0))
 for values, color, marker, label in (
     (plain, plots.PALETTE[0], "o", "gradient descent"),
     (preconditioned, plots.PALETTE[1], "s", "preconditioned"),

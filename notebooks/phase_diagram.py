@@ -72,7 +72,7 @@ notebook.setup(globals(), n_values=2, lipschitz_values=2)
 # **By hand.** Take a cosine so fast that labels at different tokens are unrelated, $\mathbb Ef=0$, $\mathbb Ef^2=\frac12$, no noise. A prediction with weights $\omega_i$ errs by
 # $\frac12(1+\sum\omega_i^2)$. The nearest neighbor has $1$; equal weights have $\frac12(1+\frac1n)$. So for $L\to\infty$ at fixed $n$ the nearest neighbor is the *worst* choice, not the best.
 
-# %%
+# %% tags=["hide-input"]
 fast = Cosine(5, 60.0)
 nearest = nearest_neighbor_risk(fast, 20, 0.0).total
 equal = population_risk(fast, 0.0, 20, 0.0).total
@@ -119,7 +119,7 @@ def tokens_in_reach(d, w):
 
 
 # %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$. Solid line: two tokens are expected within the window's reach. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
-figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.6))
+figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.2))
 label_box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
 # with a single dimension there are three maps
 for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
@@ -229,10 +229,13 @@ judge("P1.PD.monotone", exact(template, narrowings, resolved=resolved, **labels)
 #
 # **$\sigma\to\infty$.** For cosines $w^*$ is not small but exactly zero from a finite $\sigma$ on: they have no part of degree one, so the risk does not fall at $w=0$.
 
-# %%
+# %% tags=["hide-input"]
 waves = [1.0, 4.0]
-loud = {L: [optimal_window(Cosine(d, L), 100, 100.0).w for d in dims] for L in waves}
-print(f"n = 100, sigma = 100, d = {dims}: best windows {loud}")
+loud = {
+    L: [float(optimal_window(Cosine(d, L), 100, 100.0).w) for d in dims] for L in waves
+}
+for L, best in loud.items():
+    print(f"n = 100, sigma = 100, L = {L:g}: best windows {best} for d = {dims}")
 
 # %% [markdown]
 # **$L\gg\sigma$.** At fixed $n$, without any noise, the nearest neighbor loses to the best window for every class: averaging also pays against the luck of where the tokens fall.
@@ -269,8 +272,9 @@ notebook.glue("most", ratios.max())
 #
 # Theorem 2 measures roughness by $L$. For a smooth function a narrow window of bandwidth $w^{-1/2}$ returns $f+\frac1{2w}\Delta f$, so
 #
-# $$L_{\rm bias}\sim\frac{\mathbb E(\Delta f)^2}{4w^2},\qquad \mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2,\qquad
-#   w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
+# $$L_{\rm bias}\sim\frac{\mathbb E(\Delta f)^2}{4w^2},\qquad \mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2,$$
+#
+# $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
 # For affine functions $\Delta f=-(d-1)(f-b)$ on the sphere, and with $\frac{L^2(d-1)^2}{3d}$ this is the law of [](/notebooks/theorem2_scaling.ipynb). Linear functions are the special case in which slope and
 # Laplacian are proportional. For $\cos(L\,u\cdot x)$ the slope is $L$ and the Laplacian of order $L^2$: the window depends on $nL^4/\sigma^2$.
@@ -319,7 +323,7 @@ judge(
 # ```
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window of the cosine class against its wavenumber $L$ at $n=10^{10}$ (solid), with the law {eq}`eq-laplacian` (dashed) and the same law with $\\mathbb E|\\nabla f|^2$ in place of $\\mathbb E(\\Delta f)^2$ (dotted), one color for each dimension. Axes are logarithmic and dimensionless.", "name": "fig-laplacian"}, "image": {"alt": "Log-log plot. The exact curves rise along the dashed law in every dimension; the dotted lines, based on the gradient, rise too slowly and cross them."}}
-figure, ax = plt.subplots(figsize=(6.2, 3.7))
+figure, ax = plt.subplots(figsize=(6.2, 3.2))
 for d, color in zip(dims, plots.ramp(len(dims)), strict=True):
     tasks = [Cosine(d, float(L)) for L in rough]
     law = np.array([asymptotics.sharp_window(t, 1e10, noise_std) for t in tasks])

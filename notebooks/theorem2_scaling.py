@@ -183,9 +183,11 @@ lip
 # Let $t = x\cdot x_q$ and $\nu = d/2-1$. For $n\to\infty$ the weights $\omega_i$ turn into a von Mises-Fisher law
 # around the query, with
 #
-# $$A_d(w) = \mathbb E_w[t] = \frac{I_{d/2}(w)}{I_{d/2-1}(w)} = 1-\frac{d-1}{2w}+\cdots, \qquad
-#   R_d(w) = \frac{\mathbb E e^{2wt}}{(\mathbb E e^{wt})^2} \sim \kappa\, w^{(d-1)/2}, \quad
-#   \kappa = \frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}} .$$
+# $$\begin{aligned}
+# A_d(w) &= \mathbb E_w[t] = \frac{I_{d/2}(w)}{I_{d/2-1}(w)} = 1-\frac{d-1}{2w}+\cdots,\\
+# R_d(w) &= \frac{\mathbb E e^{2wt}}{(\mathbb E e^{wt})^2} \sim \kappa\, w^{(d-1)/2}, \qquad
+#   \kappa = \frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}} .
+# \end{aligned}$$
 #
 # **Noise.** $\sum_i\omega_i^2\to R_d(w)/n$, hence $L_{\rm noise}\sim\sigma^2\kappa w^{(d-1)/2}/n$: from
 # $I_\nu(w)\sim e^w/\sqrt{2\pi w}$, each of the $d-1$ directions tangent to the sphere contributes $w^{1/2}$.
@@ -482,8 +484,11 @@ minimizer
 # :nonumber:
 # For a rotation-invariant class with coefficients $a_\ell$, and any matrix $M$, symmetric or not, put $\rho=\|Mx_q\|$ and $\cos\alpha=x_q\cdot Mx_q/\rho$. Then
 #
-# $$\mathcal L(M)=\mathbb E_{x_q}\big[\mathcal L(\rho I)+2G(\rho,\alpha)\big],\quad G=\sum_\ell a_\ell\,m_\ell(\rho)\,(1-P_\ell(\cos\alpha)),\quad
-#   m_\ell(\rho)=\mathbb E\sum_i\omega_iP_\ell(t_i)\ \text{ at }\rho I.$$
+# $$\begin{aligned}
+# \mathcal L(M)&=\mathbb E_{x_q}\big[\mathcal L(\rho I)+2G(\rho,\alpha)\big],\\
+# G&=\sum_\ell a_\ell\,m_\ell(\rho)\,(1-P_\ell(\cos\alpha)),\qquad
+#   m_\ell(\rho)=\mathbb E\sum_i\omega_iP_\ell(t_i)\ \text{ at }\rho I.
+# \end{aligned}$$
 #
 # If $G>0$ for all $\rho>0$ and $\alpha\ne0$ (for even classes, where $G$ is zero at $\alpha=\pi$ too: $0<\alpha<\pi$), every minimizer is a multiple of $I$, for every $\sigma$.
 # :::

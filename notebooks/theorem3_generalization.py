@@ -941,7 +941,7 @@ for k in (2, 3, 8):
     w = [optimal_window(Cosine(k, L), 20, unit_noise_std).w for L in (0.1, 1.0, 10.0)]
     print(
         f"d = {k}, n = 20: cosine L = 0.1: w* = {w[0]:.3g}, "
-        f"cosine L = 1: w* = {w[1]:.3g}, cosine L = 10: w* = {w[2]:.3g}"
+        f"L = 1: w* = {w[1]:.3g}, L = 10: w* = {w[2]:.3g}"
     )
 to_cosine = dict(zip(kinds, against_own("cosine, L = 1"), strict=True))
 phase_8 = r"cosines $\cos(Lu\cdot x+\phi)$, $\phi$ uniform, in eight dimensions"

@@ -29,7 +29,7 @@ addEventListener("DOMContentLoaded", () => {
   };
 
   // Drawing.
-  const FRAME = { left: 62, right: 600, top: 12, bottom: 250 };
+  const FRAME = { left: 62, right: 590, top: 12, bottom: 250 };
   const text = (x, y, words, anchor = "middle", more = "") =>
     `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" ${more}>${words}</text>`;
   const line = (x1, y1, x2, y2, name) =>
@@ -40,7 +40,7 @@ addEventListener("DOMContentLoaded", () => {
     const x = (v) => left + ((right - left) * ((plain ? v : log10(v)) - x0)) / (x1 - x0);
     const y = (v) => bottom + ((top - bottom) * (log10(v) - y0)) / (y1 - y0);
     const ticks = (from, high) => {
-      const least = ceil((high - from) / 7), step = least > 5 ? 10 * ceil(least / 10) : least;
+      const least = ceil(75 * (high - from) / (right - left)), step = least > 5 ? 10 * ceil(least / 10) : least;
       const low = least > 5 ? step * ceil(from / step) : ceil(from);
       return Array.from({ length: floor((high - low) / step) + 1 }, (_, i) => low + i * step);
     };

@@ -113,7 +113,7 @@
     return at ? { w: exp(x[1]), total: f[1] } : { w: exp(vertex(x, f)), total: f[1] };
   };
 
-  const MAP = { left: 58, right: 292, top: 30, bottom: 264 }, CURVE = { ...MAP, left: 372, right: 606 };
+  const MAP = { left: 62, right: 292, top: 30, bottom: 264 }, CURVE = { ...MAP, left: 372, right: 606 };
   const N = [1, 4.2], L_RANGE = [-0.6, 1.3], COLUMNS = 13, ROWS = 12;
   const phases = ({ axes, fill, line, number, text }) => ({
     controls: ["kind", "d", "sigma", "n", "L"],

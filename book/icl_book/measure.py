@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from icl_book.provenance import ROOT
+from icl_book.provenance import ROOT, resident_memory
 
 
 @dataclass(frozen=True)
@@ -125,16 +125,6 @@ def memory_total() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _peak_and_current() -> tuple[int, int]:
-    """Return the highest and the current resident bytes; off Linux the highest stands for both."""
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        return tuple(int(lines[key].split()[0]) * 1024 for key in ("VmHWM", "VmRSS"))
-    except (OSError, KeyError):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        return peak, peak
-
-
 def _measured(statement: str, setup: str, repeats: int, names: dict) -> dict:
     """Seconds and peak memory of a statement in this process."""
     exec(setup, names)  # our own caller's code, in a process of its own
@@ -143,9 +133,9 @@ def _measured(statement: str, setup: str, repeats: int, names: dict) -> dict:
         Path("/proc/self/clear_refs").write_text("5")  # forget how high memory was during set-up
     except OSError:
         pass
-    before = _peak_and_current()[1]
+    before = resident_memory()[1]
     exec(code, names)
-    peak = _peak_and_current()[0] - before
+    peak = resident_memory()[0] - before
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()

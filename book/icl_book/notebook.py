@@ -81,6 +81,7 @@ def footer() -> None:
         raise BadInput("notebook.footer() needs notebook.setup(globals()) after the parameters cell")
     record = {
         "seconds": round(time.perf_counter() - _started["time"], 2),
+        "peak_memory": provenance.resident_memory()[0],
         "parameters": _started["parameters"],
         "device": provenance.device_name(),
         "machine": provenance.machine(),

@@ -60,6 +60,24 @@ def machine() -> dict:
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
 
+def resident_memory() -> tuple[int, int]:
+    """Return the highest and the current resident bytes of this process.
+
+    Off Linux the highest stands for both, and on Windows, which keeps none, zero.
+    """
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        return tuple(int(lines[key].split()[0]) * 1024 for key in ("VmHWM", "VmRSS"))
+    except (OSError, KeyError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return 0, 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return peak, peak
+
+
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers depend on."""
     found = {"python": platform.python_version()}

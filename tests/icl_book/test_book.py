@@ -100,6 +100,27 @@ def test_all_cards_are_on_their_pages_and_all_claims_in_the_audit(book):
             assert f'.html#claim-{claim.id}"' in audit, claim.id
 
 
+def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_what_each_claim_says(book):
+    from bs4 import BeautifulSoup
+
+    def page(name):
+        return BeautifulSoup((book / f"{name}.html").read_text(), "html.parser")
+
+    front = page("book/introduction")
+    first = {a["href"].partition("#")[0] for a in front.select("a[href]")}
+    for name in NOTEBOOKS:
+        assert f"../notebooks/{name}.html" in first, name
+        chapter = page(f"notebooks/{name}")
+        assert chapter.select("article details.hide .cell_input pre"), f"{name}: no code one click away"
+        assert chapter.select('article .icl-code a[href^="../book/api_"]'), f"{name}: no link to a function"
+    assert "audit.html" in first
+    audit = page("book/audit")
+    for claim in claims.registry().values():
+        entry = audit.find(id=f"audit-{claim.id}")
+        assert entry.select_one(".icl-statement"), f"{claim.id}: its true statement is not on the audit page"
+        assert bool(entry.select_one(".icl-quote")) == bool(claim.quote), f"{claim.id}: printed statement"
+
+
 class Links(HTMLParser):
     """The ids of a page, and what the links of its article lead to."""
 
@@ -163,7 +184,7 @@ def test_license_of_the_text_is_shown(book):
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_a_pdf_has_styled_pages_drawn_formulas_and_an_outline(book, monkeypatch):
+def test_a_pdf_has_styled_pages_formulas_as_text_and_an_outline(book, monkeypatch):
     pypdf = pytest.importorskip("pypdf")
     monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_sketch"])
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
@@ -172,7 +193,8 @@ def test_a_pdf_has_styled_pages_drawn_formulas_and_an_outline(book, monkeypatch)
         fonts = {f["/BaseFont"] for page in made.pages for f in page["/Resources"]["/Font"].values()}
     assert titles == ["Glossary", "Theorem 2: the proof sketch"]
     assert "Short answer" in text and "What is printed" in text
-    assert not re.search(r"\\\\[(a-zA-Z]", text), "TeX that nobody drew"
+    assert not re.search(r"\\\\[(a-zA-Z]", text), "TeX that nobody set"
+    assert "σ2/n" in re.sub(r"\s", "", text), "a formula is no text"
     assert fonts and not [f for f in fonts if "Times" in f or "Liberation-Serif" in f], (
         "a page without its style"
     )

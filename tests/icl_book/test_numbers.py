@@ -22,7 +22,7 @@ def test_the_box_stands_above_the_footer_and_names_every_number_with_its_value()
     assert [cell.get("id") for cell in content["cells"]] == [None, numbers.BOX, None]
     text = content["cells"][1]["source"]
     assert "| `risk` | `` 0.123457 `` |" in text and "| `w` | `` a\\|b $ `` |" in text
-    assert 'make sweep NOTEBOOK=n GRID="seed=0,1" COLLECT=risk,w' in text
+    assert 'make sweep NOTEBOOK=n GRID="seed=0,1" \\\n  COLLECT=risk,w' in text
     json.dumps(content)
 
 
@@ -48,6 +48,6 @@ def test_the_command_of_every_box_is_a_sweep_that_starts(name):
     words = numbers.command(
         {"name": name, "parameters": plan.defaults(name) | run.overrides, "numbers": kept}
     )
-    given = dict(word.split("=", 1) for word in shlex.split(words)[2:])
+    given = dict(word.split("=", 1) for word in shlex.split(words.replace("\\\n", ""))[2:])
     table.check(given["NOTEBOOK"], given["COLLECT"].split(","))
     assert len({run.path for run in plan.plan("quick", name, given["GRID"])}) == 2

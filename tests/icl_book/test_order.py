@@ -1,6 +1,7 @@
 """Tests of the order of a page's cells."""
 
 import pytest
+from bs4 import BeautifulSoup
 
 from icl_book.site.order import ANNOUNCED, HEADING, arrange
 
@@ -54,7 +55,37 @@ def test_a_figure_without_an_answer_is_refused():
 def test_long_cells_and_those_that_judge_are_folded():
     long = "\n".join(f"a{i} = {i}" for i in range(17))
     sources = [code("judge('P1.x', case)"), code(long), code("print(1)"), code(long, "show-input")]
-    content = {"cells": [markdown("# Title"), *sources]}
+    content = {"cells": [markdown("# Title"), *sources, code("n = 1", "parameters")]}
     arrange(content)
-    folded = ["hide-input" in c["metadata"]["tags"] for c in content["cells"][1:]]
-    assert folded == [True, True, False, False]
+    folded = ["hide-input" in c["metadata"]["tags"] for c in content["cells"] if c["cell_type"] == "code"]
+    assert folded == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    "shown, line",
+    [
+        (
+            '<div class="icl-card icl-holds" id="claim-A"><p class="icl-head"><b>holds</b> A</p>more</div>',
+            "<b>holds</b> A",
+        ),
+        (
+            '<div class="icl-table"><table><caption>Risks</caption><tbody></tbody></table></div>',
+            "Table: Risks",
+        ),
+    ],
+)
+def test_a_folded_output_says_what_it_is(shown, line):
+    cell = code("f()", "hide-output") | {"outputs": [{"data": {"text/html": shown}}]}
+    arrange({"cells": [markdown("# Title"), cell]})
+    assert cell["metadata"]["tags"] == []
+    page = BeautifulSoup(cell["outputs"][0]["data"]["text/html"], "html.parser")
+    assert page.div.get("id") == BeautifulSoup(shown, "html.parser").div.get("id")
+    assert page.div.details.summary.decode_contents() == line
+    page.summary.decompose()
+    assert page.get_text() in BeautifulSoup(shown, "html.parser").get_text()
+
+
+def test_an_output_without_a_name_stays_folded_as_it_is():
+    cell = code("f()", "hide-output") | {"outputs": [{"output_type": "stream", "text": "1"}]}
+    arrange({"cells": [markdown("# Title"), cell]})
+    assert cell["metadata"]["tags"] == ["hide-output"] and cell["outputs"][0]["text"] == "1"

@@ -694,6 +694,27 @@ def test_a_run_that_may_take_years_starts_only_if_the_caller_insists(tree, capsy
     assert cost.estimate("quick", [("tiny", smaller)], 1, False) == ", about 2 min (as on 2 cores, X)"
 
 
+def test_the_memory_of_the_largest_run_is_said_and_what_counts_can_multiply(tree, monkeypatch):
+    folder = tree / "benchmarks" / "results"
+    folder.mkdir(parents=True)
+    kept = {"quick": {"seconds": {}, "memory": {"tiny": 5e8, "b": 9e8}}, "paper": {"seconds": {}}}
+    (folder / "presets.json").write_text(json.dumps(kept))
+    monkeypatch.setattr(cost, "memory_total", lambda: 23_000_000_000)
+    assert cost.memory("quick", [("tiny", {}), ("b", {})]) == (
+        "; memory of a run: up to 0.9 GB at the preset's sizes"
+    )
+    (run,) = plan.plan("quick", "tiny", "context_length=1000 dims=[2,3,5,8]")
+    factors = [("tiny", cost.growth(run))]
+    assert dict(factors)["tiny"]["context_length"] == 250
+    assert cost.memory("quick", factors) == (
+        "; memory of a run: up to 0.5 GB at the preset's sizes, at most 125 GB at these, "
+        "and this machine has 23"
+    )
+    assert (
+        cost.memory("quick", []) == cost.memory("paper", factors) == cost.memory("quick", [("new", {})]) == ""
+    )
+
+
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")

@@ -1,4 +1,4 @@
-"""How long runs will take, said before they start, from the seconds kept by ``benchmarks/presets.py``."""
+"""How long runs will take and how much memory, said before they start, from `benchmarks/presets.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from icl_book.measure import memory_total
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run, configure, defaults
@@ -27,6 +28,10 @@ COUNTS = (
     ),
     *("test_contexts", "redrawn_contexts", "collapse_contexts", "collapse_tokens", "score_contexts"),
     *("max_depth", "windows_tried"),
+)
+#: Those of them that can multiply memory; steps, seeds and repeats follow one another or are taken in blocks.
+STORED = tuple(
+    name for name in COUNTS if name not in ("seeds", "steps", "repeats", "max_depth", "windows_tried")
 )
 
 
@@ -68,7 +73,7 @@ def estimate(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]], jo
         BadInput: If they may take longer than `MOST`, naming the largest factor.
     """
     try:
-        kept = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8"))
+        kept = _kept()
         seconds = [kept[preset]["seconds"][name] * max(1.0, prod(f.values())) for name, f in factors]
         total, machine = max(sum(seconds) / jobs, *seconds), kept[preset]["machine"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -81,6 +86,37 @@ def estimate(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]], jo
         )
     most = "at most " if largest[0] > 1 else ""
     return f", {most}about {words(total)} (as on {machine})"
+
+
+def memory(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """Return how much memory the largest run will take.
+
+    Args:
+        preset: Name of the preset.
+        factors: Of each run its notebook and its `growth`.
+
+    Returns:
+        ``"; memory of a run: up to 0.9 GB at the preset's sizes"``, and how many times as much larger counts
+        can ask for, at most, with a warning where this machine has less; nothing where no run was measured.
+        What one dimension or matrix size more asks for is not foreseen.
+    """
+    try:
+        peaks = _kept()[preset]["memory"]
+        more = {name: max(1.0, prod(v for k, v in f.items() if k in STORED)) for name, f in factors}
+        largest = max(peaks[name] for name in more)
+        most = max(peaks[name] * factor for name, factor in more.items())
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    text = f"; memory of a run: up to {largest / 1e9:.1f} GB at the preset's sizes"
+    if most > largest:
+        text += f", at most {most / 1e9:.3g} GB at these"
+    if most > (here := memory_total()):
+        text += f", and this machine has {here / 1e9:.3g}"
+    return text
+
+
+def _kept() -> dict:
+    return json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8"))
 
 
 def words(seconds: float) -> str:

@@ -73,7 +73,8 @@ def collect(path: Path | str) -> dict:
 
     Returns:
         ``name``, ``preset``, ``parameters``, ``digest``, ``seconds``, ``device``, ``machine``, ``versions``,
-        ``commit``, ``cards``, the records of all verdict cards, and ``numbers``, what was glued, by name.
+        ``peak_memory`` in bytes, ``commit``, ``cards``, the records of all verdict cards, and ``numbers``,
+        what was glued, by name.
 
     Raises:
         BadInput: As `read`, or if the notebook does not end with one ``notebook.footer()``.

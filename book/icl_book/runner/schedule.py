@@ -16,7 +16,7 @@ from pathlib import Path
 
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.cost import estimate, growth, words
+from icl_book.runner.cost import estimate, growth, memory, words
 from icl_book.runner.folders import temporary_folder
 from icl_book.runner.lock import alone
 from icl_book.runner.plan import plan, threads
@@ -61,7 +61,8 @@ def schedule(settings: Mapping[str, str], jobs: str, profile: str = "", force: b
         paths = {run.path: run for run in found}
         left = [run for path, run in paths.items() if not keep_whole(path)]
         waiting = {run.path: run.name for run in left}
-        about = estimate(settings["preset"], [(run.name, growth(run)) for run in left], int(jobs), force)
+        factors = [(run.name, growth(run)) for run in left]
+        about = estimate(settings["preset"], factors, int(jobs), force) + memory(settings["preset"], factors)
         print(
             f"{settings['preset']}: {len(found)} runs, {len(waiting)} to do, {jobs} at a time{about}",
             flush=True,

@@ -27,7 +27,8 @@ def command(run: Mapping) -> str:
     else:
         name, values = next(iter(run["parameters"].items()))
         grid = f"{name}=[{','.join(map(str, values))}],[{values[0]}]"
-    return f'make sweep NOTEBOOK={run["name"]} GRID="{grid}" COLLECT={",".join([*run["numbers"]][:2])}'
+    collected = ",".join([*run["numbers"]][:2])
+    return f'make sweep NOTEBOOK={run["name"]} GRID="{grid}" \\\n  COLLECT={collected}'
 
 
 def box(run: Mapping) -> str:

@@ -1,20 +1,30 @@
 """The order of a page's cells: what a reader looks for first stands first.
 
 A notebook computes before it draws, and its parameters come before everything. On the page the figure that
-shows the answer stands below the short answer, parameters and imports stand at the end, and long cells and
-those that judge are folded: their code is one click away.
+shows the answer stands below the short answer, parameters and imports stand at the end, and they, long cells
+and cells that judge are folded: their code is one click away.
 """
 
 from __future__ import annotations
 
+import re
+
 #: Tag of the figure that stands below the short answer.
 FIRST_FIGURE = "first-figure"
 #: Tag of a cell whose code is worth the room it takes, and the number of lines from which others are folded.
-SHOWN, LONG = "show-input", 16
+SHOWN, LONG = "show-input", 12
+#: What a folded output shows: the head of a card, the caption of a table.
+FOLDED = (
+    (re.compile(r'(<div class="icl-card [^>]*>)<p class="icl-head">(.*?)</p>(.*)</div>', re.DOTALL), ""),
+    (
+        re.compile(r'(<div class="icl-table[^>]*>)(?=<table><caption>(.*?)</caption>)(.*)</div>', re.DOTALL),
+        "Table: ",
+    ),
+)
 ANNOUNCED = "The parameters of this run, and its imports (folded):"
 HEADING = (
-    "## Parameters, imports and run time\n\nIn the notebook these cells come first; the page *Reproduce* "
-    "says how to run it with other values."
+    "## Parameters, imports and run time\n\nIn the notebook these cells come first; here they are folded. "
+    "The page *Reproduce* says how to run it with other values."
 )
 
 
@@ -45,11 +55,50 @@ def arrange(content: dict) -> None:
         end = len(rest) - ("notebook.footer()" in _text(rest[-1]))
         heading = {"cell_type": "markdown", "id": "parameters-imports", "metadata": {}, "source": HEADING}
         rest[end:end] = [heading, *setup]
-    for cell in rest:
-        if cell["cell_type"] == "code" and SHOWN not in _tags(cell):
-            if "judge(" in _text(cell) or _text(cell).strip().count("\n") >= LONG:
-                cell["metadata"]["tags"] = sorted(_tags(cell) | {"hide-input"})
+    for cell in (c for c in rest if c["cell_type"] == "code"):
+        tags, text = _tags(cell), _text(cell)
+        if SHOWN not in tags and ("judge(" in text or text.strip().count("\n") >= LONG or _is_setup(cell)):
+            tags.add("hide-input")
+        if "notebook.footer()" in text:
+            tags.add("remove-input")
+        cell["metadata"]["tags"] = sorted(tags)
+        if "hide-output" in tags:
+            _fold(cell)
+        if "hide-output" not in _tags(cell):
+            label = _label(cell)
+            cell["metadata"].setdefault("mystnb", {}).update(code_prompt_show=label, code_prompt_hide=label)
     content["cells"] = [c for c in rest if c["cell_type"] != "markdown" or _text(c).strip()]
+
+
+def _fold(cell: dict) -> None:
+    """Fold the cards and tables of a cell below a line that names them."""
+    folded = []
+    for output in cell["outputs"]:
+        shown = "".join(output.get("data", {}).get("text/html", ""))
+        for pattern, word in FOLDED:
+            if match := pattern.fullmatch(shown.strip()):
+                outer, head, inner = match.groups()
+                folded.append(output)
+                output["data"]["text/html"] = (
+                    f'{outer}<details class="icl-folded"><summary class="icl-head">{word}{head}</summary>'
+                    f"{inner}</details></div>"
+                )
+    if folded == cell["outputs"]:
+        cell["metadata"]["tags"] = sorted(_tags(cell) - {"hide-output"})
+
+
+def _label(cell: dict) -> str:
+    """Say what a cell's code does, for the line that unfolds it."""
+    text = _text(cell)
+    if judged := re.findall(r'judge\(\s*"([^"]+)"', text):
+        return f"Code that judges {', '.join(judged)}"
+    kinds = {
+        "Imports": "notebook.setup(" in text,
+        "Parameters of this run": _is_setup(cell),
+        "Code of the figure": "figure" in cell["metadata"].get("mystnb", {}) or "live(" in text,
+        "Code of the table": "plots.table(" in text,
+    }
+    return next((name for name, fits in kinds.items() if fits), "Code")
 
 
 def _is_setup(cell: dict) -> bool:

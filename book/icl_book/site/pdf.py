@@ -1,4 +1,7 @@
-"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf --preset quick``."""
+"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book.site.pdf --preset quick``.
+
+Formulas are text, which can be searched and copied.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ import yaml
 
 from icl_book.provenance import ROOT
 from icl_book.site.assemble import BookError
+from icl_book.site.stage import DRAWN, mathjax
 from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -55,9 +59,10 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
     pages = toc_pages(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8")))
     joined = PdfWriter()
     with tempfile.TemporaryDirectory() as folder:
+        copy = _with_formulas_as_text(book, Path(folder) / "book")
         for i, page in enumerate(pages, 1):
             sheet = Path(folder) / f"{i}.pdf"
-            _print(program, book / f"{page}.html", sheet, Path(folder) / "profile")
+            _print(program, copy / f"{page}.html", sheet, Path(folder) / "profile")
             start = len(joined.pages)
             joined.append(sheet, import_outline=False)
             joined.add_outline_item(title=_title(book / f"{page}.html"), page_number=start)
@@ -66,6 +71,16 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
         shutil.copy(Path(folder) / "book.pdf", target := book.with_suffix(".pdf.new"))
     os.replace(target, book.with_suffix(".pdf"))
     return book.with_suffix(".pdf")
+
+
+def _with_formulas_as_text(book: Path, copy: Path) -> Path:
+    """Copy a book, with the MathJax that sets formulas in fonts in place of the one that draws them."""
+    es5 = mathjax() / "es5"
+    shutil.copytree(book, copy, ignore=shutil.ignore_patterns("*.map"))
+    shutil.copy(es5 / "tex-chtml-full.js", copy / "_static" / "mathjax" / DRAWN)
+    fonts = Path("output/chtml/fonts/woff-v2")
+    shutil.copytree(es5 / fonts, copy / "_static" / "mathjax" / fonts)
+    return copy
 
 
 def _print(program: str, page: Path, sheet: Path, profile: Path) -> None:

@@ -258,6 +258,13 @@ def annotate(content: dict, names: Names) -> None:
 
 
 def note(objects: Sequence[str]) -> str:
-    """Return the line of links to the API page; it says so where the page's own code is all there is."""
-    links = [f'<a href="../book/{page_of(name)}.html#{name}"><code>{name}</code></a>' for name in objects]
+    """Return the line of links to the API page; it says so where the page's own code is all there is.
+
+    A link shows the last part of a name, its title the whole.
+    """
+    links = [
+        f'<a href="../book/{page_of(name)}.html#{name}" title="{name}">'
+        f"<code>{name.rpartition('.')[2]}</code></a>"
+        for name in objects
+    ]
     return f'<span class="icl-code">Source code: {", ".join(links) or ON_PAGE}.</span>'

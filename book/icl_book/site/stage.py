@@ -16,6 +16,14 @@ from icl_book.provenance import ROOT
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 
+#: MathJax that draws formulas: one file, no fonts.
+DRAWN = "tex-svg-full.js"
+
+
+def mathjax() -> Path:
+    """Return the folder of the locked package that holds MathJax."""
+    return Path(next(iter(find_spec("mathjax").submodule_search_locations))) / "static/mathjax"
+
 
 def stage(
     target: Path, notebooks: Mapping[str, Path], collected: list[dict], registry: dict, root: Path = ROOT
@@ -74,11 +82,10 @@ def stage(
                 del output["data"][mime]  # records for machines; the page shows their HTML
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    mathjax = Path(next(iter(find_spec("mathjax").submodule_search_locations))) / "static/mathjax"
     static = target / "book" / "_static" / "mathjax"
     static.mkdir(parents=True)
-    shutil.copy(mathjax / "es5" / "tex-svg-full.js", static)
-    shutil.copy(mathjax / "LICENSE", static)
+    shutil.copy(mathjax() / "es5" / DRAWN, static)
+    shutil.copy(mathjax() / "LICENSE", static)
 
     kinds = ("confirmatory", "replications")
     again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)

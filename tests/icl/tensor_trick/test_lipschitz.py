@@ -116,6 +116,7 @@ def test_search_reaches_the_construction_and_does_not_pass_it(function, moving):
         built = gain(function, *extremal(function, 8, R)).item() / LN10 + math.log10(R)
         assert math.log10(0.95) < value - built < math.log10(1.01)
         assert value <= sharp(function, 8, R) + 1e-9
+    assert len(found.history) == 201  # the start and what 200 steps reach
     assert (found.history[0] < found.best).all() and (found.history.diff(dim=0) >= 0).all()
 
 
