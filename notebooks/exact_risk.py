@@ -143,13 +143,11 @@ CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 # $f$ enter.
 # ```
 #
-# ### By hand
-#
-# For $w=0$ all weights are $1/n$. For the affine class $\gamma=\frac{L^2}{3d}(1-t)$, so with $\mathbb E\,t=0$ the bias is
+# **By hand.** For $w=0$ all weights are $1/n$. For the affine class $\gamma=\frac{L^2}{3d}(1-t)$, so with $\mathbb E\,t=0$ the bias is
 # $\frac1n2\cdot\frac{L^2}{3d}+\frac{n-1}n\frac{L^2}{3d}=\frac{L^2}{3d}\big(1+\frac1n\big)$ and the noise $\sigma^2/n$.
 # With $d=5$, $n=2$, $L=\sigma=1$: bias $\frac1{10}$, noise $\frac12$.
 
-# %%
+# %% tags=["hide-input"]
 by_hand = population_risk(Affine(dim=5), w=0.0, n=2, noise_std=1.0)
 print(
     f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}\n"
@@ -443,7 +441,7 @@ notebook.glue("growth", float(exact_seconds[-1] / exact_seconds[0]))
 notebook.glue("ratio", float(sampled_seconds[0] / exact_seconds[0]))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for one value of the risk against the context length $n$: exact and plain Monte Carlo to a relative error of $10^{-3}$ (measured on 4000 contexts and scaled by the $1/\\sqrt N$ law). Affine class, $d=5$, $w=10$.", "name": "fig-cost"}, "image": {"alt": "Log-log plot of seconds against context length. The exact cost is flat at milliseconds up to ten to the twelve tokens; the sampling cost is many thousand times higher and rises in proportion to the context length."}}
-figure, ax = plt.subplots(figsize=(6.0, 2.6))
+figure, ax = plt.subplots(figsize=(6.0, 2.4))
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="seconds")
 plots.exact_curve(ax, lengths, exact_seconds, "exact")
 ax.plot(

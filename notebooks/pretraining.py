@@ -605,8 +605,9 @@ plots.table(
         if name != "commit"
     ],
     "The small sweep. `_BLOCKS`: for how many steps the GPU draws random numbers at "
-    "once. `_LEAST`: how much work a thread of the processor has at least. Measured "
-    "after the table above, whose ratios are those of before.",
+    "once. `_LEAST`: how much work a thread of the processor has at least. From the "
+    "trial in which they were chosen, after the table above, whose ratios are those of "
+    "before; the benchmark's own function for it has not run on a GPU yet.",
 )
 
 # %% [markdown]

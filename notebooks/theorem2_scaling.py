@@ -486,8 +486,8 @@ minimizer
 #
 # $$\begin{aligned}
 # \mathcal L(M)&=\mathbb E_{x_q}\big[\mathcal L(\rho I)+2G(\rho,\alpha)\big],\\
-# G&=\sum_\ell a_\ell\,m_\ell(\rho)\,(1-P_\ell(\cos\alpha)),\qquad
-#   m_\ell(\rho)=\mathbb E\sum_i\omega_iP_\ell(t_i)\ \text{ at }\rho I.
+# G&=\sum_\ell a_\ell\,m_\ell(\rho)\,(1-P_\ell(\cos\alpha)),\\
+# m_\ell(\rho)&=\mathbb E\sum_i\omega_iP_\ell(t_i)\ \text{ at }\rho I.
 # \end{aligned}$$
 #
 # If $G>0$ for all $\rho>0$ and $\alpha\ne0$ (for even classes, where $G$ is zero at $\alpha=\pi$ too: $0<\alpha<\pi$), every minimizer is a multiple of $I$, for every $\sigma$.

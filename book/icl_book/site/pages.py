@@ -31,7 +31,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
     out = [
         ":::{list-table}",
         ":header-rows: 1",
-        ":widths: 22 43 35",
+        ":widths: 20 36 44",
         ":class: icl-verdicts",
         "",
         "* - verdict",
@@ -51,12 +51,13 @@ def verdict_table(found: Sequence[Entry]) -> str:
 
 
 def _readings(e: Entry) -> str:
-    """Say in which readings a statement is true; ours, the first, in full."""
+    """Say in which readings a statement is true: of each outcome the first, and how many more there are."""
     outcomes = list(e.card["readings"].values()) if e.card else []
     names = [e.claim.statement, *(a.name for a in e.claim.alternatives)]
 
     def those(outcome: str) -> str:
-        return "; ".join(n for n, o in zip(names, outcomes, strict=True) if o == outcome) or "in no reading"
+        first, *more = [n for n, o in zip(names, outcomes, strict=True) if o == outcome] or ["in no reading"]
+        return f"{first} (and in {len(more)} more reading{'s' * (len(more) > 1)})" if more else first
 
     return f"True: {those('agrees')}. Not true: {those('contradicts')}."
 
@@ -77,16 +78,18 @@ def provenance(runs: Sequence[dict], built: dict) -> str:
             f"{_cell(r['device'])} | {_cell(machine['cpu'])}, {machine['cores']} cores | {where} |"
         )
     total = sum(r["seconds"] for r in runs)
-    out += [
-        "",
-        f"Together the notebooks took {total:.0f} s.",
-        "",
-        "## Parameters",
-        "",
-        "| notebook | parameter | value |",
-        "|:--|:--|:--|",
-    ]
-    out += [f"| {r['name']} | `{k}` | `{_cell(v)}` |" for r in runs for k, v in r["parameters"].items()]
+    out += ["", f"Together the notebooks took {total:.0f} s.", "", "## Parameters"]
+    for r in runs:
+        out += [
+            "",
+            f":::{{admonition}} {r['name']}",
+            ":class: dropdown",
+            "",
+            "| parameter | value |",
+            "|:--|:--|",
+        ]
+        out += [f"| `{k}` | `{_cell(v)}` |" for k, v in r["parameters"].items()]
+        out.append(":::")
     out += ["", "## Versions", "", "| what | version |", "|:--|:--|"]
     versions = {k: v for r in runs for k, v in r["versions"].items()} | built
     return "\n".join([*out, *(f"| {k} | {_cell(v)} |" for k, v in versions.items()), ""])
