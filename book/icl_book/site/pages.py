@@ -31,7 +31,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
     out = [
         ":::{list-table}",
         ":header-rows: 1",
-        ":widths: 20 36 44",
+        ":widths: 25 33 42",
         ":class: icl-verdicts",
         "",
         "* - verdict",
@@ -69,16 +69,25 @@ def provenance(runs: Sequence[dict], built: dict) -> str:
         runs: What `icl_book.runner.record.collect` says of each executed notebook.
         built: Versions of the tools that built the pages, by name.
     """
-    out = ["| notebook | preset | seconds | device | processor | commit |", "|:--|:--|--:|:--|:--|:--|"]
-    for r in runs:
-        machine, commit = r["machine"], r["commit"]
-        where = f"`{commit['id'][:10]}`" + (", changed" if commit["dirty"] else "") if commit else "unknown"
-        out.append(
-            f"| [{r['name']}](../notebooks/{r['name']}.ipynb) | {r['preset']} | {r['seconds']:.1f} | "
-            f"{_cell(r['device'])} | {_cell(machine['cpu'])}, {machine['cores']} cores | {where} |"
-        )
+    wheres = [
+        f"{_cell(r['device'])}; {_cell(r['machine']['cpu'])}, {r['machine']['cores']} cores" for r in runs
+    ]
+    same = len(set(wheres)) == 1  # then it is said once
+    out = ["| notebook | preset | seconds | commit |" + " where |" * (not same)]
+    out.append("|:--|:--|--:|:--|" + ":--|" * (not same))
+    for r, where in zip(runs, wheres, strict=True):
+        commit = r["commit"]
+        state = f"`{commit['id'][:7]}`" + (", changed" if commit["dirty"] else "") if commit else "unknown"
+        link = f"[{r['name']}](../notebooks/{r['name']}.ipynb)"
+        cells = [link, r["preset"], f"{r['seconds']:.1f}", state, *([] if same else [where])]
+        out.append(f"| {' | '.join(cells)} |")
     total = sum(r["seconds"] for r in runs)
-    out += ["", f"Together the notebooks took {total:.0f} s.", "", "## Parameters"]
+    out += [
+        "",
+        f"Together the notebooks took {total:.0f} s{f', all on {wheres[0]}' * same}.",
+        "",
+        "## Parameters",
+    ]
     for r in runs:
         out += [
             "",
