@@ -416,7 +416,7 @@ def cells(r):
 for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
     columns = [f"$n = {n}$, $d = {d}$", "ms, streamed", *others]
     rows = [cells(r) for r in bench["settings"] if (r["n"], r["d"]) == (n, d)]
-    display(plots.table([*columns, "rate", "best rate"], rows, caption))
+    display(plots.table([*columns, "rate", "best rate"], rows, f"n = {n}. {caption}"))
 
 # %% tags=["hide-output", "hide-input"]
 single = [r["median_seconds"] for r in bench["settings"] if r["dtype"] == "float32"]

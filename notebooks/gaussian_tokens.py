@@ -162,7 +162,8 @@ judge(
 # %% [markdown]
 # **Exercise.** What are $C$, $D$ and the bias at $w=0$?
 #
-# :::{dropdown} Solution
+# :::{admonition} Solution
+# :class: dropdown
 # All weights are $\frac1n$, so $C=\frac1n$ and $D=\frac1{n^2}-\frac1{n^2}=0$. The bias is $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$: the query's own label and the variance of a mean.
 # :::
 #
@@ -216,7 +217,8 @@ judge("P1.G.survives", exact(template, slopes.min(-1), d=rows, n=lengths))
 #
 # **Exercise.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
 #
-# :::{dropdown} Solution
+# :::{admonition} Solution
+# :class: dropdown
 # The mean prediction is $w(1-C)\beta\cdot x_q$, and with two tokens $C\ge\frac12$. The slope is too small, and a larger $w$ corrects it as long as $C$ grows slowly.
 # :::
 #
@@ -345,7 +347,8 @@ plt.show()
 #
 # **Exercise.** Which window is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
 #
-# :::{dropdown} Solution
+# :::{admonition} Solution
+# :class: dropdown
 # The limit misses $(1-w)$ of $\mathrm{He}_1$ and, with $(wt)^2=w^2\mathrm{He}_2+w^2$, the parts $c(1-w^2)$ and $-cw^2$ of degrees two and zero: $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To second order in $c$ it is least at $w=1-2c^2$, and about $c^2$, half of what linear attention misses ($2c^2$).
 # :::
 #
@@ -415,7 +418,8 @@ judge(
 # %% [markdown]
 # **Exercise.** Where does $(1+\frac2d)^{d/2+1}$ come from?
 #
-# :::{dropdown} Solution
+# :::{admonition} Solution
+# :class: dropdown
 # To leading order $n\,C=e^{w^2r^2}$ and $n\,\mathbb EC=(1-2w^2)^{-d/2}$. The best $v$ leaves $\frac1n\big[(1-2w^2)^{-d/2-1}+\frac{1+\sigma^2}{w^2}(1-2w^2)^{-d/2}\big]$ for $L=1$; at $w^2=\frac1{d+2}$ this is the factor times $\frac{d+1+d\sigma^2}n$.
 # :::
 #

@@ -447,7 +447,8 @@ judge(
 # 2. Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
 # 3. For the affine class, change `stretch` to axes $(4,1,\frac14)$. Does the power $p$ stay?
 #
-# :::{dropdown} Solutions
+# :::{admonition} Solutions
+# :class: dropdown
 # 1. Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
 # 2. Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
 # 3. Not exactly; the fitted power depends on the range, which is why the page fits it to two of the axes as well. It is a

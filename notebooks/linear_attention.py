@@ -410,7 +410,7 @@ ridge = {
     if penalty
 }
 
-# %%
+# %% tags=["hide-input"]
 notebook.glue("field-n", n_values[-1])
 notebook.glue("field-relu", float(linear["ReLU"][-1] / softmax["ReLU"][-1]))
 

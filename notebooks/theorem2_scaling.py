@@ -575,7 +575,8 @@ plots.table(
 # 2. The ReLU class has exponent $2/(d+2)$, the affine class $2/(d+3)$. Which exponent has a class whose
 #    functions are twice differentiable but not affine?
 #
-# :::{dropdown} Solutions
+# :::{admonition} Solutions
+# :class: dropdown
 # 1. Only finite-$n$ values change: smaller noise means larger $\Lambda$ at the same $n$, so the slopes reach their
 #    limits at smaller $n$; the exponent depends only on how bias and noise scale with $w$.
 # 2. Away from kinks the bias is of order $w^{-1}$ pointwise, its square of order $w^{-2}$, as for the affine class:

@@ -7,6 +7,8 @@ import math
 import re
 from collections.abc import Sequence
 
+_CODE = re.compile(r"`([^`]+)`")
+_EMPHASIS = re.compile(r"(?<![\w*\\])\*(?=\S)([^*]+?)(?<=[^\s\\])\*(?![\w*])")
 _INTERVAL = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]")
 
 
@@ -45,10 +47,12 @@ def interval(ends: Sequence[float], digits: str | None = ".2f") -> str:
 def prose(markdown: str) -> str:
     """Convert text with ``$...$`` mathematics to HTML that MathJax renders, in the book and in Jupyter.
 
-    Outside mathematics ``d = 5``, ``3 %`` and intervals do not break across lines.
+    Outside mathematics ``d = 5``, ``3 %`` and intervals do not break across lines; emphasis and code are
+    marked as in markdown.
     """
 
     def whole(plain: str) -> str:
+        plain = _EMPHASIS.sub(r"<em>\1</em>", _CODE.sub(r"<code>\1</code>", plain)).replace("\\*", "*")
         plain = _INTERVAL.sub(lambda found: found[0].replace(" ", "\u00a0"), plain)
         return plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
 

@@ -16,7 +16,7 @@ def test_each_figure_has_a_card_and_a_picture(tmp_path):
     content = {
         "cells": [
             {"cell_type": "markdown", "metadata": {}},
-            cell("fig-a", "First. More."),
+            cell("fig-a", "The first of these figures. More."),
             cell("fig-b", "B"),
         ]
     }
@@ -25,7 +25,7 @@ def test_each_figure_has_a_card_and_a_picture(tmp_path):
     )
     assert text.count("grid-item-card") == 2
     assert ":link: fig-a" in text and ":img-top: /book/_generated/gallery/fig-a.svg" in text
-    assert "\nFirst.\n" in text and "More" not in text
+    assert "\nThe first of these figures.\n" in text and "More" not in text
     assert "## [Chapter one](/notebooks/one.ipynb)" in text
     assert (tmp_path / "book/_generated/gallery/fig-b.svg").read_text() == "<svg>fig-b</svg>"
 
@@ -38,3 +38,17 @@ def test_a_caption_ends_at_a_full_stop_outside_mathematics(tmp_path):
 
 def test_a_chapter_without_figures_is_left_out(tmp_path):
     assert gallery.page({"one": {"cells": []}}, {"one": "T"}, tmp_path / "a" / "b" / "c") == ""
+
+
+def test_a_caption_is_cut_where_it_says_enough():
+    cut = gallery._first_sentence
+    assert cut("Exact. Left: the best window on Gaussian tokens. Right: more.") == (
+        "Exact. Left: the best window on Gaussian tokens."
+    )
+    assert cut("The paper's Fig. 1 with declared functions. Top: target.") == (
+        "The paper's Fig. 1 with declared functions."
+    )
+    assert cut("Pretrained units (points: median over seeds) on the curve. More.") == (
+        "Pretrained units (points: median over seeds) on the curve."
+    )
+    assert cut("The risk at $w=0.$ is large and falls. More.") == "The risk at $w=0.$ is large and falls."

@@ -57,3 +57,19 @@ def test_badges_have_a_class_for_every_verdict():
         text = sheet.read()
     for verdict in Verdict:
         assert f".{markup.style_class(verdict)}" in text and f">{verdict}</span>" in markup.badge(verdict)
+
+
+@pytest.mark.parametrize(
+    "markdown, shown",
+    [
+        ("that is *weights*, not w* of a *b*", "that is <em>weights</em>, not w* of a <em>b</em>"),
+        (r"a \*limit\* in print", "a *limit* in print"),
+        ("`_LEAST`: least", "<code>_LEAST</code>: least"),
+        (
+            "2 * 3 * 4 and $a*b*c$",
+            r'2 * 3 * 4 and <span class="math notranslate nohighlight">\(a*b*c\)</span>',
+        ),
+    ],
+)
+def test_emphasis_and_code_of_prose(markdown, shown):
+    assert markup.prose(markdown) == shown

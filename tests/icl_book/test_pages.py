@@ -1,5 +1,6 @@
 """The book's own tools: the verifier, the generated text, the numbers in prose. Nothing is built here."""
 
+import ast
 import dataclasses
 import json
 import re
@@ -347,3 +348,33 @@ def test_no_result_is_typed_by_hand(name, markdown):
 def test_typed_results_are_found():
     assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == ["0.333", "4.16", "1.25e-3"]
     assert typed_results("d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4") == []
+
+
+def lost(source):
+    """What a notebook's cells compute to be shown and do not show: only a cell's last expression is."""
+    found = []
+    for cell in re.split(r"(?m)^(?=# %%)", source):
+        if not cell.startswith("# %% [markdown]"):
+            for line in ast.parse(cell).body[:-1]:
+                if isinstance(line, ast.Expr) and ast.unparse(line).startswith(SHOWN):
+                    found.append(ast.unparse(line))
+    return found
+
+
+SHOWN = ("plots.table(", "plots.slider_figure(", "judge(", "live(")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_cell_is_to_show_is_its_last_expression(path):
+    assert lost(path.read_text()) == []
+
+
+def test_a_lost_table_is_found():
+    assert lost("# %%\nplots.table(a)\nb = 1\n# %%\nb = 2\nplots.table(c)\n") == ["plots.table(a)"]
+
+
+def test_a_formula_keeps_its_brackets_and_punctuation():
+    formula = '<span class="math notranslate nohighlight">\\(n=2\\)</span>'
+    assert extension.unbroken(f"at ({formula}), and {formula} or") == (
+        f'at <span class="icl-whole">({formula}),</span> and {formula} or'
+    )

@@ -97,7 +97,8 @@ def test_cards_and_captions_carry_links(names):
     for text in (page, cell["metadata"]["mystnb"]["figure"]["caption"]):
         for name in ("icl.tasks.Affine", "icl.risk.optimal_window"):
             where = f"{sources.page_of(name)}.html#{name}"
-            assert f'<a href="../book/{where}"><code>{name}</code></a>' in text
+            shown = f"<code>{name.split('.')[-1]}</code>"
+            assert f'<a href="../book/{where}" title="{name}">{shown}</a>' in text
     documented = {"api_tasks.html#icl.tasks.Affine", "api_risk.html#icl.risk.optimal_window"}
     assert verify.sources("p", page, documented) == []
 
@@ -123,7 +124,7 @@ def test_figures_computed_by_the_page_name_what_the_page_ports(names):
         assert set(ported) <= names.kinds.keys()
         data["text/html"] = f'<div class="icl-live" data-figure="{name}"><img></div>'
         sources.annotate(content, names)
-        assert all(f"<code>{one}</code>" in data["text/html"] for one in ported)
+        assert all(f'title="{one}"' in data["text/html"] for one in ported)
     (problem,) = verify.sources("p", '<div class="icl-live"></div>', set())
     assert "icl-live: has no link to the code" in problem
 

@@ -78,8 +78,20 @@ def convert(lines: list[str]) -> list[str]:
     return out
 
 
+def untyped(what: str, lines: list[str]) -> list[str]:
+    """Mark what stands before a colon as text, not a type as napoleon would: types are in signatures."""
+    out = list(lines)
+    starts = [i + 1 for i, line in enumerate(out[:-1]) if line.strip() == "Returns:"]
+    starts += [0] if out and what in ("attribute", "data", "property") else []
+    for i in starts:
+        if ":" in out[i]:
+            text = out[i].lstrip()
+            out[i] = f"{out[i][: len(out[i]) - len(text)]}: {text}"
+    return out
+
+
 def _process(app, what, name, obj, options, lines):
-    lines[:] = convert(lines)
+    lines[:] = untyped(what, convert(lines))
 
 
 def _without_thebe(app, pagename, templatename, context, doctree):
@@ -104,8 +116,25 @@ def _with_its_scripts(app, pagename, templatename, context, doctree):
     ]
 
 
+#: A formula with the marks that must stay on its line.
+MARKED = re.compile(
+    r"(\()?(<span class=\"math notranslate nohighlight\">[^<]*</span>)([.,;:!?)\u2019\u201d]+)?"
+)
+
+
+def unbroken(body: str) -> str:
+    """Keep each formula of a page on one line with a bracket before and the punctuation after it."""
+    return MARKED.sub(lambda m: f'<span class="icl-whole">{m[0]}</span>' if m[1] or m[3] else m[0], body)
+
+
+def _with_unbroken_formulas(app, pagename, templatename, context, doctree):
+    if "body" in context:
+        context["body"] = unbroken(context["body"])
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
+    app.connect("html-page-context", _with_unbroken_formulas, priority=900)
     app.connect("html-page-context", _without_thebe, priority=900)
     app.connect("html-page-context", _with_its_scripts, priority=900)
     return {"parallel_read_safe": True}

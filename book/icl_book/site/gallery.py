@@ -15,6 +15,9 @@ CARD = """:::{{grid-item-card}} {title}
 :::
 """
 
+#: Characters below which a caption's first words say nothing of the figure, as in "Exact."
+ENOUGH = 15
+
 
 def figures(content: dict) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, caption, alternative text and SVG of each named figure of an executed notebook."""
@@ -60,9 +63,11 @@ def page(notebooks: Mapping[str, dict], titles: Mapping[str, str], folder: Path)
 
 
 def _first_sentence(caption: str) -> str:
-    """Return a caption up to its first full stop or colon outside mathematics."""
+    """Return a caption up to a full stop or colon outside mathematics and brackets that says enough."""
     parts = caption.split("$")
     for i in range(0, len(parts), 2):
-        if end := re.search(r"[.:](\s|$)", parts[i]):
-            return "$".join([*parts[:i], parts[i][: end.start()]]) + "."
+        for end in re.finditer(r"[.:](\s|$)", parts[i]):
+            said = "$".join([*parts[:i], parts[i][: end.start()]])
+            if len(said) >= ENOUGH and said.count("(") == said.count(")") and not said.endswith("Fig"):
+                return f"{said}."
     return caption

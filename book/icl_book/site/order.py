@@ -64,9 +64,10 @@ def arrange(content: dict) -> None:
         cell["metadata"]["tags"] = sorted(tags)
         if "hide-output" in tags:
             _fold(cell)
-        if "hide-output" not in _tags(cell):
-            label = _label(cell)
-            cell["metadata"].setdefault("mystnb", {}).update(code_prompt_show=label, code_prompt_hide=label)
+        label = _label(cell)
+        if "hide-output" in _tags(cell):  # two lines, for the code and for what it shows
+            label = f"{label}: {{type}}"
+        cell["metadata"].setdefault("mystnb", {}).update(code_prompt_show=label, code_prompt_hide=label)
     content["cells"] = [c for c in rest if c["cell_type"] != "markdown" or _text(c).strip()]
 
 

@@ -31,7 +31,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
     out = [
         ":::{list-table}",
         ":header-rows: 1",
-        ":widths: 25 33 42",
+        ":widths: 23 37 40",
         ":class: icl-verdicts",
         "",
         "* - verdict",
@@ -40,7 +40,7 @@ def verdict_table(found: Sequence[Entry]) -> str:
     ]
     for e in refused(found):
         link = f'<a href="audit.html#audit-{e.claim.id}">{e.claim.id}</a>'
-        severity = f"<br>{e.claim.severity}" if e.claim.severity else ""
+        severity = f"<br>in the {e.claim.severity}" if e.claim.severity else ""
         true = e.claim.corrected or _readings(e)
         out += [
             f"* - {badge(e.verdict)}{severity}<br>{link}",
