@@ -229,7 +229,7 @@ def test_bounds_figure_says_the_numbers_of_the_package(page):
     assert browser.execute_script(READ_OUT) == ["100", "4"]
     assert "at most R/2, is 2. Printed: n^1.5·R·e^(6R²) = 1.97·10⁴⁵," in sentence(browser)
     control(browser, "tokens").send_keys(Keys.ARROW_RIGHT * 10)
-    browser.execute_script(TOUCH, 62 + 538 * 2.5 / 5.5, 100)
+    browser.execute_script(TOUCH, 62 + 528 * 2.5 / 5.5, 100)
     for name in FUNCTIONS:
         Select(control(browser, "function")).select_by_value(name)
         start = {"u": "R·e^", "alpha": "R·max", "1/alpha": "at most R·e", "f": "at most R/2"}[name]

@@ -153,7 +153,7 @@ def test_a_finger_moves_the_point_in_the_drawing(page):
     browser.execute_script("""
     const svg = document.querySelector("svg"), box = svg.getBoundingClientRect();
     svg.setPointerCapture = () => {};
-    const clientX = box.left + (331 / 620) * box.width;  // half of the frame
+    const clientX = box.left + (326 / 620) * box.width;  // half of the frame
     svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX }));
     """)
     sentence = said(browser)

@@ -103,7 +103,7 @@ def test_gaussian_figure_says_the_numbers_of_the_package(page):
             "return [...document.querySelectorAll('path')].map(p => p.className.baseVal)"
         )
         assert curves == ["total", "bias", "noise"][: 3 if keys else 2]
-    browser.execute_script(TOUCH, 331, 100)  # half of the frame
+    browser.execute_script(TOUCH, 326, 100)  # half of the frame
     assert "n = 3.2·10⁶" in sentence(browser)
 
 
