@@ -365,7 +365,7 @@ return [...document.querySelectorAll(".bd-article div.cell_input pre")]
   .filter(e => e.clientWidth && e.scrollWidth > e.clientWidth).map(e => e.innerText.slice(0, 60))
 """
 
-#: Formulas in sentences that reach over the edge of the window and are in no box that scrolls, and formulas in
+#: Formulas in sentences that reach over the edge of the window and are in no box that scrolls, and those in
 #: lines of their own that do not begin where their box does.
 CUT_FORMULAS = """
 dispatchEvent(new Event("resize"));
