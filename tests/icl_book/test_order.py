@@ -75,7 +75,8 @@ def test_long_cells_and_those_that_judge_are_folded():
     ],
 )
 def test_a_folded_output_says_what_it_is(shown, line):
-    cell = code("f()", "hide-output") | {"outputs": [{"data": {"text/html": shown}}]}
+    kept = {"data": {"application/papermill.record/text/plain": "1"}}
+    cell = code("f()", "hide-output") | {"outputs": [{"data": {"text/html": shown}}, kept]}
     arrange({"cells": [markdown("# Title"), cell]})
     assert cell["metadata"]["tags"] == []
     page = BeautifulSoup(cell["outputs"][0]["data"]["text/html"], "html.parser")

@@ -74,7 +74,11 @@ def arrange(content: dict) -> None:
 def _fold(cell: dict) -> None:
     """Fold the cards and tables of a cell below a line that names them."""
     folded = []
-    for output in cell["outputs"]:
+    # Numbers that are kept for prose are outputs as well, which nobody sees.
+    seen = [
+        o for o in cell["outputs"] if not all(m.startswith("application/") for m in o.get("data", ["text"]))
+    ]
+    for output in seen:
         shown = "".join(output.get("data", {}).get("text/html", ""))
         for pattern, word in FOLDED:
             if match := pattern.fullmatch(shown.strip()):
@@ -84,7 +88,7 @@ def _fold(cell: dict) -> None:
                     f'{outer}<details class="icl-folded"><summary class="icl-head">{word}{head}</summary>'
                     f"{inner}</details></div>"
                 )
-    if folded == cell["outputs"]:
+    if folded == seen:
         cell["metadata"]["tags"] = sorted(_tags(cell) - {"hide-output"})
 
 
