@@ -707,8 +707,8 @@ def test_the_memory_of_the_largest_run_is_said_and_what_counts_can_multiply(tree
     factors = [("tiny", cost.growth(run))]
     assert dict(factors)["tiny"]["context_length"] == 250
     assert cost.memory("quick", factors) == (
-        "; memory of a run: up to 0.5 GB at the preset's sizes, at most 125 GB at these, "
-        "and this machine has 23"
+        "; memory of a run: up to 0.5 GB at the preset's sizes, 125 GB at these if it grows "
+        "in proportion, and this machine has 23"
     )
     assert (
         cost.memory("quick", []) == cost.memory("paper", factors) == cost.memory("quick", [("new", {})]) == ""

@@ -96,8 +96,8 @@ def memory(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]]) -> s
         factors: Of each run its notebook and its `growth`.
 
     Returns:
-        ``"; memory of a run: up to 0.9 GB at the preset's sizes"``, and how many times as much larger counts
-        can ask for, at most, with a warning where this machine has less; nothing where no run was measured.
+        ``"; memory of a run: up to 0.9 GB at the preset's sizes"``, and how much it is at larger counts if it
+        grows in proportion, with a warning where this machine has less; nothing where no run was measured.
         What one dimension or matrix size more asks for is not foreseen.
     """
     try:
@@ -109,7 +109,7 @@ def memory(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]]) -> s
         return ""
     text = f"; memory of a run: up to {largest / 1e9:.1f} GB at the preset's sizes"
     if most > largest:
-        text += f", at most {most / 1e9:.3g} GB at these"
+        text += f", {most / 1e9:.3g} GB at these if it grows in proportion"
     if most > (here := memory_total()):
         text += f", and this machine has {here / 1e9:.3g}"
     return text
