@@ -5,7 +5,8 @@
   "use strict";
   const icl = window.icl;
   const { abs, asin, ceil, exp, expm1, log, log10, log1p, max, min, round, sin, sqrt } = Math;
-  const DEGREES = [1, ...Array.from({ length: 24 }, (_, i) => 2 * i + 2)];  // cosines up to L = 20 need no more
+  const range = (length, make) => Array.from({ length }, (_, k) => make(k));
+  const DEGREES = [1, ...range(24, (i) => 2 * i + 2)];  // cosines up to L = 20 need no more
   const kept = new Map();
   const keep = (name, make) => kept.get(name) ?? kept.set(name, make()).get(name);
 
@@ -58,7 +59,7 @@
   // The same for the nearest neighbor, which is w = infinity: a mean over its angle.
   icl.degreeNearest = (d, n) => keep(`nearest ${d} ${n}`, () => {
     const last = 2 * asin(sqrt(icl.capQuantile(d, min(1, 45 / n)) / 2));
-    const mesh = icl.angles(d, Array.from({ length: 17 }, (_, k) => (last * k) / 16)), bias = [];
+    const mesh = icl.angles(d, range(17, (k) => (last * k) / 16)), bias = [];
     const law = mesh.p.map((p, j) => n * p * exp((n - 1) * log1p(-min(1, icl.cap(d, mesh.gap[j] / 2)))));
     eachDegree(d, mesh, (h, i) => { bias[i] = 2 * law.reduce((sum, v, j) => sum + v * h[j], 0); });
     return { noise: 1, bias };
@@ -93,7 +94,7 @@
   // From w = 0 to where the nearest token counts almost alone, and the lowest of some risks at them, by a parabola.
   const windows = (d, n, ratio) => {
     const end = min(3e4, 30 / icl.capQuantile(d, 1 / n));
-    return [0, ...Array.from({ length: ceil(log(end / 0.1) / log(ratio)) + 1 }, (_, k) => 0.1 * ratio ** k)];
+    return [0, ...range(ceil(log(end / 0.1) / log(ratio)) + 1, (k) => 0.1 * ratio ** k)];
   };
   const vertex = ([a, b, c], [f, g, h]) => {
     const [p, q] = [(b - a) * (g - h), (b - c) * (g - f)];
@@ -102,7 +103,7 @@
   const lowest = (ws, risks, at) => {
     const k = risks.indexOf(min(...risks));
     if (k < 2 || k === ws.length - 1) return { w: ws[k], total: risks[k] };
-    let x = [k - 1, k, k + 1].map((i) => log(ws[i])), f = [k - 1, k, k + 1].map((i) => risks[i]);
+    let x = ws.slice(k - 1, k + 2).map((w) => log(w)), f = risks.slice(k - 1, k + 2);
     for (let step = 0; at && step < 12; step++) {
       const next = vertex(x, f), value = at(exp(next)), right = next > x[1];
       if (abs(next - x[1]) < 1e-5) break;
@@ -131,7 +132,7 @@
       const total = (slope, parts) => icl.byDegrees(kind, d, slope, sigma, parts);
       const map = axes(N, L_RANGE, "context length n", kind === "affine" ? "Lipschitz constant L" : "wavenumber L", false, MAP);
       const center = ([low, high], cells, k) => 10 ** (low + ((high - low) * (k + 0.5)) / cells);
-      const lengths = Array.from({ length: COLUMNS }, (_, k) => round(center(N, COLUMNS, k)));
+      const lengths = range(COLUMNS, (k) => round(center(N, COLUMNS, k)));
       const grids = keep(`grids ${d}`, () => lengths.map((m) => windows(d, m, 2)));
       const asked = grids.flatMap((ws, k) => ws.map((w) => [w, lengths[k]]));
       const chain = windows(d, n, 1.5), table = fill(`curve ${d} ${n}`, chain.length, (k) => icl.degreeRisk(d, chain[k], n));
@@ -144,7 +145,7 @@
       grids.forEach((ws, i) => {
         const parts = known.slice(start, start += ws.length);
         if (parts.length < ws.length) return;
-        found.push(Array.from({ length: ROWS }, (_, k) => {
+        found.push(range(ROWS, (k) => {
           const slope = center(L_RANGE, ROWS, k), { w } = lowest(ws, parts.map((one) => total(slope, one)));
           const [x, y] = corner(i, k), deep = w > 0 ? min(1, max(0.05, (log10(w) + 1) / 5)) : 0;
           picture += `<rect class="cell" style="fill-opacity:${(0.85 * deep).toFixed(2)}" x="${x.toFixed(1)}" ` +
@@ -159,10 +160,10 @@
       }));
       const taken = [];  // rows with a name, where a phase is widest
       NAMES.forEach((name, which) => {
-        const rows = Array.from({ length: ROWS }, (_, k) => [k, found.flatMap((column, i) => (column[k] === which ? [i] : []))])
+        const rows = range(ROWS, (k) => [k, found.flatMap((column, i) => (column[k] === which ? [i] : []))])
           .filter(([k, at]) => at.length > 2 && taken.every((other) => abs(other - k) > 1));
         if (!rows.length) return;
-        const [k, at] = rows.reduce((one, other) => (other[1].length > one[1].length ? other : one)), half = 3.6 * name.length;
+        const [k, at] = rows.sort((a, b) => b[1].length - a[1].length)[0], half = 5.2 * name.length;
         const [x, y] = corner((at[0] + at[at.length - 1] + 1) / 2, k);
         taken.push(k);
         picture += text(max(MAP.left + half, min(MAP.right - half, x)), y + tall / 2 + 4, name, "middle", 'class="name"');

@@ -1,16 +1,17 @@
 // A formula in a sentence that is wider than its column gets a line of its own, which scrolls inside the page.
 const fit = () => {
   for (const formula of document.querySelectorAll(".bd-article span.math")) {
-    formula.classList.remove("icl-wide");
+    const line = formula.closest(".icl-whole") ?? formula;  // with its punctuation
+    line.classList.remove("icl-wide");
     const block = formula.closest("p, td, th, li, dd, footer, figcaption, div");
     const drawn = formula.querySelector("mjx-container");
     if (!block || !drawn || !block.clientWidth) continue;
-    const style = getComputedStyle(block);
-    const room = block.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    if (drawn.getBoundingClientRect().width > room + 1) formula.classList.add("icl-wide");
+    const { paddingLeft, paddingRight } = getComputedStyle(block);
+    const room = block.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    line.classList.toggle("icl-wide", drawn.getBoundingClientRect().width > room + 1);
   }
   // What scrolls can be reached with the keyboard; what does not scroll is no stop of the tab key.
-  const boxes = "div.math, span.math.icl-wide, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";
+  const boxes = "div.math, .icl-wide, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";
   for (const box of document.querySelectorAll(`.bd-article :is(${boxes})`)) {
     const scrolls = box.scrollWidth > box.clientWidth + 1;
     box.classList.toggle("icl-scrolls", scrolls);
@@ -18,19 +19,18 @@ const fit = () => {
     else box.removeAttribute("tabindex");
   }
 };
-// Labels of a wide figure are small on a phone: a figure links to itself alone, where it can be enlarged.
+// A figure links to itself alone: its labels are small on a phone, and there it can be enlarged.
 addEventListener("DOMContentLoaded", () => {
   for (const picture of document.querySelectorAll(".bd-article figure img")) {
     if (picture.closest("a")) continue;
     const link = document.createElement("a");
-    Object.assign(link, { href: picture.src, className: "icl-alone", title: "Show the figure alone" });
+    Object.assign(link, { href: picture.src, title: "Show the figure alone" });
     picture.replaceWith(link);
     link.append(picture);
   }
 });
 addEventListener("load", () => {
-  if (!window.MathJax?.startup?.promise) return;
-  MathJax.startup.promise.then(fit);
+  Promise.resolve(window.MathJax?.startup?.promise).then(fit);
   let width = innerWidth;
   addEventListener("resize", () => innerWidth !== width && fit((width = innerWidth)));
   document.addEventListener("toggle", fit, true);  // a fold that opens has a width only then

@@ -7,6 +7,7 @@ import re
 
 import jsonschema
 import pytest
+from bs4 import BeautifulSoup
 
 from icl_book import claims, notebook
 from icl_book.claims import (
@@ -189,6 +190,18 @@ def test_an_entry_says_how_often_its_verdict_came_again():
     assert text.count("replications") == 1  # the others have none
     text = audit.page(found(repeated=repeated[:1]), {"n": "A chapter"}.get)
     assert "in 1 of 1 replications" in text and "settle" not in text
+
+
+def test_what_only_confirms_is_folded_and_what_differs_is_not():
+    again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2))]
+    repeated = [{"verdicts": {"P1.a": "holds", "P1.b": v}} for v in ("holds corrected", "inconclusive")]
+    page = BeautifulSoup(audit.page(found(again, repeated), {"n": "A chapter"}.get), "html.parser")
+    for name, differs in (("P1.a", False), ("P1.b", True)):
+        entry = page.find(id=f"audit-{name}")
+        fold = entry.details.extract()
+        assert fold.summary.get_text().startswith("Evidence: exact")
+        for words in ("Confirmatory run", "replications"):
+            assert (words in entry.get_text(), words in fold.get_text()) == (differs, not differs)
 
 
 def test_what_an_earlier_rule_judged_says_so():

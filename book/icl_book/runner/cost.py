@@ -36,14 +36,14 @@ STORED = tuple(
 
 
 def growth(run: Run) -> dict[str, float]:
-    """Return how many times the work of its preset each changed parameter of a run asks for, at most.
+    """Return how many times the work of its preset each changed parameter of a run asks for.
 
     Args:
         run: From `icl_book.runner.plan`.
 
     Returns:
         Factors by parameter, those that are not one. A chapter's work need not grow with all of its
-        parameters, so their product is a bound, not a prediction.
+        parameters, and may grow faster with a context length: their product is a guide, not a bound.
     """
     own = defaults(run.name)
     before, after = own | configure(run.name, run.preset, {}).overrides, own | run.overrides
@@ -67,7 +67,8 @@ def estimate(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]], jo
         force: Whether runs that may take very long are wanted.
 
     Returns:
-        ``", about 4 min (as on ...)"``; nothing where a notebook was not measured or there is nothing to do.
+        ``", about 4 min (as on ...)"``, and that larger counts are taken to cost in proportion; nothing
+        where a notebook was not measured or there is nothing to do.
 
     Raises:
         BadInput: If they may take longer than `MOST`, naming the largest factor.
@@ -84,8 +85,8 @@ def estimate(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]], jo
         raise BadInput(
             f"may take {words(total)} (as on {machine}){why}; to start all the same: FORCE=1, --force"
         )
-    most = "at most " if largest[0] > 1 else ""
-    return f", {most}about {words(total)} (as on {machine})"
+    if_so = ", if the work grows in proportion" if largest[0] > 1 else ""
+    return f", about {words(total)} (as on {machine}{if_so})"
 
 
 def memory(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]]) -> str:

@@ -180,21 +180,27 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
     if card is None:
         out.append(f'<p class="icl-quantity">Not tested: {prose(claim.why_not)}</p>')
     else:
-        out.append(f'<p class="icl-quantity">{brief(claim, card)}</p>')
-        if e.confirmed:
-            same = e.confirmed["verdict"] == e.verdict
-            again = "the same verdict" if same else badge(e.confirmed["verdict"])
-            rule = ", by an earlier rule" if e.earlier else ""
-            out.append(f'<p class="icl-quantity">Confirmatory run{rule}: {again}.</p>')
-        if e.repeated:
-            same, runs = e.repeated.count(e.verdict), len(e.repeated)
-            text = f"Fresh random numbers: the same verdict in {same} of {runs} replications."
-            text += "" if 2 * same > runs else " The seeds of this book do not settle it."
-            out.append(f'<p class="icl-quantity">{text}</p>')
-        out.append(
-            fold("How it was judged", evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>'))
-        )
+        notable, usual = _again(e)
+        out += [f'<p class="icl-quantity">{line}</p>' for line in notable]
+        lines = evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>')
+        out.append(fold(brief(claim, card), [*lines, *usual]))
     return "\n".join([*out, "</article>", ""])
+
+
+def _again(e: Entry) -> tuple[list[str], list[str]]:
+    """Write what further runs found: what a reader must see, and what only confirms."""
+    notable, usual = [], []
+    if e.confirmed:
+        same = e.confirmed["verdict"] == e.verdict
+        found = "the same verdict" if same else badge(e.confirmed["verdict"])
+        rule = ", by an earlier rule" if e.earlier else ""
+        (usual if same else notable).append(f"Confirmatory run{rule}: {found}.")
+    if e.repeated:
+        same, runs = e.repeated.count(e.verdict), len(e.repeated)
+        text = f"Fresh random numbers: the same verdict in {same} of {runs} replications."
+        text += "" if 2 * same > runs else " The seeds of this book do not settle it."
+        (usual if same == runs else notable).append(text)
+    return notable, usual
 
 
 def sources() -> str:
