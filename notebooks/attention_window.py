@@ -518,9 +518,8 @@ around = np.linspace(-np.pi, np.pi, 400)
 ring = on_circle(around)
 
 # %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 1 with declared functions $\\cos(L\\,u\\cdot x)$ on the circle. Top: target (line), noisy data (gray) and query (open circle) against the angle to the query; blue shading is the optimal window, darker where the weight is larger. Middle: exact optimal softmax weight and linear weight, each in units of its value at the query. Bottom: exact ICL error against the context length, with the window optimal for this column's $L$ (solid blue), with the windows optimal for the other two columns (dashed), and with the best linear attention (dotted).", "name": "fig-one"}, "image": {"alt": "Nine panels. From left to right the target wiggles faster and the shaded window around the query shrinks. In the middle row the softmax weight becomes a narrower bump, the linear weight stays the same cosine. In the bottom row the adapted window has the lowest error, the others lie above it, and linear attention does not improve with the context length."}}
-figure, axes = plt.subplots(
-    3, len(circle), figsize=(2.8 * len(circle), 7.4), squeeze=False
-)
+size = (2.8 * len(circle), 7.2)
+figure, axes = plt.subplots(3, len(circle), figsize=size, squeeze=False, sharey="row")
 for column, (L, task) in enumerate(circle.items()):
     w, (f, theta, y) = float(best[L]), draw_context(column)
     kernel = np.exp(w * (np.cos(around) - 1))
@@ -540,14 +539,15 @@ for column, (L, task) in enumerate(circle.items()):
     top.plot(0, at_query, "o", color="black", markerfacecolor="white", markersize=8)
     top.set(title=f"L = {L:g}, w* = {w:.0f}", ylim=(-1.8, 1.8))
     top.grid(False)
-    plots.exact_curve(middle, around, kernel, "softmax", plots.COLORS["softmax"])
+    plots.exact_curve(middle, around, kernel, None, plots.COLORS["softmax"])
     pink = plots.COLORS["linear attention"]
-    plots.exact_curve(middle, around, np.cos(around), "linear", pink, linestyle=":")
+    plots.exact_curve(middle, around, np.cos(around), None, pink, linestyle=":")
     for ax in (top, middle):
-        ax.set(xlabel="angle to the query (radians)", xticks=[-np.pi, 0, np.pi])
+        ax.set(xlim=(-np.pi, np.pi), xticks=[-np.pi, 0, np.pi])
         ax.set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
+    middle.set_xlabel("angle to the query (radians)")
     plots.exact_curve(
-        bottom, lengths, adapted[L].risk, "adapted", plots.COLORS["softmax"]
+        bottom, lengths, adapted[L].risk, "softmax, adapted", plots.COLORS["softmax"]
     )
     for (mine, other), error in errors.items():
         if mine == L:
@@ -567,13 +567,21 @@ for column, (L, task) in enumerate(circle.items()):
     bottom.set(xscale="log", yscale="log", xlabel="context length n", ylim=(3e-4, 2))
     bottom.set_xticks(lengths[::2], [str(m) for m in lengths[::2]])
     bottom.set_xticks([], minor=True)
-    bottom.legend(fontsize=7, loc="lower left")
 for ax, label in zip(
     axes[:, 0], ("label", "weight / weight at the query", "ICL error"), strict=True
 ):
     ax.set_ylabel(label)
-axes[1, 0].legend(
-    fontsize=8, loc="upper right", bbox_to_anchor=(1.08, 1.05), handlelength=1.2
+named = {
+    label: line
+    for ax in axes[2]
+    for line, label in zip(*ax.get_legend_handles_labels(), strict=True)
+}
+figure.legend(
+    [named[label] for label in sorted(named)],
+    sorted(named),
+    loc="outside lower center",
+    ncols=3,
+    fontsize=9,
 )
 plt.show()
 

@@ -328,12 +328,13 @@ grid = np.geomspace(shown[0], shown[-1], 20).round()
 color = plots.COLORS["exact"]
 plots.exact_curve(ax, grid, gaussian_risk(1, 1.0, grid, 0.0).total, None, color)
 colors = [plots.COLORS["exact"], *plots.PALETTE]
-for (name, (_, _, floor, power)), color, marker in zip(
-    functions.items(), colors, "os^Dv", strict=False
+beside = 1.15 ** np.arange(-2.0, 3.0)  # points of the same n stand side by side
+for (name, (_, _, floor, power)), color, marker, shift in zip(
+    functions.items(), colors, "os^Dv", beside, strict=False
 ):
-    mean, low, high = t_interval(curves[name] / power)
+    ends = t_interval(curves[name] / power)
     label = f"${name}$" if "_" in name else name
-    plots.sampled_points(ax, shown, mean, low, high, label, color, marker)
+    plots.sampled_points(ax, shift * np.array(shown), *ends, label, color, marker)
     if floor:
         ax.axhline(floor / power, color=color, linestyle="--", linewidth=1)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk / variance")

@@ -270,7 +270,12 @@ for ax in panels[-1]:
     ax.set_xlabel("gradient step")
 for ax in panels[:, 0]:
     ax.set_ylabel(r"$\|M\|_2$")
-panels[0, 0].legend(fontsize=9)
+figure.legend(
+    *panels[0, 0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=len(lipschitz_values),
+    fontsize=9,
+)
 plt.show()
 
 # %% [markdown]

@@ -149,7 +149,9 @@ for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
         columns = np.flatnonzero(where[widest])
         if columns.size > 2:
             place = np.exp(np.log(lengths[columns]).mean()), y[widest]
-            ax.annotate(words, place, ha="center", va="center", bbox=label_box)
+            ax.annotate(
+                words, place, ha="center", va="center", fontsize=8.5, bbox=label_box
+            )
     ax.set(
         xscale="log",
         yscale="log",

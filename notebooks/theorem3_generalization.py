@@ -852,12 +852,12 @@ notebook.glue("negative", int((raw.windows.reshape(seeds, -1)[:, 2] < 0).sum()))
 notebook.glue("seeds", seeds)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test error (squared label units) of units during pretraining, whose step size falls to zero at the last point, on three classes with $L=1$; mean over seeds with interval. Horizontal lines are exact: the least risk on the test class (solid) and the risk with equal weights, $w=0$ (dashed), where every unit starts. $d=3$, $n=20$, $\\sigma=0.1$.", "name": "fig-five"}, "image": {"alt": "Three panels. In each, the units pretrained on affine, ReLU and cosine functions with L = 1 fall to the exact least risk. The units pretrained on cosines with L = 0.1 and L = 10 stay near the dashed line of equal weights."}}
-figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.5))
+figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.7))
 colors = [plots.COLORS[c] for c in ("affine", "relu", "cosine")] + [
     plots.PALETTE[3],
     plots.PALETTE[4],
 ]
-shift = 1.07 ** np.arange(-2.0, 3.0)
+shift = 1.1 ** np.arange(-2.0, 3.0)
 for ax, (test, task) in zip(axes, trio.items(), strict=True):
     least = optimal_window(task, context_length, unit_noise_std).risk
     start = float(population_risk(task, 0.0, context_length, unit_noise_std).total)
@@ -871,12 +871,18 @@ for ax, (test, task) in zip(axes, trio.items(), strict=True):
         xscale="log",
         xlabel="Adam steps",
         title=f"tested on {test}",
-        ylim=(0, 1.4 * start),
+        ylim=(0, 1.6 * start),
     )
     ax.set_xticks(stages, [str(k) for k in stages])
     ax.set_xticks([], minor=True)
 axes[0].set_ylabel("test error")
-axes[2].legend(fontsize=7.5, loc="lower right")
+figure.legend(
+    *axes[2].get_legend_handles_labels(),
+    title="pretrained on",
+    loc="outside lower center",
+    ncols=5,
+    fontsize=9,
+)
 plt.show()
 
 # %% [markdown]

@@ -3,17 +3,17 @@ const fit = () => {
   for (const formula of document.querySelectorAll(".bd-article span.math")) {
     const line = formula.closest(".icl-whole") ?? formula;  // with its punctuation
     line.classList.remove("icl-wide");
-    const block = formula.closest("p, td, th, li, dd, footer, figcaption, div");
-    const drawn = formula.querySelector("mjx-container");
-    if (!block || !drawn || !block.clientWidth) continue;
+    let block = line.parentElement;
+    while (!block.clientWidth) block = block.parentElement;  // inline and hidden have none
     const { paddingLeft, paddingRight } = getComputedStyle(block);
     const room = block.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
-    line.classList.toggle("icl-wide", drawn.getBoundingClientRect().width > room + 1);
+    const drawn = formula.querySelector("mjx-container")?.getBoundingClientRect();
+    line.classList.toggle("icl-wide", drawn?.width > room + 1);
   }
-  // What scrolls can be reached with the keyboard; what does not scroll is no stop of the tab key.
-  const boxes = "div.math, .icl-wide, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";
+  // What scrolls, and only that, can be reached with the keyboard.
+  const boxes = "div.math, .icl-wide, .icl-scrolls, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";
   for (const box of document.querySelectorAll(`.bd-article :is(${boxes})`)) {
-    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    const scrolls = box.clientWidth && box.scrollWidth > box.clientWidth + 1;
     box.classList.toggle("icl-scrolls", scrolls);
     if (scrolls) box.tabIndex = 0;
     else box.removeAttribute("tabindex");

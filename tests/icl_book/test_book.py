@@ -413,6 +413,27 @@ def test_page_in_browser(browser, book, page):
         assert browser.execute_script(CUT_FORMULAS) == [], f"formulas cut at the edge of the {size}"
 
 
+#: What has the shade of something that scrolls: how many do, and the first words of those that do not.
+SHADED = """
+dispatchEvent(new Event("resize"));
+const shaded = [...document.querySelectorAll(".icl-scrolls")];
+const scrolls = e => e.clientWidth && e.scrollWidth > e.clientWidth + 1;
+return [shaded.length, shaded.filter(e => !scrolls(e)).map(e => e.textContent.slice(0, 60))];
+"""
+
+
+@pytest.mark.browser
+def test_a_shade_goes_when_the_window_widens(browser, book):
+    look(browser, (book / "book/audit.html").as_uri())
+    counts = []
+    for size in ("phone", "desktop"):
+        resize(browser, size)
+        count, without_need = browser.execute_script(SHADED)
+        assert without_need == [], size
+        counts.append(count)
+    assert counts[0] > counts[1]
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_color_mode_is_the_one_the_reader_chose(browser, book, mode):

@@ -237,6 +237,10 @@ def test_confirmatory_table_shows_what_differs():
     text = audit.confirmatory(found(again), again)
     assert "2 verdicts were judged again" in text and "1 are the same, 1 differ" in text
     assert "P1.b" in text and "P1.a<" not in text
+    assert "control" not in text
+    again = [run_of(card("P1.a", 0.4, control=0.5)) | stamp]
+    weak = audit.confirmatory(found(again), again)
+    assert 'as it must be in 1 of them, whose verdicts say less therefore: <a href="#audit-P1.a">' in weak
     assert "no confirmatory run" in audit.confirmatory(found(), [])
 
 

@@ -238,6 +238,13 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
             f"{badge(e.confirmed['verdict'])}{', by an earlier rule' if e.earlier else ''} |"
             for e in changed
         ]
+    if weak := [e.claim.id for e in again if not e.confirmed["control_passed"]]:
+        names = ", ".join(f'<a href="#audit-{i}">{i}</a>' for i in weak)
+        out += [
+            "",
+            f"At these sizes the control was not judged as it must be in {len(weak)} of them, whose verdicts "
+            f"say less therefore: {names}.",
+        ]
     return "\n".join(out) + "\n"
 
 
