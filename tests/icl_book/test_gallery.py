@@ -16,7 +16,7 @@ def test_each_figure_has_a_card_and_a_picture(tmp_path):
     content = {
         "cells": [
             {"cell_type": "markdown", "metadata": {}},
-            cell("fig-a", "The first of these figures. More."),
+            cell("fig-a", "The first of these figures. More.", "A curve that falls. Below,\n another."),
             cell("fig-b", "B"),
         ]
     }
@@ -26,6 +26,10 @@ def test_each_figure_has_a_card_and_a_picture(tmp_path):
     assert text.count("grid-item-card") == 2
     assert ":link: fig-a" in text and ":img-top: /book/_generated/gallery/fig-a.svg" in text
     assert "\nThe first of these figures.\n" in text and "More" not in text
+    assert (
+        ":link-alt: A curve that falls.\n" in text
+        and ":img-alt: A curve that falls. Below, another.\n" in text
+    )
     assert "## [Chapter one](/notebooks/one.ipynb)" in text
     assert (tmp_path / "book/_generated/gallery/fig-b.svg").read_text() == "<svg>fig-b</svg>"
 

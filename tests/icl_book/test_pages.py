@@ -395,3 +395,21 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
     assert extension.unbroken(f"at ({formula}), and {formula} or") == (
         f'at <span class="icl-whole">({formula}),</span> and {formula} or'
     )
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [
+        ("<td>-0.5 [-1, 2], (-.3)</td>", "<td>\u22120.5 [\u22121, 2], (\u2212.3)</td>"),
+        ("1e-06, 2026-11-22, 3-4, a-1, f(x)-1", None),
+        ("<code>-1</code><pre>\n<span>-1</span></pre><dt>f(a=<em>-1</em>)</dt>", None),
+        ('<span class="math n">\\(-1\\)</span><div class="math n"><span>(1)</span>\\[-1\\]</div>', None),
+        ('<p title="-1" style="margin: -1px">', None),
+        (
+            '<span class="a">-1</span><div class="b">-2</div>',
+            '<span class="a">\u22121</span><div class="b">\u22122</div>',
+        ),
+    ],
+)
+def test_negative_numbers_of_a_page_have_a_minus(shown, wanted):
+    assert extension.minus(shown) == (wanted or shown)

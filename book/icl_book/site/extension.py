@@ -127,14 +127,29 @@ def unbroken(body: str) -> str:
     return MARKED.sub(lambda m: f'<span class="icl-whole">{m[0]}</span>' if m[1] or m[3] else m[0], body)
 
 
-def _with_unbroken_formulas(app, pagename, templatename, context, doctree):
+#: What is no running text: code, formulas, signatures, drawings, tags.
+NO_TEXT = re.compile(
+    r"(<(pre|code|script|style|svg|dt|(?:span|div)(?= class=\"math))\b.*?</\2>|<[^>]*>)", re.DOTALL
+)
+HYPHEN = re.compile(r"(?<![\w.)\]\u2013-])-(?=\.?\d)")
+
+
+def minus(body: str) -> str:
+    """Write the sign of a negative number in a page's text as a minus, where ``format`` wrote a hyphen."""
+    parts = NO_TEXT.split(body)  # text, what is none, the name of its tag, text and so on
+    parts[::3] = (HYPHEN.sub("\u2212", text) for text in parts[::3])
+    del parts[2::3]
+    return "".join(parts)
+
+
+def _with_signs_and_whole_formulas(app, pagename, templatename, context, doctree):
     if "body" in context:
-        context["body"] = unbroken(context["body"])
+        context["body"] = unbroken(minus(context["body"]))
 
 
 def setup(app):
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
-    app.connect("html-page-context", _with_unbroken_formulas, priority=900)
+    app.connect("html-page-context", _with_signs_and_whole_formulas, priority=900)
     app.connect("html-page-context", _without_thebe, priority=900)
     app.connect("html-page-context", _with_its_scripts, priority=900)
     return {"parallel_read_safe": True}

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-CARD = """:::{{grid-item-card}} {title}
+CARD = """:::{{grid-item-card}}
 :img-top: {file}
 :img-alt: {alt}
 :link: {name}
 :link-type: ref
+:link-alt: {words}
 {caption}
 :::
 """
@@ -46,9 +47,15 @@ def page(notebooks: Mapping[str, dict], titles: Mapping[str, str], folder: Path)
         for label, caption, alt, drawing in figures(content):
             (folder / f"{label}.svg").write_text(drawing, encoding="utf-8")
             file = f"/{folder.parent.parent.name}/{folder.parent.name}/{folder.name}/{label}.svg"
-            first = _first_sentence(caption)
+            alt = " ".join(alt.split())
             cards.append(
-                CARD.format(title="", file=file, alt=" ".join(alt.split()), name=label, caption=first)
+                CARD.format(
+                    file=file,
+                    alt=alt,
+                    name=label,
+                    words=_first_sentence(alt),  # the caption would be read out with its TeX
+                    caption=_first_sentence(caption),
+                )
             )
         if cards:
             out += [
