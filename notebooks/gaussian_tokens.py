@@ -328,7 +328,8 @@ grid = np.geomspace(shown[0], shown[-1], 20).round()
 color = plots.COLORS["exact"]
 plots.exact_curve(ax, grid, gaussian_risk(1, 1.0, grid, 0.0).total, None, color)
 colors = [plots.COLORS["exact"], *plots.PALETTE]
-beside = 1.15 ** np.arange(-2.0, 3.0)  # points of the same n stand side by side
+# points of the same n stand side by side, those with a curve at n itself
+beside = 1.15 ** np.array([0.0, -2.0, -1.0, 1.0, 2.0])
 for (name, (_, _, floor, power)), color, marker, shift in zip(
     functions.items(), colors, "os^Dv", beside, strict=False
 ):

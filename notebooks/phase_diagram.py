@@ -148,9 +148,17 @@ for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
         widest = 1 + where[1:-1].sum(1).argmax()  # the row in which the name stands
         columns = np.flatnonzero(where[widest])
         if columns.size > 2:
-            place = np.exp(np.log(lengths[columns]).mean()), y[widest]
+            middle = np.exp(np.log(lengths[columns]).mean())
+            # centered in a small region at the edge a name would cross the axis
+            edge = columns[0] == 0 and columns.size < len(lengths) / 2
+            x, side = (1.15 * lengths[0], "left") if edge else (middle, "center")
             ax.annotate(
-                words, place, ha="center", va="center", fontsize=8.5, bbox=label_box
+                words,
+                (x, y[widest]),
+                ha=side,
+                va="center",
+                fontsize=8.5,
+                bbox=label_box,
             )
     ax.set(
         xscale="log",
