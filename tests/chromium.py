@@ -133,7 +133,10 @@ return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame((
   done(document.querySelectorAll("[data-pending]").length))))
 """
 #: What the sliders of a page read out.
-READ_OUT = "return [...document.querySelectorAll('input')].map(i => i.getAttribute('aria-valuetext'))"
+READ_OUT = """
+const read = (input) => input.getAttribute("aria-valuetext").replace("−", "-");
+return [...document.querySelectorAll("input")].map(read)
+"""
 #: A finger at a point of the first drawing, in its own coordinates.
 TOUCH = """
 const svg = document.querySelector("svg"), box = svg.getBoundingClientRect(), [x, y] = arguments;
@@ -149,7 +152,7 @@ RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 def after(words, sentence):
     """Return the number that follows some words, e.g. 2 or 7.2·10⁻⁴."""
     number = rf" ?(?:(-?[\d.]+)·)?10([{RAISED}]+)| ?(-?[\d.]+)"
-    (found,) = re.findall(rf"{re.escape(words)}(?:{number})", sentence)[:1]
+    (found,) = re.findall(rf"{re.escape(words)}(?:{number})", sentence.replace("−", "-"))[:1]
     head, power, plain = found
     if plain:
         return float(plain.rstrip("."))

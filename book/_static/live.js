@@ -10,13 +10,13 @@ addEventListener("DOMContentLoaded", () => {
   const superscript = (k) => [...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
   const number = (v, digits = 3) => {
     const size = v === 0 ? 0 : floor(log10(Math.abs(v)));
-    if (size >= -3 && size < 6) return String(Number(v.toPrecision(digits)));
+    if (size >= -3 && size < 6) return String(Number(v.toPrecision(digits))).replace("-", "−");
     const [head, k] = v.toExponential(digits - 1).split("e").map(Number);
     return (head === 1 ? "10" : `${head}·10`) + superscript(k);
   };
   const NAMES = { affine: "Affine", relu: "ReLU" };
 
-  // Sliders with `digits` hold the power of ten of a number, which is rounded to so many digits.
+  // Sliders with `digits` hold the power of ten of a number, rounded to so many digits.
   const CONTROLS = {
     kind: { label: "functions", options: NAMES },
     d: { label: "dimension d", range: [2, 8], step: 1 },

@@ -261,6 +261,12 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
     assert "<b>" not in page and "<i>" not in page and "a &amp; b" in page
     assert r'<span class="math notranslate nohighlight">\(a&lt;b\)</span>' in page
     assert '<blockquote class="icl-quote">' in page and "ITA slides, line 1</footer>" in page
+    assert page.count("<footer>authors&#x27; talk, read by OCR: ITA slides") == 1
+    summary = claim(authority=Authority.SUMMARY, quote="words", place="summary2:7")
+    assert (
+        "<footer>machine-written summary of arXiv 2307.02419, line 7<"
+        in judge(summary, exact("a", 2.0))._html()
+    )
     assert "We judge: " in page and "This book states: " in judge(claim(own=True), exact("a", 2.0))._html()
 
 

@@ -99,3 +99,22 @@ def test_an_output_without_a_name_stays_folded_as_it_is():
     cell = code("f()", "hide-output") | {"outputs": [{"output_type": "stream", "text": "1"}]}
     arrange({"cells": [markdown("# Title"), cell]})
     assert cell["metadata"]["tags"] == ["hide-output"] and cell["outputs"][0]["text"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "line"),
+    [
+        ("judge('P1.a', x)", (), "Code that judges P1.a"),
+        ("judge(\n    'P1.a', x)\nprint(1)", ("hide-output",), "P1.a: {type}"),
+        ("plots.table(a, b, c)", (), "Code of the table"),
+        ("plots.table(a, b, c)", ("hide-output",), "The table: {type}"),
+        ("plots.slider_figure(a, b, c, d)", ("hide-output",), "The slider: {type}"),
+        ("print(1)", (), "Code"),
+        ("print(1)", ("hide-output",), "The result: {type}"),
+        ("notebook.setup(globals())", (), "Imports"),
+    ],
+)
+def test_a_fold_says_whose_code_or_what_it_holds(text, tags, line):
+    cell = code(text.replace("'", '"'), *tags) | {"outputs": [{"output_type": "stream", "text": "1"}]}
+    arrange({"cells": [markdown("# Title"), cell]})
+    assert cell["metadata"]["mystnb"] == {"code_prompt_show": line, "code_prompt_hide": line}

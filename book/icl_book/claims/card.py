@@ -181,12 +181,10 @@ def said(claim: Claim) -> str:
     """Write who says what, and what we make of it, in two voices: a quotation, and ours."""
     out = ""
     if claim.quote:
-        place = html.escape(place_in_words(claim.place))
+        place, who = place_in_words(claim.place), str(claim.authority)
+        by = html.escape(place if place.startswith(who) else f"{who}: {place}")
         words = prose(claim.quote.replace("**", ""))  # marks of emphasis are no words
-        out += (
-            f'<blockquote class="icl-quote"><p>{words}</p>'
-            f"<footer>{html.escape(str(claim.authority))}: {place}</footer></blockquote>"
-        )
+        out += f'<blockquote class="icl-quote"><p>{words}</p><footer>{by}</footer></blockquote>'
     label = "This book states" if claim.own else "We judge"
     if claim.reading:
         out += f'<p class="icl-statement">{label}: {prose(claim.reading)}</p>'

@@ -64,9 +64,7 @@ def arrange(content: dict) -> None:
         cell["metadata"]["tags"] = sorted(tags)
         if "hide-output" in tags:
             _fold(cell)
-        label = _label(cell)
-        if "hide-output" in _tags(cell):  # two lines, for the code and for what it shows
-            label = f"{label}: {{type}}"
+        label = _label(cell, "hide-output" in _tags(cell))
         cell["metadata"].setdefault("mystnb", {}).update(code_prompt_show=label, code_prompt_hide=label)
     content["cells"] = [c for c in rest if c["cell_type"] != "markdown" or _text(c).strip()]
 
@@ -92,18 +90,24 @@ def _fold(cell: dict) -> None:
         cell["metadata"]["tags"] = sorted(_tags(cell) - {"hide-output"})
 
 
-def _label(cell: dict) -> str:
-    """Say what a cell's code does, for the line that unfolds it."""
+def _label(cell: dict, both: bool) -> str:
+    """Name a cell for the line that unfolds its code, or for two lines, of its code and of what it shows."""
     text = _text(cell)
-    if judged := re.findall(r'judge\(\s*"([^"]+)"', text):
-        return f"Code that judges {', '.join(judged)}"
+    if judged := ", ".join(re.findall(r'judge\(\s*"([^"]+)"', text)):
+        return f"{judged}: {{type}}" if both else f"Code that judges {judged}"
     kinds = {
         "Imports": "notebook.setup(" in text,
         "Parameters of this run": _is_setup(cell),
-        "Code of the figure": "figure" in cell["metadata"].get("mystnb", {}) or "live(" in text,
-        "Code of the table": "plots.table(" in text,
+        "figure": "figure" in cell["metadata"].get("mystnb", {}) or "live(" in text,
+        "slider": "slider_figure(" in text,
+        "table": "plots.table(" in text,
     }
-    return next((name for name, fits in kinds.items() if fits), "Code")
+    name = next((name for name, fits in kinds.items() if fits), "")
+    if name[:1].isupper():
+        return name
+    if both:
+        return f"The {name or 'result'}: {{type}}"
+    return f"Code of the {name}" if name else "Code"
 
 
 def _is_setup(cell: dict) -> bool:
