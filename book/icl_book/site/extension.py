@@ -132,24 +132,32 @@ NO_TEXT = re.compile(
     r"(<(pre|code|script|style|svg|dt|(?:span|div)(?= class=\"math))\b.*?</\2>|<[^>]*>)", re.DOTALL
 )
 HYPHEN = re.compile(r"(?<![\w.)\]\u2013-])-(?=\.?\d)")
+POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)")
+RAISED = str.maketrans("+-0123456789", "\u207a\u207b⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def minus(body: str) -> str:
-    """Write the sign of a negative number in a page's text as a minus, where ``format`` wrote a hyphen."""
+def typeset(body: str) -> str:
+    """Write the numbers in a page's text as in print: -1.5e-06, which ``format`` wrote, as \u22121.5·10⁻⁶."""
     parts = NO_TEXT.split(body)  # text, what is none, the name of its tag, text and so on
-    parts[::3] = (HYPHEN.sub("\u2212", text) for text in parts[::3])
+    parts[::3] = (HYPHEN.sub("\u2212", POWER.sub(_power, text)) for text in parts[::3])
     del parts[2::3]
     return "".join(parts)
 
 
-def _with_signs_and_whole_formulas(app, pagename, templatename, context, doctree):
+def _power(number: re.Match) -> str:
+    head, sign, digits = number.groups()
+    raised = f"{sign.strip('+')}{digits}".translate(RAISED)
+    return f"10{raised}" if head == "1" else f"{head}\u00b710{raised}"
+
+
+def _with_numbers_and_whole_formulas(app, pagename, templatename, context, doctree):
     if "body" in context:
-        context["body"] = unbroken(minus(context["body"]))
+        context["body"] = unbroken(typeset(context["body"]))
 
 
 def setup(app):
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
-    app.connect("html-page-context", _with_signs_and_whole_formulas, priority=900)
+    app.connect("html-page-context", _with_numbers_and_whole_formulas, priority=900)
     app.connect("html-page-context", _without_thebe, priority=900)
     app.connect("html-page-context", _with_its_scripts, priority=900)
     return {"parallel_read_safe": True}
