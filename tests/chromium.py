@@ -152,7 +152,8 @@ RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 def after(words, sentence):
     """Return the number that follows some words, e.g. 2 or 7.2·10⁻⁴."""
     number = rf" ?(?:(-?[\d.]+)·)?10([{RAISED}]+)| ?(-?[\d.]+)"
-    (found,) = re.findall(rf"{re.escape(words)}(?:{number})", sentence.replace("−", "-"))[:1]
+    words, sentence = words.replace("−", "-"), sentence.replace("−", "-")
+    (found,) = re.findall(rf"{re.escape(words)}(?:{number})", sentence)[:1]
     head, power, plain = found
     if plain:
         return float(plain.rstrip("."))

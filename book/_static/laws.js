@@ -66,7 +66,7 @@
         line(left, 324, right, 324, "frame") + mark(1 / d, "1/d", 308) + mark(2 / d, "2/d", 308) +
         mark(sharp, `sharp law: ${kind === "relu" ? "2/(d+2)" : "2/(d+3)"}`, 352) +
         `<circle class="here" cx="${across(max(0, min(1.1, local))).toFixed(1)}" cy="324" r="7"/>` +
-        text(right, 306, "local slope of log w* in log n", "end");
+        text(right, 352, "local slope", "end");
       return {
         picture: chart.back + chart.curve(points, "total") + (w > 0 ? chart.dot(n, w, "here") : "") + dial,
         height: 362,

@@ -6,11 +6,11 @@ addEventListener("DOMContentLoaded", () => {
   const { log10, max, min, ceil, floor } = Math;
   const PATIENCE = 8;  // milliseconds of computing in one frame
 
-  // Words and numbers.
+  // Numbers.
   const superscript = (k) => [...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
-  const number = (v, digits = 3) => {
+  const number = (v, digits = 3, most = 6) => {
     const size = v === 0 ? 0 : floor(log10(Math.abs(v)));
-    if (size >= -3 && size < 6) return String(Number(v.toPrecision(digits))).replace("-", "−");
+    if (size > 2 - most && size < most) return String(Number(v.toPrecision(digits))).replace("-", "−");
     const [head, k] = v.toExponential(digits - 1).split("e").map(Number);
     return (head === 1 ? "10" : `${head}·10`) + superscript(k);
   };
@@ -50,9 +50,9 @@ addEventListener("DOMContentLoaded", () => {
       x,
       y: (v) => inside(y(v)),
       back: `<rect class="frame" x="${left}" y="${top}" width="${right - left}" height="${bottom - top}"/>` +
-        ticks(x0, x1).map((k) => (plain ? k : 10 ** k)).map((v) => text(x(v), bottom + 18, number(v))).join("") +
+        ticks(x0, x1).map((k) => (plain ? k : 10 ** k)).map((v) => text(x(v), bottom + 18, number(v, 3, 4))).join("") +
         ticks(y0, y1).flatMap((k) => fine.map((v) => v * 10 ** k)).filter((v) => log10(v) <= y1)
-          .map((v) => text(left - 8, y(v) + 4, number(v), "end")).join("") +
+          .map((v) => text(left - 8, y(v) + 4, number(v, 3, 4), "end")).join("") +
         text((left + right) / 2, bottom + 40, xLabel) +
         text(-(top + bottom) / 2, left - 48, yLabel, "middle", 'transform="rotate(-90)"'),
       // Points [x, y] and, if known, the slope of y: a cubic curve in logarithms.

@@ -1,11 +1,12 @@
 """The exact risk that pages compute themselves, and the figures drawn with it, in headless Chromium."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
-from chromium import READ_OUT, after, control, finished, open_figure, open_figures
+from chromium import RAISED, READ_OUT, after, control, finished, open_figure, open_figures
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.tasks import make_task
 from icl_book import live_windows
@@ -172,6 +173,19 @@ def test_slope_figure_says_the_numbers_of_the_package(page):
     slope = np.log(best[2] / best[0]) / np.log((1 + h) / (1 - h))
     assert after("local slope", sentence) == pytest.approx(slope, rel=1e-3)
     assert after("sharp law for long contexts:", sentence) == pytest.approx(asymptotics.window_exponent(task))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["risk", "slope", "price", "gaussian", "phases"])
+def test_labels_of_the_axes_fit_the_margin_of_a_phone(browser, tmp_path, name):
+    figure = live_windows.live(name) if name in live_windows.START else live(name)
+    open_figure(browser, tmp_path / "live.html", figure._repr_html_())
+    finished(browser)
+    words = browser.execute_script(
+        "return [...document.querySelectorAll('svg text')].map(t => t.textContent)"
+    )
+    ticks = [t for t in words if re.fullmatch(rf"[\d.·{RAISED}]+", t)]
+    assert len(ticks) > 5 and max(map(len, ticks)) <= 4, ticks
 
 
 @pytest.mark.browser

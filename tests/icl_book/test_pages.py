@@ -6,8 +6,11 @@ import json
 import re
 
 import jsonschema
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from numpy.typing import ArrayLike, NDArray
+from sphinx.util.typing import stringify_annotation
 
 from icl_book import claims, notebook
 from icl_book.claims import (
@@ -25,7 +28,7 @@ from icl_book.claims import (
 )
 from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
-from icl_book.site import audit, export, extension, pages, verify
+from icl_book.site import audit, docstrings, export, extension, pages, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -301,7 +304,7 @@ def test_readme_shows_a_picture_that_is_there():
     ],
 )
 def test_docstrings_become_restructured_text(text, rst):
-    assert "\n".join(extension.convert(text.split("\n"))) == rst
+    assert "\n".join(docstrings.convert(text.split("\n"))) == rst
 
 
 # ---------------------------------------------------------------- what CONTRIBUTING.md sends people to
@@ -414,3 +417,16 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
 )
 def test_numbers_of_a_page_are_typeset(shown, wanted):
     assert extension.typeset(shown) == (wanted or shown)
+
+
+@pytest.mark.parametrize("mode", ["smart", "fully-qualified-except-typing"])
+def test_types_of_arrays_are_named_and_not_written_out(mode):
+    def written(kind):
+        return docstrings.short(f"(a: {stringify_annotation(kind, mode)}, b: int)").replace("~", "")
+
+    assert written(NDArray[np.float64]) == "(a: NDArray[numpy.float64], b: int)"
+    assert written(tuple[NDArray[np.intp], int]) == "(a: tuple[NDArray[numpy.int64], int], b: int)"
+    if mode == "smart":  # the form of signatures
+        assert written(ArrayLike) == "(a: ArrayLike, b: int)"
+        assert written(ArrayLike | None) == "(a: ArrayLike | None, b: int)"
+    assert written(list[np.ndarray]) == "(a: list[numpy.ndarray], b: int)"

@@ -1,22 +1,10 @@
-"""Sphinx extension: conversion of plain-text docstrings, and on each page only the scripts that it needs.
-
-Docstrings are written to be read as they are; here they become reStructuredText:
-
-- An indented block after a blank line is a formula or a table in ASCII: a literal block.
-- ``$...$`` is mathematics.
-- A lone ``*`` or ``|`` is only a character (``*shape``, ``|f - b|``), emphasis in pairs stays.
-"""
+"""Sphinx extension: docstrings, numbers and formulas as in print, each page with the scripts it needs."""
 
 from __future__ import annotations
 
 import re
 
-EMPHASIS = r"(?<![\w*(])\*(?=[^\s*])[^*\n]+(?:\n[^*\n]+)?(?<=\S)\*(?![\w*])"
-TOKEN = re.compile(
-    rf"(?P<code>``.+?``|`[^`\n]+`)|\$(?P<math>[^$\n]+(?:\n[^$\n]+)?)\$|(?P<strong>{EMPHASIS})"
-    r"|(?P<mark>[*|])",
-    re.S,
-)
+from icl_book.site import docstrings
 
 #: What a page has that needs a script; scripts that are not listed are on every page.
 NEEDED_FOR = {
@@ -32,66 +20,6 @@ NEEDED_FOR = {
     "live.js": re.compile(r'class="icl-live"'),
     "audit.js": re.compile(r'id="icl-audit"'),
 }
-
-
-def _token(match: re.Match) -> str:
-    if match["math"]:
-        return f":math:`{' '.join(match['math'].split())}`"
-    return f"\\{match['mark']}" if match["mark"] else match[0]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def convert(lines: list[str]) -> list[str]:
-    """Convert docstring lines to reStructuredText lines."""
-    out, text, literal, last = [], [], None, ""
-
-    def flush():
-        out.extend(TOKEN.sub(_token, "\n".join(text)).split("\n") if text else [])
-        text.clear()
-
-    for before, line in zip(["", *lines], lines, strict=False):
-        if literal is not None and line.strip() and _indent(line) <= literal:
-            literal = None
-        starts = (
-            literal is None
-            and line.strip()
-            and not before.strip()
-            and last
-            and _indent(line) > _indent(last)
-            and not last.lstrip().startswith((">>>", "..", "- "))
-        )
-        if starts:
-            flush()
-            literal = _indent(last)
-            out.extend([" " * literal + ".. code-block:: text", ""])
-        if line.lstrip().startswith(">>>"):
-            flush()
-        if literal is None and not line.lstrip().startswith(">>>"):
-            text.append(line)
-        else:
-            out.append(line)
-        last = line if line.strip() else last
-    flush()
-    return out
-
-
-def untyped(what: str, lines: list[str]) -> list[str]:
-    """Mark what stands before a colon as text, not a type as napoleon would: types are in signatures."""
-    out = list(lines)
-    starts = [i + 1 for i, line in enumerate(out[:-1]) if line.strip() == "Returns:"]
-    starts += [0] if out and what in ("attribute", "data", "property") else []
-    for i in starts:
-        if ":" in out[i]:
-            text = out[i].lstrip()
-            out[i] = f"{out[i][: len(out[i]) - len(text)]}: {text}"
-    return out
-
-
-def _process(app, what, name, obj, options, lines):
-    lines[:] = untyped(what, convert(lines))
 
 
 def _without_thebe(app, pagename, templatename, context, doctree):
@@ -156,7 +84,7 @@ def _with_numbers_and_whole_formulas(app, pagename, templatename, context, doctr
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
+    docstrings.connect(app)
     app.connect("html-page-context", _with_numbers_and_whole_formulas, priority=900)
     app.connect("html-page-context", _without_thebe, priority=900)
     app.connect("html-page-context", _with_its_scripts, priority=900)
