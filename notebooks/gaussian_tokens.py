@@ -160,7 +160,7 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise.** What are $C$, $D$ and the bias at $w=0$?
+# **Exercise 1.** What are $C$, $D$ and the bias at $w=0$?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -215,7 +215,7 @@ judge("P1.G.survives", exact(template, slopes.min(-1), d=rows, n=lengths))
 # So on Gaussian tokens these statements of the first paper survive for linear functions: the noise term grows with $w$ (for every set of tokens), only $L/\sigma$ matters, and the window widens with
 # decreasing $L$. What does not: $w^*\to\infty$ as $n\to\infty$, and the rates of Theorem 2, which is stated for tokens on the sphere.
 #
-# **Exercise.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
+# **Exercise 2.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -347,7 +347,7 @@ plt.show()
 # After a first run the tolerance of P1.G.floor was widened from 2 to 5 % of the variance: the longest contexts shown are still 2 % above the limit for $x_1x_2$.
 # Two replications left it open with eight sets of tokens, rare tokens of large weight making the interval wide; so there are 48.
 #
-# **Exercise.** Which window is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
+# **Exercise 3.** Which window is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -418,7 +418,7 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise.** Where does $(1+\frac2d)^{d/2+1}$ come from?
+# **Exercise 4.** Where does $(1+\frac2d)^{d/2+1}$ come from?
 #
 # :::{admonition} Solution
 # :class: dropdown

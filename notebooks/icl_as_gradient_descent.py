@@ -674,7 +674,7 @@ live("descent")
 # **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now
 # find the direction?
 #
-# ```{admonition} Hint
+# ```{admonition} Solution
 # :class: dropdown
 # $P$ is a function of $F$ and $B$ jointly; linear values can carry $B$, but not the softmax that is in $F$. Near
 # $X=0$, where $F\approx\frac1n11^\top$, $P\approx\frac1n(\bar B-B)$ is linear in $B$, and it works.

@@ -97,6 +97,13 @@ numbers = np.arange(1, draws + 1)  # of the covariances
 # the case $\Sigma=I$: no matrix, symmetric or not, beats the best multiple of the identity, whatever the noise. It is proved up to a certificate on [](theorem2_scaling), which
 # `form_margin` repeats here for the dimension and context length of this page. For even functions $N=-w^*I$ is as good, and for them at $n=2$ any rotation of $w^*I$.
 #
+# **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
+# ```
+#
 # Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle, and the
 # lines of equal weight stay parallel to the tangent at the query. Then choose $M=wI$: the lines turn, and the tokens at the
 # long ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
@@ -355,6 +362,14 @@ plt.show()
 judge("P1.L1.original", sampled("{kind}", in_wrong_coordinates, kind=KINDS))
 
 # %% [markdown]
+# **Exercise 2.** Tokens have the covariance $\Sigma$, and the law of the functions is fixed but unknown to you. What do you measure to
+# find out which of the two symmetries it has?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
+# ```
+#
 # **Why: direction-wise adaptation.** The paper's second half says that attention adapts to the Lipschitzness in each
 # direction. Applied to $u$: along axis $i$ the functions have the Lipschitz constant $L\sqrt{\lambda_i}$ ($\lambda_i$ the eigenvalue of
 # $\Sigma$), so the window should be narrower there, the whitened entry $N_{ii}$ larger. That another matrix than $\Sigma^{-1}$ is
@@ -378,6 +393,14 @@ plots.table(
 )
 
 # %% [markdown]
+# **Exercise 3.** For the affine class, change `stretch` to axes $(4,1,\frac14)$. Does the power $p$ stay?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Not exactly; the fitted power depends on the range, which is why the table fits it to two of the axes as well. It is a description,
+# not a law.
+# ```
+#
 # ## The sign of w
 #
 # For even functions, $f(-x)=f(x)$, turn the query around: $x_q\to-x_q$ changes neither the law of the tokens nor the label of the
@@ -440,22 +463,6 @@ judge(
 # True, with a two-line proof from the case $\Sigma=I$ and its certificate, if "natural symmetry" is symmetry *of the whitened problem*, which is the
 # natural reading. With symmetry in the original coordinates the best matrix is another one, by a wide margin. For even classes
 # the sign of $w$ is free.
-#
-# ## Exercises
-#
-# 1. A fixed function class on tokens with covariance $\Sigma$: what do you measure to find out which of the two symmetries it has?
-# 2. Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
-# 3. For the affine class, change `stretch` to axes $(4,1,\frac14)$. Does the power $p$ stay?
-#
-# :::{admonition} Solutions
-# :class: dropdown
-# 1. Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
-# 2. Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
-# 3. Not exactly; the fitted power depends on the range, which is why the page fits it to two of the axes as well. It is a
-#    description, not a law.
-# :::
-#
-# Training takes most of this page's time.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -208,6 +208,15 @@ lip
 #
 # $$w^*\sim\Big[\frac{(d-1)\Lambda}{3d\kappa}\Big]^{\frac2{d+3}}\ \text{(affine)},\qquad
 #   w^*\sim\Big[\frac{p_0G\,\Lambda}{2(d-1)\kappa}\Big]^{\frac2{d+2}}\ \text{(ReLU)}.$$ (eq-sharp)
+#
+# **Exercise 1.** The ReLU class has exponent $2/(d+2)$, the affine class $2/(d+3)$. Which exponent has a class whose functions are
+# twice differentiable but not affine?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Without kinks the bias is of order $w^{-1}$ pointwise, its square of order $w^{-2}$, as for the affine class: $2/(d+3)$. Affine
+# functions are not special; on the sphere they are curved like all others.
+# ```
 
 # %% [markdown]
 # ## Experiment 1: the exact window over many decades
@@ -272,6 +281,15 @@ plt.show()
 # A slope read between two decades still carries finite-$n$ corrections; its error bar is its own change
 # over the last two steps. "Sufficiently large $n$" matters: the ReLU slopes dip below
 # their limit and climb back, so a fit over $n<10^4$ would report the wrong exponent in every dimension.
+#
+# **Exercise 2.** Run this notebook with `noise_std=0.1`. Which slopes change, which do not, and why must the sharp law's exponents
+# stay?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Only values at finite $n$ change: smaller noise means larger $\Lambda$ at the same $n$, so the slopes reach their limits at smaller
+# $n$. The exponent depends only on how bias and noise scale with $w$.
+# ```
 #
 # Theorem 2 also says how $w^*$ depends on $L$ and $\sigma$: through $nL^2/\sigma^2$, so the exponents in $L/\sigma$ are twice those in $n$. Both are judged.
 
@@ -567,21 +585,6 @@ plots.table(
 # of the minimizer holds among all matrices. The range is not sharp, and its lower end needs more than the printed sketch. The slides' extreme
 # examples are [the next chapter](/notebooks/theorem2_extremes.ipynb); what happens at short contexts, and for functions
 # that oscillate, is drawn in the [phase diagram](/notebooks/phase_diagram.ipynb).
-#
-# ## Exercises
-#
-# 1. Run this notebook with `noise_std=0.1`. Which slopes change, which do not, and why must the sharp law's
-#    exponents stay?
-# 2. The ReLU class has exponent $2/(d+2)$, the affine class $2/(d+3)$. Which exponent has a class whose
-#    functions are twice differentiable but not affine?
-#
-# :::{admonition} Solutions
-# :class: dropdown
-# 1. Only finite-$n$ values change: smaller noise means larger $\Lambda$ at the same $n$, so the slopes reach their
-#    limits at smaller $n$; the exponent depends only on how bias and noise scale with $w$.
-# 2. Away from kinks the bias is of order $w^{-1}$ pointwise, its square of order $w^{-2}$, as for the affine class:
-#    $2/(d+3)$. Affine functions are not special; on the sphere they are curved like all others.
-# :::
 
 # %% tags=["hide-input"]
 notebook.footer()

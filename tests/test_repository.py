@@ -93,6 +93,21 @@ def test_notebooks_start_with_their_parameters_and_end_with_the_footer(name):
     )
 
 
+#: An exercise, one paragraph, and its solution right below.
+EXERCISE = re.compile(
+    r"\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
+)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_chapters_open_with_the_answer_and_solve_each_exercise_where_it_stands(name):
+    cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
+    assert "**Short answer.**" in cells[0].source
+    text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
+    solved = [int(number) for number in EXERCISE.findall(text)]
+    assert solved == list(range(1, text.count("**Exercise ") + 1)) != []
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_code_of_notebooks_fits_its_box(name):
     code = [c.source for c in jupytext.read(ROOT / "notebooks" / f"{name}.py").cells if c.cell_type == "code"]
