@@ -178,7 +178,7 @@ for n, models in tables.items():
 plots.table(
     ["n, model", "risk / one head", "paired interval", "windows w", "gains c"],
     rows,
-    f"ReLU class, d = {d}, L = {lipschitz:g}, sigma = {noise_std:g}; "
+    rf"ReLU class, d = {d}, L = {lipschitz:g}, $\sigma={noise_std:g}$; "
     f"tested on {contexts - contexts // 2} token sets.",
 )
 

@@ -314,7 +314,12 @@ for ax, (name, risks) in zip(axes, far.items(), strict=True):
     ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
     ax.set(yscale="log", xlabel=r"largest similarity $\tau$", title=f"{name} class")
 axes[0].set_ylabel("risk / variance of f")
-axes[0].legend(fontsize=8)
+figure.legend(
+    *axes[0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=len(METHODS),
+    fontsize=9,
+)
 plt.show()
 
 # %%

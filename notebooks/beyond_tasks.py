@@ -145,7 +145,7 @@ for beta in steepnesses:
             f"{beta:g}",
             f"{np.sqrt(laplacian(task, gradient=True)):.3f}",
             f"{np.sqrt(laplacian(task)):.3f}",
-            *(f"{w:.3g}" if w < 1000 else f"{w:.0f}" for w in curves[d][beta]),
+            *(f"{w:#.3g}" if w < 100 else f"{w:.0f}" for w in curves[d][beta]),
         ]
     )
 plots.table(

@@ -74,7 +74,7 @@ few = n[:9:2]
 sphere = optimal_window(Linear(d), few, sigma).w
 plots.exact_curve(left, few, sphere, f"sphere, d = {d}", linestyle="--")
 left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="window $w^*$")
-left.legend(fontsize=9)
+left.legend(fontsize=9, loc="lower right")
 risks = {
     "softmax": (gaussian_window(d, n, sigma).risk, "softmax", "-"),
     "with value scale": (
@@ -322,7 +322,7 @@ judge(
     sampled(f"He_2, n = {context_length}", missed),
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of the function: sampled sets of tokens (points, mean over sets with interval; those of the same $n$ stand side by side), their limits (dashed, exact), and the exact risk of a linear function in one dimension at $w=1$ (curve) with sampled points.", "name": "fig-floors"}, "image": {"alt": "The linear function and the product of two coordinates fall with the context length; their intervals are wide because rare tokens of large weight dominate. The second and third Hermite polynomials and the ReLU level off at their floors."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of the function: sampled sets of tokens (points, mean over sets with interval; those of the same $n$ stand side by side, and intervals that reach zero are cut), their limits (dashed, exact), and the exact risk of a linear function in one dimension at $w=1$ (curve) with sampled points.", "name": "fig-floors"}, "image": {"alt": "The linear function and the product of two coordinates fall with the context length; their intervals are wide because rare tokens of large weight dominate. The second and third Hermite polynomials and the ReLU level off at their floors."}}
 figure, ax = plt.subplots(figsize=(6.2, 3.5))
 grid = np.geomspace(shown[0], shown[-1], 20).round()
 color = plots.COLORS["exact"]

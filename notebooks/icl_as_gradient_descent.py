@@ -703,7 +703,9 @@ for eta, color in zip(step_sizes, plots.ramp(len(step_sizes)), strict=True):
     plots.exact_curve(axes[1], range(1, horizon + 1), distances, None, color)
 axes[0].set_ylabel("cosine of the moves")
 axes[1].set_ylabel("distance of predictions")
-axes[0].legend(title="step size")
+figure.legend(
+    *axes[0].get_legend_handles_labels(), title="step size", loc="outside right center"
+)
 for ax in axes:
     ax.set_xlabel("step")
 plt.show()

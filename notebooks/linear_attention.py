@@ -588,7 +588,7 @@ ax.text(
 ax.text(
     10**3.2, 0.55, "softmax attention wins\nabove the curves", fontsize=9.5, ha="center"
 )
-ax.text(1.9, 0.015, "linear attention\nwins below\nthe curves", fontsize=9.5)
+ax.text(1.9, 0.02, "linear attention\nwins below\nthe curves", fontsize=8)
 ax.legend(fontsize=9.5, loc="center right")
 plt.show()
 

@@ -464,6 +464,7 @@ plt.show()
 # For ReLU functions the printed sentence is true in every reading we tried of "non-isotropic", and its
 # start is explained by one derivative. For cosines it is true as long as the context resolves the waves, which may well be all that
 # the slide shows. And "faster" from the start is a fact about plain gradient steps; with Adam, the order appears at the end.
+#
 # **Exercise 3.** Set `noise_std=0.03`. The ReLU curves of large $L$ now end close
 # together. Why, and which statement on the slides does this contradict?
 #

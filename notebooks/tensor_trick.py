@@ -20,7 +20,7 @@
 # it holds: the two sides of each identity differ by at most {glue:text}`tt-worst:.0e`
 # of the largest number that was summed, those of each broken version by at least
 # {glue:text}`tt-closest:.0e`. The trick is an instrument of proof and not of computing:
-# the explicit product fills the {glue:text}`tt-total-gib:.1f` GiB of this machine at
+# the explicit product fills the {glue:text}`tt-total-gb:.1f` GB of this machine at
 # $n=d\approx$ {glue:text}`tt-wall:.0f`, while the matrix form needs
 # {glue:text}`tt-megabytes:.0f` MB at $n=d=$ {glue:text}`tt-large`.
 
@@ -877,7 +877,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 notebook.glue("tt-wall", wall)
-notebook.glue("tt-total-gib", total / 2**30)
+notebook.glue("tt-total-gb", total / 1e9)
 largest = max(sizes)
 notebook.glue("tt-largest", largest)
 notebook.glue("tt-large", max(large_sizes))
@@ -887,7 +887,7 @@ notebook.glue(
 )
 
 # %% [markdown]
-# This machine has {glue:text}`tt-total-gib:.1f` GiB. The explicit form meets that wall at $n=d\approx$
+# This machine has {glue:text}`tt-total-gb:.1f` GB. The explicit form meets that wall at $n=d\approx$
 # {glue:text}`tt-wall:.0f`. At $n=d=$ {glue:text}`tt-large` it would need {glue:text}`tt-terabytes:.1f` TB;
 # the matrix form was measured at {glue:text}`tt-megabytes:.0f` MB.
 

@@ -146,7 +146,7 @@ for i, (d, color) in enumerate(zip(dims, plots.ramp(len(dims)), strict=True)):
 for ax in axes:
     ax.set(xscale="log", yscale="log", xlabel="window parameter w")
 top = max(dims)
-plots.guide(axes[0], 30, noise[top][7], top / 2, "d/2", decades=2)
+plots.guide(axes[0], 30, 8 * noise[top][7], top / 2, "d/2", decades=2)
 plots.guide(axes[0], 30, noise[top][7] / 20, (top - 1) / 2, "(d-1)/2", decades=2)
 plots.guide(axes[1], 300, 1e-2, -1, "$w^{-1}$", decades=2)
 plots.guide(axes[1], 30, 1e-6, -2, "$w^{-2}$", decades=2)

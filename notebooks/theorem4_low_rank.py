@@ -319,7 +319,7 @@ curved = {
 }
 shown = [key for key in curved if key[:2] == (d_show, k_show)]
 plots.table(
-    ["direction", *(f"n = {n}, $\\sigma$ = {s:g}" for _, _, n, s in shown)],
+    ["direction", *(f"$n={n}$, $\\sigma={s:g}$" for _, _, n, s in shown)],
     [
         [name, *(f"{np.median(curved[key][:, i]):.4f}" for key in shown)]
         for i, name in enumerate(directions(d_show, k_show))

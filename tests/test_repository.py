@@ -95,7 +95,7 @@ def test_notebooks_start_with_their_parameters_and_end_with_the_footer(name):
 
 #: An exercise, one paragraph, and its solution right below.
 EXERCISE = re.compile(
-    r"\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
+    r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
 )
 
 

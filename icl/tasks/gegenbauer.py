@@ -23,7 +23,7 @@ _MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
 
 
 def multiplicity(dim: int, degree: int) -> Array:
-    """Return the numbers N_l of spherical harmonics of degree l = 0..degree on S^{dim-1}, at most 1e300."""
+    """Return the numbers of spherical harmonics of degree 0..degree on ``S^{dim-1}``, at most 1e300."""
     i = np.arange(1, degree + 1)
     if dim == 2:
         return np.concatenate([[1.0], np.full(degree, 2.0)])

@@ -132,8 +132,8 @@ def size(function: str, s: Tensor) -> Tensor:
 def sharp(function: str, n: int, R: float, reach: float = 1.0) -> float:
     r"""Compute log10 of our upper bound on the Lipschitz constant, valid for every R > 0 and all pairs.
 
-    u: R e^{R^2}, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
-    R e^{R^2/\sqrt n} / n. f: R / 2, attained in the limit of long x.
+    u: ``R e^{R^2}``, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
+    ``R e^{R^2/sqrt(n)} / n``. f: R / 2, attained in the limit of long x.
 
     Args:
         function: One of `FUNCTIONS`; ValueError for any other.
@@ -158,7 +158,7 @@ def sharp(function: str, n: int, R: float, reach: float = 1.0) -> float:
 def largest_exponential(n: int, radius: float) -> float:
     """Compute log10 of the largest sum of exp(s_i) over |s| <= radius, s in R^n, n >= 2.
 
-    At a stationary point e^{s_i} is a multiple of s_i, so there are at most two different entries; at
+    At a stationary point ``e^{s_i}`` is a multiple of s_i, so there are at most two different entries; at
     a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
     one angle is left to scan.
     """
@@ -184,7 +184,7 @@ def _largest_exponential(n: int, radius: float) -> tuple[float, float]:
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
     r"""Compute log10 of beta, the smallest alpha over |A|, |x| <= R: n e^{-R^2/\sqrt n}, attained.
 
-    By the inequality of the means alpha >= n e^{mean of s}, and by Cauchy-Schwarz the mean is at least
+    By the inequality of the means ``alpha >= n e^{mean of s}``, and by Cauchy-Schwarz the mean is at least
     -|s| / sqrt(n). Equality: all rows of A equal.
     """
     n, R, reach = _checked(n, R, reach)

@@ -55,7 +55,7 @@ def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
         X_next: (..., d, d).
 
     Returns:
-        A1 X_next X^{-1}, (..., n, d).
+        ``A1 X_next X^{-1}``, (..., n, d).
     """
     quotient: Tensor = torch.linalg.solve(X.mT, X_next.mT).mT
     return A1 @ quotient
@@ -64,7 +64,7 @@ def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
 def linear_attention_layer(tokens: Tensor, values: Tensor, step: float) -> Tensor:
     """Compute linear self-attention with residual, tokens - step * (tokens tokens') values, (..., n, d).
 
-    With values = P A2 X^{-1} it is the `data_move` of a gradient step of that size.
+    With values = ``P A2 X^{-1}`` it is the `data_move` of a gradient step of that size.
     """
     return tokens - step * (tokens @ tokens.mT) @ values
 

@@ -23,6 +23,7 @@ from icl_book.claims import (
     judge,
     sampled,
 )
+from icl_book.claims.card import limit_in_words
 from icl_book.claims.claim import OWN
 from icl_book.claims.judge import detection_limit
 
@@ -267,6 +268,13 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
         "<footer>machine-written summary of arXiv 2307.02419, line 7<"
         in judge(summary, exact("a", 2.0))._html()
     )
+    heard = claim(authority=Authority.TEXT, quote="words", place="notes2:7")
+    assert (
+        "<footer>authors&#x27; text, found among the formulas of other"
+        in judge(heard, exact("a", 2.0))._html()
+    )
+    assert "an error of 210 decades" in limit_in_words(2.1e2, "decades")
+    assert "an error of 0.051 x" in limit_in_words(0.0512, "x") and "1e-09 x" in limit_in_words(1e-9, "x")
     assert "We judge: " in page and "This book states: " in judge(claim(own=True), exact("a", 2.0))._html()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from icl_book.claims.case import Case, Range
-from icl_book.claims.claim import Claim, Rule, Verdict
+from icl_book.claims.claim import OWN, Claim, Rule, Verdict
 from icl_book.claims.quotes import place_in_words
 from icl_book.claims.strip import strip
 from icl_book.markup import badge, interval, number, prose, style_class
@@ -182,7 +182,9 @@ def said(claim: Claim) -> str:
     out = ""
     if claim.quote:
         place, who = place_in_words(claim.place), str(claim.authority)
-        by = html.escape(place if place.startswith(who) else f"{who}: {place}")
+        # What authors wrote may be known to us only from notes on other papers.
+        known = ", found among the " if claim.authority in OWN and place.startswith("formulas") else ": "
+        by = html.escape(place if place.startswith(who) else f"{who}{known}{place}")
         words = prose(claim.quote.replace("**", ""))  # marks of emphasis are no words
         out += f'<blockquote class="icl-quote"><p>{words}</p><footer>{by}</footer></blockquote>'
     label = "This book states" if claim.own else "We judge"
@@ -235,7 +237,8 @@ def limit_in_words(limit: float, unit: str) -> str:
         return "Detection limit: none; the statement bounds nothing here."
     if limit == 0:
         return "Detection limit: any error at all would be seen."
-    size = f"{number(limit, '.2g')} {prose(unit)}".strip()
+    digits = ".0f" if limit >= 99.5 else ".2g"  # 210, not 2.1e+02
+    size = f"{number(float(f'{limit:.2g}'), digits)} {prose(unit)}".strip()
     return f"Detection limit: an error of {size} would be seen."
 
 

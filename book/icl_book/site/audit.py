@@ -17,6 +17,8 @@ from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
 from icl_book.markup import badge, number, prose, style_class
 
+#: Characters of a digest that are shown; changelog.yml has them all.
+SHORT = 8
 PAPERS = {
     "P1": "Paper 1: Softmax Attention Adapts to Function Lipschitzness",
     "P2": "Paper 2: From Single to Multiple Softmax Regression via a Tensor Trick",
@@ -215,7 +217,7 @@ def sources() -> str:
 def changelog(entries: Iterable[dict]) -> str:
     """Write the table of changes to the rules."""
     rows = ["| date | rules | change |", "|:--|:--|:--|"]
-    rows += [f"| {e['date']} | `{e['rules']}` | {' '.join(e['change'].split())} |" for e in entries]
+    rows += [f"| {e['date']} | `{e['rules'][:SHORT]}` | {' '.join(e['change'].split())} |" for e in entries]
     return "\n".join(rows) + "\n"
 
 
@@ -226,8 +228,8 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
     again = [e for e in found if e.card and e.confirmed]
     changed = [e for e in again if e.confirmed["verdict"] != e.verdict]
     out = [
-        f"{len(again)} verdicts were judged again by the rules `{runs[0]['rules']}`, fixed before the run of "
-        f"{runs[0]['date']}, on dimensions and context lengths not used before: "
+        f"{len(again)} verdicts were judged again by rules `{runs[0]['rules'][:SHORT]}`, fixed before the "
+        f"run of {runs[0]['date']}, on dimensions and context lengths not used before: "
         f"{len(again) - len(changed)} are the same, {len(changed)} differ.",
         "",
     ]
@@ -255,5 +257,7 @@ def replications(runs: Sequence[dict]) -> str:
     rows = ["| seed | rules | sampled verdicts | changed |", "|--:|:--|--:|:--|"]
     for run in runs:
         changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items())
-        rows.append(f"| {run['seed']} | `{run['rules']}` | {len(run['verdicts'])} | {changed or 'none'} |")
+        rows.append(
+            f"| {run['seed']} | `{run['rules'][:SHORT]}` | {len(run['verdicts'])} | {changed or 'none'} |"
+        )
     return "\n".join(rows) + "\n"

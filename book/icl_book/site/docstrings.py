@@ -10,6 +10,7 @@ Docstrings are written to be read as they are; here they become reStructuredText
 from __future__ import annotations
 
 import re
+from enum import Enum
 
 from numpy.typing import ArrayLike
 from sphinx.util.typing import stringify_annotation
@@ -96,6 +97,8 @@ def short(text: str) -> str:
 
 def _process(app, what, name, obj, options, lines):
     lines[:] = untyped(what, convert(lines))
+    if what == "class" and issubclass(obj, Enum):
+        lines += ["", *(f"- ``{member.name}``: {member.value}" for member in obj), ""]
 
 
 def _shorten(app, what, name, obj, options, lines):
@@ -103,6 +106,8 @@ def _shorten(app, what, name, obj, options, lines):
 
 
 def _sign(app, what, name, obj, options, signature, returned):
+    if what == "class" and issubclass(obj, Enum):
+        return "", None  # that of every enumeration, which says nothing of this one
     return short(signature or "") or None, short(returned or "") or None
 
 

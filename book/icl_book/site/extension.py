@@ -59,15 +59,26 @@ def unbroken(body: str) -> str:
 NO_TEXT = re.compile(
     r"(<(pre|code|script|style|svg|dt|(?:span|div)(?= class=\"math))\b.*?</\2>|<[^>]*>)", re.DOTALL
 )
-HYPHEN = re.compile(r"(?<![\w.)\]\u2013-])-(?=\.?\d)")
 POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)")
 RAISED = str.maketrans("+-0123456789", "\u207a\u207b⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: What is written with the keys of a keyboard, and what is printed for it.
+PRINTED = (
+    (re.compile(r"(?<![\w.)\]\u2013-])-(?=\.?\d)"), "\u2212"),
+    (re.compile(r"(?<=\d) %"), "\u00a0%"),
+    (re.compile(r"&lt;="), "≤"),
+    (re.compile(r"&gt;="), "≥"),
+    (re.compile(r"\|\|(\w+)\|\|"), r"‖\1‖"),
+    (re.compile(r"(arXiv:)(\d{4}\.\d{5})"), r'<a href="https://arxiv.org/abs/\2">\1\2</a>'),
+)
 
 
 def typeset(body: str) -> str:
-    """Write the numbers in a page's text as in print: -1.5e-06, which ``format`` wrote, as \u22121.5·10⁻⁶."""
+    """Write the text of a page as in print: -1.5e-06, which ``format`` wrote, as \u22121.5·10⁻⁶."""
     parts = NO_TEXT.split(body)  # text, what is none, the name of its tag, text and so on
-    parts[::3] = (HYPHEN.sub("\u2212", POWER.sub(_power, text)) for text in parts[::3])
+    for i in range(0, len(parts), 3):
+        parts[i] = POWER.sub(_power, parts[i])
+        for typed, printed in PRINTED:
+            parts[i] = typed.sub(printed, parts[i])
     del parts[2::3]
     return "".join(parts)
 
