@@ -31,7 +31,7 @@
     u: "R·e^(R²), attained", alpha: "R·max ‖u‖, attained", "1/alpha": "at most R·e^(R²/√n)/n", f: "at most R/2",
   };
   const formula = ([factor, a, b, c]) => [
-    factor !== 1 && factor, a && { 0.5: "√n", 1: "n" }[a] || a && `n^${a}`, b && "R", c && `e^(${c === 1 ? "" : c}R²)`,
+    factor !== 1 && factor, a && { 0.5: "√n", 1: "n", 1.5: "n√n" }[a], b && "R", c && `e^(${c === 1 ? "" : c}R²)`,
   ].filter(Boolean).join("·");
 
   const bounds = ({ FRAME, axes, line, number, key }) => ({

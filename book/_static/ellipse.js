@@ -44,10 +44,10 @@
         const heaviest = weights.indexOf(max(...weights));
         const apart = Math.abs(((angles[heaviest] - angle + 540) % 360) - 180);
         return {
-          picture: panel(left, stretch) + panel(right, (v) => v) + text(left.x, 284, "tokens x = Σ^(1/2) u") +
+          picture: panel(left, stretch) + panel(right, (v) => v) + text(left.x, 284, "tokens x = √Σ u") +
             text(right.x, 284, "whitened: u"),
           height: 296,
-          read: `Σ^(1/2) = diag(${number(s[0])}, ${number(s[1])}), M = ${M === "inverse" ? "wΣ⁻¹" : "wI"}, ` +
+          read: `√Σ = diag(${number(s[0])}, ${number(s[1])}), M = ${M === "inverse" ? "wΣ⁻¹" : "wI"}, ` +
             `w = ${number(w)}, query at u = ${angle}°: the heaviest of ${angles.length} tokens, ${apart}° from the query ` +
             `in u, has weight ${number(weights[heaviest], 4)}; effective number of tokens 1/Σω² = ` +
             `${number(effective, 4)}. From line to line the weight falls to a tenth.`,

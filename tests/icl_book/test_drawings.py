@@ -227,7 +227,7 @@ def test_bounds_figure_says_the_numbers_of_the_package(page):
 
     browser = page("bounds")
     assert browser.execute_script(READ_OUT) == ["100", "4"]
-    assert "at most R/2, is 2. Printed: n^1.5·R·e^(6R²) = 1.97·10⁴⁵," in sentence(browser)
+    assert "at most R/2, is 2. Printed: n√n·R·e^(6R²) = 1.97·10⁴⁵," in sentence(browser)
     control(browser, "tokens").send_keys(Keys.ARROW_RIGHT * 10)
     browser.execute_script(TOUCH, 62 + 528 * 2.5 / 5.5, 100)
     for name in FUNCTIONS:
