@@ -124,6 +124,18 @@ def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_what_each_claim_
         assert says and len(says.get_text()) > 10, f"{claim.id}: what it says is not on the audit page"
 
 
+def test_the_api_shows_types_and_properties_as_they_are_written(book):
+    from bs4 import BeautifulSoup
+
+    pages = {p.stem: BeautifulSoup(p.read_text(), "html.parser") for p in (book / "book").glob("api_*.html")}
+    text = " ".join(page.article.get_text() for page in pages.values())
+    for raw in ("_SupportsArray", "tuple[Any, ...], dtype", "<class '", "<function ", "~torch", "qualname="):
+        assert raw not in text, raw
+    assert "total: NDArray[float64]" in text and "ArrayLike" in text
+    statement = pages["api_more"].find(id="icl_book.claims.Claim.statement").find_next("dd").get_text()
+    assert statement.strip() == "Return what is judged: our reading, or the quote itself."
+
+
 class Links(HTMLParser):
     """The ids of a page, and what the links of its article lead to."""
 

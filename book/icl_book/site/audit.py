@@ -214,10 +214,18 @@ def sources() -> str:
     return "\n".join(rows) + "\n"
 
 
+def _whole(word: str) -> str:
+    """Write a date or a digest, which is not broken over lines."""
+    return f'<span class="icl-whole">{word}</span>'
+
+
 def changelog(entries: Iterable[dict]) -> str:
     """Write the table of changes to the rules."""
     rows = ["| date | rules | change |", "|:--|:--|:--|"]
-    rows += [f"| {e['date']} | `{e['rules'][:SHORT]}` | {' '.join(e['change'].split())} |" for e in entries]
+    rows += [
+        f"| {_whole(e['date'])} | {_whole(e['rules'][:SHORT])} | {' '.join(e['change'].split())} |"
+        for e in entries
+    ]
     return "\n".join(rows) + "\n"
 
 
@@ -256,8 +264,8 @@ def replications(runs: Sequence[dict]) -> str:
         return "No replication has been committed yet.\n"
     rows = ["| seed | rules | sampled verdicts | changed |", "|--:|:--|--:|:--|"]
     for run in runs:
-        changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items())
+        changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items()) or "none"
         rows.append(
-            f"| {run['seed']} | `{run['rules'][:SHORT]}` | {len(run['verdicts'])} | {changed or 'none'} |"
+            f"| {run['seed']} | {_whole(run['rules'][:SHORT])} | {len(run['verdicts'])} | {changed} |"
         )
     return "\n".join(rows) + "\n"

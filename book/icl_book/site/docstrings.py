@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from docutils import nodes
 from numpy.typing import ArrayLike
+from sphinx import addnodes
 from sphinx.util.typing import stringify_annotation
 
 EMPHASIS = r"(?<![\w*(])\*(?=[^\s*])[^*\n]+(?:\n[^*\n]+)?(?<=\S)\*(?![\w*])"
@@ -26,7 +28,9 @@ TOKEN = re.compile(
 WRITTEN_OUT = (
     (re.compile(re.escape(stringify_annotation(ArrayLike, "smart"))), "ArrayLike"),
     (
-        re.compile(r"~?numpy\.ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], ~?numpy\.dtype\[(~?[\w.]+)\]\]"),
+        re.compile(
+            r"(?:~?numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[(~?[\w.]+)\]\]"
+        ),
         r"NDArray[\1]",
     ),
 )
@@ -111,8 +115,17 @@ def _sign(app, what, name, obj, options, signature, returned):
     return short(signature or "") or None, short(returned or "") or None
 
 
+def _annotate(app, doctree, name):
+    # The type of a property is no part of what autodoc calls its signature.
+    for annotation in list(doctree.findall(addnodes.desc_annotation)):
+        if (named := short(text := annotation.astext())) != text:
+            annotation.clear()
+            annotation += nodes.Text(named)
+
+
 def connect(app) -> None:
     """Register with Sphinx."""
     app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", _shorten, priority=600)  # after it
     app.connect("autodoc-process-signature", _sign)
+    app.connect("doctree-resolved", _annotate)
