@@ -610,10 +610,10 @@ plots.table(
         for name, row in gpu["constants"].items()
         if name != "commit"
     ],
-    "The small sweep, before and after two constants of the trainer were chosen: for how "
-    "many steps the GPU draws random numbers at once, and how much work a thread of the "
-    "processor has at least. From the trial in which they were chosen, after the table "
-    "above, whose ratios are those of before; not measured again since.",
+    "The small sweep, before and after two constants of the trainer were chosen: for "
+    "how many steps the GPU draws random numbers at once, and how much work a thread of "
+    "the processor has at least. From the trial in which they were chosen, after the "
+    "table above, whose ratios are those of before; not measured again since.",
 )
 
 # %% [markdown]

@@ -91,7 +91,10 @@ def _power(number: re.Match) -> str:
 
 def _with_numbers_and_whole_formulas(app, pagename, templatename, context, doctree):
     if "body" in context:
-        context["body"] = unbroken(typeset(context["body"]))
+        body = context["body"].replace(
+            'role="doc-biblioentry"', 'role="listitem"'
+        )  # the former is deprecated
+        context["body"] = unbroken(typeset(body))
 
 
 def setup(app):
