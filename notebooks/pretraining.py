@@ -611,9 +611,9 @@ plots.table(
         if name != "commit"
     ],
     "The small sweep, before and after two constants of the trainer were chosen: for "
-    "how many steps the GPU draws random numbers at once, and how much work a thread of "
-    "the processor has at least. From the trial in which they were chosen, after the "
-    "table above, whose ratios are those of before; not measured again since.",
+    "how many steps the GPU draws random numbers at once, and how much work a thread "
+    "of the processor has at least. From the trial in which they were chosen, after "
+    "the table above, whose ratios are those of before; not measured again since.",
 )
 
 # %% [markdown]
