@@ -26,6 +26,7 @@ from icl_book.claims import (
     judge,
     sampled,
 )
+from icl_book.markup import prose
 from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
 from icl_book.site import audit, docstrings, export, extension, pages, verify
@@ -420,6 +421,12 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
 )
 def test_numbers_of_a_page_are_typeset(shown, wanted):
     assert extension.typeset(shown) == (wanted or shown)
+
+
+def test_no_quotation_is_typeset_otherwise_than_it_was_read():
+    for claim in claims.registry().values():
+        words = prose(claim.quote)
+        assert extension.typeset(words) == words, claim.id
 
 
 @pytest.mark.parametrize("mode", ["smart", "fully-qualified-except-typing"])

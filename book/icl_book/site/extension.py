@@ -91,9 +91,8 @@ def _power(number: re.Match) -> str:
 
 def _with_numbers_and_whole_formulas(app, pagename, templatename, context, doctree):
     if "body" in context:
-        body = context["body"].replace(
-            'role="doc-biblioentry"', 'role="listitem"'
-        )  # the former is deprecated
+        # The bibliography's own role for its entries is deprecated.
+        body = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
         context["body"] = unbroken(typeset(body))
 
 
