@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from numpy.typing import ArrayLike, NDArray
 from sphinx.util.typing import stringify_annotation
 
-from icl_book import claims, notebook
+from icl_book import claims, markup, notebook
 from icl_book.claims import (
     Alternative,
     Authority,
@@ -26,7 +26,6 @@ from icl_book.claims import (
     judge,
     sampled,
 )
-from icl_book.markup import prose
 from icl_book.parameters import PARAMETERS
 from icl_book.provenance import ROOT
 from icl_book.site import audit, docstrings, export, extension, pages, verify
@@ -425,7 +424,7 @@ def test_numbers_of_a_page_are_typeset(shown, wanted):
 
 def test_no_quotation_is_typeset_otherwise_than_it_was_read():
     for claim in claims.registry().values():
-        words = prose(claim.quote)
+        words = markup.prose(claim.quote)
         assert extension.typeset(words) == words, claim.id
 
 
