@@ -124,9 +124,10 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal inverse bandwidth, relative error about 1e-9.
+        w: Optimal inverse bandwidth.
         risk: The risk there.
         interior: Whether the minimum lies at w > 0 (False: equal weights are best).
+        error: Estimated relative error of w: what the last coefficients of the slope's expansion may move.
 
     All are arrays of the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
     """
@@ -134,6 +135,7 @@ class OptimalWindow:
     w: Array
     risk: Array
     interior: NDArray[np.bool_]
+    error: Array
 
 
 def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
@@ -183,7 +185,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
         raise ValueError(f"noise_std={variance[lost][0] ** 0.5:g}: the best w for {task!r} is below rounding")
-    best_w = np.zeros_like(best_risk)
+    best_w, error = np.zeros_like(best_risk), np.zeros_like(best_risk)
     lowest = best_risk.copy()
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last_w = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
@@ -206,10 +208,11 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
             f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
             f"no minimum found up to w={lower:.3g}; {problem}"
         ) from None
-    for found, root, value in roots(crossings, at):
+    for found, root, value, moved in roots(crossings, at):
         better = (value < best_risk[found]) | (root < _FIRST)
-        best_w[found[better]], best_risk[found[better]] = root[better], value[better]
-    return OptimalWindow(*(v.reshape(n.shape)[()] for v in (best_w, best_risk, best_w > 0)))
+        here = found[better]
+        best_w[here], best_risk[here], error[here] = root[better], value[better], moved[better]
+    return OptimalWindow(*(v.reshape(n.shape)[()] for v in (best_w, best_risk, best_w > 0, error)))
 
 
 def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:

@@ -19,10 +19,11 @@ from icl.tasks.base import Array
 Settings = NDArray[np.intp]
 Interval = tuple[float, float, Settings]  # from which to which w, and the settings whose slope turns positive
 Curve = Callable[[float, Settings], Array]
-Roots = tuple[Settings, Array, Array]
+Roots = tuple[Settings, Array, Array, Array]
 
 _WIDEST = 4.1  # a wider ratio in w spoils the nodes of too many settings
 _DIGITS = 32  # natural logarithm of what is asked of the polynomials
+_ROUNDING = 1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
 _LAST = 3e-9  # most that the last coefficients may move a root: about ten times its error
 
 
@@ -34,7 +35,8 @@ def roots(intervals: list[Interval], curve: Curve) -> Iterator[Roots]:
         curve: Maps w and settings to (risk, slope, ...), shape (rows, settings).
 
     Yields:
-        Settings, roots and risks, of many intervals at once, each of shape (settings,).
+        Settings, roots, risks and estimated relative errors of the roots, of many intervals at once, each of
+        shape (settings,).
     """
     widest, start = math.log(_WIDEST), 0
     while start < len(intervals):
@@ -81,10 +83,12 @@ def _refine(group: list[Interval], curve: Curve) -> Roots | None:
         rising = _series(middle, coefficients) > 0
         left, right = np.where(rising, left, middle), np.where(rising, middle, right)
     steepness = np.abs(_series(middle, chebyshev.chebder(coefficients)))
-    if len(group) > 1 and np.any(half * np.abs(coefficients[-2:]) > _LAST * steepness):
+    moved = half * np.abs(coefficients[-2:]).max(0) / steepness  # by the last coefficients, in log w or in w
+    if len(group) > 1 and np.any(moved > _LAST):
         return None
     root = start + half * (1 + middle)
-    return settings, np.exp(root) if grow else root, _series(middle, integral) + _series(middle, rest)
+    error = np.maximum(moved if grow else moved / root, _ROUNDING)
+    return settings, np.exp(root) if grow else root, _series(middle, integral) + _series(middle, rest), error
 
 
 def _series(x: Array, coefficients: NDArray[np.floating]) -> Array:

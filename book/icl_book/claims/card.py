@@ -24,12 +24,14 @@ class Reading:
         outcome: ``"agrees"``, ``"contradicts"`` or ``"undecided"``.
         cases: The evidence.
         rule: What the statement permits in this reading.
+        outcomes: The outcome of each case.
     """
 
     name: str
     outcome: str
     cases: tuple[Case, ...]
     rule: Rule
+    outcomes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,29 @@ class Card:
         verdict: What the evidence says in all readings together.
         readings: Ours first, then every alternative.
         control: The negative control's cases; empty if the claim has none.
-        control_passed: Whether the rule judged every one of them as it must.
-        control_must: How it must: ``"contradicts"``, or ``"agrees"`` if it contradicts the evidence.
-        limit: Smallest planted error that the rule would have seen; None if the evidence does not agree.
+        control_outcomes: The outcome of each of them.
+        control_must: What it must be: ``"contradicts"``, or ``"agrees"`` if the rule contradicts the evidence.
+        limits: Smallest planted error that would have been seen in the most and in the least sensitive case; None
+            if the evidence does not agree.
     """
 
     claim: Claim
     verdict: Verdict
     readings: tuple[Reading, ...]
     control: tuple[Case, ...]
-    control_passed: bool
+    control_outcomes: tuple[str, ...]
     control_must: str
-    limit: float | None
+    limits: tuple[float, float] | None
 
     @property
     def cases(self) -> tuple[Case, ...]:
         """Return the evidence in our own reading."""
         return self.readings[0].cases
+
+    @property
+    def control_passed(self) -> bool:
+        """Return whether every control was judged as it must be."""
+        return all(found == self.control_must for found in self.control_outcomes)
 
     @property
     def as_expected(self) -> bool:
@@ -97,14 +105,15 @@ class Card:
             "as_expected": self.as_expected,
             "stability": self.stability,
             "readings": {r.name: r.outcome for r in self.readings},
-            "detection_limit": None if self.limit is None else plain(self.limit),
+            "detection_limit": None if self.limits is None else plain(self.limits[0]),
+            "detection_limit_least": None if self.limits is None else plain(self.limits[1]),
             "unit": claim.unit,
             "control": claim.control,
             "control_must": self.control_must,
             "control_passed": self.control_passed,
-            "cases": _rows(self.cases, claim.rule, claim.corrected_rule),
-            "control_cases": _rows(self.control, claim.rule, claim.corrected_rule),
-            "other_readings": {r.name: _rows(r.cases, r.rule) for r in self.readings[1:]},
+            "cases": _rows(self.cases, self.readings[0].outcomes, claim.rule, claim.corrected_rule),
+            "control_cases": _rows(self.control, self.control_outcomes, claim.rule, claim.corrected_rule),
+            "other_readings": {r.name: _rows(r.cases, r.outcomes, r.rule) for r in self.readings[1:]},
         }
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
@@ -131,7 +140,7 @@ class Card:
         count = sum(len(r.cases) for r in self.readings) + len(self.control)
         parts += [
             said(claim),
-            strip(self.cases, self.control, claim.rule),
+            strip(self.cases, self.readings[0].outcomes, self.control, claim.rule),
             f'<p class="icl-quantity">{brief(claim, record)}</p>',
             fold(
                 f"How it was judged: {count} number{'s' * (count != 1)}",
@@ -203,7 +212,8 @@ def brief(claim: Claim, record: Mapping) -> str:
     if claim.severity:
         parts.append(f"Severity: {claim.severity}.")
     if record["detection_limit"] is not None:
-        parts.append(limit_in_words(float(record["detection_limit"]), claim.unit))
+        limits = float(record["detection_limit"]), float(record["detection_limit_least"])
+        parts.append(limits_in_words(*limits, claim.unit))
     return " ".join(parts)
 
 
@@ -231,27 +241,37 @@ def evidence(claim: Claim, record: Mapping, link: Callable[[str], str] = html.es
     return lines
 
 
-def limit_in_words(limit: float, unit: str) -> str:
-    """Describe a detection limit."""
-    if math.isinf(limit):
+def limits_in_words(best: float, least: float, unit: str) -> str:
+    """Describe the detection limits of the most and of the least sensitive case."""
+    if math.isinf(best):
         return "Detection limit: none; the statement bounds nothing here."
-    if limit == 0:
+    if least == 0:
         return "Detection limit: any error at all would be seen."
+    text = f"Detection limit: an error of {_size(best, unit)} would be seen"
+    if _size(best, unit) == _size(least, unit):
+        return f"{text}."
+    last = "none would be seen" if math.isinf(least) else f"it takes {_size(least, unit)}"
+    return f"{text} in the most sensitive case; in the least sensitive one {last}."
+
+
+def _size(limit: float, unit: str) -> str:
     digits = ".0f" if limit >= 99.5 else ".2g"  # 210, not 2.1e+02
-    size = f"{number(float(f'{limit:.2g}'), digits)} {prose(unit)}".strip()
-    return f"Detection limit: an error of {size} would be seen."
+    return f"{number(float(f'{limit:.2g}'), digits)} {prose(unit)}".strip()
 
 
-def _rows(cases: Sequence[Case], rule: Rule, corrected: Rule | None = None) -> list[dict]:
+def _rows(
+    cases: Sequence[Case], outcomes: Sequence[str], rule: Rule, corrected: Rule | None = None
+) -> list[dict]:
     return [
         asdict(c)
         | {
+            "outcome": outcome,
             "measured": plain(c.measured),
             "interval": plain(c.interval),
             "permitted": plain(rule(c.parameters)),
             "permitted_corrected": plain(corrected(c.parameters)) if corrected else None,
         }
-        for c in cases
+        for c, outcome in zip(cases, outcomes, strict=True)
     ]
 
 
@@ -271,7 +291,8 @@ def _spread(case: Case) -> str:
     low, high = case.interval
     half = (high - low) / 2
     if case.kind == "found":
-        return "attained"
+        end, side = (low, "less") if low < case.measured else (high, "more")
+        return "attained" + (f", no {side} than {number(end, '.4g')} by proof" if math.isfinite(end) else "")
     if case.samples is None and math.isfinite(half) and abs(low + half - case.measured) <= 0.01 * half:
         return f"± {number(half, '.2g')}"
     return interval(case.interval, None)

@@ -1,8 +1,9 @@
 """Measurements offered as evidence for or against a statement.
 
 A `Case` carries a measured value with an interval, and says where the interval comes from: `exact` numbers
-have a numerical error, `extrapolated` ones the change over the last step, `found` ones are the best of a
-search, `sampled` ones have a distribution-free interval for the median over seeds.
+have a numerical error, `extrapolated` ones an error that is calibrated on a known case, `found` ones are the best
+of a search and bound a supremum or an infimum from one side, `sampled` ones have a distribution-free interval for
+the median over seeds.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ def exact(name: str, measured: ArrayLike, error: ArrayLike = 0.0, **labels) -> C
         name: What was measured where. For an array it is a template with a field for each label that tells
             the cases apart, e.g. ``"d = {d}, n = {n:g}"``; write a brace of mathematics twice there.
         measured: A number, or an array of them.
-        error: Largest absolute numerical error, computed: a literal is refused when the book is made. A
-            number, or one for each measured number.
+        error: Largest absolute numerical error, computed: a literal is refused when the book is made, and so is
+            zero for a number that is not whole, where the claim's grade says exact or certified. A number, or one
+            for each measured number.
         **labels: What the claim's rule and the template need: numbers, or arrays that broadcast with
             ``measured``, e.g. ``d=dims[:, None], n=n_values``.
 
@@ -64,33 +66,71 @@ def exact(name: str, measured: ArrayLike, error: ArrayLike = 0.0, **labels) -> C
     return _computed("exact", name, measured, error, labels)
 
 
-def extrapolated(name: str, measured: ArrayLike, change: ArrayLike, **labels) -> Case | list[Case]:
+def extrapolated(
+    name: str,
+    measured: ArrayLike,
+    change: ArrayLike | None = None,
+    *,
+    known: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+    remainder: ArrayLike | None = None,
+    **labels,
+) -> Case | list[Case]:
     """Make cases of limits read off exact values at the end of a sweep.
+
+    The error is either an analytic ``remainder``, or the ``change`` over the last step, calibrated: the same
+    computation on a ``known`` case says by which factor the change understates the error.
 
     Args:
         name: As in `exact`.
         measured: The extrapolated number, or an array of them.
-        change: How much it changed over the last step, which is taken for its error.
+        change: How much it changed over the last step.
+        known: ``(measured, change, truth)`` of the same computation where the limit is known; arrays broadcast with
+            ``measured``, so that each case can have a known case of its own.
+        remainder: Bound on the error, derived; then neither ``change`` nor ``known`` is given.
         **labels: As in `exact`.
 
     Returns:
         One case, or a list of them.
+
+    Raises:
+        ValueError: If there is neither a remainder nor a change with a known case.
     """
-    return _computed("extrapolated", name, measured, change, labels)
+    if (remainder is None) == (change is None) or (change is None) != (known is None):
+        raise ValueError(f"extrapolated({name!r}): needs a remainder, or a change and a known case")
+    if known is None:
+        return _computed("extrapolated", name, measured, remainder, labels)
+    value, step, truth = (np.asarray(x, dtype=float) for x in known)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.nan_to_num(np.abs(value - truth) / np.abs(step), nan=0.0, posinf=np.inf)
+    return _computed("extrapolated", name, measured, np.abs(change) * np.maximum(1.0, factor), labels)
 
 
-def found(name: str, measured: ArrayLike, **labels) -> Case | list[Case]:
-    """Make cases of the best values that a search found: each is attained, and bounds a supremum from below.
+def found(
+    name: str, measured: ArrayLike, bound: ArrayLike | None = None, *, least: bool = False, **labels
+) -> Case | list[Case]:
+    """Make cases of the best values that a search found: one-sided evidence about a supremum or an infimum.
+
+    A search contradicts "at most b" where it found more, and never establishes it. A card that wants more brings
+    a proved bound on the supremum.
 
     Args:
         name: As in `exact`.
-        measured: The best value, or an array of them.
+        measured: The largest value found, or an array of them; with ``least`` the smallest.
+        bound: What the supremum (with ``least`` the infimum) cannot pass, proved; one number or one for each.
+        least: Whether the search was for the infimum.
         **labels: As in `exact`.
 
     Returns:
         One case, or a list of them.
+
+    Raises:
+        ValueError: If a search found more than the bound.
     """
-    return _computed("found", name, measured, 0.0, labels)
+    measured = np.asarray(measured, dtype=float)
+    end = np.inf if bound is None else bound
+    end = np.broadcast_to(-np.abs(end) if least and bound is None else end, measured.shape)
+    ends = (end, measured) if least else (measured, end)
+    return _between("found", name, measured, *ends, labels)
 
 
 def sampled(name: str, values: ArrayLike, **labels) -> Case | list[Case]:
@@ -119,14 +159,21 @@ def sampled(name: str, values: ArrayLike, **labels) -> Case | list[Case]:
 
 
 def _computed(kind: str, name: str, measured: ArrayLike, error: ArrayLike, labels: dict) -> Case | list[Case]:
-    measured = np.asarray(measured, dtype=float)
-    both = np.stack([measured, np.broadcast_to(np.asarray(error, dtype=float), measured.shape)], -1)
+    measured, error = np.asarray(measured, dtype=float), np.asarray(error, dtype=float)
+    return _between(kind, name, measured, measured - error, measured + error, labels)
+
+
+def _between(
+    kind: str, name: str, measured: np.ndarray, low: np.ndarray, high: np.ndarray, labels: dict
+) -> Case | list[Case]:
+    """Make cases of numbers in intervals."""
+    rows = np.stack([measured, *(np.broadcast_to(end, measured.shape) for end in (low, high))], -1)
 
     def case(name, row, labels):
-        value, radius = row.tolist()
-        return Case(name, value, (value - radius, value + radius), labels, kind=kind)
+        value, *ends = row.tolist()
+        return Case(name, value, tuple(ends), labels, kind=kind)
 
-    return _over(case, name, both, measured.shape, labels)
+    return _over(case, name, rows, measured.shape, labels)
 
 
 def _over(make: Callable, name: str, rows: np.ndarray, shape: tuple, labels: dict) -> Case | list[Case]:

@@ -6,8 +6,8 @@ which values of a measured quantity the statement permits. A notebook measures a
 `icl_book.claims.case.Case`s; `icl_book.claims.judge.judge` compares. A notebook does not decide its own
 verdict.
 
-No false accusation: "fails as printed" and "holds corrected" are published only if every alternative of every
-choice contradicts the statement as well. If some alternative agrees, the verdict is "depends on the reading".
+Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and fails only
+if it is contradicted in every reading. If readings differ, the verdict is "depends on the reading".
 """
 
 from __future__ import annotations
@@ -82,10 +82,13 @@ class Alternative:
         name: The reading, in words.
         rule: What the statement permits in this reading, for the same measured cases. None: the notebook
             measures cases of its own and hands them to the judge under this name.
+        late: Whether the reading was added after its data. It then turns *holds* into *depends*, and never
+            *fails* into *depends*.
     """
 
     name: str
     rule: Rule | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,11 @@ class Claim:
         severity: How much is wrong, if it fails as printed or holds corrected.
         control: What is broken in the negative control, in words; empty without one.
         unit: Unit of the detection limit, e.g. ``"in the exponent"``.
+        resolution: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected
+            one, for all cases or from a case's labels. An extrapolated case whose half-width is larger is
+            undecided.
+        cannot_fail: Why no data could contradict the statement; such statements, and identities, are counted
+            apart from those that were tested.
         why_not: For a statement that cannot be tested: the reason.
     """
 
@@ -149,6 +157,13 @@ class Claim:
     control: str = ""
     unit: str = ""
     why_not: str = ""
+    resolution: float | Callable[[dict], float] | None = None
+    cannot_fail: str = ""
+
+    @property
+    def tested(self) -> bool:
+        """Return whether data could have contradicted the statement."""
+        return self.rule is not None and self.grade is not Grade.IDENTITY and not self.cannot_fail
 
     @property
     def own(self) -> bool:

@@ -1,7 +1,8 @@
 """Compare measured cases with what a claim permits, in every reading of it.
 
 A case *agrees* if its interval lies inside the permitted range, *contradicts* if the two are disjoint, and is
-*undecided* otherwise; every tolerance is part of the range. One contradicting case contradicts a statement.
+*undecided* otherwise; every tolerance is part of the range. An extrapolated case whose error is larger than what the
+card has to tell apart is undecided. One contradicting case contradicts a statement.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from icl_book.claims.card import Card, Reading
-from icl_book.claims.case import Case, Range
-from icl_book.claims.claim import Claim, Rule, Verdict
+from icl_book.claims.case import Case
+from icl_book.claims.claim import Claim, Grade, Rule, Verdict
 from icl_book.claims.registry import registry
 
 Cases = Case | Iterable["Cases"]
@@ -33,8 +34,8 @@ def judge(claim: Claim | str, cases: Cases, control: Cases = (), readings: Mappi
         The card; as the last value of a notebook cell it draws itself.
 
     Raises:
-        ValueError: If evidence, the control or an alternative's cases are missing or unexpected, or the claim
-            is not testable.
+        ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is not
+            testable, an exact case of an exact claim has no error, or an extrapolated one no resolution.
         KeyError: If the id is unknown.
     """
     if isinstance(claim, str):
@@ -54,19 +55,26 @@ def judge(claim: Claim | str, cases: Cases, control: Cases = (), readings: Mappi
             raise ValueError(f"claim {claim.id}: cases of the reading {alternative.name!r} are missing")
         mine = mine or cases
         rule = alternative.rule or claim.rule
-        others.append(Reading(alternative.name, _together(mine, rule), mine, rule))
+        others.append(_read(claim, alternative.name, mine, rule))
     if given:
         raise ValueError(f"claim {claim.id}: no alternative is called {min(given)!r}")
-    printed = _together(cases, claim.rule)
-    verdict = _verdict(claim, cases, [printed, *(r.outcome for r in others)])
+    for case in [*cases, *control, *(c for r in others for c in r.cases)]:
+        _check(claim, case)
+    ours = _read(claim, "as we read it", cases, claim.rule)
+    printed = ours.outcome
+    late = [a.late for a in claim.alternatives]
+    first = [printed, *(r.outcome for r, added in zip(others, late, strict=True) if not added)]
+    verdict = _verdict(claim, cases, first)
+    if verdict in (Verdict.HOLDS, Verdict.ESTABLISHED):  # all that a reading added after its data can change
+        verdict = _verdict(claim, cases, [printed, *(r.outcome for r in others)])
     # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
     # correction, the control shows that it can accept: a situation in which the statement is true.
     stand_by = claim.corrected_rule or claim.rule
     must = AGREES if printed == CONTRADICTS and claim.corrected_rule is None else CONTRADICTS
-    passed = all(_reading(c, stand_by(c.parameters)) == must for c in control)
-    limit = detection_limit(cases, stand_by) if _together(cases, stand_by) == AGREES else None
-    ours = Reading("as we read it", printed, cases, claim.rule)
-    return Card(claim, verdict, (ours, *others), control, passed, must, limit)
+    tried = tuple(outcome(claim, c, stand_by) for c in control)
+    agrees = _together(outcome(claim, c, stand_by) for c in cases) == AGREES
+    limits = detection_limits(cases, stand_by) if agrees else None
+    return Card(claim, verdict, (ours, *others), control, tried, must, limits)
 
 
 def _verdict(claim: Claim, cases: Sequence[Case], outcomes: Sequence[str]) -> Verdict:
@@ -82,44 +90,63 @@ def _verdict(claim: Claim, cases: Sequence[Case], outcomes: Sequence[str]) -> Ve
         return Verdict.REFUTED
     if claim.corrected_rule is None:
         return Verdict.FAILS
-    corrected = _together(cases, claim.corrected_rule)
+    corrected = _read(claim, "", cases, claim.corrected_rule).outcome
     return {AGREES: Verdict.CORRECTED, CONTRADICTS: Verdict.FAILS, UNDECIDED: Verdict.INCONCLUSIVE}[corrected]
 
 
-def detection_limit(cases: Sequence[Case], rule: Rule) -> float:
-    """Return the smallest error that would have been seen: added to every measured number, it contradicts.
+def detection_limits(cases: Sequence[Case], rule: Rule) -> tuple[float, float]:
+    """Return the smallest error that would have been seen, in the most and in the least sensitive case.
 
-    An error of either sign that the rule can contradict must be seen; the larger of the two counts. For a
-    one-sided bound it is the room left, the slack.
+    An error is planted in one number: it is seen if the number then contradicts. An error of either sign that the
+    rule can contradict must be seen; the larger of the two counts. For a one-sided bound it is the room left.
 
     Args:
         cases: The evidence.
         rule: The rule that it agrees with.
 
     Returns:
-        The error, in the unit of the measured quantity; infinite if no error would be seen.
+        The least and the largest over the cases, in the unit of the measured quantity; infinite if no error would
+        be seen.
     """
     limits = []
-    for side in (-1.0, 1.0):
-        room = []
-        for case in cases:
-            (low, high), (first, last) = case.interval, rule(case.parameters)
-            room.append(last - low if side > 0 else high - first)
-        limits.append(max(0.0, min(room)))
-    finite = [x for x in limits if math.isfinite(x)]
-    return max(finite) if finite else math.inf
+    for case in cases:
+        (low, high), (first, last) = case.interval, rule(case.parameters)
+        finite = [max(0.0, x) for x in (last - low, high - first) if math.isfinite(x)]
+        limits.append(max(finite, default=math.inf))
+    return min(limits), max(limits)
 
 
-def _reading(case: Case, permitted: Range) -> str:
-    (low, high), (first, last) = case.interval, permitted
-    if high < first or low > last or math.isnan(case.measured):
+def _check(claim: Claim, case: Case) -> None:
+    """Refuse a case without the error, or a claim without the resolution, that its kind needs."""
+    where = f"claim {claim.id}: case {case.name!r}"
+    if case.kind == "extrapolated" and claim.resolution is None:
+        raise ValueError(f"{where} is extrapolated, but the claim has no resolution")
+    whole = math.isinf(case.measured) or case.measured == round(case.measured)
+    if case.kind == "exact" and claim.grade in (Grade.EXACT, Grade.CERTIFIED) and not whole:
+        if case.interval[0] == case.interval[1]:
+            raise ValueError(f"{where} needs the error that the code computed")
+
+
+def outcome(claim: Claim, case: Case, rule: Rule) -> str:
+    """Return what a case says of a rule: ``"agrees"``, ``"contradicts"`` or ``"undecided"``."""
+    (low, high), (first, last) = case.interval, rule(case.parameters)
+    if case.kind == "extrapolated":
+        tells = claim.resolution(case.parameters) if callable(claim.resolution) else claim.resolution
+        if (high - low) / 2 > tells:
+            return UNDECIDED
+    if high < first or low > last:
         return CONTRADICTS
     return AGREES if first <= low and high <= last else UNDECIDED
 
 
-def _together(cases: Sequence[Case], rule: Rule) -> str:
-    readings = {_reading(c, rule(c.parameters)) for c in cases}
-    return CONTRADICTS if CONTRADICTS in readings else UNDECIDED if UNDECIDED in readings else AGREES
+def _read(claim: Claim, name: str, cases: tuple[Case, ...], rule: Rule) -> Reading:
+    outcomes = tuple(outcome(claim, c, rule) for c in cases)
+    return Reading(name, _together(outcomes), cases, rule, outcomes)
+
+
+def _together(outcomes: Iterable[str]) -> str:
+    seen = set(outcomes)
+    return CONTRADICTS if CONTRADICTS in seen else UNDECIDED if UNDECIDED in seen else AGREES
 
 
 def _flat(cases: Cases) -> Iterator[Case]:

@@ -12,7 +12,9 @@ from icl_book.claims.case import Case, Range
 WIDTH, HEIGHT, MARGIN = 300, 22, 8
 
 
-def strip(cases: Sequence[Case], control: Sequence[Case], rule: Callable[..., Range]) -> str:
+def strip(
+    cases: Sequence[Case], outcomes: Sequence[str], control: Sequence[Case], rule: Callable[..., Range]
+) -> str:
     """Draw a strip plot as SVG: a band for the permitted range, dots with intervals, hollow for controls.
 
     Each number is placed relative to its own range: the ends of a range lie at a quarter and at three
@@ -21,6 +23,7 @@ def strip(cases: Sequence[Case], control: Sequence[Case], rule: Callable[..., Ra
 
     Args:
         cases: The evidence.
+        outcomes: The outcome of each case.
         control: The control's cases.
         rule: From a case's labels to the permitted range.
     """
@@ -49,8 +52,8 @@ def strip(cases: Sequence[Case], control: Sequence[Case], rule: Callable[..., Ra
         x, (a, b) = place(c.measured, ends), (place(v, ends) for v in c.interval)
         css = ' class="icl-hollow"' if i >= len(cases) else ""
         marks.append(f'<path d="M{a} {middle}H{b}"/><circle{css} cx="{x}" cy="{middle}" r="3.5"/>')
-    inside = sum(_inside(c, r) for c, r in zip(cases, ranges, strict=False))
-    text = f"{inside} of {len(cases)} measured numbers lie in the permitted range"
+    text = f"{outcomes.count('agrees')} of {len(cases)} measured numbers lie in the permitted range"
+    text += f", {unclear} undecided" if (unclear := outcomes.count("undecided")) else ""
     if control:
         kept = sum(_inside(c, r) for c, r in zip(control, ranges[len(cases) :], strict=True))
         text += f"; controls, hollow: {kept} of {len(control)}"
