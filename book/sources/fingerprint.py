@@ -21,13 +21,10 @@ def main() -> None:
     parser.add_argument("--reference", required=True, help="what it is, in full")
     parser.add_argument("--how", required=True, help="how it was read")
     args = parser.parse_args()
-    record = {
-        "reference": args.reference,
-        "how": args.how,
-        "windows": fingerprints(args.file.read_text(encoding="utf-8")),
-    }
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), indent=None)
-    write_atomically(SOURCES / f"{args.key}.json", text.replace('],"', '],\n"') + "\n")
+    text = args.file.read_text(encoding="utf-8")
+    record = {"reference": args.reference, "how": args.how} | fingerprints(text)
+    lines = json.dumps(record, ensure_ascii=False, separators=(",", ":")).replace('","', '",\n"')
+    write_atomically(SOURCES / f"{args.key}.json", lines + "\n")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 import ast
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,16 +30,55 @@ def test_a_quote_with_one_word_changed_is_found(claim):
         assert quotes.problems(text, claim.place), (claim.id, own[changed])
 
 
-def test_words_ignore_fonts_and_case_but_not_signs():
+def swapped(piece):
+    return GAP.join(reversed(piece.split(GAP)))
+
+
+@pytest.mark.parametrize(
+    ("claim", "change"),
+    [
+        ("P1.T3.larger", lambda quote: quote.replace("'", "")),
+        ("P1.T3.larger", lambda quote: quote.replace(r"^{\frac{2}{d+2}}", r"_{\frac{2}{d+2}}")),
+        ("P1.T2.upper", lambda quote: quote.replace("w_{KQ}", "w^{KQ}")),
+        ("P1.L1.form", lambda quote: quote.replace("M}^* =", "M} =")),
+        ("P2.lip.f", lambda quote: quote.replace("n^{1.5}R", "n^{15}R")),
+        ("P1.T4.minimizer", swapped),
+        ("P2.lip.u", swapped),
+        ("P1.F3.relu", lambda quote: quote.replace("with both isotropic and", "on both isotropic and")),
+    ],
+)
+def test_primes_signs_and_the_order_of_pieces_count(claim, change):
+    claim = registry()[claim]
+    changed = change(claim.quote)
+    assert changed != claim.quote and quotes.problems(changed, claim.place)
+
+
+def test_windows_from_different_places_are_no_quotation():
+    """Of "a b c d" twice in a text, once before e and once after z, no "z a b c d e" is made."""
+    text = "z a b c d f\ng a b c d e"
+    windows = fingerprints(text)["windows"]
+    assert set(fingerprints("z a b c d e")["windows"]) <= set(windows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quotes, "source", lambda _: fingerprints(text))
+        assert quotes.problems("z a b c d f", "here:1") == []
+        assert "in no one place" in quotes.problems("z a b c d e", "here:1")[0]
+        assert "is on line 2" in quotes.problems("g a b c d e", "here:1")[0]
+        assert quotes.problems(f"z a b c d {GAP} a b c d", "here:1") == []
+        assert "does not come after" in quotes.problems(f"g a b c {GAP} z a b c", "here:2")[0]
+
+
+def test_words_ignore_fonts_but_not_signs():
     assert words(r"$\mathbf{M}^* = w_{KQ}\boldsymbol{I}_d$") == words("$M^* = w_{KQ} I_d$")
     assert words("$a < b$") != words("$a > b$") and words("x + y") != words("x - y")
+    assert words(r"$L'^2$") == words(r"$L\prime^2$") == ["L", "'", "^", "2"] != words("$L^2$")
+    assert words("**bold** *slanted*") == ["bold", "*", "slanted", "*"] and words("1.5") == ["1.5"]
 
 
 def test_fingerprints_know_lines_and_hold_no_text():
     text = "one two three four\nfive six seven eight nine"
     found = fingerprints(text)
-    assert sorted(line for lines in found.values() for line in lines) == [1, 1, 1, 1, 2, 2]
-    assert all(len(key) == 10 and set(key) <= set("0123456789abcdef") for key in found)
+    assert found["lines"] == [0, 4] and len(found["windows"]) == 6
+    assert all(len(key) == 10 and set(key) <= set("0123456789abcdef") for key in found["windows"])
 
 
 @pytest.mark.parametrize(
@@ -89,6 +131,49 @@ def test_a_changed_rule_changes_the_digest_and_a_changed_comment_does_not(tmp_pa
     line[node.lineno - 1] = row[: node.col_offset] + "0.123456" + row[node.end_col_offset :]
     topic.write_text("".join(line))
     assert changes.digest(folder) != before
+
+
+def test_a_change_of_what_the_rules_call_changes_the_digest(tmp_path):
+    for name in changes.CALLED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(changes.ROOT / name, tmp_path / name)
+    assert changes.digest(root=tmp_path) == changes.digest()
+    path = tmp_path / "icl" / "statistics.py"
+    path.write_text(path.read_text().replace("LARGEST_MISS = 1e-2", "LARGEST_MISS = 2e-2"))
+    assert changes.digest(root=tmp_path) != changes.digest()
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_every_python_computes_the_same_digest(version):
+    """Of the rules and of what they could be written in; no package is needed but for reading YAML."""
+    found = [sys.executable] if version == f"{sys.version_info[0]}.{sys.version_info[1]}" else []
+    found += [str(path) for path in Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
+    found += [path] if (path := shutil.which(f"python{version}")) else []
+    program = (
+        "import sys, types; sys.modules['yaml'] = types.ModuleType('yaml')\n"
+        "import ast, importlib.util as u\n"
+        f"spec = u.spec_from_file_location('changes', {changes.__file__!r})\n"
+        "m = u.module_from_spec(spec); spec.loader.exec_module(m)\n"
+        f"print(m.digest(), m._canonical(ast.parse({SYNTAX!r})))"
+    )
+    for interpreter in found:
+        done = subprocess.run([interpreter, "-c", program], capture_output=True, text=True, check=False)
+        if done.returncode == 0:  # a shim may stand for a version that is not there
+            assert done.stdout == f"{changes.digest()} {changes._canonical(ast.parse(SYNTAX))}\n"
+            return
+    pytest.skip(f"no Python {version} here")
+
+
+SYNTAX = """
+@decorated(a, *b, **c)
+class A(B):
+    x: int = 0
+    y = f"{d!r:>{width}} {e:.2f} and 'f' {g['h']}", None, ..., -1e-300, {**i, "j": 1}, lambda *k, l=1: l
+
+    async def m(self, n, /, o=None, *p, q, **r) -> str:
+        "not code"
+        return [s for s in t if s] or (u := 1)
+"""
 
 
 def test_an_error_bar_typed_by_hand_is_found():

@@ -14,20 +14,42 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 CHANGELOG = HERE.parents[1] / "changelog.yml"
+ROOT = HERE.parents[2]
+
+#: What the rules are: the claims, what judges them, and what both call for a number.
+RULES = ("paper*/*.py", "claim.py", "case.py", "judge.py")
+CALLED = ("icl/statistics.py", "icl/risk/asymptotics.py")
 
 
-def digest(folder: Path = HERE) -> str:
-    """Return the digest of all claims and of the judge: of their code, not of its layout or docstrings."""
+def digest(folder: Path = HERE, root: Path = ROOT) -> str:
+    """Return the digest of all claims and of the judge: of their code, not of its layout or docstrings.
+
+    Args:
+        folder: The claims.
+        root: The repository.
+    """
     total = hashlib.sha256()
-    for path in [*sorted(folder.glob("paper*/*.py")), folder / "judge.py", folder / "case.py"]:
+    rules = [path for pattern in RULES for path in sorted(folder.glob(pattern))]
+    for path in [*rules, *(root / name for name in CALLED)]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-                if isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
-                    body[0].value.value = ""
-        total.update(f"{path.parent.name}/{path.name}\0{ast.dump(tree)}\0".encode())
+        total.update(f"{path.parent.name}/{path.name}\0{_canonical(tree)}\0".encode())
     return total.hexdigest()[:16]
+
+
+def _canonical(node: object) -> str:
+    """Write a syntax tree without docstrings and empty fields, in which versions of Python differ."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_canonical, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    match fields.get("body"):
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            fields["body"] = rest
+    if isinstance(node, ast.JoinedStr):  # one version puts an empty text after a nested field
+        fields["values"] = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")]
+    kept = (f"{k}={_canonical(v)}" for k, v in fields.items() if k == "value" or v not in (None, []))
+    return f"{type(node).__name__}({','.join(kept)})"
 
 
 def seed() -> int:

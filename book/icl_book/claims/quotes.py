@@ -1,8 +1,8 @@
 """Quotations, verified without storing the texts they come from.
 
-For each source ``book/sources/<key>.json`` holds its reference, how it was read, and the fingerprints of all
-windows of a few words: with a window goes the line it starts on. A quotation is verbatim if each of its
-windows is there, and one changed word changes several.
+For each source ``book/sources/<key>.json`` holds its reference, how it was read, the fingerprints of all
+windows of a few words in the order of the text, and how many words stand before each line. A piece of a
+quotation is verbatim if its windows follow one another there, and the pieces do in their order.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[2] / "sources"
@@ -28,7 +29,6 @@ NAMES = {
     "tldr2": "machine-written TL;DR of arXiv 2307.02419",
     "notes2": "formulas of other papers in this project's notes",
     "closeness": "abstract of arXiv 2304.13276",
-    "closeness-tldr": "machine-written TL;DR of arXiv 2304.13276",
     "largeprompt": "abstract of arXiv 2512.11784",
 }
 
@@ -38,38 +38,41 @@ WINDOW = 4
 #: Marks what a quotation leaves out.
 GAP = "[...]"
 
-# Spelling of fonts and spaces in LaTeX, which OCR and editions change from line to line.
+# Spelling of fonts and spaces in LaTeX, which OCR and editions change from line to line, and bold face.
 _FONT = re.compile(
     r"\\(?:boldsymbol|mathbf|mathsf|mathcal|mathrm|pmb|bm|bf|text|left|right|quad|qquad|underbrace|Vert|,|;|!)"
-    r"(?![a-z])"
+    r"(?![a-z])|\*\*"
 )
-_WORD = re.compile(r"\\?[^\W_]+|[<>=+/≤≥→∞±⊗-]")
+_WORD = re.compile(r"\\?[^\W\d_]+|\d+(?:\.\d+)?|[^\W_]|[<>=+/≤≥→∞±⊗'^_*-]")
 
 
 def words(text: str) -> list[str]:
-    """Split a text into normalized words: lower case, without fonts, braces and punctuation."""
-    return [word.lstrip("\\").lower() for word in _WORD.findall(_FONT.sub(" ", text))]
+    """Split a text into normalized words: numbers, letters and signs without fonts, braces and punctuation.
+
+    Primes, ``^``, ``_``, ``*`` and capitals count.
+    """
+    plain = _FONT.sub(" ", text.replace("’", "'").replace("\\prime", "'"))
+    return [word.lstrip("\\") for word in _WORD.findall(plain)]
 
 
-def _fingerprint(window: Iterable[str]) -> str:
-    return hashlib.sha256(" ".join(window).encode()).hexdigest()[:10]
+def _windows(text: list[str]) -> list[str]:
+    """Return the fingerprint of every window of a text's words, in order."""
+    return [
+        hashlib.sha256(" ".join(text[start : start + WINDOW]).encode()).hexdigest()[:10]
+        for start in range(len(text) - WINDOW + 1)
+    ]
 
 
-def fingerprints(text: str) -> dict[str, list[int]]:
-    """Return the fingerprint of every window of a text, with the lines (from 1) it starts on."""
-    numbered = [(word, i) for i, line in enumerate(text.splitlines(), 1) for word in words(line)]
-    found: dict[str, list[int]] = {}
-    for start in range(len(numbered) - WINDOW + 1):
-        window = numbered[start : start + WINDOW]
-        lines = found.setdefault(_fingerprint(word for word, _ in window), [])
-        if window[0][1] not in lines:
-            lines.append(window[0][1])
-    return found
+def fingerprints(text: str) -> dict[str, list]:
+    """Return the fingerprints of all ``windows`` of a text, and the words before each of its ``lines``."""
+    lines = [words(line) for line in text.splitlines()]
+    before = [0, *accumulate(map(len, lines))][: len(lines)]
+    return {"windows": _windows([word for line in lines for word in line]), "lines": before}
 
 
 @cache
 def source(key: str) -> dict:
-    """Return the record of a source: its ``reference``, ``how`` it was read, its ``windows``.
+    """Return the record of a source: its ``reference``, ``how`` it was read, its ``windows`` and ``lines``.
 
     Raises:
         ValueError: If there is no such source.
@@ -86,7 +89,7 @@ def place_in_words(place: str) -> str:
 
 
 def problems(quote: str, place: str) -> list[str]:
-    """Find what is wrong with a quotation: windows its source lacks, or another line than the one given.
+    """Find what is wrong with a quotation: words that its source lacks, their order, or their line.
 
     Args:
         quote: The verbatim words; `GAP` between pieces.
@@ -96,17 +99,25 @@ def problems(quote: str, place: str) -> list[str]:
         Problems, one line each; none if the quotation is verbatim and begins on that line.
     """
     key, _, line = place.partition(":")
-    windows, out = source(key)["windows"], []
+    windows, lines = source(key)["windows"], source(key)["lines"]
+    known, out, end = set(windows), [], 0
     for number, piece in enumerate(quote.split(GAP)):
         mine = words(piece)
-        if len(mine) < WINDOW:
+        first, wanted = " ".join(mine[:WINDOW]), _windows(mine)
+        if not wanted:
             out.append(f"{place}: {piece.strip()!r} has fewer than {WINDOW} words")
             continue
-        for start in range(len(mine) - WINDOW + 1):
-            window = mine[start : start + WINDOW]
-            lines = windows.get(_fingerprint(window))
-            if lines is None:
-                out.append(f"{place}: the source does not say {' '.join(window)!r}")
-            elif number == start == 0 and int(line) not in lines:
-                out.append(f"{place}: {' '.join(window)!r} is on line {lines[0]}")
+        if lost := [start for start, window in enumerate(wanted) if window not in known]:
+            out.append(f"{place}: the source does not say {' '.join(mine[lost[0] : lost[0] + WINDOW])!r}")
+            continue
+        at = [i for i in range(len(windows)) if windows[i : i + len(wanted)] == wanted]
+        here = [i for i in at if number or bisect_right(lines, i) == int(line)]
+        after = [i for i in here if i >= end]
+        if not at:
+            out.append(f"{place}: the source says {piece.strip()!r} in no one place")
+        elif not here:
+            out.append(f"{place}: {first!r} is on line {bisect_right(lines, at[0])}")
+        elif not after:
+            out.append(f"{place}: {first!r} does not come after the piece before it")
+        end = after[0] + len(mine) if after else end
     return out
