@@ -31,15 +31,20 @@ if TYPE_CHECKING:
     import torch
 
 
-def _root(text: str) -> int:
-    """Return what ``ICL_SEED`` adds to every seed."""
-    if not text.isdecimal() or int(text) >= 2**31:
+def root_seed() -> int:
+    """Return what the environment variable ``ICL_SEED`` says; 0 if it is not set or empty.
+
+    Raises:
+        ValueError: If it is not an integer from 0 to 2**31 - 1.
+    """
+    text = os.environ.get("ICL_SEED") or "0"
+    if not text.isdecimal() or len(text) > 10 or int(text) >= 2**31:
         raise ValueError(f"ICL_SEED={text!r}: must be an integer from 0 to 2**31 - 1")
-    return int(text) << 32
+    return int(text)
 
 
 #: Added to every seed.
-ROOT_SEED = _root(os.environ.get("ICL_SEED") or "0")
+ROOT_SEED = root_seed() << 32
 
 #: The separate sources of randomness and their place in the generator's key.
 STREAMS = {

@@ -67,7 +67,7 @@ class Copy:
         )
         (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
         (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
-        rules = changes.digest(root / "book" / "icl_book" / "claims")
+        rules = changes.digest(root / "book" / "icl_book" / "claims", root)
         (root / "book" / "changelog.yml").write_text(
             f"- {{date: today, rules: '{rules}', change: None yet.}}\n"
         )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from icl.streams import ROOT_SEED
 from icl_book import provenance
 from icl_book.parameters import BadInput, validate
 from icl_book.provenance import FOOTER_MIME, ROOT, device
@@ -83,6 +84,7 @@ def footer() -> None:
         "seconds": round(time.perf_counter() - _started["time"], 2),
         "peak_memory": provenance.resident_memory()[0],
         "parameters": _started["parameters"],
+        "root_seed": ROOT_SEED >> 32,
         "device": provenance.device_name(),
         "machine": provenance.machine(),
         "versions": provenance.versions(),

@@ -304,7 +304,8 @@ def executed(*cards):
 
     outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
     outputs += [{"data": {provenance.CARD_MIME: card}} for card in cards]
-    return Node(metadata={}, cells=[{"outputs": outputs}])
+    outputs = [{"output_type": "display_data"} | output for output in outputs]
+    return Node(metadata={}, cells=[{"cell_type": "code", "source": "", "outputs": outputs}])
 
 
 CARD = {
@@ -499,6 +500,59 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
 
 
 TOC = {"root": "book/introduction", "chapters": [{"file": "notebooks/tiny"}]}
+
+
+@pytest.mark.parametrize(
+    ("seed", "preset", "grid", "said"),
+    [
+        ("5", "quick", "", "root seed 5, exploring: True"),
+        ("", "confirmatory", "", "preset confirmatory"),
+        ("", "smoke", "", "preset smoke"),
+        ("", "quick", "noise_std=2", "exploring: True"),
+        ("00", "quick", "", ""),
+    ],
+)
+def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed, preset, grid, said):
+    (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
+    monkeypatch.setattr(execute, "_papermill", lambda *_: (executed(), None))
+    monkeypatch.setenv("ICL_SEED", seed)
+    path = execute.execute(plan.plan(preset, "tiny", grid)[0])
+    problems = assemble.gather({"tiny": path}, TOC, "quick", tree)[2]
+    refused = [p for p in problems if "a book shows its preset, drawn from root seed 0" in p]
+    assert len(refused) == bool(said) and all(said in p and "\n" not in p for p in refused)
+    assert record.collect(path)["root_seed"] == int(seed or 0)
+
+
+@pytest.mark.parametrize(
+    ("seed", "words", "said"),
+    [
+        ("5", "book", "ICL_SEED=5: the book has the root seed 0"),
+        ("abc", "book", "ICL_SEED='abc': must be an integer from 0 to 2**31 - 1"),
+        ("abc", "execute tiny", "ICL_SEED='abc': must be an integer"),
+        ("9" * 5000, "execute tiny", "ICL_SEED='999"),
+        ("", "book --preset confirmatory", "preset 'confirmatory': makes no book; make confirm runs it"),
+    ],
+)
+def test_a_book_of_other_streams_or_presets_is_refused_before_it_runs(
+    tree, monkeypatch, capsys, seed, words, said
+):
+    monkeypatch.setenv("ICL_SEED", seed)
+    assert cli.main(words.split()) == 1
+    assert capsys.readouterr().err.startswith(f"error: {said}")
+
+
+def test_the_root_of_the_streams_is_read_in_one_way(tree, monkeypatch):
+    monkeypatch.delenv("ICL_SEED", raising=False)
+    (plain,) = plan.plan("quick")
+    address = plain.digest
+    for same in ("", "0", "00"):
+        monkeypatch.setenv("ICL_SEED", same)
+        (run,) = plan.plan("quick")
+        assert run.digest == address and not run.exploring
+    monkeypatch.setenv("ICL_SEED", "07")
+    seven = plan.plan("quick")[0].digest
+    monkeypatch.setenv("ICL_SEED", "7")
+    assert plan.plan("quick")[0].digest == seven != address
 
 
 @pytest.mark.parametrize("where", ["the result", "all files"])

@@ -10,7 +10,7 @@ import sys
 from icl_book.parameters import BadInput
 from icl_book.runner import again, table
 from icl_book.runner.execute import execute, sync
-from icl_book.runner.plan import Run, configure, literal, plan
+from icl_book.runner.plan import Run, configure, for_book, literal, plan
 from icl_book.runner.schedule import schedule, tie
 
 
@@ -48,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for path in sync():
                     print(f"wrote {os.path.relpath(path)}")
             case "book":
+                for_book(options.preset)
                 return schedule({"preset": options.preset}, options.jobs, options.profile, options.force)
             case "sweep":
                 return _sweep(options)

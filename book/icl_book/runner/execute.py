@@ -17,7 +17,7 @@ from icl_book import repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.folders import temporary_folder
-from icl_book.runner.plan import Run, defaults, notebooks
+from icl_book.runner.plan import Run, defaults, notebooks, root_seed
 from icl_book.runner.preload import SETTINGS
 from icl_book.runner.record import keep_whole, record, seal
 
@@ -61,6 +61,8 @@ def execute(run: Run, label: str = "") -> Path:
         "preset": run.preset,
         "parameters": parameters,
         "digest": path.name.split(".")[1],
+        "root_seed": root_seed(),
+        "exploring": run.exploring,
     }
     surprises = []
     if problem is None:

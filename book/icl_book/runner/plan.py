@@ -56,7 +56,7 @@ class Run:
         files = {ROOT / "requirements.lock"} | reach(text, f"notebooks/{self.name}.py", ROOT)
         total = hashlib.sha256(
             json.dumps(
-                [text, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3], *fresh()],
+                [text, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3], root_seed()],
                 sort_keys=True,
             ).encode()
         )
@@ -83,10 +83,30 @@ class Run:
         return folder / f"{self.name}.{self.digest}.ipynb"
 
 
-def fresh() -> list[str]:
-    """Return what ``ICL_SEED`` says, if it moves the random streams; see `icl.streams`."""
-    seed = os.environ.get("ICL_SEED", "")
-    return [seed] if seed not in ("", "0") else []
+def root_seed() -> int:
+    """Return the root of all random streams; see `icl.streams`.
+
+    Raises:
+        BadInput: If ``ICL_SEED`` is set and no such root.
+    """
+    try:
+        from icl import streams  # here: it imports NumPy
+
+        return streams.root_seed()
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+def for_book(preset: str) -> None:
+    """Refuse to make a book of what may not reach it.
+
+    Raises:
+        BadInput: If the preset is that of the confirmatory run, or ``ICL_SEED`` moves the random streams.
+    """
+    if preset == CONFIRMATORY:
+        raise BadInput(f"preset {preset!r}: makes no book; make confirm runs it")
+    if seed := root_seed():
+        raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
 
 
 def notebooks() -> list[str]:
@@ -165,7 +185,7 @@ def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
     validate(changes, own)
     wanted = {**own, **values, **changes}
     overrides = {k: v for k, v in wanted.items() if v != own[k]}
-    exploring = wanted != {**own, **values} or preset == CONFIRMATORY or bool(fresh())
+    exploring = wanted != {**own, **values} or preset == CONFIRMATORY or root_seed() > 0
     return Run(name, preset, overrides, exploring)
 
 

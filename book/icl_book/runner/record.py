@@ -72,9 +72,9 @@ def collect(path: Path | str) -> dict:
         path: The executed notebook.
 
     Returns:
-        ``name``, ``preset``, ``parameters``, ``digest``, ``seconds``, ``device``, ``machine``, ``versions``,
-        ``peak_memory`` in bytes, ``commit``, ``cards``, the records of all verdict cards, and ``numbers``,
-        what was glued, by name.
+        ``name``, ``preset``, ``parameters``, ``digest``, ``root_seed``, ``exploring``, ``seconds``,
+        ``device``, ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, ``cards``, the records of
+        all verdict cards, and ``numbers``, what was glued, by name.
 
     Raises:
         BadInput: As `read`, or if the notebook does not end with one ``notebook.footer()``.

@@ -51,8 +51,13 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
     return total.hexdigest()
 
 
-def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[dict], dict, list[str]]:
+def gather(
+    notebooks: Mapping[str, Path], toc: dict, preset: str, root: Path = ROOT
+) -> tuple[list[dict], dict, list[str]]:
     """Read the executed notebooks.
+
+    What was drawn from another root seed than 0, is of another preset, or has parameters of the caller's own
+    does not belong in the book.
 
     Returns:
         What `icl_book.runner.record.collect` says of each, the registry, and the problems found.
@@ -73,13 +78,17 @@ def gather(notebooks: Mapping[str, Path], toc: dict, preset: str) -> tuple[list[
         try:
             content = read(notebooks[name])
             problems += verify.notebook(name, content)
-            collected.append(record(content))
+            collected.append(found := record(content))
+            own = (found["preset"], found.get("root_seed"), found.get("exploring"))
+            if own != (preset, 0, False):
+                said = f"preset {own[0]}, root seed {own[1]}, exploring: {own[2]}"
+                problems.append(f"notebooks/{name}: {said}; a book shows its preset, drawn from root seed 0")
         except BadInput as error:
             problems.append(f"notebooks/{name}: {error}")
     registry = claims.registry()
     if not problems:
         problems = verify.cards(collected, registry, tolerate_inconclusive=preset == "smoke")
-        problems += verify.rules(registry, sorted((ROOT / "notebooks").glob("*.py")))
+        problems += verify.rules(registry, sorted((root / "notebooks").glob("*.py")))
     return collected, registry, problems
 
 
@@ -177,7 +186,7 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
 
     say(f"staging {len(notebooks)} executed notebooks")
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    collected, registry, problems = gather(notebooks, toc, preset)
+    collected, registry, problems = gather(notebooks, toc, preset, root)
     if problems:
         raise BookError("\n".join(problems))
     site = root / "_build" / "site" / preset
