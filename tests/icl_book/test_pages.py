@@ -152,6 +152,7 @@ def test_verifier_judges_the_judgments():
 
 def found(again=(), repeated=(), log=()):
     cards = [card("P1.a", 0.5), card("P1.b", 2.0), card("P1.c", 0.5), card("P1.d", 0.5)]
+    repeated = [{"claims": claims} if "claims" not in claims else claims for claims in repeated]
     again, repeated = ([{"rules": "new"} | run for run in runs] for runs in (again, repeated))
     return audit.entries(registry(), [run_of(*cards)], again, repeated, log)
 
@@ -175,7 +176,8 @@ def test_audit_says_everything():
         'id="audit-P2.c"',
         'data-authority="machine-written summary"',
         'data-chapter="A chapter"',
-        'Confirmatory run: <span class="icl-badge icl-holds">holds</span>',
+        "Confirmatory run: verdict: holds corrected here, holds there; as we read it: contradicts here, agrees "
+        "there; another grid: contradicts here, agrees there. Its cases: 2 agree, 0 undecided, 0 contradict.",
     ):
         assert part in text, part
     assert text.count("Confirmatory run") == 1
@@ -184,20 +186,32 @@ def test_audit_says_everything():
     )
 
 
-def test_an_entry_says_how_often_its_verdict_came_again():
-    repeated = [{"verdicts": {"P1.b": v}} for v in ("holds corrected", "inconclusive")]
-    text = audit.page(found(repeated=repeated), {"n": "A chapter"}.get)
+SAME = {
+    "verdict": "holds corrected",
+    "readings": dict.fromkeys(("as we read it", "another grid"), "contradicts"),
+}
+OTHER_READING = SAME | {"readings": SAME["readings"] | {"another grid": "agrees"}}
+
+
+def test_an_entry_says_how_often_every_reading_came_again():
+    """A reading that changed sides is named, though the verdict is the same."""
+    text = audit.page(found(repeated=[{"P1.b": SAME}, {"P1.b": OTHER_READING}]), {"n": "A chapter"}.get)
     assert (
-        text.count("the same verdict in 1 of 2 replications. The seeds of this book do not settle it.") == 1
+        text.count(
+            "the same in every reading in 1 of 2 replications. The seeds of this book do not settle it. "
+            "What changed: another grid."
+        )
+        == 1
     )
     assert text.count("replications") == 1  # the others have none
-    text = audit.page(found(repeated=repeated[:1]), {"n": "A chapter"}.get)
-    assert "in 1 of 1 replications" in text and "settle" not in text
+    text = audit.page(found(repeated=[{"P1.b": SAME}]), {"n": "A chapter"}.get)
+    assert "in 1 of 1 replications" in text and "settle" not in text and "What changed" not in text
 
 
 def test_what_only_confirms_is_folded_and_what_differs_is_not():
     again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2))]
-    repeated = [{"verdicts": {"P1.a": "holds", "P1.b": v}} for v in ("holds corrected", "inconclusive")]
+    holds = {"verdict": "holds", "readings": {"as we read it": "agrees"}}
+    repeated = [{"P1.a": holds, "P1.b": reading} for reading in (SAME, OTHER_READING)]
     page = BeautifulSoup(audit.page(found(again, repeated), {"n": "A chapter"}.get), "html.parser")
     for name, differs in (("P1.a", False), ("P1.b", True)):
         entry = page.find(id=f"audit-{name}")
@@ -212,7 +226,7 @@ def test_what_an_earlier_rule_judged_says_so():
     assert changes.since("old", log) == changes.since("unknown", log) == {"P1.b"}
     assert changes.since("newer", log) == set()
     again = [run_of(card("P1.a", 0.2), card("P1.b", 0.2)) | {"rules": "old", "date": "2026-01-01"}]
-    everything = found(again, [{"rules": "old", "verdicts": {"P1.b": "holds"}}], log)
+    everything = found(again, [{"rules": "old", "claims": {"P1.b": SAME}}], log)
     text = audit.page(everything, {"n": "A chapter"}.get)
     assert text.count("Confirmatory run, by an earlier rule: ") == 1 == text.count("Confirmatory run: ")
     assert "replications" not in text
@@ -234,17 +248,50 @@ def test_totals_are_by_authority_and_count_roots():
     assert ">established</span> | 1 |" in audit.tally(found(), "book")
 
 
+@pytest.mark.parametrize("change", [{"grade": Grade.IDENTITY}, {"cannot_fail": "it is a definition"}])
+def test_what_cannot_fail_is_counted_apart(change):
+    entries = [
+        dataclasses.replace(e, claim=dataclasses.replace(e.claim, **change)) if e.claim.id == "P1.a" else e
+        for e in found()
+    ]
+    total = audit.tally(entries, "authors")
+    assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
+    block = pages.readme_block(entries)
+    assert "P1, 1 statements of its authors judged: *holds corrected* 1; 1 more are identities or" in block
+    assert "cannot fail" not in audit.tally(found(), "authors") + audit.tally(found(), "others")
+
+
 def test_confirmatory_table_shows_what_differs():
     stamp = {"rules": "abc", "date": "2026-01-01"}
     again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | stamp]
     text = audit.confirmatory(found(again), again)
-    assert "2 verdicts were judged again" in text and "1 are the same, 1 differ" in text
+    assert "2 statements were judged again" in text
+    assert "1 are the same in every reading, 1 differ in the verdict, 0 in a reading only" in text
+    assert "our own reading: 4 agree, 0 undecided, 0 contradict; in this book 2 agree, 0 undecided, 2" in text
     assert "P1.b" in text and "P1.a<" not in text
     assert "control" not in text
     again = [run_of(card("P1.a", 0.4, control=0.5)) | stamp]
     weak = audit.confirmatory(found(again), again)
     assert 'as it must be in 1 of them, whose verdicts say less therefore: <a href="#audit-P1.a">' in weak
     assert "no confirmatory run" in audit.confirmatory(found(), [])
+
+
+def test_a_reading_that_changed_sides_is_not_the_same():
+    """The verdict stays, one of its readings does not."""
+    run = run_of(card("P1.b", 2.0)) | {"rules": "abc", "date": "2026-01-01"}
+    run["cards"][0]["readings"]["another grid"] = "agrees"
+    text = audit.confirmatory(found([run]), [run])
+    assert "0 are the same in every reading, 0 differ in the verdict, 1 in a reading only" in text
+    assert "| another grid: contradicts here, agrees there |" in text
+    page = audit.page(found([run]), {"n": "A chapter"}.get)
+    assert "Confirmatory run: another grid: contradicts here, agrees there." in page
+    assert "the same" not in page
+
+
+def test_replications_name_what_changed():
+    run = {"seed": 6, "rules": "abcdefghijk", "claims": {"P1.a": SAME, "P1.b": SAME}}
+    run["changed"] = {"P1.b": {"at $|x| = 1$": ["agrees", None]}}
+    assert "| 2 | P1.b: at $\\|x\\| = 1$: agrees here, not judged there |" in audit.replications([run])
 
 
 def test_audit_json_follows_its_schema():
@@ -269,7 +316,10 @@ def test_readme_block_is_rewritten_and_nothing_else():
     new = pages.readme(text, found())
     assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
     assert "- P1, 2 statements of its authors judged: *holds* 1, *holds corrected* 1." in new
-    assert "| slides (constant) | all $\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in new
+    assert (
+        "| slides (constant; a slide read by OCR, the paper's own statement was not seen) | all $\\vert a\\vert  \\le 1$ here | $b \\le 9$ |"
+        in new
+    )
     assert pages.readme(new, found()) == new
     with pytest.raises(ValueError, match="has no"):
         pages.readme("# T\n", found())

@@ -3,7 +3,8 @@
 The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that
 were not used while the rules were made. The root of its random streams follows from the rules
 (`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
-cards rest on sampled numbers. Both write small results, whatever they say.
+cards rest on sampled numbers. Both write small results, whatever they say, and runs are compared reading by
+reading.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from datetime import UTC, datetime
 from icl.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.plan import CONFIRMATORY, Run, plan
+from icl_book.runner.plan import CONFIRMATORY, Run, for_book, plan
 from icl_book.runner.record import collect
 from icl_book.runner.table import save
 
 Schedule = Callable[[Mapping[str, str], str], int]
 
-#: What a small result keeps of a card and of a case.
-CARD = ("id", "verdict", "expected", "stability", "readings", "detection_limit", "control_passed")
-CASE = ("name", "measured", "interval", "samples", "kind", "permitted", "permitted_corrected")
-RECORD = ("name", "preset", "parameters", "seconds", "device", "machine", "versions", "commit")
+#: What a small result keeps of a record, of a card and of a case.
+RECORD = ("name", "preset", "parameters", "root_seed", "seconds", "device", "machine", "versions", "commit")
+CARD = ("id", "verdict", "expected", "stability", "readings", "control_passed")
+CARD += ("detection_limit", "detection_limit_least")
+CASE = ("name", "measured", "interval", "outcome", "samples", "kind", "permitted", "permitted_corrected")
 
 
 @contextmanager
@@ -51,11 +53,31 @@ def record(run: Run) -> dict:
 
 def small(found: Mapping) -> dict:
     """Return what is kept of a record."""
+
+    def rows(cases: Sequence[Mapping]) -> list[dict]:
+        return [{k: case[k] for k in CASE} for case in cases]
+
     cards = [
-        {k: card[k] for k in CARD} | {"cases": [{k: c[k] for k in CASE} for c in card["cases"]]}
+        {k: card[k] for k in CARD}
+        | {"cases": rows(card["cases"]), "control_cases": rows(card["control_cases"])}
+        | {"other_readings": {name: rows(cases) for name, cases in card["other_readings"].items()}}
         for card in found["cards"]
     ]
     return {k: found[k] for k in RECORD} | {"cards": cards}
+
+
+def moved(before: Mapping, after: Mapping) -> dict[str, list]:
+    """Return what two runs say of one claim, wherever they differ.
+
+    Args:
+        before: ``verdict`` and ``readings``, the outcome of each reading, in one run.
+        after: The same in the other.
+
+    Returns:
+        Before and after, for ``"verdict"`` and by name of the reading; None where a run did not judge it.
+    """
+    one, two = ({"verdict": run["verdict"]} | run["readings"] for run in (before, after))
+    return {name: [one.get(name), two.get(name)] for name in one | two if one.get(name) != two.get(name)}
 
 
 def confirm(schedule: Schedule, jobs: str) -> int:
@@ -80,7 +102,7 @@ def confirm(schedule: Schedule, jobs: str) -> int:
         found = [record(run) for run in runs]
     folder = ROOT / "results" / "confirmatory"
     folder.mkdir(parents=True, exist_ok=True)
-    stamp = {"rules": rules, "root_seed": seed, "date": datetime.now(UTC).date().isoformat()}
+    stamp = {"rules": rules, "date": datetime.now(UTC).date().isoformat()}
     for one in found:
         if one["cards"]:
             _write(folder / f"{one['name']}.json", stamp | small(one))
@@ -95,7 +117,8 @@ def confirm(schedule: Schedule, jobs: str) -> int:
 def replicate(schedule: Schedule, seeds: Sequence[int], jobs: str) -> int:
     """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
 
-    Writes ``results/replications/<seed>.json``, and a table of every case of these verdicts, for the
+    Writes ``results/replications/<seed>.json``: of each claim its verdict, the outcome of each reading and the
+    measured number of each case by name, and what changed, see `moved`. Also a table of every case of these verdicts, for the
     book's own streams (seed 0) and each seed, ``_build/sweeps/replications/table.csv`` and ``.parquet``.
 
     Args:
@@ -105,9 +128,13 @@ def replicate(schedule: Schedule, seeds: Sequence[int], jobs: str) -> int:
 
     Returns:
         The exit status: zero once every notebook ran to its end, whatever the verdicts.
+
+    Raises:
+        BadInput: If a seed is none, or ``ICL_SEED`` is set: it compares with the book.
     """
     from icl_book.claims import changes
 
+    for_book("quick")
     for seed in seeds:
         with streams(seed):
             pass  # a wrong seed is refused before anything runs
@@ -116,7 +143,7 @@ def replicate(schedule: Schedule, seeds: Sequence[int], jobs: str) -> int:
         return status
     before = {r.name: _sampled(record(r)) for r in base}
     names = [name for name, cards in before.items() if cards]
-    was = {i: card["verdict"] for name in names for i, card in before[name].items()}
+    was = {i: card for name in names for i, card in before[name].items()}
     lines = _lines(0, {name: before[name] for name in names})
     folder = ROOT / "results" / "replications"
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,13 +153,17 @@ def replicate(schedule: Schedule, seeds: Sequence[int], jobs: str) -> int:
                 return status
             after = {r.name: _sampled(record(r)) for r in plan("quick") if r.name in names}
         lines += _lines(seed, after)
-        now = {i: card["verdict"] for name in names for i, card in after[name].items()}
-        result = {"seed": seed, "rules": changes.digest(), "verdicts": now}
-        result["changed"] = {i: [was[i], now[i]] for i in was if now[i] != was[i]}
+        now = {i: card for name in names for i, card in after[name].items()}
+        changed = {i: different for i in was if (different := moved(was[i], now[i]))}
+        claims = {
+            i: {"verdict": card["verdict"], "readings": card["readings"], "cases": _measured(card)}
+            for i, card in now.items()
+        }
+        result = {"seed": seed, "rules": changes.digest(), "claims": claims, "changed": changed}
         _write(folder / f"{seed}.json", result)
-        print(f"seed {seed}: {len(now)} sampled verdicts, {len(result['changed'])} changed")
-        for name, (old, new) in result["changed"].items():
-            print(f"{name}: {new}, before {old}")
+        print(f"seed {seed}: {len(now)} sampled claims, {len(changed)} changed in the verdict or a reading")
+        for name, different in changed.items():
+            print(f"{name}: " + "; ".join(f"{k}: {new}, before {old}" for k, (old, new) in different.items()))
     table_folder = ROOT / "_build" / "sweeps" / "replications"
     table_folder.mkdir(parents=True, exist_ok=True)
     save(lines, table_folder)
@@ -157,9 +188,18 @@ def _sampled(found: Mapping) -> dict[str, dict]:
     return {
         card["id"]: card
         for card in found["cards"]
-        for rows in [[*card["cases"], *(c for cases in card["other_readings"].values() for c in cases)]]
-        if any(c["kind"] == "sampled" for c in rows)
+        if any(row["kind"] == "sampled" for row in _evidence(card))
     }
+
+
+def _evidence(card: Mapping) -> list[dict]:
+    """Return the cases of all readings of a card, ours last."""
+    return [*(case for cases in card["other_readings"].values() for case in cases), *card["cases"]]
+
+
+def _measured(card: Mapping) -> dict[str, float]:
+    """Return the measured numbers of all cases by name; of a name that occurs twice, ours."""
+    return {case["name"]: case["measured"] for case in [*card["control_cases"], *_evidence(card)]}
 
 
 def _write(path, content: dict) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from icl_book.claims import Authority, Claim, Verdict
@@ -16,6 +16,7 @@ from icl_book.claims.changes import since
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
 from icl_book.markup import badge, number, prose, style_class
+from icl_book.runner.again import moved
 
 #: Characters of a digest that are shown; changelog.yml has them all.
 SHORT = 8
@@ -41,7 +42,7 @@ class Entry:
         card: Its card's record; None for a claim that is not testable.
         notebook: The notebook that judged it, without suffix.
         confirmed: The card's record in the confirmatory run, if there is one.
-        repeated: The verdicts of the replications by the present rule.
+        repeated: Verdict and readings in each replication by the present rule.
         earlier: Whether the confirmatory run judged by an earlier rule.
     """
 
@@ -49,7 +50,7 @@ class Entry:
     card: dict | None = None
     notebook: str = ""
     confirmed: dict | None = None
-    repeated: tuple[str, ...] = ()
+    repeated: tuple[dict, ...] = ()
     earlier: bool = False
 
     @property
@@ -77,9 +78,7 @@ def entries(
     again = {c["id"]: c for run in confirmatory for c in run["cards"]}
     old = {c["id"] for run in confirmatory for c in run["cards"] if c["id"] in since(run["rules"], log)}
     repeated = {
-        i: tuple(
-            r["verdicts"][i] for r in replications if i in r["verdicts"] and i not in since(r["rules"], log)
-        )
+        i: tuple(r["claims"][i] for r in replications if i in r["claims"] and i not in since(r["rules"], log))
         for i in registry
     }
     return [
@@ -95,12 +94,13 @@ def group(entry: Entry) -> str:
 def tally(found: Sequence[Entry], name: str) -> str:
     """Write a table of the numbers of claims of one group by verdict and paper; roots only.
 
-    What follows from another claim (`Claim.implied_by`) is counted in a line of its own.
+    What follows from another claim (`Claim.implied_by`), and what no data could contradict (`Claim.tested`), is
+    counted in a line of its own.
     """
     mine = [e for e in found if group(e) == name]
     roots = [e for e in mine if not e.claim.implied_by]
     papers = sorted({e.claim.paper for e in mine})
-    counts = Counter((e.verdict, e.claim.paper) for e in roots)
+    counts = Counter((e.verdict, e.claim.paper) for e in roots if not sure(e))
     rows = [
         "| verdict | " + " | ".join(f"paper {p[1:]}" for p in papers) + " |",
         "|:--|" + "--:|" * len(papers),
@@ -109,10 +109,19 @@ def tally(found: Sequence[Entry], name: str) -> str:
         if any(counts[verdict, p] for p in papers):
             cells = " | ".join(str(counts[verdict, p]) for p in papers)
             rows.append(f"| {badge(verdict)} | {cells} |")
-    implied = [sum(e.claim.paper == p and bool(e.claim.implied_by) for e in mine) for p in papers]
-    if any(implied):
-        rows.append("| follow from these | " + " | ".join(map(str, implied)) + " |")
+    for what, some in (
+        ("identities, and what cannot fail", [e for e in roots if sure(e)]),
+        ("follow from these", [e for e in mine if e.claim.implied_by]),
+    ):
+        if some:
+            row = [str(sum(e.claim.paper == p for e in some)) for p in papers]
+            rows.append(f"| {what} | {' | '.join(row)} |")
     return "\n".join(rows) + "\n"
+
+
+def sure(entry: Entry) -> bool:
+    """Return whether no data could have contradicted a claim that was judged."""
+    return entry.claim.rule is not None and not entry.claim.tested
 
 
 def levels(found: Sequence[Entry]) -> str:
@@ -193,16 +202,39 @@ def _again(e: Entry) -> tuple[list[str], list[str]]:
     """Write what further runs found: what a reader must see, and what only confirms."""
     notable, usual = [], []
     if e.confirmed:
-        same = e.confirmed["verdict"] == e.verdict
-        found = "the same verdict" if same else badge(e.confirmed["verdict"])
+        differences = moved(e.card, e.confirmed)
+        found = _moves(differences, prose) if differences else "the same in every reading"
         rule = ", by an earlier rule" if e.earlier else ""
-        (usual if same else notable).append(f"Confirmatory run{rule}: {found}.")
+        text = f"Confirmatory run{rule}: {found}. Its cases: {sides(e.confirmed['cases'])}."
+        (notable if differences else usual).append(text)
     if e.repeated:
-        same, runs = e.repeated.count(e.verdict), len(e.repeated)
-        text = f"Fresh random numbers: the same verdict in {same} of {runs} replications."
-        text += "" if 2 * same > runs else " The seeds of this book do not settle it."
+        each = [moved(e.card, again) for again in e.repeated]
+        same, runs = each.count({}), len(each)
+        text = f"Fresh random numbers: the same in every reading in {same} of {runs} replications."
+        if 2 * same <= runs:
+            text += " The seeds of this book do not settle it."
+        names = dict.fromkeys(prose(name) for differences in each for name in differences)
+        text += f" What changed: {', '.join(names)}." if names else ""
         (usual if same == runs else notable).append(text)
     return notable, usual
+
+
+def _cell(markdown: str) -> str:
+    return " ".join(markdown.split()).replace("|", "\\|")
+
+
+def _moves(differences: Mapping[str, Sequence[str | None]], write: Callable[[str], str] = _cell) -> str:
+    """Write which verdict and readings changed, as `icl_book.runner.again.moved` returns them."""
+    return "; ".join(
+        f"{write(name)}: {old or 'not judged'} here, {new or 'not judged'} there"
+        for name, (old, new) in differences.items()
+    )
+
+
+def sides(cases: Iterable[Mapping]) -> str:
+    """Write how many cases agree, are undecided and contradict."""
+    counts = Counter(case["outcome"] for case in cases)
+    return f"{counts['agrees']} agree, {counts['undecided']} undecided, {counts['contradicts']} contradict"
 
 
 def sources() -> str:
@@ -230,23 +262,29 @@ def changelog(entries: Iterable[dict]) -> str:
 
 
 def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
-    """Write what the confirmatory run found beside the verdicts of this book."""
+    """Write what the confirmatory run found beside this book, reading by reading."""
     if not runs:
         return "There has been no confirmatory run of the present rules yet.\n"
     again = [e for e in found if e.card and e.confirmed]
-    changed = [e for e in again if e.confirmed["verdict"] != e.verdict]
+    changed = {e.claim.id: (e, d) for e in again if (d := moved(e.card, e.confirmed))}
+    verdicts = sum("verdict" in d for _, d in changed.values())
+    here, there = (
+        sides(c for e in again for c in card(e)["cases"])
+        for card in (lambda e: e.card, lambda e: e.confirmed)
+    )
     out = [
-        f"{len(again)} verdicts were judged again by rules `{runs[0]['rules'][:SHORT]}`, fixed before the "
-        f"run of {runs[0]['date']}, on dimensions and context lengths not used before: "
-        f"{len(again) - len(changed)} are the same, {len(changed)} differ.",
+        f"{len(again)} statements were judged again by rules `{runs[0]['rules'][:SHORT]}` on "
+        f"{runs[0]['date']}: {len(again) - len(changed)} are the same in every reading, {verdicts} differ in "
+        f"the verdict, {len(changed) - verdicts} in a reading only. Cases in our own reading: {there}; in this "
+        f"book {here}.",
         "",
     ]
     if changed:
-        out += ["| claim | this book | confirmatory run |", "|:--|:--|:--|"]
+        out += ["| claim | verdict here | what differs |", "|:--|:--|:--|"]
         out += [
-            f'| <a href="#audit-{e.claim.id}">{e.claim.id}</a> | {badge(e.verdict)} | '
-            f"{badge(e.confirmed['verdict'])}{', by an earlier rule' if e.earlier else ''} |"
-            for e in changed
+            f'| <a href="#audit-{i}">{i}</a> | {badge(e.verdict)} | '
+            f"{_moves(differences)}{', by an earlier rule' if e.earlier else ''} |"
+            for i, (e, differences) in changed.items()
         ]
     if weak := [e.claim.id for e in again if not e.confirmed["control_passed"]]:
         names = ", ".join(f'<a href="#audit-{i}">{i}</a>' for i in weak)
@@ -259,13 +297,11 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
 
 
 def replications(runs: Sequence[dict]) -> str:
-    """Write the table of replications: how many sampled verdicts changed with fresh random numbers."""
+    """Write the table of replications: which sampled claims changed with fresh random numbers."""
     if not runs:
         return "No replication has been committed yet.\n"
-    rows = ["| seed | rules | sampled verdicts | changed |", "|--:|:--|--:|:--|"]
+    rows = ["| seed | rules | sampled claims | changed in the verdict or a reading |", "|--:|:--|--:|:--|"]
     for run in runs:
-        changed = "; ".join(f"{i}: {old} to {new}" for i, (old, new) in run["changed"].items()) or "none"
-        rows.append(
-            f"| {run['seed']} | {_whole(run['rules'][:SHORT])} | {len(run['verdicts'])} | {changed} |"
-        )
+        changed = "; ".join(f"{i}: {_moves(what)}" for i, what in run["changed"].items()) or "none"
+        rows.append(f"| {run['seed']} | {_whole(run['rules'][:SHORT])} | {len(run['claims'])} | {changed} |")
     return "\n".join(rows) + "\n"

@@ -40,6 +40,8 @@ SCHEMA = {
                     "severity": {"type": ["string", "null"]},
                     "readings": {"type": "object", "additionalProperties": _TEXT},
                     "detection_limit": {"type": ["number", "string", "null"]},
+                    "detection_limit_least": {"type": ["number", "string", "null"]},
+                    "tested": _FLAG,
                     "control_passed": _FLAG,
                     "why_not": _TEXT,
                     "chapter": _TEXT,
@@ -68,6 +70,6 @@ def as_json(found: Sequence[Entry], rules: str) -> str:
             "verdict": e.verdict,
             "why_not": c.why_not,
         }
-        claims.append((e.card or bare) | {"chapter": e.notebook})
+        claims.append((e.card or bare) | {"chapter": e.notebook, "tested": c.tested})
     document = {"$schema": "audit.schema.json", "rules": rules, "claims": claims}
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
