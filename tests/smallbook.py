@@ -62,7 +62,7 @@ class Copy:
         self.server = {}
         registry = (
             "from icl_book.claims.claim import Authority, Claim, Grade\nCLAIMS = [Claim('X', Authority.BOOK, "
-            "'here', reading='$1 > 0$', quantity='one', rule=lambda p: (0, 2), grade=Grade.EXACT, "
+            "'here', reading='$1 > 0$', quantity='one', rule=lambda p: (0, 2), grade=Grade.PROVED, "
             "control='c')]\n"
         )
         (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)

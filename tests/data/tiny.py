@@ -50,7 +50,7 @@ claim = Claim(
     reading="$1 > 0$",
     quantity="one",
     rule=lambda p: (0, 2),
-    grade=Grade.EXACT,
+    grade=Grade.PROVED,
     control="a negative number",
 )
 judge(claim, [exact("one", -1.0 if seed == 7 else 1.0)], [exact("minus one", -1.0)])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ from icl_book.claims import (
     judge,
     sampled,
 )
-from icl_book.claims.card import limit_in_words
+from icl_book.claims.card import limits_in_words
 from icl_book.claims.claim import OWN
-from icl_book.claims.judge import detection_limit
+from icl_book.claims.judge import detection_limits, outcome
 
 INF = math.inf
 QUOTE = {"quote": "the number is at least one", "place": "talk:1"}
@@ -42,7 +43,7 @@ def claim(expected=None, corrected=False, readings=(), own=False, **changes):
         "quantity": "x",
         "rule": lambda p: (p.get("least", 1.0), INF),
         "expected": expected,
-        "grade": Grade.EXACT,
+        "grade": Grade.PROVED,
         "severity": Severity.CONSTANT if refused else None,
         "corrected": "$x \\ge 0$" if corrected else None,
         "corrected_rule": (lambda p: (0.0, INF)) if corrected else None,
@@ -137,37 +138,107 @@ def test_unexpected_verdict_shows_on_the_card():
     [
         ([exact("a", 2.0), exact("b", 3.0)], lambda p: (1.0, INF)),
         ([exact("a", 2.0)], lambda p: (1.0, 2.2)),
-        ([Case("a", 2.0, (1.9, 2.1)), exact("b", 1.5)], lambda p: (1.0, 2.2)),
+        ([Case("a", 2.0, (1.9, 2.1)), exact("b", 1.5, 0.1)], lambda p: (1.0, 2.2)),
         (
-            [exact("a", 2.0, lower=True), exact("b", 0.5, lower=False)],
+            [exact("a", 2.0, lower=True), exact("b", 0.5, 0.1, lower=False)],
             lambda p: (1.0, INF) if p["lower"] else (-INF, 1),
         ),
     ],
 )
-def test_detection_limit_is_that_of_bisection(cases, rule):
-    def contradicts(shift):
-        moved = [
-            Case(c.name, c.measured + shift, tuple(e + shift for e in c.interval), c.parameters)
-            for c in cases
-        ]
-        return judge(claim(rule=rule), moved).readings[0].outcome == "contradicts"
+def test_detection_limits_are_those_of_bisection(cases, rule):
+    def contradicts(case, shift):
+        ends = tuple(e + shift for e in case.interval)
+        return outcome(claim(), Case(case.name, case.measured + shift, ends, case.parameters), rule)
 
     limits = []
-    for sign in (-1.0, 1.0):
-        low, high = 0.0, 1e3
-        if not contradicts(sign * high):
-            continue
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (low, middle) if contradicts(sign * middle) else (middle, high)
-        limits.append(high)
-    assert detection_limit(cases, rule) == pytest.approx(max(limits), rel=1e-9)
+    for case in cases:
+        sides = []
+        for sign in (-1.0, 1.0):
+            low, high = 0.0, 1e3
+            if contradicts(case, sign * high) != "contradicts":
+                continue
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (
+                    (low, middle) if contradicts(case, sign * middle) == "contradicts" else (middle, high)
+                )
+            sides.append(high)
+        limits.append(max(sides))
+    assert detection_limits(cases, rule) == pytest.approx((min(limits), max(limits)), rel=1e-9)
+
+
+def test_the_least_sensitive_case_speaks_too():
+    card = judge(claim(), [exact("sharp", 1.25, 0.01), Case("blunt", 8.0, (2.0, 14.0))])
+    assert card.limits == pytest.approx((0.26, 13.0))
+    assert (
+        "0.26 would be seen in the most sensitive case; in the least sensitive one it takes 13"
+        in card._html()
+    )
 
 
 def test_detection_limit_of_a_blind_rule_is_infinite_and_none_without_agreement():
-    assert detection_limit([exact("a", 2.0)], lambda p: (-INF, INF)) == INF
-    assert judge(claim(), exact("a", 0.5)).limit is None
-    assert judge(claim(corrected=True), exact("a", 0.5)).limit == 0.5
+    assert detection_limits([exact("a", 2.0)], lambda p: (-INF, INF)) == (INF, INF)
+    assert judge(claim(), exact("a", 0.5, 0.1)).limits is None
+    assert judge(claim(corrected=True), exact("a", 0.5, 0.1)).limits == pytest.approx((0.6, 0.6))
+
+
+# ---------------------------------------------------------------------- what evidence can say
+def at_most_one(**changes):
+    return claim(rule=lambda p: (-INF, 1.0), **changes)
+
+
+def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
+    assert judge(at_most_one(), found("a bad search", -100.0)).verdict is Verdict.INCONCLUSIVE
+    assert judge(at_most_one(), found("a good search", 1.5)).verdict is Verdict.FAILS
+    assert judge(at_most_one(), found("with a proof", 0.5, 1.0)).verdict is Verdict.HOLDS
+    assert judge(claim(), found("there is one", 2.0)).verdict is Verdict.HOLDS
+    least = judge(claim(), found("smallest found", 2.0, least=True))
+    assert least.verdict is Verdict.INCONCLUSIVE and least.cases[0].interval == (-INF, 2.0)
+    assert judge(claim(), found("smallest, proved", 2.0, 1.5, least=True)).verdict is Verdict.HOLDS
+    with pytest.raises(ValueError, match="outside interval"):
+        found("beyond its proof", 2.0, 1.0)
+    both = judge(at_most_one(), [*found("{k}", [0.1, 0.5], [0.7, 1.0], k=[1, 2])])
+    assert "attained, no more than 0.7 by proof" in both._html()
+
+
+def test_an_extrapolation_has_the_error_that_a_known_case_shows():
+    case = extrapolated("a", 2.0, 0.1, known=(1.3, 0.1, 1.0))  # misses by three times its change
+    assert case.interval == pytest.approx((1.7, 2.3))
+    assert extrapolated("a", 2.0, 0.1, known=(1.05, 0.1, 1.0)).interval == pytest.approx((1.9, 2.1))
+    assert extrapolated("a", 2.0, 0.1, known=(1.5, 0.0, 1.0)).interval == (-INF, INF)
+    assert extrapolated("a", 2.0, remainder=0.2).interval == (1.8, 2.2)
+    many = extrapolated("{d}", [2.0, 3.0], [0.1, 0.1], known=([1.2, 1.5], [0.1, 0.1], 1.0), d=[2, 3])
+    assert np.allclose([c.interval for c in many], [(1.8, 2.2), (2.5, 3.5)])
+    for given in ({}, {"change": 0.1}, {"known": (1, 1, 1)}, {"change": 0.1, "remainder": 0.1}):
+        with pytest.raises(ValueError, match="needs a remainder, or a change and a known case"):
+            extrapolated("a", 2.0, **given)
+
+
+def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rules_too():
+    wide, narrow = extrapolated("a", 5.0, remainder=3.5), extrapolated("a", 5.0, remainder=0.1)
+    assert judge(claim(resolution=0.5), narrow).verdict is Verdict.HOLDS
+    assert judge(claim(resolution=0.5), wide).verdict is Verdict.INCONCLUSIVE
+    far = extrapolated("a", -9.0, remainder=3.5, d=8)
+    assert judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict is Verdict.INCONCLUSIVE
+    with pytest.raises(ValueError, match="extrapolated, but the claim has no resolution"):
+        judge(claim(), narrow)
+
+
+def test_an_exact_number_carries_its_error_unless_it_is_whole():
+    with pytest.raises(ValueError, match="needs the error that the code computed"):
+        judge(claim(grade=Grade.EXACT), exact("a", 1.5))
+    assert judge(claim(grade=Grade.EXACT), exact("a count", 3.0)).verdict is Verdict.HOLDS
+    assert judge(claim(grade=Grade.IDENTITY), exact("a", 1.5)).verdict is Verdict.HOLDS
+    assert judge(claim(), exact("a", 1.0 + 1e-3, 1e-2)).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_reading_added_after_its_data_rescues_nothing():
+    late = Alternative("late", lambda p: (0.0, INF), late=True)
+    assert judge(claim(readings=[NARROWER, late]), exact("a", 0.5, 0.1)).verdict is Verdict.FAILS
+    early = Alternative("early", late.rule)
+    assert judge(claim(readings=[NARROWER, early]), exact("a", 0.5, 0.1)).verdict is Verdict.DEPENDS
+    against = Alternative("late", NARROWER.rule, late=True)
+    assert judge(claim(readings=[against]), exact("a", 2.0)).verdict is Verdict.DEPENDS
 
 
 @pytest.mark.parametrize(
@@ -241,7 +312,7 @@ def test_intervals_cover_the_median_of_skew_laws_as_often_as_they_say(law):
 
 def test_kinds_of_cases():
     assert exact("a", 1.0, 0.5).interval == (0.5, 1.5) and exact("a", 1.0).kind == "exact"
-    assert extrapolated("a", 1.0, 0.5).kind == "extrapolated" and found("a", 1.0).kind == "found"
+    assert extrapolated("a", 1.0, remainder=0.5).kind == "extrapolated" and found("a", 1.0).kind == "found"
 
 
 # ------------------------------------------------------------------------------- cards
@@ -273,8 +344,10 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
         "<footer>authors&#x27; text, found among the formulas of other"
         in judge(heard, exact("a", 2.0))._html()
     )
-    assert "an error of 210 decades" in limit_in_words(2.1e2, "decades")
-    assert "an error of 0.051 x" in limit_in_words(0.0512, "x") and "1e-09 x" in limit_in_words(1e-9, "x")
+    assert "an error of 210 decades" in limits_in_words(2.1e2, 2.1e2, "decades")
+    assert "an error of 0.051 x" in limits_in_words(0.0512, 0.0512, "x") and "1e-09 x" in limits_in_words(
+        1e-9, 1e-9, "x"
+    )
     assert "We judge: " in page and "This book states: " in judge(claim(own=True), exact("a", 2.0))._html()
 
 
@@ -289,6 +362,36 @@ def test_registry_is_sound():
         assert entry.expected is not Verdict.INCONCLUSIVE, name
         for i in entry.implied_by:
             assert i in registry and i != name, name
+
+
+def contradicted_elsewhere(claims):
+    """Choices that name another testable claim, and have no alternative to be judged with."""
+    return [
+        (entry.id, name)
+        for entry in claims.values()
+        for choice in entry.depends_on
+        for name in re.findall(r"P[12]\.[\w-]+(?:\.[\w-]+)?", choice.what)
+        if name in claims and claims[name].rule is not None and not choice.alternatives
+    ]
+
+
+def test_a_result_that_a_choice_names_enters_the_verdict():
+    assert contradicted_elsewhere(claims.registry()) == []
+
+
+def test_a_choice_that_names_a_result_without_judging_it_is_found():
+    loose = claim(depends_on=(Choice("the other case is P1.X"),))
+    assert contradicted_elsewhere({"P1.T": loose, "P1.X": claim(id="P1.X")}) == [("P1.T", "P1.X")]
+    assert (
+        contradicted_elsewhere({"P1.T": claim(depends_on=(Choice("P1.X", (WIDER,)),)), "P1.X": claim()}) == []
+    )
+
+
+@pytest.mark.parametrize("few", [(0.0, INF), (-INF, INF)])
+def test_a_reading_that_some_cases_cannot_contradict_is_refused(few):
+    escape = Alternative("where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few)
+    with pytest.raises(ValueError, match="'where it was seen' permits everything in some cases"):
+        judge(claim(readings=[escape]), exact("d = {d}", [1.0, 3.0], d=[5, 8]))
 
 
 def test_nothing_implies_itself_in_a_circle():

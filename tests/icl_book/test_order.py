@@ -71,7 +71,7 @@ def a_card():
         reading="$a$",
         quantity="a",
         rule=lambda p: (0, 1),
-        grade=Grade.EXACT,
+        grade=Grade.PROVED,
     )
     return judge(claim, exact("first", 0.5))._repr_mimebundle_()["text/html"]
 

@@ -44,9 +44,10 @@ class Card:
         readings: Ours first, then every alternative.
         control: The negative control's cases; empty if the claim has none.
         control_outcomes: The outcome of each of them.
-        control_must: What it must be: ``"contradicts"``, or ``"agrees"`` if the rule contradicts the evidence.
-        limits: Smallest planted error that would have been seen in the most and in the least sensitive case; None
-            if the evidence does not agree.
+        control_must: What it must be: ``"contradicts"``, or ``"agrees"`` if the rule contradicts the
+            evidence.
+        limits: Smallest planted error that would have been seen in the most and in the least sensitive case;
+            None if the evidence does not agree.
     """
 
     claim: Claim

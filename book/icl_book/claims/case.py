@@ -1,9 +1,9 @@
 """Measurements offered as evidence for or against a statement.
 
 A `Case` carries a measured value with an interval, and says where the interval comes from: `exact` numbers
-have a numerical error, `extrapolated` ones an error that is calibrated on a known case, `found` ones are the best
-of a search and bound a supremum or an infimum from one side, `sampled` ones have a distribution-free interval for
-the median over seeds.
+have a numerical error, `extrapolated` ones an error that is calibrated on a known case, `found` ones are the
+best of a search and bound a supremum or an infimum from one side, `sampled` ones have a distribution-free
+interval for the median over seeds.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def exact(name: str, measured: ArrayLike, error: ArrayLike = 0.0, **labels) -> C
         name: What was measured where. For an array it is a template with a field for each label that tells
             the cases apart, e.g. ``"d = {d}, n = {n:g}"``; write a brace of mathematics twice there.
         measured: A number, or an array of them.
-        error: Largest absolute numerical error, computed: a literal is refused when the book is made, and so is
-            zero for a number that is not whole, where the claim's grade says exact or certified. A number, or one
-            for each measured number.
+        error: Largest absolute numerical error, computed: a literal is refused when the book is made, and so
+            is zero for a number that is not whole, where the claim's grade says exact or certified. A number,
+            or one for each measured number.
         **labels: What the claim's rule and the template need: numbers, or arrays that broadcast with
             ``measured``, e.g. ``d=dims[:, None], n=n_values``.
 
@@ -84,8 +84,8 @@ def extrapolated(
         name: As in `exact`.
         measured: The extrapolated number, or an array of them.
         change: How much it changed over the last step.
-        known: ``(measured, change, truth)`` of the same computation where the limit is known; arrays broadcast with
-            ``measured``, so that each case can have a known case of its own.
+        known: ``(measured, change, truth)`` of the same computation where the limit is known; arrays
+            broadcast with ``measured``, so that each case can have a known case of its own.
         remainder: Bound on the error, derived; then neither ``change`` nor ``known`` is given.
         **labels: As in `exact`.
 
@@ -110,8 +110,8 @@ def found(
 ) -> Case | list[Case]:
     """Make cases of the best values that a search found: one-sided evidence about a supremum or an infimum.
 
-    A search contradicts "at most b" where it found more, and never establishes it. A card that wants more brings
-    a proved bound on the supremum.
+    A search contradicts "at most b" where it found more, and never establishes it. A card that wants more
+    brings a proved bound on the supremum.
 
     Args:
         name: As in `exact`.

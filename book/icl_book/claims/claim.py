@@ -6,8 +6,9 @@ which values of a measured quantity the statement permits. A notebook measures a
 `icl_book.claims.case.Case`s; `icl_book.claims.judge.judge` compares. A notebook does not decide its own
 verdict.
 
-Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and fails only
-if it is contradicted in every reading. If readings differ, the verdict is "depends on the reading".
+Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
+fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
+reading".
 """
 
 from __future__ import annotations
@@ -130,9 +131,9 @@ class Claim:
         severity: How much is wrong, if it fails as printed or holds corrected.
         control: What is broken in the negative control, in words; empty without one.
         unit: Unit of the detection limit, e.g. ``"in the exponent"``.
-        resolution: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected
-            one, for all cases or from a case's labels. An extrapolated case whose half-width is larger is
-            undecided.
+        resolution: What the card has to tell apart, e.g. the distance of the printed exponent from the
+            corrected one, for all cases or from a case's labels. An extrapolated case whose half-width is
+            larger is undecided.
         cannot_fail: Why no data could contradict the statement; such statements, and identities, are counted
             apart from those that were tested.
         why_not: For a statement that cannot be tested: the reason.

@@ -1,8 +1,8 @@
 """Compare measured cases with what a claim permits, in every reading of it.
 
 A case *agrees* if its interval lies inside the permitted range, *contradicts* if the two are disjoint, and is
-*undecided* otherwise; every tolerance is part of the range. An extrapolated case whose error is larger than what the
-card has to tell apart is undecided. One contradicting case contradicts a statement.
+*undecided* otherwise; every tolerance is part of the range. An extrapolated case whose error is larger than
+what the card has to tell apart is undecided. One contradicting case contradicts a statement.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def judge(claim: Claim | str, cases: Cases, control: Cases = (), readings: Mappi
         The card; as the last value of a notebook cell it draws itself.
 
     Raises:
-        ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is not
-            testable, an exact case of an exact claim has no error, or an extrapolated one no resolution.
+        ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is
+            not testable, an exact case of an exact claim has no error, or an extrapolated one no resolution.
         KeyError: If the id is unknown.
     """
     if isinstance(claim, str):
@@ -97,16 +97,17 @@ def _verdict(claim: Claim, cases: Sequence[Case], outcomes: Sequence[str]) -> Ve
 def detection_limits(cases: Sequence[Case], rule: Rule) -> tuple[float, float]:
     """Return the smallest error that would have been seen, in the most and in the least sensitive case.
 
-    An error is planted in one number: it is seen if the number then contradicts. An error of either sign that the
-    rule can contradict must be seen; the larger of the two counts. For a one-sided bound it is the room left.
+    An error is planted in one number: it is seen if the number then contradicts. An error of either sign that
+    the rule can contradict must be seen; the larger of the two counts. For a one-sided bound it is the room
+    left.
 
     Args:
         cases: The evidence.
         rule: The rule that it agrees with.
 
     Returns:
-        The least and the largest over the cases, in the unit of the measured quantity; infinite if no error would
-        be seen.
+        The least and the largest over the cases, in the unit of the measured quantity; infinite if no error
+        would be seen.
     """
     limits = []
     for case in cases:
@@ -140,6 +141,9 @@ def outcome(claim: Claim, case: Case, rule: Rule) -> str:
 
 
 def _read(claim: Claim, name: str, cases: tuple[Case, ...], rule: Rule) -> Reading:
+    ends = {sum(map(math.isfinite, rule(c.parameters))) for c in cases}
+    if 0 in ends or ends == {1, 2}:
+        raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
     outcomes = tuple(outcome(claim, c, rule) for c in cases)
     return Reading(name, _together(outcomes), cases, rule, outcomes)
 

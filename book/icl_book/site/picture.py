@@ -13,8 +13,8 @@ alt: >-
 Exact mean squared error of one attention unit, in squared label units, against the window parameter $w$.
 Narrowing the window raises the noise and, at first, lowers the bias (in the end so few neighbors count that
 the differences among them do not average out). Pretraining looks for the minimum of the sum: for affine
-functions, $d = {d}$, $n = {n}$, $L = {L:g}$, $\sigma = {sigma:g}$ it is at $w^* = {best:.2f}$. Where scripts
-run, the controls change all of these, and the page computes the curves again.
+functions, $d = {d}$, $n = {n}$, $L = {L:g}$, $\sigma = {sigma:g}$ it is marked. Where scripts run, the
+controls change all of these, and the page computes the curves again.
 ```
 
 ```{{raw}} html
@@ -24,18 +24,14 @@ run, the controls change all of these, and the page computes the curves again.
 
 
 def markdown(path: Path) -> str:
-    """Draw the picture as SVG at ``path`` and return the figure as markdown, with computed numbers."""
-    from icl.risk import optimal_window
-    from icl.tasks import make_task
+    """Draw the picture as SVG at ``path`` and return the figure as markdown, with its settings."""
     from icl_book.live import ALT, START, opening
 
     draw(path)
     start = START["risk"]
-    task = make_task(start["kind"], start["d"], start["L"])
-    best = optimal_window(task, start["n"], start["sigma"]).w
     tag = opening("risk", still="fig-tradeoff")
     file = f"{path.parent.name}/{path.name}"
-    return FIGURE.format(**start, best=best, file=file, alt=ALT["risk"], live=tag)
+    return FIGURE.format(**start, file=file, alt=ALT["risk"], live=tag)
 
 
 def draw(path: Path) -> None:

@@ -46,6 +46,7 @@ def stage(
         export,
         findings,
         gallery,
+        judged,
         numbers,
         order,
         pages,
@@ -74,6 +75,10 @@ def stage(
     in_order = {name: executed[name] for name in runs}  # as in the table of contents
     drawn = gallery.page(in_order, titles, generated / "gallery")
     for name, content in executed.items():
+        cards = {card["id"]: card for card in runs[name]["cards"]}
+        for cell in content["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = judged.resolve("".join(cell["source"]), cards, judged.on_page)
         sources.annotate(content, names)  # follows assignments, so before the cells are put in reading order
         order.arrange(content)
         numbers.add(content, runs[name])
@@ -94,7 +99,7 @@ def stage(
     for name, text in {
         "picture": picture.markdown(generated / "picture.svg"),
         "verdicts": pages.verdict_table(found),
-        "findings": findings.markdown(collected, "../notebooks/{name}.ipynb"),
+        "findings": findings.markdown(collected),
         **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
         "levels": audit.levels(found),
         "confirmatory": audit.confirmatory(found, again),

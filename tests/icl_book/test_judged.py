@@ -1,0 +1,97 @@
+"""Numbers in short answers and findings: every one is a case of a card, and moves with none of its sizes."""
+
+import json
+
+import pytest
+
+from icl_book.parameters import BadInput
+from icl_book.site import findings, judged
+
+CARD = {
+    "id": "P1.T",
+    "statement": "grows like $(nL^2/\\sigma^2)^{2/(d+2)}$",
+    "readings": {"as we read it": "agrees"},
+    "depends_on": [],
+    "cases": [{"name": "d = 5, n = 1e12", "measured": 0.0326}],
+    "other_readings": {"another": [{"name": "d = 2", "measured": "inf"}]},
+}
+CARDS = {"P1.T": CARD}
+SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"
+
+
+def test_a_role_shows_the_case_and_links_to_the_card():
+    text = judged.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, judged.on_page)
+    assert '<a class="icl-judged" href="#claim-P1.T" title="judged: P1.T">3.3</a> %' in text
+    assert ">(P1.T)</a>." in text
+    assert judged.resolve("{judged}`P1.T | d = 2 | .0f`", CARDS, lambda claim, text: text) == "inf"
+
+
+@pytest.mark.parametrize(
+    ("role", "message"),
+    [
+        ("P1.U", "no card of P1.U"),
+        ("P1.T | d = 3 | .1f", "no case of this name"),
+        ("P1.T | d = 2", "a claim, or a"),
+    ],
+)
+def test_a_role_that_names_nothing_is_refused(role, message):
+    with pytest.raises(BadInput, match=message):
+        judged.resolve(f"{{judged}}`{role}`", CARDS, judged.on_page)
+
+
+GOOD = [
+    f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away.",
+    "It grows with the exponent $2/(d+2)$ {judged}`P1.T`. Nothing else does (Theorem 2, {numref}`fig-1`).",
+    "One window is not enough; two are.",
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_what_a_card_judges_is_no_problem(text):
+    assert judged.problems("x", text, CARDS) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("The exponent is $2/(d+2)$.", "2 is in no claim"),
+        ("The exponent is 0.7 {judged}`P1.T`.", "0.7 is in no claim"),
+        (f"In $d=5$ it is {SHOWN} % away.", "1e+12 is a size of the case"),
+        ("At last {judged}`P1.U`.", "no card of P1.U"),
+        (f"At $d=5$, $n=10^{{12}}$ it is {SHOWN} %. It is 65 on the sphere.", "65 is in no claim"),
+    ],
+)
+def test_what_no_card_judges_is_a_problem(text, message):
+    (problem,) = judged.problems("x", text, CARDS)
+    assert message in problem
+
+
+def test_a_number_that_moves_is_a_problem(tmp_path):
+    for folder, cards in {"paper": [CARD], "replications": None}.items():
+        (tmp_path / folder).mkdir()
+        moved = {"claims": {"P1.T": {"cases": {"d = 5, n = 1e12": 0.0326}}}}
+        (tmp_path / folder / "1.json").write_text(json.dumps({"cards": cards} if cards else moved))
+    answer = {"chapter": GOOD[0]}
+    runs = [{"name": "chapter", "cards": [CARD]}]
+    assert judged.book(answer, runs, tmp_path, {"findings": GOOD[1]}) == []
+    now = [{"name": "chapter", "cards": [CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}]}]
+    problems = judged.book(answer, now, tmp_path, {})
+    assert ["3.4 here, 3.3 in paper" in problems[0], "3.4 here, 3.3 in seed 1" in problems[1]] == [True, True]
+
+
+def test_findings_are_lists_of_judged_numbers(monkeypatch):
+    monkeypatch.setattr(findings, "FINDINGS", (("a", GOOD[0]), ("b", GOOD[2])))
+    runs = [{"name": "a", "cards": [CARD]}]
+    text = findings.markdown(runs)
+    assert text.startswith("1. At $d=5$") and "../notebooks/a.html#claim-P1.T" in text and "2. " not in text
+    page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
+    assert findings.readme(page, runs) == (
+        "a\n<!-- findings:begin -->\n1. At $d=5$ and $n=10^{12}$ it is 3.3 (P1.T) % away. "
+        "[Read on](notebooks/a.ipynb)\n<!-- findings:end -->\nb\n"
+    )
+
+
+def test_the_short_answer_ends_with_its_paragraph():
+    assert judged.SHORT_ANSWER.search("# T\n\n**Short answer.** Yes, 1.\nAnd 2.\n\nMore 3.")[0].endswith(
+        "And 2."
+    )
