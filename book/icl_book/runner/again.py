@@ -1,7 +1,7 @@
 """Judging again: the confirmatory run, and replications with fresh random streams.
 
-The confirmatory run uses the preset ``confirmatory``: dimensions, context lengths and numbers of seeds that
-were not used while the rules were made. The root of its random streams follows from the rules
+The confirmatory run uses the preset ``confirmatory``: sizes that the book does not use, and more seeds. They
+were new in the first such run only. The root of its random streams follows from the rules
 (`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
 cards rest on sampled numbers. Both write small results, whatever they say, and runs are compared reading by
 reading.
@@ -117,8 +117,8 @@ def confirm(schedule: Schedule, jobs: str) -> int:
 def replicate(schedule: Schedule, seeds: Sequence[int], jobs: str) -> int:
     """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
 
-    Writes ``results/replications/<seed>.json``: of each claim its verdict, the outcome of each reading and the
-    measured number of each case by name, and what changed, see `moved`. Also a table of every case of these verdicts, for the
+    Writes ``results/replications/<seed>.json``: of each claim its verdict, the outcome of each reading and
+    the measured number of each case by name, and what changed, see `moved`. A table has every case, for the
     book's own streams (seed 0) and each seed, ``_build/sweeps/replications/table.csv`` and ``.parquet``.
 
     Args:

@@ -94,8 +94,8 @@ def group(entry: Entry) -> str:
 def tally(found: Sequence[Entry], name: str) -> str:
     """Write a table of the numbers of claims of one group by verdict and paper; roots only.
 
-    What follows from another claim (`Claim.implied_by`), and what no data could contradict (`Claim.tested`), is
-    counted in a line of its own.
+    What follows from another claim (`Claim.implied_by`), and what no data could contradict (`Claim.tested`),
+    is counted in a line of its own.
     """
     mine = [e for e in found if group(e) == name]
     roots = [e for e in mine if not e.claim.implied_by]
@@ -275,8 +275,8 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
     out = [
         f"{len(again)} statements were judged again by rules `{runs[0]['rules'][:SHORT]}` on "
         f"{runs[0]['date']}: {len(again) - len(changed)} are the same in every reading, {verdicts} differ in "
-        f"the verdict, {len(changed) - verdicts} in a reading only. Cases in our own reading: {there}; in this "
-        f"book {here}.",
+        f"the verdict, {len(changed) - verdicts} in a reading only. Cases in our own reading: {there}; in "
+        f"this book {here}.",
         "",
     ]
     if changed:

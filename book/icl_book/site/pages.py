@@ -153,8 +153,8 @@ def readme_block(found: Sequence[Entry]) -> str:
     if wrong:
         out += ["", "| where | as printed | corrected |", "|:--|:--|:--|"]
         out += [
-            f"| {_line(e.claim.source)} ({e.claim.severity}{SEEN.get(e.claim.authority, '')}) | {_github(e.claim.quote)} | "
-            f"{_github(e.claim.corrected or 'no correction')} |"
+            f"| {_line(e.claim.source)} ({e.claim.severity}{SEEN.get(e.claim.authority, '')}) | "
+            f"{_github(e.claim.quote)} | {_github(e.claim.corrected or 'no correction')} |"
             for e in wrong
         ]
     return "\n".join(out) + "\n"
