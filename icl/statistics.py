@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtri, stdtrit  # scipy.stats would take a second to import
 
-#: Two-sided false-alarm rate of every single stochastic check in tests and chapters.
-#: With at most 1000 such checks the whole suite raises a false alarm with probability
-#: below 1 % (union bound).
+#: Two-sided false-alarm rate of a single check of a mean by `t_interval`, in tests and chapters, and what
+#: `median_interval` aims at; with fewer than 18 samples its intervals miss more often, and it says how often.
 FALSE_ALARM_RATE = 1e-5
 
 #: Largest probability with which an interval of a median may miss; few seeds allow no better.

@@ -24,7 +24,8 @@ def setup(namespace: Mapping[str, object], **entries: int | str) -> None:
 
     Called once, after the parameters cell, with all imports done. The parameters' names are read from the
     notebook itself: the first executed cell that holds nothing but ``name = literal`` lines is the
-    parameters cell, and one that begins with ``# Parameters`` is what papermill injected after it.
+    parameters cell, a later one that shares a name with it is what a reader made of it, and one that begins
+    with ``# Parameters`` is what papermill injected after it.
 
     Args:
         namespace: The notebook's ``globals()``.
@@ -39,12 +40,15 @@ def setup(namespace: Mapping[str, object], **entries: int | str) -> None:
     plots.style()
     sources = list(namespace.get("In", []))
     cells = [assignments(source) for source in sources]
-    names = next((found for found in cells if found), [])
-    if not names:
-        raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
+    injected, names = [], []
     for source, found in zip(sources, cells, strict=True):
         if source.startswith("# Parameters"):  # papermill's mark
-            validate({name: namespace[name] for name in found}, names)
+            injected += found
+        elif not names or set(found) & set(names):
+            names = found
+    if not names:
+        raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
+    validate({name: namespace[name] for name in injected}, names)
     validate({name: namespace[name] for name in names}, names)
     for name, need in entries.items():
         _check_entries(name, namespace[name], need, namespace)

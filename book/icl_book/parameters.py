@@ -165,10 +165,14 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNOR
 def number(value: object) -> object:
     """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged.
 
-    Only decimal numbers are: ``0x10``, ``1_000`` and ``12:30`` stay text, which no parameter takes.
+    Only decimal numbers are: ``0x10``, ``1_000`` and ``12:30`` stay text, which no parameter takes. A whole
+    number with an exponent, ``1e3``, is an integer.
     """
     if isinstance(value, list):
         return [number(v) for v in value]
     if not isinstance(value, str) or len(value) > 100 or not _NUMBER.fullmatch(value):
         return value
-    return int(value) if value.lstrip("+-").isdecimal() else float(value)
+    if value.lstrip("+-").isdecimal():
+        return int(value)
+    found = float(value)
+    return int(found) if "e" in value.lower() and found.is_integer() else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -100,11 +101,17 @@ class ReLUPool:
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
 
-    def sample(self, rng: np.random.Generator, count: int) -> Function:
-        """Draw ``count`` functions of the pool, with replacement; see `icl.tasks.Task`."""
-        own, L = stream(self.seed, "evaluation", 99), self.lipschitz
+    @cached_property
+    def _pool(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return directions, slopes on both sides and constants of all functions."""
+        own, L = stream(self.seed, "pool"), self.lipschitz
         q = uniform_sphere(own, self.size, self.dim)
         right, left, b = torch.as_tensor(own.uniform(-L, L, (3, self.size, 1)))
+        return q, right, left, b
+
+    def sample(self, rng: np.random.Generator, count: int) -> Function:
+        """Draw ``count`` functions of the pool, with replacement; see `icl.tasks.Task`."""
+        q, right, left, b = self._pool
         u = torch.as_tensor(rng.uniform(0.0, 1.0, (count,)))
         pick = (u * self.size).long().clamp(max=self.size - 1).cpu()
 

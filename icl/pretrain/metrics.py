@@ -105,8 +105,9 @@ def test_error(
         ValueError: If an argument is out of range.
     """
     checked = UnitConfig(task, noise_std, context_length, seed or 0, covariates)  # refuses bad arguments
-    law = checked.covariate_law
-    piece = max(1, min(integer(contexts, "contexts", 1, 10**8), 2**20 // (context_length * task.dim)))
+    law, noise_std, context_length = checked.covariate_law, checked.noise_std, checked.context_length
+    contexts = integer(contexts, "contexts", 1, 10**8)
+    piece = max(1, min(contexts, 2**20 // (context_length * task.dim)))
     times = (*trained.history, trained.parameters)
     together = defaultdict(list)
     for index, unit in enumerate(trained.units):

@@ -55,7 +55,7 @@ class QuadraticRisk:
 
         Raises:
             TypeError: If the class is not rotation invariant.
-            ValueError: If the noise is out of range or the dimensions differ.
+            ValueError: If the noise is out of range, the dimensions differ, or a token is no unit vector.
         """
         import torch
 
@@ -63,7 +63,13 @@ class QuadraticRisk:
         noise_std = real(noise_std, "noise_std", 0, MOST)
         if tokens.ndim != 3 or tokens.shape[-1] != task.dim or tokens.shape[1] < 2:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be (B, n + 1, {task.dim})")
-        cosine = (tokens @ tokens.mT).clamp(-1, 1)
+        cosine = tokens @ tokens.mT
+        length = cosine.diagonal(dim1=-2, dim2=-1)
+        if not bool(((length - 1).abs() <= 1e-6).all()):
+            raise ValueError(
+                f"tokens: must be unit vectors, squared lengths are up to {float(length.max()):g}"
+            )
+        cosine = cosine.clamp(-1, 1)  # of rounding
         k = torch.as_tensor(np.asarray(task.covariance(cosine.numpy())))
         gram = k[:, :-1, :-1] + noise_std**2 * torch.eye(tokens.shape[1] - 1, dtype=k.dtype)
         return cls(float(task.covariance(np.array(1.0))), k[:, :-1, -1], gram, noise_std > 0)

@@ -8,6 +8,7 @@ from scipy.stats import beta, kstest
 import icl.streams
 from icl.layout import normalize, planes
 from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.finite import ReLUPool
 from icl.pretrain.metrics import test_error as error_on_fresh_contexts
 from icl.risk import bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.statistics import FALSE_ALARM_RATE
@@ -63,6 +64,7 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
         addresses(lambda: monte_carlo_risk(task, 1.0, 4, 0.1, 8))
         | addresses(lambda: bayes_linear_risk(task, 4, 0.1, 8))
         | addresses(lambda: ridge_risk(task, 4, 0.1, 0.5, 8)),
+        addresses(lambda: ReLUPool(3, 1.0, 4, 0).sample(np.random.default_rng(0), 2)),
     ]
     assert all(purposes) and len(set.union(*purposes)) == sum(map(len, purposes))
     assert {name for purpose in purposes for _, name, *_ in purpose} == set(STREAMS)

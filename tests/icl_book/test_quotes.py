@@ -181,9 +181,31 @@ def test_an_error_bar_typed_by_hand_is_found():
         'judge("X", exact("a", x, 0.01))',
         "exact('a', x, error=1e-3)",
         "extrapolated('a', x, change=2)",
+        "exact('a', x, 2 * 0.005)",
+        "exact('a', x, -(1e-3 + 2))",
+        "BAR = 0.005\nexact('a', x, error=BAR)",
+        "BAR = 0.005\nTWICE = 2 * BAR\nexact('a', x, TWICE)",
+        "claims.exact('a', x, 0.01)",
+        "partial(exact, error=0.01)",
+        "extrapolated('a', x, remainder=1e-3)",
+        "extrapolated('a', x, step, known=(value, 0.1, 1.0))",
+        "extrapolated('a', x, step, known=(0.98, change, 1.0))",
+        "exact('a', x, [0.1, 0.2])",
     ):
         assert "typed by hand" in verify.literal_errors("n", source)[0]
-    for source in ("exact('a', x, spread)", "exact('a', 3.0)", "exact('a', x, 0.0)", "found('a', x)"):
+    for source in (
+        "exact('a', x, spread)",
+        "exact('a', 3.0)",
+        "exact('a', x, 0.0)",
+        "found('a', x)",
+        "found('a', x, 1.0)",
+        "bar = 0.1\nbar = measure()\nexact('a', x, bar)",
+        "bar = 0.1\nfor bar in bars: exact('a', x, bar)",
+        "extrapolated('a', x, step, known=(value, change, 2 / 3))",
+        "extrapolated('a', x, step, known=(*slopes, -4 / 5))",
+        "exact('a', x, 2 * risk.error)",
+        "bar = 2 * bar\nexact('a', x, bar)",
+    ):
         assert verify.literal_errors("n", source) == []
 
 

@@ -1,6 +1,7 @@
 """Parameters, addresses and the command line, without starting a kernel."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -8,7 +9,9 @@ import sys
 
 import pytest
 import torch
+from pyarrow import parquet
 
+from icl.files import atomic_path
 from icl_book import notebook, provenance
 from icl_book.parameters import PARAMETERS, BadInput, Integer, Real, Several, number, validate
 from icl_book.provenance import ROOT
@@ -90,7 +93,13 @@ def test_numbers_that_yaml_takes_for_text_are_numbers():
     assert number("1e-3") == 1e-3 and isinstance(number("7"), int) and number("010") == 10
     for text in ("0x10", "0b11", "1_000", "12:30", "\uff13", "\u0663", "nan", "inf", "9" * 5000):
         assert number(text) == text
-    assert number(["1e3", 2]) == [1000.0, 2] and number("relu") == "relu" and number(True) is True
+    assert number(["1e3", 2]) == [1000, 2] and isinstance(number("1e3"), int) and number("1e400") == math.inf
+    assert (
+        isinstance(number("1.0"), float)
+        and isinstance(number("2.5e1"), int)
+        and number("relu") == "relu"
+        and number(True) is True
+    )
 
 
 # --------------------------------------------------------------- called by a notebook
@@ -111,6 +120,10 @@ def test_setup_reads_the_names_from_the_parameters_cell():
         notebook.setup(namespace)
     with pytest.raises(BadInput, match="no parameters cell was executed"):
         notebook.setup(kernel("import math"))
+    with pytest.raises(BadInput, match="seed=-1: must be"):  # a name that the reader added to it
+        notebook.setup(kernel("dims = [2]", "dims = [2]\nseed = -1"))
+    notebook.setup(kernel("dims = [2]", "dims = [3]\nseed = 1", "shown = 2"))
+    assert notebook._started["parameters"] == {"dims": [3], "seed": 1}
 
 
 @pytest.mark.parametrize("extra", [3, "x", [1], {"a": 1}, None, True, 0.5])
@@ -280,6 +293,16 @@ def test_a_grid_may_be_a_file_and_names_each_parameter_and_value_once(tree):
     )
     with pytest.raises(BadInput, match="grid 'seed=4': names seed a second time"):
         plan.read_grid("seed=3 seed=4")
+
+
+def test_what_a_neighbor_is_writing_is_left_alone(tree):
+    """Another run of the same notebook, with other parameters or in another process."""
+    (run,) = plan.plan("quick")
+    run.path.parent.mkdir(parents=True)
+    with atomic_path(run.path.with_name("tiny.other.ipynb")) as part:
+        part.write_text("x")
+        execute._forget(run)
+    assert run.path.with_name("tiny.other.ipynb").read_text() == "x"
 
 
 def test_only_the_last_few_outputs_are_kept(tree):
@@ -693,6 +716,25 @@ def test_a_number_that_no_run_kept_is_one_line_that_names_those_there_are(monkey
         table.write([run], ["risk", "w-7"])
 
 
+def test_a_table_keeps_numbers_as_numbers_and_all_of_them(tmp_path, monkeypatch):
+    """NaN and infinity are numbers, a text is none, and a number that is called like a parameter is kept."""
+    found = {
+        "digest": "0",
+        "seconds": 1.0,
+        "parameters": {"w": 1},
+        "cards": [],
+        "numbers": {"risk": "nan", "most": "inf", "said": "'nan'", "w": "2.5", "seconds": "7"},
+    }
+    monkeypatch.setattr(table, "collect", lambda path: found)
+    monkeypatch.setattr(table, "ROOT", tmp_path)
+    monkeypatch.setattr(plan.Run, "path", tmp_path / "tiny.ipynb")
+    folder = table.write([plan.Run("tiny", "quick", {})])
+    written = parquet.read_table(folder / "table.parquet").to_pylist()[0]
+    assert math.isnan(written["risk"]) and written["most"] == math.inf and written["said"] == "nan"
+    assert (written["w"], written["kept w"]) == (1, 2.5)
+    assert (written["seconds"], written["kept seconds"]) == (1.0, 7)
+
+
 def test_the_page_of_a_sweep_has_a_curve_for_each_number_and_escapes_everything(tmp_path):
     rows = [
         table.Row(
@@ -746,6 +788,22 @@ def test_a_run_that_may_take_years_starts_only_if_the_caller_insists(tree, capsy
     )
     smaller = cost.growth(plan.plan("quick", "tiny", "context_length=1")[0])
     assert cost.estimate("quick", [("tiny", smaller)], 1, False) == ", about 2 min (as on 2 cores, X)"
+
+
+def test_one_notebook_that_nobody_measured_does_not_lift_the_limit(tree):
+    """Nor does a preset that nobody measured, as the confirmatory one."""
+    folder = tree / "benchmarks" / "results"
+    folder.mkdir(parents=True)
+    kept = {"quick": {"seconds": {"tiny": 100.0}, "machine": "2 cores, X"}}
+    (folder / "presets.json").write_text(json.dumps(kept))
+    for preset, factors in (
+        ("quick", [("tiny", {"contexts": 1e6}), ("new", {})]),
+        ("quick", [("new", {"contexts": 1e6})]),
+        ("confirmatory", [("tiny", {"contexts": 1e6})]),
+    ):
+        with pytest.raises(BadInput, match="contexts asks for 1e\\+06 times the work"):
+            cost.estimate(preset, factors, 2, False)
+        assert cost.estimate(preset, factors, 2, True) == ""
 
 
 def test_the_memory_of_the_largest_run_is_said_and_what_counts_can_multiply(tree, monkeypatch):

@@ -13,6 +13,8 @@ from icl_book.runner.plan import Run, configure, defaults
 
 #: Runs that may take longer than this start only if the caller insists.
 MOST = 48 * 3600.0
+#: Seconds that a notebook is taken to need with its preset's sizes, if nobody measured it.
+UNMEASURED = 60.0
 #: Parameters whose value multiplies the work. Of every other list, the number of its entries does.
 COUNTS = (
     *(
@@ -68,23 +70,24 @@ def estimate(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]], jo
 
     Returns:
         ``", about 4 min (as on ...)"``, and that larger counts are taken to cost in proportion; nothing
-        where a notebook was not measured or there is nothing to do.
+        where a notebook was not measured or there is nothing to do. What was not measured still counts
+        against `MOST`, with `UNMEASURED` seconds at its preset's sizes.
 
     Raises:
         BadInput: If they may take longer than `MOST`, naming the largest factor.
     """
-    try:
-        kept = _kept()
-        seconds = [kept[preset]["seconds"][name] * max(1.0, prod(f.values())) for name, f in factors]
-        total, machine = max(sum(seconds) / jobs, *seconds), kept[preset]["machine"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    kept = _kept(preset)
+    known, machine = kept.get("seconds", {}), kept.get("machine", "a machine like any")
+    seconds = [known.get(name, UNMEASURED) * max(1.0, prod(f.values())) for name, f in factors]
+    total = max([sum(seconds) / jobs, *seconds])
     largest = max(((v, k) for _, f in factors for k, v in f.items()), default=(1.0, ""))
     if total > MOST and not force:
         why = f"; {largest[1]} asks for {largest[0]:.3g} times the work of {preset}" if largest[0] > 1 else ""
         raise BadInput(
             f"may take {words(total)} (as on {machine}){why}; to start all the same: FORCE=1, --force"
         )
+    if not factors or any(name not in known for name, _ in factors):
+        return ""
     if_so = ", if the work grows in proportion" if largest[0] > 1 else ""
     return f", about {words(total)} (as on {machine}{if_so})"
 
@@ -101,13 +104,14 @@ def memory(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]]) -> s
         grows in proportion, with a warning where this machine has less; nothing where no run was measured.
         What one dimension or matrix size more asks for is not foreseen.
     """
-    try:
-        peaks = _kept()[preset]["memory"]
-        more = {name: max(1.0, prod(v for k, v in f.items() if k in STORED)) for name, f in factors}
-        largest = max(peaks[name] for name in more)
-        most = max(peaks[name] * factor for name, factor in more.items())
-    except (OSError, ValueError, KeyError, TypeError):
+    peaks = _kept(preset).get("memory", {})
+    more = {
+        name: max(1.0, prod(v for k, v in f.items() if k in STORED)) for name, f in factors if name in peaks
+    }
+    if not more:
         return ""
+    largest = max(peaks[name] for name in more)
+    most = max(peaks[name] * factor for name, factor in more.items())
     text = f"; memory of a run: up to {largest / 1e9:.1f} GB at the preset's sizes"
     if most > largest:
         text += f", {most / 1e9:.3g} GB at these if it grows in proportion"
@@ -116,8 +120,13 @@ def memory(preset: str, factors: Sequence[tuple[str, Mapping[str, float]]]) -> s
     return text
 
 
-def _kept() -> dict:
-    return json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8"))
+def _kept(preset: str) -> dict:
+    """Return what was measured of a preset; empty if nothing was, or the record cannot be read."""
+    try:
+        text = (ROOT / "benchmarks" / "results" / "presets.json").read_text(encoding="utf-8")
+        return json.loads(text).get(preset, {})
+    except (OSError, ValueError):
+        return {}
 
 
 def words(seconds: float) -> str:

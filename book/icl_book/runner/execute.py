@@ -165,7 +165,7 @@ def _papermill(run: Run, shown: str, start: float):
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
         problem = f"cell {error.cell_index + 1}: {error.ename}: {message}"
-    except Exception as error:  # a dead kernel, a full disk: still one line
+    except (RuntimeError, OSError) as error:  # a dead kernel, a full disk: still one line
         problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
     finally:
         finished.set()
@@ -241,7 +241,7 @@ def _forget(run: Run) -> None:
     """
     folder = run.path.parent
     which = run.path.stem if run.exploring else f"{run.name}.*"
-    for left_over in [*folder.glob(f"{which}.failed.ipynb"), *folder.glob(f".{which}.*.part")]:
+    for left_over in folder.glob(f"{which}.failed.ipynb"):
         left_over.unlink(missing_ok=True)
     if not run.exploring:
         done = sorted(folder.glob(f"{run.name}.*.ipynb"), key=lambda p: p.stat().st_mtime)

@@ -103,15 +103,19 @@ def row(path: Path, wanted: Sequence[str] = ()) -> Row:
 
 
 def value(text: str) -> object:
-    """Return the value whose ``repr`` a notebook kept; the text itself if it is no literal, as ``nan``."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+    """Return the literal or number whose ``repr`` a notebook kept, or the text itself."""
+    for read in (ast.literal_eval, float):  # nan and inf are no literals
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            pass
+    return text
 
 
 def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
     """Write the table of a sweep, as CSV and Parquet, and a page with its curves and links to its notebooks.
+
+    A number that is called like a parameter has the column ``kept <name>``.
 
     Args:
         runs: Finished runs of one notebook.
@@ -131,10 +135,12 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]
     folder = ROOT / "_build" / "sweeps" / f"{runs[0].name}-{runs[0].preset}-{address}"
     folder.mkdir(parents=True, exist_ok=True)
-    flat = [
-        one.parameters | one.results | one.run | {"notebook": os.path.relpath(one.path, folder)}
-        for one in table
-    ]
+    flat = []
+    for one in table:
+        own = one.parameters | one.run | {"notebook": os.path.relpath(one.path, folder)}
+        flat.append(
+            one.parameters | {f"kept {k}" if k in own else k: v for k, v in one.results.items()} | own
+        )
     save(flat, folder)
     write_atomically(folder / "index.html", page(table, f"Sweep of {runs[0].name}", folder))
     return folder

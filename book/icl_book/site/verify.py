@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from icl_book.site.sources import ON_PAGE
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(r"\$|\{(?:glue|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
+#: What takes an error bar.
+BARS = ("exact", "extrapolated")
 #: Verdicts of a preset too small to decide.
 UNDECIDED = ("inconclusive", "open")
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
@@ -185,27 +188,56 @@ def rules(registry: Mapping[str, Claim], notebooks: Iterable[Path]) -> list[str]
 
 
 def literal_errors(name: str, source: str) -> list[str]:
-    """Find error bars typed by hand: a number given to `exact` or `extrapolated` for the error.
+    """Find error bars typed by hand: a number given to `exact` or `extrapolated` for the error, or its name.
+
+    A lint for whoever means well: what is computed from literals by a function of its own passes.
 
     Args:
         name: The notebook, for the message.
         source: Its source.
     """
-    problems = []
-    for node in ast.walk(ast.parse(source)):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+    problems, tree = [], ast.parse(source)
+    stored = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    names = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=word)], value=value) if stored[word] == 1:
+                names[word] = value
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
             continue
-        if node.func.id not in ("exact", "extrapolated"):
-            continue
-        given = [*node.args[2:3], *(k.value for k in node.keywords if k.arg in ("error", "change"))]
-        for value in given:
-            try:
-                literal = ast.literal_eval(value)
-            except ValueError:
+        given = [k.value for k in node.keywords if k.arg in ("error", "change", "remainder")]
+        match node.func, node.args:
+            case ((ast.Name(id=called) | ast.Attribute(attr=called)), arguments) if called in BARS:
+                given += arguments[2:3]
+            case _, [(ast.Name(id=called) | ast.Attribute(attr=called)), *_] if called in BARS:
+                pass  # functools.partial
+            case _:
                 continue
-            if literal != 0:
-                problems.append(f"{name}, line {node.lineno}: the error {literal} is typed by hand")
+        for known in (k.value for k in node.keywords if k.arg == "known"):
+            given += known.elts[:-1] if isinstance(known, ast.Tuple) else [known]  # the last is the truth
+        for value in given:
+            if (typed := _typed(value, names)) not in (None, 0):
+                problems.append(f"{name}, line {node.lineno}: the error {typed} is typed by hand")
     return problems
+
+
+def _typed(node: ast.expr, names: Mapping[str, ast.expr]) -> object:
+    """Return the value of an expression of literals, and of names bound once to such; None of another."""
+    match node:
+        case ast.Name(id=word) if word in names:
+            return _typed(names[word], {k: v for k, v in names.items() if k != word})
+        case ast.UnaryOp(operand=operand):
+            parts = [operand]
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            pass
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case _:
+            return None
+    return ast.unparse(node) if parts and None not in [_typed(part, names) for part in parts] else None
 
 
 def book(html: Path, toc: dict, runs: Sequence[dict]) -> list[str]:

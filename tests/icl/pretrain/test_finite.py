@@ -6,6 +6,7 @@ import torch
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
+from icl.pretrain import finite
 from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.streams import stream
 from icl.tasks import ReLU
@@ -51,6 +52,15 @@ def test_a_pool_holds_so_many_functions_and_no_others():
     assert torch.equal(again, distinct)  # the pool does not depend on the stream that picks from it
     other = ReLUPool(3, 2.0, 4, 6).sample(stream(1, "tasks"), 200)(x.expand(200, 6, 3))
     assert not torch.isin(other, distinct).any()
+
+
+def test_a_pool_is_drawn_once(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(finite, "uniform_sphere", lambda *a: drawn.append(a) or uniform_sphere(*a))
+    pool = ReLUPool(3, 2.0, 4, 5)
+    for step in range(3):
+        pool.sample(stream(1, "tasks", step), 2)
+    assert len(drawn) == 1
 
 
 def test_the_pool_has_the_covariance_of_its_class():

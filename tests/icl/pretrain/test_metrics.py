@@ -64,6 +64,12 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     assert own[0, 0] == own[0, 1] != own[0, 2]  # all start at zero: the test sets alone make the difference
 
 
+def test_whole_floats_are_numbers_of_tokens_and_contexts():
+    trained = pretrain([UnitConfig(ReLU(3), 0.2, 8, 0)], 5, 4)
+    plain = metrics.test_error(trained, ReLU(3), 0.2, 10, 100)
+    assert np.array_equal(metrics.test_error(trained, ReLU(3), 0.2, 1e1, 1e2), plain)
+
+
 def test_turned_units_attend_to_the_opposite_end():
     units = [UnitConfig(ReLU(3), 0.2, 8, 0), UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
     trained = pretrain(units, 5, 4, record=(2,))
