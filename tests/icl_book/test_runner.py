@@ -243,8 +243,14 @@ def test_address_changes_with_everything_the_numbers_depend_on(tree, monkeypatch
     monkeypatch.setenv("ICL_DEVICE", "cpu")
     new("device")
     monkeypatch.delenv("ICL_DEVICE")
+    monkeypatch.setattr(plan, "version", lambda name: "9.9" if name == "torch" else "1")
+    plan.installed.cache_clear()
+    new("installed package")
+    monkeypatch.undo()
+    monkeypatch.setattr(plan, "ROOT", tree)
+    plan.installed.cache_clear()
     (tree / "results" / "x.json").write_text("1")
-    assert plan.plan("quick")[0].digest == seen[-3], "reverting an edit must bring the old address back"
+    assert plan.plan("quick")[0].digest == seen[-4], "reverting an edit must bring the old address back"
 
 
 def test_caches_and_unrelated_files_leave_the_address_alone(tree):

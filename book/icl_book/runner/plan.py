@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import yaml
@@ -29,6 +30,8 @@ from icl_book.runner.closure import contents, names_claim, reach
 
 #: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
 CONFIRMATORY = "confirmatory"
+#: The packages that numbers depend on, beside the lock file: what is installed need not follow it.
+COMPUTING = ("numpy", "scipy", "torch", "numba")
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,12 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Digest of notebook, parameters, code it can reach, lock file, device setting and data read."""
+        """Digest of notebook, parameters, code it can reach, installed versions, `ICL_DEVICE` and data read."""
         text = source(self.name)
         files = {ROOT / "requirements.lock"} | reach(text, f"notebooks/{self.name}.py", ROOT)
         total = hashlib.sha256(
             json.dumps(
-                [text, self.overrides, os.environ.get("ICL_DEVICE", ""), sys.version_info[:3], root_seed()],
+                [text, self.overrides, os.environ.get("ICL_DEVICE", ""), installed(), root_seed()],
                 sort_keys=True,
             ).encode()
         )
@@ -107,6 +110,12 @@ def for_book(preset: str) -> None:
         raise BadInput(f"preset {preset!r}: makes no book; make confirm runs it")
     if seed := root_seed():
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
+
+
+@cache
+def installed() -> list[str]:
+    """Return the versions of Python and of the packages that numbers depend on, as they are installed."""
+    return [sys.version, *map(version, COMPUTING)]
 
 
 def notebooks() -> list[str]:
