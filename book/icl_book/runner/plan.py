@@ -54,7 +54,7 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Digest of notebook, parameters, code it can reach, installed versions, `ICL_DEVICE` and data read."""
+        """Digest of notebook, parameters, code it can reach, installed versions, device setting and data."""
         text = source(self.name)
         files = {ROOT / "requirements.lock"} | reach(text, f"notebooks/{self.name}.py", ROOT)
         total = hashlib.sha256(
