@@ -135,12 +135,10 @@ def levels(found: Sequence[Entry]) -> str:
     return (
         f"Numbers judged, all readings and controls included: {len(cases)}. Of these {kinds['exact']} are "
         f"exact, {kinds['extrapolated']} extrapolated from exact values, {kinds['found']} the best found by "
-        f"a search, and {len(sampled)} sampled. "
-        "The interval of a sampled number lies between two order statistics over independent seeds. Whatever "
-        "the law of the number, it misses the median with a known probability: the more seeds, the smaller. "
-        f"Here it is at most {number(worst, '.2g')} for one number, and {number(expected, '.2g')} are "
-        "expected to miss among all. A missed median changes a verdict only if it lies on the other side of "
-        "what the statement permits."
+        f"a search, and {len(sampled)} sampled. The interval of a sampled number lies between two order "
+        "statistics over independent seeds and misses the median with a known probability, at most "
+        f"{number(worst, '.2g')} for one number; "
+        f"{number(expected, '.2g')} are expected to miss among all."
     )
 
 
@@ -211,8 +209,6 @@ def _again(e: Entry) -> tuple[list[str], list[str]]:
         each = [moved(e.card, again) for again in e.repeated]
         same, runs = each.count({}), len(each)
         text = f"Fresh random numbers: the same in every reading in {same} of {runs} replications."
-        if 2 * same <= runs:
-            text += " The seeds of this book do not settle it."
         names = dict.fromkeys(prose(name) for differences in each for name in differences)
         text += f" What changed: {', '.join(names)}." if names else ""
         (usual if same == runs else notable).append(text)
@@ -266,12 +262,10 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
     if not runs:
         return "There has been no confirmatory run of the present rules yet.\n"
     again = [e for e in found if e.card and e.confirmed]
+    records = [e.card for e in again], [e.confirmed for e in again]
+    here, there = (sides(case for card in cards for case in card["cases"]) for cards in records)
     changed = {e.claim.id: (e, d) for e in again if (d := moved(e.card, e.confirmed))}
     verdicts = sum("verdict" in d for _, d in changed.values())
-    here, there = (
-        sides(c for e in again for c in card(e)["cases"])
-        for card in (lambda e: e.card, lambda e: e.confirmed)
-    )
     out = [
         f"{len(again)} statements were judged again by rules `{runs[0]['rules'][:SHORT]}` on "
         f"{runs[0]['date']}: {len(again) - len(changed)} are the same in every reading, {verdicts} differ in "
@@ -290,8 +284,7 @@ def confirmatory(found: Sequence[Entry], runs: Sequence[dict]) -> str:
         names = ", ".join(f'<a href="#audit-{i}">{i}</a>' for i in weak)
         out += [
             "",
-            f"At these sizes the control was not judged as it must be in {len(weak)} of them, whose verdicts "
-            f"say less therefore: {names}.",
+            f"At these sizes the control was not judged as it must be in {len(weak)} of them: {names}.",
         ]
     return "\n".join(out) + "\n"
 
