@@ -552,7 +552,7 @@ judge(
         w=judged,
     ),
     readings={
-        '"to prevent" is read as enough: projected to the sphere after each layer, tokens '
+        '"to prevent" is read as enough: with layers projected to the sphere, tokens '
         "keep more than a thousandth of their spread (P1.beyond.sphere)": after
     },
 )

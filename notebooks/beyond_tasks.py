@@ -387,7 +387,7 @@ judge(
         r"with the cosines $\cos(u\cdot x+\phi)$, $\phi$ uniform, at most 10 %": lost(
             settings, Waves
         ),
-        "a unit of each class on the two others, at most 10 % (P1.T3.sufficient)": alone,
+        "units of one class on the two others, at most 10 % (P1.T3.sufficient)": alone,
         "long contexts, at most 10 %": lost(
             [(m, 10.0 ** n_decades[-1], noise_std) for m in dims]
         ),

@@ -125,7 +125,7 @@ CLAIMS: list[Claim] = [
                 '"has to be incorporated" is read as necessary: without any of them tokens collapse',
                 (
                     Alternative(
-                        '"to prevent" is read as enough: projected to the sphere after each layer, tokens '
+                        '"to prevent" is read as enough: with layers projected to the sphere, tokens '
                         "keep more than a thousandth of their spread (P1.beyond.sphere)",
                         lambda case: (1e-3, inf),
                         late=True,
@@ -149,20 +149,6 @@ CLAIMS: list[Claim] = [
         unit="relative",
     ),
     Claim(
-        id="P1.rebuttal.layers",
-        authority=Authority.REBUTTAL,
-        source="rebuttal, point 2: two layers",
-        quote="Suppose for instance that there are two layers. Then the first layer could learn to project "
-        "onto the relevant subspace by placing all of its attention on tokens in that subspace, and for the "
-        "second layer, distances are computed only within this subspace",
-        place="openreview:206",
-        expected=Verdict.NOT_TESTABLE,
-        why_not="The mechanism needs tokens in the subspace, and no source prints the law of the tokens. Of "
-        r"this book's $x=Bu+B_\perp v$ none lies there. If some were $Bu$ and all others $B_\perp v$, "
-        r"$M_1=wBB^\top$ with large $w$ would do it for $Bu'$ with $u\cdot u'>0$ for one of them. "
-        "What training finds, with this book's tokens, is P1.beyond.projects.",
-    ),
-    Claim(
         id="P1.rebuttal.deeper",
         authority=Authority.REBUTTAL,
         source="rebuttal, point 3: more layers",
@@ -178,16 +164,6 @@ CLAIMS: list[Claim] = [
         quantifier="for two kinds of units and one problem",
         control="one layer, whose weights are a kernel",
         unit="relative",
-    ),
-    Claim(
-        id="P1.rebuttal.space",
-        authority=Authority.REBUTTAL,
-        source="rebuttal, point 3: more layers",
-        quote="can be interpreted as mapping the input tokens into an appropriate space in which to do "
-        "nearest-neighbors regression",
-        place="openreview:211",
-        expected=Verdict.NOT_TESTABLE,
-        why_not="Called conceivable, an interpretation; which space is appropriate is not said.",
     ),
     Claim(
         id="P1.rebuttal.nature",
@@ -240,7 +216,7 @@ CLAIMS: list[Claim] = [
             ),
             Choice(
                 "one model on three classes; in the Fig. 5 of the talk each of three units has one class",
-                (Alternative("a unit of each class on the two others, at most 10 % (P1.T3.sufficient)"),),
+                (Alternative("units of one class on the two others, at most 10 % (P1.T3.sufficient)"),),
             ),
             Choice(
                 r"$d$, $n$ and $\sigma$, which no source prints; the contexts are short",
@@ -294,17 +270,5 @@ CLAIMS: list[Claim] = [
         grade=Grade.SAMPLED,
         quantifier="for one such hierarchy",
         unit="relative",
-    ),
-    Claim(
-        id="P1.summary.mlp",
-        authority=Authority.SUMMARY,
-        source="machine-written summary, contribution 4",
-        quote="It provides experiments on nonlinear functions like MLPs validating that conclusions extend "
-        "beyond the theoretical settings",
-        place="summary1:42",
-        expected=Verdict.NOT_TESTABLE,
-        why_not="No other source mentions such experiments. What can be computed about random networks is in "
-        "P1.beyond.networks; that their window follows $L$ is P1.W.rapid, since they have the covariance of "
-        "the ReLU class.",
     ),
 ]

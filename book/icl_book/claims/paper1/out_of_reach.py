@@ -1,10 +1,9 @@
-"""Statements of paper 1 about the literature, and those whose text is in none of our sources."""
+"""Statements on paper 1 that cannot be tested: on the literature, without a text, motives and summaries."""
 
 from __future__ import annotations
 
 from icl_book.claims.claim import Authority, Claim, Verdict
 
-#: Statements about the literature, and statements whose text is in none of our sources.
 CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.first",
@@ -177,5 +176,41 @@ CLAIMS: list[Claim] = [
         expected=Verdict.NOT_TESTABLE,
         why_not="An intuition about induction heads in language models, outside the authors' and this book's "
         "scope: nothing here has discrete tokens.",
+    ),
+    Claim(
+        id="P1.rebuttal.layers",
+        authority=Authority.REBUTTAL,
+        source="rebuttal, point 2: two layers",
+        quote="Suppose for instance that there are two layers. Then the first layer could learn to project "
+        "onto the relevant subspace by placing all of its attention on tokens in that subspace, and for the "
+        "second layer, distances are computed only within this subspace",
+        place="openreview:206",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="The mechanism needs tokens in the subspace, and no source prints the law of the tokens. Of "
+        r"this book's $x=Bu+B_\perp v$ none lies there. If some were $Bu$ and all others $B_\perp v$, "
+        r"$M_1=wBB^\top$ with large $w$ would do it for $Bu'$ with $u\cdot u'>0$ for one of them. "
+        "What training finds, with this book's tokens, is P1.beyond.projects.",
+    ),
+    Claim(
+        id="P1.rebuttal.space",
+        authority=Authority.REBUTTAL,
+        source="rebuttal, point 3: more layers",
+        quote="can be interpreted as mapping the input tokens into an appropriate space in which to do "
+        "nearest-neighbors regression",
+        place="openreview:211",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="Called conceivable, an interpretation; which space is appropriate is not said.",
+    ),
+    Claim(
+        id="P1.summary.mlp",
+        authority=Authority.SUMMARY,
+        source="machine-written summary, contribution 4",
+        quote="It provides experiments on nonlinear functions like MLPs validating that conclusions extend "
+        "beyond the theoretical settings",
+        place="summary1:42",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="No other source mentions such experiments. What can be computed about random networks is in "
+        "P1.beyond.networks; that their window follows $L$ is P1.W.rapid, since they have the covariance of "
+        "the ReLU class.",
     ),
 ]
