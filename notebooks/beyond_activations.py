@@ -14,12 +14,11 @@
 # # Other activations
 #
 # **Short answer.** With no extra parameters the window adapts for none of sigmoid, tanh
-# and ReLU ({numref}`fig-activations`). Two properties of softmax do the work. The
-# exponential *grows faster than every power*, so the window can become small; the
-# others keep an error that no context removes, {glue:text}`sigmoid_floor:.0f` % of the
-# variance of $f$ for the normalized sigmoid. And the weights are *normalized*; without
-# that the unit treats the function's own size as noise, and the window stops following
-# $L$ even for the exponential.
+# and ReLU ({numref}`fig-activations`). Two properties of softmax do the work: the
+# exponential *grows faster than every power*, so that the window can become small where
+# the others keep an error that no context removes, and the weights are *normalized*.
+# Without that the unit treats the function's own size as noise, and the window stops
+# following $L$ even for the exponential.
 
 # %% [markdown]
 # ## The questions

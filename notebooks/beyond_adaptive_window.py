@@ -13,14 +13,12 @@
 # %% [markdown]
 # # A window set inside the context
 #
-# **Short answer.** When the Lipschitz constants of tasks differ by an order of
-# magnitude, setting the window inside the context removes most of the price that a
-# fixed window pays: the worst price falls from {glue:text}`fixed_worst:.2f` to
-# {glue:text}`averaged_worst:.2f` times the risk at the best window of the task
-# ({numref}`fig-adaptive`). It does not come for free: where the fixed window happens to
-# be right, choosing from a noisy score costs some percent. No choice of window comes
-# close to the floor of all predictors linear in the labels when functions are rough;
-# there the *shape* of the weights is the limit, not their scale.
+# **Short answer.** When the Lipschitz constants of tasks differ widely, setting the
+# window inside the context removes most of the price that a fixed window pays
+# ({numref}`fig-adaptive`). It is not free: where the fixed window happens to be right,
+# choosing from a noisy score costs a little. No choice of window comes close to the
+# floor of all predictors linear in the labels when functions are rough; there the
+# *shape* of the weights is the limit, not their scale.
 
 # %% [markdown]
 # ## The questions

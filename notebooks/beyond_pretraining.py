@@ -14,13 +14,12 @@
 # # Finite and autoregressive pretraining
 #
 # **Short answer.** *Steps:* yes. At a fixed training time the window grows more slowly
-# with $n$ than the minimizer's, or not at all, so exponents read off units that are not
-# converged are too small. *Tasks:* the excess risk falls like one over the number of
-# contexts, and a full matrix loses {glue:text}`matrix_price:.0f` times as much as a
-# single number $w$ ({numref}`fig-tasks`); some tens of distinct *functions* are enough,
-# since one unit has too few numbers to memorize functions. *Autoregression:* one $w$
-# for all lengths is an exact compromise between the lengths' own windows, for
-# {glue:text}`price_mean:.1f` % of the mean risk.
+# with $n$ than the minimizer's, so exponents read off units that are not converged are
+# too small. *Tasks:* the excess risk falls like one over the number of contexts, and a
+# full matrix loses several times as much as a single number $w$ ({numref}`fig-tasks`);
+# a moderate number of distinct *functions* is enough, since one unit has too few
+# numbers to memorize them. *Autoregression:* one $w$ for all lengths is an exact and
+# cheap compromise between the lengths' own windows.
 
 # %% [markdown]
 # ## The questions

@@ -1,10 +1,9 @@
-"""Statements of paper 1 about the literature, and those whose text is in none of our sources."""
+"""Statements on paper 1 that cannot be tested: on the literature, without a text, motives and summaries."""
 
 from __future__ import annotations
 
 from icl_book.claims.claim import Authority, Claim, Verdict
 
-#: Statements about the literature, and statements whose text is in none of our sources.
 CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.first",
@@ -112,5 +111,106 @@ CLAIMS: list[Claim] = [
         expected=Verdict.NOT_TESTABLE,
         why_not="Fig. 6 is a drawing of an argument; captions and values of the others are in none of the "
         "sources available to us. Nonlinear links, the subject of Fig. 10, are judged in P1.rebuttal.links.",
+    ),
+    Claim(
+        id="P1.W.proxy",
+        authority=Authority.TALK,
+        source="ITA slides, ICL Estimator Intuition, below Observation 1",
+        quote=r"convenient if $\| \mathbf{x}_i \mathbf{x}_{n+1} \|$ is a proxy for "
+        r"$|f(\mathbf{x}_i) f(\mathbf{x}_{n+1})|$",
+        place="talk:235",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="A motive; how good a proxy must be is not said. For a class of Lipschitz constant $L$ the "
+        "distance bounds the difference, which is a definition.",
+    ),
+    Claim(
+        id="P1.T4.reduces",
+        authority=Authority.TALK,
+        source="ITA slides, Results Part II",
+        quote=r"Interesting case: $k \ll d$, then learning col(B) drastically reduces ICL problem dimension",
+        place="talk:411",
+        expected=Verdict.NOT_TESTABLE,
+        why_not='"Drastically" has no number. To which exponent the reduction leads is a statement of this '
+        "book, P1.T4.dimension.",
+    ),
+    Claim(
+        id="P1.T4.window",
+        authority=Authority.TALK,
+        source="ITA slides, Results Part II, and Theorem 4, second consequence",
+        quote="Attention window of softmax attention should depend only on projections of the input onto "
+        r"col(B) [...] softmax attn window depends only on projections onto $\operatorname{col}(B)$",
+        place="talk:412",
+        expected=Verdict.NOT_TESTABLE,
+        why_not=r"With $M^*=cBB^\top$ the scores contain the tokens through $B^\top x$ alone, which is no "
+        "measurement. That $M^*$ has this form is judged in P1.T4.minimizer.",
+    ),
+    Claim(
+        id="P1.T4.direction",
+        authority=Authority.TALK,
+        source="ITA slides, Definition (direction-wise Lipschitzness, informal)",
+        quote=r"Recovering $\mathsf{col}(oldsymbol{B}) \equiv \mathsf{Learning}$ direction-wise "
+        "Lipschitzness of",
+        place="talk:454",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="It says what learning direction-wise Lipschitzness is to mean. Its two cases "
+        "are judged in P1.T4.lipschitz and P1.T4.minimizer.",
+    ),
+    Claim(
+        id="P1.conclusion",
+        authority=Authority.TALK,
+        source="ITA slides, Conclusion",
+        quote="Softmax attention learns shared Lipschitzness both scale and direction – among pretraining "
+        "tasks that facilitates downstream ICL.",
+        place="talk:472",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="A summary of statements judged one by one: scale in P1.W.rapid and the claims P1.T2, "
+        "direction in the claims P1.T4, what it is good for in the claims P1.T3.",
+    ),
+    Claim(
+        id="P1.rebuttal.selection",
+        authority=Authority.REBUTTAL,
+        source="rebuttal: classification problems and selection",
+        quote="While this is outside the scope of our work, one of the intuitions from our work is that the "
+        "soft-max attention can help inform this analogy in two ways",
+        place="openreview:57",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="An intuition about induction heads in language models, outside the authors' and this book's "
+        "scope: nothing here has discrete tokens.",
+    ),
+    Claim(
+        id="P1.rebuttal.layers",
+        authority=Authority.REBUTTAL,
+        source="rebuttal, point 2: two layers",
+        quote="Suppose for instance that there are two layers. Then the first layer could learn to project "
+        "onto the relevant subspace by placing all of its attention on tokens in that subspace, and for the "
+        "second layer, distances are computed only within this subspace",
+        place="openreview:206",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="The mechanism needs tokens in the subspace, and no source prints the law of the tokens. Of "
+        r"this book's $x=Bu+B_\perp v$ none lies there. If some were $Bu$ and all others $B_\perp v$, "
+        r"$M_1=wBB^\top$ with large $w$ would do it for $Bu'$ with $u\cdot u'>0$ for one of them. "
+        "What training finds, with this book's tokens, is P1.beyond.projects.",
+    ),
+    Claim(
+        id="P1.rebuttal.space",
+        authority=Authority.REBUTTAL,
+        source="rebuttal, point 3: more layers",
+        quote="can be interpreted as mapping the input tokens into an appropriate space in which to do "
+        "nearest-neighbors regression",
+        place="openreview:211",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="Called conceivable, an interpretation; which space is appropriate is not said.",
+    ),
+    Claim(
+        id="P1.summary.mlp",
+        authority=Authority.SUMMARY,
+        source="machine-written summary, contribution 4",
+        quote="It provides experiments on nonlinear functions like MLPs validating that conclusions extend "
+        "beyond the theoretical settings",
+        place="summary1:42",
+        expected=Verdict.NOT_TESTABLE,
+        why_not="No other source mentions such experiments. What can be computed about random networks is in "
+        "P1.beyond.networks; that their window follows $L$ is P1.W.rapid, since they have the covariance of "
+        "the ReLU class.",
     ),
 ]
