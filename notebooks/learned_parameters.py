@@ -17,8 +17,8 @@
 # learns the restricted form in the parts that matter: $W_K^\top W_Q$ acts on tokens as
 # a multiple of the identity, ignores labels, and values ignore the covariates
 # ({numref}`fig-blocks`). The last column of $W_K^\top W_Q$ gets no gradient and stays
-# what it was at the start {judged}`P1.P.column`. The corner $c$ that eq. (4) sets to $1$
-# ends below it when labels are noisy: for ReLU functions with $d=3$, $n=20$, $L=1$ and
+# what it was at the start {judged}`P1.P.column`. The corner $c$, which the authors set to
+# $1$, ends below it when labels are noisy: for ReLU functions with $d=3$, $n=20$, $L=1$ and
 # $\sigma=1$ at {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% [markdown]
