@@ -15,8 +15,8 @@
 #
 # **Short answer.** If the tokens lie on an ellipsoid, the best $M$ is $w^*\Sigma^{-1}$, the matrix that turns the
 # ellipsoid back into a sphere, with the $w^*$ of the sphere: true if the functions are rotation invariant *in whitened
-# coordinates*. If they are rotation invariant in the tokens' own coordinates, the best matrix is another one. For even
-# functions both signs of $w$ are minimizers.
+# coordinates* {judged}`P1.L1.form`. If they are rotation invariant in the tokens' own coordinates, the best matrix is
+# another one {judged}`P1.L1.original`. For even functions both signs of $w$ are minimizers {judged}`P1.L1.even`.
 
 # %% [markdown]
 # ## What is printed
@@ -64,7 +64,7 @@ from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
+from icl_book.claims import exact, found, judge, sampled
 from icl_book.live import live
 
 notebook.setup(globals())
@@ -95,7 +95,7 @@ numbers = np.arange(1, draws + 1)  # of the covariances
 # So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
 # rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given
 # the case $\Sigma=I$: no matrix, symmetric or not, beats the best multiple of the identity, whatever the noise. It is proved up to a certificate on [](theorem2_scaling), which
-# `form_margin` repeats here for the dimension and context length of this page. For even functions $N=-w^*I$ is as good, and for them at $n=2$ any rotation of $w^*I$.
+# `form_margin` repeats here for the dimension and context length of this page. For even functions $N=-w^*I$ is as good.
 #
 # **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
 #
@@ -144,12 +144,6 @@ wlog = judge(
     exact("$\\Sigma_{i}$", other, i=numbers),
 )
 wlog
-
-# %%
-margins = [form_margin(task(dim), context_length).margin for task in CLASSES.values()]
-template = f"{{kind}}, d = {dim}, n = {context_length}"
-form = judge("P1.L1.form", exact(template, margins, kind=KINDS))
-form
 
 # %% [markdown]
 # ## What is assumed, and what we test
@@ -202,8 +196,8 @@ ball = [task(dim, lipschitz) for task in CLASSES.values()]
 M = []
 for root in roots:
     tasks = [Projected(task, np.linalg.inv(root)) for task in ball]
-    found, contexts_seen = train_on_ellipsoid(tasks, root)
-    M.append(found)
+    trained, contexts_seen = train_on_ellipsoid(tasks, root)
+    M.append(trained)
 M = np.stack(M, axis=1)  # (classes, draws, seeds, d, d)
 N = np.stack([root @ M[:, i] @ root for i, root in enumerate(roots)], axis=1)
 best = np.array([optimal_window(task, context_length, noise_std).w for task in ball])
@@ -359,7 +353,23 @@ for ax, title in zip(
 plt.show()
 
 # %%
-judge("P1.L1.original", sampled("{kind}", in_wrong_coordinates, kind=KINDS))
+original = sampled("{kind}", in_wrong_coordinates, kind=KINDS)
+judge("P1.L1.original", original)
+
+# %% [markdown]
+# The lemma itself, with both symmetries: the certificate, and these units.
+
+# %%
+proofs = [form_margin(task(dim), context_length) for task in CLASSES.values()]
+margins, met = (
+    [getattr(proof, key) for proof in proofs] for key in ("margin", "least")
+)
+template = f"{{kind}}, d = {dim}, n = {context_length}"
+judge(
+    "P1.L1.form",
+    found(template, met, margins, least=True, kind=KINDS),
+    readings={"the law of $f$ itself is rotation invariant": original},
+)
 
 # %% [markdown]
 # **Exercise 2.** Tokens have the covariance $\Sigma$, and the law of the functions is fixed but unknown to you. What do you measure to
@@ -405,8 +415,8 @@ plots.table(
 #
 # For even functions, $f(-x)=f(x)$, turn the query around: $x_q\to-x_q$ changes neither the law of the tokens nor the label of the
 # query, but it changes $M$ into $-M$. So $\mathcal L(-M)=\mathcal L(M)$, and if $w^*I$ is a minimizer, so is $-w^*I$: attend to the tokens
-# *opposite* the query. About half of the units trained on cosines do ([](pretraining)). The lemma says "some $w_{KQ}\ge0$", and
-# $+w^*$ is there for even functions too; so the first card asks only that the risk at $-w^*I$ is not the smaller one. It is sampled
+# *opposite* the query. About half of the units trained on cosines do ([](pretraining)). The lemma says "for any minimizer and some
+# $w_{KQ}\ge0$". The first card asks whether there is a minimizer with $w\ge0$, and in its second reading whether all have it. It is sampled
 # on contexts and on the same contexts with the query turned round. The second card is the symmetry itself, context by context;
 # its control adds an odd part to the cosine.
 

@@ -115,6 +115,14 @@ def test_code_of_notebooks_fits_its_box(name):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_stream_with_a_fixed_address_serves_one_purpose(name):
+    nodes = ast.walk(ast.parse((ROOT / "notebooks" / f"{name}.py").read_text()))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "stream"]
+    fixed = [ast.unparse(n) for n in calls if all(isinstance(arg, ast.Constant) for arg in n.args)]
+    assert len(fixed) == len(set(fixed)), fixed
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_hosted_notebooks_install_the_package_from_the_declared_address(name):
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     page = jupytext.read(ROOT / "notebooks" / f"{name}.ipynb").cells[1]

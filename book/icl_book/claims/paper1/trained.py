@@ -23,10 +23,7 @@ _NON_ISOTROPIC = Choice(
     "coordinates, as Lemma 1 needs",
     (Alternative("an ellipsoid, and the functions of the sphere"),),
 )
-_SETTINGS = Choice(
-    "$d$, $n$, $\\sigma$, the values of $L$ and plain gradient steps: none is printed. With Adam the order "
-    "of the curves appears at the end of the training, not at its start (P1.F3.adam)"
-)
+_SETTINGS = Choice("$d$, $n$, $\\sigma$, the values of $L$ and plain gradient steps: none is printed")
 #: The lemma, its condition left as open as it is printed.
 _LEMMA = (
     r"Under natural symmetry conditions: $\mathbf{x}_i \sim \mathbf{\Sigma}^{1/2} \mathcal{U}^d \ \forall \ "
@@ -53,9 +50,18 @@ CLAIMS: list[Claim] = [
         "quarter, at half and at the end of the training",
         quantity=_LOG_RATIO,
         rule=_norm_grows,
+        expected=Verdict.DEPENDS,
         grade=Grade.SAMPLED,
         quantifier="for the listed constants $L$",
-        depends_on=(_SETTINGS, _NON_ISOTROPIC),
+        depends_on=(
+            _SETTINGS,
+            Choice(
+                "the optimizer: with Adam the order of the curves appears at the end of the training, not at "
+                "its start (P1.F3.adam)",
+                (Alternative("with Adam, and from the start", late=True),),
+            ),
+            _NON_ISOTROPIC,
+        ),
         unit="in the logarithm of the ratio",
     ),
     Claim(
@@ -121,19 +127,26 @@ CLAIMS: list[Claim] = [
         reading=r"If the law of $f\circ\Sigma^{1/2}$ is rotation invariant, $x_i\sim\Sigma^{1/2}U^d$ implies "
         r"$M^*=w_{KQ}\Sigma^{-1}$",
         quantity=r"for the whitened matrix $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, which predicts what "
-        r"$M$ does (P1.L1.wlog): certified lower bound, over all lengths of $Nu_q$ and all its angles to "
-        "$u_q$, on what turning the attention away from the query adds to the loss, in units of what it "
-        "adds in the part of degree 1 (up to quadrature errors of 1e-13); positive: every minimizer $N$ is "
-        "a multiple of $I$",
+        r"$M$ does (P1.L1.wlog): least value met, and below it a certified bound, over all lengths of $Nu_q$ "
+        "and all its angles to $u_q$, of what turning the attention away from the query adds to the loss, in "
+        "units of what it adds in the part of degree 1 (up to quadrature errors of 1e-13); positive: every "
+        "minimizer $N$ is a multiple of $I$. For $f$ itself invariant: as in P1.L1.trained, within 0.1",
         rule=lambda case: (1e-9, inf),
+        expected=Verdict.DEPENDS,
         grade=Grade.CERTIFIED,
         quantifier=r"for all matrices, all $\Sigma$ and all noise, at the $d$ and $n$ of the page",
         depends_on=(
             Choice(
-                "which conditions are natural: the whitened problem is rotation invariant. For functions "
-                "that are isotropic in the coordinates of the tokens see P1.L1.original"
+                "which conditions are natural, not printed: the whitened problem is rotation invariant. A "
+                "summary speaks of rotation-invariant function distributions (P1.L1.original)",
+                (
+                    Alternative(
+                        "the law of $f$ itself is rotation invariant", lambda case: (-0.1, 0.1), late=True
+                    ),
+                ),
             ),
         ),
+        implied_by=("P1.T2.form", "P1.L1.wlog"),
         unit="in the margin",
     ),
     Claim(
@@ -204,12 +217,21 @@ CLAIMS: list[Claim] = [
         quantity="sampled risk at $-w^*I$ divided by that at $w^*I$, on the same contexts and their images "
         "with the query turned round; median over blocks of contexts; at least 1, up to rounding",
         rule=lambda case: (1 - 1e-9, inf),
+        expected=Verdict.DEPENDS,
         grade=Grade.SAMPLED,
         quantifier="for the listed classes",
         depends_on=(
             Choice(
-                "which minimizer is meant where both signs minimize: one with $w\\ge0$. That happens for "
-                "even functions (P1.L1.even), which the printed conditions may exclude"
+                "which minimizer is meant: there is one with $w\\ge0$, which no class here could contradict, "
+                "as the ratio is one for even functions and their odd parts are of degree 1. Any minimizer, "
+                "as printed, is more than even functions allow (P1.L1.even); the conditions may exclude them",
+                (
+                    Alternative(
+                        "every minimizer has $w\\ge0$: the ratio is above 1 by 1e-6",
+                        lambda case: (1 + 1e-6, inf),
+                        late=True,
+                    ),
+                ),
             ),
         ),
         unit="relative",

@@ -14,10 +14,6 @@ _KERNEL = (
     r"$\text{Attention } \bm{x}_{n+1} \to \bm{x}_{i} \colon \frac{e^{-\frac{w_{KQ}}{2} \| \bm{x}_{i} - "
     r"\bm{x}_{n+1} \|^{2}}}{\sum_{j=1}^{n} e^{-\frac{w_{KQ}}{2} \| \bm{x}_{j} - \bm{x}_{n+1} \|^{2}}}$"
 )
-_CLASSES = Choice(
-    "the classes: ReLU, which the slides define, and affine, for which no source prints a formula; "
-    "our cosine class is treated in P1.PD.monotone"
-)
 
 CLAIMS: list[Claim] = [
     Claim(
@@ -76,8 +72,8 @@ CLAIMS: list[Claim] = [
         "the squared terms in both numerator and denominator",
         place="openreview:192",
         reading=r"$e^{x^\top My}$ becomes $e^{-w\Vert x-y\Vert^2}$, where this $w$ is proportional to that "
-        r"of "
-        "$M=wI$ and takes up any constant factor",
+        r"of $M=wI$ and takes up any constant factor. (The slides have both forms: $\frac w2$ where the "
+        r"weights are defined, talk:232, and $w$ in the proof sketch, talk:333)",
         quantity=r"coefficient of $\Vert x_i-x_q\Vert^2$ in $-\log\omega_i$, in units of the $w$ in $M=wI$",
         rule=lambda case: (1e-9, inf),
         expected=Verdict.DEPENDS,
@@ -124,6 +120,20 @@ CLAIMS: list[Claim] = [
         unit="of all pairs",
     ),
     Claim(
+        id="P1.W.table-decay",
+        authority=Authority.TALK,
+        source='ITA slides, table "M large, M small": attention decays',
+        quote="Attention decays quickly with distance slowly with distance",
+        place="talk:264",
+        reading=r"A larger $w$ makes $-\log\omega_i$ grow faster with $\Vert x_i-x_q\Vert^2$",
+        quantity=r"coefficient of $\Vert x_i-x_q\Vert^2$ in $-\log\omega_i$ at the larger $w$ over that at "
+        "the smaller one, on drawn contexts; above 1",
+        rule=lambda case: (1 + 1e-9, inf),
+        grade=Grade.IDENTITY,
+        implied_by=("P1.W.kernel",),
+        unit="relative",
+    ),
+    Claim(
         id="P1.W.concentrate",
         authority=Authority.TALK,
         source="ITA slides, ICL Estimator Intuition, Observation 2",
@@ -132,8 +142,9 @@ CLAIMS: list[Claim] = [
         reading=r"$\mathbb E\sum_i\omega_i^2$ tends to one as $w$ grows: a single token has all weight",
         quantity=r"slope of $\log(1-\mathbb E\sum_i\omega_i^2)$ in $\log w$ over the last decade of $w$, "
         r"with its "
-        "change from the decade before; below $-1/2$",
+        r"change from the decade before, calibrated at $n=2$, where the limit $-1$ is known; below $-1/2$",
         rule=lambda case: (-inf, -0.5),
+        resolution=0.5,
         grade=Grade.EXTRAPOLATED,
         quantifier=r"in the limit of large $w$ at fixed $n$",
         unit="in the exponent",
@@ -147,8 +158,8 @@ CLAIMS: list[Claim] = [
         reading=r"$\mathbb E\sum_i\omega_i^2$, the noise variance in units of $\sigma^2$ and one over the "
         r"number of "
         "points attended to, grows with $w$",
-        quantity=r"smallest slope of $\log\mathbb E\sum_i\omega_i^2$ in $\log w$, exact; positive by at "
-        r"least 1e-9",
+        quantity=r"smallest slope of $\log\mathbb E\sum_i\omega_i^2$ in $\log w$ between neighbors on a "
+        "grid, exact; positive by at least 1e-9",
         rule=lambda case: (1e-9, inf),
         grade=Grade.PROVED,
         quantifier="for all $w>0$ and $n>1$",
@@ -166,12 +177,14 @@ CLAIMS: list[Claim] = [
         quantity="largest slope of the logarithm of its mean square over functions and queries in $\\log w$, "
         "exact",
         rule=lambda case: (-inf, 0.0),
+        expected=Verdict.DEPENDS,
         grade=Grade.EXACT,
         quantifier=r"for all $w$; proved for affine functions, on a grid up to $w=100$ for the others",
         depends_on=(
             Choice(
-                "the mean over tokens is taken before the square; the slide stands before the definition of "
-                r"$\mathcal L_{\rm bias}$, which takes the square first (P1.W.bias-turns)"
+                "the mean over tokens is taken before the square: the slide stands before the definition of "
+                r"$\mathcal L_{\rm bias}$, which takes the square first (P1.W.bias-turns)",
+                (Alternative(r"$\mathcal L_{\rm bias}$ of the same talk", late=True),),
             ),
         ),
         unit="in the slope",
@@ -185,9 +198,8 @@ CLAIMS: list[Claim] = [
         "noiseless optimum $w_0$, where a few tokens are left in the window, and rises beyond: it contains "
         "the "
         "luck of where the tokens fall",
-        quantity=r"slope of $\log\mathcal L_{\rm bias}$ in $\log w$, exact, at windows wider and narrower "
-        r"than "
-        "$w_0$",
+        quantity=r"slope of $\log\mathcal L_{\rm bias}$ in $\log w$ between two windows, exact, on either "
+        "side of $w_0$",
         rule=lambda case: (0.0, inf) if case["beyond"] else (-inf, 0.0),
         grade=Grade.EXACT,
         unit="in the slope",
@@ -199,10 +211,20 @@ CLAIMS: list[Claim] = [
         quote="this window widens with decreasing Lipschitzness",
         place="abstract1:1",
         reading=r"$w^*$ grows with $L$",
-        quantity=r"smallest slope of $\log w^*$ in $\log L$ over a range of $L$, exact; at least 1e-3",
+        quantity=r"smallest slope of $\log w^*$ in $\log L$ over a range of $L$, exact (equal weights, "
+        "$w^*=0$, as $w=10^{-6}$); at least 1e-3",
         rule=lambda case: (1e-3, inf),
+        expected=Verdict.DEPENDS,
         grade=Grade.EXACT,
-        depends_on=(_CLASSES,),
+        depends_on=(
+            Choice(
+                "the classes: ReLU, which the slides define, and affine, for which no source prints a "
+                r"formula. Both are proportional to $L$: $w^*$ minimizes $B+\frac{\sigma^2}{L^2}N$, and as "
+                "$N$ rises with $w$ (P1.W.table-noise), no data could contradict this reading. Cosines can "
+                "(P1.PD.monotone)",
+                (Alternative("also cosines, our formula, at the same context length", late=True),),
+            ),
+        ),
         unit="in the slope",
     ),
     Claim(
@@ -218,8 +240,9 @@ CLAIMS: list[Claim] = [
         r"$-$1e-3",
         rule=lambda case: (-inf, -1e-3),
         grade=Grade.EXACT,
-        depends_on=(_CLASSES,),
-        implied_by=("P1.W.rapid", "P1.T2.ratio"),
+        quantifier=r"for all classes, wherever $w^*>0$; computed for affine and ReLU",
+        implied_by=("P1.W.table-noise",),
+        cannot_fail=r"$w^*$ minimizes $B+\sigma^2N$, and $N$ rises with $w$ (P1.W.table-noise)",
         unit="in the slope",
     ),
     Claim(
@@ -250,9 +273,10 @@ CLAIMS: list[Claim] = [
         "number "
         "of context tokens like a power; with the window kept from a short context it does not",
         quantity=r"slope of $\log$ error in $\log n$ over the last decade of $n$, exact, with its change "
-        r"from the "
-        "decade before; at most $-0.1$",
+        "from the decade before, calibrated on affine functions, whose limits are known ($-4/5$; 0 with a "
+        "window that is kept); at most $-0.1$",
         rule=lambda case: (-inf, -0.1),
+        resolution=0.1,
         grade=Grade.EXTRAPOLATED,
         quantifier="in the limit of long contexts",
         control="no adaptation: the window that is best for a short context, kept for all",
