@@ -20,6 +20,9 @@ from pathlib import Path
 
 from icl_book.provenance import ROOT, resident_memory
 
+#: Where Linux lets a process forget how much memory it once held.
+RESET = Path("/proc/self/clear_refs")
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -51,7 +54,8 @@ def in_subprocess(statement: str, setup: str = "pass", repeats: int = 3) -> Cost
 
     Raises:
         ValueError: If repeats is below 1.
-        RuntimeError: If the process fails; the message ends with its last line of error output.
+        RuntimeError: If the process fails, or the system cannot reset a peak; the message ends with its last
+            line of error output.
     """
     outcome = _outcomes([(statement, setup)], "pass", repeats)[0]
     if isinstance(outcome, str):
@@ -77,7 +81,7 @@ def in_subprocesses(
 
     Raises:
         ValueError: If repeats is below 1.
-        RuntimeError: If a job fails for another reason.
+        RuntimeError: If a job fails for another reason, or the system cannot reset a peak.
     """
     outcomes = _outcomes(jobs, prepare, repeats)
     for (statement, _), outcome in zip(jobs, outcomes, strict=True):
@@ -130,9 +134,9 @@ def _measured(statement: str, setup: str, repeats: int, names: dict) -> dict:
     exec(setup, names)  # our own caller's code, in a process of its own
     code = compile(statement, "<statement>", "exec")
     try:
-        Path("/proc/self/clear_refs").write_text("5")  # forget how high memory was during set-up
-    except OSError:
-        pass
+        RESET.write_text("5")  # forget how high it was during set-up
+    except OSError as error:
+        raise RuntimeError(f"{RESET} cannot be written, so that no peak is measurable here") from error
     before = resident_memory()[1]
     exec(code, names)
     peak = resident_memory()[0] - before

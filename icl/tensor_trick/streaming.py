@@ -38,7 +38,9 @@ _ONEDNN: bool = _MKLDNN and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 def can_stream(given: Iterable[Tensor]) -> bool:
     """Return whether nobody will differentiate, map or trace the result."""
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+    # PyTorch has no public name that tells whether `torch.func` is at work: without this one, the plain form
+    transform = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
+    if torch.compiler.is_compiling() or transform is None or transform() is not None:
         return False
     history = torch.is_grad_enabled()
     return not any(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,7 +66,7 @@ def search(
     Rs: Sequence[float],
     starts: int,
     steps: int,
-    rng: torch.Generator,
+    rng: np.random.Generator,
     columns: int = 2,
     reach: float = 1.0,
     moving: str = "x",
@@ -82,7 +83,7 @@ def search(
         Rs: Bounds on |A| and |x|, one problem each.
         starts: Starts per problem, the best of `SCREEN` times as many random draws.
         steps: Steps of `ascend`.
-        rng: Where the draws come from: Gaussian powers for A, Gaussian x and v.
+        rng: Where the draws come from, see `icl.streams`: Gaussian powers for A, Gaussian x and v.
         columns: Columns of A.
         reach: |x| may be as long as reach * R.
         moving: "x" or "A".
@@ -93,7 +94,7 @@ def search(
     R = torch.as_tensor(Rs, dtype=torch.float64)[:, None]
 
     def normal(*shape: int) -> Tensor:
-        return torch.randn(len(Rs), SCREEN * starts, *shape, generator=rng, dtype=torch.float64)
+        return torch.from_numpy(rng.standard_normal((len(Rs), SCREEN * starts, *shape)))
 
     def matrix(M: Tensor) -> Tensor:  # of spectral norm 1
         norm: Tensor = torch.linalg.eigvalsh(M.mT @ M)[..., -1].sqrt()[..., None, None]
@@ -152,7 +153,7 @@ def search_loss(
     radius: float,
     starts: int,
     steps: int,
-    rng: torch.Generator,
+    rng: np.random.Generator,
     sign: float = 1.0,
     targets: Callable[[Tensor], Tensor] = simplex,
 ) -> Search:
@@ -166,7 +167,7 @@ def search_loss(
         radius: Longest s.
         starts: Starts, the best of `SCREEN` times as many random draws.
         steps: Steps of `ascend`.
-        rng: Where the draws come from.
+        rng: Where the draws come from, see `icl.streams`.
         sign: -1 looks for the most negative derivative; its absolute value is reported.
         targets: Maps unconstrained numbers (..., n) to allowed targets.
 
@@ -175,7 +176,7 @@ def search_loss(
     """
 
     def normal() -> Tensor:
-        return torch.randn(1, SCREEN * starts, n, generator=rng, dtype=torch.float64)
+        return torch.from_numpy(rng.standard_normal((1, SCREEN * starts, n)))
 
     def objective(z: Tensor, y: Tensor, t: Tensor) -> Tensor:
         w, b = y / y.norm(dim=-1, keepdim=True), targets(t)

@@ -412,7 +412,7 @@ def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
     for entry in claims.registry().values():
         key = entry.place.partition(":")[0]
         if entry.authority in OWN:
-            assert key in documents or entry.id == "P2.size.beta", entry.id
+            assert key in documents, entry.id
         elif key in ("abstract1", "abstract2", "talk"):
             raise AssertionError(f"{entry.id}: quoted from the authors, credited to {entry.authority}")
 

@@ -18,6 +18,13 @@ def test_peak_is_of_the_statement_alone():
     assert abs(cost.peak_bytes - 50 * MIB) < 2 * MIB
 
 
+def test_a_peak_that_cannot_be_reset_is_not_reported():
+    setup = "import __main__, pathlib; __main__.RESET = pathlib.Path('/no/such/file')"
+    with pytest.raises(RuntimeError, match="/no/such/file cannot be written, so that no peak is measurable"):
+        measure.in_subprocesses([("x = b'1' * 2**20", setup)])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can forget an earlier peak")
 def test_seconds_are_those_of_the_fastest_repetition():
     setup = "import time; ticks = iter([0, 4, 10, 12, 20, 23]); time.perf_counter = lambda: next(ticks)"
     assert measure.in_subprocess("pass", setup, repeats=3).seconds == 2

@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from icl.streams import stream
 from icl.tensor_trick import row_gradient, row_loss
 from icl.tensor_trick.lipschitz import (
     FUNCTIONS,
@@ -31,8 +32,8 @@ PLAIN = {
 }
 
 
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+def normal(*shape, seed=0):
+    return torch.from_numpy(stream(seed, "initialization").standard_normal(shape))
 
 
 def along(kind):
@@ -41,7 +42,7 @@ def along(kind):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_gain_and_size_are_those_of_the_function(function):
-    s, w = torch.randn(2, 7, generator=generator(), dtype=torch.float64)
+    s, w = normal(2, 7)
     J = torch.func.jacrev(PLAIN[function])(s)
     assert gain(function, s, w).exp() == pytest.approx((J @ w).norm().item(), rel=1e-12)
     assert size(function, s).exp() == pytest.approx(PLAIN[function](s).norm().item(), rel=1e-12)
@@ -64,18 +65,14 @@ def test_smallest_normalizer_is_attained_and_never_beaten():
     equal = torch.full((n,), -(R**2) / 3, dtype=torch.float64)
     assert equal.norm() == pytest.approx(R**2)
     assert smallest_normalizer(n, R) == pytest.approx(equal.logsumexp(0).item() / LN10)
-    found = ascend(
-        lambda z: -ball(z, R**2).logsumexp(-1),
-        [torch.randn(1, 20, n, generator=generator(), dtype=torch.float64)],
-        400,
-    )
+    found = ascend(lambda z: -ball(z, R**2).logsumexp(-1), [normal(1, 20, n)], 400)
     assert -found.best.item() == pytest.approx(smallest_normalizer(n, R), abs=1e-4)
     assert -found.best.item() >= smallest_normalizer(n, R) - 1e-12
 
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_witness_realizes_logits_and_direction(parallel):
-    s, w = torch.randn(2, 6, generator=generator(1), dtype=torch.float64)
+    s, w = normal(2, 6, seed=1)
     w = -2 * s if parallel else w
     A, x, v = witness(s, w, 3.0)
     assert torch.linalg.matrix_norm(A, 2).item() == pytest.approx(3.0)
@@ -102,7 +99,7 @@ def test_constructions_respect_the_ball_and_the_sharp_bound(function, n, R):
 
 
 def test_half_is_never_exceeded():
-    f = torch.randn(3000, 6, generator=generator(), dtype=torch.float64).mul(4).softmax(-1)
+    f = normal(3000, 6).mul(4).softmax(-1)
     norm = torch.linalg.matrix_norm(torch.diag_embed(f) - f[:, :, None] * f[:, None, :], 2)
     assert 0.45 < norm.max() <= 0.5 + 1e-12
 
@@ -111,7 +108,7 @@ def test_half_is_never_exceeded():
 @pytest.mark.parametrize("moving", ["x", "A"])
 def test_search_reaches_the_construction_and_does_not_pass_it(function, moving):
     Rs = [1.0, 3.0]
-    found = search(function, 8, Rs, 24, 200, generator(2), moving=moving)
+    found = search(function, 8, Rs, 24, 200, stream(2, "initialization"), moving=moving)
     for value, R in zip(found.best.tolist(), Rs, strict=True):
         built = gain(function, *extremal(function, 8, R)).item() / LN10 + math.log10(R)
         assert math.log10(0.95) < value - built < math.log10(1.01)
@@ -121,7 +118,9 @@ def test_search_reaches_the_construction_and_does_not_pass_it(function, moving):
 
 
 def test_search_with_longer_x_breaks_what_is_not_normalized():
-    u, f = (search(g, 8, [2.0], 24, 200, generator(3), reach=3.0).best.item() for g in ("u", "f"))
+    u, f = (
+        search(g, 8, [2.0], 24, 200, stream(3, "initialization"), reach=3.0).best.item() for g in ("u", "f")
+    )
     assert u > LIPSCHITZ[0].log10(8, 2.0) and u == pytest.approx(sharp("u", 8, 2.0, reach=3.0), abs=1e-3)
     assert f <= math.log10(1.0)
 
@@ -145,7 +144,7 @@ def test_printed_bounds_are_what_their_mathematics_says():
 
 @pytest.mark.parametrize("kind", ["normalized", "rescaled", "sparse", "cross_entropy", "entropy"])
 def test_directional_derivatives_against_nested_differences(kind):
-    s, w, t = torch.randn(3, 5, generator=generator(4), dtype=torch.float64)
+    s, w, t = normal(3, 5, seed=4)
     b, h = t.softmax(-1), 1e-3
     value = [row_loss(s + k * h * w, b, kind).item() for k in (-2, -1, 0, 1, 2)]
     differences = [
@@ -164,9 +163,9 @@ def test_loss_search_finds_the_two_token_optimum():
     how = {"radius": 36.0, "starts": 24, "steps": 200}
     for n in (2, 6):
         for sign, wanted in ((1.0, high), (-1.0, -low)):
-            found = search_loss(along("normalized"), 2, n, rng=generator(5), sign=sign, **how)
+            found = search_loss(along("normalized"), 2, n, rng=stream(5, "initialization"), sign=sign, **how)
             assert 10 ** found.best.item() == pytest.approx(wanted, rel=1e-2)
-    slope = 10 ** search_loss(along("normalized"), 1, 6, rng=generator(5), **how).best.item()
+    slope = 10 ** search_loss(along("normalized"), 1, 6, rng=stream(5, "initialization"), **how).best.item()
     assert slope == pytest.approx(8 * math.sqrt(2) / 27, rel=1e-2) and slope <= 8 * math.sqrt(2) / 27 + 1e-9
 
 

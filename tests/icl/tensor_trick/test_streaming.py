@@ -74,6 +74,15 @@ def test_a_large_problem_is_tiled_and_a_small_one_is_not(kind, dtype, grad_mode,
             calls.clear()
 
 
+def test_without_torchs_private_name_the_plain_form_is_taken(calls, monkeypatch):
+    monkeypatch.delattr(torch._C._functorch, "peek_interpreter_stack")
+    given = problem(n=300, m=256)
+    wanted = plain(*given, "normalized")
+    close(gradient(*given[:4], "normalized"), wanted[0])
+    close(hvp(*given, "normalized"), wanted[1])
+    assert calls == []
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("large", [True, False])

@@ -29,8 +29,8 @@ CLAIMS: list[Claim] = [
         authority=Authority.BOOK,
         source="this book: streamed gradient and Hessian product",
         reading=r"Beside the data and $B$ they need $O(nd)$ memory",
-        quantity="exponent with which the peak memory of a fresh process grows with $n$ at fixed $d$; 1, "
-        "and 0.1 for the measurement",
+        quantity="exponent with which the peak memory of a fresh process grows with $n$ at fixed $d$, "
+        "eight times; 1, and 0.1 for the measurement",
         rule=lambda case: (-inf, 1.1),
         grade=Grade.MEASURED,
         quantifier="in the limit; the exponent between two sizes",
