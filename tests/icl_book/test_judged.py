@@ -34,9 +34,15 @@ def test_a_role_shows_the_case_and_links_to_the_card():
         ("P1.T | d = 2", "a claim, or a"),
     ],
 )
-def test_a_role_that_names_nothing_is_refused(role, message):
-    with pytest.raises(BadInput, match=message):
-        judged.resolve(f"{{judged}}`{role}`", CARDS, judged.on_page)
+def test_a_role_that_names_nothing_is_a_problem(role, message):
+    (problem,) = judged.problems("x", f"{{judged}}`{role}`", CARDS)
+    assert message in problem
+
+
+def test_a_run_of_other_sizes_names_the_claim_alone():
+    assert ">(P1.T)</a>" in judged.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, judged.on_page)
+    with pytest.raises(BadInput, match="no card of P1.U"):
+        judged.resolve("{judged}`P1.U`", CARDS, judged.on_page)
 
 
 GOOD = [
@@ -92,6 +98,6 @@ def test_findings_are_lists_of_judged_numbers(monkeypatch):
 
 
 def test_the_short_answer_ends_with_its_paragraph():
-    assert judged.SHORT_ANSWER.search("# T\n\n**Short answer.** Yes, 1.\nAnd 2.\n\nMore 3.")[0].endswith(
-        "And 2."
-    )
+    cell = {"cell_type": "markdown", "source": ["# T\n\n**Short answer.** Yes, 1.\n", "And 2.\n\nMore 3."]}
+    assert judged.short_answer({"cells": [cell]}).endswith("And 2.")
+    assert judged.short_answer({"cells": []}) == ""

@@ -64,7 +64,7 @@ def gather(
     """
     from icl_book import claims
     from icl_book.runner.record import read, record
-    from icl_book.site import verify
+    from icl_book.site import findings, judged, verify
 
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
     problems = [
@@ -73,11 +73,12 @@ def gather(
         if n not in notebooks
     ]
     problems += [f"notebooks/{n}: given, but not in _toc.yml" for n in notebooks if n not in wanted]
-    collected = []
+    collected, answers = [], {}
     for name in (n for n in wanted if n in notebooks):
         try:
             content = read(notebooks[name])
             problems += verify.notebook(name, content)
+            answers[name] = judged.short_answer(content)
             collected.append(found := record(content))
             own = (found["preset"], found.get("root_seed"), found.get("exploring"))
             if own != (preset, 0, False):
@@ -89,6 +90,9 @@ def gather(
     if not problems:
         problems = verify.cards(collected, registry, tolerate_inconclusive=preset == "smoke")
         problems += verify.rules(registry, sorted((root / "notebooks").glob("*.py")))
+    if not problems and preset == "quick":  # of other sizes a sentence does not speak
+        front = {f"finding {name}": text for name, text in findings.FINDINGS if name in answers}
+        problems = judged.book(answers, collected, root / "results", front)
     return collected, registry, problems
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from icl_book.parameters import BadInput
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")
-SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-
+_SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"10\^\{?(-?\d+)\}?|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _WORDS = {"half": 0.5, "one": 1, "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
 # Numbers that only name something, and roles that write their own
@@ -37,7 +36,13 @@ def rows(card: Mapping) -> Iterator[Mapping]:
     yield from card.get("control_cases", ())
 
 
-def _show(text: str, cards: Cards) -> tuple[str, str]:
+def short_answer(content: Mapping) -> str:
+    """Return the short answer of a notebook's content, empty if it has none."""
+    texts = ("".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown")
+    return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
+
+
+def _show(text: str, cards: Cards, lenient: bool = False) -> tuple[str, str]:
     """Return the claim that a role names, and the number it shows, empty without a case."""
     claim, *rest = (part.strip() for part in text.split(" | "))
     if claim not in cards:
@@ -47,6 +52,8 @@ def _show(text: str, cards: Cards) -> tuple[str, str]:
     if len(rest) != 2:
         raise BadInput(f"{{judged}}`{text}`: must be a claim, or a claim, a case and a format")
     found = [row["measured"] for row in rows(cards[claim]) if row["name"] == rest[0]]
+    if not found and lenient:
+        return claim, ""
     if not found:
         raise BadInput(f"{{judged}}`{text}`: {claim} has no case of this name")
     return claim, _formatted(found[0], rest[1])
@@ -58,7 +65,7 @@ def _formatted(value: float | str, form: str) -> str:
 
 
 def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
-    """Replace the roles of a text.
+    """Replace the roles of a text; of a case that this run does not have, the claim alone is named.
 
     Args:
         text: Markdown.
@@ -66,9 +73,9 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
         link: From a claim and the text shown, empty for a claim alone, to what stands on the page.
 
     Raises:
-        BadInput: For a claim that is not judged, or a case that it does not have.
+        BadInput: For a claim that is not judged.
     """
-    return ROLE.sub(lambda m: link(*_show(m[1], cards)), text)
+    return ROLE.sub(lambda m: link(*_show(m[1], cards, lenient=True)), text)
 
 
 def on_page(claim: str, text: str, page: str = "") -> str:
