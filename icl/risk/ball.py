@@ -62,7 +62,7 @@ def ball_limit(dim: int, w: ArrayLike) -> Array:
         ValueError: If an argument is out of range.
 
     >>> ball_limit(5, [1.0, 19.0, 1e6]).round(3)  # least in between
-    array([0.735, 0.016, 0.067])
+    array([0.738, 0.016, 0.067])
     """
     dim, w = integer(dim, "dim", 1, _MOST_DIM), reals(w, "w", _LEAST_W, MOST_W)
     return np.asarray([_risk(dim, float(v), _ORDER)[0] for v in w.ravel()]).reshape(w.shape)[()]

@@ -11,8 +11,7 @@ Derivation. Let omega_i be the weights, s_i the scores, and ``C = E sum omega_i^
 
     bias = (L^2 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
 
-and both are averaged over the chi law of r by Gauss rules on the panels on which `icl.risk.gaussian_moments`
-has C and D as polynomials.
+and both are averaged over the chi law of r by `icl.risk.gaussian_moments.query_means`.
 """
 
 from __future__ import annotations
@@ -20,21 +19,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebder, chebval
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.exact import Risk
-from icl.risk.gaussian_moments import MOST_TOKENS, edges, weight_moments
+from icl.risk.gaussian_moments import MOST_TOKENS, ORDER, query_means
 from icl.tasks.base import LEAST, MOST, Array
 
 MOST_W = 100.0  # beyond, the parts of the bias cancel to fewer than ten digits
 _MOST_DIM = 1000
-_ORDER = 18  # of the Gauss rule on each panel of r
 _COARSE = {"order": 12, "drop": 2}  # the second rule, which says how large errors are
 _EPS = float(np.finfo(float).eps)
 
@@ -103,8 +99,8 @@ def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike, li
     for length in np.unique(flat_n):
         here = flat_n == length
         values, back = np.unique(flat_w[here], return_inverse=True)
-        fine = _averages(dim, values, float(length))[:4]
-        coarse = _averages(dim, values, float(length), **_COARSE)[:2]
+        fine = query_means(dim, values, float(length))[:4]
+        coarse = query_means(dim, values, float(length), **_COARSE)[:2]
         error = np.max(np.abs(coarse / fine[:2] - 1), axis=0, initial=_EPS)
         out[:, here] = np.concatenate([fine, error[None]])[:, back]
     bias, noise, bias_w, noise_w, error = out.reshape(5, *w.shape)
@@ -175,7 +171,7 @@ def gaussian_value(
     for length in np.unique(flat_n):
         here = flat_n == length
         fine, coarse = (
-            _best_scale(flat_w[here], variance[here], _averages(dim, flat_w[here], float(length), **rule))
+            _best_scale(flat_w[here], variance[here], query_means(dim, flat_w[here], float(length), **rule))
             for rule in ({}, _COARSE)
         )
         scale[here], risk[here] = fine
@@ -185,7 +181,7 @@ def gaussian_value(
 
 
 def _best_scale(w: Array, variance: Array, rows: Array) -> Array:
-    """Return the best factor and its risk for L = 1, shape (2, w), from `_averages`."""
+    """Return the best factor and its risk for L = 1, shape (2, w), from `query_means`."""
     c, shrunk, spread = rows[[1, 4, 5]]
     signal = w * (1 - shrunk)  # E f(x_q) h
     # E h^2 - (E f(x_q) h)^2, written so that nothing cancels
@@ -221,58 +217,14 @@ def check_gaussian(
     return dim, scale**2, broadcast(**arrays)
 
 
-def _averages(dim: int, w: Array, n: float, order: int = _ORDER, drop: int = 0) -> Array:
-    """Return means over the query for L = 1, shape (6, w).
-
-    They are bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``.
-    """
-    x, weight = _gauss(order)
-    # the chi law is narrower than the normal law around its mode, and C is 1/n at least
-    tail = math.sqrt(2 * (math.log(n) + 34))
-    low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
-    nodes, weights, starts = [], [], [0]
-    for value in w:
-        own = edges(value * high) / value if value > 0 else np.empty(0)
-        more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)  # the chi law's own scale is one
-        edge = np.unique(np.concatenate([[low, high], more, own]))
-        edge = edge[(edge >= low) & (edge <= high)]
-        half = np.diff(edge)[:, None] / 2
-        nodes.append((edge[:-1, None] + half * (1 + x)).ravel())
-        weights.append((half * weight).ravel())
-        starts.append(starts[-1] + nodes[-1].size)
-    r = np.concatenate(nodes)
-    log_density = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
-    p = np.concatenate(weights) * np.exp(log_density)
-    w = np.repeat(w, np.diff(starts))
-    c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
-    square, c_w, d_w = r * r / dim, r * c_tau, r * d_tau
-    rows = np.stack(
-        [
-            square * ((w - 1) ** 2 + w * (2 - w) * c - 6 * w * w * d) + c,
-            c,
-            square * (2 * (w - 1) * (1 - c) + w * (2 - w) * c_w - 12 * w * d - 6 * w * w * d_w) + c_w,
-            c_w,
-            square * c,
-            square * (c - 6 * d),
-        ]
-    )
-    return np.add.reduceat(rows * p, starts[:-1], axis=1)
-
-
-@lru_cache(maxsize=8)
-def _gauss(order: int) -> tuple[Array, Array]:
-    """Return the nodes and weights of the Gauss rule on (-1, 1)."""
-    return np.polynomial.legendre.leggauss(order)
-
-
 def _minimum(dim: int, n: float, variance: float) -> tuple[float, ...]:
     """Return the fields of `GaussianWindow` for L = 1."""
     if n == 1:
         return 0.0, 2.0 + variance, 1.0, _EPS, _EPS
 
-    def curve(w: Array, order: int = _ORDER) -> tuple[Array, Array, Array]:
+    def curve(w: Array, order: int = ORDER) -> tuple[Array, Array, Array]:
         """Return risk, slope and the part of the risk that never falls."""
-        bias, c, bias_w, c_w = _averages(dim, w, n, order)[:4]
+        bias, c, bias_w, c_w = query_means(dim, w, n, order)[:4]
         return bias + variance * c, bias_w + variance * c_w, (variance + 1 - 1 / dim) * c
 
     # Where tau is small the risk is that of linear attention, a parabola with its minimum at ``first``.
@@ -303,7 +255,7 @@ def _polish(dim: int, n: float, variance: float, w: float, steepness: float) -> 
     gap = 1 - w
 
     def step(**rule: int) -> float:
-        rows = _averages(dim, np.array([w]), n, **rule)[:, 0]
+        rows = query_means(dim, np.array([w]), n, **rule)[:, 0]
         kept = 1 - rows[4]
         rest = rows[2] + variance * rows[3] - 2 * (w - 1) * kept
         return float(

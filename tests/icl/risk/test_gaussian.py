@@ -247,7 +247,7 @@ def test_gap_has_its_own_digits():
 @pytest.mark.parametrize("dim, n, noise_std", [(2, 2, 0.0), (5, 30, 0.5), (5, 10**9, 0.5)])
 def test_errors_cover_what_a_poor_rule_does(monkeypatch, dim, n, noise_std):
     best, value = gaussian_window(dim, n, noise_std), gaussian_value(dim, 0.4, n, noise_std)
-    monkeypatch.setattr(gaussian_module._averages, "__defaults__", (4, 0))
+    monkeypatch.setattr(gaussian_module.query_means, "__defaults__", (4, 0))
     poor, other = gaussian_window(dim, n, noise_std), gaussian_value(dim, 0.4, n, noise_std)
     assert abs(poor.w / best.w - 1) <= 1.1 * poor.error and poor.error > 2 * best.error
     assert abs(poor.gap / best.gap - 1) <= 1.1 * poor.gap_error
@@ -286,7 +286,7 @@ def test_constants_have_no_floor():
 
 # ------------------------------------------------------------------------------------ planted bugs
 BUGS = {
-    "gaussian": {
+    "gaussian_moments": {
         "no cubic term": ("(2 - w) * c - 6 * w * w * d)", "(2 - w) * c)"),
         "sixth for half": ("+ w * (2 - w) * c - 6 *", "+ w * (2 - w) * c - 3 *"),
         "squared score": ("w * (2 - w) * c - 6", "w * (1 - w) * c - 6"),
@@ -294,8 +294,6 @@ BUGS = {
         "width of the query": ("weight_moments(w * r, n, drop)", "weight_moments(w * r * r, n, drop)"),
         "slope of C": ("r * c_tau, r * d_tau", "c_tau, r * d_tau"),
         "slope of D": ("- 12 * w * d - 6", "- 6 * w * d - 6"),
-    },
-    "gaussian_moments": {
         "n tokens for n - 1": ("np.exp((n - 1) * log_phi", "np.exp(n * log_phi"),
         "pairs of one token": ("(n - 1) * pair", "n * pair"),
         "third moment": ("m3 / 2 - m4 / 6,", "m3 - m4 / 6,"),
@@ -303,7 +301,7 @@ BUGS = {
         "slope of tau^2": ("4 * tau / high**2", "2 * tau / high**2"),
         "mass above forgotten": ("rows[:, 1] + after", "rows[:, 1]"),
         "step of u": ("return skip * _STEP, log_phi", "return _STEP, log_phi"),
-    },
+    }
 }
 
 

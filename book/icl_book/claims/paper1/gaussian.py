@@ -132,8 +132,8 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.G.floor",
         authority=Authority.BOOK,
-        source="this book: floor of nonlinear functions on Gaussian tokens; that exponential weights tilt the "
-        "law is known, see Boursier and Boyer 2025",
+        source="this book: floor of nonlinear functions on Gaussian tokens; that exponential weights tilt "
+        "the law is known, see Boursier and Boyer 2025",
         reading=r"For $n\to\infty$ the risk tends to $\mathbb E\big(f(x_q)-\mathbb E_gf(g+wx_q)\big)^2$, "
         r"$g\sim N(0,I)$. For $f=\mathrm{He}_k(u\cdot x)$ its least value over $w$ is "
         r"$k!\big(1-\frac{k!}{(2k-1)!!}\big)$, positive from $k=2$ on. It is zero at $w=1$ for harmonic "
