@@ -130,6 +130,11 @@
   };
 
   const SPHERE = sqrt(3);  // an affine function of slope sqrt(3) here is a linear one of root mean square slope 1
+  // The best window on the sphere of radius sqrt(d), whose tokens are as long as Gaussian ones.
+  const onSphere = (d, n, sigma, range) => {
+    const best = icl.optimalWindow("affine", d, n, SPHERE * sqrt(d), sigma, range && range.map((w) => w * d));
+    return { ...best, w: best.w / d };
+  };
   const PANELS = 18;  // what most settings need, computed before the first curve
   const gaussian = ({ FRAME, axes, between, decades, fill, line, number, text }) => ({
     controls: ["shown", "d", "n", "sigma"],
@@ -141,17 +146,17 @@
       const ball = ready ? fill(`gaussian ${d} ${sigma}`, many, (k) => icl.gaussianWindow(d, round(grid(k)), sigma)) : [];
       const sphere = ready ? fill(`sphere ${d} ${sigma}`, many, (k, list) => {
         const before = k && list[k - 1].w;
-        return icl.optimalWindow("affine", d, grid(k), SPHERE, sigma, before > 0 && [before, 4 * before]);
+        return onSphere(d, grid(k), sigma, before > 0 && [before, 4 * before]);
       }) : [];
       if (!ball.length || !sphere.length) return { picture: "", read: "Computing.", pending: true };
       const rough = moving && ball.length === many && sphere.length === many, digits = rough ? 2 : 4;
       const near = (list) => Object.fromEntries(["w", "total"].map((name) => [
         name, between(list.map((one) => one[name]), 2 * log10(n) - 2)]));
       const [best, other] = rough ? [near(ball), near(sphere)]
-        : [icl.gaussianWindow(d, n, sigma), icl.optimalWindow("affine", d, n, SPHERE, sigma)];
+        : [icl.gaussianWindow(d, n, sigma), onSphere(d, n, sigma)];
       const spread = d + 1 + d * sigma * sigma, linear = (m) => spread / (m + spread);  // linear attention's least risk
       const points = (list) => list.map((one, k) => [grid(k), one[shown]]).filter(([, v]) => v > 0);
-      const curves = [["total", "Gaussian tokens", points(ball), -8], ["bias", "unit sphere", points(sphere), -8]];
+      const curves = [["total", "Gaussian tokens", points(ball), -8], ["bias", "sphere", points(sphere), -8]];
       if (shown === "total") {
         curves.push(["noise", "linear attention", count(many, (k) => [grid(k), linear(grid(k))]), 18]);
       }
@@ -166,8 +171,8 @@
             return chart.curve(list, name) + text(chart.x(x), chart.y(y) + shift, words, "end");
           }).join("") + chart.dot(n, best[shown], "here") + (other.w > 0 ? chart.dot(n, other[shown], "best") : ""),
         read: `Linear functions, L = 1, d = ${d}, n = ${number(n)}, σ = ${number(sigma)}. Gaussian tokens: best window ` +
-          `w* = ${number(best.w, digits)}, 1 − w* = ${number(1 - best.w)}, risk ${number(best.total, digits)}. Unit sphere: best ` +
-          `window ${number(other.w, digits)}, risk ${number(other.total, digits)}. Linear attention on Gaussian tokens has at ` +
+          `w* = ${number(best.w, digits)}, 1 − w* = ${number(1 - best.w)}, risk ${number(best.total, digits)}. Sphere of radius √d: ` +
+          `best window ${number(other.w, digits)}, risk ${number(other.total, digits)}. Linear attention on Gaussian tokens has at ` +
           `best ${number(linear(n), 4)}.`,
         pending: ball.length < many || sphere.length < many,
       };

@@ -23,7 +23,7 @@ START: dict[str, dict] = {
 }
 ALT = {
     "gaussian": "Best window, or least risk, of linear functions against the context length on logarithmic "
-    "axes. On Gaussian tokens the best window levels off at one; on the unit sphere it grows like a power.",
+    "axes. On Gaussian tokens the best window levels off at one; on a sphere of equal length it grows.",
     "phases": "Left, a map of the best window over context length and wavenumber or slope, in regions named "
     "equal weights, a window and few tokens, with a point to move. Right, the risk at that point against the "
     "window parameter, with the levels of equal weights and of the nearest neighbor.",
@@ -49,9 +49,10 @@ def live(name: str) -> HTML:
 def _gaussian_picture() -> Figure:
     s = START["gaussian"]
     n = np.round(10 ** np.arange(1, 12.1, 0.5))
+    sphere = optimal_window(Linear(s["d"], s["d"] ** 0.5), n, s["sigma"])  # of radius sqrt(d)
     curves = (
         ("Gaussian tokens", gaussian_window(s["d"], n, s["sigma"]).w, COLORS["exact"], "-"),
-        ("unit sphere", optimal_window(Linear(s["d"]), n, s["sigma"]).w, COLORS["bias"], "--"),
+        ("sphere", sphere.w / s["d"], COLORS["bias"], "--"),
     )
     figure, ax = plt.subplots()
     ax.set(

@@ -6,10 +6,11 @@
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens;
-  `gaussian_covariance`: for tokens of any covariance.
+  `gaussian_covariance`: for tokens of any covariance. `ball`: many tokens, uniform in the unit ball.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
 """
 
+from icl.risk.ball import BallLimit, ball_limit, least_ball_limit
 from icl.risk.baselines import (
     LinearOptimum,
     gaussian_linear_optimum,
@@ -23,13 +24,21 @@ from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, p
 from icl.risk.flow import population_flow
 from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
 from icl.risk.gaussian_covariance import CommutingRisk, commuting_risk
-from icl.risk.gaussian_limits import HermiteFloor, hermite_floor, least_hermite_floor, window_gap
+from icl.risk.gaussian_limits import (
+    HermiteFloor,
+    OneToken,
+    hermite_floor,
+    least_hermite_floor,
+    log_window_gap,
+    one_token_gap,
+)
 from icl.risk.low_rank import LowRankRisk, low_rank_risk
 from icl.risk.matrix import MatrixRisk, curvatures, matrix_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
+    "BallLimit",
     "CommutingRisk",
     "FormMargin",
     "GaussianValue",
@@ -39,9 +48,11 @@ __all__ = [
     "LowRankRisk",
     "MatrixRisk",
     "MonteCarlo",
+    "OneToken",
     "OptimalWindow",
     "Risk",
     "WorstCase",
+    "ball_limit",
     "bayes_linear_risk",
     "commuting_risk",
     "curvatures",
@@ -52,18 +63,20 @@ __all__ = [
     "gaussian_value",
     "gaussian_window",
     "hermite_floor",
+    "least_ball_limit",
     "least_hermite_floor",
     "linear_optimum",
     "linear_risk",
+    "log_window_gap",
     "low_rank_risk",
     "matrix_risk",
     "mismatch_risk",
     "monte_carlo_risk",
     "nearest_neighbor_risk",
+    "one_token_gap",
     "optimal_window",
     "population_flow",
     "population_risk",
     "ridge_risk",
-    "window_gap",
     "worst_case_risk",
 ]

@@ -11,8 +11,7 @@ Derivation. Let omega_i be the weights, s_i the scores, and ``C = E sum omega_i^
 
     bias = (L^2 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
 
-and both are averaged over the chi law of r by Gauss rules on the panels on which `icl.risk.gaussian_moments`
-has C and D as polynomials.
+and both are averaged over the chi law of r by `icl.risk.gaussian_moments.query_means`.
 """
 
 from __future__ import annotations
@@ -20,21 +19,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebval
+from numpy.polynomial.chebyshev import chebder, chebval
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.exact import Risk
-from icl.risk.gaussian_moments import MOST_TOKENS, edges, weight_moments
+from icl.risk.gaussian_moments import MOST_TOKENS, ORDER, query_means
 from icl.tasks.base import LEAST, MOST, Array
 
 MOST_W = 100.0  # beyond, the parts of the bias cancel to fewer than ten digits
 _MOST_DIM = 1000
-_ORDER = 18  # of the Gauss rule on each panel of r
+_COARSE = {"order": 12, "drop": 2}  # the second rule, which says how large errors are
+_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,20 @@ class GaussianWindow:
     """The minimizer of the population risk over w on Gaussian tokens.
 
     Attributes:
-        w: Optimal window parameter, relative error about 1e-9; 0 for a single token, for which none matters.
+        w: Optimal window parameter; 0 for a single token, for which none matters.
         risk: The risk there.
+        gap: ``1 - w``, with its own digits where it is far below the rounding of w.
+        error: Estimated relative error of w: what a coarser rule for the slope changes, and rounding.
+        gap_error: Estimated relative error of ``gap``, the same way.
 
-    Both are arrays of the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
+    All are arrays of the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
     """
 
     w: Array
     risk: Array
+    gap: Array
+    error: Array
+    gap_error: Array
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,12 @@ class GaussianValue:
     Attributes:
         scale: The best factor v of ``sum_i omega_i y_i``.
         risk: The risk there.
+        error: Estimated relative error of both: what a coarser rule changes, and rounding.
     """
 
     scale: Array
     risk: Array
+    error: Array
 
 
 def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0) -> Risk:
@@ -93,9 +99,9 @@ def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike, li
     for length in np.unique(flat_n):
         here = flat_n == length
         values, back = np.unique(flat_w[here], return_inverse=True)
-        fine = _averages(dim, values, float(length))[:4]
-        coarse = _averages(dim, values, float(length), order=12, drop=2)[:2]
-        error = np.max(np.abs(coarse / fine[:2] - 1), axis=0)
+        fine = query_means(dim, values, float(length))[:4]
+        coarse = query_means(dim, values, float(length), **_COARSE)[:2]
+        error = np.max(np.abs(coarse / fine[:2] - 1), axis=0, initial=_EPS)
         out[:, here] = np.concatenate([fine, error[None]])[:, back]
     bias, noise, bias_w, noise_w, error = out.reshape(5, *w.shape)
     variance = noise_std**2
@@ -134,8 +140,8 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: flo
     dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
     settings = zip(n.ravel(), noise_std.ravel() ** 2 / square, strict=True)
     found = np.array([_minimum(dim, float(length), float(ratio)) for length, ratio in settings])
-    w, risk = np.moveaxis(found.reshape(*n.shape, 2), -1, 0)
-    return GaussianWindow(w[()], (square * risk)[()])
+    w, risk, *rest = np.moveaxis(found.reshape(*n.shape, 5), -1, 0)
+    return GaussianWindow(w[()], (square * risk)[()], *(row[()] for row in rest))
 
 
 def gaussian_value(
@@ -160,18 +166,28 @@ def gaussian_value(
         ValueError: If an argument is out of range, or shapes do not broadcast.
     """
     dim, square, (w, n, noise_std) = check_gaussian(dim, lipschitz, w, n, noise_std)
-    flat_w, flat_n = w.ravel(), n.ravel()
-    c, shrunk, spread = np.empty((3, w.size))
+    flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2 / square
+    scale, risk, error = np.empty((3, w.size))
     for length in np.unique(flat_n):
         here = flat_n == length
-        rows = _averages(dim, flat_w[here], float(length))
-        c[here], shrunk[here], spread[here] = rows[[1, 4, 5]]
-    signal = flat_w * (1 - shrunk)  # E f(x_q) h
+        fine, coarse = (
+            _best_scale(flat_w[here], variance[here], query_means(dim, flat_w[here], float(length), **rule))
+            for rule in ({}, _COARSE)
+        )
+        scale[here], risk[here] = fine
+        changes = np.abs(coarse - fine) / np.maximum(fine, np.finfo(float).tiny)
+        error[here] = np.max(changes, axis=0, initial=_EPS)
+    return GaussianValue(*(row.reshape(w.shape)[()] for row in (scale, square * risk, error)))
+
+
+def _best_scale(w: Array, variance: Array, rows: Array) -> Array:
+    """Return the best factor and its risk for L = 1, shape (2, w), from `query_means`."""
+    c, shrunk, spread = rows[[1, 4, 5]]
+    signal = w * (1 - shrunk)  # E f(x_q) h
     # E h^2 - (E f(x_q) h)^2, written so that nothing cancels
-    excess = flat_w**2 * (spread - shrunk**2) + (1 + noise_std.ravel() ** 2 / square) * c
+    excess = w**2 * (spread - shrunk**2) + (1 + variance) * c
     power = signal**2 + excess
-    best = (signal / power, square * excess / power)
-    return GaussianValue(*(row.reshape(w.shape)[()] for row in best))
+    return np.stack([signal / power, excess / power])
 
 
 def check_gaussian(
@@ -201,64 +217,20 @@ def check_gaussian(
     return dim, scale**2, broadcast(**arrays)
 
 
-def _averages(dim: int, w: Array, n: float, order: int = _ORDER, drop: int = 0) -> Array:
-    """Return means over the query for L = 1, shape (6, w).
-
-    They are bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``.
-    """
-    x, weight = _gauss(order)
-    # the chi law is narrower than the normal law around its mode, and C is 1/n at least
-    tail = math.sqrt(2 * (math.log(n) + 34))
-    low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
-    nodes, weights, starts = [], [], [0]
-    for value in w:
-        own = edges(value * high) / value if value > 0 else np.empty(0)
-        more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)  # the chi law's own scale is one
-        edge = np.unique(np.concatenate([[low, high], more, own]))
-        edge = edge[(edge >= low) & (edge <= high)]
-        half = np.diff(edge)[:, None] / 2
-        nodes.append((edge[:-1, None] + half * (1 + x)).ravel())
-        weights.append((half * weight).ravel())
-        starts.append(starts[-1] + nodes[-1].size)
-    r = np.concatenate(nodes)
-    log_density = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
-    p = np.concatenate(weights) * np.exp(log_density)
-    w = np.repeat(w, np.diff(starts))
-    c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
-    square, c_w, d_w = r * r / dim, r * c_tau, r * d_tau
-    rows = np.stack(
-        [
-            square * ((w - 1) ** 2 + w * (2 - w) * c - 6 * w * w * d) + c,
-            c,
-            square * (2 * (w - 1) * (1 - c) + w * (2 - w) * c_w - 12 * w * d - 6 * w * w * d_w) + c_w,
-            c_w,
-            square * c,
-            square * (c - 6 * d),
-        ]
-    )
-    return np.add.reduceat(rows * p, starts[:-1], axis=1)
-
-
-@lru_cache(maxsize=8)
-def _gauss(order: int) -> tuple[Array, Array]:
-    """Return the nodes and weights of the Gauss rule on (-1, 1)."""
-    return np.polynomial.legendre.leggauss(order)
-
-
-def _minimum(dim: int, n: float, variance: float) -> tuple[float, float]:
-    """Return the best w and its risk, for L = 1."""
+def _minimum(dim: int, n: float, variance: float) -> tuple[float, ...]:
+    """Return the fields of `GaussianWindow` for L = 1."""
     if n == 1:
-        return 0.0, 2.0 + variance
+        return 0.0, 2.0 + variance, 1.0, _EPS, _EPS
 
-    def curve(w: Array, order: int = _ORDER) -> tuple[Array, Array, Array]:
+    def curve(w: Array, order: int = ORDER) -> tuple[Array, Array, Array]:
         """Return risk, slope and the part of the risk that never falls."""
-        bias, c, bias_w, c_w = _averages(dim, w, n, order)[:4]
+        bias, c, bias_w, c_w = query_means(dim, w, n, order)[:4]
         return bias + variance * c, bias_w + variance * c_w, (variance + 1 - 1 / dim) * c
 
     # Where tau is small the risk is that of linear attention, a parabola with its minimum at ``first``.
     first = n / (n + dim * (1 + variance))
     lower, upper = 0.2 * first / max(1.0, 0.3 * math.sqrt(dim) * first), 1.25
-    best_w, best_risk = 0.0, math.inf
+    best_w, best_risk, steepness = 0.0, math.inf, 1.0
     while True:
         grid = np.geomspace(lower, upper, math.ceil(math.log(upper / lower) / math.log(1.3)) + 1)
         _, slope, floor = curve(grid, 8)  # signs need no more nodes
@@ -266,19 +238,44 @@ def _minimum(dim: int, n: float, variance: float) -> tuple[float, float]:
             lower, upper = lower / 10, lower
             continue
         for i in np.flatnonzero((slope[:-1] < 0) & (slope[1:] >= 0)):
-            w = _root(grid[i], grid[i + 1], curve)
+            w, steep = _root(grid[i], grid[i + 1], curve)
             value = float(curve(np.array([w]))[0][0])
             if value < best_risk:
-                best_w, best_risk = w, value
+                best_w, best_risk, steepness = w, value, steep
         if floor[-1] > best_risk or upper >= 10:
             if best_w == 0:
                 raise ValueError(f"n={n:g}, dim={dim}: no minimum of the risk found up to w=10")
-            return best_w, best_risk
+            w, gap, moved = _polish(dim, n, variance, best_w, steepness)
+            return w, best_risk, gap, moved / w + _EPS, moved / max(abs(gap), moved) + _EPS
         lower, upper = upper, min(2 * upper, 10.0)
 
 
-def _root(lower: float, upper: float, curve: Callable[[Array], tuple[Array, Array, Array]]) -> float:
-    """Return the root of the slope between a falling and a rising end; there it is a polynomial to 1e-12."""
+def _polish(dim: int, n: float, variance: float, w: float, steepness: float) -> tuple[float, float, float]:
+    """Return w and ``1 - w`` after Newton steps, and what the last step and a coarser rule move them."""
+    gap = 1 - w
+
+    def step(**rule: int) -> float:
+        rows = query_means(dim, np.array([w]), n, **rule)[:, 0]
+        kept = 1 - rows[4]
+        rest = rows[2] + variance * rows[3] - 2 * (w - 1) * kept
+        return float(
+            (rest - 2 * gap * kept) / steepness
+        )  # in the parabola (1 - w)^2 the gap has its own digits
+
+    for _ in range(4):
+        move = step()
+        gap, w = (gap + move, 1 - (gap + move)) if w > 0.5 else (1 - (w - move), w - move)
+    last = step()
+    return w, gap, abs(last) + abs(step(**_COARSE) - last)
+
+
+def _root(
+    lower: float, upper: float, curve: Callable[[Array], tuple[Array, Array, Array]]
+) -> tuple[float, float]:
+    """Return the root of the slope between a falling and a rising end, and the slope's derivative there.
+
+    The slope is a polynomial to 1e-12 there.
+    """
     angle = np.pi * (np.arange(14) + 0.5) / 14
     middle, half = (lower + upper) / 2, (upper - lower) / 2
     slope = curve(middle + half * np.cos(angle))[1]
@@ -288,4 +285,4 @@ def _root(lower: float, upper: float, curve: Callable[[Array], tuple[Array, Arra
     for _ in range(50):
         between = (left + right) / 2
         left, right = (left, between) if chebval(between, coefficients) > 0 else (between, right)
-    return middle + half * between
+    return middle + half * between, float(chebval(between, chebder(coefficients))) / half

@@ -11,7 +11,8 @@ f smoothed over a fixed width of one, whatever w is. On functions of one project
 
     floor(w) = sum_k k! (c_k - h_k(w))^2,   sum_k h_k(w) He_k(t) = sum_k c_k (w t)^k.
 
-For linear functions the distance of the best window from 1 is known to leading order (`window_gap`).
+For linear functions the distance of the best window from 1 is derived to leading order (`log_window_gap`), by
+`one_token_gap`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import poly2herme
 from numpy.typing import ArrayLike
-from scipy.special import gamma, gammaln
+from scipy.special import expit, gamma, gammaln
 
-from icl.checks import integer, reals
+from icl.checks import broadcast, integer, real, reals
 from icl.risk.gaussian import MOST_W
-from icl.risk.gaussian_moments import MOST_TOKENS
-from icl.tasks.base import Array
+from icl.tasks.base import LEAST, MOST, Array
 
 GOLDEN = (1 + math.sqrt(5)) / 2
+PEAK = 2 / math.sqrt(5)  # r^2 over log n of the queries that decide
+_MOST_LOG = 1e8
 _MOST_DEGREE, _MOST_COEFFICIENT = 30, 1e30
 
 
@@ -47,6 +49,19 @@ class HermiteFloor:
     w: float
     risk: float
     power: float
+
+
+@dataclass(frozen=True)
+class OneToken:
+    """``1 - w*`` with one heavy token.
+
+    Attributes:
+        log_gap: Its logarithm.
+        error: Estimated error of the logarithm: what a coarser quadrature changes, and rounding.
+    """
+
+    log_gap: Array
+    error: Array
 
 
 def hermite_floor(coefficients: ArrayLike, w: ArrayLike) -> Array:
@@ -112,34 +127,94 @@ def _missed(coefficients: ArrayLike) -> list[tuple[float, Polynomial]]:
     return [(float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k]) for k in range(c.size)]
 
 
-def window_gap(dim: int, n: ArrayLike) -> Array:
-    r"""Compute the leading order of ``1 - w*`` for linear functions, whatever L and sigma are.
+def log_window_gap(dim: int, log_n: ArrayLike) -> Array:
+    r"""Compute the logarithm of the leading order of ``1 - w*`` for linear functions, for every L and sigma.
 
     With ``l = log n`` and the golden ratio ``a = (1 + sqrt 5) / 2``,
 
-        1 - w* ~ K_d l^(d/2 + 1) n^(-1/a),
+        1 - w* ~ K_d l^(d/2 + 1) n^(-1/a).
 
-    up to a factor that tends to one. Queries with ``r^2`` near ``2 l / sqrt 5`` dominate. For them one token
-    sometimes takes a finite part of the weight: the sum ``S`` is about ``n exp(r^2 / 2)``, and with
-    probability ``n exp(-(l / r + r / 2)^2 / 2)``, up to powers of l, one score exceeds its logarithm.
+    It is `one_token_gap` by Laplace's method: queries with ``r^2`` near ``2 l / sqrt 5`` dominate.
 
     Args:
-        dim: Dimension d, >= 1.
-        n: Context length, 2 to 1e30.
+        dim: Dimension d, 1 to 1000.
+        log_n: Logarithm of the context length, above 0 to 1e8.
 
     Returns:
-        The leading order, of the shape of ``n``.
+        The logarithm, of the shape of ``log_n``.
 
     Raises:
         ValueError: If an argument is out of range.
     """
-    d, log_n = integer(dim, "dim", 1, 1000), np.log(reals(n, "n", 2, MOST_TOKENS, whole=True))
-    r2 = 2 / math.sqrt(5)  # in units of log n
+    d, log_n = integer(dim, "dim", 1, 1000), reals(log_n, "log_n", 1e-3, _MOST_LOG)
     a = GOLDEN
-    # E r^2 (C - 6 D) / d over the query, by Laplace's method in r^2
-    log_chi = (d / 2) * math.log(r2 / 2) - math.log(2) - gammaln(d / 2 + 1)
+    # E r^2 (C - 6 D) / d over the query
+    log_chi = (d / 2) * math.log(PEAK / 2) - math.log(2) - gammaln(d / 2 + 1)
     curvature = (math.sqrt(5) / 2) ** 3  # of the exponent in r^2 / log n, in units of log n
-    condensed = (a - 1) ** 2 * gamma(a) * gamma(2 - a) / math.sqrt(2 * math.pi * r2)
-    constant = math.exp(log_chi) * condensed * math.sqrt(2 * math.pi / curvature)
+    condensed = (a - 1) ** 2 * gamma(a) * gamma(2 - a) / math.sqrt(2 * math.pi * PEAK)
     slope = 2 / math.sqrt(5)  # of the exponent in w at w = 1, in units of log n
-    return np.asarray(0.5 * slope * constant * log_n ** (d / 2 + 1) * np.exp(-log_n / a))[()]
+    log_constant = log_chi + math.log(condensed * math.sqrt(2 * math.pi / curvature) * slope / 2)
+    return np.asarray(log_constant + (d / 2 + 1) * np.log(log_n) - log_n / a)[()]
+
+
+def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0) -> OneToken:
+    r"""Compute ``1 - w*`` for linear functions from one heavy token, by quadrature.
+
+    The sum of all weights but one is replaced by its mean ``n exp(r^2 / 2)``, as in the random energy model
+    above its freezing temperature: rare tokens then are the only ones with a finite weight omega, and
+
+        C = n E omega^2,   D = n E (omega^3 - omega^4),   omega = z / (z + n exp(r^2 / 2)),   z = exp(r g).
+
+    Half the slope of the risk at ``w = 1`` is the gap. This derives `log_window_gap` and is no proof: the
+    error of the replacement is not bounded.
+
+    Args:
+        dim: Dimension d, 1 to 1000.
+        log_n: Logarithm of the context length, 10 to 1e8.
+        noise_std: Standard deviation sigma of the label noise, >= 0.
+        lipschitz: Root mean square L of the slope, > 0.
+
+    Returns:
+        The logarithm of the gap; ``log_n`` and ``noise_std`` broadcast.
+
+    Raises:
+        ValueError: If an argument is out of range, or shapes do not broadcast.
+
+    >>> l = 1e6  # a context no table of tokens could hold
+    >>> bool(abs(one_token_gap(5, l, 0.5).log_gap - log_window_gap(5, l)) < 1e-4)
+    True
+    """
+    d, scale = integer(dim, "dim", 1, 1000), real(lipschitz, "lipschitz", LEAST, MOST)
+    given = broadcast(
+        log_n=reals(log_n, "log_n", 10, _MOST_LOG), noise_std=reals(noise_std, "noise_std", 0, MOST)
+    )
+    log_n, noise_std = given
+    out = np.empty((2, log_n.size))
+    for k, (length, sigma) in enumerate(zip(log_n.ravel(), noise_std.ravel(), strict=True)):
+        fine, coarse = (
+            _one_token(d, float(length), 1 + (sigma / scale) ** 2, *rule)
+            for rule in ((0.2, 400), (0.25, 300))
+        )
+        out[:, k] = fine, abs(fine - coarse) + np.finfo(float).eps * length
+    return OneToken(*(row.reshape(log_n.shape)[()] for row in out))
+
+
+def _one_token(d: int, log_n: float, spread: float, step: float, order: int) -> float:
+    """Return the logarithm of `one_token_gap` with that step in log z and that many nodes in r."""
+    peak, reach = math.sqrt(PEAK * log_n), 14 + math.sqrt(d) / 2
+    x, weight = np.polynomial.legendre.leggauss(order)
+    low = max(0.0, peak - reach)
+    half = (peak + reach - low) / 2
+    r = low + half * (1 + x)
+    y = np.arange(-260.0, 60.0, step)  # log z over the others' sum: falls like exp(0.38 y) and exp(-1.6 y)
+    g = (y + (log_n + r * r / 2)[:, None]) / r[:, None]
+    log_chi = (d - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - d / 2) - gammaln(d / 2)
+    log_p = (log_chi + log_n - 0.5 * math.log(2 * math.pi) - np.log(r))[:, None] - g * g / 2
+    shift = float(log_window_gap(d, log_n))
+    p = np.exp(log_p - shift) * (half * weight)[:, None] * step
+    omega, turn = expit(y), expit(y) * expit(-y) * (g - r[:, None])  # and its derivative in r w
+    c_tau, third = 2 * omega * turn, omega**3 - omega**4
+    third_tau = (3 * omega**2 - 4 * omega**3) * turn
+    square, r = (r * r / d)[:, None], r[:, None]
+    slope = square * (r * c_tau - 12 * third - 6 * r * third_tau) + spread * r * c_tau
+    return shift + math.log(0.5 * float(np.sum(p * slope)))

@@ -25,6 +25,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from icl.tasks.base import Array
 
@@ -33,6 +34,7 @@ MOST_TOKENS = _REACH[-1]
 
 _STEP = 0.22  # of the lattice, in units of the scale on which exp(-exp(x)) turns
 _NODES = 28  # Chebyshev nodes of a panel in tau
+ORDER = 18  # of the Gauss rule on each panel of r
 
 
 def edges(most: float) -> Array:
@@ -68,6 +70,58 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
         c_slope = c * log_c_y * slope
         out[:, here] = c, ratio * c, c_slope, ratio_y * slope * c + ratio * c_slope
     return out
+
+
+def query_means(dim: int, w: Array, n: float, order: int = ORDER, drop: int = 0) -> Array:
+    """Compute means over the query for L = 1, by Gauss rules on the panels on which C and D are polynomials.
+
+    Args:
+        dim: Dimension d.
+        w: Window parameters, shape (k,).
+        n: Number of tokens, 1 to `MOST_TOKENS`.
+        order: Nodes on each panel of r.
+        drop: As in `weight_moments`.
+
+    Returns:
+        Bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``, shape (6, k).
+    """
+    x, weight = _gauss(order)
+    # the chi law is narrower than the normal law around its mode, and C is 1/n at least
+    tail = math.sqrt(2 * (math.log(n) + 34))
+    low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
+    nodes, weights, starts = [], [], [0]
+    for value in w:
+        own = edges(value * high) / value if value > 0 else np.empty(0)
+        more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)  # the chi law's own scale is one
+        edge = np.unique(np.concatenate([[low, high], more, own]))
+        edge = edge[(edge >= low) & (edge <= high)]
+        half = np.diff(edge)[:, None] / 2
+        nodes.append((edge[:-1, None] + half * (1 + x)).ravel())
+        weights.append((half * weight).ravel())
+        starts.append(starts[-1] + nodes[-1].size)
+    r = np.concatenate(nodes)
+    log_density = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
+    p = np.concatenate(weights) * np.exp(log_density)
+    w = np.repeat(w, np.diff(starts))
+    c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
+    square, c_w, d_w = r * r / dim, r * c_tau, r * d_tau
+    rows = np.stack(
+        [
+            square * ((w - 1) ** 2 + w * (2 - w) * c - 6 * w * w * d) + c,
+            c,
+            square * (2 * (w - 1) * (1 - c) + w * (2 - w) * c_w - 12 * w * d - 6 * w * w * d_w) + c_w,
+            c_w,
+            square * c,
+            square * (c - 6 * d),
+        ]
+    )
+    return np.add.reduceat(rows * p, starts[:-1], axis=1)
+
+
+@lru_cache(maxsize=8)
+def _gauss(order: int) -> tuple[Array, Array]:
+    """Return the nodes and weights of the Gauss rule on (-1, 1)."""
+    return np.polynomial.legendre.leggauss(order)
 
 
 def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:

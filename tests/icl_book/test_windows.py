@@ -87,14 +87,14 @@ def test_gaussian_figure_says_the_numbers_of_the_package(page):
         said, ball, sphere = (
             sentence(browser),
             gaussian_window(d, n, sigma),
-            optimal_window(Linear(d), n, sigma),
+            optimal_window(Linear(d, d**0.5), n, sigma),
         )
-        first, second = said.split("Unit sphere:")
+        first, second = said.split("Sphere of radius √d:")
         for part, words, truth in (
             (first, "w* =", ball.w),
             (first, "1 − w* =", 1 - ball.w),
             (first, "risk", ball.risk),
-            (second, "best window", sphere.w),
+            (second, "best window", sphere.w / d),
             (second, "risk", sphere.risk),
             (second, "at best", gaussian_linear_optimum(d, n, sigma).risk),
         ):

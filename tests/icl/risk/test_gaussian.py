@@ -12,7 +12,6 @@ from scipy.special import roots_hermitenorm
 
 from icl.risk import gaussian as gaussian_module
 from icl.risk import (
-    gaussian_limits,
     gaussian_linear_optimum,
     gaussian_linear_risk,
     gaussian_moments,
@@ -21,7 +20,8 @@ from icl.risk import (
     gaussian_window,
     hermite_floor,
     least_hermite_floor,
-    window_gap,
+    log_window_gap,
+    one_token_gap,
 )
 from icl.statistics import Z
 from oracles import gaussian as oracle
@@ -202,14 +202,56 @@ def test_value_at_the_window_is_no_worse_and_exact_in_the_limit():
     assert limit == pytest.approx((1 + 2 / 3) ** 2.5, rel=1e-4)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5])
-@pytest.mark.parametrize("noise_std", [0.0, 0.5, 2.0])
-def test_window_gap(dim, noise_std):
-    """The leading order, and its constant, read off at 1e10 to 1e22 tokens by a polynomial in 1 / log n."""
-    n = np.array([1e10, 1e14, 1e18, 1e22])
-    ratio = (1 - gaussian_window(dim, n, noise_std).w) / window_gap(dim, n)
-    limit = np.polyval(np.polyfit(1 / np.log(n), ratio, 3), 0)
-    assert limit == pytest.approx(1, abs=0.06)
+@pytest.mark.parametrize("dim, noise_std", [(1, 0.0), (5, 2.0), (16, 0.5)])
+def test_law_of_the_window(dim, noise_std):
+    """Exact over one heavy token tends to one with n, and that over the law with log n."""
+    n = np.array([1e10, 1e20, 1e30])
+    exact = gaussian_window(dim, n, noise_std).gap
+    ratio = exact / np.exp(one_token_gap(dim, np.log(n), noise_std).log_gap)
+    assert np.all(np.diff(np.abs(ratio - 1)) < 0) and ratio[-1] == pytest.approx(1, abs=1e-3)
+    log_n = np.array([1e4, 1e5, 1e6])
+    late = one_token_gap(dim, log_n, noise_std)
+    off = np.abs(late.log_gap - log_window_gap(dim, log_n))
+    assert np.allclose(off[1:] / off[:-1], 0.1, rtol=0.1) and off[-1] < 1e-3  # like 1 / log n
+    assert np.all(late.error < 1e-5)
+
+
+@pytest.mark.parametrize("dim, noise_std", [(2, 2.0), (5, 0.0)])
+def test_one_heavy_token_by_differences(dim, noise_std):
+    """C and D by sums over the token's score, the slope by central differences."""
+    log_n, h = 25.0, 1e-4
+    x, weight = np.polynomial.legendre.leggauss(300)
+    r = 12 * (1 + x)
+    p = 12 * weight * r ** (dim - 1) * np.exp(-r * r / 2)
+    g = np.arange(-9.0, 40, 0.01)
+    law = 0.01 * np.exp(log_n - g * g / 2) / math.sqrt(2 * math.pi)
+
+    def excess(w):
+        tau = w * r[:, None]
+        omega = 1 / (1 + np.exp(log_n + tau**2 / 2 - tau * g))
+        c, d = omega**2 @ law, (omega**3 - omega**4) @ law
+        return p @ (r * r / dim * (w * (2 - w) * c - 6 * w * w * d) + (1 + noise_std**2) * c) / p.sum()
+
+    expected = (excess(1 + h) - excess(1 - h)) / (4 * h)
+    assert math.exp(one_token_gap(dim, log_n, noise_std).log_gap) == pytest.approx(expected, rel=1e-6)
+
+
+def test_gap_has_its_own_digits():
+    n = np.array([10, 1e6, 1e14, 1e30])
+    best = gaussian_window(2, n, 0.5)
+    assert best.gap[:2] == pytest.approx(1 - best.w[:2], rel=1e-9)
+    assert best.gap[2:] == pytest.approx(gaussian_risk(2, 1.0, n[2:], 0.5).slope / 2, rel=1e-4)
+    assert np.all(best.gap_error < 1e-9) and best.gap[-1] < 1e-16 < best.gap_error[-1]
+
+
+@pytest.mark.parametrize("dim, n, noise_std", [(2, 2, 0.0), (5, 30, 0.5), (5, 10**9, 0.5)])
+def test_errors_cover_what_a_poor_rule_does(monkeypatch, dim, n, noise_std):
+    best, value = gaussian_window(dim, n, noise_std), gaussian_value(dim, 0.4, n, noise_std)
+    monkeypatch.setattr(gaussian_module.query_means, "__defaults__", (4, 0))
+    poor, other = gaussian_window(dim, n, noise_std), gaussian_value(dim, 0.4, n, noise_std)
+    assert abs(poor.w / best.w - 1) <= 1.1 * poor.error and poor.error > 2 * best.error
+    assert abs(poor.gap / best.gap - 1) <= 1.1 * poor.gap_error
+    assert abs(other.risk / value.risk - 1) <= 1.1 * other.error and other.error > 2 * value.error
 
 
 # ------------------------------------------------------------------------------------------ limits
@@ -244,7 +286,7 @@ def test_constants_have_no_floor():
 
 # ------------------------------------------------------------------------------------ planted bugs
 BUGS = {
-    "gaussian": {
+    "gaussian_moments": {
         "no cubic term": ("(2 - w) * c - 6 * w * w * d)", "(2 - w) * c)"),
         "sixth for half": ("+ w * (2 - w) * c - 6 *", "+ w * (2 - w) * c - 3 *"),
         "squared score": ("w * (2 - w) * c - 6", "w * (1 - w) * c - 6"),
@@ -252,8 +294,6 @@ BUGS = {
         "width of the query": ("weight_moments(w * r, n, drop)", "weight_moments(w * r * r, n, drop)"),
         "slope of C": ("r * c_tau, r * d_tau", "c_tau, r * d_tau"),
         "slope of D": ("- 12 * w * d - 6", "- 6 * w * d - 6"),
-    },
-    "gaussian_moments": {
         "n tokens for n - 1": ("np.exp((n - 1) * log_phi", "np.exp(n * log_phi"),
         "pairs of one token": ("(n - 1) * pair", "n * pair"),
         "third moment": ("m3 / 2 - m4 / 6,", "m3 - m4 / 6,"),
@@ -261,7 +301,7 @@ BUGS = {
         "slope of tau^2": ("4 * tau / high**2", "2 * tau / high**2"),
         "mass above forgotten": ("rows[:, 1] + after", "rows[:, 1]"),
         "step of u": ("return skip * _STEP, log_phi", "return _STEP, log_phi"),
-    },
+    }
 }
 
 
@@ -329,7 +369,8 @@ def test_finite_or_refused(dim, w, n, noise_std, lipschitz):
         (lambda: gaussian_window(5, 2.5, 0.1), "n=2.5: must be an integer"),
         (lambda: hermite_floor([], 1.0), "coefficients of shape"),
         (lambda: least_hermite_floor([[1.0]]), "coefficients of shape"),
-        (lambda: window_gap(5, 1), "n=1: must be an integer >= 2"),
+        (lambda: log_window_gap(5, 0), "log_n=0: must be a finite number >="),
+        (lambda: one_token_gap(5, 3.0, 0.1), "log_n=3.0: must be a finite number >= 10"),
         (lambda: gaussian_linear_risk(5, math.inf, 5, 0.1), "m=inf: must be a finite number"),
     ],
 )
@@ -344,4 +385,5 @@ def test_shapes_broadcast():
     assert r.total[1, 2] == gaussian_risk(3, 0.5, 20, 0.3).total
     assert gaussian_window(3, [[5], [10]], [0.1, 0.2, 0.3]).w.shape == (2, 3)
     assert gaussian_value(3, [0.1, 0.2], 5, 0.3).scale.shape == (2,)
-    assert gaussian_limits.window_gap(3, [5, 10]).shape == (2,)
+    assert log_window_gap(3, [5, 10]).shape == (2,)
+    assert one_token_gap(3, [20, 30], [[0.1], [0.2]]).log_gap.shape == (2, 2)
