@@ -18,7 +18,8 @@
 # is not linear in $f$, while that of softmax attention falls without end
 # ({numref}`fig-rivals`). Read as adaptivity to linear problems it can: at $d=5$,
 # $n=10^5$ and $\sigma=0.3$ linear attention **wins** there, with
-# {judged}`P1.LA.wins | linear, d = 5, n = 1e5 | .2g` times the risk.
+# {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the
+# risk.
 
 # %% [markdown]
 # ## What is printed
@@ -206,7 +207,11 @@ def spared(task):
     return Centered(task.dim, getattr(task, "lipschitz", 1.0), base=task)
 
 
-far = np.array([1e8, 1e9, 1e10])
+def far_lengths(task):
+    """Return the lengths at which the sharp law has windows of 10^3, 10^4, 10^5."""
+    at_one = asymptotics.sharp_window(task, 1.0, noise_std)
+    power = 1 / asymptotics.window_exponent(task)
+    return np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
 
 
 def falls_behind(make, d, whole=False):
@@ -216,10 +221,8 @@ def falls_behind(make, d, whole=False):
     there. Linear attention is spared the constant, unless ``whole``.
     """
     task, out = make(d, lipschitz), []
-    for more in (
-        1.0,
-        1e30,
-    ):  # as they are; and infinitely many tokens with as much noise
+    far = far_lengths(task)
+    for more in (1.0, 1e30):  # as they are; infinitely many, with as much noise
         setting = far * more, noise_std * more**0.5
         linear = linear_optimum(task if whole else spared(task), *setting).risk
         out += local_slope(far, linear / optimal_window(task, *setting).risk)
@@ -473,7 +476,7 @@ plt.show()
 
 # %% [markdown]
 # **A nearest-neighbors predictor?** Literally softmax attention is a kernel smoother: the weights fall with the distance and have no last neighbor. But it should then do the work of the mean over the $k$ nearest
-# tokens, with the $k$ that suits the tasks, whose risk is exact, too (`neighbors_risk`). The control takes $k=1$ whatever the tasks are. In short contexts soft edges gain; in long ones, from some dimension on, hard edges do.
+# tokens, with the $k$ that suits the tasks, whose risk is exact, too (`neighbors_risk`). The control takes $k=1$ whatever the tasks are. In short contexts soft edges gain; in long ones, here in five dimensions and more, hard edges do.
 
 
 # %%
@@ -546,7 +549,7 @@ def ratio_at(task, n):
 longest = 10**5
 wins, control = (
     exact(
-        f"{label}, d = {{d}}, n = 1e5",
+        f"{label}, d = {{d}}, n = 1e5, $\\sigma$ = {noise_std:g}",
         *np.transpose([ratio_at(make(d, lipschitz), longest) for d in dims]),
         d=dims,
     )

@@ -95,7 +95,9 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     first, square = _moments(task, n, noise_std)
     power = float(task.covariance(np.array(1.0)))
-    return LinearOptimum(first / square, power - first**2 / square, power - task.dim * first)
+    floor = power - float(task.spectrum(1)[0][0])
+    above = (power + noise_std**2 - first) / n  # d E h^2 - E f(x_q) h, free of cancellation
+    return LinearOptimum(first / square, floor + first / square * above, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, Array]:

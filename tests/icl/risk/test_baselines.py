@@ -64,6 +64,8 @@ def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
             assert np.argmin(around) == 10
             assert around[10] == pytest.approx(best.risk[i], rel=1e-12, abs=1e-16)
         assert np.all(np.diff(best.risk) <= 0) and best.risk[-1] == pytest.approx(floor, abs=1e-10)
+    n = np.array([1e12, 1e25])  # where the risk is far below the rounding of the power
+    assert np.diff(n * linear_optimum(Linear(3), n, 0.1).risk) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("d, seed", [(3, 0), (5, 1)])
