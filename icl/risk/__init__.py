@@ -4,7 +4,7 @@
 - `matrix`: the risk of any matrix and its gradient, a mean over `queries`. `flow`: gradient flow.
 - `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
-- `baselines`: linear attention and the nearest neighbor. `low_rank`: Theorem 4's two-parameter risk.
+- `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens;
   `gaussian_covariance`: for tokens of any covariance. `ball`: many tokens, uniform in the unit ball.
 - `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
@@ -18,6 +18,7 @@ from icl.risk.baselines import (
     linear_optimum,
     linear_risk,
     nearest_neighbor_risk,
+    neighbors_risk,
 )
 from icl.risk.certificate import FormMargin, form_margin
 from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
@@ -73,6 +74,7 @@ __all__ = [
     "mismatch_risk",
     "monte_carlo_risk",
     "nearest_neighbor_risk",
+    "neighbors_risk",
     "one_token_gap",
     "optimal_window",
     "population_flow",

@@ -1,4 +1,4 @@
-r"""Exact risks of the predictors compared with softmax attention: linear attention, nearest neighbor.
+r"""Exact risks of the predictors compared with softmax attention: linear attention, nearest neighbors.
 
 The setting is that of `icl.risk`: tokens and query uniform on the unit sphere of R^d, a
 rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of variance sigma^2.
@@ -24,13 +24,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
+from scipy.special import betaincinv, betaln, expit
 
 from icl.checks import broadcast, reals
 from icl.risk.exact import Risk
 from icl.risk.gaussian import check_gaussian
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import MOST, Array
+from icl.tasks.gegenbauer import Polynomials
+
+_DEGREES = 400  # of a covariance whose mean over a cap is computed; later ones are averaged away
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,9 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     first, square = _moments(task, n, noise_std)
     power = float(task.covariance(np.array(1.0)))
-    return LinearOptimum(first / square, power - first**2 / square, power - task.dim * first)
+    floor = power - float(task.spectrum(1)[0][0])
+    above = (power + noise_std**2 - first) / n  # d E h^2 - E f(x_q) h, free of cancellation
+    return LinearOptimum(first / square, floor + first / square * above, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, Array]:
@@ -183,3 +188,61 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     error = np.abs(bias(0.125) - fine) / np.maximum(fine, 1e-300)
     zero = np.zeros_like(fine)
     return Risk(*(value[()] for value in (fine, np.asarray(noise_std**2), zero, zero, np.asarray(error))))
+
+
+def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+    """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
+
+    Given the distance of the next token, the k nearest are independent and uniform in the cap that it
+    bounds. With ``m_l`` the mean of P_l over that cap,
+
+        bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],
+
+    where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere.
+
+    Args:
+        task: A rotation-invariant class.
+        k: Number of neighbors, 1 to n.
+        n: Context length.
+        noise_std: Noise standard deviation, >= 0.
+
+    Returns:
+        The risk, with slopes zero; ``k``, ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: If an argument is out of range.
+
+    >>> from icl.tasks import Affine
+    >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
+    0.125
+    """
+    k = reals(k, "k", 1, MOST, whole=True)
+    _, n, noise_std = check_setting(task, 0.0, n, noise_std)
+    k, n, noise_std = broadcast(k=k, n=n, noise_std=noise_std)
+    if np.any(k > n):
+        raise ValueError(f"k={k.max():g}: must be at most n")
+    a, rest = task.spectrum(_DEGREES)
+    a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]
+    half = (task.dim - 1) / 2
+
+    def bias(k: float, n: float) -> tuple[float, float]:
+        """Return the bias and its relative error."""
+        if k == n:
+            return (a.sum() + rest) * (1 + 1 / k), 0.0
+        mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
+        y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)  # log of the odds
+        density = -(k + 1) * np.logaddexp(0, -y) - (n - k) * np.logaddexp(0, y)
+        density = np.exp(density - density.max())
+        theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
+        ring = 2 * half * np.log(np.sin(theta)) + np.logaddexp(0, -y) - betaln(half, 0.5) - np.log(2 * half)
+        mean = np.exp(ring) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
+        terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + rest * (1 + 1 / k)
+        fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
+        tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
+        return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
+
+    rows = np.array([bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
+    value, error = rows.T.reshape(2, *k.shape)
+    zero = np.zeros_like(value)
+    return Risk(*(v[()] for v in (value, noise_std**2 / k, zero, zero, error)))

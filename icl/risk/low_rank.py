@@ -5,9 +5,8 @@ functions ``f(x) = a' B' x`` with ``a ~ U(S^{k-1})`` (class ``F_B^lin``). For
 ``M = c B B' + e B_perp B_perp'`` the score of a token is ``c u.u_q + e v.v_q``, so tokens are
 again independent given the query and the derivation of `icl.risk.exact` holds with
 ``tau = c (1 - u.u_q) + |e| (1 - v.v_q)``; the variogram ``(1 - u.u_q) / k`` is linear, so the
-pair term is a single square. Proved: this risk, for every n and sigma. That the optimum over
-all symmetric M has this two-parameter form is Theorem 4's symmetry argument and is measured,
-not proved, beyond its assumptions.
+pair term is a single square. No matrix, symmetric or not, has a smaller risk than the best of these
+(proved in the chapter ``notebooks/theorem4_low_rank``).
 """
 
 from __future__ import annotations

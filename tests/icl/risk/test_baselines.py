@@ -13,6 +13,7 @@ from icl.risk import (
     linear_optimum,
     linear_risk,
     nearest_neighbor_risk,
+    neighbors_risk,
     population_risk,
     ridge_risk,
 )
@@ -63,6 +64,8 @@ def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
             assert np.argmin(around) == 10
             assert around[10] == pytest.approx(best.risk[i], rel=1e-12, abs=1e-16)
         assert np.all(np.diff(best.risk) <= 0) and best.risk[-1] == pytest.approx(floor, abs=1e-10)
+    n = np.array([1e12, 1e25])  # where the risk is far below the rounding of the power
+    assert np.diff(n * linear_optimum(Linear(3), n, 0.1).risk) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("d, seed", [(3, 0), (5, 1)])
@@ -105,6 +108,26 @@ def test_nearest_neighbor_broadcasts_and_ends_in_one_token():
     assert risk.bias[1, 0] == pytest.approx(2 / 9 * 2 / (10**6 + 1), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "task, k, n", [(ReLU(3), 4, 10), (Cosine(5, 2.0), 7, 20), (Affine(2), 3, 4), (ReLU(5), 6, 6)], ids=str
+)
+def test_mean_over_neighbors_against_sampling(task, k, n):
+    x, y, query, truth = contexts(task, n, 0.4)
+    near = (x @ query[:, :, None]).squeeze(-1).topk(k).indices
+    risk = neighbors_risk(task, k, n, 0.4)
+    assert sigmas((y.gather(1, near).mean(1) - truth) ** 2, float(risk.total)) < Z
+    assert risk.error < 1e-7
+
+
+def test_one_neighbor_is_the_nearest_and_vanishing_caps_say_so():
+    n = np.array([2, 12, 1000])
+    for task in (Affine(2), ReLU(5), Cosine(3, 2.0)):
+        nearest = nearest_neighbor_risk(task, n, 0.3).total
+        assert neighbors_risk(task, 1, n, 0.3).total == pytest.approx(nearest, rel=1e-12)
+    rough = neighbors_risk(ReLU(2), 1, 10**5, 0.0)  # caps smaller than a wave of the last degree
+    assert rough.error > abs(nearest_neighbor_risk(ReLU(2), 10**5, 0.0).bias / rough.bias - 1) > 0.1
+
+
 @pytest.mark.slow
 def test_ridge_against_scikit_learn():
     task, n, s = ReLU(3), 8, 0.3
@@ -130,6 +153,7 @@ def test_ridge_is_above_the_floor_of_all_linear_predictors():
         (lambda: linear_risk(Affine(3), 1.0, 0, 0.1), "n=0"),
         (lambda: linear_optimum(Affine(3), 5, -1.0), "noise_std=-1.0"),
         (lambda: nearest_neighbor_risk(Affine(3), 2.5, 0.1), "n=2.5"),
+        (lambda: neighbors_risk(Affine(3), 6, 5, 0.1), "k=6"),
         (lambda: ridge_risk(Affine(3), 5, 0.1, 0.0), "penalty=0.0"),
     ],
 )
