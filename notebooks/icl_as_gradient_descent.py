@@ -646,7 +646,7 @@ def for_all(A1, goals, c):
 
 # %%
 def imitation(k):
-    """Compute the median cosines with the step in a fresh stream, and their controls."""
+    """Compute median cosines with the step in stream k, and their controls."""
     rng = stream(seed, "evaluation", k)
     seen, new = problems(draws, rng), problems(draws, rng)
     A1, A2, X, _ = new
@@ -697,7 +697,7 @@ judge(
     ],
 )
 
-# %% mystnb={"figure": {"caption": "Median cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer (none: no attention, a matrix on each token). Points: medians over independent streams, with intervals mostly smaller than the marks. Circles: values fitted to each problem. Squares: one layer for all problems, tested on problems it was not fitted to. Line: every token shrunk by the same factor, nothing fitted.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness. The circles are at one without attention, at about two tenths at sharpness zero, and above nine tenths from one quarter on. The squares are at about two tenths at sharpness zero and otherwise near six tenths, on or just below a horizontal line."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Median cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer (none: no attention, a matrix on each token). Points: medians over independent streams, with intervals mostly smaller than the marks. Circles: values fitted to each problem. Squares: one layer for all problems, tested on problems it was not fitted to. Line: every token shrunk by the same factor, nothing fitted.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness. The circles are at one without attention, at about two tenths at sharpness zero, and above nine tenths from one quarter on. The squares are below two tenths at sharpness zero and otherwise near six tenths, on or just below a horizontal line."}} tags=["hide-input"]
 figure, ax = plt.subplots()
 places = np.arange(len(LAYERS))
 for what, color, marker, label in (
@@ -706,7 +706,8 @@ for what, color, marker, label in (
 ):
     ends = median_interval(imitated[what])[:3]
     plots.sampled_points(ax, places, *ends, label, plots.COLORS[color], marker)
-ax.axhline(np.median(imitated["shrunk"]), color=plots.COLORS["guide"], linewidth=1)
+shrunk, look = np.median(imitated["shrunk"]), {"color": plots.COLORS["guide"], "lw": 1}
+ax.axhline(shrunk, label="every token shrunk", **look)
 ax.set_xticks(places, [c if c == NONE else f"{c:g}" for c in LAYERS])
 ax.set_ylim(0, 1.05)
 ax.set_xlabel("sharpness c of the attention layer")

@@ -19,7 +19,7 @@
 # ({judged}`P2.opt.range`). That gives a step size from the norms of the data alone.
 # Gradient descent still slows down when the data are stretched; dividing the data out,
 # by two $d\times d$ systems, removes that ({judged}`P2.opt.preconditioned`), and
-# Newton-CG with exact Hessian products needs far fewer passes still
+# Newton-CG with exact Hessian products needs fewer passes still
 # ({judged}`P2.opt.newton`, {numref}`fig-opt-passes`).
 
 # %% [markdown]
