@@ -15,12 +15,12 @@
 #
 # **Short answer.** Not in the sense of taking the same next step: a move of the weights
 # can be replaced by a move of the target that keeps residual and loss, but not the
-# gradient ({judged}`P2.icl.equivalence`, {numref}`fig-icl-path`). In the normalized
+# gradient {judged}`P2.icl.equivalence` ({numref}`fig-icl-path`). In the normalized
 # problem the target moves at most $R/2$ times as far as the weights; in the rescaled one
-# the ratio can grow exponentially ({judged}`P2.icl.separation`). A softmax layer fitted
+# the ratio can grow exponentially {judged}`P2.icl.separation`. A softmax layer fitted
 # to one random problem ($n=12$, $d=4$) imitates a gradient step with a median cosine of
 # {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`, one layer for
-# all of them with
+# all problems with
 # {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .2f`; neither
 # needs attention, for a matrix on each token makes the first step exactly, and
 # shrinking every token does as well as the second.
@@ -572,8 +572,7 @@ judge(
 #
 # "In-context learning updates are mathematically equivalent to gradient descent steps", says the summary. In three senses we can
 # compute it: the value of the loss after the weights moved, and after the target moved instead, is the same. The gradient, and with
-# it the next step, is not. And one linear attention layer that knows the residual makes exactly the step. So the verdict
-# depends on the reading, and the sentence is neither simply right nor wrong.
+# it the next step, is not. And one linear attention layer that knows the residual makes exactly the step.
 
 # %%
 judge(
@@ -650,11 +649,8 @@ def imitation(k):
     rng = stream(seed, "evaluation", k)
     seen, new = problems(draws, rng), problems(draws, rng)
     A1, A2, X, _ = new
-    goal, grown, told = (
-        wanted_move(*new),
-        wanted_move(*growing(*new)),
-        wanted_move(*seen),
-    )
+    told, bigger = wanted_move(*seen), wanted_move(*growing(*seen))
+    goal, grown = wanted_move(*new), wanted_move(*growing(*new))
 
     def median(move, goal=goal):
         return cosine(scores(X, move, A2), scores(X, goal, A2)).median().item()
@@ -662,7 +658,6 @@ def imitation(k):
     features = {c: averaged(A1, c) for c in LAYERS}
     shared = {c: for_all(seen[0], told, c) for c in LAYERS}
     other = solved(features[PLAIN], goal.roll(1, 0))
-    bigger = for_all(seen[0], wanted_move(*growing(*seen)), PLAIN)
     return {
         "own": [median(f @ solved(f, goal)) for f in features.values()],
         "shared": [median(features[c] @ V) for c, V in shared.items()],
@@ -670,7 +665,7 @@ def imitation(k):
         "shrunk": median(-A1),
         "own control": median(features[PLAIN] @ other),
         "shared control": median(features[PLAIN] @ shared[PLAIN], grown),
-        "turned control": cosine(bigger, -eye).item(),
+        "turned control": cosine(for_all(seen[0], bigger, PLAIN), -eye).item(),
     }
 
 
@@ -725,12 +720,10 @@ for c in (0.0, 16.0):
 # a Gaussian weighted with $e^{c\,a\cdot q}$ is $cq$. (At large $c$ a token picks the one with the largest inner
 # product, which is not always itself.) It is close; without attention it is exact.
 #
-# And what does one layer for all problems do? It shrinks every token: its $V$ is nearly a negative multiple of the
-# identity. Targets that are random with mean $\frac1n$ leave $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant on
-# average, and this falls if $X$ shrinks, whatever the data: along $S\to tS$ the derivative of
-# $\frac12\Vert f\Vert^2$ is the covariance of $f_i$ and $s_i$ under $f$, which is not negative. That is the part
-# of the step that all problems share; the rest is in the targets, which the layer does not see. The control takes targets
-# that larger weights fit.
+# One layer for all problems shrinks every token: its $V$ is nearly a negative multiple of the identity. Random targets
+# with mean $\frac1n$ leave on average $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant, which falls if $X$ shrinks,
+# whatever the data: along $S\to tS$ the derivative of $\frac12\Vert f\Vert^2$ is the covariance of $f_i$ and $s_i$ under
+# $f$, never negative. The rest of the step is in the targets, which the layer does not see; the control takes targets that $2X$ fits.
 
 # %% tags=["hide-output"]
 judge(

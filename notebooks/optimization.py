@@ -16,11 +16,11 @@
 # **Short answer.** Seen from the scores, every row of the problem is the same function:
 # its second derivative along a unit direction lies between $-0.240$ and $0.308$, proved
 # for two tokens and open for more, where no search finds it outside
-# ({judged}`P2.opt.range`). That gives a step size from the norms of the data alone.
-# Gradient descent still slows down when the data are stretched; dividing the data out,
-# by two $d\times d$ systems, removes that ({judged}`P2.opt.preconditioned`), and
-# Newton-CG with exact Hessian products needs fewer passes still
-# ({judged}`P2.opt.newton`, {numref}`fig-opt-passes`).
+# {judged}`P2.opt.range`. Within that range a step size from the norms of the data alone
+# is safe. Gradient descent still slows down when the data are stretched; dividing the
+# data out, by two $d\times d$ systems, removes that {judged}`P2.opt.preconditioned`,
+# and Newton-CG with exact Hessian products needs fewer passes still
+# {judged}`P2.opt.newton` ({numref}`fig-opt-passes`).
 
 # %% [markdown]
 # ## What is printed
@@ -290,10 +290,9 @@ judge(
 # ### Where it ends
 #
 # A target $B=F(X^*)$ can be fitted exactly, a random one cannot.
-# {numref}`fig-opt-descent` also shows a far start: saturated rows are nearly flat, and
-# gradient descent waits on a plateau.
+# {numref}`fig-opt-descent` also shows a far start: saturated rows are nearly flat, and gradient descent waits on a plateau.
 
-# %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by about six powers of ten. From a far start it hardly moves. With the random target it soon becomes nearly constant at a positive value."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by nearly four powers of ten. From a far start it stays where it is for about a thousand steps and then falls slowly. With the random target it is nearly constant."}} tags=["hide-input"]
 a1, a2 = normal(n, d), normal(n, d)
 X_true = normal(d, d) / 2
 fit, random = torch.softmax(a1 @ X_true @ a2.mT, -1), normal(n, n).softmax(-1)
@@ -441,7 +440,7 @@ judge(
     exact("condition number {c:g}", newton_cg, c=conditions, descent=plain - 9),
 )
 
-# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about a thousand passes to more than ten thousand. The preconditioned one is a horizontal line at about a thousand. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
+# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about two thousand passes to more than twenty thousand. The preconditioned one is a horizontal line at about two thousand. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 for values, color, marker, label in (
     (plain, plots.PALETTE[0], "o", "gradient descent"),
@@ -455,19 +454,12 @@ ax.set_xlabel("condition number of $A_1$ and $A_2$")
 ax.set_ylabel("passes over the data")
 ax.legend()
 plt.show()
-notebook.glue("opt-plain-last", plain[-1])
-notebook.glue("opt-pre-last", preconditioned[-1])
-notebook.glue("opt-newton-last", newton_cg[-1])
 
 # %% [markdown]
-# At the largest condition number: {glue:text}`opt-plain-last` passes for gradient descent,
-# {glue:text}`opt-pre-last` with the preconditioner, {glue:text}`opt-newton-last` for Newton-CG.
-#
 # ## What to remember
 #
 # *What is the Lipschitz analysis good for?* (Open question 1 of the summary.) The sharp constant of the row gives a
-# step size, and, with the data divided out, one that is the same for every problem; the constants printed in this line of
-# papers were not meant for that. *What limits it?* (Open question 2.) The loss
+# step size, and, with the data divided out, one that is the same for every problem. *What limits it?* (Open question 2.) The loss
 # is not convex, saturated rows are flat, and no bound on smoothness helps there; second-order steps do.
 
 # %% tags=["hide-input"]
