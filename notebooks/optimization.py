@@ -168,16 +168,12 @@ def extreme(kind, n, sign):
     """Search the largest curvature of a row, times the sign, with the target e_1."""
     target = torch.eye(n, dtype=torch.float64)[0]
 
-    def curvature(z, y):
-        s, w = supremum_search.ball(z, 36.0), y / y.norm(dim=-1, keepdim=True)
-        value = sign * (row_hvp(s, w, target, kind) * w).sum(-1)
-        return torch.where(value > 0, value.clamp(min=1e-30).log(), value - 100)
+    def curvature(s, w, b):
+        return (row_hvp(s, w, b, kind) * w).sum(-1)
 
-    many = supremum_search.SCREEN * starts
-    drawn = 3 * normal(many, n), normal(many, n)
-    with torch.no_grad():
-        chosen = curvature(*drawn).topk(starts).indices
-    search = supremum_search.ascend(curvature, [t[None, chosen] for t in drawn], 250)
+    search = supremum_search.search_loss(
+        curvature, 1, n, 36.0, starts, 250, rng, sign, targets=lambda t: target
+    )
     return 10 ** search.best.item()
 
 
