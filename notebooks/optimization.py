@@ -288,7 +288,7 @@ judge(
 # A target $B=F(X^*)$ can be fitted exactly, a random one cannot.
 # {numref}`fig-opt-descent` also shows a far start: saturated rows are nearly flat, and gradient descent waits on a plateau.
 
-# %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by nearly four powers of ten. From a far start it stays where it is for about a thousand steps and then falls slowly. With the random target it is nearly constant."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by several powers of ten. From a far start it hardly moves. With the random target it is nearly constant."}} tags=["hide-input"]
 a1, a2 = normal(n, d), normal(n, d)
 X_true = normal(d, d) / 2
 fit, random = torch.softmax(a1 @ X_true @ a2.mT, -1), normal(n, n).softmax(-1)
@@ -436,7 +436,7 @@ judge(
     exact("condition number {c:g}", newton_cg, c=conditions, descent=plain - 9),
 )
 
-# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from about two thousand passes to more than twenty thousand. The preconditioned one is a horizontal line at about two thousand. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
+# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from between one and two thousand passes to tens of thousands. The preconditioned one is a horizontal line where that starts. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 for values, color, marker, label in (
     (plain, plots.PALETTE[0], "o", "gradient descent"),
