@@ -21,7 +21,7 @@
 # to one random problem ($n=12$, $d=4$) imitates a gradient step with a median cosine of
 # {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`, one layer for
 # all problems with
-# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .2f`; neither
+# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`; neither
 # needs attention, for a matrix on each token makes the first step exactly, and
 # shrinking every token does as well as the second.
 
