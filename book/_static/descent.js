@@ -39,7 +39,8 @@
   icl.descent = (mine, others, layer, c) => {
     const { goal, linear } = wanted(mine), features = attended(mine.A1, c);
     const fit = layer === "others" ? others : [mine];
-    const moments = fit.map((one) => [attended(one.A1, c), wanted(one).goal]);
+    // goals of length one, or a long one would decide the fit alone
+    const moments = fit.map((one) => [attended(one.A1, c), wanted(one).goal]).map(([f, g]) => [f, scale(g, 1 / sqrt(inner(g, g)))]);
     const add = (list) => list.reduce((A, B) => A.map((row, i) => row.map((v, j) => v + B[i][j])));
     const V = times(pseudo(add(moments.map(([f]) => times(across(f), f)))), add(moments.map(([f, g]) => times(across(f), g))));
     const moves = [goal, layer === "linear" ? linear : times(features, V)];

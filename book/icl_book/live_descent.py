@@ -11,12 +11,13 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from icl.streams import stream
 from icl.tensor_trick import gradient
 from icl.tensor_trick.target_shift import data_move, self_attention_weights
 from icl_book.moving import Moving
 from icl_book.plots import COLORS, HTML
 
-_DRAWN = np.random.default_rng(2)
+_DRAWN = stream(2, "evaluation")
 
 
 def _normal(*shape: int) -> list:
@@ -76,14 +77,18 @@ def step(problem: dict, X: Tensor) -> Tensor:
 
 
 def update(problem: dict, X: Tensor, c: float, others: list[dict] | None = None) -> Tensor:
-    """Return the move of the tokens by a softmax layer with values fitted to the problem, or to others."""
+    """Return the move of the tokens by a softmax layer with values fitted to the problem, or to others.
+
+    Its length means nothing: goals are fitted at length 1.
+    """
 
     def feature(one: dict) -> Tensor:
         tokens = _tensor(one["A1"])
         return self_attention_weights(tokens, c) @ tokens
 
     fit = [(one, _tensor(one["X"])) for one in others] if others else [(problem, X)]
-    seen, wanted = torch.cat([feature(one) for one, _ in fit]), torch.cat([step(*one) for one in fit])
+    goals = [step(*one) for one in fit]  # divided by their lengths: a long one would decide the fit alone
+    seen, wanted = torch.cat([feature(one) for one, _ in fit]), torch.cat([g / g.norm() for g in goals])
     return feature(problem) @ torch.linalg.lstsq(seen, wanted, driver="gelsd").solution
 
 

@@ -43,6 +43,16 @@ def test_the_step_falls_along_the_gradient_of_the_loss():
     assert torch.allclose(moved - first, step(PROBLEM, X.detach()), rtol=1e-10, atol=1e-12)
 
 
+def test_no_single_problem_decides_the_fit_to_others():
+    """A nearly singular X makes a goal hundreds of times as long; the layer hardly turns."""
+    X, others = turn(30), PROBLEM["others"]
+    singular = [others[0] | {"X": [[1.0, 0.0], [0.0, 1e-4]]}, *others[1:]]
+    goals = [step(one, torch.tensor(one["X"]).double()).norm() for one in singular]
+    assert goals[0] > 100 * max(goals[1:])
+    before, after_ = (cosine(PROBLEM, X, update(PROBLEM, X, 1.0, fit)) for fit in (others, singular))
+    assert abs(before - after_) < 0.1
+
+
 @pytest.mark.browser
 def test_cosines_in_the_page_are_those_of_the_package(page):
     cases = list(itertools.product(("own", "others", "linear"), (30, -120, 90, 171), (0, 0.25, 1, 4)))

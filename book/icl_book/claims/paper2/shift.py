@@ -19,6 +19,16 @@ def _sharp(case: dict) -> tuple[float, float]:
     return (0.0, 1.0 + 1e-9) if case["what"] == "bound" else (0.0, 1e-10)
 
 
+#: What the median cosine of a layer may be, and what shrinking a token has to come to.
+_COSINES = {"own": (0.9, 0.999), "shared": (0.4, 0.8), "exact": (1 - 1e-9, 1 + 1e-9), "shrinks": (0.9, 1.0)}
+
+_PROBLEMS = Choice(
+    "the problems: standard normal tokens, $X$ the identity plus standard normal over $d$, rows of $B$ the "
+    r"softmax of standard normal numbers; the layer: sharpness $c=1$ of those in the figure; the fit: least "
+    "squares, each goal divided by its length"
+)
+
+
 CLAIMS: list[Claim] = [
     Claim(
         id="P2.icl.identity",
@@ -92,7 +102,8 @@ CLAIMS: list[Claim] = [
         place="notes2:103",
         reading=r"Moving the weights, $x_t\to x_{t+1}$, or the data, $A_t\to A_{t+1}$, is the same as "
         r"replacing the target $b$ by a $\tilde b$ within these bounds, for $\Vert A\Vert,\Vert x\Vert\le R$",
-        quantity="log10 of the largest ratio found (a small step from the worst data) divided by the bound",
+        quantity="log10 of the largest ratio found (a small step from the worst data) divided by the bound; "
+        "what it cannot pass is $R/2$, proved",
         grade=Grade.PROVED,
         quantifier="for all data and moves; numbers for some $n$ and $R\\ge4$",
         depends_on=(_NOTES,),
@@ -145,14 +156,15 @@ CLAIMS: list[Claim] = [
         source="this book: the two versions compared",
         reading=r"The worst $\Vert\tilde b-b\Vert/\Vert\Delta x\Vert$ over "
         r"$\Vert A\Vert,\Vert x\Vert\le R$ grows exponentially in $R^2$ for the rescaled version "
-        "and at most linearly in $R$ for the normalized one",
-        quantity=r"growth rate of the natural logarithm of the worst ratio found in $R^2$, between the two "
-        r"largest $R$: at least 0.5 counts as exponential, at most 0.1 as linear",
-        rule=lambda case: (0.5, inf) if case["kind"] == "rescaled" else (-inf, 0.1),
+        "and is at most $R/2$ for the normalized one",
+        quantity=r"rescaled: the natural logarithm of the worst ratio found, divided by $R^2$; at least 0.5 "
+        "counts as exponential. Normalized: the worst ratio found, divided by $R$; at most 0.5 by proof, "
+        "and 1e-9 for rounding",
+        rule=lambda case: (0.5, inf) if case["kind"] == "rescaled" else (-inf, 0.5 + 1e-9),
         grade=Grade.SEARCHED,
         quantifier="in the limit; eight tokens and two $R$",
-        depends_on=(Choice("the two thresholds; the rates found are far from both"),),
-        unit="in the rate",
+        depends_on=(Choice("the threshold; the rates found are far from it"),),
+        unit="in the rate, and in the ratio over $R$",
     ),
     Claim(
         id="P2.icl.linear-attention",
@@ -163,8 +175,47 @@ CLAIMS: list[Claim] = [
         "gradient descent",
         quantity="largest relative difference of the two moves of the scores along the path; 1e-9 is "
         "allowed for rounding, which the inverse amplifies",
+        depends_on=(
+            Choice(
+                "the steps compared: those up to the first that moves the scores by less than a millionth of "
+                "their length, where the difference of two scores is mostly rounding"
+            ),
+        ),
         control="softmax weights in place of the linear ones",
         **identity(1e-9),
+    ),
+    Claim(
+        id="P2.icl.imitates",
+        authority=Authority.BOOK,
+        source="this book: softmax layers with fitted values, and none",
+        reading="Fitted to one random problem a softmax layer nearly makes the step of gradient descent, "
+        "but not exactly; one layer for all problems has a median cosine of about 0.6 with it. Neither "
+        "needs attention: a matrix on each token makes the first step exactly, and shrinking every token "
+        "by the same factor does as well as the second",
+        quantity="median cosine of the moves of the scores by a layer and by a step of gradient descent, "
+        "over problems that the shared layer was not fitted to: fitted to one problem 0.9 to 0.999, one for "
+        "all and shrinking 0.4 to 0.8, a matrix on each token 1 to rounding",
+        rule=lambda case: _COSINES[case["what"]],
+        grade=Grade.SAMPLED,
+        quantifier="for random problems of the listed sizes",
+        depends_on=(_PROBLEMS,),
+        control="the layer fitted to another problem's step; the layer for all problems on targets that the "
+        "weights $2X$ fit",
+        unit="in the cosine",
+    ),
+    Claim(
+        id="P2.icl.shrinks",
+        authority=Authority.BOOK,
+        source="this book: what a layer for all problems does",
+        reading="One layer for all random problems multiplies every token (its softmax average) by nearly a "
+        "negative multiple of the identity, with attention and without",
+        quantity=r"cosine between its matrix $V$ and $-1$: at least 0.9",
+        rule=lambda case: _COSINES[case["what"]],
+        grade=Grade.SAMPLED,
+        quantifier="for random problems of the listed sizes",
+        depends_on=(_PROBLEMS,),
+        control="targets that the weights $2X$ fit: the layer stretches the tokens",
+        unit="in the cosine",
     ),
     Claim(
         id="P2.icl.orthogonal",
