@@ -10,7 +10,47 @@ from icl_book.site import judged
 README_BLOCK = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
 
 #: Each finding with the chapter that shows it.
-FINDINGS: tuple[tuple[str, str], ...] = ()
+FINDINGS: tuple[tuple[str, str], ...] = (
+    ("theorem2_scaling", "WINDOW"),
+    (
+        "theorem3_generalization",
+        "**What the wrong Lipschitz constant costs.** In long contexts, for ReLU functions at $d=5$ and every "
+        "$\\sigma>0$, pretraining on half the true $L$ ($L'/L=2$) multiplies the risk by "
+        "{judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`, on twice the true $L$ ($L'/L=0.5$) by "
+        "{judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f`. Within a class proportional to $L$ this is a "
+        "factor and never a rate; from smooth functions to kinks it is a rate, too "
+        "{judged}`P1.T3.sufficient-rate`.",
+    ),
+    ("phase_diagram", "CURVATURE"),
+    (
+        "gaussian_tokens",
+        "**What tokens of one length are good for.** With $M=wI$, linear functions, $d=5$ and $\\sigma=0.5$, "
+        "the best window on Gaussian tokens stops narrowing, with $w^*$ at "
+        "{judged}`P1.G.stops | Gaussian, d = 5, n = 100, sigma = 0.5 | .2f` for $n=100$ and "
+        "{judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` for $n=10^6$, where on the "
+        "sphere of equal mean squared length it is "
+        "{judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`. Tokens uniform in a ball, "
+        "bounded but of different lengths, leave {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the "
+        "variance at $d=5$, however many there are.",
+    ),
+    (
+        "lipschitz_bounds",
+        "**How loose the bounds are.** A softmax row is $R/2$-Lipschitz in its weights, for weights of any "
+        "length {judged}`P2.lip.half`: known (Nair 2025). The bound that our notes have from a paper related "
+        "to paper 2, which we did not read and which was not meant as a step size, exceeds this by "
+        "{judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten at $n=32$, $R=4$ and by "
+        "{judged}`P2.lip.f | f as stated, n = 32, R = 6 | .0f` at $R=6$.",
+    ),
+    (
+        "icl_as_gradient_descent",
+        "**Imitating a gradient step needs no attention.** A softmax layer fitted to one random problem of "
+        "$n=12$ tokens in $d=4$ dimensions makes the step with a median cosine of "
+        "{judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`, one layer for all problems "
+        "with {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. But a matrix on "
+        "each token, without attention, makes the first step exactly {judged}`P2.icl.imitates`, and shrinking "
+        "every token does as well as the second {judged}`P2.icl.shrinks`.",
+    ),
+)
 
 
 def markdown(runs: Iterable[Mapping]) -> str:
