@@ -14,8 +14,8 @@ FINDINGS: tuple[tuple[str, str], ...] = (
     ("theorem2_scaling", "WINDOW"),
     (
         "theorem3_generalization",
-        "**What the wrong Lipschitz constant costs.** In long contexts, for ReLU functions at $d=5$ and every "
-        "$\\sigma>0$, pretraining on half the true $L$ ($L'/L=2$) multiplies the risk by "
+        "**What the wrong Lipschitz constant costs.** In long contexts, for ReLU functions at $d=5$ and "
+        "every $\\sigma>0$, pretraining on half the true $L$ ($L'/L=2$) multiplies the risk by "
         "{judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f`, on twice the true $L$ ($L'/L=0.5$) by "
         "{judged}`P1.T3.price | ReLU, d = 5, L'/L = 0.5 | .2f`. Within a class proportional to $L$ this is a "
         "factor and never a rate; from smooth functions to kinks it is a rate, too "
@@ -47,8 +47,8 @@ FINDINGS: tuple[tuple[str, str], ...] = (
         "$n=12$ tokens in $d=4$ dimensions makes the step with a median cosine of "
         "{judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`, one layer for all problems "
         "with {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`. But a matrix on "
-        "each token, without attention, makes the first step exactly {judged}`P2.icl.imitates`, and shrinking "
-        "every token does as well as the second {judged}`P2.icl.shrinks`.",
+        "each token, without attention, makes the first step exactly {judged}`P2.icl.imitates`, and "
+        "shrinking every token does as well as the second {judged}`P2.icl.shrinks`.",
     ),
 )
 

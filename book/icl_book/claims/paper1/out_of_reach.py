@@ -124,16 +124,6 @@ CLAIMS: list[Claim] = [
         "distance bounds the difference, which is a definition.",
     ),
     Claim(
-        id="P1.T4.reduces",
-        authority=Authority.TALK,
-        source="ITA slides, Results Part II",
-        quote=r"Interesting case: $k \ll d$, then learning col(B) drastically reduces ICL problem dimension",
-        place="talk:411",
-        expected=Verdict.NOT_TESTABLE,
-        why_not='"Drastically" has no number. To which exponent the reduction leads is a statement of this '
-        "book, P1.T4.dimension.",
-    ),
-    Claim(
         id="P1.T4.window",
         authority=Authority.TALK,
         source="ITA slides, Results Part II, and Theorem 4, second consequence",

@@ -152,8 +152,10 @@ CLAIMS: list[Claim] = [
     ),
     Claim(
         id="P1.T4.dimension",
-        authority=Authority.BOOK,
-        source="what the projection buys",
+        authority=Authority.TALK,
+        source="ITA slides, Results Part II: what the projection buys",
+        quote=r"Interesting case: $k \ll d$, then learning col(B) drastically reduces ICL problem dimension",
+        place="talk:411",
         reading=r"With the projection the least risk falls like $n^{-4/(k+3)}$, whatever $d$ is",
         quantity=r"slope of the log of the least risk in $\log n$ for $n$ large, exact, within 0.01",
         rule=lambda case: (-4 / (case["rank"] + 3) - 0.01, -4 / (case["rank"] + 3) + 0.01),
