@@ -67,8 +67,12 @@ class Copy:
         )
         (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
         (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
-        rules = changes.digest(root / "book" / "icl_book" / "claims", root)
-        (root / "book" / "changelog.yml").write_text(
+        self.log()
+
+    def log(self):
+        """Give the present rules an entry."""
+        rules = changes.digest(self.root / "book" / "icl_book" / "claims", self.root)
+        (self.root / "book" / "changelog.yml").write_text(
             f"- {{date: today, rules: '{rules}', change: None yet.}}\n"
         )
 
