@@ -14,8 +14,8 @@
 # # Theorem 2: the extreme examples
 #
 # **Short answer.** With much noise the best window widens until all weights are equal, as the slides say. With long
-# contexts it closes, though it holds more and more tokens. With a strong signal it closes if $n$ is large first; at a
-# fixed context length it stays finite even without any noise, and the nearest neighbor is not the best choice.
+# contexts it closes, though it holds more and more tokens. With a strong signal it narrows as far as the context is long
+# enough; at a fixed context length it stays finite even without any noise, and the nearest neighbor is not the best choice.
 
 # %% [markdown]
 # ## What is printed
@@ -66,10 +66,12 @@ import numpy as np
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, judge, other_readings
 
 notebook.setup(globals(), n_decades=2)
+if noise_std == 0:
+    raise parameters.BadInput("noise_std=0: must be positive, the windows balance noise")
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
@@ -95,6 +97,19 @@ tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
 # $L/\sigma$ alone. (Of $\Lambda$ alone only asymptotically: at finite $n$, equal $\Lambda$ does not mean equal $w^*$.)
 
 # %%
+def values(windows):
+    """Return nested windows as numbers, and their errors."""
+    shown = np.vectorize(lambda best: (best.w, best.w * best.error), otypes=[float] * 2)
+    return shown(np.array(windows, dtype=object))
+
+
+def log_slopes(x, windows):
+    """Return slopes of log w in log x along the last axis, and their errors."""
+    w, error = windows
+    lengths, relative = np.diff(np.log(x)), error / w
+    return np.diff(np.log(w)) / lengths, (relative[..., 1:] + relative[..., :-1]) / lengths
+
+
 d = dims[min(2, len(dims) - 1)]
 few = np.array([20, 100, 400])
 ratios = np.geomspace(0.05, 1e4, 40)
@@ -103,7 +118,7 @@ with_noise = {
     for name, task in CLASSES.items()
 }
 silent = {
-    name: np.stack([optimal_window(task(k), few, 0.0).w for k in dims])
+    name: [[optimal_window(task(k), m, 0.0) for m in few] for k in dims]
     for name, task in CLASSES.items()
 }
 
@@ -113,8 +128,8 @@ for i, (m, color) in enumerate(zip(few, plots.ramp(len(few)), strict=True)):
     for name, style in (("affine", "-"), ("ReLU", "--")):
         w = with_noise[name][i]
         plots.exact_curve(ax, ratios, w, f"{name}, n = {m}", color, linestyle=style)
-    level = silent["affine"][dims.index(d), i]
-    ax.axhline(level, color=color, linestyle=":", linewidth=1)
+    level = silent["affine"][dims.index(d)][i]
+    ax.axhline(level.w, color=color, linestyle=":", linewidth=1)
 ax.set(
     xscale="log",
     yscale="log",
@@ -130,21 +145,27 @@ plt.show()
 sigma = np.array([100.0, 200.0, 400.0])
 
 
-def slopes_in_noise():
-    """Return cases for the slope of log w* in log sigma, and its last change."""
-    windows = [
-        optimal_window(task(d), context_length, sigma).w for task in CLASSES.values()
-    ]
-    template = f"{{kind}}, d = {d}, n = {context_length}"
-    return extrapolated(template, *local_slope(sigma, windows), kind=list(CLASSES))
+def slopes_in_noise(window):
+    """Return the slopes of log w* in log sigma, and their last change."""
+    windows = [window(task(d), context_length, sigma) for task in CLASSES.values()]
+    return local_slope(sigma, windows)
 
 
-loud = [[optimal_window(Cosine(k, L), 100, 100.0).w for L in waves] for k in dims]
+def exact_window(task, n, noise):
+    """Return the optimal windows."""
+    return optimal_window(task, n, noise).w
+
+
+# where w is small both the exact risk and the closed form give w ~ 1 / sigma^2
+known = (*slopes_in_noise(asymptotics.many_token_window), -2.0)
+slopes = slopes_in_noise(exact_window)
+template = f"{{kind}}, d = {d}, n = {context_length}"
+loud = [[optimal_window(Cosine(k, L), 100, 100.0) for L in waves] for k in dims]
 (name,) = other_readings("P1.T2.noise-limit")
 noise_limit = judge(
     "P1.T2.noise-limit",
-    slopes_in_noise(),
-    readings={name: exact("cosine, L = {L:g}, d = {d}, n = 100", loud, **cosines)},
+    extrapolated(template, *slopes, known=known, kind=list(CLASSES)),
+    readings={name: exact("cosine, L = {L:g}, d = {d}, n = 100", *values(loud), **cosines)},
 )
 noise_limit
 
