@@ -49,7 +49,7 @@
 #
 # - $w^* \asymp \Lambda^{2/(d+2)}$ for the ReLU class, within the printed range in every dimension, and
 #   $w^* \asymp \Lambda^{2/(d+3)}$ for the affine class, with the constants derived below. For smooth functions this is
-#   the bandwidth of kernel regression on spheres and manifolds
+#   known from kernel smoothing on spheres and manifolds
 #   {cite:p}`hall1987,pelletier2006,dimarzio2014`, for kinks in one dimension see {cite:t}`cline1991`; averaging over a
 #   class and the constant of a kink on the sphere are ours;
 # - the sketch's own ingredients give the exponents $\frac1{d+2}$ and $\frac2{d+2}$;
@@ -94,14 +94,7 @@ from icl.risk import asymptotics, curvatures, form_margin, optimal_window
 from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, parameters, plots
-from icl_book.claims import (
-    exact,
-    extrapolated,
-    found,
-    judge,
-    other_readings,
-    sampled,
-)
+from icl_book.claims import exact, extrapolated, found, judge, other_readings, sampled
 from icl_book.live import live
 
 notebook.setup(globals(), n_decades=2)
@@ -380,7 +373,9 @@ def first_length(d, ratio):
     ends = np.log([max(2, ratio**2 / 1e7), ratio**2])
     root = brentq(lambda v: excess(v)[0], *ends, xtol=1e-4)
     left, error = excess(root)
-    return root, d * (abs(left) + error)  # w* ~ n^(2/d), so the excess grows like n^(1/d)
+    return root, d * (
+        abs(left) + error
+    )  # w* ~ n^(2/d), so the excess grows like n^(1/d)
 
 
 def growths(d):

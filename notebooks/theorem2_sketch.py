@@ -48,12 +48,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from icl.risk import (
-    asymptotics,
-    nearest_neighbor_risk,
-    optimal_window,
-    population_risk,
-)
+from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, ReLU
 from icl_book import notebook, plots
@@ -174,10 +169,14 @@ axes[1].set_ylabel(r"$L_{\rm bias}/L^2$")
 axes[0].legend()
 plt.show()
 
+
 # %%
 def noise_slopes(template, ambient):
     """Return cases for the exponent of the noise, for tokens in so many dimensions."""
-    known = (*last_slope([limit_noise[d] for d in ambient]), (np.array(ambient) - 1) / 2)
+    known = (
+        *last_slope([limit_noise[d] for d in ambient]),
+        (np.array(ambient) - 1) / 2,
+    )
     slope = last_slope([noise[d] for d in ambient])
     return extrapolated(template, *slope, known=known, dim=dims)
 

@@ -129,7 +129,10 @@ def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
 
 
 def _bias_limit(task: Zonal, w: float) -> float:
-    nu, last = task.dim / 2 - 1, int(min(band(task), 60 + math.ceil(12 * math.sqrt(w))))  # r_l ~ e^(-l^2 / 2w)
+    nu, last = (
+        task.dim / 2 - 1,
+        int(min(band(task), 60 + math.ceil(12 * math.sqrt(w)))),
+    )  # r_l ~ e^(-l^2 / 2w)
     a, rest = spectrum(task, last)
     r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))
     return float(a @ (1 - r) ** 2 + rest)

@@ -103,8 +103,8 @@ CLAIMS: list[Claim] = [
                 r"what \"for sufficiently large $n$\" may depend on: at fixed $L/\sigma$",
                 (
                     Alternative(
-                        r"uniformly in $L/\sigma$: the context from which the bound holds (constant one) does "
-                        "not grow with it; growth exponent in $L/\\sigma$, at most 0.1 (P1.T2.uniform)",
+                        r"uniformly in $L/\sigma$: the context from which the bound holds (constant one) "
+                        "does not grow with it; growth exponent in $L/\\sigma$, at most 0.1 (P1.T2.uniform)",
                         lambda case: (-inf, 0.1),
                         late=True,
                     ),
@@ -137,8 +137,8 @@ CLAIMS: list[Claim] = [
         r"$(L/\sigma)^2$ "
         r"for $d\ge4$: Theorem 2's lower bound holds for $n$ large against $(L/\sigma)^2$, not uniformly "
         r"in it",
-        quantity=r"growth exponent of that $n$ in $L/\sigma$ between the first three powers of ten at which it "
-        r"is at least $10^4$, ReLU class, exact; at least 2, less a tolerance of 0.1",
+        quantity=r"growth exponent of that $n$ in $L/\sigma$ between the first three powers of ten at which "
+        r"it is at least $10^4$, ReLU class, exact; at least 2, less a tolerance of 0.1",
         rule=lambda case: (1.9, inf),
         grade=Grade.EXACT,
         quantifier="for the dimensions listed",
@@ -243,14 +243,14 @@ CLAIMS: list[Claim] = [
     Claim(
         id="P1.T2.sharp",
         authority=Authority.BOOK,
-        source="known for smooth functions: the bandwidth of kernel regression on spheres and manifolds "
+        source="known for smooth functions: bandwidths of kernel smoothing on spheres and manifolds "
         "(Hall, Watson and Cabrera 1987; Pelletier 2006; Di Marzio, Panzera and Taylor 2014), for kinks in "
         "one dimension Cline and Hart 1991; this book: the average over a class, and the kink's constant",
         reading=r"$w^*\sim\big[\tfrac{(d-1)\Lambda}{3d\kappa}\big]^{2/(d+3)}$ (affine), "
         r"$w^*\sim\big[\tfrac{p_0G\Lambda}{2(d-1)\kappa}\big]^{2/(d+2)}$ (ReLU), "
         r"$\Lambda=nL^2/\sigma^2$",
-        quantity="exact $w^*$ divided by the law, extrapolated to infinite $n$ linearly in the bandwidth; its "
-        "error is calibrated on the limit for many tokens; one within 2 %",
+        quantity="exact $w^*$ divided by the law, extrapolated to infinite $n$ linearly in the bandwidth; "
+        "its error is calibrated on the limit for many tokens; one within 2 %",
         rule=lambda case: (0.98, 1.02),
         grade=Grade.EXTRAPOLATED,
         quantifier=r"in the limit $n\to\infty$",
