@@ -14,7 +14,7 @@
 # # The phase diagram of the window
 #
 # **Short answer.** Away from the corner of Theorem 2 there are three regimes: equal
-# weights ($w^*=0$, {judged}`P1.PD.monotone`) where noise or short waves drown the signal,
+# weights ($w^*=0$) {judged}`P1.PD.monotone` where noise or short waves drown the signal,
 # a window that follows the theory, and a window that stops shrinking with a handful of
 # tokens in it ({numref}`fig-phases`). What sets the window of a smooth class in long
 # contexts is not its slope but its Laplacian:

@@ -14,7 +14,7 @@
 # # Theorem 2: how the attention window scales
 #
 # **Short answer.** The printed range, from $(nL^2/\sigma^2)^{1/d}$ to $(nL^2/\sigma^2)^{2/d}$, holds for its own class at
-# fixed $L/\sigma$ ({judged}`P1.T2.lower`, {judged}`P1.T2.upper`); uniformly in $L/\sigma$ its lower end does not, because
+# fixed $L/\sigma$ {judged}`P1.T2.lower` {judged}`P1.T2.upper`; uniformly in $L/\sigma$ its lower end does not, because
 # "sufficiently large $n$" means at least of the order of $(L/\sigma)^2$ {judged}`P1.T2.uniform`. The sharp law is
 # $(nL^2/\sigma^2)^{2/(d+2)}$ for ReLU functions and $(nL^2/\sigma^2)^{2/(d+3)}$ for affine ones, constants included
 # {judged}`P1.T2.sharp`. At $d=5$, $n=10^{12}$, $L=1$, $\sigma=0.5$ the exact windows are

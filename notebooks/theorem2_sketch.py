@@ -51,10 +51,14 @@ from scipy.optimize import minimize_scalar
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, judge, other_readings
 
 notebook.setup(globals())
+if noise_std == 0:
+    raise parameters.BadInput(
+        "noise_std=0: must be positive, the sketch balances noise"
+    )
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
