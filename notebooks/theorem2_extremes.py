@@ -14,8 +14,8 @@
 # # Theorem 2: the extreme examples
 #
 # **Short answer.** With much noise the best window widens until all weights are equal, as the slides say. With long
-# contexts it closes, though it holds more and more tokens. With a strong signal it closes if $n$ is large first; at a
-# fixed context length it stays finite even without any noise, and the nearest neighbor is not the best choice.
+# contexts it closes, though it holds more and more tokens. With a strong signal it narrows as far as the context is long
+# enough; at a fixed context length it stays finite even without any noise, and the nearest neighbor is not the best choice.
 
 # %% [markdown]
 # ## What is printed
@@ -60,22 +60,38 @@ noise_std = 1.0  # standard deviation sigma of the label noise
 context_length = 20  # n for the limit of much noise
 
 # %% tags=["hide-input"]
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, judge, other_readings
 
 notebook.setup(globals(), n_decades=2)
+if noise_std == 0:
+    raise parameters.BadInput("noise_std=0: must be positive in long contexts")
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
 waves = [1.0, 4.0]  # wavenumbers L of our cosine class
 cosines = {"L": waves, "d": np.array(dims)[:, None]}
 tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
+
+
+def log_slopes(x, best):
+    """Return the slopes of log w* in log x between neighbors, and their errors."""
+    step = np.diff(np.log(x))
+    return np.diff(np.log(best.w)) / step, (best.error[1:] + best.error[:-1]) / step
+
+
+def values(pairs):
+    """Turn nested pairs of a number and its error into two arrays."""
+    return np.moveaxis(np.array(pairs), -1, 0)
+
 
 # %% [markdown]
 # ## In plain words
@@ -103,7 +119,7 @@ with_noise = {
     for name, task in CLASSES.items()
 }
 silent = {
-    name: np.stack([optimal_window(task(k), few, 0.0).w for k in dims])
+    name: [optimal_window(task(k), few, 0.0) for k in dims]
     for name, task in CLASSES.items()
 }
 
@@ -113,7 +129,7 @@ for i, (m, color) in enumerate(zip(few, plots.ramp(len(few)), strict=True)):
     for name, style in (("affine", "-"), ("ReLU", "--")):
         w = with_noise[name][i]
         plots.exact_curve(ax, ratios, w, f"{name}, n = {m}", color, linestyle=style)
-    level = silent["affine"][dims.index(d), i]
+    level = silent["affine"][dims.index(d)].w[i]
     ax.axhline(level, color=color, linestyle=":", linewidth=1)
 ax.set(
     xscale="log",
@@ -130,29 +146,38 @@ plt.show()
 sigma = np.array([100.0, 200.0, 400.0])
 
 
-def slopes_in_noise():
-    """Return cases for the slope of log w* in log sigma, and its last change."""
-    windows = [
-        optimal_window(task(d), context_length, sigma).w for task in CLASSES.values()
-    ]
-    template = f"{{kind}}, d = {d}, n = {context_length}"
-    return extrapolated(template, *local_slope(sigma, windows), kind=list(CLASSES))
+def slopes_in_noise(window):
+    """Return the slopes of log w* in log sigma, and their last change."""
+    windows = [window(task(d), context_length, sigma) for task in CLASSES.values()]
+    return local_slope(sigma, windows)
 
 
-loud = [[optimal_window(Cosine(k, L), 100, 100.0).w for L in waves] for k in dims]
+def loud(task):
+    """Return the optimal window at much noise, and its error."""
+    best = optimal_window(task, 100, 100.0)
+    return best.w, best.w * best.error
+
+
+slopes = slopes_in_noise(lambda *setting: optimal_window(*setting).w)
+# for small w both the exact risk and the limit for many tokens give w ~ 1 / sigma^2
+known = (*slopes_in_noise(asymptotics.many_token_window), -2.0)
+template = f"{{kind}}, d = {d}, n = {context_length}"
 (name,) = other_readings("P1.T2.noise-limit")
+waves_loud = values([[loud(Cosine(k, L)) for L in waves] for k in dims])
 noise_limit = judge(
     "P1.T2.noise-limit",
-    slopes_in_noise(),
-    readings={name: exact("cosine, L = {L:g}, d = {d}, n = 100", loud, **cosines)},
+    extrapolated(template, *slopes, known=known, kind=list(CLASSES)),
+    readings={
+        name: exact("cosine, L = {L:g}, d = {d}, n = 100", *waves_loud, **cosines)
+    },
 )
 noise_limit
 
 # %% [markdown]
 # ## Experiment 2: a strong signal
 #
-# Theorem 2 is about large $n$. With $n$ large first, however strong the signal, the window does narrow without bound as $L/\sigma$ grows; the contexts here are
-# those at which the law of this page says $w^*=10^5$ for $L/\sigma=100$.
+# Theorem 2 is about large $n$. At a context so long that the law says $w^*=10^5$ for $L/\sigma=100$, the window narrows over the whole range from $L/\sigma=1$ to $100$. At every single
+# $n$ it is bounded: the slope is one over a finite range, and the limit needs $n$ to grow along.
 #
 # With $L/\sigma$ first, at fixed $n$ and without any noise, it stays finite, in every dimension. The window also averages over
 # *where* its tokens fall: the mean label of a few tokens around the query varies with their positions, which
@@ -163,16 +188,17 @@ noise_limit
 def slope_in_signal(task):
     """Return the least slope of log w* in log(L / sigma) for very long contexts."""
     signals = np.array([1.0, 10.0, 100.0])
-    at_one = asymptotics.sharp_window(task, 1.0, 1 / signals[-1])
-    m = np.round((1e5 / at_one) ** (1 / asymptotics.window_exponent(task)))
-    w = optimal_window(task, m, 1 / signals).w
-    return np.min(np.diff(np.log(w)) / np.diff(np.log(signals)))
+    m = asymptotics.sharp_context(task, 1e5, 1 / signals[-1])
+    slope, error = log_slopes(signals, optimal_window(task, m, 1 / signals))
+    return slope.min(), error.max()
 
 
 def nearest_over_best(task, m, sigma):
-    """Return the risk of the nearest neighbor over the least risk."""
-    least = optimal_window(task, m, sigma).risk
-    return nearest_neighbor_risk(task, m, sigma).total / least
+    """Return the risk of the nearest neighbor over the least risk, and its error."""
+    least = population_risk(task, optimal_window(task, m, sigma).w, m, sigma)
+    single = nearest_neighbor_risk(task, m, sigma)
+    ratio = single.total / least.total
+    return np.stack([ratio, ratio * (single.error + least.error)], -1)
 
 
 unit = [[task(k) for k in dims] for task in CLASSES.values()]
@@ -180,17 +206,21 @@ shape = {"kind": KINDS[..., None], "d": np.array(dims)[:, None], "n": few}
 template = "{kind}, d = {d}, n = {n}"
 first, *thresholds = other_readings("P1.T2.signal-limit")
 against_nearest = [[nearest_over_best(task, few, 0.0) for task in row] for row in unit]
-at_fixed_n = exact(template, 1 / np.stack(list(silent.values())), **shape)
+inverse = [
+    [np.stack([1 / best.w, best.error / best.w], -1) for best in row]
+    for row in silent.values()
+]
+at_fixed_n = exact(template, *values(inverse), **shape)
 signal_limit = judge(
     "P1.T2.signal-limit",
     exact(
         "{kind}, d = {d}",
-        [[slope_in_signal(task) for task in row] for row in unit],
+        *values([[slope_in_signal(task) for task in row] for row in unit]),
         kind=KINDS,
         d=dims,
     ),
     readings={first: at_fixed_n}
-    | dict.fromkeys(thresholds, exact(template, against_nearest, **shape)),
+    | dict.fromkeys(thresholds, exact(template, *values(against_nearest), **shape)),
 )
 signal_limit
 
@@ -204,66 +234,48 @@ signal_limit
 n = 10.0 ** np.array(n_decades)
 
 
-def exact_windows(name, lengths, sigma):
-    """Return the optimal windows of one class, shape (dims, lengths)."""
-    tasks = [CLASSES[name](d, lipschitz) for d in dims]
-    return np.stack([optimal_window(task, lengths, sigma).w for task in tasks])
+def decades(task, lengths, sigma):
+    """Return the least slope of log w* in log n, and its error."""
+    slope, error = log_slopes(lengths, optimal_window(task, lengths, sigma))
+    return slope.min(), error.max()
 
 
-def slopes_with_growing_noise(name):
-    """Return cases for the slope of log w* if sigma^2 grows like n, at the end."""
-    end = n[-2:]
-    w = exact_windows(name, end, noise_std * np.sqrt(end / 1000))
-    slope = np.diff(np.log(w))[:, 0] / np.diff(np.log(end))
-    return exact(name + ", d = {dim}", slope, dim=dims)
-
-
-windows = {name: exact_windows(name, n, noise_std) for name in CLASSES}
-slopes = {name: np.diff(np.log(w)) / np.diff(np.log(n)) for name, w in windows.items()}
-flattest = np.stack([s.min(-1) for s in slopes.values()])
-far = np.array([1e9, 1e10])
-
-
-def slope_at(task):
-    """Return the slope of log w* in log n between the two lengths."""
-    w = optimal_window(task, far, noise_std).w
-    return np.diff(np.log(w))[0] / np.diff(np.log(far))[0]
-
-
+ends, far = n[-2:], np.array([1e9, 1e10])
+growing = noise_std * np.sqrt(ends / 1000)  # sigma^2 grows like n
+flattest = values([[decades(t, n, noise_std) for t in row] for row in tasks])
+fixed = values([[decades(t, ends, growing) for t in row] for row in tasks])
+closing = [[decades(Cosine(k, L), far, noise_std) for L in waves] for k in dims]
 (name,) = other_readings("P1.T2.context-limit")
-closing = [[slope_at(Cosine(k, L)) for L in waves] for k in dims]
 context_limit = judge(
     "P1.T2.context-limit",
-    exact("{kind}, d = {d}", flattest, kind=KINDS, d=dims),
-    [slopes_with_growing_noise(kind) for kind in CLASSES],
-    readings={name: exact("cosine, L = {L:g}, d = {d}", closing, **cosines)},
+    exact("{kind}, d = {d}", *flattest, kind=KINDS, d=dims),
+    exact("{kind}, d = {d}", *fixed, kind=KINDS, d=dims),
+    readings={name: exact("cosine, L = {L:g}, d = {d}", *values(closing), **cosines)},
 )
 context_limit
 
+
 # %%
-ends = n[-2:]
-last_windows = np.stack([w[:, -2:] for w in windows.values()])
-attended = np.array(
-    [
-        [
-            noise_std**2
-            / np.diag(population_risk(t, w[:, None], ends, noise_std).noise)
-            for t, w in zip(row, ws, strict=True)
-        ]
-        for row, ws in zip(tasks, last_windows, strict=True)
-    ]
-)
-per_decade = np.diff(np.log(n[-2:]))
-bandwidth = np.diff(-np.log(last_windows) / 2)[..., 0] / per_decade
-crowd = np.diff(np.log(attended))[..., 0] / per_decade
+def crowd(task):
+    """Return the slope of the log number of tokens attended to, and its error."""
+    best = optimal_window(task, ends, noise_std)
+    risk = population_risk(task, best.w, ends, noise_std)
+    step = np.diff(np.log(ends))[0]
+    error = (risk.error + task.dim * best.error).sum()  # the number falls like w^(-d/2)
+    return -np.diff(np.log(risk.noise))[0] / step, error / step
+
+
+last = values([[decades(t, ends, noise_std) for t in row] for row in tasks])
 lonely = [[nearest_over_best(t, n[-1], noise_std) for t in row] for row in tasks]
 single, *thresholds = other_readings("P1.T2.nearest")
 shape = {"kind": KINDS, "d": dims}
+bandwidth = exact("{kind}, d = {d}", -last[0] / 2, last[1] / 2, **shape)
+crowds = values([[crowd(t) for t in row] for row in tasks])
 nearest_card = judge(
     "P1.T2.nearest",
-    exact("{kind}, d = {d}", bandwidth, **shape),
-    readings={single: exact("{kind}, d = {d}", crowd, **shape)}
-    | dict.fromkeys(thresholds, exact("{kind}, d = {d}", lonely, **shape)),
+    bandwidth,
+    readings={single: exact("{kind}, d = {d}", *crowds, **shape)}
+    | dict.fromkeys(thresholds, exact("{kind}, d = {d}", *values(lonely), **shape)),
 )
 nearest_card
 
@@ -273,26 +285,23 @@ nearest_card
 
 
 # %%
-def scaled(L, sigma):
-    """Return cases for w* over its value at L = sigma = 1."""
-    ratios = [
-        [
-            optimal_window(task(k, L), context_length, sigma).w
-            / optimal_window(task(k), context_length, 1.0).w
-            for k in dims
-        ]
-        for task in CLASSES.values()
-    ]
-    return exact("{kind}, d = {d}", ratios, kind=KINDS, d=dims)
+def over_unit(task):
+    """Return w* at (10 L, 10 sigma) over its value at L = sigma = 1, and its error."""
+    large, small = (optimal_window(task(L), context_length, L) for L in (10.0, 1.0))
+    ratio = large.w / small.w
+    return ratio, ratio * (large.error + small.error)
 
 
-ratio = judge("P1.T2.ratio", scaled(10.0, 10.0))
+scaled = [[over_unit(partial(task, d)) for d in dims] for task in CLASSES.values()]
+ratio = judge(
+    "P1.T2.ratio", exact("{kind}, d = {d}", *values(scaled), kind=KINDS, d=dims)
+)
 ratio
 
 # %% [markdown]
 # ## Where this leaves the examples
 #
-# Two hold as they stand. That of $L\gg\sigma$ holds if the context is long enough for the law, and does not at a fixed
+# Two hold as they stand. That of $L\gg\sigma$ holds as far as the context is long enough for the law, and does not at a fixed
 # length; the slides do not say which is meant. What happens at short contexts, and for functions that oscillate, is
 # drawn in the [phase diagram](/notebooks/phase_diagram.ipynb).
 #

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Theorem 2: the proof sketch
 #
-# **Short answer.** The sketch's bounds on the bias hold. Its noise term has the exponent $d/2$ if the sphere has
-# dimension $d$, and $(d-1)/2$ if it lies in $\mathbb R^d$. Together the ingredients give a range whose upper end implies
-# the printed one and whose lower end is weaker: the printed lower end is true, but needs more than the sketch.
+# **Short answer.** The sketch's bounds on the bias hold. Its noise term is right on a sphere of dimension $d$, and grows
+# more slowly on the unit sphere of $\mathbb R^d$. The printed upper end of the range follows from the two displayed
+# ingredients; the printed lower end does not follow from them alone.
 
 # %% [markdown]
 # ## What is printed
@@ -48,13 +48,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from icl.risk import optimal_window, population_risk
+from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, ReLU
-from icl_book import notebook, plots
+from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, judge, other_readings
 
 notebook.setup(globals())
+if noise_std == 0:
+    raise parameters.BadInput(
+        "noise_std=0: must be positive, the sketch balances noise"
+    )
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
@@ -76,7 +80,8 @@ tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
 # At the minimizer, each term is at most the smallest sum
 # $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$: from $L^2/w^2\le m$ follows the lower end, from
 # $\sigma^2w^{d/2}/n\le m$ the upper end. As $m=\Theta(L^2\Lambda^{-2/(d+2)})$, these are $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$. The upper one implies the printed
-# $\Lambda^{2/d}$; the lower one is weaker than the printed $\Lambda^{1/d}$, which is true (P1.T2.lower, [](/notebooks/theorem2_scaling.ipynb)) but needs more than these ingredients. The same numerically:
+# $\Lambda^{2/d}$; the lower one is weaker than the printed $\Lambda^{1/d}$, which does not follow from these two ingredients alone (it holds at fixed $L/\sigma$:
+# P1.T2.lower, [](/notebooks/theorem2_scaling.ipynb)). The same numerically:
 
 
 # %%
@@ -106,43 +111,56 @@ sketch
 # %% [markdown]
 # ## Experiment 2: whether the ingredients hold
 #
-# Below, the context is so long ($n=10^{30}$) that each window averages many
-# tokens: the regime of the sketch. The exact noise and bias are followed over the window.
+# Below, the context is so long that every window drawn averages at least $10^{12}$ tokens, the regime of the sketch: $n=10^{12}R_d(w)$ at the narrowest window, because
+# $n/R_d(w)$ tokens share the weight. The exact noise and bias are followed over the window, and so are their limits for many tokens, which have closed forms in Bessel functions
+# ([](/notebooks/theorem2_scaling.ipynb)): for the limits the exponents are known, which calibrates how far the last slope can be from its limit.
 
 # %%
 grid = np.logspace(0, 5, 26)
-many = 1e30  # context length
+EXPONENTS = {"affine": -2.0, "ReLU": -1.5}  # of the limit of the bias
+wider = sorted({*dims, *(d + 1 for d in dims)})  # also for spheres of dimension d
 
 
-def noise_term(d):
-    """Return the noise in units of sigma^2 / n; it is the same for all classes."""
-    risk = population_risk(Affine(d, lipschitz), grid, many, noise_std)
-    return risk.noise * many / noise_std**2
+def long_context(d):
+    """Return a context with 10^12 tokens in the narrowest window."""
+    return np.round(1e12 * asymptotics.effective_fraction(d, grid[-1]))
 
 
-noise = {d: noise_term(d) for d in sorted({*dims, *(d + 1 for d in dims)})}
-bias = {
-    name: [
-        population_risk(task(d, lipschitz), grid, many, 0.0).bias / lipschitz**2
-        for d in dims
-    ]
-    for name, task in CLASSES.items()
-}
+def exact_terms(task, w, n, sigma):
+    """Return exact bias and noise."""
+    risk = population_risk(task, w, n, sigma)
+    return risk.bias, risk.noise
 
 
-def decade_slope(curves):
-    """Return the slope over the last decade, and its change from the decade before."""
-    curves = np.array(curves)
-    before, last = (np.log10(curves[..., k] / curves[..., k - 5]) for k in (-6, -1))
-    return last, np.abs(last - before)
+def noise_term(d, terms):
+    """Return the noise in units of sigma^2 / n, the same for all classes."""
+    n = long_context(d)
+    return terms(Affine(d), grid, n, 1.0)[1] * n
+
+
+def bias_term(task, terms):
+    """Return the bias in units of L^2."""
+    return terms(task, grid, long_context(task.dim), 0.0)[0] / lipschitz**2
+
+
+BOTH = (exact_terms, asymptotics.many_token_risk)
+noise, limit_noise = ({d: noise_term(d, terms) for d in wider} for terms in BOTH)
+bias, limit_bias = (
+    [[bias_term(task, terms) for task in row] for row in tasks] for terms in BOTH
+)
+
+
+def last_slope(curves):
+    """Return the slope over the last step in w, and its change from the step before."""
+    return local_slope(grid[-3:], np.array(curves)[..., -3:])
 
 
 # %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The two ingredients of the proof sketch, exact, in the regime of many tokens per window. Left: noise in units of $\\sigma^2/n$, with the exponents $d/2$ and $(d-1)/2$ drawn as guides for the largest dimension. Right: bias in units of $L^2$, affine solid and ReLU dashed, with the printed bounds $w^{-2}$ and $w^{-1}$ as guides.", "name": "fig-ingredients"}, "image": {"alt": "Two log-log panels. Left: the noise term rises with the window parameter as a power law whose exponent is (d-1)/2. Right: the bias falls with the window parameter, like the inverse square for the affine class and like the power minus three halves for the ReLU class, between the printed guides."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.7))
 for i, (d, color) in enumerate(zip(dims, plots.ramp(len(dims)), strict=True)):
     plots.exact_curve(axes[0], grid, noise[d], f"d = {d}", color)
-    plots.exact_curve(axes[1], grid, bias["affine"][i], None, color)
-    plots.exact_curve(axes[1], grid, bias["ReLU"][i], None, color, linestyle="--")
+    plots.exact_curve(axes[1], grid, bias[0][i], None, color)
+    plots.exact_curve(axes[1], grid, bias[1][i], None, color, linestyle="--")
 for ax in axes:
     ax.set(xscale="log", yscale="log", xlabel="window parameter w")
 top = max(dims)
@@ -155,71 +173,87 @@ axes[1].set_ylabel(r"$L_{\rm bias}/L^2$")
 axes[0].legend()
 plt.show()
 
+
 # %%
-flat, flat_change = decade_slope([noise[d] for d in dims])
-round_, round_change = decade_slope([noise[d + 1] for d in dims])
+def noise_slopes(template, ambient):
+    """Return cases for the exponent of the noise, for tokens in so many dimensions."""
+    known = (
+        *last_slope([limit_noise[d] for d in ambient]),
+        (np.array(ambient) - 1) / 2,
+    )
+    slope = last_slope([noise[d] for d in ambient])
+    return extrapolated(template, *slope, known=known, dim=dims)
+
+
+flat = noise_slopes("sphere in {dim} dimensions", dims)
 noise_card = judge(
     "P1.T2.noise",
-    extrapolated("sphere of dimension {dim}", round_, round_change, dim=dims),
-    readings={
-        name: extrapolated("sphere in {dim} dimensions", flat, flat_change, dim=dims)
-        for name in other_readings("P1.T2.noise")
-    },
+    noise_slopes("sphere of dimension {dim}", [d + 1 for d in dims]),
+    readings=dict.fromkeys(other_readings("P1.T2.noise"), flat),
 )
 noise_card
 
 # %%
-slope, change = decade_slope(list(bias.values()))
+truth = np.array([[EXPONENTS[kind]] for kind in CLASSES])
+known = (*last_slope(limit_bias), truth)
 bias_lower = judge(
     "P1.T2.bias-lower",
-    extrapolated("{kind}, d = {d}", slope, change, kind=KINDS, d=dims),
+    extrapolated("{kind}, d = {d}", *last_slope(bias), known=known, kind=KINDS, d=dims),
 )
 bias_lower
 
 # %% [markdown]
 # The upper bound is a statement about every relevant window at once. We take the largest ratio
-# $L_{\rm bias}/(L^2/w+L^2/n)$ over windows from $\sqrt{w^*}$ to the optimum $w^*$ and ask whether it grows with $n$. "Relevant"
+# $L_{\rm bias}/(L^2/w+L^2/n)$ over windows from $\sqrt{w^*}$ to the optimum $w^*$ and ask whether it grows with $n$, at the contexts whose sharp law says $w^*=10^3$, $10^4$ and $10^5$.
+# For the closed form the ratio is largest at $\sqrt{w^*}$ and falls like $n^{-1/(d+3)}$ (affine) and $n^{-1/(2d+4)}$ (ReLU). "Relevant"
 # is needed: at $w=n$ the window is far narrower than the distance to the nearest token, the prediction is that
-# token's label, and the ratio grows without bound when $d>3$.
+# token's label, and the ratio grows like $n^{1-2/(d-1)}$.
 
 
 # %%
-def worst_ratio(task, m):
-    """Return the largest ratio of bias and bound, for windows up to the optimum."""
-    top = max(float(optimal_window(task, m, noise_std).w), 1.0)
-    w = np.geomspace(top**0.5, top, 12)
-    bias = population_risk(task, w, m, 0.0).bias / lipschitz**2
-    return np.max(bias / (1 / w + 1 / m))
-
-
-def growth(task):
+def growth(task, terms, window):
     """Return the growth of the worst ratio in n, and its change in the last step."""
-    ratios = [worst_ratio(task, m) for m in (1e4, 1e6, 1e8)]
-    slopes = np.diff(np.log10(ratios)) / 2
-    return slopes[1], abs(slopes[1] - slopes[0])
+    n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], noise_std)
+    top = window(task, n)
+    w = np.geomspace(top**0.5, top, 12)
+    bias, _ = terms(task, w, n, 0.0)
+    return local_slope(n, np.max(bias / (1 / w + 1 / n), axis=0) / lipschitz**2)
 
 
-def growth_too_narrow(d):
-    """Return the same at w = n."""
-    lengths = np.array([50.0, 100.0, 200.0])
-    bias = population_risk(Affine(d), lengths, lengths, 0.0).bias
-    return local_slope(lengths, bias / (2 / lengths))
+def exact_window(task, n):
+    """Return the optimal windows."""
+    return optimal_window(task, n, noise_std).w
 
 
-slopes_of_ratio = np.array([[growth(task) for task in row] for row in tasks])
-narrow_dims = [5, 8]
-narrow = np.array([growth_too_narrow(d) for d in narrow_dims])
-bias_upper = judge(
-    "P1.T2.bias-upper",
-    extrapolated(
-        "{kind}, d = {d}",
-        slopes_of_ratio[..., 0],
-        slopes_of_ratio[..., 1],
-        kind=KINDS,
-        d=dims,
-    ),
-    extrapolated("affine, d = {d}, w = n", *narrow.T, d=narrow_dims),
+def limit_window(task, n):
+    """Return the optimal windows of the closed form."""
+    return asymptotics.many_token_window(task, n, noise_std)
+
+
+exact_growth, limit_growth = (
+    np.array([[growth(task, terms, window) for task in row] for row in tasks])
+    for terms, window in zip(BOTH, (exact_window, limit_window), strict=True)
 )
+truth = -1 / np.array([[d + 3 for d in dims], [2 * d + 4 for d in dims]])
+relevant = extrapolated(
+    "{kind}, d = {d}",
+    *np.moveaxis(exact_growth, -1, 0),
+    known=(*np.moveaxis(limit_growth, -1, 0), truth),
+    kind=KINDS,
+    d=dims,
+)
+
+# windows that are not relevant; the nearest token's label is the known case
+narrow_dims, m = np.array([5, 8]), np.array([1e6, 1e8, 1e10])
+at_n = [population_risk(Affine(d), m, m, 0.0).bias * m / 2 for d in narrow_dims]
+one_token = [nearest_neighbor_risk(Affine(d), m, 0.0).bias * m / 2 for d in narrow_dims]
+narrow = extrapolated(
+    "affine, d = {d}, w = n",
+    *local_slope(m, at_n),
+    known=(*local_slope(m, one_token), 1 - 2 / (narrow_dims - 1)),
+    d=narrow_dims,
+)
+bias_upper = judge("P1.T2.bias-upper", relevant, narrow)
 bias_upper
 
 # %% [markdown]

@@ -11,18 +11,28 @@ query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n 
     bias ~ E J^2 p_0 G / 4 w^(-3/2)         (slopes jump by J at q.x = 0; ReLU: E J^2 = 2 L^2 / 3).
 
 Minimizing bias + noise gives the sharp laws of `sharp_window`. Derivations are in the
-chapter ``notebooks/theorem2_scaling``.
+chapter ``notebooks/theorem2_scaling``. Before w is large, the limit n -> infinity is a closed form in
+Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``:
+
+    bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
+
+Its slopes and ratios have the limits above by the expansions of ``I_nu``, which makes it the known case on
+which extrapolations of the exact risk are calibrated: `many_token_risk`, `many_token_window`.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.special import gammaln, ive
 
 from icl.checks import broadcast, integer, real, reals
+from icl.risk.integrals import band, spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, MOST_DIM, Array
 
@@ -49,6 +59,89 @@ def _bessel(nu: float, w: Array) -> Array:
     if not np.all(value > 0):  # zero by underflow; NaN for w beyond 1e9
         raise ValueError(f"w={w}: the Bessel function of order {nu:g} is no floating-point number here")
     return value
+
+
+def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> tuple[Array, Array]:
+    """Return bias and noise in the limit of many tokens in each window, in closed form.
+
+    Args:
+        task: A rotation-invariant class.
+        w: Inverse bandwidth, at most 1e8.
+        n: Context length.
+        noise_std: Noise standard deviation, >= 0.
+
+    Returns:
+        ``sum_l a_l (1 - r_l(w))^2`` and ``sigma^2 R_d(w) / n``; ``w``, ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: If an argument is out of range.
+    """
+    check_task(task)
+    n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
+    w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
+    bias = np.vectorize(lambda v: _bias_limit(task, v), otypes=[float])(w)
+    fraction = np.vectorize(lambda v: effective_fraction(task.dim, v), otypes=[float])(w)
+    return bias[()], (noise_std**2 * fraction / n)[()]
+
+
+def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
+    """Return the minimizer of `many_token_risk` in w, between 1e-9 and 1e7.
+
+    Args:
+        task: A rotation-invariant class.
+        n: Context length, up to 1e100.
+        noise_std: Noise standard deviation, > 0.
+
+    Returns:
+        The window; ``n`` and ``noise_std`` broadcast.
+
+    Raises:
+        TypeError: If the task is not rotation invariant.
+        ValueError: If an argument is out of range, or the minimum lies at an end.
+    """
+    check_task(task)
+    n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
+    log_w, bias, fraction = _many_tokens(task)
+
+    def window(price: float) -> float:
+        at = int(np.argmin(bias + price * fraction))
+        if at in (0, log_w.size - 1):
+            raise ValueError(f"{task!r}: no minimum between 1e-9 and 1e7 for sigma^2 / n = {price:g}")
+        ends = log_w[at - 1], log_w[at + 1]
+        near = Chebyshev.interpolate(
+            np.vectorize(lambda v: _bias_limit(task, math.exp(v)), otypes=[float]), 14, ends
+        )
+        falls = near.deriv()
+        return math.exp(
+            brentq(lambda v: falls(v) + price * _noise_slope(task.dim, math.exp(v)), *ends, xtol=1e-13)
+        )
+
+    return np.vectorize(window, otypes=[float])(noise_std**2 / n)[()]
+
+
+@lru_cache(maxsize=64)
+def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
+    """Return a grid in log w with bias and n noise / sigma^2 there."""
+    log_w = np.linspace(math.log(1e-9), math.log(1e7), 106)
+    bias = np.array([_bias_limit(task, math.exp(v)) for v in log_w])
+    return log_w, bias, np.array([effective_fraction(task.dim, math.exp(v)) for v in log_w])
+
+
+def _bias_limit(task: Zonal, w: float) -> float:
+    nu, last = (
+        task.dim / 2 - 1,
+        int(min(band(task), 60 + math.ceil(12 * math.sqrt(w)))),
+    )  # r_l ~ e^(-l^2 / 2w)
+    a, rest = spectrum(task, last)
+    r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))
+    return float(a @ (1 - r) ** 2 + rest)
+
+
+def _noise_slope(dim: int, w: float) -> float:
+    """Return the derivative of R_d in log w."""
+    turn = resultant_length(dim, 2 * w) - resultant_length(dim, w)
+    return effective_fraction(dim, w) * 2 * w * float(turn)
 
 
 def noise_constant(dim: int) -> float:
@@ -118,6 +211,25 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
         return 0 * n * noise_std
     log = math.log(-2 * exponent * constant / (task.dim - 1)) - _log_noise_constant(task.dim)
     return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * window_exponent(task)))[()]
+
+
+def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
+    """Return the context lengths, rounded, at which `sharp_window` is w.
+
+    Args:
+        task: A class with a `bias_law` other than zero.
+        w: Windows, > 0.
+        noise_std: Noise standard deviation, > 0.
+
+    Returns:
+        n; ``w`` and ``noise_std`` broadcast.
+
+    Raises:
+        TypeError: If the class has no `bias_law`.
+        ValueError: If an argument is out of range.
+    """
+    w = reals(w, "w", 1e-9, MOST)
+    return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_exponent(task))))[()]
 
 
 def risk_exponent(task: Zonal) -> float:

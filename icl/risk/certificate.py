@@ -165,9 +165,12 @@ def _expand(task: Zonal) -> _Expansion:
     a, steep = a[degree - 1], degree * (degree + dim - 2) / (dim - 1)
     missing = 0.0
     if rest > 1e-18 * a.sum():  # sum_l a_l P_l'(1) = k'(1), the limit of gamma / (1 - cos)
-        theta = np.array([1e-5, 2e-5])
-        near, far = task.variogram(theta) / (2 * np.sin(theta / 2) ** 2)
-        missing = max(0.0, float(2 * near - far - a @ steep)) / (a[0] * steep[0])
+        whole = task.slope
+        if whole is None:  # extrapolated, with an error that is not carried on
+            theta = np.array([1e-5, 2e-5])
+            near, far = task.variogram(theta) / (2 * np.sin(theta / 2) ** 2)
+            whole = float(2 * near - far)
+        missing = max(0.0, float(whole - a @ steep)) / (a[0] * steep[0])
     power = (int(degree[-1]) - first) // first  # r_l is a polynomial in c, or for even classes in 2 c^2 - 1
     points = _OVERSAMPLING * (power + 1)
     theta = np.pi * (np.arange(points) + 0.5) / points / first

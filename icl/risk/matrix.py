@@ -17,7 +17,7 @@ M is the mean of rho over the query, by the rules of `icl.risk.queries`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -126,7 +126,8 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
         noise_std: Noise standard deviation, >= 0.
 
     Returns:
-        Shape (3,): for K a multiple of I, traceless symmetric, antisymmetric.
+        Shape (2, 3): for K a multiple of I, traceless symmetric, antisymmetric; and estimated errors, what
+        the last two coefficients of the expansions in w and a coarser rule for the integrals change.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -136,6 +137,12 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     w, d = real(w, "w", 0, MOST), task.dim
     panel = _panel(task, float(length), _index(w))
+    fine = _curvatures(panel, d, w, variance)
+    coarse = _curvatures(replace(panel, curve=panel.curve[:-2], pull=panel.pull[:-2]), d, w, variance)
+    return np.array([fine, np.abs(fine - coarse) + panel.error * np.abs(fine)])
+
+
+def _curvatures(panel: _Panel, d: int, w: float, variance: float) -> Array:
     degree = np.arange(1, panel.pull.shape[1] + 1)
     risk = panel.curve[:, 0] + variance * panel.curve[:, 1]
     slope, second = (panel.at(np.array([w]), risk[:, None], k)[0, 0] for k in (1, 2))

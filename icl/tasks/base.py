@@ -68,6 +68,11 @@ class Zonal:
         """Mean squared jump of the slope where ``q.x`` changes sign; 0 for smooth functions."""
         return 0.0
 
+    @property
+    def slope(self) -> float | None:
+        """``k'(1)``, the mean squared gradient over d - 1, where it has a closed form."""
+        return None
+
     def covariance(self, cosine: ArrayLike) -> Array:
         """Return ``k(cosine) = E f(x) f(x')`` for unit vectors at angle ``arccos(cosine)``."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define covariance(cosine)")

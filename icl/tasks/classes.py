@@ -67,6 +67,10 @@ class ReLU(Zonal):
     def kink(self) -> float:
         return self.lipschitz**2 * 2 / 3  # E (l1 + l2)^2
 
+    @property
+    def slope(self) -> float:
+        return self.lipschitz**2 / (3 * self.dim)
+
     def covariance(self, cosine: ArrayLike) -> Array:
         theta: Array = np.arccos(np.clip(cosine, -1, 1))
         arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi

@@ -839,3 +839,22 @@ def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/opt/my book/bin/python")
     with pytest.raises(BadInput, match=r"profile='profiles/slurm': needs a path of Python without a space"):
         schedule.schedule({"preset": "quick"}, "2", "profiles/slurm")
+
+
+BALANCING = ["theorem2_scaling", "theorem2_sketch", "theorem2_extremes", "phase_diagram"]
+
+
+@pytest.mark.parametrize("name", BALANCING)
+def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
+    cells = re.split(r"(?m)^# %%", (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8"))
+    bodies = [cell.partition("\n")[2] for cell in cells]
+    begin, imports = (body for body in bodies if body.startswith("dims =") or "notebook.setup(" in body)
+    with pytest.raises(BadInput, match="noise_std=0: must be positive"):
+        kernel(begin, "# Parameters\nnoise_std = 0", imports)
+
+
+@pytest.mark.parametrize("dims, high", [([2, 3], [5]), ([3, 4, 12], [4])])
+def test_a_card_about_high_dimensions_has_one_in_every_run(dims, high):
+    source = (ROOT / "notebooks/theorem2_scaling.py").read_text(encoding="utf-8")
+    (line,) = re.findall(r"(?m)^high_dims = .*$", source)
+    assert kernel(f"dims = {dims}", line)["high_dims"] == high

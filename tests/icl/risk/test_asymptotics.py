@@ -85,3 +85,41 @@ def test_mismatch_penalty_is_a_price():
 def test_risk_exponents():
     assert asymptotics.risk_exponent(Affine(5)) == pytest.approx(-4 / 8)
     assert asymptotics.risk_exponent(ReLU(5)) == pytest.approx(-3 / 7)
+
+
+MANY = [Affine(2), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(5), Affine(16), ReLU(16)]
+
+
+@pytest.mark.parametrize("task", MANY, ids=str)
+@pytest.mark.parametrize("w", [0.3, 30.0, 1e5])
+def test_many_tokens_against_the_exact_risk(task, w):
+    """With 1e12 tokens in the window; what is left is the variance of f in it, of relative order w / 1e12."""
+    n = np.round(1e12 * asymptotics.effective_fraction(task.dim, w))
+    exact = population_risk(task, w, n, 0.5)
+    bias, noise = asymptotics.many_token_risk(task, w, n, 0.5)
+    assert bias == pytest.approx(exact.bias, rel=1e-11 * (1 + w))
+    assert noise == pytest.approx(exact.noise, rel=1e-10)
+
+
+@pytest.mark.parametrize("task", MANY, ids=str)
+def test_the_window_of_many_tokens(task):
+    """Against the exact window, and against the law at windows that the exact risk does not reach."""
+    n = asymptotics.sharp_context(task, [1e4, 1e5], 0.5)
+    exact = optimal_window(task, n, 0.5)
+    assert asymptotics.many_token_window(task, n, 0.5) == pytest.approx(exact.w, rel=3e-5)
+    far = asymptotics.sharp_context(task, 2e6, 0.5)
+    assert asymptotics.many_token_window(task, far, 0.5) == pytest.approx(2e6, rel=1.3e-3)
+
+
+def test_many_tokens_beyond_all_contexts():
+    n = np.array([1e50, 1e60])
+    w = asymptotics.many_token_window(ReLU(24), n, 1.0)
+    assert np.diff(np.log(w)) / np.diff(np.log(n)) == pytest.approx(2 / 26, rel=0.01)
+    with pytest.raises(ValueError, match="no minimum between 1e-9 and 1e7"):
+        asymptotics.many_token_window(Affine(2), 1e60, 1.0)
+
+
+def test_sharp_context_inverts_the_law():
+    n = asymptotics.sharp_context(ReLU(8), [1e3, 1e5], 0.3)
+    assert asymptotics.sharp_window(ReLU(8), n, 0.3) == pytest.approx([1e3, 1e5], rel=1e-9)
+    assert np.all(n == np.round(n))

@@ -135,7 +135,7 @@ def test_the_degrees_left_out():
     """For ReLU sum_l a_l P_l'(1) = k'(1) = L^2 / (3 d): the kept degrees and the rest add up to it."""
     part = certificate._expand(ReLU(5, 2.0))
     a_1 = ReLU(5, 2.0).spectrum(1)[0][0]
-    assert a_1 * (1 + part.total) == pytest.approx(4 / 15, rel=1e-6)
+    assert a_1 * (1 + part.total) == pytest.approx(4 / 15, rel=1e-12)
     assert 0 < part.rest < 0.02
 
 
