@@ -29,15 +29,8 @@
 # %% [markdown]
 # ## What is printed
 #
-# After Theorem 2 the slides list "some extreme examples":
-#
-# > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
-# > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
-# >   $w_{KQ}\to\infty$.
-# > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
-# >   $w_{KQ}\to\infty$.
-#
-# They are judged in [](/notebooks/theorem2_extremes.ipynb), one card each. The paper's
+# The three "extreme examples" that the slides list after Theorem 2 are judged in
+# [](/notebooks/theorem2_extremes.ipynb), one card each. The paper's
 # experiments also use a cosine class whose formula is in no source available to us;
 # ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$
 # means a shorter *wavelength*, not a larger amplitude, and that changes everything that
@@ -463,8 +456,7 @@ judge(
 # :class: dropdown
 # Some settings of P1.PD.monotone were replaced after a first run: both windows were
 # zero there, so they could not decide. P1.PD.beyond first compared cosines whose
-# largest slopes on the sphere differ by a factor of about two; the headline first
-# compared classes that share the parameter $L$ and not the slope.
+# largest slopes on the sphere differ by a factor of about two.
 # ```
 
 # %% tags=["hide-input"]

@@ -117,7 +117,7 @@ def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
             brentq(lambda v: falls(v) + price * _noise_slope(task.dim, math.exp(v)), *ends, xtol=1e-13)
         )
 
-    return np.vectorize(window, otypes=[float])(noise_std**2 / n)[()]
+    return np.asarray(np.vectorize(window, otypes=[float])(noise_std**2 / n))[()]
 
 
 @lru_cache(maxsize=64)

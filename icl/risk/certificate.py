@@ -165,7 +165,7 @@ def _expand(task: Zonal) -> _Expansion:
     a, steep = a[degree - 1], degree * (degree + dim - 2) / (dim - 1)
     missing = 0.0
     if rest > 1e-18 * a.sum():  # sum_l a_l P_l'(1) = k'(1), the limit of gamma / (1 - cos)
-        whole = task.slope
+        whole = task.covariance_slope
         if whole is None:  # extrapolated, with an error that is not carried on
             theta = np.array([1e-5, 2e-5])
             near, far = task.variogram(theta) / (2 * np.sin(theta / 2) ** 2)

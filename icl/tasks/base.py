@@ -69,7 +69,7 @@ class Zonal:
         return 0.0
 
     @property
-    def slope(self) -> float | None:
+    def covariance_slope(self) -> float | None:
         """``k'(1)``, the mean squared gradient over d - 1, where it has a closed form."""
         return None
 

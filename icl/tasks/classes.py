@@ -68,7 +68,7 @@ class ReLU(Zonal):
         return self.lipschitz**2 * 2 / 3  # E (l1 + l2)^2
 
     @property
-    def slope(self) -> float:
+    def covariance_slope(self) -> float:
         return self.lipschitz**2 / (3 * self.dim)
 
     def covariance(self, cosine: ArrayLike) -> Array:
