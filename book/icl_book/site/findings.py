@@ -15,7 +15,7 @@ FINDINGS: tuple[tuple[str, str], ...] = (
         "theorem2_scaling",
         "**How narrow the attention window gets, exactly.** The best window grows like "
         "$(nL^2/\\sigma^2)^{2/(d+2)}$ for ReLU functions and like $(nL^2/\\sigma^2)^{2/(d+3)}$ for affine "
-        "ones, constants known {judged}`P1.T2.sharp`; the talk prints the exponents $1/d$ and $2/d$ as bounds "
+        "ones, constants known {judged}`P1.T2.sharp`; the talk prints exponents $1/d$ and $2/d$ as bounds "
         "{judged}`P1.T2.lower` {judged}`P1.T2.upper`. At $d=5$, $n=10^{12}$, $L=1$, $\\sigma=0.5$ the exact "
         "windows are {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` % and "
         "{judged}`P1.T2.near | affine, d = 5, n = 1e12, sigma = 0.5 | 100*.2f` % away from these laws.",
@@ -32,9 +32,9 @@ FINDINGS: tuple[tuple[str, str], ...] = (
     (
         "phase_diagram",
         "**Not the slope but the curvature.** In long contexts the window of smooth functions follows their "
-        "mean squared Laplacian {judged}`P1.PD.smooth-law`. At $d=5$, $n=10^{12}$, $\\sigma=0.5$ the best $w$ "
-        "for waves $\\cos(Lu\\cdot x)$, $L=4$, is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, "
-        "n = 1e12, sigma = 0.5 | .2f` times that for linear functions of the same largest slope, and "
+        "mean squared Laplacian {judged}`P1.PD.smooth-law`. At $d=5$, $n=10^{12}$, $\\sigma=0.5$ the best "
+        "$w$ for waves $\\cos(Lu\\cdot x)$, $L=4$, is {judged}`P1.PD.slope | same largest slope, L = 4, "
+        "d = 5, n = 1e12, sigma = 0.5 | .2f` times that for linear functions of the same largest slope, and "
         "{judged}`P1.PD.slope | same mean squared gradient, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times "
         "that at the same mean squared gradient.",
     ),
