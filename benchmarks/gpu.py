@@ -18,6 +18,7 @@ from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, clock, loop, spread, work
 
 from icl.files import write_atomically
 from icl.pretrain import UnitConfig, batches, pretrain, trainer
+from icl.streams import stream
 from icl.tasks import ReLU
 from icl.tensor_trick import gradient
 from icl_book import provenance
@@ -147,9 +148,11 @@ def constants(repeats):
 
 def regression(n, d, dtype, rates, repeats):
     """The gradient of the normalized regression: ours on the GPU and the processor, autograd on the GPU."""
-    generator = torch.Generator().manual_seed(0)
-    A1, A2, X = (torch.randn(*s, generator=generator, dtype=dtype) for s in ((n, d), (n, d), (d, d)))
-    X, B = X / d, torch.softmax(torch.randn(n, n, generator=generator, dtype=dtype), -1)
+    rng = stream(0, "evaluation")
+    A1, A2, X, B = (
+        torch.as_tensor(rng.standard_normal(s), dtype=dtype) for s in ((n, d), (n, d), (d, d), (n, n))
+    )
+    X, B = X / d, torch.softmax(B, -1)
     here, there = (A1, X, A2, B), tuple(t.cuda() for t in (A1, X, A2, B))
 
     def ours(A1, X, A2, B):

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from icl.files import write_atomically
+from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, plain_gradient, plain_hvp, streaming
 from icl_book import measure, provenance
 
@@ -85,9 +86,10 @@ def contenders(kind, product):
 
 
 def setting(n, d, dtype, kind, product, rounds):
-    rng = torch.Generator().manual_seed(0)
-    A1, A2, X, B, V = (
-        torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((n, d), (n, d), (d, d), (n, n), (d, d))
+    rng = stream(0, "evaluation")
+    A1, A2, X, B, V, square = (
+        torch.as_tensor(rng.standard_normal(shape), dtype=dtype)
+        for shape in ((n, d), (n, d), (d, d), (n, n), (d, d), (1024, 1024))
     )
     given = (A1, A2, X / d**1.5, B.softmax(-1), *([V / d] if product else []))
     # ours are the public functions; "streaming" and "closed form" are the names of the two in the book
@@ -102,7 +104,6 @@ def setting(n, d, dtype, kind, product, rounds):
             del calls[name]
             continue
         assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
-    square = torch.randn(1024, 1024, generator=rng, dtype=dtype)
     products = {
         "product": lambda *_: square @ square,
         "our product": lambda *_: streaming._product(square, square),

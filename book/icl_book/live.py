@@ -13,12 +13,13 @@ from matplotlib.figure import Figure
 
 from icl.attention import softmax_weights
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
+from icl.streams import stream
 from icl.tasks import make_task
 from icl_book import plots
 from icl_book.moving import Moving
 from icl_book.plots import COLORS, HTML
 
-_DRAWN = np.random.default_rng(4)
+_DRAWN = stream(4, "evaluation")
 #: Where the controls of each figure start, and its fixed numbers. In "slope" sigma is 1, in "price" L and
 #: sigma are; in "circle" angles are in degrees and the noise in units of sigma.
 START: dict[str, dict] = {
