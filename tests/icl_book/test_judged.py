@@ -92,7 +92,7 @@ def test_findings_are_lists_of_judged_numbers(monkeypatch):
     assert text.startswith("1. At $d=5$") and "../notebooks/a.html#claim-P1.T" in text and "2. " not in text
     page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
     assert findings.readme(page, runs) == (
-        "a\n<!-- findings:begin -->\n1. At $d=5$ and $n=10^{12}$ it is 3.3 (P1.T) % away. "
+        "a\n<!-- findings:begin -->\n1. At $d=5$ and $n=10^{12}$ it is 3.3 % away. Judged by P1.T. "
         "[Read on](notebooks/a.ipynb)\n<!-- findings:end -->\nb\n"
     )
 

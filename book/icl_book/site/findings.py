@@ -52,8 +52,8 @@ FINDINGS: tuple[tuple[str, str], ...] = (
     (
         "lipschitz_bounds",
         "**How loose the bounds are.** A softmax row is $R/2$-Lipschitz in its weights, for weights of any "
-        "length {judged}`P2.lip.half`: known (Nair 2025). The bound that our notes have from a paper related "
-        "to paper 2, which we did not read and which was not meant as a step size, exceeds this by "
+        "length {judged}`P2.lip.half`: known (Nair, arXiv 2510.23012). The bound that our notes have from a "
+        "paper related to paper 2, which we did not read and which was not meant as a step size, exceeds this by "
         "{judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten at $n=32$, $R=4$ and by "
         "{judged}`P2.lip.f | f as stated, n = 32, R = 6 | .0f` at $R=6$.",
     ),
@@ -76,28 +76,33 @@ def markdown(runs: Iterable[Mapping]) -> str:
         runs: What `icl_book.runner.record.collect` says of each executed notebook.
 
     Raises:
-        BadInput: For a number that no card has.
+        BadInput: For a claim that no notebook judges.
     """
     runs = list(runs)
     where = {card["id"]: run["name"] for run in runs for card in run["cards"]}
-    return _listed(
-        runs,
-        "../notebooks/{}.ipynb",
-        lambda claim, text: judged.on_page(claim, text, f"../notebooks/{where[claim]}.html"),
-    )
+
+    def link(claim: str, text: str) -> str:
+        return judged.on_page(claim, text, f"../notebooks/{where[claim]}.html")
+
+    return _listed(runs, lambda finding, cards: judged.resolve(finding, cards, link), "../notebooks/{}.ipynb")
 
 
 def readme(text: str, runs: Iterable[Mapping]) -> str:
-    """Rewrite the findings in the README's text; the claims are named in parentheses."""
-    found = _listed(list(runs), "notebooks/{}.ipynb", lambda claim, text: f"{text} ({claim})".strip())
+    """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
+    found = _listed(list(runs), _plain, "notebooks/{}.ipynb")
     return README_BLOCK.sub(lambda m: m[1] + found + m[2], text)
 
 
-def _listed(runs: list[Mapping], chapter: str, link: Callable[[str, str], str]) -> str:
+def _plain(finding: str, cards: judged.Cards) -> str:
+    claims = dict.fromkeys(m[1].partition(" | ")[0] for m in judged.ROLE.finditer(finding))
+    text = judged.resolve(finding, cards, lambda claim, text: text)
+    return f"{re.sub(r' +(?=[ .,;:])', '', text)} Judged by {', '.join(claims)}."
+
+
+def _listed(runs: list[Mapping], write: Callable[[str, judged.Cards], str], chapter: str) -> str:
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    lines = []
-    for name, finding in FINDINGS:
-        if name in {run["name"] for run in runs}:
-            text = judged.resolve(finding, cards, link)
-            lines.append(f"{len(lines) + 1}. {text} [Read on]({chapter.format(name)})")
-    return "\n".join(lines) + "\n"
+    chosen = [(name, text) for name, text in FINDINGS if name in {run["name"] for run in runs}]
+    return "".join(
+        f"{i}. {write(text, cards)} [Read on]({chapter.format(name)})\n"
+        for i, (name, text) in enumerate(chosen, 1)
+    )
