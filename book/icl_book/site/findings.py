@@ -53,8 +53,8 @@ FINDINGS: tuple[tuple[str, str], ...] = (
         "lipschitz_bounds",
         "**How loose the bounds are.** A softmax row is $R/2$-Lipschitz in its weights, for weights of any "
         "length {judged}`P2.lip.half`: known (Nair, arXiv 2510.23012). The bound that our notes have from a "
-        "paper related to paper 2, which we did not read and which was not meant as a step size, exceeds this "
-        "by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten at $n=32$, $R=4$ and by "
+        "paper related to paper 2, which we did not read and which was not meant as a step size, exceeds "
+        "this by {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten at $n=32$, $R=4$ and by "
         "{judged}`P2.lip.f | f as stated, n = 32, R = 6 | .0f` at $R=6$.",
     ),
     (
