@@ -30,9 +30,7 @@
 # specific properties of the softmax function facilitate learning the scale and
 # directions of the attention window, as opposed to other bounded activations?"
 #
-# Positivity is not needed, and boundedness does no harm: a normalized sigmoid with one
-# more learned number, a shift of the score, imitates softmax. The abstract's statement
-# on *linear* attention is judged in a chapter of its own.
+# The abstract's statement on *linear* attention is judged in [](linear_attention).
 #
 # ## Attention as kernel regression
 #
@@ -513,8 +511,7 @@ plots.table(
 # ## Trained units
 #
 # So far $M=wI$, and the best gain. Now full units ($W_K$, $W_Q$ and the last row of $W_V$, random start) are
-# pretrained with each activation, and tested on fresh contexts. The prediction is the best value of the
-# curves above. A unit may find something better than $M=wI$ with a gain; that would show.
+# pretrained with each activation, and tested on fresh contexts. The prediction is the best value of the curves above.
 
 # %%
 NAMES = {
@@ -616,8 +613,7 @@ plots.table(
 # | boundedness | exp, ReLU, linear | nothing: a shifted sigmoid is bounded and imitates softmax |
 #
 # *Not answered.* Whether deep networks with sigmoid or ReLU attention build narrow windows in another way (an MLP before
-# the scores can sharpen them). *Directions* of the window are learned through $M$ and not through $\varphi$: that is the
-# subject of the chapters on low-rank tasks. One dimension, one class, one context length at this preset: change them above.
+# the scores can sharpen them). One dimension, one class, one context length at this preset.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -28,11 +28,9 @@
 # findings have for designing better attention mechanisms that can more rapidly adapt to
 # downstream tasks?"
 #
-# In the paper the window is learned by pretraining and then fixed. But a context of $n$
-# labeled examples says something about how rough its own function is. Here a unit sets
+# In the paper the window is learned by pretraining and then fixed. Here a unit sets
 # $w$ anew in each context, without any training, by *leave-one-out*: the window that
-# best predicts each label of the context from the others. A rival estimates $L$ and
-# $\sigma$ first and plugs them into the exact law.
+# best predicts each label of the context from the others.
 #
 # ## What a fixed window can do
 #
@@ -327,12 +325,8 @@ notebook.glue("losses", "; ".join(losses) or "none")
 # ## Limits
 #
 # One class and one noise level. The methods are given the shape $M=wI$; learning
-# *directions* in the context is not tried. Leave-one-out costs $n^2$ scores for each
-# candidate window; two attention layers could compute it (the first predicts each label
-# from the others, the second compares), but we did not train such a network, so whether
-# pretraining *finds* this mechanism is *not answered*. Kriging beats all of them where
-# $L/\sigma$ is large: better attention may need weights of both signs more than a
-# better scale.
+# *directions* in the context is not tried. Whether pretraining *finds* leave-one-out is
+# *not answered*: no network that could compute it was trained.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -15,10 +15,10 @@
 #
 # **Short answer.** *Heads:* a second head helps, more so in longer contexts: two windows
 # with gains of *opposite sign* cancel bias, which one window cannot. *Layers:* two
-# layers are no kernel estimator, as the authors say; on low-rank tasks the first learns
-# to project in part, though it need not. *Collapse:* without MLP, residual or
-# normalization it is certain, if slow for narrow windows; projecting tokens back to the
-# sphere does not prevent it in wide ones ({numref}`fig-collapse`).
+# layers are no kernel estimator, as the authors say; on low-rank tasks a first layer
+# without a residual connection learns to project in part. *Collapse:* without MLP,
+# residual or normalization it is certain, if slow for narrow windows; projecting tokens
+# back to the sphere does not prevent it in wide ones ({numref}`fig-collapse`).
 
 # %% [markdown]
 # ## The questions
@@ -32,8 +32,7 @@
 # placing all of its attention on tokens in that subspace", that "a deeper transformer
 # does not simply implement a kernel estimator with a different kernel", and that MLP
 # "and/or layer normalization has to be incorporated [...] to prevent the tokens from
-# collapsing". The width of the key and query space is the subject of the chapter on
-# learned parameters.
+# collapsing".
 #
 # ## Several heads
 #
@@ -257,11 +256,11 @@ plots.table(
 
 # %% [markdown]
 # At $n=$ {glue:text}`n_trained` two heads are predicted to have {glue:text}`predicted_two:.2f` of the risk of one; trained ones reach
-# {glue:text}`trained_two:.2f`. The window picture of the paper, one width for one Lipschitz constant, is a picture of *one* head.
+# {glue:text}`trained_two:.2f`.
 #
 # ## Does layer one project?
 #
-# Tokens $x=Bu+B_\perp v$ and functions of $B^\top x$, as in Theorem 4. Three models are trained, with the same data:
+# Tokens $x=Bu+B_\perp v$ and functions of $B^\top x$, as in [](theorem4_low_rank). Three models are trained, with the same data:
 #
 # - **one layer**: $M$ alone;
 # - **two layers with residual**: $h_i=x_i+\sum_jw_{ij}V_1x_j$, then attention with scores $h_j^\top M_2h_q$ on the labels;
@@ -390,14 +389,13 @@ plots.table(
 )
 
 # %% [markdown]
-# Models that are clearly better than one layer: {glue:text}`gains`. With two layers training is less reliable, single seeds get stuck, and the interval
+# Models that are clearly better than one layer: {glue:text}`gains`. With two layers single seeds get stuck, and the interval
 # of the mean is too wide to tell; the medians are printed beside it. Without a residual connection the irrelevant share falls well below
-# one half in most seeds: layer one *does* project, in part, because otherwise it loses what tells tokens apart. With a residual
-# connection it has no need to, since the last layer can do it by itself, exactly as the single layer of Theorem 4; its share is a
-# matter of training (median over the seeds {glue:text}`residual_share:.2f` {glue:text}`residual_interval` here; with the longer
-# training of the `paper` preset it could not be told from one half). The authors' mechanism, all attention on tokens *in* the subspace, is
-# not available here: no token $Bu+B_\perp v$ lies in it. Without it a first layer can still project exactly, through its values, $V_1=BB^\top$;
-# what training finds is judged.
+# one half in most seeds: otherwise layer one loses what tells tokens apart. With a residual connection the last layer can project by itself,
+# as the single layer does; the share of layer one is then a matter of training (median over the seeds {glue:text}`residual_share:.2f`
+# {glue:text}`residual_interval` here; with the longer training of the `paper` preset it could not be told from one half). The authors'
+# mechanism, all attention on tokens *in* the subspace, is not available here: no token $Bu+B_\perp v$ lies in it. A first layer can still
+# project exactly through its values, $V_1=BB^\top$; what training finds is judged.
 
 # %%
 two = MODELS[1:]
@@ -510,15 +508,9 @@ plots.table(
 # **It is certain.** Tokens of length at most one have inner products between $-1$ and $1$, and means of them are no longer. So all weights are at least
 # $e^{-2w}/n$: a layer takes every token to $e^{-2w}$ times the mean of all tokens plus $1-e^{-2w}$ times some other mean of them. The range of each
 # coordinate shrinks at least by the factor $1-e^{-2w}$, and at any finite $w$ the tokens merge. **It can be slow.** The bound allows a time of
-# order $e^{2w}$, and the figure shows plateaus: tokens gather in clusters, and clusters that do not see each other persist. At the depth of
-# real models a narrow window has not collapsed. The card holds the largest factor that occurred against the bound, in windows up to $w=8$
-# (beyond, the bound differs from one by less than rounding allows to see).
-#
-# ```{admonition} What trial runs changed
-# :class: dropdown
-# Earlier versions of the card judged how far tokens had collapsed at a chosen depth, 24
-# layers and then 1000, and the verdict depended on that choice. The proof needs none.
-# ```
+# order $e^{2w}$, and the figure shows plateaus: tokens gather in clusters, and clusters that do not see each other persist. The card holds
+# the largest factor that occurred against the bound, in windows up to $w=8$ (beyond, the bound differs from one by less than rounding
+# allows to see).
 
 
 # %%
@@ -558,10 +550,9 @@ judge(
 )
 
 # %% [markdown]
-# The authors believe that an MLP "and/or" normalization has to be incorporated "to prevent" the collapse. Is normalization enough? Projection to the
-# sphere is only a simple stand-in for layer normalization, and our weights are not trained. It delays the collapse; narrow windows are still
-# apart at the largest depth (table above), but the widest window collapses all the same. The card takes the widest window of the list and no other:
-# one is enough for "does not prevent". (An early version also took $w=4$, where at this depth some sets of tokens have collapsed and others have not.)
+# Is normalization enough? Projection to the sphere is only a simple stand-in for layer normalization, and our weights are not trained. It delays
+# the collapse; narrow windows are still apart at the largest depth (table above), but the widest window collapses all the same. The card takes
+# that one only: one is enough for "does not prevent".
 
 # %%
 judge("P1.beyond.sphere", after)

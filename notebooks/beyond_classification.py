@@ -15,10 +15,10 @@
 #
 # **Short answer.** With the squared loss classification *is* the regression problem,
 # with a noise variance that the class fixes, and the window is exact: it becomes wider
-# with label noise and narrower with Lipschitzness, as the authors expect
-# ({numref}`fig-classification`). With cross-entropy the unit is again a nearest-neighbors
-# estimate, as they say, with another window. Copying the nearest label was never close
-# to optimal; language is not answered.
+# with label noise and narrower with Lipschitzness, as the authors expect if their
+# *weights* mean the window ({numref}`fig-classification`). With cross-entropy the unit
+# is again a nearest-neighbors estimate, as they say, with another window. Copying the
+# nearest label was never close to optimal; language is not answered.
 
 # %% [markdown]
 # ## The questions
@@ -221,9 +221,8 @@ plots.table(
 # %% [markdown]
 # ## The authors' expectation, judged
 #
-# "The optimal attention weights will again scale with the label noise level and inversely with the Lipschitzness of the labels."
-# *Again* refers to regression, where the window $w^{-1/2}$ widens with the noise and narrows with $L$. So we read "weights" as *window*.
-# The rule speaks about the exponent of $w^{-1/2}$, and asks for its sign, with a margin. By the letter, the weight matrix $wI$ does the opposite.
+# *Again* refers to regression, where the window $w^{-1/2}$ widens with the noise and narrows with $L$. The rule asks for the sign of the
+# exponent of $w^{-1/2}$, with a margin. By the letter, the weight matrix $wI$ does the opposite.
 
 
 # %%
@@ -358,7 +357,7 @@ judge("P1.rebuttal.nature", sampled("L = {L:g}, p = {p:g}", least, L=L, p=p))
 #
 # ## Error rate, and copying
 #
-# What counts in the end is the rate of wrong signs. Below: the rate (against the clean class, the sign of $g(x_q)$) at the exact window of the squared loss, at the
+# Below: the rate of wrong signs (against the clean class, the sign of $g(x_q)$) at the exact window of the squared loss, at the
 # best window on a grid *for the error rate itself* (chosen on one half of the contexts, evaluated on the other), for copying the nearest
 # token's label, and the mean of the largest weight at $w^*$: one means copying.
 
@@ -422,8 +421,7 @@ plots.table(
 
 # %% [markdown]
 # With many flips the squared loss's window is too wide for the error rate: at $p=0.3$ that costs {glue:text}`price_weak:.1f` percentage
-# points at the smallest $L$ and {glue:text}`price_steep:.1f` at the largest. Averaging almost everything is its only way to predict small
-# numbers, and the sign does not profit from small numbers. With fewer flips the two windows differ by at most
+# points at the smallest $L$ and {glue:text}`price_steep:.1f` at the largest. With fewer flips the two windows differ by at most
 # {glue:text}`price_rest:.1f` points.
 #
 # *Selection or copying.* At no setting is the largest weight close to one, and the nearest label alone is worse
@@ -449,8 +447,7 @@ plots.table(
 #
 # One kind of boundary (through the origin, symmetric classes), two classes, no learned token embedding. The authors' suggested analogs of
 # Lipschitzness (inverse of the least divergence between clusters, Fourier coefficients on the hypercube) are not tested. Language
-# modeling is *not answered*: nothing here has discrete tokens or a vocabulary. The connection to the cited work on selection in classification is
-# only the table above.
+# modeling is *not answered*: nothing here has discrete tokens or a vocabulary.
 
 # %% tags=["hide-input"]
 notebook.footer()

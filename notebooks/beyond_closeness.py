@@ -38,11 +38,9 @@
 #
 # Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
 # If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
-# has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. The rule asks for the mean diagonal of
-# $B^\top MB$ over that number, and for how much of $M$ lies outside that block (how well the projection is learned). Small batches bias where
-# Adam settles (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged. This
-# was decided after batches of 64 alone had left the window somewhat wide. The authors *suspect* this, after experiments with nonlinear links in
-# their appendix; what it means for the risk is in [](nonlinear_low_rank).
+# has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. Small batches bias where
+# Adam settles (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged; this
+# was decided after batches of 64 alone had left the window somewhat wide. What it means for the risk is in [](nonlinear_low_rank).
 #
 # The parameters of this run, and its imports (folded):
 
@@ -157,8 +155,7 @@ judge(
 )
 
 # %% [markdown]
-# The larger the batch, the closer the trained means come to the exact number; "nearly" on the card means within 3 %, and the intervals need
-# not contain one.
+# The larger the batch, the closer the trained means come to the exact number; the intervals need not contain one.
 #
 # ## A nonlinear layer first
 #
@@ -225,10 +222,6 @@ plots.table(
     f"L = {2 * lipschitz:g}",
 )
 
-# %% [markdown]
-# This is the sense in which "the intermediate layers of the model can learn the notion of closeness that it needs" would have to be true: one
-# layer cannot.
-
 # %%
 judge(
     "P1.rebuttal.hierarchies",
@@ -236,8 +229,7 @@ judge(
 )
 
 # %% [markdown]
-# Whether a trained stack of layers with MLPs finds
-# $|x|$ by itself is *not answered* here.
+# Whether a trained stack of layers with MLPs finds $|x|$ by itself is *not answered* here.
 #
 # ## Queries without close examples
 #
@@ -355,13 +347,12 @@ plots.table(
 )
 
 # %% [markdown]
-# With examples no closer than $\tau=$ {glue:text}`far` (at $0$ none is in the query's hemisphere) the risk of softmax on affine functions is {glue:text}`softmax_far:.2f` of their variance,
-# worse than knowing only the mean; that of kriging is {glue:text}`kriging_far:.2f`. The reason is one line: softmax weights are positive and sum to
-# one, so a prediction is a *mean* of labels, and a mean cannot extrapolate. A free gain does not repair it, since it scales the constant along. For the
-# ReLU class kriging fails as well ({glue:text}`kriging_relu:.2f`): the other side of the kink is simply not in the context.
+# With examples no closer than $\tau=$ {glue:text}`far` the risk of softmax on affine functions is {glue:text}`softmax_far:.2f` of their variance,
+# worse than knowing only the mean; that of kriging is {glue:text}`kriging_far:.2f`. Softmax weights are positive and sum to one, so a prediction
+# is a *mean* of labels, and a mean cannot extrapolate. A free gain does not repair it, since it scales the constant along. For the ReLU class
+# kriging fails as well ({glue:text}`kriging_relu:.2f`): the other side of the kink is not in the context.
 #
-# So the reviewer's observation about language models does not contradict the theory: it is outside of it. A model that does
-# well without close examples uses shared structure in another way than by one softmax average of raw labels.
+# So the reviewer's observation about language models does not contradict the theory: it is outside of it.
 #
 # ## Limits
 #

@@ -189,9 +189,8 @@ plots.table(
 #
 # ## How many functions
 #
-# Now contexts are fresh at every step, but their functions come from a fixed pool of $T$ functions. With a single
-# function the unit may fit that function's slope and direction. Can it memorize more? It cannot: its prediction is an
-# average of the context's labels, and $M$ has $d^2$ numbers. It can only adapt to the pool's mean slope and its directions.
+# Now contexts are fresh at every step, but their functions come from a fixed pool of $T$ functions. A unit can adapt to the
+# pool's mean slope and its directions, not to more: its prediction is an average of the context's labels, and $M$ has $d^2$ numbers.
 
 
 # %%
@@ -293,9 +292,7 @@ plots.table(
 # %% [markdown]
 # Early in training $w$ is the same for all long contexts: the slope is near zero, and any lower bound with a positive
 # exponent looks violated. Longer contexts converge *later*, because their minimum is further out and flatter ($L'$ is of order $L^2/w^3$
-# on the way), so the largest $n$ of a fit are the least converged. The bounds themselves are about the minimizer and do not change; what changes is
-# whether an experiment can see them. Adam with step sizes as in this book moves much faster than this flow, but the
-# order is the same.
+# on the way), so the largest $n$ of a fit are the least converged. The bounds themselves are about the minimizer and do not change.
 #
 # ## A loss at every context length
 #
@@ -399,8 +396,7 @@ plt.show()
 # %% [markdown]
 # One window for all lengths costs {glue:text}`price_mean:.1f` % of the mean risk, compared with a window for each length, and
 # {glue:text}`price_last:.1f` % at full length; the window of the last length, used everywhere, would cost
-# {glue:text}`price_single:.1f` % on average. A unit whose $w$ could depend on the position would win these
-# percents back; the slides' unit has no positions.
+# {glue:text}`price_single:.1f` % on average.
 #
 # ## Limits
 #

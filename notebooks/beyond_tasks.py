@@ -29,11 +29,11 @@
 # of the attention window for affine and ReLU function classes. Can you derive similar
 # bounds for other nonlinear activation functions like sigmoids or tanhs?" *Question 5:*
 # "You assumed rotational invariance of the function distributions during pretraining.
-# How do your results change if this assumption is relaxed?" And from three of four
-# reviews: affine and ReLU functions are simple; does anything carry over to richer
-# ones, such as networks? The authors answer one of them: "A model that is pretrained on
-# Affine, ReLU and Cosine functions performs equally well for inference on any
-# particular one of those tasks".
+# How do your results change if this assumption is relaxed?" Three of four reviews:
+# affine and ReLU functions are simple; does anything carry over to richer ones, such as
+# networks? The authors answer one of them: "A model that is pretrained on Affine, ReLU
+# and Cosine functions performs equally well for inference on any particular one of
+# those tasks".
 #
 # ## Smooth classes: a sharp law
 #
@@ -176,15 +176,13 @@ axes[0, 0].legend(fontsize=9)
 plt.show()
 
 # %% [markdown]
-# The rule "larger Lipschitz constant, smaller window" compares classes that differ by a *factor*. Between classes of
-# the same Lipschitz constant the window can differ several times, and in short contexts, where the
-# functions' variation inside the window counts (the mean squared gradient), the order need not be the same as in long ones.
+# The rule "larger Lipschitz constant, smaller window" compares classes that differ by a *factor*. Classes of the same
+# Lipschitz constant can have different windows, and in short contexts, where the mean squared gradient counts, their order
+# need not be the same as in long ones.
 #
 # **The law's constant.** We follow the exact window to the context lengths at which the law predicts $w=10^2,10^3,10^4$
-# and extrapolate linearly in $1/w$. The last change is an upper estimate of the error: for the quadratic class with infinitely many
-# tokens in the window, where bias and noise are Bessel functions and the limit is one, the same three windows and the same
-# extrapolation are off by less. The classes of question 2 and the quadratic are judged here; the law itself is that of
-# [](phase_diagram), where cosines and affine functions are.
+# and extrapolate linearly in $1/w$. The last change is taken for the error: it is an upper estimate for the quadratic class with
+# infinitely many tokens in the window, where the limit is known. Cosines and affine functions are judged in [](phase_diagram).
 
 
 # %%
@@ -239,15 +237,14 @@ judge(
 
 # %% [markdown]
 # ## Bias and window, for every class
-#
-# The rebuttal calls it necessary that the bias of the estimator increases with the size of the window, and says that the paper establishes
-# it for its two classes. The same harmonics show it for *every* rotation-invariant class in long contexts. There
+# For its two classes the rebuttal says that the bias increases with the size of the window. In long contexts harmonics show it for *every*
+# rotation-invariant class. There
 #
 # $$L_{\rm bias}(w)=\sum_la_l\,\big(1-\lambda_l(w)\big)^2,\qquad \lambda_l(w)=\frac{I_{l+d/2-1}(w)}{I_{d/2-1}(w)},$$
 #
-# and $\lambda_l=\prod_{j<l}I_{j+d/2}/I_{j+d/2-1}$ is a product of ratios that all grow with $w$ from $0$ to $1$. So each term falls when $w$ grows:
-# a wider window has more bias. The talk's $L_{\rm bias}$, the square taken before the mean over tokens, is no bias in this sense: at a *fixed*
-# context length it contains the luck of where the few tokens of a narrow window fall, and rises again. So the verdict depends on the reading.
+# and $\lambda_l=\prod_{j<l}I_{j+d/2}/I_{j+d/2-1}$ is a product of ratios that all grow with $w$ from $0$ to $1$, so each term falls when $w$ grows.
+# The talk's $L_{\rm bias}$, the square taken before the mean over tokens, contains at a *fixed* context length the luck of where the few
+# tokens of a narrow window fall, and rises again.
 
 
 # %%
@@ -301,11 +298,9 @@ judge(
 # %% [markdown]
 # ## One unit for three classes
 #
-# "A model that is pretrained on Affine, ReLU and Cosine functions performs equally well for inference on any particular one of those
-# tasks despite not sharing any common structure other than lipshitzness" (rebuttal). If each class gives a third of the tasks, the loss is
-# the mean of the three exact risks, and the best window of the mixture is as exact as those of the classes. The sentence leaves open
-# whether *equally well* means as well as a unit of that class alone, or the same risk on each; dimension, context length, noise and
-# two of the formulas are ours.
+# If each of the three classes gives a third of the tasks, the loss is the mean of the three exact risks, and the best window of the mixture is as
+# exact as those of the classes. The rebuttal's sentence leaves open whether *equally well* means as well as a unit of that class alone, or the same
+# risk on each; dimension, context length, noise and two of the formulas are ours.
 
 
 # %%
@@ -395,9 +390,9 @@ judge(
 )
 
 # %% [markdown]
-# In short contexts a unit of the mixture is worth nearly as much as one of each class, except for the *even* cosines with much noise: they ask for
-# equal weights there, and a unit of the mixture pays for the slopes of the others. With a phase that is gone. The same *risk* on each class
-# it has nowhere, and in long contexts smooth classes and kinks ask for different windows, so that one window is worth less and less.
+# In short contexts a unit of the mixture is worth nearly as much as one of each class, except on the *even* cosines with much noise, which ask for
+# equal weights; with a random phase they do not. Its *risk* is nowhere the same on the three classes, and in long contexts smooth classes and kinks
+# ask for different windows.
 
 # %% [markdown]
 # ## Random networks
@@ -405,14 +400,10 @@ judge(
 # $f(x)=L\sqrt{2/m}\,\sum_{j\le m}a_j\,(q_j\cdot x)_+$ with $a_j\sim N(0,1)$ and $q_j\sim U(S^{d-1})$: a network with $m$ hidden units.
 # Its covariance, the arc-cosine kernel of degree one {cite:p}`cho2009`, does not depend on $m$, and is that of the ReLU class with $\sqrt3L$
 # in place of $L$ (up to the intercept, which normalized weights cancel). Given the tokens, softmax attention is linear in the labels, so its mean squared
-# error depends on the class through the covariance *alone*:
+# error depends on the class through the covariance *alone*, and the window is known exactly.
 #
-# > One softmax unit cannot tell a wide random network from the ReLU class, nor from a Gaussian process with the same covariance.
-#
-# So all that is proved for the ReLU class carries over, and the window is known exactly. The paper's summary says that
-# it contains experiments "on nonlinear functions like MLPs validating that conclusions extend"; no other source
-# mentions them, so that sentence is not judged, and we run our own: units are pretrained on networks of one, eight and sixty-four
-# hidden units, and their windows are held against the exact one of the ReLU class with $\sqrt3L$.
+# The summary's experiments "on nonlinear functions like MLPs validating that conclusions extend" are mentioned in no other source. We run our own:
+# units are pretrained on networks, and their windows are held against the exact one.
 
 # %% tags=["hide-output"]
 factors = [1.0, 3.0]
@@ -473,7 +464,8 @@ judge(
 # 2. *A kink at a fixed place*: $f(x)=\ell_1(x_1)_++\ell_2(-x_1)_++b$, always the same hyperplane.
 # 3. *Tokens that crowd*: an invariant class, but directions of tokens come from an ellipsoid, projected to the sphere.
 #
-# Each unit has a full $M$, started at zero. It is compared with the best multiple of the identity on the same test contexts.
+# Each unit has a full $M$, started at zero. It is compared with the best multiple of the identity on the same test contexts, fresh ones for
+# every seed.
 
 
 # %%
@@ -537,10 +529,6 @@ members = [
 broken = pretrain(members, steps, batch_size, learning_rate, **options)
 M = broken.M.reshape(len(BROKEN), seeds, d, d)
 
-# %% [markdown]
-# The test contexts are the same for the unit and for the whole grid of multiples of the identity, and fresh ones for every
-# seed.
-
 # %% tags=["hide-output"]
 identities = [w * np.eye(d) for w in np.geomspace(1, 40, 15)]
 
@@ -602,27 +590,20 @@ for ax, name, matrices in zip(axes, BROKEN, M, strict=True):
 plt.show()
 
 # %% [markdown]
-# The full matrix clearly beats every multiple of the identity for: {glue:text}`clear`. The window becomes narrow
-# along directions in which functions change fast, and wide where they do not; that is what the paper shows in
-# the extreme case of low rank. Where tokens crowd, it is *wider*, in line with the form $\Sigma^{-1}$ of slide Lemma 1.
+# The full matrix clearly beats every multiple of the identity for: {glue:text}`clear`. Where tokens crowd, the window is *wider*, in line
+# with the form $\Sigma^{-1}$ of slide Lemma 1.
 #
-# **A surprise: the ignored directions are not ignored.** With the kink at a fixed place $f$ depends on $x_1$ alone, yet the
+# **The ignored directions are not ignored.** With the kink at a fixed place $f$ depends on $x_1$ alone, yet the
 # other block of $M$ is not zero: only its *mean over seeds* is. In each unit its smallest singular value is large
-# ({glue:text}`ignored`, mean over seeds). The reason is geometry. $e^{w\,x_1x_{q,1}}$ alone is monotone in $x_1$, no window at all; on the
+# ({glue:text}`ignored`, mean over seeds). $e^{w\,x_1x_{q,1}}$ alone is monotone in $x_1$, no window at all; on the
 # sphere the missing piece $-\frac w2x_1^2$ can only come from the rest of the token, whose length is $\sqrt{1-x_1^2}$. And since $f$
 # does not depend on the direction of the rest, turning it by any orthogonal matrix changes nothing: each seed ends with another
-# one. Theorem 4 excludes this by its tokens $Bu+B_\perp v$, whose two parts have fixed lengths: with them $B^\top x$ lies on a sphere
-# of its own.
+# one. The tokens $Bu+B_\perp v$ of [](theorem4_low_rank), whose two parts have fixed lengths, exclude this.
 #
-# ## Answers and limits
+# ## Limits
 #
-# - *Sigmoid and tanh classes* (question 2): a sharp law for all smooth invariant classes, {eq}`eq-smooth`, exact constant. It needs
-#   long contexts: the figure shows how long.
-# - *Networks*: two layers, random weights: exactly the ReLU class. The summary's claim of experiments cannot be traced.
-# - *No rotation invariance* (question 5): the window adapts direction by direction. We
-#   did not derive the optimal $M$ for these cases; $M$ is measured, at one size. One
-#   matrix cannot make the window depend on where a *kink* is, except through
-#   $\lVert Mx_q\rVert$.
+# - *Sigmoid and tanh classes* (question 2): {eq}`eq-smooth` needs long contexts; the figure shows how long.
+# - *No rotation invariance* (question 5): we did not derive the optimal $M$; it is measured, at one size.
 # - *Not answered*: trained networks as tasks, deep ones, discrete data, and language. "Functions learned by large language models in
 #   practice" (a review) are out of reach of this book.
 
