@@ -24,8 +24,11 @@ def philox(a, b, c, d, key, other):
 
 @inline
 def unit_interval(word):
-    """A uniform number, 0 < u <= 1, from the upper 24 bits of a word."""
-    return f32((f32(i32(word >> u32(8))) + f32(0.5)) * f32(2.0**-24))
+    """A uniform number, 0 < u < 1, from the upper 24 bits of a word.
+
+    The largest words would round to one, and a normal pair of that is no direction on the circle.
+    """
+    return min(f32((f32(i32(word >> u32(8))) + f32(0.5)) * f32(2.0**-24)), f32(1 - 2.0**-24))
 
 
 @inline

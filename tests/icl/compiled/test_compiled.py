@@ -233,3 +233,11 @@ print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cach
         for _ in range(2)
     )
     assert first == ["0"] * 7 + ["1"] * 7 and second == ["1"] * 7 + ["0"] * 7
+
+
+@pytest.mark.parametrize("word", [0, 255, 2**31, 2**32 - 2**9, 2**32 - 1])
+def test_no_word_gives_a_pair_of_zeros(word):
+    """A token on the circle is such a pair divided by its length; one word in 2**24 gave 0 / 0."""
+    word, other = np.uint32(word), np.uint32(1)
+    assert 0 < random_numbers.unit_interval(word) < 1
+    assert np.hypot(*random_numbers.normal_pair(word, other)) > 1e-4
