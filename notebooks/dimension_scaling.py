@@ -27,8 +27,8 @@
 # The summary of paper 2 asks how the tensor trick affects "computational efficiency and
 # scalability" and proposes to measure it at $d=16,64,256,1024$. Its Limitations: the
 # trick "increases dimensionality from $d$ to $d^2$, which may be computationally
-# prohibitive" (judged in {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1
-# and C.8): the gradient can be computed in the time of an $n\times d\times n$ and an
+# prohibitive" (see {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1 and
+# C.8): the gradient can be computed in the time of an $n\times d\times n$ and an
 # $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
 # multiplication; taken literally, the Kronecker form needs $O(n^2d^2)$.
 #
@@ -60,7 +60,7 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# All five ways compute $A_1^\top PA_2$ for the normalized loss. They differ in what they write down on the way.
+# All five ways compute $A_1^\top PA_2$ for the normalized loss.
 #
 # ```{list-table}
 # :header-rows: 1
@@ -176,8 +176,8 @@ notebook.glue("scale-limit", memory_limit)
 # %% [markdown]
 # ### Operations, counted
 #
-# PyTorch counts the operations of all matrix products while a form runs. Counts are exact, so the exponent between
-# two sizes can be judged: when $n=d$ doubles, when $n$ alone does, and when $d$ alone does.
+# PyTorch counts the operations of all matrix products while a form runs. Judged is the exponent between two sizes: when
+# $n=d$ doubles, when $n$ alone does, and when $d$ alone does.
 #
 # **Exercise 1.** Why can the streamed form not beat $n^2$ operations, and when could
 # something?
@@ -233,9 +233,8 @@ judge(
 # %% [markdown]
 # ### Time and memory, measured
 #
-# Peak memory is what a fresh process holds at most during the first call, above what it held before; it is good to about
-# 1 MiB. Each form and size has a process of its own, each judged peak eight; all of them are copies of one process that has only imported the
-# libraries.
+# Peak memory is what a fresh process holds at most during the first call, above what it held before; it is good to
+# about 1 MiB. Each form and size has a process of its own, each judged peak eight.
 
 
 # %%
@@ -333,12 +332,11 @@ for name in NAMES:
 
 # %% [markdown]
 # At $n=d=$ {glue:text}`scale-common` the closed form is {glue:text}`scale-ratio:.0f` times as fast as the explicit one.
-# With {glue:text}`scale-limit:.0f` GiB the explicit form dies at $n=d=$ {glue:text}`scale-dies-explicit`, the blockwise one at
-# {glue:text}`scale-dies-blockwise`. Fitted exponents of the time: explicit {glue:text}`scale-fit-explicit:.1f`,
+# With {glue:text}`scale-limit:.0f` GiB the explicit form dies at $n=d=$ {glue:text}`scale-dies-explicit`, the blockwise
+# one at {glue:text}`scale-dies-blockwise`. Fitted exponents of the time: explicit {glue:text}`scale-fit-explicit:.1f`,
 # blockwise {glue:text}`scale-fit-blockwise:.1f`, autograd {glue:text}`scale-fit-autograd:.1f`, closed form
-# {glue:text}`scale-fit-closed:.1f`, streaming {glue:text}`scale-fit-streamed:.1f`. They differ from the counted ones: small
-# sizes are dominated by the overhead of a call, the explicit form also by moving its matrix, and the points are few. On
-# a shared machine they are shown, not judged.
+# {glue:text}`scale-fit-closed:.1f`, streaming {glue:text}`scale-fit-streamed:.1f`. Small sizes are dominated by the
+# overhead of a call, and the points are few: they are shown, not judged.
 #
 # **Exercise 2.** At which $n=d$ does the explicit form die on your machine? Set
 # `memory_limit` accordingly and try.
@@ -350,8 +348,8 @@ for name in NAMES:
 #
 # ### Memory of the streamed form
 #
-# At fixed $d$ the closed form holds several $n\times n$ arrays. The streamed form holds one tile, whatever $n$ is; the target
-# $B$ itself must of course be somewhere. A peak is good to about 1 MiB, and the exponent to a tenth, which the rule allows for.
+# At fixed $d$ the closed form holds several $n\times n$ arrays. The streamed form holds $n\times d$ arrays and a tile
+# or two, beside the target $B$.
 #
 # **Exercise 3.** Count the numbers that autograd keeps between its forward and backward pass.
 #
@@ -442,9 +440,8 @@ plots.table(
 )
 
 # %% [markdown]
-# At $n=4096$, $d=64$ the passes over $n\times n$ arrays bind everybody else; the streamed form makes them in the cache, in loops
-# compiled by numba, and what is left is mostly the two (or, for the Hessian product, three) matrix products. At $n=d=1024$ the
-# products bind everybody: no form's best rate can pass one.
+# At $n=4096$, $d=64$ the passes over $n\times n$ arrays bind everybody else; the streamed form makes them in the cache.
+# At $n=d=1024$ the products bind everybody.
 #
 # A part of the ratios in 32 bits is not due to streaming. PyTorch's `@` takes its products from MKL, the streamed form in single
 # precision from oneDNN, also part of PyTorch, which was {glue:text}`scale-onednn:.1f` times as fast on this machine; on a
@@ -452,10 +449,9 @@ plots.table(
 #
 # ## What to remember
 #
-# *Is the $d^2$ of the trick practical?* (The summary's third open question.) As a formula, yes: nobody needs to form the
-# product. As code, the explicit form dies between $d=64$ and $d=256$ on ordinary machines, and the blockwise one between 256
-# and 1024, while three lines of closed form go on. Where $n$ is large and $d$ small the passes over $n\times n$ arrays
-# cost more than the products, and streaming removes them.
+# *Is the $d^2$ of the trick practical?* (The summary's third open question.) As a formula, yes. As code, the explicit
+# form dies between $n=d=64$ and 256 within the limit set here, and the blockwise one between 256 and 1024, while the
+# closed form goes on.
 
 # %% tags=["hide-input"]
 notebook.footer()

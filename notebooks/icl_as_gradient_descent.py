@@ -50,8 +50,7 @@
 # ```{admonition} What is equivalent
 # :class: tip
 # The residual and the value of the loss are, the gradient and the next step are not:
-# {prf:ref}`prop-icl-shift`. In the normalized problem the sharp constant is $\frac R2$
-# in place of $M$.
+# {prf:ref}`prop-icl-shift`. In the normalized problem $\frac R2$ serves in place of $M$.
 # ```
 #
 # **No sentence judged below is paper 2's**, whose main result is in none of our
@@ -105,10 +104,9 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# If you move the weights a little, the residual $f-b$ changes a little. You could have produced *the same residual*
-# by leaving the weights alone and moving the target a little. The same holds if the data move. That is all:
-# two moves, each compared with a move of the target, each with an upper bound. That the data
-# move *is* the weight move is another statement.
+# If you move the weights a little, the residual $f-b$ changes a little. You could have produced *the same residual* by
+# leaving the weights alone and moving the target a little. The same holds if the data move. That the data move *is* the
+# weight move is another statement.
 #
 # ## By hand
 #
@@ -143,8 +141,8 @@ plots.table(
 # %% [markdown]
 # ## The statement, made explicit
 #
-# The theorems say that some $\tilde b$ exists. Here it is, defined so that the residual stays what it is, for the matrix problem with scores $S\to S'$ (by a move
-# of $X$, $A_1$ or $A_2$, it does not matter), softmax rows $F$ and row sums $a$ of $e^S$:
+# The theorems say that some $\tilde b$ exists. Here it is, defined so that the residual stays what it is, for the
+# matrix problem with scores $S\to S'$ (by a move of $X$, $A_1$ or $A_2$), softmax rows $F$ and row sums $a$ of $e^S$:
 #
 # $$
 # \begin{aligned}
@@ -289,9 +287,8 @@ judge(
 )
 
 # %% [markdown]
-# The values agree to rounding at every step. The gradients do not: the residual is the same, but it is multiplied
-# by the derivative of softmax at another place. So after one step the two descriptions part: gradient descent
-# continued from $(X_{t+1},B)$ and from $(X_t,\tilde B)$ goes different ways.
+# The gradients do not agree: the same residual is multiplied by the derivative of softmax at another place. So gradient
+# descent continued from $(X_{t+1},B)$ and from $(X_t,\tilde B)$ goes different ways.
 
 # %% mystnb={"figure": {"caption": "Along the path of gradient descent, relative difference between what happens when the weights move and when the target moves instead: of the value of the loss (rounding, below) and of its gradient (above). Exact values, no unit. Differences of exactly zero are drawn at 1e-17.", "name": "fig-icl-path"}, "image": {"alt": "Logarithmic plot against the step of gradient descent. The two curves for the value scatter around 1e-16. The two curves for the gradient lie between one hundredth and one half all along."}} tags=["first-figure", "hide-input"]
 figure, ax = plt.subplots()
@@ -307,8 +304,9 @@ plt.show()
 # %% [markdown]
 # ### How large is the shift?
 #
-# On the path, against our sharp bound, and summed over all steps: the shifts telescope, so a whole sequence of
-# updates is one shift $F(X_0)-F(X_T)$. The control uses the rescaled shifts, which do not add up to it.
+# On the path, against the bound of {prf:ref}`prop-icl-shift`, and summed over all steps: the shifts telescope, so a
+# whole sequence of updates is one shift $F(X_0)-F(X_T)$. The control uses the rescaled shifts, which do not add up to
+# it.
 
 # %%
 path, etas = paths["normalized"]
@@ -382,14 +380,14 @@ judge(
 )
 
 # %% [markdown]
-# Both hold, with at least {glue:text}`icl-spare:.0f` powers of ten to spare. The true constant is $R/2$, which proves them
-# for all data.
+# Both hold, with at least {glue:text}`icl-spare:.0f` powers of ten to spare. The constant is at most $R/2$, which
+# proves them for all data.
 #
 # ## The rescaled version is different
 #
-# Its shift contains the ratio $a'/a$ of row sums. For small moves that is harmless; the constant is $\sqrt2e^\delta$ and
-# the search reaches it. For moves within the printed preconditions the ratio can be exponentially large. Here
-# the smallness condition $\Vert A\Delta x\Vert_\infty$ is really needed, and here the two versions of paper 2 part.
+# Its shift contains the ratio $a'/a$ of row sums. For small moves that is harmless: the constant is at most
+# $\sqrt2e^\delta$, and the search reaches $\sqrt2$ as $\delta\to0$. Without the smallness condition on
+# $\Vert A\Delta x\Vert_\infty$ the ratio can be exponentially large.
 
 
 # %%
@@ -430,7 +428,7 @@ judge(
     found("delta = 1, factor left out", worst_shift[-1] / math.sqrt(2), delta=1.0),
 )
 
-# %% mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the sharp constant $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the bound $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}} tags=["hide-input"]
 separation = {kind: [ratio_search(kind, 8, R) for R in radii] for kind in KINDS}
 figure, ax = plt.subplots()
 grid = np.linspace(min(radii), max(radii), 50)
@@ -461,11 +459,11 @@ judge(
 # %% [markdown]
 # ### When does it break?
 #
-# The summary adds a condition: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse updates
-# occur), the equivalence breaks down." It depends on what is meant. The *bound* on the shift can break, but only that of the
-# rescaled version: with one token that counts, and $x$ sixteen times as long as $R$, turned round in one step, the shift is larger than
-# the printed $M$ allows. The same move leaves the normalized shift far below it. And the *value* of the loss is the same after
-# any move whatever, since that is how the shift is defined.
+# The summary adds a condition: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse
+# updates occur), the equivalence breaks down." The *bound* on the shift can break, but only that of the rescaled
+# version: with one token that counts, and $x$ sixteen times as long as $R$, turned round in one step, the shift is
+# larger than the printed $M$ allows. The *value* of the loss is the same after any move, since that is how the shift is
+# defined.
 
 # %% tags=["hide-output"]
 R, n_break, reach = 2.0, 8, 16.0
@@ -548,10 +546,11 @@ judge(
 )
 
 # %% [markdown]
-# ({glue:text}`icl-told` steps are compared, all those that move the scores by a millionth or more. The largest
-# condition number of $X_t$ on the path is {glue:text}`icl-condition:.0f`; rounding is multiplied by it.) Two remarks. First, the values contain $P$, which depends on the targets: a layer that sees only $A_1$ cannot
-# know the gradient. Second, {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$ with $G=A_1^\top PA_2$: every
-# token is multiplied by the same $d\times d$ matrix. It needs no attention between tokens at all.
+# ({glue:text}`icl-told` steps are compared, those up to the first that moves the scores by less than a millionth. The
+# largest condition number of $X_t$ on the path is {glue:text}`icl-condition:.0f`; rounding is multiplied by it.) The
+# values contain $P$, which depends on the targets: a layer that sees only $A_1$ cannot know the gradient. And
+# {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$ with $G=A_1^\top PA_2$: every token is multiplied by the
+# same $d\times d$ matrix, without attention between tokens.
 #
 # **Exercise 2.** Write the data move on the key side, $A_2'$.
 #
@@ -570,9 +569,9 @@ judge(
 #
 # ### Equivalent, in which sense?
 #
-# "In-context learning updates are mathematically equivalent to gradient descent steps", says the summary. In three senses we can
-# compute it: the value of the loss after the weights moved, and after the target moved instead, is the same. The gradient, and with
-# it the next step, is not. And one linear attention layer that knows the residual makes exactly the step.
+# "In-context learning updates are mathematically equivalent to gradient descent steps", says the summary. We compute it
+# in three senses: the value of the loss, the gradient and with it the next step, and the scores after one linear
+# attention layer that knows the residual.
 
 # %%
 judge(
@@ -592,11 +591,10 @@ judge(
 # ### And a softmax layer?
 #
 # Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ and choose the $d\times d$ matrix $V$ by least squares, in two
-# ways: afresh for each problem (it may then know the targets, as $V=-\eta GX^{-1}$ would), or one $V$ for all
-# problems, which is what a trained layer has. Each wanted move is divided by its length first: a few are a hundred times
-# as long as the others, where $X$ is nearly singular, and would decide the fit alone. We compare the moves of the scores, at
-# sharpness $c$ from 0 (plain averaging) to 16 (each token nearly attends to itself), and without attention,
-# $A_1'=A_1+A_1V$.
+# ways: afresh for each problem (it may then know the targets, as $V=-\eta GX^{-1}$ would), or one $V$ for all problems,
+# which is what a trained layer has. Each wanted move is divided by its length first: where $X$ is nearly singular, a
+# few are a hundred times as long as the others. We compare the moves of the scores, at sharpness $c$ from 0 (plain
+# averaging) to 16 (each token nearly attends to itself), and without attention, $A_1'=A_1+A_1V$.
 
 # %%
 NONE, PLAIN = "none", 1.0  # no attention, and the sharpness that the card judges
@@ -714,11 +712,11 @@ for c in (0.0, 16.0):
     notebook.glue(f"icl-own-{c:g}", own)
 
 # %% [markdown]
-# Fitted to each problem the median cosine is {glue:text}`icl-own-0:.2f` at $c=0$, where all tokens get the same average,
-# and {glue:text}`icl-own-16:.2f` at $c=16$. Why is it so high in between? The step wants every token
-# multiplied by a matrix, and a softmax average over Gaussian tokens *is* nearly a multiple of the query: the mean of
-# a Gaussian weighted with $e^{c\,a\cdot q}$ is $cq$. (At large $c$ a token picks the one with the largest inner
-# product, which is not always itself.) It is close; without attention it is exact.
+# Fitted to each problem the median cosine is {glue:text}`icl-own-0:.2f` at $c=0$, where all tokens get the same
+# average, and {glue:text}`icl-own-16:.2f` at $c=16$. Why is it so high in between? The step wants every token
+# multiplied by a matrix, and a softmax average over Gaussian tokens *is* nearly a multiple of the query: the mean of a
+# Gaussian weighted with $e^{c\,a\cdot q}$ is $cq$. (At large $c$ a token picks the one with the largest inner product,
+# which is not always itself.)
 #
 # One layer for all problems shrinks every token: its $V$ is nearly a negative multiple of the identity. Random targets
 # with mean $\frac1n$ leave on average $\frac12\Vert F-\frac1n\Vert_F^2$ plus a constant, which falls if $X$ shrinks,
@@ -736,9 +734,8 @@ judge(
 )
 
 # %% [markdown]
-# One small problem to move, with six tokens in the plane and weights $X$ that turn it: turn the weights, sharpen the
-# layer, and give it the values fitted to this problem, to eight others, or the residual itself. Fixed: the tokens and
-# the targets.
+# Six tokens in the plane: turn the weights, sharpen the layer, and give it the values fitted to this problem, to eight
+# others, or the residual itself. Fixed: the tokens and the targets.
 
 # %% tags=["hide-input"]
 live("descent")
@@ -753,9 +750,8 @@ live("descent")
 # $X=0$, where $F\approx\frac1n11^\top$, $P\approx\frac1n(\bar B-B)$ is linear in $B$, and it works.
 # ```
 #
-# The step size does not change the cosine (both moves are linear in $\eta$), but it does change the prediction. Over
-# several steps each path also has its own next gradient. We follow both for 20 steps, the layer fitted anew at each
-# step at $c=1$; the figure is folded.
+# The step size does not change the cosine (both moves are linear in $\eta$), but it does change the prediction. We
+# follow both for 20 steps, the layer fitted anew at each step at $c=1$; the figure is folded.
 
 # %% mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}} tags=["hide-output", "hide-input"]
 horizon = 20
@@ -786,12 +782,12 @@ plt.show()
 # %% [markdown]
 # ### Do the bounds imply similarity?
 #
-# The abstract of {cite:t}`li2024closeness` says that its upper bounds "imply that when training self-attention-only Transformers
-# for fundamental regression tasks, the models learned by gradient-descent and Transformers show great similarity". How similar
-# trained models are is a matter of its experiments, which we have not repeated, so we do not judge the sentence. What can be said without
-# any experiment is that bounds alone do not suffice: an upper bound on the length of two moves says nothing of their directions.
-# Two moves that are exactly as long as the gradient step's, and so obey every bound that it obeys: the opposite one, and one whose
-# scores move at a right angle. The control is the linear layer, which really makes the step.
+# The abstract of {cite:t}`li2024closeness` says that its upper bounds "imply that when training self-attention-only
+# Transformers for fundamental regression tasks, the models learned by gradient-descent and Transformers show great
+# similarity". How similar trained models are is a matter of its experiments, which we have not repeated, so we do not
+# judge the sentence. Bounds alone do not suffice: an upper bound on the length of two moves says nothing of their
+# directions. Two moves are as long as the gradient step's: the opposite one, and one whose scores move at a right
+# angle. The control is the linear layer, which makes the step.
 
 # %% tags=["hide-output"]
 a1, a2, x, b = one
@@ -829,10 +825,9 @@ judge(
 # %% [markdown]
 # ## What to remember
 #
-# "Equivalence" here means a bounded shift of the target that preserves residual and loss value. That is true, and
-# for the normalized version the sharp constant is $R/2$. It is not equality of updates: the
-# gradients differ. A gradient step *can* be made by moving the data, exactly: by a linear layer that is told the
-# residual, or by a matrix on each token. A softmax layer for all problems, which is not told, shrinks every token.
+# "Equivalence" here means a bounded shift of the target that preserves residual and loss value, not equality of
+# updates: the gradients differ. Moving the data makes a gradient step exactly, by a linear layer that is told the
+# residual or by a matrix on each token. A softmax layer for all problems, which is not told, shrinks every token.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -34,13 +34,12 @@
 # u=\exp(Ax),\qquad \alpha=\langle u,1_n\rangle,\qquad f=\alpha^{-1}u .
 # $$
 #
-# The bounds below assume $\Vert A\Vert\le R$ in spectral norm, $\Vert x\Vert,\Vert y\Vert\le R$ and $R\ge4$.
-# The full text of paper 2 {cite:p}`gao2023tensor` was not among our sources, so we read them in related papers:
-# [G] {cite:t}`gao2025fast`, with two authors in common, which also cites Lemma 6.2 of paper 2 for the bound on
-# $\beta$; [H] {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants
-# below was read in paper 2**; its constants for the five losses are announced, but are in none of our sources. All of
-# them come from notes on the other papers, not from the papers, so a constant may be misread; the cards say by how
-# much it could be.
+# The bounds below assume $\Vert A\Vert\le R$ in spectral norm, $\Vert x\Vert,\Vert y\Vert\le R$ and $R\ge4$. The full
+# text of paper 2 {cite:p}`gao2023tensor` was not among our sources, so we read them in related papers: [G]
+# {cite:t}`gao2025fast`, with two authors in common, which also cites Lemma 6.2 of paper 2 for the bound on $\beta$; [H]
+# {cite:t}`zhang2023h2o`, which restates {cite:t}`deng2023attention`. **None of the constants below was read in paper
+# 2**, whose own are in none of our sources. All come from notes on the other papers, not from the papers, so a constant
+# may be misread.
 #
 # ````{admonition} The printed bounds, with their sources
 # :class: dropdown
@@ -132,9 +131,9 @@ TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"
 # %% [markdown]
 # ## In plain words
 #
-# A Lipschitz constant says how far the output can move when the input moves by one unit, at worst. A bound on
-# it can fail in one direction only: by being too small. We report two things: the verdict (is it ever exceeded?) and
-# the slack, in powers of ten. The papers put such bounds under a logarithm, where the slack costs a factor, not an exponent.
+# A Lipschitz constant says how far the output can move when the input moves by one unit, at worst. A bound on it can
+# fail in one direction only: by being too small. We report whether it is ever exceeded, and the slack in powers of ten.
+# The papers put such bounds under a logarithm, where the slack costs a factor.
 #
 # ## By hand
 #
@@ -247,15 +246,13 @@ plots.table(
 # %% [markdown]
 # ## The experiment
 #
-# A search for the supremum is an optimization, not luck. For each function, each $n$ and each $R$ we ascend
-# $\log\Vert J_g(Ax)Av\Vert$ by Adam for {glue:text}`lip-steps` steps, over all of $A$ ($n\times2$), $x$ and the
-# unit vector $v$; the constraints are built in. It starts from the best {glue:text}`lip-starts` of
-# {glue:text}`lip-draws` random draws: Gaussian matrices, two thirds of them with entries raised to the third or
-# seventh power (sign kept), because exponentials are largest for data with a few rows
-# far longer than the others, which Gaussian matrices hardly ever have.
-# Everything found is attained: a lower end of the supremum, which can refute a bound and not prove one. The upper
-# ends are the constants of {prf:ref}`prop-lip-sharp`. All numbers are logarithms; the printed bounds overflow float64
-# from $R=5$.
+# For each function, each $n$ and each $R$ we ascend $\log\Vert J_g(Ax)Av\Vert$ by Adam for {glue:text}`lip-steps`
+# steps, over all of $A$ ($n\times2$), $x$ and the unit vector $v$; the constraints are built in. It starts from the
+# best {glue:text}`lip-starts` of {glue:text}`lip-draws` random draws: Gaussian matrices, two thirds of them with
+# entries raised to the third or seventh power (sign kept), because exponentials are largest for data with a few rows
+# far longer than the others. What is found is a lower end of the supremum: it can refute a bound and not prove one. The
+# upper ends are the constants of {prf:ref}`prop-lip-sharp`. All numbers are logarithms; the printed bounds overflow
+# float64 from $R=5$.
 
 # %%
 rng = stream(seed, "initialization")
@@ -321,7 +318,7 @@ judge(
     ],
 )
 
-# %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Zero is the supremum. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-output", "hide-input"]
+# %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-output", "hide-input"]
 figure, ax = plt.subplots()
 looks = zip(G, plots.PALETTE, ("-", "--", "-.", ":"), strict=False)
 for i, (label, color, style) in enumerate(looks):
@@ -335,8 +332,8 @@ plt.show()
 notebook.glue("lip-random", -float((drawn - built).min()))
 
 # %% [markdown]
-# Random data miss the supremum (the folded figure) by up to {glue:text}`lip-random:.0f` powers of ten. The ascent ends at most
-# {glue:text}`lip-short:.1f` % below a construction.
+# Random data stay up to {glue:text}`lip-random:.0f` powers of ten below the construction (the folded figure). The
+# ascent ends at most {glue:text}`lip-short:.1f` % below a construction.
 #
 # **Exercise 2.** Set `starts` to 3 and rerun. Which suprema does the search now miss?
 #
@@ -348,11 +345,10 @@ notebook.glue("lip-random", -float((drawn - built).min()))
 #
 # ### Each printed bound
 #
-# {numref}`fig-lip-bounds` puts printed bounds, the sharp bounds of {prf:ref}`prop-lip-sharp` and the values found
-# side by side. For $u$ and $\alpha$ printed and true curves are parallel: that exponential is real. For $f$ the
-# truth is a straight line while the bound climbs by $6R^2/\ln10$ powers of ten.
+# In {numref}`fig-lip-bounds`, for $u$ and $\alpha$ the bounds with $e^{R^2}$ run parallel to the true curves. For $f$
+# the constant is at most $R/2$, while the printed bound climbs by $6R^2/\ln10$ powers of ten.
 
-# %% mystnb={"figure": {"caption": "Lipschitz constants of the four row functions (log10, no unit) against $R$. Red dashed: printed bounds. Solid: our proven upper bounds. Circles: largest quotient found by the search. The panels' titles give $n$; their scales differ.", "name": "fig-lip-bounds"}, "image": {"alt": "Four panels against R from one half to six. For u and alpha the circles lie on the solid curve, and the dashed printed curve runs parallel, one or two powers of ten above. For one over alpha the printed curve rises to sixty while the circles stay near zero. For f the printed curve rises to ninety-five while circles and solid curve stay flat near zero."}} tags=["first-figure", "hide-input"]
+# %% mystnb={"figure": {"caption": "Lipschitz constants of the four row functions (log10, no unit) against $R$. Red dashed: printed bounds. Solid: our proven upper bounds. Circles: largest quotient found by the search. The panels' titles give $n$; their scales differ.", "name": "fig-lip-bounds"}, "image": {"alt": "Four panels against R from one half to six. For u and alpha the circles lie on the solid curve, and dashed printed curves run parallel, one or two powers of ten above; for u one more is steeper. For one over alpha the printed curve rises to sixty while the circles stay near zero. For f the printed curve rises to ninety-five while circles and solid curve stay flat near zero."}} tags=["first-figure", "hide-input"]
 shown = max(len(n_values) - 2, 0)
 n = n_values[shown]
 grid = np.linspace(min(radii), max(radii), 60)
@@ -373,8 +369,7 @@ plt.show()
 
 # %% [markdown]
 # Choose a function of the row, then move $R$ and $n$: the dot on the solid curve is our constant, the rings are the
-# bounds of [G] and [H], from our notes, and the sentence says how many powers of ten lie between. At the start, the softmax row, they
-# part ever faster; for $u$ they stay close. The vertical line is where the papers' condition $R\ge4$ begins.
+# bounds of [G] and [H], from our notes. The vertical line is where the papers' condition $R\ge4$ begins.
 
 # %% tags=["hide-input"]
 live("bounds")
@@ -396,12 +391,11 @@ notebook.glue("lip-most", float(loose.max()))
 notebook.glue("lip-n", n)
 
 # %% [markdown]
-# At $n=$ {glue:text}`lip-n` the tightest entry of the folded table is {glue:text}`lip-least:.1f` powers of ten above the truth, the
-# loosest {glue:text}`lip-most:.0f`.
+# At $n=$ {glue:text}`lip-n` the tightest entry of the folded table is {glue:text}`lip-least:.1f` powers of ten above
+# our constant, the loosest {glue:text}`lip-most:.0f`.
 #
-# The verdicts follow. One statement, one card: the bounds on $u$, $\alpha$ and $\alpha^{-1}$ follow from P2.lip.sharp,
-# those on $f$ from P2.lip.half. What is left to say of each is its slack. The detection limit of a card is that of its
-# tightest bound: a misprint that makes the bound smaller by less would go unseen.
+# The bounds on $u$, $\alpha$ and $\alpha^{-1}$ follow from P2.lip.sharp, those on $f$ from P2.lip.half; the cards give
+# the slack. A misprint that makes a bound smaller by less than that would go unseen.
 
 # %%
 radius = np.array(radii)
@@ -452,9 +446,9 @@ judge("P2.lip.f", [*printed_cases(("f",)), inner, alone])
 
 # %% [markdown]
 # The sizes are simpler, since only the scores matter and they fill the ball of radius $R^2$. Proof: a sum of $n$
-# exponentials $e^{s_i}$ with $\vert s_i\vert\le R^2$ lies between $ne^{-R^2}$ and $ne^{R^2}$, and $\Vert f\Vert\le\Vert
-# f\Vert_1=1$. The exact largest sizes have closed forms (one angle to scan); an ascent over the scores finds the same.
-# The control lets $x$ be three times as long.
+# exponentials $e^{s_i}$ with $\vert s_i\vert\le R^2$ lies between $ne^{-R^2}$ and $ne^{R^2}$, and
+# $\Vert f\Vert\le\Vert f\Vert_1=1$. The exact largest sizes have closed forms (one angle to scan), an ascent over the
+# scores confirms them. The control lets $x$ be three times as long.
 
 
 # %% tags=["hide-output"]
@@ -518,9 +512,8 @@ judge(
 )
 
 # %% [markdown]
-# The bound on $\beta$ is the one statement of this chapter for which another paper cites paper 2. It
-# holds, and $ne^{-R^2/\sqrt n}$ is the truth: at $n=$ {glue:text}`lip-n` and $R=4$ the printed bound is loose
-# by {glue:text}`lip-beta:.1f` powers of ten.
+# The bound on $\beta$ is the one for which another paper cites paper 2. The minimum is $ne^{-R^2/\sqrt n}$: at
+# $n=$ {glue:text}`lip-n` and $R=4$ the printed bound is loose by {glue:text}`lip-beta:.1f` powers of ten.
 
 # %%
 notebook.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
@@ -646,15 +639,15 @@ judge(
 )
 
 # %% [markdown]
-# Our constant for one term is at most {glue:text}`lip-hessian:.1f` powers of ten above what the search finds; the printed
-# ones are hundreds above. No verdict is given on one more line of [G], the bound on "the terms $G_k$" of the Hessian: which
-# terms these are is in none of our sources. (The printed formula for this Hessian is looked at in {doc}`tensor_trick`.)
+# Our constant for one term is at most {glue:text}`lip-hessian:.1f` powers of ten above what the search finds; the
+# printed ones are hundreds above. One more line of [G] bounds "the terms $G_k$" of the Hessian; which terms these are
+# is in none of our sources.
 
 # %% [markdown]
 # ## The constant of $f$
 #
-# {cite:t}`nair2025softmax` proves that softmax is $\frac12$-Lipschitz, in every $\ell_p$ norm. In the weights that is $R/2$:
-# never exceeded, with $x$ up to ten times as long as printed, and reached.
+# {cite:t}`nair2025softmax` proves that softmax is $\frac12$-Lipschitz, in every $\ell_p$ norm. In the weights that is
+# $R/2$: never exceeded, with $x$ up to ten times as long as printed, and reached within 1 %.
 
 # %%
 long = [
@@ -690,15 +683,13 @@ judge("P2.lip.context", below(bests(context) - proved[:2], "{g}, n = {n}"))
 # %% [markdown]
 # ## Dropping the conditions, one at a time
 #
-# The summary says that the analysis "requires strict constraints". It does: the proofs assume them, and that needs no
-# test. What follows asks another question, which is this book's own: which of them do the *bounds* need?
+# The summary says that the analysis "requires strict constraints". The proofs assume them; which of them do the
+# *bounds* need?
 #
-# **$R\ge4$.** If a bound needs it, it must break at a smaller $R$. None does: our proven constants are below every
-# printed bound at every smaller $R$ we tried.
+# **$R\ge4$.** Our proven constants are below every printed bound at every smaller $R$ we tried.
 #
-# **The infinity norm.** Proofs of this line assume that $A(x-y)$ is small in every entry. If a bound needed
-# that, some pair far apart would break it. None can: the constants above are suprema over all pairs. We
-# measure the quotient of pairs at opposite ends of the ball all the same.
+# **The infinity norm.** Proofs of this line assume that $A(x-y)$ is small in every entry. No bound needs it: the
+# constants above hold for all pairs. We also measure the quotient of pairs at opposite ends of the ball.
 
 
 # %%
@@ -756,9 +747,9 @@ for g in ("u", "alpha"):
 judge("P2.lip.required", cases)
 
 # %% [markdown]
-# **$\Vert x\Vert\le R$.** This one matters, but not for everything. {numref}`fig-lip-reach` lets $x$ grow at
-# fixed $R$. The bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later, so the summary's caution, that the
-# bounds "may not hold", is right. That on $f$ does not break, because the truth does not depend on the length of $x$ at all.
+# **$\Vert x\Vert\le R$.** {numref}`fig-lip-reach` lets $x$ grow at fixed $R$. The bounds on $u$, $\alpha$ and
+# $\alpha^{-1}$ break sooner or later: the summary's caution, that the bounds "may not hold", is right. That on $f$ does
+# not, because $R/2$ does not depend on the length of $x$.
 #
 # **Exercise 3.** Why does the bound on $\alpha^{-1}$ break for long $x$ although
 # $\alpha^{-1}$ is a factor of $f$, whose bound does not?
@@ -799,10 +790,10 @@ judge("P2.lip.break", found(title, largest, g=[TEX[g] for g in broken]))
 # %% [markdown]
 # ## The losses
 #
-# A machine-written abstract of paper 2 announces bounds for the losses and their gradients. We have no printed number to
-# compare with, but the true ones can be computed. The table shows, for one row with $b$ in the simplex, the
-# largest derivative of order 1 (Lipschitz constant of the loss), 2 (of the gradient) and 3 (of the Hessian) in the
-# scores; multiply by $R$, $R^2$, $R^3$ for derivatives in $x$.
+# A machine-written abstract of paper 2 announces bounds for the losses and their gradients. None of our sources prints
+# them. The table shows, for one row with $b$ in the simplex, the largest derivative found of order 1 (Lipschitz
+# constant of the loss), 2 (of the gradient) and 3 (of the Hessian) in the scores; multiply by $R$, $R^2$, $R^3$ for
+# derivatives in $x$.
 
 # %% tags=["hide-output"]
 KINDS = ("normalized", "cross_entropy", "entropy", "sparse", "rescaled")
@@ -831,10 +822,9 @@ plots.table(
 )
 
 # %% [markdown]
-# The search finds {glue:text}`lip-gradient:.4f` for the gradient of the normalized loss; two tokens give
-# $8\sqrt2/27=$ {glue:text}`lip-gradient-hand:.4f`. That more tokens cannot do better is what the search says; we have
-# no proof of it. The entropy's derivatives grow slowly with $n$, those of the sparse and rescaled losses are
-# exponential in $R^2$.
+# The search finds {glue:text}`lip-gradient:.4f` for the gradient of the normalized loss; two tokens give $8\sqrt2/27=$
+# {glue:text}`lip-gradient-hand:.4f`. Whether more tokens can do better is open. The entropy's derivatives grow slowly
+# with $n$, those of the sparse and rescaled losses are exponential in $R^2$.
 #
 # The summary adds that such bounds "guarantee that small changes in context lead to small changes in gradients". That is
 # true of every smooth loss, so there is nothing to judge: the derivatives above are finite.
@@ -853,9 +843,9 @@ plots.table(
 # %% [markdown]
 # ## What to remember
 #
-# No printed upper bound that we could test is violated. Those on $u$ and $\alpha$ have the right exponential. Those on
-# normalized quantities exceed the truth by many powers of ten, because the chain of lemmas in our notes passes through $u$
-# and $\alpha^{-1}$ separately and multiplies the worst cases of both. The right constant, $R/2$, is known.
+# No printed upper bound that we could test is violated. The tightest on $u$ and that on $\alpha$ have the right
+# exponential. Those on normalized quantities exceed our constants by many powers of ten, because the chain of lemmas in
+# our notes passes through $u$ and $\alpha^{-1}$ separately.
 
 # %% tags=["hide-input"]
 notebook.footer()

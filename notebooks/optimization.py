@@ -18,21 +18,20 @@
 # for two tokens and open for more, where no search finds it outside
 # {judged}`P2.opt.range`. Within that range a step size from the norms of the data alone
 # is safe. Gradient descent still slows down when the data are stretched; dividing the
-# data out, by two $d\times d$ systems, removes that {judged}`P2.opt.preconditioned`,
-# and Newton-CG with exact Hessian products needs fewer passes still
+# data out, by two $d\times d$ systems, removes that {judged}`P2.opt.preconditioned`, and
+# Newton-CG with exact Hessian products needs fewer passes than gradient descent
 # {judged}`P2.opt.newton` ({numref}`fig-opt-passes`).
 
 # %% [markdown]
 # ## What is printed
 #
-# Paper 2 states a minimization problem and analyses its smoothness; it does not solve
-# it. The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the
-# abstract of {cite:t}`gao2023tensor`. Papers of the line make it convex by a
-# regularizer: {cite:t}`zhang2023h2o` (App. D.47) ask for
-# $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so that
-# $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian
-# of at least $lI$. In the sources we have nothing is said about how curved the loss
-# really is, or about a step size. All cards but P2.opt.psd are this book's own.
+# Paper 2 states a minimization problem and analyses its smoothness; it does not solve it.
+# The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of
+# {cite:t}`gao2023tensor`. Papers of the line make it convex by a regularizer:
+# {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so that
+# $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of
+# at least $lI$. Our sources say nothing about a step size. All cards but P2.opt.psd are
+# this book's own.
 #
 # The parameters of this run, and its imports (folded):
 
@@ -64,9 +63,9 @@ notebook.setup(globals(), conditions=2, n_values=1)
 # %% [markdown]
 # ## In plain words
 #
-# Seen from the scores, every row of the problem is the same function, whatever the data. So its curvature has
-# the same two limits everywhere (proved for two tokens, found by search for more). The upper one gives a safe step, the lower one says how far from
-# convex the problem is. The data only stretch space, and stretching can be undone.
+# Seen from the scores, every row of the problem is the same function, whatever the data. So its curvature has the same
+# two limits everywhere (proved for two tokens, open for more). The upper one gives a safe step, the lower one says how
+# far from convex the problem is. The data only stretch space.
 #
 # ## By hand
 #
@@ -115,15 +114,14 @@ for ax, title in zip(axes, ("loss", "second derivative"), strict=True):
 plt.show()
 
 # %% [markdown]
-# ## More tokens do not bend more
+# ## Do more tokens bend more?
 #
 # For $n$ tokens the row Hessian is an $n\times n$ matrix that depends on the scores and on $b$. It is affine in $b$, so
-# its extreme eigenvalues are those at a corner of the simplex, $b=e_1$; we search them by ascent over scores and direction,
-# for each $n$ by itself. $n$ tokens bend at least as much as two, because the scores of all others may be very low. That they
-# bend no more is what the search finds for every $n$; for $n>2$ we have only the cruder bounds of
-# {prf:ref}`prop-opt-step`. With the range the curvature of the whole problem follows:
-# $\nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j$, so it lies between
-# {glue:text}`opt-concave:.4f` and {glue:text}`opt-smooth:.4f` times $\Vert A_1\Vert^2\Vert A_2\Vert^2$.
+# its extreme eigenvalues are those at a corner of the simplex, $b=e_1$; we search them by ascent over scores and
+# direction. $n$ tokens bend at least as much as two, because the scores of all others may be very low. Whether they can
+# bend more is open: the search finds no more, and for $n>2$ we have only the cruder bounds of {prf:ref}`prop-opt-step`.
+# If they cannot, the curvature of the whole problem follows: $\nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j$, so it
+# lies between {glue:text}`opt-concave:.4f` and {glue:text}`opt-smooth:.4f` times $\Vert A_1\Vert^2\Vert A_2\Vert^2$.
 #
 # **Exercise 1.** Why is the cross-entropy convex in the scores?
 #
@@ -193,11 +191,11 @@ judge(
 # %% [markdown]
 # ## How much regularizer is needed
 #
-# The printed condition holds, with much to spare. Proof: along a unit direction of the scores the second derivative of
+# The printed condition holds. Proof: along a unit direction of the scores the second derivative of
 # $\frac12\Vert f-b\Vert^2$ is at least $-1$ ({prf:ref}`prop-opt-step`), and that of $\alpha$ is positive. So
 # $w_i^2\ge1+l/\sigma_{\min}(A)^2$ is enough. For two tokens the worst data are easy to build: $p=p_+$, $A$ with
-# orthogonal columns, of which one moves the scores apart. There the constant {glue:text}`opt-needed:.4f` is
-# exactly enough, against a printed 20.
+# orthogonal columns, of which one moves the scores apart. There, for the loss without $\alpha$, the constant
+# {glue:text}`opt-needed:.4f` is exactly enough, against a printed 20.
 
 # %%
 notebook.glue("opt-needed", -CONCAVE)
@@ -245,8 +243,8 @@ judge("P2.opt.psd-sharp", exact("two tokens at p+", enough))
 # %% [markdown]
 # ## Descent at the sharp step size
 #
-# Random problems, targets that cannot be fitted, and starts from small to saturated. The loss must not rise in any
-# step; none does, but that none can rests on the range of curvature.
+# Random problems, targets that cannot be fitted, and starts from small to saturated. The loss rises in no step; that it
+# cannot rests on the range of curvature.
 
 # %%
 n, d = context_length, dim
@@ -323,10 +321,9 @@ plt.show()
 # X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
 # $$ (eq-opt-pre)
 #
-# Two $d\times d$ systems per step, nothing else. (The same idea is known as a Kronecker-factored preconditioner.) If the data
-# are stretched, $A_i\to A_iM_i$, the iterates are stretched with them and the losses do not change at all: the number of steps
-# cannot depend on the condition number. We stretch one problem, keep its scores, and count steps to a millionth of the
-# first loss.
+# (This is known as a Kronecker-factored preconditioner.) If the data are stretched, $A_i\to A_iM_i$, the iterates are
+# stretched with them and the losses do not change: the number of steps cannot depend on the condition number. We
+# stretch one problem, keep its scores, and count steps to a millionth of the first loss.
 #
 # **Exercise 2.** Show that {eq}`eq-opt-pre` visits the same scores for $(A_1M_1,A_2M_2)$ as for $(A_1,A_2)$.
 #
@@ -392,9 +389,9 @@ judge(
 # %% [markdown]
 # ## Second order
 #
-# The Hessian product costs about as much as two gradients, so a Newton method is within reach without ever forming the
-# $d^2\times d^2$ Hessian. We hand gradient and product to SciPy's trust-region Newton-CG, which copes with negative
-# curvature, and count every gradient and every product as one pass over the data.
+# The Hessian product costs about as much as two gradients, so a Newton method need not form the $d^2\times d^2$
+# Hessian. We hand gradient and product to SciPy's trust-region Newton-CG, which copes with negative curvature, and
+# count every gradient and every product as one pass over the data.
 
 
 # %% tags=["hide-output"]
@@ -454,9 +451,9 @@ plt.show()
 # %% [markdown]
 # ## What to remember
 #
-# *What is the Lipschitz analysis good for?* (Open question 1 of the summary.) The sharp constant of the row gives a
-# step size, and, with the data divided out, one that is the same for every problem. *What limits it?* (Open question 2.) The loss
-# is not convex, saturated rows are flat, and no bound on smoothness helps there; second-order steps do.
+# *What is the Lipschitz analysis good for?* (Open question 1 of the summary.) The range of the row's curvature gives a
+# step size, and, with the data divided out, one that is the same for every problem; beyond two tokens the range is
+# open. *What limits it?* (Open question 2.) The loss is not convex, and saturated rows are flat.
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -100,19 +100,18 @@ notebook.setup(globals(), sizes=2)
 # %% [markdown]
 # ## In plain words
 #
-# Think of $A_1$ as $n$ queries, of $A_2$ as $n$ keys, and of $X$ as the weights between them: row $j$ of
-# $A_1XA_2^\top$ holds the attention scores of query $j$. The scores are linear in $X$. So they are *some*
-# matrix times the list of all entries of $X$, and the Kronecker product $A_1\otimes A_2$ is that matrix. Its
-# rows come in $n$ blocks, one for each query. Attention with $n$ queries is therefore $n$ ordinary softmax
-# regressions **that share one unknown vector** $x=\mathrm{vec}(X)$ of length $d^2$.
+# Think of $A_1$ as $n$ queries, of $A_2$ as $n$ keys, and of $X$ as the weights between them: row $j$ of $A_1XA_2^\top$
+# holds the attention scores of query $j$. The scores are linear in $X$. So they are *some* matrix times the list of all
+# entries of $X$, and the Kronecker product $A_1\otimes A_2$ is that matrix. Its rows come in $n$ blocks, one for each
+# query: $n$ ordinary softmax regressions **that share one unknown vector** $x=\mathrm{vec}(X)$ of length $d^2$.
 #
-# The direction of the statement matters. The trick takes a matrix problem *to* the vector form, so that
-# proofs about single regressions can be reused. It is not a recipe for computing: the vector form holds the
-# same $d^2$ unknowns, but its data matrix has $n^2d^2$ entries where $A_1$ and $A_2$ together have $2nd$.
+# The trick takes a matrix problem *to* the vector form, so that proofs about single regressions can be reused. The
+# vector form holds the same $d^2$ unknowns, but its data matrix has $n^2d^2$ entries where $A_1$ and $A_2$ together
+# have $2nd$.
 #
 # ## By hand
 #
-# Two tokens, two dimensions, small integers. Every number below can be checked with a pencil.
+# Two tokens, two dimensions, small integers.
 
 # %% tags=["show-input"]
 A1 = torch.tensor([[1, 2], [0, 1]])
@@ -253,13 +252,12 @@ live("kronecker")
 #
 # For each $d$ we draw {glue:text}`tt-draws` random problems with $n=3d$ tokens: $A_1$,
 # $A_2$ standard normal, $X$ standard normal divided by $d$, rows of $B$ softmaxes of
-# standard normal vectors. Both sides of every identity are computed in float64.
-# Rounding leaves about 16 digits, and no sum here has more than a few thousand terms,
-# so every rule allows the sides to differ by **1e-12 of the largest number that was
-# summed**, and by no more. {numref}`fig-tt-errors` shows all identities together; the
-# cards that it repeats are folded. Nothing is sampled in the statistical sense: one
-# draw beyond the tolerance would refute an identity. A card shows the worst draw of
-# each case and, of a negative control, the draw that looks best.
+# standard normal vectors. Both sides of every identity are computed in float64. Rounding
+# leaves about 16 digits, and no sum here has more than a few thousand terms, so every
+# rule allows the sides to differ by **1e-12 of the largest number that was summed**, and
+# by no more. One draw beyond the tolerance would refute an identity;
+# {numref}`fig-tt-errors` shows all of them. A card shows the worst draw of each case and,
+# of a negative control, the draw that looks best.
 
 # %%
 TOLERANCE = 1e-12
@@ -411,13 +409,11 @@ judge_worst("P2.rescaled", *both_ways("rescaled"))
 # %% [markdown]
 # ### The gradient
 #
-# The package never differentiates automatically. For the normalized loss, with $F$ the matrix of softmax
-# rows, $C=F-B$ and $\mathrm{rd}$ the row-wise inner product kept as a column,
-# $P=F\circ\big(C-\mathrm{rd}(F,C)\big)$; for the rescaled loss, with $U=\exp(S)$ and
-# $Q=U-\mathrm{diag}(U1)B$, $P=U\circ\big(Q-\mathrm{rd}(Q,B)\big)$. The source file lists all five losses. The
-# other side of the comparison is autograd through the explicit Kronecker product
-# (`icl.tensor_trick.kronecker.kron_gradient`), which shares no formula with it. The control transposes $P$, as if the
-# row gradients were stored as columns. ({cite:t}`alman2024gradient` store them as rows.)
+# The package never differentiates automatically. For the normalized loss, with $F$ the matrix of softmax rows, $C=F-B$
+# and $\mathrm{rd}$ the row-wise inner product kept as a column, $P=F\circ\big(C-\mathrm{rd}(F,C)\big)$; for the
+# rescaled loss, with $U=\exp(S)$ and $Q=U-\mathrm{diag}(U1)B$, $P=U\circ\big(Q-\mathrm{rd}(Q,B)\big)$. The other side
+# of the comparison is autograd through the explicit Kronecker product (`icl.tensor_trick.kronecker.kron_gradient`),
+# which shares no formula with it. The control transposes $P$.
 
 
 # %% tags=["hide-output", "hide-input"]
@@ -444,9 +440,8 @@ judge_worst("P2.gradient", holds, broken)
 # ### The other three regressions
 #
 # The summary of the paper names three more losses. Row by row, with $f_j$ and $\alpha_j$ as above: *sparse* $\alpha_j$,
-# *cross-entropy* $-\langle b_j,\log f_j\rangle$, *entropy* $-\langle f_j,\log f_j\rangle$. (The sparse one is printed in
-# {cite:t}`zhang2023h2o`; the formulas of the other two are ours, their names the summary's. So the statement is
-# this book's, and it is true by definition.)
+# *cross-entropy* $-\langle b_j,\log f_j\rangle$, *entropy* $-\langle f_j,\log f_j\rangle$. (The sparse one is printed
+# in {cite:t}`zhang2023h2o`; the formulas of the other two are ours, so the statement is this book's.)
 
 # %% tags=["hide-output", "hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
@@ -528,15 +523,13 @@ judge_worst("P2.hessian", hessian_holds, hessian_broken)
 # %% [markdown]
 # ### Three suspected misprints in other papers
 #
-# Formulas of this kind are easy to get wrong by a sign or a side. Three cases that can
-# be checked by running them. **None is in paper 2**, and none touches a theorem that
-# this book uses. We have the formulas from notes on the papers, not from the papers, so
-# the slip may be in our notes: the cards (folded) name that reading among the others, and
-# say only that the formulas in the notes are wrong in every other one.
+# **None is in paper 2**, and none touches a theorem that this book uses. We have the formulas from notes on the papers,
+# not from the papers, so the slip may be in our notes: the cards (folded) say only that the formulas in the notes are
+# wrong in every other reading tried.
 #
-# In our notes {cite:t}`zhang2023h2o` have a plus in the gradient of the single regression, where the papers by some of the same authors
-# have the minus of $\partial_i\langle f,v\rangle$ that the product rule gives. The other readings: the loss
-# without its factor $\tfrac12$, and minus the gradient.
+# In our notes {cite:t}`zhang2023h2o` have a plus in the gradient of the single regression, and papers by some of the
+# same authors the minus that the product rule gives. The other readings: the loss without its factor $\tfrac12$, and
+# minus the gradient.
 
 
 # %% tags=["hide-output", "hide-input"]
@@ -589,9 +582,9 @@ misprint(
 
 # %% [markdown]
 # In our notes {cite:t}`alman2024gradient` scale the wrong factor of a low-rank product. These factors give
-# $f\,\mathrm{diag}(r)$, with $r$ scaling columns; the lemma is about $\mathrm{diag}(r)\,f$. That the product has low rank,
-# which is what the lemma is for, is true either way. The other readings: $f$ stored by columns, and a tolerance
-# of 1 %, since the paper only approximates $f$.
+# $f\,\mathrm{diag}(r)$, with $r$ scaling columns; the lemma is about $\mathrm{diag}(r)\,f$. That the product has low
+# rank, which the lemma is for, is true either way. The other readings: $f$ stored by columns, and a tolerance of 1 %,
+# since the paper only approximates $f$.
 
 # %% tags=["hide-output", "hide-input"]
 as_printed, repaired, by_columns = [], [], []
@@ -656,10 +649,8 @@ misprint("P2.misprint.hessian", gaps.pop("as printed"), gaps.pop("repaired"), **
 # %% [markdown]
 # ### All of it in one picture
 #
-# An identity checked in floating point is only convincing beside the same check failing. In
-# {numref}`fig-tt-errors` the worst difference of each identity is {glue:text}`tt-worst:.1e`, the best of any
-# broken version {glue:text}`tt-closest:.1e`: the tolerance lies in a gap of {glue:text}`tt-gap:.0f` powers of
-# ten, so its exact value decides nothing.
+# In {numref}`fig-tt-errors` the worst difference of each identity is {glue:text}`tt-worst:.1e`, the best of any broken
+# version {glue:text}`tt-closest:.1e`: the tolerance lies in a gap of {glue:text}`tt-gap:.0f` powers of ten.
 
 # %% mystnb={"figure": {"caption": "Difference of the two sides of each identity, as a fraction of the largest number summed (no unit). Dots: the largest over all draws and sizes. Crosses: the smallest among the broken versions (negative controls). Dashed: the tolerance. A difference of exactly zero would be drawn at 1e-17.", "name": "fig-tt-errors"}, "image": {"alt": "Eight rows, one for each identity: trick, blocks, normalized loss, rescaled loss, gradient, the three other losses, Hessian product and Hessian. On a logarithmic axis all dots lie between 1e-17 and 1e-14, left of the dashed tolerance at 1e-12; all crosses of the broken versions lie above one hundredth, far to the right of it."}} tags=["hide-input"]
 worst, closest = (
@@ -693,11 +684,10 @@ plt.show()
 # %% [markdown]
 # ## What $x$ is, and what "from $d$ to $d^2$" means
 #
-# A single regression $\Vert\langle e^{Ax},1\rangle^{-1}e^{Ax}-b\Vert^2$ with a data matrix of width $d$ has
-# $d$ unknowns; the vectorized problem has $d^2$. That is what the abstract says, and it is right: we count
-# the unknowns that the data can determine, the rank of $A_1\otimes A_2$. (It is
-# $\operatorname{rank}A_1\cdot\operatorname{rank}A_2$. With fewer tokens than dimensions it drops to $n^2$:
-# the control.) Note that nothing *grew*: $X$ had $d^2$ entries before it was written as a vector. What grows
+# A single regression $\Vert\langle e^{Ax},1\rangle^{-1}e^{Ax}-b\Vert^2$ with a data matrix of width $d$ has $d$
+# unknowns; the vectorized problem has $d^2$. That is what the abstract says; we count the unknowns that the data can
+# determine, the rank of $A_1\otimes A_2$. (It is $\operatorname{rank}A_1\cdot\operatorname{rank}A_2$. With fewer tokens
+# than dimensions it drops to $n^2$: the control.) $X$ had $d^2$ entries before it was written as a vector; what grows
 # is the data matrix.
 
 
@@ -716,20 +706,18 @@ judge(
 )
 
 # %% [markdown]
-# One more sentence needs care. The summary quotes the paper as saying that $x\in\mathbb R^{d^2}$ "can be considered as the
-# vectorization of $A_1$ and $A_2$". It cannot hold their entries, of which there are $2nd$, and which are the data. What
-# training updates is $X$, and $x=\mathrm{vec}(X)$. Read in a transformer, where $X$ is the product of the query and key weights,
-# the sentence may well mean just that, so we do not judge it.
+# The summary quotes the paper as saying that $x\in\mathbb R^{d^2}$ "can be considered as the vectorization of $A_1$ and
+# $A_2$". It cannot hold their $2nd$ entries, which are the data. In a transformer $X$ is the product of the query and
+# key weights; the sentence may mean that, so we do not judge it.
 
 # %% [markdown]
 # ### What the data cannot see
 #
-# Does the minimizer $X$ have to be unique? Not even when $A_1\otimes A_2$ has full rank. Softmax does not
-# notice a number added to a whole row of scores. If some $y$ has $A_2y=1_n$, for example because one
-# coordinate of every token is constant, then moving $X$ to $X+wy^\top$ adds $(A_1w)_j$ to row $j$ of the
-# scores, and the normalized loss stays the same for every $w\in\mathbb R^d$: $d$ of the $d^2$ directions are
-# invisible, to the cross-entropy and the entropy as well. The rescaled and the sparse loss see them. A constant column in
-# $A_1$ hides nothing.
+# The minimizer $X$ need not be unique even when $A_1\otimes A_2$ has full rank. Softmax does not notice a number added
+# to a whole row of scores. If some $y$ has $A_2y=1_n$, for example because one coordinate of every token is constant,
+# then moving $X$ to $X+wy^\top$ adds $(A_1w)_j$ to row $j$ of the scores, and the normalized loss stays the same for
+# every $w\in\mathbb R^d$: $d$ of the $d^2$ directions are invisible, to the cross-entropy and the entropy as well. The
+# rescaled and the sparse loss see them. A constant column in $A_1$ hides nothing.
 #
 # **Exercise 4.** When is the minimizer of the normalized problem not unique, although $A_1\otimes A_2$ has
 # full column rank? How many parameters are lost?
@@ -791,15 +779,16 @@ judge(
 # %% [markdown]
 # ## The memory wall
 #
-# The summary lists as a limitation that going from $d$ to $d^2$ "may be computationally prohibitive". "Prohibitive" has
-# no number; we ask whether the whole matrix is held. For the explicit form the prediction is easy: $n^2d^2$ numbers of 8 bytes, read once per product. For the matrix
-# form $A_1(XA_2^\top)$ it is $n^2$ numbers for the scores plus $nd$ for the intermediate product.
+# The summary lists as a limitation that going from $d$ to $d^2$ "may be computationally prohibitive". That has no
+# number; we ask whether the whole matrix is held. For the explicit form the prediction is $n^2d^2$ numbers of 8 bytes,
+# read once per product. For the matrix form $A_1(XA_2^\top)$ it is $n^2$ numbers for the scores plus $nd$ for the
+# intermediate product.
 #
-# Each point below comes from a fresh process (a copy of one that has only imported NumPy) that computes the scores once, on one core, and reports the
-# highest resident memory above what it held before; the card has eight processes for each size. The operating system counts
-# pages in batches, so a peak is good to about 1 MiB, which the rule allows for. Sizes are $n=d=$ {glue:text}`tt-sizes`; one more process has the same predicted
-# bytes with four times as many tokens per dimension, to see that $n$ and $d$ enter alike. The processes use
-# NumPy only because it starts faster than PyTorch; the arithmetic is the same.
+# Each point below comes from a fresh process (a copy of one that has only imported NumPy) that computes the scores
+# once, on one core, and reports the highest resident memory above what it held before; the card has eight processes for
+# each size. The operating system counts pages in batches, so a peak is good to about 1 MiB, which the rule allows for.
+# Sizes are $n=d=$ {glue:text}`tt-sizes`; one more process has the same predicted bytes with four times as many tokens
+# per dimension.
 
 # %%
 SETUP = """
@@ -965,18 +954,16 @@ notebook.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 # machine; it is shown, not judged). At $n=d=$ {glue:text}`tt-largest` the matrix form computes the same
 # numbers {glue:text}`tt-ratio:.0f` times faster.
 #
-# So the limitation is real for anyone who builds the product, and void for anyone who does not. The trick is
-# an instrument of proof. Its statements about $\mathsf A_jx$ are computed as rows of $A_1XA_2^\top$, its
-# gradient as {eq}`eq-tt-gradient`; neither ever needs more than $n\times n$ and $n\times d$ arrays.
+# Statements about $\mathsf A_jx$ are computed as rows of $A_1XA_2^\top$, the gradient as {eq}`eq-tt-gradient`; neither
+# needs more than $n\times n$ and $n\times d$ arrays.
 #
 # **Exercise 5.** Build the explicit matrix block by block instead, using each $\mathsf A_j$ once and
 # forgetting it. What are its memory and its time?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# $8nd^2$ bytes instead of $8n^2d^2$, so the wall moves from $n=d\approx(M/8)^{1/4}$ to $(M/8)^{1/3}$ for a
-# memory of $M$ bytes; but still $2n^2d^2$ operations, against $2nd^2+2n^2d$ in matrix form. It saves the
-# memory and keeps the waste.
+# $8nd^2$ bytes instead of $8n^2d^2$, so the wall moves from $n=d\approx(M/8)^{1/4}$ to $(M/8)^{1/3}$ for a memory of
+# $M$ bytes; but still $2n^2d^2$ operations, against $2nd^2+2n^2d$ in matrix form.
 # ```
 
 # %% tags=["hide-input"]
