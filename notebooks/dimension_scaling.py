@@ -242,7 +242,7 @@ LIMIT = f"measure.limit_memory({int(memory_limit * 2**30)})"
 
 
 def measured(cells, repeats):
-    """Measure forms at sizes, (name, n, d) each; a list, with None for one that died."""
+    """Measure forms at (name, n, d); a list, with None for one that died."""
     jobs = []
     for name, n, d in cells:
         few = 256 if name == "streamed" else 8  # loads the code; tiles need more rows
@@ -364,7 +364,7 @@ PROCESSES = 8  # that measure each judged peak
 
 
 def memory_exponents(name):
-    """Compute exponents of the peak memory in n at d = 16, one for each two processes."""
+    """Compute exponents of the peak memory in n, d = 16, one for two processes."""
     ends = n_values[0], n_values[-1]
     again = measured([(name, n, 16) for n in ends] * PROCESSES, 1)
     if None in again:

@@ -284,7 +284,8 @@ plt.show()
 def far_slopes(template, risk, truth, some_dims=dims, up=0, kind="ReLU", **labels):
     """Return cases for the slope in log n of ``risk(d, sweep)`` far out, for every d.
 
-    For infinitely many tokens its limit is ``truth(d)``. Tokens have d + up coordinates.
+    With infinitely many tokens its limit is ``truth(d)``; tokens have d + up
+    coordinates.
     """
     found = [
         [local_slope(f.n, risk(d, f)) for f in (far[kind, d], many[kind, d])]

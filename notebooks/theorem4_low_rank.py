@@ -387,7 +387,7 @@ judge(
 
 # %%
 def steepest_step(k, n, s):
-    """Return the largest L(c') / L(c) - 1 over steps c to c' up to c*, and its error."""
+    """Return the largest L(c') / L(c) - 1 over steps up to c*, and its error."""
     best = optimal_window(Linear(k), n, s).w
     risk = population_risk(Linear(k), np.linspace(0, best, 33), n, s)
     steps = risk.total[1:] / risk.total[:-1]

@@ -374,6 +374,7 @@ def test_paths_named_in_contributing_exist():
 
 #: Numbers that prose may quote, each with its source.
 QUOTED = {"3.11": "the oldest Python supported, pyproject.toml"}
+QUOTED |= dict.fromkeys(("0.240", "0.308"), "the statement of P2.opt.range, which names them")
 #: Three or more significant digits with a decimal point; an arXiv number (2402.11639) is no number.
 RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)")
 
