@@ -27,12 +27,10 @@
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# The figure shows a representation error $\rho(M,B)$ and the test error during
-# pretraining, for softmax and linear attention. Its caption says that softmax attention
-# learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it
-# learns the projection and averages over neighbors **in its range**, with a
-# neighborhood suited to the link and the noise. That suspicion is judged in
-# [](beyond_closeness); here its price in risk is shown.
+# The figure shows a representation error $\rho(M,B)$ and the test error during pretraining, for softmax and linear attention. Its caption
+# says that softmax attention learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it learns the projection and
+# averages over neighbors **in its range**, with a neighborhood suited to the link and the noise. That suspicion is judged in
+# [](beyond_closeness).
 #
 # Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$
 # uniform on the unit sphere of $\mathbb R^k$, as in Theorem 4), the law of the tokens,
@@ -89,18 +87,16 @@ CASE = "{link}, d = {d}, k = {k}"
 # %% [markdown]
 # ## In plain words
 #
-# A token has a part $u$ that matters and a part $v$ that does not. Attention that also compares the $v$ parts throws
-# away good neighbors for no reason: the **more** irrelevant directions it looks at, the **fewer** tokens it can use. So the
-# loss pushes the irrelevant block of $M$ to zero, whatever the link is. Linear attention predicts with
-# $\frac1n\sum_iy_ix_i^\top Mx_q$, which changes sign when the query is turned around. For an even link (the quadratic, the cosine)
-# this is never any help, so it learns nothing, not even the subspace; for the affine link it can learn the slope but not
-# the $+2$.
+# A token has a part $u$ that matters and a part $v$ that does not. The **more** irrelevant directions attention looks at, the **fewer**
+# tokens it can use, so the loss pushes the irrelevant block of $M$ to zero, whatever the link is. Linear attention predicts with
+# $\frac1n\sum_iy_ix_i^\top Mx_q$, which changes sign when the query is turned around. For an even link (the quadratic, the cosine) this is
+# never any help, so it learns nothing, not even the subspace; for the affine link it can learn the slope but not the $+2$.
 #
 # ## By hand: three coordinates, two of which matter
 #
 # $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$. With $M=cBB^\top$ the score is $c\cos(\theta-\theta_q)$. With $M=cI$ it is
-# $c\cos(\theta-\theta_q)\pm c$: tokens whose last coordinate differs from the query's weigh less by $e^{-2c}$, which is
-# $\frac1{16}$ already at $c=\ln4$. Half of the context is lost, for nothing.
+# $c\cos(\theta-\theta_q)\pm c$: tokens whose last coordinate differs from the query's weigh less by $e^{-2c}$, which is $\frac1{16}$
+# already at $c=\ln4$. Half of the context is lost.
 
 # %%
 angles = torch.tensor([0.0, 0.0, 60.0, 60.0], dtype=torch.float64).deg2rad()
@@ -189,11 +185,9 @@ plots.table(
 #
 # ```{admonition} What trial runs changed
 # :class: dropdown
-# With one step size for all, the windows of the $k=2$ problems, which are far larger,
-# were still on their way at the end; hence the rule. In all trials the subspace was
-# found and linear attention failed in the same way. We had meant to judge the trained
-# *window* against $w^*$; it converges slowly because the risk is flat around it, so the
-# risks are compared instead, and the windows are printed as they are.
+# With one step size for all, the windows of the $k=2$ problems, which are far larger, were still on their way at the end; hence the rule.
+# We had meant to judge the trained *window* against $w^*$; it converges slowly because the risk is flat around it, so the risks are
+# compared instead, and the windows are printed as they are.
 # ```
 # ## The experiment
 
@@ -337,8 +331,7 @@ for bottom, name in zip(panels[1], LINKS, strict=True):
 plt.show()
 
 # %% [markdown]
-# Each unit saw {glue:text}`contexts_seen` contexts. All settings, at the end of
-# training, in two folded tables: first the subspace, then the error.
+# Each unit saw {glue:text}`contexts_seen` contexts.
 #
 # **Exercise 1.** Is the subspace found faster for the link with the larger Lipschitz
 # constant? Compare the top row of {numref}`fig-glm` with the step sizes before you
@@ -426,10 +419,9 @@ judge(
 # %% [markdown]
 # ## Who fails?
 #
-# The abstract says that what softmax does cannot be replicated by linear attention. The card compares the two on the same problem,
-# seed by seed; how much larger an error must be to count is our choice, so three thresholds are tried. Against the best constant,
-# the mean of the label, which needs no context at all, softmax attention is better and linear attention worse, on every link (table above).
-# The large ratios on the affine link are the missing intercept: *without* its $+2$, on a purely linear class, linear attention does well,
+# The card compares the two on the same problem, seed by seed, with three thresholds. Against the best constant, the mean of the label,
+# which needs no context at all, softmax attention is better and linear attention worse, on every link (table above). The large ratios on
+# the affine link are the missing intercept: *without* its $+2$, on a purely linear class, linear attention does well,
 # {glue:text}`pure_linear` of the variance of the label, in the order of the list of $(d,k)$.
 #
 # **Exercise 2.** Replace $+2$ by $+20$. What happens to each of the two units?
@@ -450,9 +442,9 @@ judge("P1.F9.error", sampled(CASE, over_softmax, link=list(LINKS), **pairs))
 # %% [markdown]
 # ## What does the trained softmax unit do?
 #
-# If the authors' suspicion is right, the error of the trained unit is that of the best window on the $k$-dimensional sphere,
-# up to a small excess for the noise that training leaves in the irrelevant entries of $M$. The intervals are as wide as they are
-# because every unit has a test set of its own. For comparison: the best unit without the projection, on the affine link.
+# If the authors' suspicion is right, the error of the trained unit is that of the best window on the $k$-dimensional sphere, up to a small
+# excess for the noise that training leaves in the irrelevant entries of $M$. For comparison: the best unit without the projection, on the
+# affine link.
 
 # %% tags=["hide-output", "hide-input"]
 least = np.array([[float(best[name, k].risk) for name in LINKS] for k in K])
@@ -530,8 +522,8 @@ judge(
 # %% [markdown]
 # ## Where this leaves Figure 9
 #
-# Its message reproduces, for every link and every $(d,k)$ tried, and the suspicion in the rebuttal can be sharpened: what softmax
-# attention reaches is, within the intervals of the last table, the exact minimum of the small problem. Success is relative: with three relevant directions, twenty tokens hardly resolve $\cos(4w^\top x)$, and the exact
+# Its message reproduces for every link and every $(d,k)$ tried; what softmax attention reaches is, within the intervals of the last table,
+# the exact minimum of the small problem. With three relevant directions, twenty tokens hardly resolve $\cos(4w^\top x)$, and the exact
 # minimum itself is more than half of the error of the best constant (see the table).
 
 # %% tags=["hide-input"]

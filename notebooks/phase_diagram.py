@@ -29,13 +29,9 @@
 # %% [markdown]
 # ## What is printed
 #
-# The three "extreme examples" that the slides list after Theorem 2 are judged in
-# [](/notebooks/theorem2_extremes.ipynb), one card each. The paper's
-# experiments also use a cosine class whose formula is in no source available to us;
-# ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$
-# means a shorter *wavelength*, not a larger amplitude, and that changes everything that
-# is not asymptotic.
-# The parameters of this run, and its imports (folded):
+# The slides' "extreme examples" are judged in [](/notebooks/theorem2_extremes.ipynb). The paper's experiments also use a cosine class whose
+# formula is in no source available to us; ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$ means a
+# shorter *wavelength*, not a larger amplitude. The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -67,7 +63,7 @@ if noise_std == 0:
 # case. **Few tokens**: almost no noise; the window shrinks until only a handful of tokens remain in it, and stops there.
 #
 # **By hand.** Take a cosine so fast that labels at different tokens are unrelated, $\mathbb Ef=0$, $\mathbb Ef^2=\frac12$, no noise. A prediction with weights $\omega_i$ errs by
-# $\frac12(1+\sum\omega_i^2)$. The nearest neighbor has $1$; equal weights have $\frac12(1+\frac1n)$. So for $L\to\infty$ at fixed $n$ the nearest neighbor is the *worst* choice, not the best.
+# $\frac12(1+\sum\omega_i^2)$. The nearest neighbor has $1$; equal weights have $\frac12(1+\frac1n)$. So for $L\to\infty$ at fixed $n$ the nearest neighbor is the *worst* choice.
 
 # %% tags=["hide-input"]
 fast = Cosine(5, 60.0)
@@ -174,9 +170,8 @@ plt.show()
 # On the cosine maps a context of the order of $L^{d-1}$ tokens is needed before any window helps, up to a constant that falls with the dimension: tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. At that boundary $w^*$ does not grow from
 # zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places.
 #
-# Choose a point of the map below, by mouse, finger or sliders; the page computes the exact risk there. At the start $n=63$ and $L=10$. Raise the wavenumber:
-# the minimum rises to the level of equal weights, and the best window falls to zero within two steps of the slider. For affine functions lower $\sigma$ until few tokens remain, and compare the
-# nearest neighbor.
+# Choose a point of the map below, by mouse, finger or sliders; the page computes the exact risk there. At the start $n=63$ and $L=10$;
+# raise the wavenumber by two steps, and the best window falls to zero.
 
 # %% tags=["hide-input"]
 live("phases")
@@ -230,8 +225,7 @@ template = "d = {d}, n = {n}, L = {L:g} to {twice:g}"
 judge("P1.PD.monotone", exact(template, *narrowings, resolved=resolved, **labels))
 
 # %% [markdown]
-# The abstract says that the window widens with decreasing Lipschitzness. It is judged on classes of the theory, P1.W.rapid; the card above is about a class of ours, and adds where
-# "Lipschitzness" stops being the right word for what $L$ does.
+# The abstract's window, which widens with decreasing Lipschitzness, is judged on classes of the theory, P1.W.rapid.
 #
 # ## Experiment 2: the extreme examples
 #
@@ -246,7 +240,7 @@ for L, best in loud.items():
     print(f"n = 100, sigma = 100, L = {L:g}: best windows {best} for d = {dims}")
 
 # %% [markdown]
-# **$L\gg\sigma$.** At fixed $n$, without any noise, the nearest neighbor loses to the best window for every class: averaging also pays against the luck of where the tokens fall.
+# **$L\gg\sigma$.** At fixed $n$, without any noise, the nearest neighbor loses to the best window for every class.
 
 
 # %%
@@ -271,8 +265,8 @@ notebook.glue("least", ratios.min())
 notebook.glue("most", ratios.max())
 
 # %% [markdown]
-# The nearest neighbor has between {glue:text}`least:.2f` and {glue:text}`most:.2f` times the least risk. The two limits do not commute: for any $L/\sigma$, a context that is long
-# enough has a window full of tokens again. Which order the slide means decides its card, P1.T2.signal-limit.
+# The nearest neighbor has between {glue:text}`least:.2f` and {glue:text}`most:.2f` times the least risk. The order of the two limits
+# decides the slide's card, P1.T2.signal-limit.
 #
 # **$n\to\infty$.** The window closes for cosines too, P1.T2.context-limit.
 #
@@ -285,8 +279,8 @@ notebook.glue("most", ratios.max())
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$ (eq-laplacian)
 #
 # For a fixed function this bandwidth is known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean over a class is ours.
-# For affine functions $\Delta f=-(d-1)(f-b)$ on the sphere, and with $\frac{L^2(d-1)^2}{3d}$ this is the law of [](/notebooks/theorem2_scaling.ipynb). Linear functions are the special case in which slope and
-# Laplacian are proportional. For $\cos(L\,u\cdot x)$ the slope is $L$ and the Laplacian of order $L^2$: the window depends on $nL^4/\sigma^2$.
+# For affine functions $\Delta f=-(d-1)(f-b)$ on the sphere, and with $\frac{L^2(d-1)^2}{3d}$ this is the law of [](/notebooks/theorem2_scaling.ipynb).
+# For $\cos(L\,u\cdot x)$ the slope is $L$ and the Laplacian of order $L^2$: the window depends on $nL^4/\sigma^2$.
 
 
 # %%
@@ -330,8 +324,7 @@ judge(
 )
 
 # %% [markdown]
-# The law fixes the exponents as well: $w^*$ grows like $L^{8/(d+3)}$ at fixed $n$, where $nL^2/\sigma^2$ would give
-# $L^{4/(d+3)}$. Theorem 2 is not stated for cosines, and this does not contradict it.
+# The law fixes the exponents as well: $w^*$ grows like $L^{8/(d+3)}$ at fixed $n$, where $nL^2/\sigma^2$ would give $L^{4/(d+3)}$.
 #
 # **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one.
 # How does $w^*$ grow with $L$ now?
@@ -363,9 +356,9 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# **Equal slopes.** Which linear functions have the slope of $\cos(4\,u\cdot x)$? Those of our affine class with $L=4$ do not: their slopes are uniform up to 4, and the largest slope of the wave on the
-# sphere, $L\max_t|\sin(Lt)|\sqrt{1-t^2}$, is 3.70. The card compares with linear functions of slope 4, of the same largest slope on the sphere, and of the same mean squared gradient. The
-# law gives each ratio of windows as a ratio of $\mathbb E(\Delta f)^2$.
+# **Equal slopes.** The slopes of our affine class with $L=4$ are uniform up to 4; the largest slope of $\cos(4\,u\cdot x)$ on the sphere,
+# $L\max_t|\sin(Lt)|\sqrt{1-t^2}$, is smaller. The card compares with linear functions of slope 4, of the same largest slope on the sphere,
+# and of the same mean squared gradient. The law gives each ratio of windows as a ratio of $\mathbb E(\Delta f)^2$.
 
 
 # %%
@@ -400,8 +393,9 @@ judge(
 )
 
 # %% [markdown]
-# **Beyond Lipschitzness.** A machine-written summary concludes that softmax attention "does not adapt much beyond Lipschitzness". For the three classes of the paper's
-# generalization experiment, each with $L=1$ as it is defined, the windows are near each other in few dimensions; in eight, at $n=20$, they differ by a factor of 3.6 (preset `paper`).
+# **Beyond Lipschitzness.** A machine-written summary says that softmax attention "does not adapt much beyond Lipschitzness". For the three
+# classes of the paper's generalization experiment, each with $L=1$ as it is defined, the windows are near each other in few dimensions; in
+# eight, at $n=20$, they differ by a factor of 3.6 (preset `paper`).
 #
 # For waves $A\cos(b\,u\cdot x)$ of equal Lipschitz constant, $A$ chosen so that the largest slope on the sphere is one for every $b$, the window narrows with $b$, like $b^{4/(d+3)}$ for long contexts
 # and large $b$.
@@ -449,8 +443,9 @@ judge(
 # %% [markdown]
 # ## Where this leaves "adapts to Lipschitzness"
 #
-# Within a class that scales, affine or ReLU, the window follows $L$, as printed. Across smooth classes and wavenumbers it follows the curvature of the functions, as far as the context resolves it, and the Lipschitz constant is
-# a proxy. That is no objection to the theorems, which are about a class that scales.
+# Within a class that scales, affine or ReLU, the window follows $L$, as printed. Across smooth classes and wavenumbers it follows the
+# curvature of the functions, as far as the context resolves it, and the Lipschitz constant is a proxy. The theorems are about a class that
+# scales.
 #
 # ```{admonition} What trial runs changed
 # :class: dropdown

@@ -96,11 +96,9 @@ def values(pairs):
 # %% [markdown]
 # ## In plain words
 #
-# - **Much noise.** No label can be trusted; the mean of all of them is the best there is, and the window is as wide as
-#   the sphere.
+# - **Much noise.** The mean of all labels is the best there is.
 # - **Long contexts.** There are enough tokens close to the query: the window can close and still hold many.
-# - **A strong signal.** Without noise there is nothing to average, one would think. But where the few nearest tokens
-#   happen to lie is random, too, and averaging a few of them cancels part of that.
+# - **A strong signal.** Where the few nearest tokens happen to lie is random, too; averaging them cancels part of that.
 #
 # **By hand.** On a line, two tokens at distances $s$ and $t$ on either side of the query, a linear function, no noise. The nearest neighbor errs by the slope times $\min(s,t)$; the weighted mean
 # with weights $\frac{t}{s+t}$ and $\frac{s}{s+t}$ does not err at all.
@@ -176,12 +174,12 @@ noise_limit
 # %% [markdown]
 # ## Experiment 2: a strong signal
 #
-# Theorem 2 is about large $n$. At a context so long that the law says $w^*=10^5$ for $L/\sigma=100$, the window narrows over the whole range from $L/\sigma=1$ to $100$. At every single
-# $n$ it is bounded: the slope is one over a finite range, and the limit needs $n$ to grow along.
+# At a context so long that the law says $w^*=10^5$ for $L/\sigma=100$, the window narrows over the whole range from $L/\sigma=1$ to $100$.
+# At every single $n$ it is bounded.
 #
-# With $L/\sigma$ first, at fixed $n$ and without any noise, it stays finite, in every dimension. The window also averages over
-# *where* its tokens fall: the mean label of a few tokens around the query varies with their positions, which
-# is a second kind of noise, of size $(L^2/w)\,w^{(d-1)/2}/n$. Averaging still pays, and the nearest neighbor errs more than the best window.
+# With $L/\sigma$ first, at fixed $n$ and without any noise, it stays finite, in every dimension. The window also averages over *where* its
+# tokens fall: the mean label of a few tokens around the query varies with their positions, which is a second kind of noise, of size
+# $(L^2/w)\,w^{(d-1)/2}/n$.
 
 
 # %%
@@ -227,8 +225,8 @@ signal_limit
 # %% [markdown]
 # ## Experiment 3: long contexts
 #
-# The window closes. The tokens attended to come arbitrarily close, but they are not *one* token: at fixed noise the best window holds more and more of them, and the
-# nearest neighbor alone errs by about $\sigma^2$, however long the context. "Nearest neighbors" in the plural are what the abstract says.
+# The window closes. The tokens attended to come arbitrarily close, but they are not *one* token: at fixed noise the best window holds more
+# and more of them, and the nearest neighbor alone errs by about $\sigma^2$, however long the context.
 
 # %%
 n = 10.0 ** np.array(n_decades)
@@ -301,9 +299,9 @@ ratio
 # %% [markdown]
 # ## Where this leaves the examples
 #
-# Two hold as they stand. That of $L\gg\sigma$ holds as far as the context is long enough for the law, and does not at a fixed
-# length; the slides do not say which is meant. What happens at short contexts, and for functions that oscillate, is
-# drawn in the [phase diagram](/notebooks/phase_diagram.ipynb).
+# That of much noise holds. That of long contexts holds for the window, not for a single nearest token. That of $L\gg\sigma$ holds as far as
+# the context is long enough for the law, and does not at a fixed length. Short contexts and functions that oscillate are drawn in the
+# [phase diagram](/notebooks/phase_diagram.ipynb).
 #
 # **Exercise 1.** In {numref}`fig-extremes`, why do the curves fall like $(L/\sigma)^2$ on the left?
 #

@@ -39,9 +39,8 @@
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
 #
-# "use these to get a range for $w_{KQ}$" ([](/notebooks/theorem2_sketch.ipynb)). Three extreme examples follow: $\sigma\to\infty$ gives $w_{KQ}\to0$;
-# $L\gg\sigma$ gives $w_{KQ}\to\infty$, the nearest neighbor; $n\to\infty$ gives $w_{KQ}\to\infty$. They have a
-# [chapter of their own](/notebooks/theorem2_extremes.ipynb).
+# "use these to get a range for $w_{KQ}$" ([](/notebooks/theorem2_sketch.ipynb)). Three extreme examples follow
+# ([](/notebooks/theorem2_extremes.ipynb)).
 #
 # ```{admonition} What we add
 # :class: tip
@@ -52,13 +51,9 @@
 #   known from kernel smoothing on spheres and manifolds
 #   {cite:p}`hall1987,pelletier2006,dimarzio2014`, for kinks in one dimension see {cite:t}`cline1991`; averaging over a
 #   class and the constant of a kink on the sphere are ours;
-# - the sketch's own ingredients give the exponents $\frac1{d+2}$ and $\frac2{d+2}$;
-# - the form $M^*=w_{KQ}I_d$ has a short proof with a certificate, below: among all matrices, symmetric or not,
-#   and for every $\sigma$.
+# - the form $M^*=w_{KQ}I_d$ has a proof with a certificate, below: among all matrices, symmetric or not, for every
+#   $\sigma$, at the $d$ and $n$ listed.
 # ```
-#
-# Where a printed statement depends on how it is read (the dimension of the sphere, the order of two limits, what a
-# nearest neighbor is), the cards show the readings side by side.
 #
 # **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$ and the bandwidth is
 # $w^{-1/2}$. The slides' sketch and the paper's appendix write $e^{-w\|x-x_q\|^2}$, which is half of it. The
@@ -107,15 +102,12 @@ KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for e
 # %% [markdown]
 # ## In plain words
 #
-# Attention averages over a window around the query, about $w^{-1/2}$ wide. A **wide** window (small $w$)
-# averages the noise of many labels but smears the function: low noise, high bias. A **narrow** window (large
-# $w$) does the opposite. Pretraining picks the balance:
+# Attention averages over a window around the query, about $w^{-1/2}$ wide. A **wide** window (small $w$) averages the noise of many labels
+# but smears the function; a **narrow** one (large $w$) does the opposite. Pretraining picks the balance:
 #
 # - rougher functions (**larger** $L$): **narrower** window, larger $w$;
 # - noisier labels (**larger** $\sigma$): **wider** window, smaller $w$;
 # - longer contexts (**larger** $n$): enough tokens close by, **narrower** window, larger $w$.
-#
-# The theorem bounds the speed of the last: how fast $w$ must grow with $n$.
 #
 # Move the context length; the page computes the best window exactly, and its local slope against what is printed.
 
@@ -151,7 +143,7 @@ for w in (0.0, np.log(4), 1000.0):
 # | minimizer of the *population* loss | exact, no sampling; and reached by pretrained units |
 # | query label in the loss | clean in the population loss, noisy in training; the difference is the constant $\sigma^2$ |
 #
-# The law of the noise is not printed; only its variance enters the risk. We draw Gaussian noise.
+# Noise is Gaussian; only its variance enters the risk.
 # ```
 
 # %% [markdown]
@@ -203,11 +195,10 @@ lip
 #   \kappa = \frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}} .
 # \end{aligned}$$
 #
-# **Noise.** $\sum_i\omega_i^2\to R_d(w)/n$, hence $L_{\rm noise}\sim\sigma^2\kappa w^{(d-1)/2}/n$: from
-# $I_\nu(w)\sim e^w/\sqrt{2\pi w}$, each of the $d-1$ directions tangent to the sphere contributes $w^{1/2}$.
+# **Noise.** $\sum_i\omega_i^2\to R_d(w)/n$, hence $L_{\rm noise}\sim\sigma^2\kappa w^{(d-1)/2}/n$, from $I_\nu(w)\sim e^w/\sqrt{2\pi w}$.
 #
 # **Affine bias.** The limit prediction of $\ell\,q\cdot x+b$ is $\ell A_d\,q\cdot x_q+b$, so
-# $L_{\rm bias} = \frac{L^2}{3d}(1-A_d)^2 \sim \frac{L^2(d-1)^2}{12d}\,w^{-2}$. The slides' lower bound is tight.
+# $L_{\rm bias} = \frac{L^2}{3d}(1-A_d)^2 \sim \frac{L^2(d-1)^2}{12d}\,w^{-2}$.
 #
 # **ReLU bias.** Write $f = \frac{\ell_1-\ell_2}2t'+\frac{\ell_1+\ell_2}2|t'|+b$ with $t'=q\cdot x$; the two
 # coefficients are uncorrelated with variance $L^2/6$. Away from the kink the bias is of order $w^{-1}$ and
@@ -228,20 +219,18 @@ lip
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Without kinks the bias is of order $w^{-1}$ pointwise, its square of order $w^{-2}$, as for the affine class: $2/(d+3)$. Affine
-# functions are not special; on the sphere they are curved like all others.
+# Without kinks the bias is of order $w^{-1}$ pointwise, its square of order $w^{-2}$, as for the affine class: $2/(d+3)$.
 # ```
 #
 # **Known cases.** Before $w$ is large the limit for many tokens is a closed form, for every class:
-# $L_{\rm bias}\to\sum_\ell a_\ell(1-r_\ell(w))^2$ and $nL_{\rm noise}\to\sigma^2R_d(w)$ with $r_\ell=I_{\nu+\ell}/I_\nu\to e^{-\ell^2/2w}$. Its minimizer
-# follows {eq}`eq-sharp` by the expansions of $I_\nu$. The cards below run the same computation on it, on the same grid: what the closed form's last
-# value misses of its known limit, in units of its last change, is the factor by which the change understates the error.
+# $L_{\rm bias}\to\sum_\ell a_\ell(1-r_\ell(w))^2$ and $nL_{\rm noise}\to\sigma^2R_d(w)$ with $r_\ell=I_{\nu+\ell}/I_\nu\to e^{-\ell^2/2w}$.
+# The cards below run the same computation on it, on the same grid: what the closed form's last value misses of its known limit, in units of
+# its last change, is the factor by which the change understates the error.
 
 # %% [markdown]
 # ## Experiment 1: the exact window over many decades
 #
-# `optimal_window` minimizes the exact risk (no sampling; `n` enters as an exponent only, so $n=10^{12}$ costs
-# what $n=100$ does).
+# `optimal_window` minimizes the exact risk without sampling.
 
 # %%
 n = 10.0 ** np.array(n_decades)
@@ -297,9 +286,8 @@ axes[0, 0].legend(fontsize=8, loc="upper right")
 plt.show()
 
 # %% [markdown]
-# "Sufficiently large $n$" matters: the ReLU slopes dip below
-# their limit and climb back, so a fit over $n<10^4$ would report the wrong exponent in every dimension. The cards read their slopes far out, at
-# the contexts where the law says that the window is $2.5\cdot10^4$, $5\cdot10^4$ and $10^5$ ($10^{28}$ and more in high dimension; $n$ is only an exponent).
+# The ReLU slopes dip below their limit and climb back, so a fit over $n<10^4$ would report the wrong exponent in every dimension. The cards
+# read their slopes far out, at the contexts where the law says that the window is $2.5\cdot10^4$, $5\cdot10^4$ and $10^5$.
 #
 # **Exercise 2.** Run this notebook with `noise_std=0.1`. Which slopes change, which do not, and why must the sharp law's exponents
 # stay?
@@ -310,7 +298,7 @@ plt.show()
 # $n$. The exponent depends only on how bias and noise scale with $w$.
 # ```
 #
-# Theorem 2 also says how $w^*$ depends on $L$ and $\sigma$: through $nL^2/\sigma^2$, so the exponents in $L/\sigma$ are twice those in $n$. Both are judged.
+# As $w^*$ depends on $nL^2/\sigma^2$, the exponents in $L/\sigma$ are twice those in $n$. Both are judged.
 
 
 # %%
@@ -354,9 +342,10 @@ relu_slopes = [
 ]
 
 # %% [markdown]
-# **How large is "sufficiently large"?** The noise term never falls in $w$, so $w^*$ is at most the window without noise, about $n^{2/d}$ for the ReLU class, while
-# $\Lambda$ keeps growing with $L/\sigma$. So the lower bound needs $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is $n\gtrsim(L/\sigma)^2$: as a statement that is uniform in $L/\sigma$ it
-# fails. The card finds the context from which $w^*\ge\Lambda^{1/d}$, with constant one, at the first three powers of ten of $L/\sigma$ at which it has $10^4$ tokens or more.
+# **How large is "sufficiently large"?** The noise term never falls in $w$, so $w^*$ is at most the window without noise, about $n^{2/d}$ for the ReLU class,
+# while $\Lambda$ keeps growing with $L/\sigma$. So the lower bound needs $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is $n\gtrsim(L/\sigma)^2$. The card
+# finds the context from which $w^*\ge\Lambda^{1/d}$, with constant one, at the first three powers of ten of $L/\sigma$ at which that is $10^4$ tokens or
+# more.
 
 # %%
 high_dims = [d for d in dims if 3 < d < 10] or [5]
@@ -413,16 +402,16 @@ upper = judge(
 upper
 
 # %% [markdown]
-# For the ReLU class and $d=2$ the lower bound holds with equality of exponents ($\frac2{d+2}=\frac1d$), in all
-# higher dimensions strictly. The slides state it for this class only. Theorem 3.4 of the paper covers the affine class too; its formula is in none of the
-# sources available to us, and the slides' exponents are not claimed for it: there $w^*\asymp\Lambda^{2/(d+3)}$, below $\Lambda^{1/d}$ for $d=2$.
+# For the ReLU class and $d=2$ the lower bound holds with equality of exponents ($\frac2{d+2}=\frac1d$), in all higher dimensions strictly.
+# Theorem 3.4 of the paper covers the affine class too; its formula is in none of the sources available to us, and the slides' exponents are not
+# claimed for it: there $w^*\asymp\Lambda^{2/(d+3)}$, below $\Lambda^{1/d}$ for $d=2$.
 
 # %% [markdown]
 # ### The law's constants
 #
-# The exact window divided by {eq}`eq-sharp` must tend to one. Corrections fall like the bandwidth $w^{-1/2}$ or faster,
-# so we go to the context lengths at which the law predicts windows of $10^3$, $10^4$ and $10^5$ and extrapolate
-# linearly in the bandwidth; the change is what leaving out the last length does. At shorter contexts the folded card says how near the law is.
+# The exact window divided by {eq}`eq-sharp` must tend to one. Corrections fall like the bandwidth $w^{-1/2}$ or faster, so we go to the
+# context lengths at which the law predicts windows of $10^3$, $10^4$ and $10^5$ and extrapolate linearly in the bandwidth; the change is
+# what leaving out the last length does.
 
 
 # %%
@@ -469,10 +458,9 @@ judge(
 # %% [markdown]
 # ## Experiment 2: pretrained units on the exact curve
 #
-# Now units are actually trained: a full $d\times d$ matrix $M$, started at zero, Adam on fresh contexts with the
-# paper's empirical loss. Each point below is the median over the seeds of the mean diagonal of $M$, with its
-# interval; the curves are exact minimizers, not fits. The dimension is the third of the list above (or the last,
-# if there are fewer).
+# Units are trained: a full $d\times d$ matrix $M$, started at zero, Adam on fresh contexts with the paper's empirical loss. Each point
+# below is the median over the seeds of the mean diagonal of $M$, with its interval. The dimension is the third of the list above (or the
+# last, if there are fewer).
 
 
 # %%
@@ -555,10 +543,9 @@ axes[0].legend(fontsize=9)
 plt.show()
 
 # %% [markdown]
-# In all {glue:text}`units` units were trained on {glue:text}`contexts` contexts each, in dimension
-# {glue:text}`dimension`. The cards use the settings with $L$ at least that of the middle of the list: with
-# weak signals $w^*$ is small and its *relative* interval too wide to decide anything. This cut was written before the
-# first run; the list of $L$ and the number of seeds were shortened after trial runs, to save time.
+# In all {glue:text}`units` units were trained on {glue:text}`contexts` contexts each, in dimension {glue:text}`dimension`. The cards use
+# the settings with $L$ at least that of the middle of the list: with weak signals $w^*$ is small and its *relative* interval too wide to
+# decide anything. This cut was written before the first run.
 
 # %%
 judged = np.flatnonzero(slope >= pivot)
@@ -570,7 +557,7 @@ minimizer
 # %% [markdown]
 # ## Experiment 3: the form of the minimizer
 #
-# Averages of off-diagonal entries over seeds vanish by symmetry, whatever the minimizer is, and prove nothing. The risk of *every* matrix does:
+# The risk of *every* matrix decides the form, not averages of trained entries over seeds:
 #
 # :::{prf:theorem} the form of the minimizer
 # :label: thm-form
@@ -593,12 +580,12 @@ minimizer
 # equality, $\alpha=0$ (or $\pi$, for even classes) wherever $\rho>0$: every $x$ is an eigenvector of $M$. $\square$
 # :::
 #
-# For affine functions $G>0$ is proved: $m_1$ is zero at $\rho=0$ and its derivative is a mean of variances. For other classes $m_\ell$ of high degrees can be slightly negative, and
-# `form_margin` bounds $G$ from below over *all* $\rho$ and $\alpha$, in units of its first term: bounds on the derivatives of $m_\ell$, which are means of cumulants, carry values at
-# the ends of an interval of $\rho$ into it, down to zero and up to infinity; in $\cos\alpha$ the sum is a polynomial. It is certified up to the error of the quadratures, which two rules agree on to 1e-13 (no interval
-# arithmetic), for each class, $d$ and $n$ on its own. The folded table lists the bounds, and where the certificate stops: for even classes at $n=2$, where all $m_\ell$ vanish and any
-# rotation of $w^*I$ is as good; and for short waves, where the bounds do not suffice or, with few tokens, $G$ is negative for some $\rho$. There the theorem says nothing.
-# Printed is "for sufficiently large $n$": at fixed $\rho$ nothing numerical is needed, $m_\ell\to I_{\nu+\ell}(\rho)/I_\nu(\rho)>0$ as $n\to\infty$; uniformity in $\rho$ is missing, and certified are the $n$ of the card.
+# For affine functions $G>0$ is proved: $m_1$ is zero at $\rho=0$ and its derivative is a mean of variances. For other classes $m_\ell$ of high degrees can be slightly negative, and `form_margin`
+# bounds $G$ from below over *all* $\rho$ and $\alpha$, in units of its first term: bounds on the derivatives of $m_\ell$, which are means of cumulants, carry values at the ends of an interval of
+# $\rho$ into it, down to zero and up to infinity; in $\cos\alpha$ the sum is a polynomial. It is certified up to the error of the quadratures, which two rules agree on to 1e-13 (no interval
+# arithmetic), for each class, $d$ and $n$ on its own. The folded table lists the bounds, and where the certificate stops: for even classes at $n=2$, where all $m_\ell$ vanish and any rotation of
+# $w^*I$ is as good; and for short waves, where the bounds do not suffice or, with few tokens, $G$ is negative for some $\rho$. Printed is "for sufficiently large $n$": at fixed $\rho$ nothing
+# numerical is needed, $m_\ell\to I_{\nu+\ell}(\rho)/I_\nu(\rho)>0$ as $n\to\infty$; uniformity in $\rho$ is missing, and certified are the $n$ of the card.
 #
 # The second derivatives at $w^*(I+\epsilon K)$, $\|K\|_F^2=d$, are one number on each of three spaces (Schur): with $A=w^{*2}\mathcal L''(w^*)$ and
 # $B=\frac2{d-1}\sum_\ell a_\ell m_\ell\,\ell(\ell+d-2)$ they are $A$ for multiples of $I$, $\frac{2A+dB}{d+2}$ for traceless symmetric and $B$ for antisymmetric matrices.
@@ -659,11 +646,9 @@ plots.table(
 # %% [markdown]
 # ## Where this leaves Theorem 2
 #
-# The theorem's message holds: one number, the window, adapts to smoothness, noise and context length, and
-# pretraining finds it. For the class it is stated for, the printed range is right, in $n$ and in $L/\sigma$, once $n$ is large against $(L/\sigma)^2$; and the form
-# of the minimizer holds among all matrices. The range is not sharp, and its lower end does not follow from the sketch's two displayed ingredients alone. The slides' extreme
-# examples are [the next chapter](/notebooks/theorem2_extremes.ipynb); what happens at short contexts, and for functions
-# that oscillate, is drawn in the [phase diagram](/notebooks/phase_diagram.ipynb).
+# For the class it is stated for, the printed range is right, in $n$ and in $L/\sigma$, once $n$ is large against $(L/\sigma)^2$; and the
+# form of the minimizer holds among all matrices, at the $d$ and $n$ certified. The range is not sharp, and its lower end does not follow
+# from the sketch's two displayed ingredients alone.
 
 # %% tags=["hide-input"]
 notebook.footer()

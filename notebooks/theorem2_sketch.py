@@ -29,8 +29,7 @@
 # :class: tip
 # - With tokens on $S^{d-1}$ the noise is $\sigma^2\kappa w^{(d-1)/2}/n$, constant included, as
 #   [](/notebooks/theorem2_scaling.ipynb) derives; $d/2$ is the exponent on the sphere $S^d$.
-# - Balancing the ingredients gives the exponents $\frac1{d+2}$ and $\frac2{d+2}$ in $\Lambda=nL^2/\sigma^2$; printed are
-#   $\frac1d$ and $\frac2d$.
+# - Balancing the ingredients gives $\frac1{d+2}$ and $\frac2{d+2}$ in $\Lambda=nL^2/\sigma^2$; printed are $\frac1d$, $\frac2d$.
 # ```
 #
 # **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$; the sketch writes
@@ -67,21 +66,18 @@ tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
 # %% [markdown]
 # ## In plain words
 #
-# A window of width $w^{-1/2}$ holds a share of the sphere that shrinks like a volume, one factor $w^{-1/2}$ for each
-# direction along the sphere: $n\,w^{-(d-1)/2}$ tokens. Averaging that many labels leaves the noise
-# $\sigma^2w^{(d-1)/2}/n$, and functions change over the width by $L\,w^{-1/2}$ at most, whose square is the upper bound of
-# the bias. The lower bound says that no function of the class is much smoother than that.
+# A window of width $w^{-1/2}$ holds a share of the sphere that shrinks like a volume, one factor $w^{-1/2}$ for each direction along the
+# sphere: $n\,w^{-(d-1)/2}$ tokens. Averaging that many labels leaves the noise $\sigma^2w^{(d-1)/2}/n$, and functions change over the width
+# by $L\,w^{-1/2}$ at most, whose square is the upper bound of the bias.
 #
 # **By hand.** On the circle ($d=2$) one direction counts. A window four times as narrow (16 times larger $w$) holds a
 # quarter of the tokens, so the noise is 4 times larger, $16^{1/2}$; the exponent $d/2=1$ would say 16 times.
 #
 # ## Experiment 1: what the ingredients imply
 #
-# At the minimizer, each term is at most the smallest sum
-# $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$: from $L^2/w^2\le m$ follows the lower end, from
-# $\sigma^2w^{d/2}/n\le m$ the upper end. As $m=\Theta(L^2\Lambda^{-2/(d+2)})$, these are $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$. The upper one implies the printed
-# $\Lambda^{2/d}$; the lower one is weaker than the printed $\Lambda^{1/d}$, which does not follow from these two ingredients alone (it holds at fixed $L/\sigma$:
-# P1.T2.lower, [](/notebooks/theorem2_scaling.ipynb)). The same numerically:
+# At the minimizer, each term is at most the smallest sum $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$: from $L^2/w^2\le m$ follows the lower end, from $\sigma^2w^{d/2}/n\le m$
+# the upper end. As $m=\Theta(L^2\Lambda^{-2/(d+2)})$, these are $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$. The upper one implies the printed $\Lambda^{2/d}$; the
+# lower one is weaker than the printed $\Lambda^{1/d}$ (true at fixed $L/\sigma$: P1.T2.lower, [](/notebooks/theorem2_scaling.ipynb)). The same numerically:
 
 
 # %%
@@ -112,8 +108,8 @@ sketch
 # ## Experiment 2: whether the ingredients hold
 #
 # Below, the context is so long that every window drawn averages at least $10^{12}$ tokens, the regime of the sketch: $n=10^{12}R_d(w)$ at the narrowest window, because
-# $n/R_d(w)$ tokens share the weight. The exact noise and bias are followed over the window, and so are their limits for many tokens, which have closed forms in Bessel functions
-# ([](/notebooks/theorem2_scaling.ipynb)): for the limits the exponents are known, which calibrates how far the last slope can be from its limit.
+# $n/R_d(w)$ tokens share the weight. The exact noise and bias are followed over the window, and so are their limits for many tokens, whose known exponents calibrate
+# how far the last slope can be from its limit.
 
 # %%
 grid = np.logspace(0, 5, 26)
@@ -203,11 +199,10 @@ bias_lower = judge(
 bias_lower
 
 # %% [markdown]
-# The upper bound is a statement about every relevant window at once. We take the largest ratio
-# $L_{\rm bias}/(L^2/w+L^2/n)$ over windows from $\sqrt{w^*}$ to the optimum $w^*$ and ask whether it grows with $n$, at the contexts whose sharp law says $w^*=10^3$, $10^4$ and $10^5$.
-# For the closed form the ratio is largest at $\sqrt{w^*}$ and falls like $n^{-1/(d+3)}$ (affine) and $n^{-1/(2d+4)}$ (ReLU). "Relevant"
-# is needed: at $w=n$ the window is far narrower than the distance to the nearest token, the prediction is that
-# token's label, and the ratio grows like $n^{1-2/(d-1)}$.
+# For the upper bound we take the largest ratio $L_{\rm bias}/(L^2/w+L^2/n)$ over windows from $\sqrt{w^*}$ to the optimum $w^*$ and ask
+# whether it grows with $n$, at the contexts whose sharp law says $w^*=10^3$, $10^4$ and $10^5$. For the closed form the ratio is largest at
+# $\sqrt{w^*}$ and falls like $n^{-1/(d+3)}$ (affine) and $n^{-1/(2d+4)}$ (ReLU). "Relevant" is needed: at $w=n$ the window is far narrower
+# than the distance to the nearest token, the prediction is that token's label, and the ratio grows like $n^{1-2/(d-1)}$.
 
 
 # %%
@@ -259,8 +254,8 @@ bias_upper
 # %% [markdown]
 # ## Where this leaves the sketch
 #
-# Every ingredient is true in one reading of its symbols, and what follows from them is true. For the sharp law one needs
-# the constants of both terms and, for the ReLU class, that its bias falls like $w^{-3/2}$: between the two printed bounds.
+# For the sharp law one needs the constants of both terms and, for the ReLU class, that its bias falls like $w^{-3/2}$: between the two
+# printed bounds.
 #
 # **Exercise 1.** Which range would the sketch give with the noise exponent $\frac{d-1}2$?
 #

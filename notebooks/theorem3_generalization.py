@@ -110,9 +110,9 @@ KINDS = np.array(list(CLASSES))
 # %% [markdown]
 # ## In plain words
 #
-# A unit pretrained on rough functions (large $L$) has a narrow window. On smoother test functions ($L'<L$) it keeps averaging too few labels:
-# it pays noise it could have averaged away. A unit pretrained on smooth functions has a wide window; on rougher test functions ($L'>L$)
-# it smears them: it pays bias, in proportion to $L'^2$. Both are losses, of different kinds.
+# A unit pretrained on rough functions (large $L$) has a narrow window. On smoother test functions ($L'<L$) it keeps averaging too few
+# labels: it pays noise it could have averaged away. A unit pretrained on smooth functions has a wide window; on rougher test functions
+# ($L'>L$) it smears them: it pays bias, in proportion to $L'^2$.
 #
 # **By hand.** In $d=4$ the exponent of $\rho$ below is $2-\frac66=1$ and
 # $\frac3{d-1}=1$, so {eq}`eq-price` reads $P(\rho)=\frac{\rho^2+1}{2\rho}$: a unit
@@ -215,10 +215,10 @@ def sweep(task, lengths, sigma, ratios):
 
 
 # %% [markdown]
-# The context lengths of the list, and three far out, where a statement "for large enough $n$" is tested: there the sharp law predicts windows of $10^3$, $10^4$ and $10^5$ ($n$ is only an exponent, so nothing stops us). The last local
-# slope is judged. Its error is its change from the slope before it, enlarged if that is too little for the same sweep of infinitely many tokens ($n\to\infty$ at fixed $\sigma^2/n$): there weights are a von Mises-Fisher law, and
-# the spectra of the classes give all limits.
-# On a "d-dimensional hypersphere" $S^d$ tokens have $d+1$ coordinates.
+# The context lengths of the list, and three far out, where the sharp law predicts windows of $10^3$, $10^4$ and $10^5$. The last local
+# slope is judged. Its error is its change from the slope before it, enlarged if that is too little for the same sweep of infinitely many
+# tokens ($n\to\infty$ at fixed $\sigma^2/n$): there weights are a von Mises-Fisher law, and the spectra of the classes give all limits. On
+# a "d-dimensional hypersphere" $S^d$ tokens have $d+1$ coordinates.
 
 # %% tags=["hide-input"]
 near, far, many = {}, {}, {}  # at the lengths n; far out; infinitely many tokens
@@ -374,8 +374,8 @@ judge(
 judge("P1.T3.matched-sharp", [matched(kind) for kind in CLASSES])
 
 # %% [markdown]
-# **Rougher than trained for.** The lower bound decays more slowly than the risk it is to bound. The card tries the other fair readings: another
-# sphere, no hidden constant, an $L'$ that grows with $n$, other dimensions, a misread exponent. If the OCR of one slide is wrong, nothing else may be.
+# **Rougher than trained for.** The lower bound decays more slowly than the risk it is to bound. The card tries other readings: another
+# sphere, no hidden constant, an $L'$ that grows with $n$, other dimensions, a misread exponent.
 
 # %%
 rougher, smoother = ratios[ratios > 1], ratios[ratios < 1]
@@ -479,8 +479,9 @@ like_square = "like $L'^2$: the slope itself at $L'=100L$, within one percent"
 judge("P1.T3.worse", worse, readings={like_square: exponents(100.0)})
 
 # %% [markdown]
-# "No benefit" can mean that a smaller $L'$ does not change the *rate*: true. It can mean that the loss does not fall at all: at $L'=L/100$ it has stopped
-# falling, at $L'=L/2$ it has not, and altogether it falls to a fraction that we can give exactly: the noise, at the window of $L$, is $\frac3{d+2}$ of the risk.
+# "No benefit" can mean that a smaller $L'$ does not change the *rate*: true. It can mean that the loss does not fall: at $L'=L/100$ it has
+# stopped falling, at $L'=L/2$ it has not. It falls to the noise, which, at the window of $L$, is $\frac3{d+2}$ of the risk for long
+# contexts.
 
 
 # %% tags=["hide-output"]
@@ -564,12 +565,13 @@ judge(
 # %% [markdown]
 # ## Experiment 2: is the same L necessary, is it sufficient?
 #
-# The sentence of the talk has two halves, and each needs a reading: what "generalizes" means, how far $L'$ is from $L$, for which $n$ and for which classes. Ours: a
-# unit *generalizes* to a class if its risk there is at most 10 % above that of the best window for that class. Both halves are true in some fair readings and not in others; the
-# cards print them side by side.
+# The sentence of the talk has two halves, and each needs a reading: what "generalizes" means, how far $L'$ is from $L$, for which $n$ and for which
+# classes. Ours: a unit *generalizes* to a class if its risk there is at most 10 % above that of the best window for that class. Each half is true in
+# some readings only.
 #
-# **Necessary.** For the theorem's class, long contexts and an $L'$ four times smaller or larger: yes, by the price above, at every threshold we tried. For an $L'$ near $L$ the
-# price is small. And at fixed $n$ it needs noise: if $\sigma\ll L$ the window sits at its noiseless optimum, whatever $L$ is, and every $L'\gg\sigma$ is served as well.
+# **Necessary.** For the theorem's class, long contexts and an $L'$ four times smaller or larger: yes, by the price above, at the thresholds of the card. For an $L'$
+# near $L$ the price is small. And at fixed $n$ it needs noise: if $\sigma\ll L$ the window sits at its noiseless optimum, whatever $L$ is, and every $L'\gg\sigma$ is
+# served as well.
 
 # %%
 last_n = n[-1:]
@@ -686,11 +688,10 @@ judge(
 )
 
 # %% [markdown]
-# The cosine without phase is even. In eight dimensions 20 tokens are too few for it to show: at that setting it is nearly a constant, so its best window is wide, and too wide for
-# the slope of affine functions. With a phase nothing is lost. For *long* contexts the same $L$ is not enough either: the optimal windows of the affine and the ReLU class have different exponents
-# ($\frac2{d+3}$, $\frac2{d+2}$), so on ReLU functions the affine unit falls behind without bound, if slowly: its bias there is $w^{-3/2}$ at
-# $w=\Lambda^{2/(d+3)}$. What a unit learns from its pretraining tasks is a balance, and
-# more than one number of the class enters it.
+# The cosine without phase is even. In eight dimensions 20 tokens are too few for it to show: at that setting it is nearly a constant, so its best window is wide, and too wide
+# for the slope of affine functions. With a phase at most two percent is lost there. For *long* contexts the same $L$ is not enough either: the optimal windows of the affine
+# and the ReLU class have different exponents ($\frac2{d+3}$, $\frac2{d+2}$), so on ReLU functions the affine unit falls behind without bound, if slowly: its bias there is
+# $w^{-3/2}$ at $w=\Lambda^{2/(d+3)}$.
 #
 # **Exercise 2.** Set `unit_noise_std=0.01`. Which of the pairs in {numref}`fig-pairs`
 # lose less, and why?
@@ -729,7 +730,7 @@ judge(
 # %% [markdown]
 # ## Experiment 3: any Lipschitz function
 #
-# A review reads the upper bound for *any* $L$-Lipschitz test function. There are infinitely many; two facts bracket them all.
+# A review reads the upper bound for *any* $L$-Lipschitz test function. Two facts bracket them all.
 #
 # :::{admonition} Proof
 # :class: dropdown
@@ -786,8 +787,8 @@ ax.legend(fontsize=8.5, loc="lower center")
 plt.show()
 
 # %% [markdown]
-# The figure is folded. In dimension {glue:text}`showcase` at $n=10^7$ the bracket, noise included, is a factor {glue:text}`spread:.1f` wide. The worst functions wiggle once per window. As the
-# bandwidth shrinks, their bias falls like $L^2/w$, the slides' *upper* ingredient, here attained.
+# In dimension {glue:text}`showcase` at $n=10^7$ the bracket, noise included, is a factor {glue:text}`spread:.1f` wide. The worst functions
+# wiggle once per window. As the bandwidth shrinks, their bias falls like $L^2/w$, the slides' *upper* ingredient, here attained.
 
 
 # %% tags=["hide-output"]
@@ -817,8 +818,8 @@ judge(
 # with $L=1$. Units of the same seed share training and test contexts, units of different seeds share none, so that intervals over seeds cover the luck of both.
 #
 # **A sign.** The cosine class without phase is even, $f(-x)=f(x)$, so $M=-wI$ (look at the *opposite* end of the sphere) is exactly as good as $M=wI$, and
-# started at zero a unit finds either. Lemma 1 of the talk has $w_{KQ}\ge0$, which this class does not enforce: perhaps the authors' class has a phase. In the figure, and in our reading of the first card,
-# units that end at $-w$ are turned around, with their whole history, before they are tested; the card prints beside it what unturned ones do, and what the best windows do if the class has a phase.
+# started at zero a unit finds either. In the figure, and in our reading of the first card, units that end at $-w$ are turned around, with their whole
+# history, before they are tested; the card prints beside it what unturned ones do, and what the best windows do if the class has a phase.
 
 # %%
 d_unit = 3
@@ -909,7 +910,7 @@ figure.legend(
 plt.show()
 
 # %% [markdown]
-# Of {glue:text}`seeds` cosine units with $L=1$, {glue:text}`negative` found $-w$. Both cards of this figure are folded.
+# Of {glue:text}`seeds` cosine units with $L=1$, {glue:text}`negative` found $-w$.
 
 
 # %% tags=["hide-output"]
@@ -943,9 +944,10 @@ judge(
 )
 
 # %% [markdown]
-# In three dimensions with 20 tokens a cosine of $L=10$ is far below the resolution of the context: equal weights are best for it, and the unit does not generalize because
-# its window is too *wide*. On the circle the same unit ends too narrow, as the slides suggest: exact windows in the fold below. In eight dimensions, without phase,
-# even $L=1$ is hardly resolved, and the picture turns around. With a phase it is the same in three and in eight dimensions.
+# In three dimensions with 20 tokens a cosine of $L=10$ is far below the resolution of the context: equal weights are best for it, and the
+# unit does not generalize because its window is too *wide*. On the circle the same unit ends too narrow, as the slides suggest (numbers
+# below). In eight dimensions, without phase, even $L=1$ is hardly resolved, and the picture turns around. With a phase it is the same in
+# both.
 
 
 # %% tags=["hide-output"]
@@ -990,12 +992,10 @@ judge(
 # %% [markdown]
 # ## Where this leaves Theorem 3
 #
-# Its upper bound holds, for its own class and for every $L$-Lipschitz function. Of its
-# two lower bounds one has an exponent that is too small, if the OCR of one slide is
-# right; the other is true as an order in $n$. The sentence on necessity and sufficiency
-# is right for the class it speaks of, as a constant factor, {eq}`eq-price`: that a
-# wrong bandwidth costs such a factor is known {cite:p}`wand1995kernel`. Between
-# classes, and for very long contexts, $L$ is not all that counts.
+# Its upper bound holds, for its own class and for every $L$-Lipschitz function. Of its two lower bounds one has an exponent that is too
+# small, if the OCR of one slide is right; the other is true as an order in $n$. Whether the same $L$ is necessary and sufficient depends on
+# the reading; within a class that scales, another $L$ costs a constant factor, {eq}`eq-price`. That a wrong bandwidth costs such a factor
+# is known {cite:p}`wand1995kernel`.
 #
 # ```{admonition} What trial runs changed
 # :class: dropdown
