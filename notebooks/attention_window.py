@@ -53,11 +53,9 @@
 #
 # ```{admonition} Corrected
 # :class: tip
-# The authors' rebuttal, the appendix and the slides' proof sketch write
-# $e^{-w\|x-y\|^2}$ for $e^{x^\top My}$ with $M=wI$. If both letters are one number, a
-# factor is missing: the kernel is {eq}`eq-kernel`. If the kernel's $w$ takes up
-# constants, nothing is missing; the card gives both readings. The table needs no
-# correction; its row on the bias is judged with two definitions of it.
+# The authors' rebuttal, the appendix and the slides' proof sketch write $e^{-w\|x-y\|^2}$
+# for $e^{x^\top My}$ with $M=wI$. If both letters are one number, a factor is missing: the
+# kernel is {eq}`eq-kernel`. If the kernel's $w$ takes up constants, nothing is missing.
 # ```
 #
 # The abstract's sentence, that the window "widens with decreasing Lipschitzness and
@@ -155,9 +153,8 @@ pair = torch.stack([angles.cos(), angles.sin()], dim=-1)
 print(softmax_weights(pair, pair[0], np.log(4) * torch.eye(2).double()))
 
 # %% [markdown]
-# Drag the query around the circle, or move its slider, then narrow the window: the discs shrink to points except next
-# to the query, the prediction leaves the mean of all labels, first meets the wave and in the end follows the noise of
-# one token. Fixed: $d=2$, the tokens, and their noise.
+# Drag the query around the circle, then narrow the window: the prediction leaves the mean of all labels, meets the
+# wave, and in the end follows the noise of one token. Fixed: $d=2$, the tokens, and their noise.
 
 # %% tags=["hide-input"]
 live("circle")
@@ -174,11 +171,10 @@ live("circle")
 #
 # ## Experiment 1: attention is kernel regression
 #
-# Three libraries that have never heard of in-context learning, and PyTorch's attention,
-# predict the same query from the same context: `KernelReg` of statsmodels (local
-# constant, Gaussian kernel, bandwidth $w^{-1/2}$), a nearest-neighbor regressor of
-# scikit-learn over all tokens with Gaussian weights, the von Mises-Fisher density of
-# SciPy, and PyTorch's fused attention with the label as value.
+# Four libraries predict the same query from the same context: `KernelReg` of statsmodels (local
+# constant, Gaussian kernel, bandwidth $w^{-1/2}$), a nearest-neighbor regressor of scikit-learn
+# over all tokens with Gaussian weights, the von Mises-Fisher density of SciPy, and PyTorch's
+# fused attention with the label as value.
 
 
 # %% tags=["show-input"]
@@ -437,8 +433,7 @@ def steepest(nodes, step):
 # above, takes the square *before* the mean over tokens. It falls only up to $w_0=$
 # {glue:text}`noiseless:.1f` here, where {glue:text}`left:.1f` points are attended to.
 # Narrowing the window further makes the prediction depend more on where those few
-# tokens happen to lie. In the limit of long contexts, where every window holds many
-# tokens, both agree.
+# tokens happen to lie.
 
 
 # %%
@@ -512,8 +507,8 @@ judge(
 # %% [markdown]
 # ## Experiment 3: Fig. 1, redrawn with exact curves
 #
-# The top row shows one context each, drawn from the streams of this run; everything in the other two rows is exact. "Linear attention" gives the token the
-# weight $m\,x_i\cdot x_q/n$ with any $m$: the shape of its window is a cosine of the angle, whatever is trained.
+# The top row shows one context each, drawn from the streams of this run; the other two rows are exact. The weight of
+# linear attention, $m\,x_i\cdot x_q/n$, is a cosine of the angle whatever $m$ is.
 
 # %%
 circle = {L: Cosine(2, L) for L in lipschitz_values}
@@ -614,9 +609,8 @@ figure.legend(
 plt.show()
 
 # %% [markdown]
-# These cosines have no part that is linear in $x$ (they are even), so the best linear attention predicts zero and its error does not
-# move; [](/notebooks/linear_attention.ipynb) says what linear attention can and cannot do. Where the context is too short for the functions, the adapted window is no
-# better than others: with few tokens between two wiggles, no window helps.
+# These cosines have no part that is linear in $x$ (they are even), so the best [linear attention](/notebooks/linear_attention.ipynb) predicts zero
+# and its error does not move.
 
 
 # %%
@@ -651,7 +645,7 @@ judge(
 )
 
 # %% [markdown]
-# Linear attention gives a token the weight $m\,x_i\cdot x_q/n$: half of the largest one at 60 degrees, whatever $m$ is. Its window has nothing to adapt.
+# How the error falls with the number of tokens, with the window adapted, and with it kept.
 
 # %%
 far = np.array([1e5, 1e6, 1e7])
@@ -737,9 +731,8 @@ judge("P1.W.noisy", exact(template, *over_sigma, kind=classes, d=dims))
 # ## Move it
 #
 # The folded slider narrows the window. Left: one context on the circle and what attention
-# would predict for a query at *every* angle. Right: exact bias, noise and risk, with
-# this window marked. Wide: the prediction is flat. Narrow: it jumps from label to
-# label.
+# would predict for a query at *every* angle. Right: exact bias, noise and risk, with this
+# window marked.
 
 # %% tags=["hide-output", "hide-input"]
 L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
@@ -785,8 +778,7 @@ plots.slider_figure(
 )
 
 # %% [markdown]
-# The page computes the last figure itself: the exact risk on the sphere for every class, dimension, context length, $L$, $\sigma$
-# and $w$ of the controls. The ring marks the minimum.
+# The exact risk on the sphere, for every setting of the controls; the ring marks the minimum.
 
 # %% tags=["hide-input"]
 live("risk")

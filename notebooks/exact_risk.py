@@ -13,11 +13,11 @@
 # %% [markdown]
 # # The exact risk
 #
-# **Short answer.** The pretraining loss of softmax attention, which everybody samples,
-# can be computed for rotation-invariant functions on the sphere, at a cost that does
-# not grow with the context length. Direct integration over all tokens of short contexts
-# gives the same values {judged}`P1.risk.exact`, and sampled risks lie on the exact
-# curves ({numref}`fig-exact`). Every other chapter of the first paper stands on them.
+# **Short answer.** The pretraining loss of softmax attention can be computed for
+# rotation-invariant functions on the sphere, at a cost that does not grow with the
+# context length. Direct integration over all tokens of short contexts gives the same
+# values {judged}`P1.risk.exact`, and sampled risks lie on the exact curves
+# ({numref}`fig-exact`).
 
 # %% [markdown]
 # ## What is printed
@@ -32,13 +32,12 @@
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# On the slides this is where exactness ends: bias and noise are bounded up to
-# constants. The label of the query is clean here; the empirical loss has the noisy one
-# and is larger by $\sigma^2$. The index $i$ is printed in both the numerator and the
-# denominator; we write $j$ in the denominator.
-# **In plain words.** Attention predicts with a weighted mean of noisy labels. Its error has two independent parts:
-# the function at the neighbors is not the function at the query (bias, which here contains the luck of *where*
-# the neighbors fall), and the labels carry noise.
+# The slides go on to bound both parts up to constants. The label of the query is clean here; the empirical loss has the noisy one
+# and is larger by $\sigma^2$. The index $i$ is printed in both the numerator and the denominator; we write $j$ in the denominator.
+#
+# **In plain words.** Attention predicts with a weighted mean of noisy labels. Its error has two independent parts: the function
+# at the neighbors is not the function at the query (bias, which here contains the luck of *where* the neighbors fall), and the
+# labels carry noise.
 #
 # The parameters of this run, and its imports (folded):
 
@@ -86,10 +85,9 @@ CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 # function at two points.
 #
 # **Why one token suffices.** The denominator $S=\sum_jE_j$ couples all tokens. Writing
-# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ turns it into a mean of products with one factor
-# for each token, and tokens are independent. Gegenbauer polynomials $P_\ell$ do the
-# same for the functions: they are the orthogonal polynomials of the inner product of
-# two random points of the sphere, and they separate a pair of tokens into squares.
+# $S^{-2}=\int_0^\infty s\,e^{-sS}ds$ turns it into a mean of products with one factor for
+# each token. Gegenbauer polynomials $P_\ell$, orthogonal under the law of the inner
+# product of two random points of the sphere, separate a pair of tokens into squares.
 #
 # :::{prf:theorem} exact population risk
 # :label: thm-exact
@@ -187,8 +185,7 @@ print(f"one screen {short:.15f}   package {ours:.15f}")
 # %% [markdown]
 # ### A class of your own
 #
-# Any rotation-invariant class will do: give its covariance. (Closed forms of `spectrum` and `variogram` make it faster and
-# more accurate, especially in high dimension.)
+# Any rotation-invariant class will do: give its covariance.
 
 
 # %% tags=["show-input"]
@@ -248,12 +245,10 @@ plt.show()
 # %% [markdown]
 # ## Experiment: exact against direct
 #
-# Points that scatter by a percent say little about a formula. For a short context the
-# risk can be had without it: integrate over the angles of *all* tokens with Gauss
-# rules. There is no $S^{-2}$ trick, no addition theorem, no expansion in these lines:
-# the denominator is computed as it stands, and $\gamma_{12}$ is averaged over the
-# azimuth between two tokens by a rule of its own. Twice the nodes in every variable
-# give the error.
+# For a short context the risk can be had without the formula: Gauss rules integrate
+# over the angles of *all* tokens, the denominator is computed as it stands, and
+# $\gamma_{12}$ is averaged over the azimuth between two tokens. Twice the nodes in every
+# variable give the error.
 #
 # The control takes the other convention: the query is one more token, and brings its own clean label.
 
@@ -337,8 +332,8 @@ judge(
 )
 
 # %% [markdown]
-# Three tokens exercise every part of the formula: diagonal, pair, and a factor $\varphi$. That $n$ is only an exponent is the derivation's; the sampled points of
-# {numref}`fig-exact` agree with it at longer contexts.
+# Three tokens exercise every part of the formula: diagonal, pair, and a factor $\varphi$. At longer contexts the sampled points of
+# {numref}`fig-exact` agree with it.
 #
 # **The split.** Bias and noise add because the noise has mean zero and knows nothing of the functions. This is an identity for every context, and is
 # checked as one: at drawn tokens and functions, the loss is averaged over *all* sign patterns of a noise of two values, $\pm\sigma$. The control
@@ -458,10 +453,8 @@ plt.show()
 # On this machine one value takes {glue:text}`milliseconds:.1f` ms; at $n=10^{12}$ it takes {glue:text}`growth:.1f` times as long
 # as at $n=100$; and sampling to 0.1 % at $n=100$ would take {glue:text}`ratio:.2g` thousand times as long.
 #
-# **Measured once, with care.** The timings above come from this run. The folded table is from
-# `benchmarks/exact_risk.py` (`make bench`): CPU time of one thread, the competitor in
-# the same process, and random settings of every class, dimension, window and length
-# against an independent reference.
+# **Measured once.** The folded table is from `benchmarks/exact_risk.py` (`make bench`): CPU time of one thread, the competitor in the
+# same process, and random settings of every class, dimension, window and length against an independent reference.
 
 # %% tags=["hide-output", "hide-input"]
 bench = json.loads(notebook.data("benchmarks/results/exact_risk.json").read_text())
@@ -510,7 +503,6 @@ plots.table(
 # ## Move it
 #
 # Choose a class, then drag noise and window. Noise widens the best window: the ring, the lowest point, moves to the left.
-# No server is involved: the page computes the exact risk itself.
 
 # %% tags=["hide-input"]
 live("risk")

@@ -13,17 +13,17 @@
 # %% [markdown]
 # # Gaussian tokens: the window stops at one
 #
-# **Short answer.** For the window to narrow without end, tokens need one constant length: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and $n=10^6$, $w^*$ is
-# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of equal
-# mean squared length, and in a ball the limit of many tokens keeps {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance. On Gaussian tokens
-# $1-w^*\sim K_d(\log n)^{d/2+1}n^{-1/\varphi}$ with the golden ratio $\varphi$, derived but not proved {judged}`P1.G.rate`. In long contexts attention returns $f$ smoothed over a fixed width: linear and
-# harmonic polynomials are recovered, a square is not {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk {judged}`P1.G.linear`.
+# **Short answer.** On Gaussian tokens and in a ball the window does not narrow without end: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and $n=10^6$, $w^*$ is
+# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of equal mean squared length,
+# and in a ball the limit of many tokens keeps {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance. On Gaussian tokens $1-w^*\sim K_d(\log n)^{d/2+1}n^{-1/\varphi}$ with the golden ratio
+# $\varphi$, derived but not proved {judged}`P1.G.rate`. In long contexts attention returns $f$ smoothed over a fixed width: linear and harmonic polynomials are recovered, a square is not
+# {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk {judged}`P1.G.linear`.
 
 # %% [markdown]
 # ## What is printed
 #
-# Theorem 2 and Lemma 1 of paper 1 are stated for tokens on a sphere or an ellipsoid. On Gaussian tokens, the field's usual
-# setting, the abstract of another paper {cite:p}`boursier2025` says:
+# Theorem 2 and Lemma 1 of paper 1 are stated for tokens on a sphere or an ellipsoid. On Gaussian tokens the
+# abstract of another paper {cite:p}`boursier2025` says:
 #
 # > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
 # > linear operator acting on the underlying input-token measure
@@ -128,10 +128,9 @@ live("gaussian")
 #
 # ## What is assumed
 #
-# Tokens and query are $N(0,I_d)$, the query is not in the denominator; functions are $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ unless said otherwise. All is about multiples of the identity, $M=wI$;
-# whether another matrix is better is open.
-# With the query's length $r$, $\tau=wr$ and $g_i$ standard normal, $\omega_i\propto e^{\tau g_i}$; $C$ and $D$ are the moments of the first card. Stein's identity gives
-# $\mathbb E\sum\omega_ig_i=\tau(1-C)$ and $\mathbb E(\sum\omega_ig_i)^2=\tau^2(1-C-6D)+C$, hence the bias. `gaussian_risk` averages it over $r$; $n$ is only an exponent there.
+# Tokens and query are $N(0,I_d)$, the query is not in the denominator; functions are $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ unless said otherwise. Only multiples of the identity,
+# $M=wI$, are compared. With the query's length $r$, $\tau=wr$ and $g_i$ standard normal, $\omega_i\propto e^{\tau g_i}$; $C$ and $D$ are the moments of the first card. Stein's identity gives
+# $\mathbb E\sum\omega_ig_i=\tau(1-C)$ and $\mathbb E(\sum\omega_ig_i)^2=\tau^2(1-C-6D)+C$, hence the bias.
 #
 # ## Experiment 1: two tokens, summed directly
 
@@ -210,9 +209,8 @@ judge(
 )
 
 # %% [markdown]
-# Bounded tokens are no remedy. The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$ dimensions, so for many tokens the prediction at a query of length $r$ is
+# The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$ dimensions, so for many tokens the prediction at a query of length $r$ is
 # $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$: strictly concave, so never the identity, and for large $w$ the length $R$ of the longest tokens.
-# So it is for every bounded, rotation-invariant law of tokens of different lengths: at $r=R$ all $w<\infty$ fall short of $R$, and at $w=\infty$ all shorter queries get $R$.
 
 # %% tags=["hide-input"]
 balls = [least_ball_limit(dim) for dim in dims]
@@ -229,10 +227,10 @@ judge(
 )
 
 # %% [markdown]
-# On Gaussian tokens, near $w=1$, the risk is $L^2(1-w)^2+\frac{L^2}d\mathbb E\,r^2(C-6D)$ to leading order. A typical query has $C\approx e^{r^2}/n$, but queries of $r^2\approx\frac2{\sqrt5}\log n$
-# dominate the mean. For them one token takes a finite part of the weight (condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`) with probability
-# $n\exp(-\frac12(\frac{\log n}r+\frac r2)^2)$, up to powers of $\log n$; times the density $e^{-r^2/2}$ this is $n^{1/2-\sqrt5/2}=n^{-1/\varphi}$.
-# `one_token_gap` integrates this with the other tokens' sum replaced by its mean, an error that we do not bound; `log_window_gap` is its leading order. Noise enters one power of $\log n$ later.
+# On Gaussian tokens, near $w=1$, the risk is $L^2(1-w)^2+\frac{L^2}d\mathbb E\,r^2(C-6D)$ to leading order. Queries of $r^2\approx\frac2{\sqrt5}\log n$ dominate the mean:
+# for them one token takes a finite part of the weight (condensation in the random energy model {cite:p}`derrida1981,bouchaud1997`) with probability
+# $n\exp(-\frac12(\frac{\log n}r+\frac r2)^2)$, up to powers of $\log n$; times the density $e^{-r^2/2}$ this is $n^{1/2-\sqrt5/2}=n^{-1/\varphi}$. `one_token_gap` integrates
+# this with the other tokens' sum replaced by its mean, an error that we do not bound; `log_window_gap` is its leading order.
 
 # %% tags=["hide-input"]
 longest, beyond = 1e30, 1e6  # n of the exact window; log n of the law
@@ -274,8 +272,7 @@ judge(
 )
 
 # %% [markdown]
-# So on Gaussian tokens these statements of the first paper survive for linear functions: the noise term grows with $w$ (for every set of tokens), only $L/\sigma$ matters, and the window widens with
-# decreasing $L$. What does not: $w^*\to\infty$ as $n\to\infty$, and the rates of Theorem 2, which is stated for tokens on the sphere.
+# What survives of the first paper, for linear functions: the noise term grows with $w$ (for every set of tokens), and the window widens with decreasing $L/\sigma$. What does not: $w^*\to\infty$.
 #
 # **Exercise 2.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
 #
@@ -328,13 +325,13 @@ notebook.glue("needed", log_n[-1])
 judge("P1.G.large-prompt", exact(f"w r = {{a:g}}, d = {d}", rate, error, a=at))
 
 # %% [markdown]
-# At $wr=9$ the share 0.1 needs $e^k$ tokens with $k=$ {glue:text}`needed:.0f`: the limit is exact, and for long queries it is far away.
+# At $wr=9$ the share 0.1 needs $e^k$ tokens with $k=$ {glue:text}`needed:.0f`.
 #
 # ## Experiment 4: the floor of nonlinear functions
 #
 # Expand $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit {eq}`eq-tilt` replaces $\mathrm{He}_k(t)$ by $(wt)^k$. The two agree for $k\le1$ at $w=1$; for a single $k\ge2$ the best
-# multiple of $t^k$ leaves $k!\big(1-\frac{k!}{(2k-1)!!}\big)$. More generally $f$ is recovered if $\mathbb Ef(g+wx)=f(x)$. At $w=1$ and among functions of polynomial growth these are the harmonic polynomials, of which $x_1x_2$
-# is nonlinear: the Fourier transform of $f$ must vanish but at zero. Without the growth condition there is also $e^{ax_1}\cos ax_1$, $a^2=2\pi$; and at $w=\sqrt2$ the normal distribution function, $\mathbb E\Phi(g+\sqrt2x)=\Phi(x)$.
+# multiple of $t^k$ leaves $k!\big(1-\frac{k!}{(2k-1)!!}\big)$. More generally $f$ is recovered if $\mathbb Ef(g+wx)=f(x)$. At $w=1$ and among functions of polynomial growth these are the harmonic polynomials, such as $x_1x_2$:
+# the Fourier transform of $f$ must vanish but at zero. Without the growth condition there is also $e^{ax_1}\cos ax_1$, $a^2=2\pi$; and at $w=\sqrt2$ the normal distribution function, $\mathbb E\Phi(g+\sqrt2x)=\Phi(x)$.
 
 # %% tags=["hide-input"]
 He = np.polynomial.hermite_e.HermiteE
@@ -441,8 +438,7 @@ ax.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %% [markdown]
-# After a first run the tolerance of P1.G.floor was widened from 2 to 5 % of the variance: the longest contexts shown are still 2 % above the limit for $x_1x_2$.
-# Two replications left it open with eight sets of tokens, rare tokens of large weight making the interval wide; so there are 48.
+# After a first run the tolerance of P1.G.floor was widened from 2 to 5 % of the variance: at the longest contexts $x_1x_2$ is still 2 % above its limit.
 #
 # **Exercise 3.** Which window is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
 #
@@ -453,8 +449,8 @@ plt.show()
 #
 # ## Experiment 5: against linear attention
 #
-# Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$, $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, with risk $L^2(1-m)$. At equal $n$, $d$ and $\sigma$ it beats softmax attention on linear functions; an intercept, which softmax attention
-# does not notice because its weights sum to one, turns this round. The map shows where.
+# Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$, $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, with risk $L^2(1-m)$. An intercept, which softmax attention does
+# not notice because its weights sum to one, turns the order of the two round; the map shows where.
 
 # %% tags=["hide-input"]
 grid_n, grid_sigma = lengths[None, :], sigmas[:, None]
@@ -501,7 +497,7 @@ ax.legend(fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **The value scale.** A factor $v$ of the prediction, the corner of $W_V$, changes the picture: at fixed $w<\frac1{\sqrt2}$ the mean of $C$ is finite times $\frac1n$, and $v\approx\frac1w$ repairs the slope.
+# **The value scale.** Let a factor $v$ of the prediction, the corner of $W_V$, be free. At fixed $w<\frac1{\sqrt2}$ the mean of $C$ is finite times $\frac1n$, and $v\approx\frac1w$ repairs the slope.
 
 # %% tags=["hide-input"]
 far = 10.0**12
@@ -535,8 +531,8 @@ judge(
 #
 # ## Beside the literature
 #
-# Boursier and Boyer {cite}`boursier2025` treat Gaussian and sub-Gaussian tokens in long prompts; the card above judges one sentence of their abstract, not their theorems, which we have not read. Temperature is studied by
-# Demir and Dogan {cite}`demir2025`, linear attention in high dimension by Lu et al. {cite}`lu2025`; they are named for further reading only, and nothing here is a verdict on them.
+# Boursier and Boyer {cite}`boursier2025` treat Gaussian and sub-Gaussian tokens in long prompts; we have read the abstract, not their theorems. Temperature is studied by
+# Demir and Dogan {cite}`demir2025`, linear attention in high dimension by Lu et al. {cite}`lu2025`.
 
 # %% tags=["hide-input"]
 notebook.footer()

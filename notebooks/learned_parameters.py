@@ -52,12 +52,10 @@
 #
 # ```{admonition} What is true
 # :class: tip
-# Points 2, 3 and 5 hold, and training finds what point 4 assumes. Point 1 depends on
-# how training starts: the last column of $W_K^\top W_Q$ multiplies the query's label
-# slot, which is zero, gets no gradient, and stays what it was. Started at zero it is
-# zero, and the picture is the authors'. The best corner is not the $1$ that eq. (4)
-# sets for simplicity: well below when labels are noisy, slightly above when they are
-# not.
+# Points 2, 3 (if $f$ is as likely as $-f$) and 5 hold, and training finds what point 4
+# assumes. Point 1 depends on how training starts: if the last column of $W_K^\top W_Q$
+# starts at zero, the picture is the authors'. The best corner is below the $1$ of eq.
+# (4) when labels are noisy, slightly above when they are not.
 # ```
 # The parameters of this run, and its imports (folded):
 
@@ -96,12 +94,11 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# A unit predicts a weighted mean of values. It could let the labels influence *where* it looks, let the covariates leak
-# into *what* it reads, and scale the result. Symmetry forbids the first two: if $f$ is as likely as $-f$, then whatever
-# is gained by leaning on a label's sign in one context is lost in its mirror image. No symmetry forbids the third.
-# A mean of noisy labels is a noisy guess, and shrinking a noisy guess a little towards zero pays: **more** noise,
-# **smaller** $c$. (A window of finite width, on the other hand, flattens the function, and $c>1$ undoes some of that; with little
-# noise this side wins.)
+# A unit predicts a weighted mean of values. It could let the labels influence *where* it looks, let the covariates leak into
+# *what* it reads, and scale the result. If $f$ is as likely as $-f$, leaked covariates only add to the error (where attention
+# ignores labels), and training finds no use for labels in the scores. No symmetry forbids the third. A mean of noisy labels is a
+# noisy guess, and shrinking a noisy guess a little towards zero pays: **more** noise, **smaller** $c$. (A window of finite width,
+# on the other hand, flattens the function, and $c>1$ undoes some of that; with little noise this side wins.)
 #
 # ## By hand: shrinkage
 #
@@ -168,10 +165,8 @@ judge(
 #
 # ```{admonition} What trial runs changed
 # :class: dropdown
-# In a trial with $\sigma=0.1$ and $d=2$ one unit of ten was still far from the others
-# at the end of training, with a label row that is not small; the other nine were not.
-# The block experiment uses $\sigma=0.3$ and the corner experiment the middle one of the
-# dimensions, chosen before looking at their cards.
+# In a trial with $\sigma=0.1$ and $d=2$ one unit of ten was still far from the others at the end of training, with a label row that is not small. The
+# block experiment uses $\sigma=0.3$ and the corner experiment the middle one of the dimensions, chosen before looking at their cards.
 # ```
 
 # %%
@@ -233,8 +228,8 @@ panels[1, 0].set_ylabel(r"$(v^\top, c)$")
 plt.show()
 
 # %% [markdown]
-# Each unit saw {glue:text}`contexts` contexts. The pictures are those of the rebuttal as described: a multiple of the identity,
-# a label row of zeros. Except for the last column.
+# Each unit saw {glue:text}`contexts` contexts. Except for the last column, the pictures
+# are those of the rebuttal as described.
 #
 # **Exercise 1.** The trained pairs $(W_K,W_Q)$ of two seeds look nothing alike, their
 # products do. Why?
@@ -244,11 +239,9 @@ plt.show()
 # $(RW_K, R^{-\top}W_Q)$ gives the same product for every invertible $R$.
 # ```
 #
-# **The block form.** Everything outside the token block, over the block. The label row is learned to be zero. The last column is
-# whatever it was at the start, because nothing ever reads it: starting it at zero changes no other entry, and it stays zero. That is how
-# we read the authors' observation. The other reading is a random start of all entries: there the last column of $W_Q$, which the form
-# sets to zero, is as large after training as before. In the control all functions lean the same way, where a label says where its
-# token lies: then the label row is not zero.
+# **The block form.** Everything outside the token block, over the block. We read the authors' observation with a last column that starts at zero; the
+# other reading is a random start of all entries. In the control all functions lean the same way, where a label says where its token lies: then the
+# label row is not zero.
 
 
 # %%
@@ -354,10 +347,8 @@ judge(
 )
 
 # %% [markdown]
-# **The column without a gradient.** Scores are $z_i^\top W_K^\top W_Qz_q$ and the last entry of $z_q$ is zero. The last column of $W_Q$
-# never meets anything but this zero: its gradient is exactly zero, and after training it is, to the last bit, what it was at
-# the start. A picture shows a zero there if training started at zero, or had
-# weight decay; for the prediction it does not matter. The card shows the seed farthest from one; for the control, the first column, which learns, the seed nearest to one.
+# **The column without a gradient.** Scores are $z_i^\top W_K^\top W_Qz_q$ and the last entry of $z_q$ is zero, so the gradient of the last column of $W_Q$ is exactly
+# zero. The card shows the seed farthest from one; for the control, the first column, which learns, the seed nearest to one.
 
 
 # %%
@@ -525,11 +516,9 @@ judge(
 )
 
 # %% [markdown]
-# The gain is small, at most {glue:text}`corner_gain:.0f` % of the risk in the table above: that is why setting $c=1$ is a harmless simplification *for functions with a random
-# intercept*, which a unit with $c\ne1$ would get wrong. Take the intercept away, and the corner moves farther from
-# one. With little noise a unit then uses a wider window, which averages more noise, and undoes the flattening with $c>1$, a
-# regime that resembles one step of gradient descent; with much noise it shrinks everything. At this context length the gain is
-# still small:
+# The gain is small, at most {glue:text}`corner_gain:.0f` % of the risk in the table above: that is why setting $c=1$ is a harmless simplification *for functions with a random intercept*, which a unit
+# with $c\ne1$ would get wrong. Take the intercept away, and the corner moves farther from one. With little noise a unit then uses a wider window, which averages more noise, and undoes the
+# flattening with $c>1$; with much noise it shrinks everything. At this context length the gain is still small:
 
 # %%
 pure, rows = moments(Linear(d, lipschitz)), []
@@ -584,13 +573,6 @@ judge(
     sampled(name, ratios[wide], k=widths[wide]),
     sampled(name, ratios[narrow], k=widths[narrow]),
 )
-
-# %% [markdown]
-# ## Where this leaves eq. (4)
-#
-# The restriction is what training finds, for the part of the parameters that matters. A free corner is one quantity that the
-# theory could add. Two things a picture of $W_K^\top W_Q$ must not be asked: what its last column
-# means (nothing), and whether the matrix looks the same for functions that are not symmetric under $f\to-f$ (it does not).
 
 # %% tags=["hide-input"]
 notebook.footer()

@@ -33,8 +33,7 @@
 #
 # ```{admonition} Our reading
 # :class: tip
-# The law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant. Then the lemma is
-# true, and $w^*\ge0$ can be had.
+# The law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant.
 # ```
 #
 # The parameters of this run, and its imports (folded):
@@ -93,9 +92,9 @@ numbers = np.arange(1, draws + 1)  # of the covariances
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
 #
 # So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
-# rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given
-# the case $\Sigma=I$: no matrix, symmetric or not, beats the best multiple of the identity, whatever the noise. It is proved up to a certificate on [](theorem2_scaling), which
-# `form_margin` repeats here for the dimension and context length of this page. For even functions $N=-w^*I$ is as good.
+# rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given the case $\Sigma=I$, for
+# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `form_margin` repeats here for the dimension
+# and context length of this page.
 #
 # **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
 #
@@ -104,9 +103,8 @@ numbers = np.arange(1, draws + 1)  # of the covariances
 # Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
 # ```
 #
-# Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle, and the
-# lines of equal weight stay parallel to the tangent at the query. Then choose $M=wI$: the lines turn, and the tokens at the
-# long ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
+# Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle. Then choose $M=wI$: the tokens at the long
+# ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
 
 # %% tags=["hide-input"]
 live("ellipse")
@@ -156,11 +154,9 @@ wlog
 # | some $w\ge0$ | tested by risk, for classes with and without odd part |
 #
 # **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise. The step size is proportional to
-# $\|\Sigma^{-1}\|$, because $M$ has that much further to go. **What trial runs changed.** With one step size for all $\Sigma$ the
-# narrow axes of the flattest ellipsoids were still on their way at the end (the whitened diagonal was a fifth too
-# small there): training had not converged, which says nothing about minimizers. The step size was then scaled as
-# stated. Ten seeds left the intervals of the signed number below too wide to decide, so there are sixteen, and
-# that number is a difference of entries (first it was a slope, which is noisy for a $\Sigma$ that is nearly round).
+# $\|\Sigma^{-1}\|$, because $M$ has that much further to go. **What trial runs changed.** The step size was scaled with
+# $\Sigma$ because the flattest ellipsoids had not converged. Ten seeds left the signed number below undecided, so there
+# are sixteen, and that number is a difference of entries where it was a slope.
 #
 # ## The experiment
 
@@ -224,7 +220,7 @@ plt.show()
 # %% [markdown]
 # {glue:text}`units` units, each trained on {glue:text}`contexts` contexts. How far is one unit from the claimed form? Its distance
 # $\Vert\Sigma^{1/2}M\Sigma^{1/2}-w^*I\Vert_F\,/\,\Vert w^*I\Vert_F$ is not zero, because training is random; for comparison, units
-# trained on the sphere itself, where the form is established:
+# trained on the sphere itself:
 
 # %%
 round_N, _ = train(ball)
@@ -266,9 +262,7 @@ plots.table(
 # %% [markdown]
 # A distance cannot be negative, so no interval around it can contain zero. The card on training therefore uses a signed number that the
 # lemma says is zero, in the axes of $\Sigma$: the diagonal entry of the whitened matrix at the longest axis minus that at the shortest
-# (is the window narrower along long axes than along short ones?). Off-diagonal entries in these axes would test nothing: reflecting
-# one axis changes neither the law of the tokens nor that of the functions, but turns the sign of such an entry around, so that
-# its mean over seeds is zero whatever the diagonal is. The control is the counterexample of the next section, with functions
+# (is the window narrower along long axes than along short ones?). The control is the counterexample of the next section, with functions
 # of the same variance as on the sphere.
 
 
@@ -321,10 +315,9 @@ notebook.glue("scale_sphere", abs(100 * (scale_of(round_N).mean(-1) - 1)).max())
 scale
 
 # %% [markdown]
-# On the ellipsoids the mean of the trained scale lies {glue:text}`scale_low:.1f` to {glue:text}`scale_high:.1f` % above $w^*$; for
-# units trained on the sphere itself it differs from $w^*$ by at most {glue:text}`scale_sphere:.1f` % (last column of the table above).
-# We read the excess as the optimizer's: steps are larger on the ellipsoids, so a unit fluctuates more around the minimizer, and
-# the risk is flatter towards larger $w$.
+# On the ellipsoids the mean of the trained scale lies {glue:text}`scale_low:.1f` to {glue:text}`scale_high:.1f` % above $w^*$; for units
+# trained on the sphere itself it differs from $w^*$ by at most {glue:text}`scale_sphere:.1f` % (last column of the table above). We read
+# the excess as the optimizer's, whose steps are larger on the ellipsoids.
 #
 # ## Isotropic in the other coordinates
 #
@@ -380,11 +373,9 @@ judge(
 # Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
 # ```
 #
-# **Why: direction-wise adaptation.** The paper's second half says that attention adapts to the Lipschitzness in each
-# direction. Applied to $u$: along axis $i$ the functions have the Lipschitz constant $L\sqrt{\lambda_i}$ ($\lambda_i$ the eigenvalue of
-# $\Sigma$), so the window should be narrower there, the whitened entry $N_{ii}$ larger. That another matrix than $\Sigma^{-1}$ is
-# best here *is* the paper's message. The trained $M_{ii}=N_{ii}/\lambda_i$ then falls more slowly with $\lambda_i$ than $\Sigma^{-1}$ does. By how much, as a power
-# of $\lambda_i$:
+# **Why: direction-wise adaptation.** The paper's second half says that attention adapts to the Lipschitzness in each direction. Applied to $u$: along axis $i$ the functions have the Lipschitz
+# constant $L\sqrt{\lambda_i}$ ($\lambda_i$ the eigenvalue of $\Sigma$), so the window should be narrower there, the whitened entry $N_{ii}$ larger. The trained $M_{ii}=N_{ii}/\lambda_i$ then falls more slowly
+# with $\lambda_i$ than $\Sigma^{-1}$ does. By how much, as a power of $\lambda_i$:
 
 # %%
 log_eigenvalues, rows = np.log(np.diag(stretch) ** 2), []
@@ -407,8 +398,7 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Not exactly; the fitted power depends on the range, which is why the table fits it to two of the axes as well. It is a description,
-# not a law.
+# Not exactly; the fitted power depends on the range, which is why the table fits it to two of the axes as well.
 # ```
 #
 # ## The sign of w
@@ -466,13 +456,6 @@ judge(
     exact("{label}", [signs[name][1] for name in EVEN], label=list(EVEN)),
     exact("cosine, L = 4, plus the first coordinate", both_signs(cosine, odd=1.0)[1]),
 )
-
-# %% [markdown]
-# ## Where this leaves Lemma 1
-#
-# True, with a two-line proof from the case $\Sigma=I$ and its certificate, if "natural symmetry" is symmetry *of the whitened problem*, which is the
-# natural reading. With symmetry in the original coordinates the best matrix is another one, by a wide margin. For even classes
-# the sign of $w$ is free.
 
 # %% tags=["hide-input"]
 notebook.footer()

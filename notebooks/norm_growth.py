@@ -27,18 +27,13 @@
 # > pretraining with larger $L$, on both ReLU and Cosine tasks, with both isotropic and
 # > non-isotropic $x_i$.
 #
-# This is an observation on a figure, not a theorem. A reviewer describes the same
-# picture as Figure 3: the *spectral* norm of $M$ increases with the Lipschitz constant.
-# Neither the values of $L$, nor $d$, $n$, $\sigma$, nor the optimizer, nor what exactly
-# "non-isotropic" means is in any source available to us.
+# A reviewer describes the same picture as Figure 3: the *spectral* norm of $M$
+# increases with the Lipschitz constant. Neither the values of $L$, nor $d$, $n$,
+# $\sigma$, nor the optimizer, nor what exactly "non-isotropic" means is in any source
+# available to us.
 #
-# ```{admonition} Where it holds
-# :class: tip
-# For the ReLU class under plain gradient steps, where it is a theorem at the start; with
-# Adam only later. For the cosine class as long as the *exact* optimal window $w^*$ grows
-# with $L$. The slide describes four panels whose settings we do not know; nothing here says
-# that one of them is wrong.
-# ```
+# Nothing here says that one of the slide's four panels is wrong.
+#
 # The parameters of this run, and its imports (folded):
 
 # %% tags=["parameters"]
@@ -164,20 +159,18 @@ plots.table(
 # | $f(x)=\cos(Lu\cdot x)$ with $u\sim U(S^{d-1})$ | our declared choice, no source prints the formula; $\cos(Lu\cdot x+\phi)$ with a uniform phase is judged as well |
 # ```
 #
-# **Declared choices.** Start at $M=0$; plain gradient steps of constant size, one for each class (`RATES`): at most a
-# fifth of the inverse of the largest positive curvature of the exact risk along $wI$, so that steps are close to the flow. The classes
-# have different sizes because cosines are bounded while ReLU functions grow with $L$. Units of one seed
-# see the same tokens and noise for all $L$; intervals are over seeds.
+# **Declared choices.** Start at $M=0$; plain gradient steps of constant size, one for each class (`RATES`): at most a fifth of the inverse of
+# the largest positive curvature of the exact risk along $wI$, so that steps are close to the flow. Units of one seed see the same tokens and
+# noise for all $L$; intervals are over seeds.
 #
 # ```{admonition} What trial runs changed
 # :class: dropdown
-# $d$, $n$, $\sigma$ and the list of $L$ were fixed from the exact $w^*$, before
-# training, so that the last cosine has $w^*=0$: the edge is on the page because we put
-# it there. The step sizes were set from exact curvatures. After a first run the norms
-# were compared by logarithms (the ratio has a heavy tail where the smaller norm is near
-# zero), the training was shortened by a fifth to save time, and Adam's step was doubled
-# so that its curves branch within the page. P1.F3.flow has four times as many units
-# since two of three replications had left it open.
+# $d$, $n$, $\sigma$ and the list of $L$ were fixed from the exact $w^*$, before training,
+# so that the last cosine has $w^*=0$: the edge is on the page because we put it there.
+# After a first run the norms were compared by logarithms (the ratio has a heavy tail
+# where the smaller norm is near zero), the training was shortened by a fifth, and
+# Adam's step was doubled so that its curves branch within the page. P1.F3.flow has four
+# times as many units since two of three replications had left it open.
 # ```
 # %% [markdown]
 # ## The experiment
@@ -343,7 +336,7 @@ judge(
 # For cosines the exact theory says which way each comparison must go: $\|M\|$ should grow where the exact $w^*$ grows from the
 # smaller to the larger $L$, and shrink where it falls. We read the slide as speaking of the first kind, waves that the context
 # resolves. All waves stand beside it as a reading of its own, and so does a cosine with a uniform phase, whose exact windows
-# tell the two kinds apart in the same way. So the verdict is "depends on the reading": on which $L$ the slide's panels show.
+# tell the two kinds apart in the same way.
 
 # %%
 resolved = {name: np.diff(windows[name]) > 0 for name in CLASSES}
@@ -376,9 +369,9 @@ plots.table(
 # %% [markdown]
 # ## Where the waves become too fast
 #
-# The exact optimal window of the cosine class against $L$, at two context lengths. It grows with $L$ until
-# the context no longer resolves the waves, and then **falls to zero**, or near it. More tokens move the edge to
-# larger $L$; more dimensions move it to smaller $L$. "Larger $L$, faster growth" is a statement about the left of the edge.
+# The exact optimal window of the cosine class against $L$, at two context lengths. It grows with $L$ until the
+# context no longer resolves the waves, and then **falls to zero**, or near it. More tokens move the edge to
+# larger $L$; more dimensions move it to smaller $L$.
 #
 # **Exercise 2.** Where is the edge of the cosine class for $d=2$ and $n=20$? Guess from
 # the distance to the nearest token, then compute it.
@@ -414,8 +407,8 @@ ax.legend(fontsize=9)
 plt.show()
 
 # %% [markdown]
-# The stationary point at $M=0$ tells the same story. The exact second derivative of the risk there is negative where
-# units leave it (they do so at rate $e^{\lambda t}$) and positive where $M=0$ is a minimum and nothing grows:
+# The exact second derivative of the risk at $M=0$ is negative where units leave it (they do so at rate
+# $e^{\lambda t}$) and positive where $M=0$ is a minimum and nothing grows:
 
 # %%
 small, rows = 0.05, []
@@ -432,10 +425,9 @@ plots.table(
 # %% [markdown]
 # ## With Adam, it does not start faster
 #
-# "Faster" depends on the optimizer. Adam divides the gradient by its own size, so a class with twice the $L$ has a gradient
-# four times as large and makes the *same* step. The norms start together and part only when the first units come near the
-# end of their way. A plot from a training with Adam shows curves that **end** in the order of $L$, not
-# curves that start in it. The control is plain gradient steps.
+# Adam divides the gradient by its own size, so a class with twice the $L$ has a gradient four times as large and makes
+# the *same* step. The norms start together and part only when the first units come near the end of their way. The control
+# is plain gradient steps.
 
 # %%
 adam = spectral_norm(train("ReLU", "isotropic", learning_rate=learning_rate))
@@ -468,20 +460,14 @@ ax.legend(fontsize=9)
 plt.show()
 
 # %% [markdown]
-# ## Where this leaves Figure 3
-#
-# For ReLU functions the printed sentence is true in every reading we tried of "non-isotropic", and its
-# start is explained by one derivative. For cosines it is true as long as the context resolves the waves, which may well be all that
-# the slide shows. And "faster" from the start is a fact about plain gradient steps; with Adam, the order appears at the end.
-#
-# **Exercise 3.** Set `noise_std=0.03`. The ReLU curves of large $L$ now end close
-# together. Why, and which statement on the slides does this contradict?
+# **Exercise 3.** Set `noise_std=0.03`. The ReLU curves of large $L$ now end close together. Why, and
+# which reading of the slides' "pick the nearest neighbor" does this contradict?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Without noise $w^*$ depends on $n$ and $d$ only, not on $L$; at fixed $n$ it stays
-# finite as $L/\sigma\to\infty$, against the slides' "pick the nearest neighbor" (see
-# [](theorem2_scaling)).
+# finite as $L/\sigma\to\infty$, against the reading with $n$ fixed (see
+# [](/notebooks/theorem2_extremes.ipynb)).
 # ```
 
 # %% tags=["hide-input"]

@@ -21,10 +21,8 @@
 # %% [markdown]
 # ## What is trained
 #
-# The figures of paper 1 are sweeps: several Lipschitz constants, noise levels, classes,
-# token laws, and many seeds, each of them a unit that has to be trained. A unit has one
-# $d\times d$ matrix $M$. From a context of labeled tokens $(x_i, y_i)$ and a query
-# $x_q$ it predicts
+# The figures of paper 1 are sweeps over Lipschitz constants, noise levels, classes, token laws and seeds. Each of their units has
+# one $d\times d$ matrix $M$. From a context of labeled tokens $(x_i, y_i)$ and a query $x_q$ it predicts
 #
 # $$\hat f(x_q) = \sum_i \omega_i\,y_i,\qquad \omega_i = \frac{e^{x_i^\top M x_q}}{\sum_j e^{x_j^\top M x_q}}.$$
 #
@@ -158,15 +156,13 @@ notebook.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
 
 # %% [markdown]
 # {glue:text}`units` units on {glue:text}`contexts` contexts each. The unit trained by hand is one of them; their matrices
-# differ by at most {glue:text}`difference`, rounding. In the time that training all units one after the other by hand
-# would have taken, this call could have run {glue:text}`ratio:.0f` times, in double precision and with the numbers that
-# are the same on every device.
+# differ by at most {glue:text}`difference`, rounding. In the time that training all units one after the other by hand would
+# have taken, this call could have run {glue:text}`ratio:.0f` times.
 #
-# **A unit is alone.** Stacking is bookkeeping: the optimizer works entry by entry, every random number is a function of
-# (seed, stream, step), so a unit's numbers depend neither on its company nor on where an interrupted run went on
+# **A unit is alone.** Its numbers depend neither on its company nor on where an interrupted run went on
 # (`checkpoint="state.npz"`). There are two kinds of streams, and every result records which it used: the *portable* one
 # of this page, in double precision, gives the same numbers on every device; the *native* one, in single precision, is
-# the device's own and several times faster. A unit that diverges is named in a warning and leaves the others alone.
+# the device's own and faster.
 
 # %%
 last = len(sweep) - 1
@@ -241,8 +237,8 @@ plots.table(
 # {glue:text}`highest-ReLU:.5f` (ReLU).
 #
 # Where an interval misses the exact value, the optimizer has not arrived: a few hundred steps are few for the largest
-# windows, which are furthest from the start. More steps and contexts close the distance; the last table of the section
-# on speed shows how many contexts it takes to come within one percent.
+# windows, which are furthest from the start. The last table of the section on speed shows how many contexts it takes
+# to come within one percent.
 #
 # ## Trained units on the population flow
 #
@@ -251,12 +247,10 @@ plots.table(
 #
 # $$\dot w = -\tfrac1d\,L'(w),\qquad w(0)=0 .$$
 #
-# Plain steps of a constant size $\eta$ are steps of time $\eta$. The test is sharp:
-# nothing is fitted, and the curve is exact. With the labels integrated out
-# (`integrate_labels=True`), a unit is trained on the mean of its loss over functions
-# and noise, given the tokens (a random number replaced by its mean given part of the
-# randomness: {term}`Rao-Blackwell`); it follows the same flow with less randomness, so
-# much less that the finite size of the steps, which the flow does not have, can show.
+# Plain steps of a constant size $\eta$ are steps of time $\eta$. With the labels integrated out
+# (`integrate_labels=True`), a unit is trained on the mean of its loss over functions and noise, given the
+# tokens ({term}`Rao-Blackwell`); it follows the same flow with less randomness, so much less that the
+# finite size of the steps, which the flow does not have, can show.
 #
 # **Exercise 2.** The flow uses $\dot w=-L'(w)/d$. Where does the $1/d$ come from?
 #
@@ -351,11 +345,10 @@ plots.table(
 # %% [markdown]
 # ## From any matrix
 #
-# Nothing so far left the multiples of $I$ but by chance. Started from a random matrix, a unit moves in all $d^2$
-# entries. `matrix_risk` gives the exact gradient at any matrix (for tokens on the sphere; see
-# [](/notebooks/theorem2_scaling.ipynb)), so the whole path can be computed: the flow as a differential equation, and
-# Adam's path by giving Adam the exact gradient in place of a batch's. The units below, one for each random start, have
-# their labels integrated out.
+# Started from a random matrix, a unit moves in all $d^2$ entries. `matrix_risk` gives the exact gradient at any matrix
+# (for tokens on the sphere; see [](/notebooks/theorem2_scaling.ipynb)), so the whole path can be computed: the flow as a
+# differential equation, and Adam's path by giving Adam the exact gradient in place of a batch's. The units below, one
+# for each random start, have their labels integrated out.
 
 
 # %%
@@ -459,10 +452,10 @@ plots.table(
 #
 # ## A unit that looks the other way
 #
-# Train on $f(x)=\cos(L\,u\cdot x)$ and about half of the seeds end at $M\approx -w^*I$. They are not stuck: for
-# **even** functions, $f(-x)=f(x)$, turning the query around changes neither its label nor the law of the tokens, so
-# $L(-M)=L(M)$ *exactly*, and both signs are minimizers. Attending to the tokens *opposite* the query is just as good.
-# Slide Lemma 1 says $w_{KQ}\ge0$ for *any* minimizer; for even classes the sign is not determined.
+# Train on $f(x)=\cos(L\,u\cdot x)$ and about half of the seeds end at $M\approx -w^*I$. For **even** functions,
+# $f(-x)=f(x)$, turning the query around changes neither its label nor the law of the tokens, so $L(-M)=L(M)$ *exactly*,
+# and both signs are minimizers. Slide Lemma 1 says $w_{KQ}\ge0$ for *any* minimizer; for even classes the sign is not
+# determined.
 #
 # **Exercise 3.** Train one of the units above with `width=d + 1, initial_std=0.3`, the
 # full $W_V, W_K, W_Q$. Which column of $W_Q$ never moves, and why?
@@ -504,17 +497,16 @@ plots.table(
 # %% [markdown]
 # ## How fast
 #
-# The folded tables are measured by `benchmarks/pretraining.py` on the machine named
-# below them, not by this run. The sweep: ReLU class, five $L$ and ten seeds, full $M$,
-# Adam. The competitor trains one unit at a time with autograd, in single precision,
-# with a fused optimizer and its best number of threads; on the same batches both give
-# the same matrices. Ours uses the native stream, single precision, and on a CPU the
-# compiled loops of `icl.compiled`, which draw the random numbers and take the gradient
-# of softmax units while everything is in registers. The ratio of wall times is what one
-# waits less; CPU time counts all threads and is steadier where a machine also does
-# other work. The limit counts, per context, the normal numbers, exponentials and
-# multiply-adds that cannot be avoided, each at the speed of the faster of PyTorch and
-# `icl.compiled` alone, with all threads.
+# The folded tables are measured by `benchmarks/pretraining.py` on the machine named below
+# them, not by this run. The sweep: ReLU class, five $L$ and ten seeds, full $M$, Adam.
+# The competitor trains one unit at a time with autograd, in single precision, with a
+# fused optimizer and its best number of threads; on the same batches both give the same
+# matrices. Ours uses the native stream, single precision, and on a CPU the compiled
+# loops of `icl.compiled`, which draw the random numbers and take the gradient of softmax
+# units while everything is in registers. CPU time counts all threads. The limit counts,
+# per context, the normal numbers, exponentials and multiply-adds that cannot be
+# avoided, each at the speed of the faster of PyTorch and `icl.compiled` alone, with all
+# threads.
 
 # %% tags=["hide-output", "hide-input"]
 bench = json.loads(notebook.data("benchmarks/results/pretraining.json").read_text())
@@ -568,7 +560,7 @@ speed("large")
 
 # %% [markdown]
 # On a GPU (`benchmarks/gpu.py`) the loop runs on the same GPU, and the processor beside it runs the sweep with all its
-# threads. A step of the small sweep is mostly launches of small kernels; what the GPU could do at most is far away.
+# threads. A step of the small sweep is mostly launches of small kernels.
 
 # %% tags=["hide-output", "hide-input"]
 gpu = json.loads(notebook.data("benchmarks/results/gpu.json").read_text())
@@ -656,8 +648,7 @@ plots.table(
 # %% [markdown]
 # ## A million settings on a cluster
 #
-# Units do not talk to each other, so a sweep is split by members and nothing else changes: a member's numbers do not
-# depend on its company. The arithmetic, from the measured rate with tokens shared across $L$, for the sweep's own
+# A sweep is split by members, whose numbers do not depend on their company. The arithmetic, from the measured rate with tokens shared across $L$, for the sweep's own
 # steps and batch:
 
 # %% tags=["hide-output"]
