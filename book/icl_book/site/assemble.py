@@ -93,8 +93,8 @@ def gather(
     if not problems and preset == "quick":  # of other sizes a sentence does not speak
         front = {f"finding {name}": text for name, text in findings.FINDINGS if name in answers}
         problems = judged.book(answers, collected, root / "results", front)
-        front_page = (root / "README.md").read_text(encoding="utf-8")
-        if findings.readme(front_page, collected) != front_page:
+        page = (root / "README.md").read_text(encoding="utf-8") if front else ""
+        if findings.readme(page, collected) != page:
             problems.append("README.md: the findings moved; run: python -m icl_book.site.assemble --readme")
     return collected, registry, problems
 
