@@ -30,7 +30,7 @@
 # specific properties of the softmax function facilitate learning the scale and
 # directions of the attention window, as opposed to other bounded activations?"
 #
-# The abstract's statement on *linear* attention is judged in [](linear_attention).
+# The abstract's statement on *linear* attention is judged in {doc}`linear_attention`.
 #
 # ## Attention as kernel regression
 #

@@ -309,8 +309,8 @@ def test_readme_block_is_rewritten_and_nothing_else():
     text = "# T\n<!-- verdicts:begin -->\nstale\n<!-- verdicts:end -->\nrest\n"
     new = pages.readme(text, found())
     assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
-    assert "- P1, 2 statements of its authors judged: *holds* 1, *holds corrected* 1." in new
-    assert "| slides (constant; a slide read by OCR, the paper's own statement was not seen) | all" in new
+    assert "- P1, statements of its authors: 2 tested, *holds* 1, *holds corrected* 1." in new
+    assert "| slides (constant) | all" in new
     assert "$\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in new
     assert pages.readme(new, found()) == new
     with pytest.raises(ValueError, match="has no"):

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from icl_book.claims import Authority, Verdict
+from icl_book.claims import Verdict
 from icl_book.markup import badge
 from icl_book.site.audit import Entry, group, sure
 from icl_book.site.sources import Names, page_of
@@ -127,8 +127,6 @@ def api(names: Names) -> dict[str, str]:
     return {page: "\n".join(lines) for page, lines in out.items()}
 
 
-#: What the README says of a statement by its authority, beside where it stands.
-SEEN = {Authority.TALK: "; a slide read by OCR, the paper's own statement was not seen"}
 README_BLOCK = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.S)
 
 
@@ -146,14 +144,17 @@ def readme_block(found: Sequence[Entry]) -> str:
         total = sum(n for v, n in counts.items() if v != Verdict.NOT_TESTABLE)
         each = ", ".join(f"*{v}* {counts[v]}" for v in Verdict if counts[v] and v != Verdict.NOT_TESTABLE)
         lost = counts[Verdict.NOT_TESTABLE]
-        untested = f"; {certain} more are identities or cannot fail" if certain else ""
-        untested += f"; {lost} more cannot be tested from what is public" if lost else ""
-        out.append(f"- {paper}, {total} statements of its authors judged: {each}{untested}.")
+        said = [
+            f"{total} tested, {each}" if total else "",
+            f"{certain} are identities or cannot fail" if certain else "",
+            f"{lost} cannot be tested from what is public" if lost else "",
+        ]
+        out.append(f"- {paper}, statements of its authors: {'; '.join(filter(None, said))}.")
     wrong = [e for e in roots if e.verdict in (Verdict.CORRECTED, Verdict.FAILS)]
     if wrong:
         out += ["", "| where | as printed | corrected |", "|:--|:--|:--|"]
         out += [
-            f"| {_line(e.claim.source)} ({e.claim.severity}{SEEN.get(e.claim.authority, '')}) | "
+            f"| {_line(e.claim.source)} ({e.claim.severity}) | "
             f"{_github(e.claim.quote)} | {_github(e.claim.corrected or 'no correction')} |"
             for e in wrong
         ]
