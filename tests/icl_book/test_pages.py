@@ -251,7 +251,7 @@ def test_what_cannot_fail_is_counted_apart(change):
     total = audit.tally(entries, "authors")
     assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
     block = pages.readme_block(entries)
-    assert "P1, 1 statements of its authors judged: *holds corrected* 1; 1 more are identities or" in block
+    assert "P1, statements of its authors: 1 tested, *holds corrected* 1; 1 are identities or cannot" in block
     assert "cannot fail" not in audit.tally(found(), "authors") + audit.tally(found(), "others")
 
 

@@ -27,39 +27,21 @@ def refused(found: Sequence[Entry]) -> list[Entry]:
 
 
 def verdict_table(found: Sequence[Entry]) -> str:
-    """Write the introduction's table: the authors' statements that do not simply hold, and the true ones."""
-    out = [
-        ":::{list-table}",
-        ":header-rows: 1",
-        ":widths: 23 37 40",
-        ":class: icl-verdicts",
-        "",
-        "* - verdict",
-        "  - what is said",
-        "  - what is true",
-    ]
-    for e in refused(found):
-        link = f'<a href="audit.html#audit-{e.claim.id}">{e.claim.id}</a>'
-        severity = f"<br>in the {e.claim.severity}" if e.claim.severity else ""
-        true = e.claim.corrected or _readings(e)
-        out += [
-            f"* - {badge(e.verdict)}{severity}<br>{link}",
-            f"  - {_line(e.claim.quote)}",
-            f"  - {_line(true)}",
-        ]
-    return "\n".join([*out, ":::", ""])
+    """Write the introduction's lists of the authors' statements that do not simply hold.
 
-
-def _readings(e: Entry) -> str:
-    """Say in which readings a statement is true: of each outcome the first, and how many more there are."""
-    outcomes = list(e.card["readings"].values()) if e.card else []
-    names = [e.claim.statement, *(a.name for a in e.claim.alternatives)]
-
-    def those(outcome: str) -> str:
-        first, *more = [n for n, o in zip(names, outcomes, strict=True) if o == outcome] or ["in no reading"]
-        return f"{first} (and in {len(more)} more reading{'s' * (len(more) > 1)})" if more else first
-
-    return f"True: {those('agrees')}. Not true: {those('contradicts')}."
+    The audit has the readings of each.
+    """
+    out = []
+    for verdict in Verdict:
+        mine = [e for e in refused(found) if e.verdict == verdict]
+        out += [f"{badge(verdict)}", ""] if mine else []
+        for e in mine:
+            severity = f" (in the {e.claim.severity})" if e.claim.severity else ""
+            true = f" True is: {_line(e.claim.corrected)}." if e.claim.corrected else ""
+            link = f'<a href="audit.html#audit-{e.claim.id}">{e.claim.id}</a>'
+            out.append(f"- {link}{severity}: {_line(e.claim.quote)}.{true}")
+        out += [""] if mine else []
+    return "\n".join(out)
 
 
 def provenance(runs: Sequence[dict], built: dict) -> str:
