@@ -345,6 +345,7 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
         in judge(heard, exact("a", 2.0))._html()
     )
     assert "an error of 210 decades" in limits_in_words(2.1e2, 2.1e2, "decades")
+    assert "it takes 9.9e+09 x" in limits_in_words(1.0, 9.9e9, "x")
     assert "an error of 0.051 x" in limits_in_words(0.0512, 0.0512, "x") and "1e-09 x" in limits_in_words(
         1e-9, 1e-9, "x"
     )

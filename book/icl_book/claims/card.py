@@ -256,7 +256,7 @@ def limits_in_words(best: float, least: float, unit: str) -> str:
 
 
 def _size(limit: float, unit: str) -> str:
-    digits = ".0f" if limit >= 99.5 else ".2g"  # 210, not 2.1e+02
+    digits = ".0f" if 99.5 <= limit < 1e5 else ".2g"  # 210, not 2.1e+02
     return f"{number(float(f'{limit:.2g}'), digits)} {prose(unit)}".strip()
 
 
