@@ -144,7 +144,9 @@ def test_verifier_judges_the_judgments():
     weak = run_of(*good)
     weak["cards"][0]["verdict"] = "inconclusive"
     assert verify.cards([weak], registry()) != []
-    assert verify.cards([weak], registry(), tolerate_inconclusive=True) == []
+    assert verify.cards([weak], registry(), "smoke") == [] == verify.cards([weak], registry(), "paper")
+    weak["cards"][0]["verdict"] = "fails as printed"
+    assert verify.cards([weak], registry(), "smoke") != [] == verify.cards([weak], registry(), "paper")
 
 
 # ---------------------------------------------------------------- generated text

@@ -376,6 +376,7 @@ def test_a_claim_that_the_notebook_names_nowhere_fails_the_run(tree, monkeypatch
         (CARD | {"verdict": "inconclusive", "as_expected": False}, "quick", False),
         (CARD | {"verdict": "inconclusive", "as_expected": False}, "smoke", True),
         (CARD | {"verdict": "fails as printed", "as_expected": False}, "smoke", False),
+        (CARD | {"verdict": "fails as printed", "as_expected": False}, "paper", True),
         (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
     ],
 )

@@ -88,7 +88,7 @@ def gather(
             problems.append(f"notebooks/{name}: {error}")
     registry = claims.registry()
     if not problems:
-        problems = verify.cards(collected, registry, tolerate_inconclusive=preset == "smoke")
+        problems = verify.cards(collected, registry, preset)
         problems += verify.rules(registry, sorted((root / "notebooks").glob("*.py")))
     if not problems and preset == "quick":  # of other sizes a sentence does not speak
         front = {f"finding {name}": text for name, text in findings.FINDINGS if name in answers}
