@@ -294,7 +294,7 @@ def replications(runs: Sequence[dict]) -> str:
     if not runs:
         return "No replication has been committed yet.\n"
     rows = ["| seed | rules | sampled claims | changed in the verdict or a reading |", "|--:|:--|--:|:--|"]
-    for run in runs:
+    for run in sorted(runs, key=lambda run: run["seed"]):
         changed = "; ".join(f"{i}: {_moves(what)}" for i, what in run["changed"].items()) or "none"
         rows.append(f"| {run['seed']} | {_whole(run['rules'][:SHORT])} | {len(run['claims'])} | {changed} |")
     return "\n".join(rows) + "\n"
