@@ -13,6 +13,7 @@ import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +28,7 @@ def interactive(
     x: str,
     y: Mapping[str, str],
     sliders: Mapping[str, str],
-    start: Mapping[str, object],
+    start: Mapping[str, Any],
     *,
     labels: tuple[str, str],
     experiment: str,
@@ -63,8 +64,8 @@ def interactive(
     Raises:
         ValueError: If a start is no stop, or ``experiment`` or ``alt`` lack what they must say.
     """
-    tables = {"curves": frame, "best": best, "points": points}
-    tables = {name: table for name, table in tables.items() if table is not None}
+    given = {"curves": frame, "best": best, "points": points}
+    tables = {name: table for name, table in given.items() if table is not None}
     stops = {}
     for name in sliders:
         values = next(table[name] for table in tables.values() if name in table).drop_duplicates()
@@ -73,7 +74,7 @@ def interactive(
             raise ValueError(f"start: {name}={start[name]!r} must be one of {stops[name]}")
     if "move" not in experiment.lower() or not alt.strip():
         raise ValueError(f"experiment={experiment!r}, alt={alt!r}: must say what to move, and what is seen")
-    data = {"x": x, "y": [*y.items()], "labels": labels, "log": log, "ylim": ylim, "alt": alt}
+    data: dict[str, Any] = {"x": x, "y": [*y.items()], "labels": labels, "log": log, "ylim": ylim, "alt": alt}
     data |= {"squares": squares or {}, "cursor": cursor or x}
     data["sliders"] = [
         {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
@@ -100,7 +101,7 @@ def interactive(
     )
 
 
-def pack(frame: pd.DataFrame, stops: Mapping[str, list]) -> dict:
+def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Pack the columns of a tidy table as base64 of little-endian float32, relative error 6e-8.
 
     Each column is an array over the keys on which it depends, then over the rows of one setting.
@@ -114,7 +115,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list]) -> dict:
     shape = (*map(len, stops.values()), int(row.max()) + 1)
     columns = {}
     for name in frame.columns.difference([*stops]):
-        values, needed = np.full(shape, np.nan, "<f4"), []
+        values, needed = np.full(shape, np.nan, "<f4"), list[str]()
         values[(*codes, row)] = frame[name]
         for axis, key in reversed([*enumerate(stops)]):
             if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):  # does not depend on it
