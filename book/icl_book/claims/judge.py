@@ -9,26 +9,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from icl_book.claims.card import Card, Reading
-from icl_book.claims.case import Case
+import pandas as pd
+
+from icl_book.claims.card import Card, plain, row, stability, statement_record
+from icl_book.claims.case import Case, cases
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict
 from icl_book.claims.registry import registry
 
-Cases = Case | Iterable["Cases"]
+#: A tidy table, or what `cases` makes of it, in any nesting of lists.
+Evidence = pd.DataFrame | Case | Iterable["Evidence"]
 
 AGREES, CONTRADICTS, UNDECIDED = "agrees", "contradicts", "undecided"
+OURS = "as we read it"
 
 
-def judge(claim: Claim | str, cases: Cases, control: Cases = (), readings: Mapping[str, Cases] = {}) -> Card:
+def judge(
+    claim: Claim | str,
+    evidence: Evidence,
+    control: Evidence = (),
+    readings: Mapping[str, Evidence] = {},
+    *,
+    folded: bool = False,
+    **columns: Any,
+) -> Card:
     """Judge a claim by its evidence.
 
     Args:
         claim: A claim, or its id in the `registry`.
-        cases: The evidence, at least one case; a case, or any nesting of lists of them.
-        control: The negative control's cases, the same way, if the claim has one: the rule must contradict
-            each of them.
-        readings: The cases of each alternative reading that is not just another rule, by its name.
+        evidence: A tidy table, one row a case, labels as columns; what `cases` makes of a table, where
+            tables have other columns; or a list of both.
+        control: The negative control, the same way, if the claim has one: the rule must contradict each of
+            its cases.
+        readings: The evidence for each alternative reading that is not just another rule, by its name.
+        folded: Whether a page shows only the card's head until it is opened; a card that objects is shown.
+        **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``; see `cases`.
 
     Returns:
         The card; as the last value of a notebook cell it draws itself.
@@ -42,39 +58,65 @@ def judge(claim: Claim | str, cases: Cases, control: Cases = (), readings: Mappi
         claim = registry()[claim]
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
-    cases, control = tuple(_flat(cases)), tuple(_flat(control))
-    if not cases:
+    ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
+    given = {name: list(_flat(some, columns)) for name, some in readings.items()}
+    if not ours:
         raise ValueError(f"claim {claim.id}: needs at least one case")
-    if bool(control) != bool(claim.control):
+    if bool(controls) != bool(claim.control):
         raise ValueError(f"claim {claim.id}: control cases go with a control in words, and only with it")
-    given = {name: tuple(_flat(some)) for name, some in readings.items()}
-    others = []
+    if unknown := given.keys() - {a.name for a in claim.alternatives}:
+        raise ValueError(f"claim {claim.id}: no alternative is called {min(unknown)!r}")
     for alternative in claim.alternatives:
-        mine = given.pop(alternative.name, ())
-        if not mine and alternative.rule is None:
+        if not given.get(alternative.name) and alternative.rule is None:
             raise ValueError(f"claim {claim.id}: cases of the reading {alternative.name!r} are missing")
-        mine = mine or cases
-        rule = alternative.rule or claim.rule
-        others.append(_read(claim, alternative.name, mine, rule))
-    if given:
-        raise ValueError(f"claim {claim.id}: no alternative is called {min(given)!r}")
-    for case in [*cases, *control, *(c for r in others for c in r.cases)]:
+    for case in (case for some in (ours, controls, *given.values()) for case in some):
         _check(claim, case)
-    ours = _read(claim, "as we read it", cases, claim.rule)
-    printed = ours.outcome
-    late = [a.late for a in claim.alternatives]
-    first = [printed, *(r.outcome for r, added in zip(others, late, strict=True) if not added)]
-    verdict = _verdict(claim, cases, first)
+
+    others = {a.name: (given.get(a.name) or ours, a.rule or claim.rule) for a in claim.alternatives}
+    each = {name: _read(claim, name, *how) for name, how in {OURS: (ours, claim.rule), **others}.items()}
+    outcomes = {name: _together(found) for name, found in each.items()}
+    late = {a.name for a in claim.alternatives if a.late}
+    verdict = _verdict(claim, ours, [found for name, found in outcomes.items() if name not in late])
     if verdict in (Verdict.HOLDS, Verdict.ESTABLISHED):  # all that a reading added after its data can change
-        verdict = _verdict(claim, cases, [printed, *(r.outcome for r in others)])
+        verdict = _verdict(claim, ours, list(outcomes.values()))
     # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
     # correction, the control shows that it can accept: a situation in which the statement is true.
     stand_by = claim.corrected_rule or claim.rule
-    must = AGREES if printed == CONTRADICTS and claim.corrected_rule is None else CONTRADICTS
-    tried = tuple(outcome(claim, c, stand_by) for c in control)
-    agrees = _together(outcome(claim, c, stand_by) for c in cases) == AGREES
-    limits = detection_limits(cases, stand_by) if agrees else None
-    return Card(claim, verdict, (ours, *others), control, tried, must, limits)
+    must = AGREES if outcomes[OURS] == CONTRADICTS and claim.corrected_rule is None else CONTRADICTS
+    tried = [outcome(claim, c, stand_by) for c in controls]
+    agrees = _together([outcome(claim, c, stand_by) for c in ours]) == AGREES
+    best, least = detection_limits(ours, stand_by) if agrees else (None, None)
+    passed = all(found == must for found in tried)
+    as_expected = verdict is claim.expected and passed
+
+    def rows(some: Sequence[Case], found: Sequence[str]) -> list[dict[str, Any]]:
+        fixed = claim.corrected_rule
+        return [
+            row(c, claim.rule, found, (fixed, outcome(claim, c, fixed)) if fixed else None)
+            for c, found in zip(some, found, strict=True)
+        ]
+
+    return Card(
+        statement_record(claim)
+        | {
+            "verdict": str(verdict),
+            "as_expected": as_expected,
+            "objects": verdict not in (Verdict.HOLDS, Verdict.ESTABLISHED) or not as_expected,
+            "folded": folded,
+            "stability": stability(list(outcomes.values())),
+            "readings": outcomes,
+            "detection_limit": None if best is None else plain(best),
+            "detection_limit_least": None if least is None else plain(least),
+            "control_must": must,
+            "control_passed": passed,
+            "cases": rows(ours, each[OURS]),
+            "control_cases": rows(controls, tried),
+            "other_readings": {
+                name: [row(c, rule, found) for c, found in zip(some, each[name], strict=True)]
+                for name, (some, rule) in others.items()
+            },
+        }
+    )
 
 
 def _verdict(claim: Claim, cases: Sequence[Case], outcomes: Sequence[str]) -> Verdict:
@@ -90,7 +132,7 @@ def _verdict(claim: Claim, cases: Sequence[Case], outcomes: Sequence[str]) -> Ve
         return Verdict.REFUTED
     if claim.corrected_rule is None:
         return Verdict.FAILS
-    corrected = _read(claim, "", cases, claim.corrected_rule).outcome
+    corrected = _together(_read(claim, "", cases, claim.corrected_rule))
     return {AGREES: Verdict.CORRECTED, CONTRADICTS: Verdict.FAILS, UNDECIDED: Verdict.INCONCLUSIVE}[corrected]
 
 
@@ -140,22 +182,23 @@ def outcome(claim: Claim, case: Case, rule: Rule) -> str:
     return AGREES if first <= low and high <= last else UNDECIDED
 
 
-def _read(claim: Claim, name: str, cases: tuple[Case, ...], rule: Rule) -> Reading:
+def _read(claim: Claim, name: str, cases: Sequence[Case], rule: Rule) -> list[str]:
+    """Return the outcome of each case in a reading."""
     ends = {sum(map(math.isfinite, rule(c.parameters))) for c in cases}
     if 0 in ends or ends == {1, 2}:
         raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
-    outcomes = tuple(outcome(claim, c, rule) for c in cases)
-    return Reading(name, _together(outcomes), cases, rule, outcomes)
+    return [outcome(claim, c, rule) for c in cases]
 
 
-def _together(outcomes: Iterable[str]) -> str:
-    seen = set(outcomes)
-    return CONTRADICTS if CONTRADICTS in seen else UNDECIDED if UNDECIDED in seen else AGREES
+def _together(outcomes: Sequence[str]) -> str:
+    return next((word for word in (CONTRADICTS, UNDECIDED) if word in outcomes), AGREES)
 
 
-def _flat(cases: Cases) -> Iterator[Case]:
-    if isinstance(cases, Case):
-        yield cases
+def _flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
+    if isinstance(evidence, Case):
+        yield evidence
+    elif isinstance(evidence, pd.DataFrame):
+        yield from cases(evidence, **columns)
     else:
-        for some in cases:
-            yield from _flat(some)
+        for some in evidence:
+            yield from _flat(some, columns)
