@@ -1,9 +1,9 @@
 """The record of changes to the rules: a rule changes only together with an entry that says what and why.
 
-``book/changelog.yml`` lists the changes, the last one last. Each entry has the digest of all rules after it. The
-rules are what can change a verdict: of each claim its id, authority, quantity, rule, corrected rule, resolution,
-grade, whether it has a control, and the name, rule and lateness of every alternative reading; and the code that
-judges. Other words of a claim can be corrected without an entry.
+``book/changelog.yml`` lists the changes, the last one last. Each entry has the digest of all rules after it.
+The rules are what can change a verdict: the code that judges, and of each claim its id, authority, quantity,
+rule, corrected rule, resolution, grade, whether it has a control, and name, rule and lateness of every
+alternative reading. A claim's other words can be corrected without an entry.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
 def digest(root: Path = ROOT) -> str:
-    """Return the digest of all rules and of the code that judges, without its layout, comments and docstrings.
-
-    Args:
-        root: The repository.
-    """
+    """Return the digest of all rules: of the claims' data, and of the code that judges, not of its layout."""
     data = [_rules(claim) for claim in load(root / "book" / "claims").values()]
     code = [canonical((root / "book/icl_book/claims" / name).read_text(encoding="utf-8")) for name in JUDGES]
     code.append(canonical((root / "icl/statistics.py").read_text(encoding="utf-8"), CALLED))
@@ -46,25 +42,16 @@ def digest(root: Path = ROOT) -> str:
 
 def _rules(claim: Claim) -> dict[str, Any]:
     """Return what of a claim can change its verdict."""
-    return {
-        "id": claim.id,
-        "authority": claim.authority,
-        "quantity": claim.quantity,
-        "rule": _plain(claim.rule),
-        "corrected_rule": _plain(claim.corrected_rule),
-        "resolution": _plain(claim.resolution),
-        "grade": claim.grade,
-        "control": bool(claim.control),
-        "readings": [[a.name, _plain(a.rule), a.late] for a in claim.alternatives],
-    }
+    names = ("id", "authority", "quantity", "rule", "corrected_rule", "resolution", "grade")
+    readings = [[a.name, _plain(a.rule), a.late] for a in claim.alternatives]
+    data = {name: _plain(getattr(claim, name)) for name in names}
+    return data | {"control": bool(claim.control), "readings": readings}
 
 
 def _plain(spec: Any) -> Any:
-    """Return a rule's data with names for keys and arithmetic without spaces."""
+    """Return the data of a rule, with texts for keys."""
     spec = getattr(spec, "spec", spec)
-    if isinstance(spec, Mapping):
-        return {str(key): _plain(value) for key, value in spec.items()}
-    return re.sub(r"\s", "", spec) if isinstance(spec, str) else spec
+    return {str(k): _plain(v) for k, v in spec.items()} if isinstance(spec, Mapping) else spec
 
 
 def canonical(source: str, names: set[str] = frozenset()) -> str:
@@ -72,7 +59,9 @@ def canonical(source: str, names: set[str] = frozenset()) -> str:
     tree = ast.parse(source)
     if names:
         targets = ((node, getattr(node, "targets", [node])) for node in tree.body)
-        tree.body = [node for node, of in targets if names & {getattr(t, "id", getattr(t, "name", "")) for t in of}]
+        tree.body = [
+            node for node, of in targets if names & {getattr(t, "id", getattr(t, "name", "")) for t in of}
+        ]
     for node in ast.walk(tree):
         match getattr(node, "body", None):
             case [ast.Expr(value=ast.Constant(value=str())), *rest]:

@@ -16,15 +16,12 @@ from icl_book.claims.claim import Authority, Claim
 FOLDER = Path(__file__).resolve().parent / "data"
 
 #: Who speaks in a document, unless an entry says otherwise; without a place this book does.
-SPEAKERS = {
-    "": Authority.BOOK,
-    "talk": Authority.TALK,
-    "abstract1": Authority.TEXT,
-    "abstract2": Authority.TEXT,
-    "openreview": Authority.REBUTTAL,
-    **dict.fromkeys(("summary1", "summary2", "tldr2"), Authority.SUMMARY),
-    **dict.fromkeys(("notes2", "closeness", "largeprompt"), Authority.OTHER),
-}
+SPEAKERS = (
+    {"": Authority.BOOK, "talk": Authority.TALK, "openreview": Authority.REBUTTAL}
+    | dict.fromkeys(("abstract1", "abstract2"), Authority.TEXT)
+    | dict.fromkeys(("summary1", "summary2", "tldr2"), Authority.SUMMARY)
+    | dict.fromkeys(("notes2", "closeness", "largeprompt"), Authority.OTHER)
+)
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ENTRIES = TypeAdapter(dict[str, Claim])
@@ -73,31 +70,28 @@ def _read(path: Path) -> dict[str, Claim]:
     loader = _LOADER(path.read_text(encoding="utf-8"))
     try:
         root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
-        if problems := list(_twice(root)):
-            raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
+        problems = list(_twice(root))
         entries = loader.construct_document(root)
-        lines = {key.value: key.start_mark.line + 1 for key, _ in root.value}
-        return _ENTRIES.validate_python({i: _filled(i, e, f"{place}:{lines[i]}") for i, e in entries.items()})
+        for (key, _), entry in zip(root.value, entries.values(), strict=not problems):
+            speaker = SPEAKERS.get(str(entry.get("place", "")).partition(":")[0])
+            entry.setdefault("authority", speaker)
+            entry |= {"id": key.value, "where": f"{place}:{key.start_mark.line + 1}"}
+        if not problems:
+            return _ENTRIES.validate_python(entries)
     except yaml.MarkedYAMLError as error:
-        raise ValueError(f"{place}:{error.problem_mark.line + 1}: {error.problem}") from None
+        problems = [(error.problem_mark.line + 1, error.problem)]
+    except AttributeError:
+        problems = [(1, "an id and a mapping are needed for each claim")]
     except ValidationError as error:
         problems = [(_line(root, e["loc"]), _said(e)) for e in error.errors()]
-        raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems)) from None
     finally:
         loader.dispose()
-
-
-def _filled(name: str, entry: Any, where: str) -> Any:
-    """Return an entry with its id, its place in the file and, if it does not say so, who speaks."""
-    if not isinstance(entry, dict):
-        return entry
-    speaker = SPEAKERS.get(str(entry.get("place", "")).partition(":")[0])
-    return {"authority": speaker, **entry, "id": name, "where": where}
+    raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
 
 
 def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
     """Return the line of what a problem is about, or of the entry that lacks it."""
-    line = node.start_mark.line + 1
+    line = 1
     for step in steps:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             node = node.value[step]
@@ -110,10 +104,14 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
 
 
 def _said(error: Any) -> str:
-    """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'exact'"``."""
-    keys = ", ".join(step for step in error["loc"] if isinstance(step, str) and not step.startswith("["))
+    """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
+    keys = ", ".join(
+        step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
+    )
     said = error["msg"].removeprefix("Value error, ")
-    given = f", not {error['input']!r}" if isinstance(error["input"], str) and said.startswith("Input") else ""
+    given = (
+        f", not {error['input']!r}" if isinstance(error["input"], str) and said.startswith("Input") else ""
+    )
     return f"{keys}: {said}{given}"
 
 

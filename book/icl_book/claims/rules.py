@@ -39,7 +39,7 @@ ANY: Mapping[str, Any] = defaultdict(lambda: math.pi)
 
 @dataclass(frozen=True)
 class Amount:
-    """A number, arithmetic in a case's labels, or a choice of one by a label.
+    """A number, arithmetic in a case's labels, or a choice of one by a label; called with labels, its value.
 
     Raises:
         ValueError: If it is none of these; if called: if a label is missing, or its value has no entry.
@@ -49,20 +49,15 @@ class Amount:
 
     def __post_init__(self) -> None:
         for one in _ends_of(self.spec):
-            if isinstance(one, str):
-                _value(_parsed(one), ANY)
-            elif isinstance(one, bool) or not isinstance(one, int | float):
-                raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
+            _number(one, ANY)
 
     def __call__(self, labels: Mapping[str, Any]) -> float:
-        """Return the number at a case's labels."""
-        one = _chosen(self.spec, labels)
-        return _value(_parsed(one), labels) if isinstance(one, str) else one
+        return _number(_chosen(self.spec, labels), labels)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The range that a statement permits.
+    """A rule; called with a case's labels, the permitted range, ends and every tolerance included.
 
     Raises:
         ValueError: If it does not bound, or has other parts than a rule; if called: as in `Amount`.
@@ -74,12 +69,13 @@ class Rule:
         for one in _ends_of(self.spec):
             keys = set(one) if isinstance(one, Mapping) else set()
             if keys - {"tolerance"} not in ({"at_least"}, {"at_most"}, {"at_least", "at_most"}, {"equals"}):
-                raise ValueError(f"{one!r} is no rule: it has at_least, at_most or both, or equals; and a tolerance")
+                raise ValueError(
+                    f"{one!r} has not at_least, at_most, both or equals, and at most a tolerance"
+                )
             for part in one.values():
                 Amount(part)
 
     def __call__(self, labels: Mapping[str, Any]) -> tuple[float, float]:
-        """Return the permitted range at a case's labels, ends and every tolerance included."""
         one = _chosen(self.spec, labels)
         low = Amount(one.get("at_least", one.get("equals", -math.inf)))(labels)
         high = Amount(one.get("at_most", one.get("equals", math.inf)))(labels)
@@ -89,22 +85,29 @@ class Rule:
 
 def _ends_of(spec: Any) -> Iterator[Any]:
     """Yield all that a choice by a label can end in; what is no choice, itself."""
-    if not isinstance(spec, Mapping) or "by" not in spec:
-        yield spec
-        return
-    _value(_parsed(str(spec["by"])), ANY)
-    for key, one in spec.items():
-        if key != "by":
+    if isinstance(spec, Mapping) and "by" in spec:
+        _number(spec["by"], ANY)
+        for one in [one for key, one in spec.items() if key != "by"]:
             yield from _ends_of(one)
+    else:
+        yield spec
 
 
 def _chosen(spec: Any, labels: Mapping[str, Any]) -> Any:
     while isinstance(spec, Mapping) and "by" in spec:
-        value = _value(_parsed(spec["by"]), labels)
+        value = _number(spec["by"], labels)
         if value not in spec and "otherwise" not in spec:
             raise ValueError(f"the rule says nothing of {spec['by']} = {value!r}, but of {list(spec)[1:]}")
         spec = spec[value] if value in spec else spec["otherwise"]
     return spec
+
+
+def _number(one: Any, labels: Mapping[str, Any]) -> Any:
+    if isinstance(one, str):
+        return _value(_parsed(one), labels)
+    if isinstance(one, bool) or not isinstance(one, int | float):
+        raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
+    return one
 
 
 @cache
@@ -116,7 +119,6 @@ def _parsed(text: str) -> ast.expr:
 
 
 def _value(node: ast.expr, labels: Mapping[str, Any]) -> Any:
-    """Return what arithmetic comes to."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return number
