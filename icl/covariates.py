@@ -23,17 +23,9 @@ if TYPE_CHECKING:
 
 
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
-    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``.
+    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
 
-    Args:
-        rng: A stream.
-        *shape: Leading sizes and, last, the dimension d >= 2.
-
-    Returns:
-        Tensor of that shape whose last axis has norm 1; float64, or float32 from a `NativeStream`.
-
-    Raises:
-        ValueError: If the dimension is not an integer >= 2.
+    They are float64, or float32 from a `NativeStream`.
     """
     integer(shape[-1], "dim", 2)
     if isinstance(rng, NativeStream):
@@ -46,13 +38,8 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 def cap_quantile(dim: int, mass: float) -> float:
     """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
 
-    Args:
-        dim: Dimension d >= 2.
-        mass: Probability; 1 and more give 2, the whole sphere.
-
-    Returns:
-        A number in [0, 2]. Its inverse at mass 1/n is the inverse bandwidth whose kernel
-        just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
+    A mass of 1 and more gives 2, the whole sphere. The inverse at mass 1/n is the inverse bandwidth whose
+    kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
     """
     if mass >= 1:
         return 2.0
@@ -64,11 +51,7 @@ def cap_quantile(dim: int, mass: float) -> float:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Covariates ``x ~ U(S^{d-1})``, the paper's isotropic case.
-
-    Attributes:
-        dim: Dimension d >= 2.
-    """
+    """Covariates ``x ~ U(S^{d-1})``, d >= 2, the paper's isotropic case."""
 
     dim: int
 

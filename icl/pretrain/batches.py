@@ -31,13 +31,7 @@ Borrowed = Annotated[Tensor, "valid until the next call of the same sampler"]
 
 
 class BatchSampler:
-    """Draws the batches of S token sets with K units each.
-
-    Args:
-        sets: S lists of K units; those of one list share seed, context length and covariates.
-        settings: Of the sweep; its batch size, kind of stream, precision and whether labels are wanted.
-        device: Where to compute.
-    """
+    """The batches of S token sets with K units each, which share seed, context length and covariates."""
 
     def __init__(self, sets: Sequence[Sequence[UnitConfig]], settings: Settings, device: torch.device):
         self.sets, self.settings = sets, settings
@@ -111,10 +105,7 @@ def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[
 
     Args:
         sets: As in `BatchSampler`, on the unit sphere and with rotation-invariant classes.
-        x: Covariates, (S, 1, d, n + 1, B).
-
-    Returns:
-        The function, on weights (S, K, n, B).
+        x: Covariates, (S, 1, d, n + 1, B). The weights omega are (S, K, n, B).
     """
     classes = [[cast(Zonal, unit.task) for unit in units] for units in sets]
 

@@ -36,7 +36,7 @@ def each(function, x):
 def turned(t):
     out = np.empty((2, t.size), np.float32)
     for i in range(t.size):
-        out[0, i], out[1, i] = elementary.circle(t[i])
+        out[0, i], out[1, i] = elementary.cos_sin_pi(t[i])
     return out
 
 

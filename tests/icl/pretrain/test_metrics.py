@@ -21,8 +21,6 @@ def test_measures_of_known_matrices():
         [np.diag([3.0, 2.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 2.0]), np.diag([1.0, 1.0, 1.0, 1.0])]
     )
     assert np.allclose(metrics.spectral_norm(M), [3, 2, 1])
-    assert np.allclose(metrics.distance_to_identity(M[2]), 0)
-    assert np.allclose(metrics.distance_to_identity(M[0]), np.sqrt(1.75**2 + 0.75**2 + 2 * 1.25**2))
     assert np.allclose(metrics.subspace_error(M[:2], basis), [0, 1])
     assert np.allclose(metrics.outside_ratio(M, basis), [0, 2, 1])
 
