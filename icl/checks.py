@@ -2,9 +2,9 @@
 
 A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed; ``least``
 and ``most`` are the smallest and the largest value allowed. A number is anything that registers as
-`numbers.Real` (Python and NumPy numbers), or an array of NumPy or a tensor of PyTorch that holds one; a tensor
-of any device and floating type is taken without its gradient. Whole floats are integers, so ``n=1e3`` is a
-context length. Booleans, text and masked entries are no numbers.
+`numbers.Real` (Python and NumPy numbers), or an array of NumPy or a tensor of PyTorch that holds one; a
+tensor of any device and floating type is taken without its gradient. Whole floats are integers, so ``n=1e3``
+is a context length. Booleans, text and masked entries are no numbers.
 """
 
 from __future__ import annotations

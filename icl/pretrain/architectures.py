@@ -54,7 +54,7 @@ def head_weights(M: Tensor, x: Tensor) -> Tensor:
 
 
 def predict_heads(M: Tensor, gains: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Predict the query's label, (S, B): ``sum_h c_h sum_i omega_i^(h) y_i``, M (S, H, d, d), gains c (S, H)."""
+    """Predict the query's label, (S, B): ``sum_h c_h sum_i omega_i^(h) y_i``; M (S, H, d, d), c (S, H)."""
     return (torch.einsum("sbhn,sbn->sbh", head_weights(M, x), y[..., :-1]) * gains.unsqueeze(1)).sum(-1)
 
 
@@ -70,7 +70,7 @@ def mix_tokens(M: Tensor, V: Tensor, x: Tensor) -> Tensor:
 
 
 def predict_every_label(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Predict each label from those before it, (S, B, n), by a softmax unit M (S, d, d) with a causal mask."""
+    """Predict each label from those before it, (S, B, n), by a unit M (S, d, d) with a causal mask."""
     scores = (x @ M.mT.unsqueeze(1)) @ x.mT  # [..., q, i] = x_i' M x_q
     before = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(-1)
     omega = torch.softmax(scores.masked_fill(~before, -1e9)[..., 1:, :], -1)

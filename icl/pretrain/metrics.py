@@ -61,7 +61,7 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     return replace(trained, parameters=scale(trained.parameters), history=tuple(map(scale, trained.history)))
 
 
-def test_error(
+def evaluation_error(
     trained: Pretrained,
     task: Task,
     noise_std: float,
@@ -75,7 +75,7 @@ def test_error(
     Args:
         trained: Units and, if recorded, their history.
         task: Class that the test functions are drawn from; need not be the one trained on.
-        noise_std: Standard deviation of the noise in the context's labels.
+        noise_std: Of the context's labels.
         context_length: n at test.
         contexts: Number of contexts, each with a function of its own; at most 10^8.
         seed: Seed of the test set, the same for all units. None tests each unit on the set of its own seed:
