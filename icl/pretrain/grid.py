@@ -67,8 +67,8 @@ def train_grid(
     """Train every setting with the seeds 0, ..., seeds - 1, which draw the same tokens for all settings.
 
     Each argument that belongs to a unit (see `UnitConfig`) is one value for all settings or a list with one
-    each; so is ``learning_rate``. The others, and ``options``, are those of `pretrain`; without ``stream`` and
-    ``dtype`` they are the fastest, native and float32.
+    each; so is ``learning_rate``. The others, and ``options``, are those of `pretrain`; without `stream` and
+    `dtype` they are the fastest, native and float32.
 
     Raises:
         ValueError: If the lists have different lengths, and as `UnitConfig` and `pretrain`.
