@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icl.tensor_trick.lipschitz import proven_constant
-from icl_book.bounds import LIPSCHITZ
 from icl_book import plots
+from icl_book.bounds import LIPSCHITZ
 from icl_book.moving import Moving
 from icl_book.plots import COLORS, HTML
 

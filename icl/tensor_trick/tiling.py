@@ -71,7 +71,7 @@ def tiled_or_plain(
         t = t.expand(batch[0], *t.shape[1:])
         return t.unbind() if count == 1 else torch.split(t, count)
 
-    done = [tiled_or_plain(*piece, kind) for piece in zip(*map(parts, problem), strict=False)]
+    done = [tiled_or_plain(*piece, kind=kind) for piece in zip(*map(parts, problem), strict=False)]
     return torch.stack(done) if count == 1 else torch.cat(done)
 
 
@@ -103,6 +103,6 @@ def tiled(
                 list(each(squared_gradient if V is None else squared_hvp, *chunks, repeat(kind)))
                 W = logits[0]
             else:
-                W = row_gradient(logits[0], b, kind) if V is None else row_hvp(*logits, b, kind)
+                W = row_gradient(logits[0], b, kind) if V is None else row_hvp(logits[0], logits[1], b, kind)
             torch.mm(W, A2, out=W_A2[rows])
     return A1.T @ W_A2
