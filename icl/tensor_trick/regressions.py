@@ -45,7 +45,7 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
     """
     given = check_problem(A1, A2, X, B, kind)
     if can_tile(given.values()):
-        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind)
+        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind=kind)
     else:
         result = plain_gradient(A1, A2, X, B, kind)
     return check_result(result, "gradient", given, kind)
@@ -61,7 +61,7 @@ def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: st
     """
     given = check_problem(A1, A2, X, B, kind, V)
     if can_tile(given.values()):
-        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind)
+        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind=kind)
     else:
         result = plain_hvp(A1, A2, X, B, V, kind)
     return check_result(result, "Hessian product", given, kind)

@@ -47,7 +47,7 @@ def can_tile(given: Iterable[Tensor]) -> bool:
 
 
 def tiled_or_plain(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, kind: str
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, *, kind: str
 ) -> Tensor:
     """Compute the gradient, or with V the Hessian product, of one problem or of a batch.
 

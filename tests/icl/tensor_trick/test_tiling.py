@@ -52,15 +52,6 @@ def test_tiles_agree_with_the_plain_form(kind, tile):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_single_precision(kind):
-    given = problem(dtype=torch.float32)
-    exact = plain(*(t.double() for t in given), kind)
-    for ours, wanted in zip(tiled(*given, kind, 160), exact, strict=True):
-        assert ours.dtype == torch.float32
-        close(ours, wanted, 1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("grad_mode", [True, False])
 def test_a_large_problem_is_tiled_and_a_small_one_is_not(kind, dtype, grad_mode, calls):
