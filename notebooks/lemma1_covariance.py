@@ -176,6 +176,7 @@ def draw_ellipse(w=10.0):
         weights = softmax_weights(torch.tensor(tokens), torch.tensor(query), M)
         ax = figure.add_subplot(1, 2, place, aspect="equal", title=title)
         ax.axis("off")
+        ax.margins(0.1, 0.2)
         ax.scatter(*tokens.T, 1500 * weights, alpha=0.4, linewidths=0)
         ax.plot(*tokens.T, ".", color=plots.COLORS["exact"], markersize=3)
         ax.plot(*query, "o", color=plots.COLORS["sampled"], markersize=4)

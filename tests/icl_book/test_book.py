@@ -401,7 +401,7 @@ return [...document.querySelectorAll(".bd-article span.math mjx-container")]
 
 #: Where the first figure begins, and where the page ends.
 FIRST_FIGURE = """
-const first = document.querySelector(".bd-article :is(figure, .icl-live)");
+const first = document.querySelector(".bd-article :is(figure, .icl-interactive)");
 return [first.getBoundingClientRect().top + scrollY, document.documentElement.scrollHeight]
 """
 LONGEST = 14_000  # pixels of a chapter at 1280
