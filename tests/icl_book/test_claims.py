@@ -418,4 +418,3 @@ def test_a_card_that_objects_is_never_folded():
     assert not folded(judge(claim(), at(0.5), folded=True))
     surprise = judge(claim(Verdict.FAILS, readings=[WIDER]), at(7.0), folded=True)
     assert not folded(surprise) and "Not what we expected: fails as printed." in page(surprise)
-    assert render(judge(claim(), at(2.0)).record(), folded=True) == page(judge(claim(), at(2.0), folded=True))
