@@ -8,14 +8,14 @@ FIGURE = r"""```{{figure}} {file}
 ---
 name: fig-tradeoff
 alt: >-
-  Bias, noise and their sum, the risk, against the window parameter w, both axes logarithmic. As the window narrows,
-  the noise rises and the bias falls, then rises a little; the minimum is marked.
+  Bias, noise and their sum, the risk, against the window parameter w, both axes logarithmic. As the window
+  narrows, the noise rises and the bias falls, then rises a little; the minimum is marked.
 ---
 Exact mean squared error of one attention unit, in squared label units, against the window parameter $w$.
 Narrowing the window raises the noise and, at first, lowers the bias (in the end so few neighbors count that
 the differences among them do not average out). Pretraining looks for the minimum of the sum: for affine
-functions, $d = 5$, $n = 100$, $L = 1$, $\sigma = 0.5$ it is marked. {{doc}}`../notebooks/exact_risk` ends with this
-figure to move.
+functions, $d = 5$, $n = 100$, $L = 1$, $\sigma = 0.5$ it is marked.
+{{doc}}`../notebooks/exact_risk` ends with this figure to move.
 ```
 """
 
@@ -41,7 +41,7 @@ def draw(path: Path) -> None:
     from icl_book.plots import COLORS
 
     plots.style()
-        task, w = Affine(5), np.geomspace(0.1, 100, 61)
+    task, w = Affine(5), np.geomspace(0.1, 100, 61)
     risk = population_risk(task, w, 100, 0.5)
     best = optimal_window(task, 100, 0.5)
     figure, ax = plt.subplots(figsize=(5.8, 3.4))
