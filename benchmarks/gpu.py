@@ -125,7 +125,7 @@ def constants(repeats):
     found = {}
     for module, name, values, device in (
         (batches, "_BLOCKS", ({"cuda": batches._BLOCKS["cpu"]}, batches._BLOCKS), "cuda"),
-        (trainer, "_LEAST", (1, trainer._LEAST), "cpu"),
+        (trainer, "_MIN_ELEMENTS_PER_THREAD", (1, trainer._MIN_ELEMENTS_PER_THREAD), "cpu"),
     ):
         for shared in (False, True):
             members = [

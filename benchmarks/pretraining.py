@@ -233,7 +233,7 @@ def growth():
             call()
             seconds.append(min(clock(call)[1] for _ in range(3)))
             words = ", ".join(f"{k}={v}" for k, v in (middle | {name: size}).items())
-            peaks.append(measure.in_subprocess(f"run({words})", setup, repeats=1).peak_bytes)
+            peaks.append(measure.in_subprocesses([(f"run({words})", setup)], repeats=1)[0].peak_bytes)
         slope = lambda values, sizes=sizes: float(np.polyfit(np.log(sizes), np.log(values), 1)[0])  # noqa: E731
         out[name] = {
             "values": sizes,

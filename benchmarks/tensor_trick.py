@@ -151,7 +151,7 @@ def memory():
         form + call for form in ("", "plain_") for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)")
     ]
     return {"n": n, "d": d, "dtype": "float32", "bytes_of_n_by_n": 4 * n * n} | {
-        call: measure.in_subprocess(call, setup, 1).peak_bytes for call in calls
+        call: measure.in_subprocesses([(call, setup)], repeats=1)[0].peak_bytes for call in calls
     }
 
 

@@ -21,9 +21,9 @@ def normalize(x: torch.Tensor) -> torch.Tensor:
         return unit
     p = planes(x)
     if compilable(p):
-        from icl.compiled import units
+        from icl.compiled import softmax_kernels
 
-        units.normalize(p.view(len(p), -1).numpy())
+        softmax_kernels.normalize(p.view(len(p), -1).numpy())
         return x
     return planes(p.mul_(dot(p, p).rsqrt_()))
 
@@ -74,9 +74,9 @@ def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return torch.einsum("bd,bnd->bn", q, x)
     q, p = q.T.contiguous(), planes(x)  # x lies in memory coordinate by coordinate
     if compilable(p):
-        from icl.compiled import units
+        from icl.compiled import softmax_kernels
 
         out = torch.empty(p.shape[1:])
-        units.project(q.numpy(), p.numpy(), out.numpy())
+        softmax_kernels.project(q.numpy(), p.numpy(), out.numpy())
         return out.T
     return dot(q.unsqueeze(1), p).T

@@ -20,6 +20,204 @@
 # Without that the unit treats the function's own size as noise, and the window stops
 # following $L$ even for the exponential.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the ReLU class
+noise_std = 0.3  # standard deviation sigma of the label noise
+context_length = 32  # tokens n in a context
+contexts = 1500  # sampled token sets
+seeds = 10  # pretrained units of each activation
+steps = 600  # optimizer steps
+batch_size = 64  # fresh contexts at each step
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+shifts = [0.0, 2.0, 5.0, 10.0, 20.0]  # shifts b of the sigmoid's scores
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from dataclasses import replace
+from itertools import islice
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from numpy.polynomial.legendre import leggauss
+
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import test_error
+from icl.risk import optimal_window, population_risk
+from icl.statistics import t_interval
+from icl.streams import stream
+from icl.tasks import QuadraticRisk, ReLU
+from icl.tasks.gegenbauer import one_minus_gegenbauer
+from icl_book import notebook, plots
+
+notebook.setup(globals())
+
+# %% tags=["hide-input"]
+d = dims[0]
+L_last = lipschitz_values[-1]
+degree = 120
+nodes, weight = leggauss(400)
+theta = (nodes + 1) * np.pi / 2
+density = weight * np.sin(theta) ** (d - 2)
+density /= density.sum()
+P = list(islice(one_minus_gegenbauer(d, theta), degree + 1))
+P = 1 - np.stack(P)  # (degree + 1, nodes)
+KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
+    "exp": lambda s, w: np.exp(s - w),
+    "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
+    "tanh": lambda s, w: np.tanh(s),
+    "relu": lambda s, w: np.maximum(s, 0),
+    "linear": lambda s, w: s,
+}
+PAIRS = [
+    ("exp", True),
+    ("exp", False),
+    ("sigmoid", True),
+    ("sigmoid", False),
+    ("relu", True),
+    ("relu", False),
+    ("tanh", False),
+    ("linear", False),
+]  # normalizing odd activations divides by sums near zero
+grid = np.geomspace(0.05, 400, 60)
+
+
+def moments(name, w):
+    """Return m_0, ..., m_degree and E phi^2 at window parameter w."""
+    phi = KERNELS[name](w * np.cos(theta), w)
+    return P @ (density * phi), density @ phi**2
+
+
+def coefficients(task):
+    """Return a_0, ..., a_degree of the class.
+
+    What lies beyond is lost on every kernel here and goes into the last.
+    """
+    a, rest = task.spectrum(degree)
+    a[-1] += rest
+    return np.concatenate([[float(task.covariance(np.array(1.0))) - a.sum()], a])
+
+
+def floor(name, normalized, task):
+    """Return the smallest error that an infinite context leaves, and its w."""
+    a, best = coefficients(task), []
+    for w in grid:
+        m, _ = moments(name, w)
+        gain = 1 / m[0] if normalized else (a @ m) / (a @ m**2)
+        best.append(a @ (1 - gain * m) ** 2)
+    return min(best), grid[int(np.argmin(best))]
+
+
+def label(name, normalized):
+    """Return what to call an activation."""
+    name = "ReLU" if name == "relu" else name
+    return (
+        ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
+    )
+
+
+task = ReLU(d, L_last)
+variance = coefficients(task)[1:].sum()
+floors, at = {}, {}
+for pair in PAIRS:
+    least, at[pair] = floor(*pair, task)
+    floors[pair] = least / variance
+
+
+# %% tags=["hide-input"]
+def fluctuation(name, task, w, n):
+    """Return the factor of c^2 in equation (eq-gain), and that of -2c."""
+    a, (m, square) = coefficients(task), moments(name, w)
+    total = (n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square
+    return total / n, a @ m
+
+
+def gain_risk(name, task, w, n):
+    """Return the exact risk at the best gain, equation (eq-gain), not normalized."""
+    square, gain = fluctuation(name, task, w, n)
+    return coefficients(task).sum() - gain**2 / square
+
+
+x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, d)
+cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
+
+
+def normalized_weights(name, w):
+    """Return the weights of the sampled contexts, (contexts, n)."""
+    phi = KERNELS[name](w * cosine, w)
+    total = phi.sum(1, keepdims=True)
+    return torch.from_numpy(phi / np.where(total == 0, 1, total))
+
+
+# Sampling, checked where the answer is known: softmax, and the formula for the sigmoid.
+form = QuadraticRisk.of(task, x, noise_std)
+
+# %% tags=["hide-input"]
+some = grid[::2]
+forms = {L: QuadraticRisk.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
+best_softmax = {
+    L: float(optimal_window(ReLU(d, L), context_length, noise_std).risk)
+    for L in lipschitz_values
+}
+
+
+def risks(pair, L):
+    """Return the risk at every w of the grid."""
+    name, normalized = pair
+    if pair == ("exp", True):
+        return population_risk(ReLU(d, L), some, context_length, noise_std).total
+    if normalized:
+        return np.array([float(forms[L].risk(omega).mean()) for omega in weights[name]])
+    return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
+
+
+weights = {
+    name: [normalized_weights(name, w) for w in some]
+    for name, normalized in PAIRS
+    if normalized
+}
+tables = {pair: np.array([risks(pair, L) for L in lipschitz_values]) for pair in PAIRS}
+curves = {pair: table[-1] for pair, table in tables.items()}
+ends = {
+    (name, True): [t_interval(form.risk(omega))[1:] for omega in weights[name]]
+    for name in ("sigmoid", "relu")
+}
+krige = t_interval(form.risk(form.kriging()))[1:]
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
+figure, ax = plt.subplots(figsize=(7.6, 3.8))
+shade = dict(zip(KERNELS, plots.PALETTE, strict=False))
+styles = {pair: "-" if pair[1] else "--" for pair in PAIRS} | {
+    ("linear", False): (0, (2, 4))
+}  # it lies on tanh
+for pair in PAIRS:
+    ax.plot(
+        some,
+        curves[pair],
+        linestyle=styles[pair],
+        color=shade[pair[0]],
+        label=label(*pair),
+    )
+    if pair in ends:
+        ax.fill_between(
+            some,
+            *np.transpose(ends[pair]),
+            color=shade[pair[0]],
+            alpha=0.15,
+            linewidth=0,
+        )
+ax.axhspan(*krige, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="window parameter w",
+    ylabel="risk",
+    ylim=(None, 2 * max(curves["linear", False])),
+)
+ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+plt.show()
+
 # %% [markdown]
 # ## The questions
 #
@@ -46,43 +244,8 @@
 # *By hand.* Three tokens with $t=1,\frac12,-1$ and labels $y=0,1,1$, and $w=4$. Softmax gives the first token
 # the share $e^4/(e^4+e^2+e^{-4})$, about seven eighths; the normalized sigmoid gives it about one half, since $\sigma(4)$ and
 # $\sigma(2)$ are both close to one. With $w=40$ softmax gives the first token all, the sigmoid still one half.
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the ReLU class
-noise_std = 0.3  # standard deviation sigma of the label noise
-context_length = 32  # tokens n in a context
-contexts = 1500  # sampled token sets
-seeds = 10  # pretrained units of each activation
-steps = 600  # optimizer steps
-batch_size = 64  # fresh contexts at each step
-learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-shifts = [0.0, 2.0, 5.0, 10.0, 20.0]  # shifts b of the sigmoid's scores
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-from itertools import islice
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from numpy.polynomial.legendre import leggauss
-
-from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import test_error
-from icl.risk import optimal_window, population_risk
-from icl.statistics import t_interval
-from icl.streams import stream
-from icl.tasks import QuadraticRisk, ReLU
-from icl.tasks.gegenbauer import one_minus_gegenbauer
-from icl_book import notebook, plots
-
-notebook.setup(globals())
-
-# %%
 t = torch.tensor([1.0, 0.5, -1.0])
 rows = []
 for w in (4.0, 40.0):
@@ -158,75 +321,6 @@ plots.table(
 # ```
 
 # %% tags=["hide-input"]
-d = dims[0]
-L_last = lipschitz_values[-1]
-degree = 120
-nodes, weight = leggauss(400)
-theta = (nodes + 1) * np.pi / 2
-density = weight * np.sin(theta) ** (d - 2)
-density /= density.sum()
-P = list(islice(one_minus_gegenbauer(d, theta), degree + 1))
-P = 1 - np.stack(P)  # (degree + 1, nodes)
-KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
-    "exp": lambda s, w: np.exp(s - w),
-    "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
-    "tanh": lambda s, w: np.tanh(s),
-    "relu": lambda s, w: np.maximum(s, 0),
-    "linear": lambda s, w: s,
-}
-PAIRS = [
-    ("exp", True),
-    ("exp", False),
-    ("sigmoid", True),
-    ("sigmoid", False),
-    ("relu", True),
-    ("relu", False),
-    ("tanh", False),
-    ("linear", False),
-]  # normalizing odd activations divides by sums near zero
-grid = np.geomspace(0.05, 400, 60)
-
-
-def moments(name, w):
-    """Return m_0, ..., m_degree and E phi^2 at window parameter w."""
-    phi = KERNELS[name](w * np.cos(theta), w)
-    return P @ (density * phi), density @ phi**2
-
-
-def coefficients(task):
-    """Return a_0, ..., a_degree of the class.
-
-    What lies beyond is lost on every kernel here and goes into the last.
-    """
-    a, rest = task.spectrum(degree)
-    a[-1] += rest
-    return np.concatenate([[float(task.covariance(np.array(1.0))) - a.sum()], a])
-
-
-def floor(name, normalized, task):
-    """Return the smallest error that an infinite context leaves, and its w."""
-    a, best = coefficients(task), []
-    for w in grid:
-        m, _ = moments(name, w)
-        gain = 1 / m[0] if normalized else (a @ m) / (a @ m**2)
-        best.append(a @ (1 - gain * m) ** 2)
-    return min(best), grid[int(np.argmin(best))]
-
-
-def label(name, normalized):
-    """Return what to call an activation."""
-    name = "ReLU" if name == "relu" else name
-    return (
-        ("softmax" if name == "exp" else f"normalized {name}") if normalized else name
-    )
-
-
-task = ReLU(d, L_last)
-variance = coefficients(task)[1:].sum()
-floors, at = {}, {}
-for pair in PAIRS:
-    least, at[pair] = floor(*pair, task)
-    floors[pair] = least / variance
 notebook.glue("sigmoid_floor", 100 * floors["sigmoid", True])
 notebook.glue("relu_floor", 100 * floors["relu", True])
 notebook.glue("tanh_floor", 100 * floors["tanh", False])
@@ -266,38 +360,12 @@ plots.table(
 # exact given the tokens.
 
 
-# %% tags=["hide-output"]
-def fluctuation(name, task, w, n):
-    """Return the factor of c^2 in equation (eq-gain), and that of -2c."""
-    a, (m, square) = coefficients(task), moments(name, w)
-    total = (n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square
-    return total / n, a @ m
-
-
-def gain_risk(name, task, w, n):
-    """Return the exact risk at the best gain, equation (eq-gain), not normalized."""
-    square, gain = fluctuation(name, task, w, n)
-    return coefficients(task).sum() - gain**2 / square
-
-
-x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, d)
-cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
-
-
-def normalized_weights(name, w):
-    """Return the weights of the sampled contexts, (contexts, n)."""
-    phi = KERNELS[name](w * cosine, w)
-    total = phi.sum(1, keepdims=True)
-    return torch.from_numpy(phi / np.where(total == 0, 1, total))
-
-
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 def sampled_interval(omega):
     """Return the interval of the risk with these weights, in words."""
     return plots.interval(t_interval(form.risk(omega))[1:], ".3f")
 
 
-# Sampling, checked where the answer is known: softmax, and the formula for the sigmoid.
-form = QuadraticRisk.of(task, x, noise_std)
 known = float(population_risk(task, 8.0, context_length, noise_std).total)
 square, gain = fluctuation("sigmoid", task, 4.0, context_length)
 plain = gain / square / context_length * KERNELS["sigmoid"](4.0 * cosine, 4.0)
@@ -322,78 +390,13 @@ plots.table(
 # %% [markdown]
 # The risk of every activation over $w$ and $L$; the weights of the sampled contexts serve all $L$.
 
-# %%
-some = grid[::2]
-forms = {L: QuadraticRisk.of(ReLU(d, L), x, noise_std) for L in lipschitz_values}
-best_softmax = {
-    L: float(optimal_window(ReLU(d, L), context_length, noise_std).risk)
-    for L in lipschitz_values
-}
-
-
-def risks(pair, L):
-    """Return the risk at every w of the grid."""
-    name, normalized = pair
-    if pair == ("exp", True):
-        return population_risk(ReLU(d, L), some, context_length, noise_std).total
-    if normalized:
-        return np.array([float(forms[L].risk(omega).mean()) for omega in weights[name]])
-    return np.array([gain_risk(name, ReLU(d, L), w, context_length) for w in some])
-
-
-weights = {
-    name: [normalized_weights(name, w) for w in some]
-    for name, normalized in PAIRS
-    if normalized
-}
-tables = {pair: np.array([risks(pair, L) for L in lipschitz_values]) for pair in PAIRS}
-curves = {pair: table[-1] for pair, table in tables.items()}
-ends = {
-    (name, True): [t_interval(form.risk(omega))[1:] for omega in weights[name]]
-    for name in ("sigmoid", "relu")
-}
-krige = t_interval(form.risk(form.kriging()))[1:]
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk against the window parameter $w$ for each activation, ReLU class, at the largest $L$ of the list. Solid lines: normalized, dashed: not normalized, at the best gain. Exact, except normalized sigmoid and ReLU: sampled tokens, labels integrated out, bands are intervals. The curves of tanh and linear coincide at the top of the figure. Gray band: kriging, the floor of every predictor that is linear in the labels. Both axes logarithmic, dimensionless.", "name": "fig-activations"}, "image": {"alt": "Risk curves against w. Softmax falls to a clear minimum at an intermediate w, several times lower than all other curves. The unnormalized exponential has a shallow minimum at a small w and rises again. Sigmoid curves fall and then stay flat; ReLU curves are flat throughout; tanh and linear lie far above all. A gray band for kriging lies below all."}}
-figure, ax = plt.subplots(figsize=(7.6, 3.8))
-shade = dict(zip(KERNELS, plots.PALETTE, strict=False))
-styles = {pair: "-" if pair[1] else "--" for pair in PAIRS} | {
-    ("linear", False): (0, (2, 4))
-}  # it lies on tanh
-for pair in PAIRS:
-    ax.plot(
-        some,
-        curves[pair],
-        linestyle=styles[pair],
-        color=shade[pair[0]],
-        label=label(*pair),
-    )
-    if pair in ends:
-        ax.fill_between(
-            some,
-            *np.transpose(ends[pair]),
-            color=shade[pair[0]],
-            alpha=0.15,
-            linewidth=0,
-        )
-ax.axhspan(*krige, color=plots.COLORS["guide"], alpha=0.35, label="kriging")
-ax.set(
-    xscale="log",
-    yscale="log",
-    xlabel="window parameter w",
-    ylabel="risk",
-    ylim=(None, 2 * max(curves["linear", False])),
-)
-ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-plt.show()
-
 # %% [markdown]
 # **Does the best $w$ follow $L$?** For each $L$ the best window, its risk, and the *price of not adapting*: the risk at
 # the largest $L$ with the window that is best for the smallest, relative to the best. The ratio one means that there
 # was nothing to adapt. For sigmoid and $\tanh$ the best window runs to an end of the grid or the risk hardly depends on it.
 # The second table compares the risks themselves.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 rows, risk_rows, price = [], [], {}
 for pair, table in tables.items():
     best = table.argmin(1)
@@ -425,7 +428,7 @@ plots.table(
     rf"ReLU class, d = {d}, n = {context_length}, $\sigma$ = {noise_std:g}",
 )
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 plots.table(
     ["risk over softmax's, of", *(f"L = {L:g}" for L in lipschitz_values)],
     risk_rows,
@@ -445,7 +448,7 @@ plots.table(
 # risk $\propto(\text{noise variance}/n)^{3/(d+2)}$, predicts the ratio of the two risks,
 # $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}=$ {glue:text}`predicted_ratio:.0f` at the largest $L$:
 
-# %%
+# %% tags=["hide-input"]
 lengths = [10**2, 10**4, 10**6]
 ratio = 1 + coefficients(task).sum() / noise_std**2
 notebook.glue("predicted_ratio", ratio ** (3 / (d + 2)))
@@ -490,7 +493,7 @@ plots.table(
 # does no harm.
 
 
-# %%
+# %% tags=["hide-input"]
 def best_risk(kernel):
     """Return the least mean risk over w below 60, of normalized weights."""
     phis = (kernel(w * cosine) for w in some[some < 60])
@@ -513,7 +516,7 @@ plots.table(
 # So far $M=wI$, and the best gain. Now full units ($W_K$, $W_Q$ and the last row of $W_V$, random start) are
 # pretrained with each activation, and tested on fresh contexts. The prediction is the best value of the curves above.
 
-# %%
+# %% tags=["hide-input"]
 NAMES = {
     ("exp", True): "softmax",
     ("sigmoid", True): "normalized sigmoid",
@@ -550,7 +553,7 @@ trained = pretrain(
 # %% [markdown]
 # Every seed has test contexts of its own, so that intervals contain their randomness.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 errors = np.empty((len(NAMES), seeds))
 for seed in range(seeds):
     mine = [i for i, member in enumerate(members) if member.seed == seed]
@@ -615,5 +618,5 @@ plots.table(
 # *Not answered.* Whether deep networks with sigmoid or ReLU attention build narrow windows in another way (an MLP before
 # the scores can sharpen them). One dimension, one class, one context length at this preset.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

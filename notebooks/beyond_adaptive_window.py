@@ -20,40 +20,7 @@
 # floor of all predictors linear in the labels when functions are rough; there the
 # *shape* of the weights is the limit, not their scale.
 
-# %% [markdown]
-# ## The questions
-#
-#
-# **Machine-written summary of paper 1,** *question 10*: "What implications do your
-# findings have for designing better attention mechanisms that can more rapidly adapt to
-# downstream tasks?"
-#
-# In the paper the window is learned by pretraining and then fixed. Here a unit sets
-# $w$ anew in each context, without any training, by *leave-one-out*: the window that
-# best predicts each label of the context from the others.
-#
-# ## What a fixed window can do
-#
-# Let tasks be of the ReLU class with $L$ drawn from the list. Softmax attention with $M=wI$ has a risk that depends on the class through its covariance alone, and the
-# covariance of the mixture is that of the ReLU class with
-#
-# $$L_{\rm rms}=\sqrt{\tfrac1m\textstyle\sum_{k\le m}L_k^2} .$$
-#
-# So *pretraining on a mixture of Lipschitz constants finds, exactly, the window of their root mean square*, which the roughest tasks
-# dominate. The price for a task with constant $L$ is the exact risk at that window over the risk at its own.
-#
-# **Exercise 1.** Why does the mixture's optimal window follow the root mean square of
-# $L$ and not the median?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# The risk is linear in the class covariance, which is proportional to $L^2$; the mean
-# over tasks replaces $L^2$ by its mean.
-# ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [3]  # dimension d of the covariates (the first counts)
 lipschitz_values = [0.5, 1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the tasks
 noise_std = 0.5  # standard deviation sigma of the label noise
@@ -62,7 +29,7 @@ contexts = 3000  # test contexts for every L
 window_range = [0.2, 80.0]  # smallest and largest window of the leave-one-out grid
 windows_tried = 22  # windows of that grid, in geometric progression
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -78,7 +45,7 @@ notebook.setup(globals())
 
 d, n = dims[0], n_values[min(2, len(n_values) - 1)]
 
-# %%
+# %% tags=["hide-input"]
 L = np.array(lipschitz_values)
 L_rms = float(np.sqrt(np.mean(L**2)))
 fixed = {m: float(optimal_window(ReLU(d, L_rms), m, noise_std).w) for m in n_values}
@@ -102,46 +69,8 @@ def price_of_fixed(m):
 
 
 exact_fixed = price_of_fixed(n)
-plots.table(
-    ["Lipschitz constant $L$", *(f"{one:g}" for one in L)],
-    [
-        ["own window $w^*$", *(f"{w:.2f}" for w in w_known[n])],
-        ["price of the fixed window", *(f"{price:.2f}" for price in exact_fixed)],
-    ],
-    rf"Exact, n = {n}, d = {d}, $\sigma$ = {noise_std:g}. "
-    rf"The fixed window, that of $L_{{\rm rms}}$ = {L_rms:.2f}, is w = {fixed[n]:.2f}",
-)
 
-# %% [markdown]
-# ## Four ways to set it in the context
-#
-# - **Leave-one-out.** $w$ with the smallest
-#   $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$ on a grid, where $\hat f_{-i}$
-#   attends to all other tokens. This is itself attention of the context to itself, with
-#   the diagonal masked: $n^2$ scores for each candidate in place of $n$.
-# - **Averaged leave-one-out.** All windows of the grid are used, with weights proportional to $e^{-S(w)/(2s^2)}$, $s^2=\min_w S(w)/n$: several heads, mixed by how
-#   well they predict the context. Smoother than a choice.
-# - **Plug-in.** For pairs,
-#   $\mathbb E\,\frac12(y_i-y_j)^2=L^2\gamma_1(\theta_{ij})+\sigma^2$ with the
-#   {term}`variogram` $\gamma_1$ of the class at $L=1$. A least-squares line through the
-#   pairs gives $L^2$ and $\sigma^2$, clipped to the range of the list's $L/\sigma$, and
-#   the exact optimal window for their ratio.
-# - **Known $L$.** The exact $w^*(L)$: what pretraining on that $L$ alone would give. Not available in practice.
-#
-# *By hand.* Three tokens in a row with labels $0,1,0$, the middle one equally far from both others: leaving the middle out predicts $0$ for its label
-# $1$ at every window; the outer ones are predicted best by the far token, so a wide window scores best.
-# Labels that look like noise widen the window.
-#
-# **Exercise 2.** Leave-one-out scores windows for contexts of $n-1$ tokens. In which
-# direction does that bias $w$?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Toward smaller $w$: shorter contexts have wider optimal windows. The effect is of
-# order $1/n$.
-# ```
-
-# %%
+# %% tags=["hide-input"]
 windows = np.geomspace(*window_range, windows_tried)
 
 
@@ -173,7 +102,7 @@ def leave_one_out(among, near, y):
     return best.double(), (share * guesses).sum(0).double()
 
 
-# %%
+# %% tags=["hide-input"]
 ratios = np.geomspace(L.min(), L.max(), 25) / noise_std  # of L and sigma
 variogram = ReLU(d, 1.0).variogram
 
@@ -213,7 +142,7 @@ def squared_errors(m):
     return {name: ((guess - clean) ** 2).numpy() for name, guess in predictions.items()}
 
 
-# %%
+# %% tags=["hide-input"]
 def compare(m):
     """Estimate risks over the exact risk at the known L's window: mean, low, high.
 
@@ -231,7 +160,7 @@ floors = [bayes_linear_risk(ReLU(d, one), n, noise_std, 2000).mean for one in L]
 methods = ["fixed", "leave-one-out", "averaged", "plug-in"]
 floor = np.array([float(value) for value in floors]) / risk_known[n]
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk relative to the exact risk at the optimal window for the task's own $L$, against $L$; ReLU class, noise known to no method. Points: means over contexts with intervals (differences paired), shifted for legibility. Solid line: the fixed window of the mixture, exact. Gray line: the Bayes-linear floor (kriging with known $L$ and $\\sigma$). One, dotted: the known-$L$ window.", "name": "fig-adaptive"}, "image": {"alt": "Relative risk against L on a logarithmic axis. The fixed window is far above one for small L and near one for the largest L. The three methods that set the window in the context stay much closer to one at all L. The gray floor is below one and falls for large L."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk relative to the exact risk at the optimal window for the task's own $L$, against $L$; ReLU class, noise known to no method. Points: means over contexts with intervals (differences paired), shifted for legibility. Solid line: the fixed window of the mixture, exact. Gray line: the Bayes-linear floor (kriging with known $L$ and $\\sigma$). One, dotted: the known-$L$ window.", "name": "fig-adaptive"}, "image": {"alt": "Relative risk against L on a logarithmic axis. The fixed window is far above one for small L and near one for the largest L. The three methods that set the window in the context stay much closer to one at all L. The gray floor is below one and falls for large L."}}
 figure, ax = plt.subplots(figsize=(6.6, 3.9))
 plots.exact_curve(ax, L, exact_fixed, "fixed window, exact", plots.COLORS["exact"])
 ax.plot(L, floor, color=plots.COLORS["guide"], label="Bayes-linear floor")
@@ -253,8 +182,80 @@ ax.tick_params(which="minor", labelleft=False)
 ax.legend(fontsize=9)
 plt.show()
 
+# %% [markdown]
+# ## The questions
+#
+#
+# **Machine-written summary of paper 1,** *question 10*: "What implications do your
+# findings have for designing better attention mechanisms that can more rapidly adapt to
+# downstream tasks?"
+#
+# In the paper the window is learned by pretraining and then fixed. Here a unit sets
+# $w$ anew in each context, without any training, by *leave-one-out*: the window that
+# best predicts each label of the context from the others.
+#
+# ## What a fixed window can do
+#
+# Let tasks be of the ReLU class with $L$ drawn from the list. Softmax attention with $M=wI$ has a risk that depends on the class through its covariance alone, and the
+# covariance of the mixture is that of the ReLU class with
+#
+# $$L_{\rm rms}=\sqrt{\tfrac1m\textstyle\sum_{k\le m}L_k^2} .$$
+#
+# So *pretraining on a mixture of Lipschitz constants finds, exactly, the window of their root mean square*, which the roughest tasks
+# dominate. The price for a task with constant $L$ is the exact risk at that window over the risk at its own.
+#
+# **Exercise 1.** Why does the mixture's optimal window follow the root mean square of
+# $L$ and not the median?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The risk is linear in the class covariance, which is proportional to $L^2$; the mean
+# over tasks replaces $L^2$ by its mean.
+# ```
 
 # %%
+plots.table(
+    ["Lipschitz constant $L$", *(f"{one:g}" for one in L)],
+    [
+        ["own window $w^*$", *(f"{w:.2f}" for w in w_known[n])],
+        ["price of the fixed window", *(f"{price:.2f}" for price in exact_fixed)],
+    ],
+    rf"Exact, n = {n}, d = {d}, $\sigma$ = {noise_std:g}. "
+    rf"The fixed window, that of $L_{{\rm rms}}$ = {L_rms:.2f}, is w = {fixed[n]:.2f}",
+)
+
+
+# %% [markdown]
+# ## Four ways to set it in the context
+#
+# - **Leave-one-out.** $w$ with the smallest
+#   $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$ on a grid, where $\hat f_{-i}$
+#   attends to all other tokens. This is itself attention of the context to itself, with
+#   the diagonal masked: $n^2$ scores for each candidate in place of $n$.
+# - **Averaged leave-one-out.** All windows of the grid are used, with weights proportional to $e^{-S(w)/(2s^2)}$, $s^2=\min_w S(w)/n$: several heads, mixed by how
+#   well they predict the context. Smoother than a choice.
+# - **Plug-in.** For pairs,
+#   $\mathbb E\,\frac12(y_i-y_j)^2=L^2\gamma_1(\theta_{ij})+\sigma^2$ with the
+#   {term}`variogram` $\gamma_1$ of the class at $L=1$. A least-squares line through the
+#   pairs gives $L^2$ and $\sigma^2$, clipped to the range of the list's $L/\sigma$, and
+#   the exact optimal window for their ratio.
+# - **Known $L$.** The exact $w^*(L)$: what pretraining on that $L$ alone would give. Not available in practice.
+#
+# *By hand.* Three tokens in a row with labels $0,1,0$, the middle one equally far from both others: leaving the middle out predicts $0$ for its label
+# $1$ at every window; the outer ones are predicted best by the far token, so a wide window scores best.
+# Labels that look like noise widen the window.
+#
+# **Exercise 2.** Leave-one-out scores windows for contexts of $n-1$ tokens. In which
+# direction does that bias $w$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Toward smaller $w$: shorter contexts have wider optimal windows. The effect is of
+# order $1/n$.
+# ```
+
+
+# %% tags=["hide-input"]
 def cell(name, k):
     """Write a relative risk with its interval."""
     mean, low, high = (values[k] for values in found[name])
@@ -281,7 +282,7 @@ plots.table(
 # both are exact.
 
 
-# %%
+# %% tags=["hide-input"]
 def summary(prices):
     """Write the geometric mean over L and the largest."""
     return f"{np.exp(np.mean(np.log(prices))):.2f}, {max(prices):.2f}"
@@ -328,5 +329,5 @@ notebook.glue("losses", "; ".join(losses) or "none")
 # *directions* in the context is not tried. Whether pretraining *finds* leave-one-out is
 # *not answered*: no network that could compute it was trained.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

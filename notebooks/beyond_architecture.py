@@ -20,6 +20,104 @@
 # residual or normalization it is certain, if slow for narrow windows; projecting tokens
 # back to the sphere does not prevent it in wide ones ({numref}`fig-collapse`).
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [3]  # dimension d of the covariates in the part on heads (the first counts)
+lipschitz = 3.0  # Lipschitz constant L
+noise_std = 0.3  # standard deviation sigma of the label noise
+n_values = [10, 30, 100]  # context lengths n of the heads; trained at the second
+contexts = 1200  # token sets, half to choose heads and half to test them
+seeds = 10  # trained models of each kind
+steps = 600  # optimizer steps
+batch_size = 64  # fresh contexts at each step
+learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+window_range = [0.3, 60.0]  # smallest and largest window of the heads' grid
+windows_tried = 24  # windows of that grid, in geometric progression
+dim = 4  # dimension d of the tokens in the part on layers
+rank = 2  # dimension k of the subspace that matters there
+context_length = 16  # tokens n in a context there
+test_contexts = 4000  # test contexts of the layers
+redrawn_contexts = 400  # contexts whose irrelevant part is drawn anew
+collapse_contexts = 24  # token sets in the part on collapse
+collapse_tokens = 32  # tokens in each of them
+max_depth = 1000  # most layers there
+depths_shown = 25  # depths looked at, in geometric progression
+collapse_windows = [1.0, 4.0, 8.0, 16.0]  # windows shown there
+judged_window = 8.0  # largest window that a card judges; narrower ones do not round
+evaluation_seeds = [
+    0,
+    9,
+    77,
+    78,
+    2,
+]  # heads: choice, test; layers: share, test; collapse
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.adam import minimize
+from icl.attention import softmax_attention
+from icl.covariates import LowRank, uniform_sphere
+from icl.pretrain.architectures import (
+    head_weights,
+    mix_tokens,
+    predict_heads,
+    sample_contexts,
+)
+from icl.risk import optimal_window
+from icl.statistics import t_interval
+from icl.streams import stream
+from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import found, judge, sampled
+
+notebook.setup(globals())
+
+d = dims[0]
+seed_choice, seed_test, seed_share, seed_layers, seed_collapse = evaluation_seeds
+
+# %% tags=["hide-input"]
+depths = np.unique(np.geomspace(1, max_depth, depths_shown).round().astype(int))
+
+
+def spread(w, normalized=False):
+    """Compute the relative spread at every depth, (depth, context)."""
+
+    def distance(x):
+        return (x - x.mean(1, keepdim=True)).square().sum(-1).mean(1)
+
+    rng = stream(seed_collapse, "evaluation")
+    x = uniform_sphere(rng, collapse_contexts, collapse_tokens, d)
+    out, start = [], distance(x)
+    for layer in range(1, depths[-1] + 1):
+        x = torch.softmax(w * (x @ x.mT), -1) @ x
+        if normalized:
+            x = x / x.norm(dim=-1, keepdim=True)
+        if layer in depths:
+            out.append((distance(x) / start).numpy())
+    return np.array(out)
+
+
+naive = {w: spread(w) for w in collapse_windows}
+sphere = {w: spread(w, normalized=True) for w in collapse_windows}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean relative spread of the tokens after each attention layer, one color for each window parameter $w$. Left: attention alone. Right: tokens projected back to the unit sphere after every layer. Logarithmic axes, cut at $10^{-8}$.", "name": "fig-collapse"}, "image": {"alt": "Two log-log panels of the spread against the number of layers. Left: for the widest windows the spread falls to zero within ten layers; for w = 8 it stays on plateaus and falls within hundreds of layers; for w = 16 it has hardly fallen after a thousand. Right: the same order, and everything later; w = 8 does not fall."}}
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.3), sharey=True)
+for ax, table, name in zip(
+    axes, (naive, sphere), ("attention alone", "projected to the sphere"), strict=True
+):
+    for (w, values), color in zip(
+        table.items(), plots.ramp(len(collapse_windows)), strict=True
+    ):
+        ax.plot(depths, values.mean(1).clip(1e-8), color=color, label=f"w = {w:g}")
+    ax.set(xscale="log", yscale="log", xlabel="layers", title=name)
+axes[0].set_ylabel("relative spread")
+axes[0].legend(fontsize=9)
+plt.show()
+
 # %% [markdown]
 # ## The questions
 #
@@ -60,69 +158,8 @@
 # The noise is $\sigma^2|\sum_hc_h\omega^{(h)}|^2$; gains $(-1,2)$ raise it at given
 # windows. With many tokens in the window noise is cheap and bias is not.
 # ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates in the part on heads (the first counts)
-lipschitz = 3.0  # Lipschitz constant L
-noise_std = 0.3  # standard deviation sigma of the label noise
-n_values = [10, 30, 100]  # context lengths n of the heads; trained at the second
-contexts = 1200  # token sets, half to choose heads and half to test them
-seeds = 10  # trained models of each kind
-steps = 600  # optimizer steps
-batch_size = 64  # fresh contexts at each step
-learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-window_range = [0.3, 60.0]  # smallest and largest window of the heads' grid
-windows_tried = 24  # windows of that grid, in geometric progression
-dim = 4  # dimension d of the tokens in the part on layers
-rank = 2  # dimension k of the subspace that matters there
-context_length = 16  # tokens n in a context there
-test_contexts = 4000  # test contexts of the layers
-redrawn_contexts = 400  # contexts whose irrelevant part is drawn anew
-collapse_contexts = 24  # token sets in the part on collapse
-collapse_tokens = 32  # tokens in each of them
-max_depth = 1000  # most layers there
-depths_shown = 25  # depths looked at, in geometric progression
-collapse_windows = [1.0, 4.0, 8.0, 16.0]  # windows shown there
-judged_window = 8.0  # largest window that a card judges; narrower ones do not round
-evaluation_seeds = [
-    0,
-    9,
-    77,
-    78,
-    2,
-]  # heads: choice, test; layers: share, test; collapse
 
 # %% tags=["hide-input"]
-from itertools import combinations
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.adam import minimize
-from icl.attention import softmax_attention
-from icl.covariates import LowRank, uniform_sphere
-from icl.pretrain.architectures import (
-    head_weights,
-    mix_tokens,
-    predict_heads,
-    sample_contexts,
-)
-from icl.risk import optimal_window
-from icl.statistics import t_interval
-from icl.streams import stream
-from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
-from icl_book import notebook, plots
-from icl_book.claims import found, judge, sampled
-
-notebook.setup(globals())
-
-d = dims[0]
-seed_choice, seed_test, seed_share, seed_layers, seed_collapse = evaluation_seeds
-
-# %%
 grid = np.geomspace(*window_range, windows_tried)
 NAMES = {1: "one head, free gain", 2: "two heads", 3: "three heads"}
 
@@ -159,7 +196,7 @@ def heads(n):
     return out
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 tables = {n: heads(n) for n in n_values}
 rows = []
 for n, models in tables.items():
@@ -185,7 +222,7 @@ plots.table(
 # %% [markdown]
 # **Trained heads.** One and two heads with full matrices $M_h$ and gains, from a small random start, Adam on fresh contexts. Tested with labels integrated out.
 
-# %%
+# %% tags=["hide-input"]
 n = n_values[min(1, len(n_values) - 1)]
 task = ReLU(d, lipschitz)
 
@@ -210,7 +247,7 @@ def train_heads(count):
     return M.double(), c.double()
 
 
-# %%
+# %% tags=["hide-input"]
 x_test = uniform_sphere(stream(seed_test, "monte carlo"), contexts, n + 1, d)
 form = QuadraticRisk.of(task, x_test, noise_std)
 
@@ -269,7 +306,7 @@ plots.table(
 # In layer one every token attends to the context, $w_{ij}\propto e^{x_j^\top M_1x_i}$. How much of $h$ still depends on the irrelevant part? We redraw all $v$ and
 # compare: $\frac12\mathbb E|h-h'|^2/\operatorname{tr}\operatorname{Cov}h$ is one half for the tokens themselves (both parts have length one), and zero after a perfect projection.
 
-# %%
+# %% tags=["hide-input"]
 D, K, LENGTH = dim, rank, context_length
 basis = np.eye(D)[:, :K]
 low_rank, hidden = LowRank(basis), Projected(Affine(K, lipschitz), basis.T)
@@ -315,7 +352,7 @@ def train_layers(kind):
     return dict(zip(names, trained, strict=True))
 
 
-# %%
+# %% tags=["hide-input"]
 def outside_share(parts, kind):
     """Compute how much of what layer one returns depends on the irrelevant part."""
     x, other = (draw(1, redrawn_contexts, seed_share, step)[0] for step in (0, 1))
@@ -336,7 +373,7 @@ exact_low = optimal_window(Affine(K, lipschitz), LENGTH, noise_std)
 test = {kind: test_error(parts, kind) for kind, parts in layers.items()}
 one_layer = test["one layer"].mean()
 
-# %%
+# %% tags=["hide-input"]
 errors, projections, gains = [], [], []
 for kind, parts in layers.items():
     ratio = t_interval(test[kind] / one_layer)
@@ -397,7 +434,7 @@ plots.table(
 # mechanism, all attention on tokens *in* the subspace, is not available here: no token $Bu+B_\perp v$ lies in it. A first layer can still
 # project exactly through its values, $V_1=BB^\top$; what training finds is judged.
 
-# %%
+# %% tags=["hide-input"]
 two = MODELS[1:]
 trained_share = {kind: outside_share(layers[kind], kind) for kind in two}
 residual = sampled("{kind}", [trained_share[two[0]]], kind=two[:1])[0]
@@ -410,7 +447,7 @@ judge("P1.beyond.projects", sampled("{kind}", [trained_share[two[1]]], kind=two[
 # would not depend on the others. We draw the others anew.
 
 
-# %%
+# %% tags=["hide-input"]
 def others_matter(kind):
     """Return how much log(omega_1 / omega_2) changes with the others, every seed."""
     x, other = (draw(1, redrawn_contexts, seed_share, step)[0] for step in (0, 1))
@@ -440,46 +477,7 @@ judge(
 #
 # *By hand.* At $w=0$ every token becomes the mean of all: one layer, and the spread is zero.
 
-# %%
-depths = np.unique(np.geomspace(1, max_depth, depths_shown).round().astype(int))
-
-
-def spread(w, normalized=False):
-    """Compute the relative spread at every depth, (depth, context)."""
-
-    def distance(x):
-        return (x - x.mean(1, keepdim=True)).square().sum(-1).mean(1)
-
-    rng = stream(seed_collapse, "evaluation")
-    x = uniform_sphere(rng, collapse_contexts, collapse_tokens, d)
-    out, start = [], distance(x)
-    for layer in range(1, depths[-1] + 1):
-        x = torch.softmax(w * (x @ x.mT), -1) @ x
-        if normalized:
-            x = x / x.norm(dim=-1, keepdim=True)
-        if layer in depths:
-            out.append((distance(x) / start).numpy())
-    return np.array(out)
-
-
-naive = {w: spread(w) for w in collapse_windows}
-sphere = {w: spread(w, normalized=True) for w in collapse_windows}
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Mean relative spread of the tokens after each attention layer, one color for each window parameter $w$. Left: attention alone. Right: tokens projected back to the unit sphere after every layer. Logarithmic axes, cut at $10^{-8}$.", "name": "fig-collapse"}, "image": {"alt": "Two log-log panels of the spread against the number of layers. Left: for the widest windows the spread falls to zero within ten layers; for w = 8 it stays on plateaus and falls within hundreds of layers; for w = 16 it has hardly fallen after a thousand. Right: the same order, and everything later; w = 8 does not fall."}}
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.3), sharey=True)
-for ax, table, name in zip(
-    axes, (naive, sphere), ("attention alone", "projected to the sphere"), strict=True
-):
-    for (w, values), color in zip(
-        table.items(), plots.ramp(len(collapse_windows)), strict=True
-    ):
-        ax.plot(depths, values.mean(1).clip(1e-8), color=color, label=f"w = {w:g}")
-    ax.set(xscale="log", yscale="log", xlabel="layers", title=name)
-axes[0].set_ylabel("relative spread")
-axes[0].legend(fontsize=9)
-plt.show()
-
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 shallow = int(np.searchsorted(depths, 24))
 plots.table(
     (
@@ -513,7 +511,7 @@ plots.table(
 # allows to see).
 
 
-# %%
+# %% tags=["hide-input"]
 def slowest(w, enough=1e-6):
     """Return the largest factor by which a layer leaves a coordinate's range.
 
@@ -554,7 +552,7 @@ judge(
 # the collapse; narrow windows are still apart at the largest depth (table above), but the widest window collapses all the same. The card takes
 # that one only: one is enough for "does not prevent".
 
-# %%
+# %% tags=["hide-input"]
 judge("P1.beyond.sphere", after)
 
 # %% [markdown]
@@ -564,5 +562,5 @@ judge("P1.beyond.sphere", after)
 # training". *Not answered*: deeper trained networks, layers with MLPs, infinite width beyond the exact statement that the optimal $M$ does not
 # change, and how window adaptation scales with size in real language models.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

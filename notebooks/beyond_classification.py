@@ -20,6 +20,136 @@
 # is again a nearest-neighbors estimate, as they say, with another window. Copying the
 # nearest label was never close to optimal; language is not answered.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [3]  # dimension d of the covariates (the first counts)
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the mean label
+context_length = 30  # tokens n in a context
+contexts = 10_000  # test contexts for the error rate
+seeds = 10  # pretrained units of each setting
+steps = 400  # optimizer steps
+batch_size = 128  # fresh contexts at each step
+learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+flips = [0.0, 0.05, 0.1, 0.2, 0.3]  # probabilities p that a label is flipped
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.adam import minimize
+from icl.attention import softmax_attention
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.architectures import sample_contexts
+from icl.risk import optimal_window
+from icl.statistics import t_interval
+from icl.streams import stream
+from icl.tasks import QuadraticRisk, Tanh
+from icl_book import notebook, plots
+from icl_book.claims import exact, judge, sampled
+
+notebook.setup(globals())
+
+d, n = dims[0], context_length
+
+
+# %% tags=["hide-input"]
+def setting(L, p):
+    """Return the class of f and the standard deviation of the label noise."""
+    task = Tanh(d, (1 - 2 * p) * L, L)
+    return task, float(np.sqrt(1 - task.covariance(np.array(1.0))))
+
+
+def window(L, p, length):
+    """Return the exact optimal window; length may be an array."""
+    return optimum(L, p, length).w
+
+
+def optimum(L, p, length):
+    """Return the exact optimal window with its risk and error."""
+    task, sigma = setting(L, p)
+    return optimal_window(task, length, sigma)
+
+
+lowest_L, highest_L = lipschitz_values[0], lipschitz_values[-1]
+many = np.unique(np.geomspace(n / 3, 100 * n, 8).round())
+by_length = {p: window(highest_L, p, many) for p in flips}
+fine = np.geomspace(lowest_L, highest_L, 7)
+by_L = {p: [window(L, p, n) for L in fine] for p in flips}
+
+
+# %% tags=["hide-input"]
+@dataclass(frozen=True)
+class Labels:
+    """Labels -1 and 1 with mean ``(1 - 2 flipped) tanh(L q.x)``."""
+
+    dim: int
+    lipschitz: float
+    flipped: float
+
+    def sample(self, rng, count):
+        q = uniform_sphere(rng, count, self.dim)
+
+        def label(x):
+            ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
+            mean = (1 - 2 * self.flipped) * ramp
+            u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
+            return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
+
+        return label
+
+
+chosen = [(L, p) for L in lipschitz_values for p in (flips[0], flips[2])]
+trained = pretrain(
+    [
+        UnitConfig(Labels(d, L, p), 0.0, n, seed)
+        for L, p in chosen
+        for seed in range(seeds)
+    ],
+    steps,
+    batch_size,
+    learning_rate,
+    notebook.device(),
+    shared_tokens=True,
+    stream="native",
+    dtype="float32",
+)
+learned = trained.windows.reshape(len(chosen), seeds)
+square = dict(zip(chosen, zip(*t_interval(learned), strict=True), strict=True))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window parameter $w^*$ for labels $\\pm1$ and squared loss, one color for each flip probability $p$, the highest curve without flips. Left: against the Lipschitz constant $L$ of the mean label; right: against the context length, at the largest $L$. Lines: exact. Points: mean over pretrained units with interval, for two values of $p$. Logarithmic axes, dimensionless.", "name": "fig-classification"}, "image": {"alt": "Two log-log panels. Left: w rises with L and flattens for small contexts; curves for more label noise lie lower. Points of trained units lie on the curves. Right: w rises with the context length, steepest without flips; more flips give smaller w everywhere."}}
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
+for p, color in zip(flips, plots.ramp(len(flips)), strict=True):
+    plots.exact_curve(axes[0], fine, by_L[p], f"p = {p:g}", color)
+    plots.exact_curve(axes[1], many, by_length[p], None, color)
+    mine = [L for L, q in chosen if q == p]
+    if mine:
+        plots.sampled_points(
+            axes[0], mine, *np.transpose([square[L, p] for L in mine]), None, color
+        )
+axes[0].set(
+    xscale="log",
+    yscale="log",
+    xlabel="Lipschitz constant L",
+    ylabel="window parameter w",
+    title=f"n = {n}, d = {d}",
+)
+axes[0].set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
+axes[0].set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+axes[0].tick_params(which="minor", labelleft=False, labelbottom=False, bottom=False)
+axes[1].set(
+    xscale="log",
+    yscale="log",
+    xlabel="context length n",
+    title=f"L = {highest_L:g}, d = {d}",
+)
+figure.legend(
+    *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(flips)
+)
+plt.show()
+
 # %% [markdown]
 # ## The questions
 #
@@ -66,143 +196,12 @@
 # the tokens with an invariant law: $\mathbb E_f[1-f(x_i)^2]$ is the same number for
 # every $x_i$.
 # ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates (the first counts)
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the mean label
-context_length = 30  # tokens n in a context
-contexts = 10_000  # test contexts for the error rate
-seeds = 10  # pretrained units of each setting
-steps = 400  # optimizer steps
-batch_size = 128  # fresh contexts at each step
-learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-flips = [0.0, 0.05, 0.1, 0.2, 0.3]  # probabilities p that a label is flipped
-
-# %% tags=["hide-input"]
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.adam import minimize
-from icl.attention import softmax_attention
-from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.architectures import sample_contexts
-from icl.risk import optimal_window
-from icl.statistics import t_interval
-from icl.streams import stream
-from icl.tasks import QuadraticRisk, Tanh
-from icl_book import notebook, plots
-from icl_book.claims import exact, judge, sampled
-
-notebook.setup(globals())
-
-d, n = dims[0], context_length
-
-
-# %%
-def setting(L, p):
-    """Return the class of f and the standard deviation of the label noise."""
-    task = Tanh(d, (1 - 2 * p) * L, L)
-    return task, float(np.sqrt(1 - task.covariance(np.array(1.0))))
-
-
-def window(L, p, length):
-    """Return the exact optimal window; length may be an array."""
-    return optimum(L, p, length).w
-
-
-def optimum(L, p, length):
-    """Return the exact optimal window with its risk and error."""
-    task, sigma = setting(L, p)
-    return optimal_window(task, length, sigma)
-
-
-lowest_L, highest_L = lipschitz_values[0], lipschitz_values[-1]
-many = np.unique(np.geomspace(n / 3, 100 * n, 8).round())
-by_length = {p: window(highest_L, p, many) for p in flips}
-fine = np.geomspace(lowest_L, highest_L, 7)
-by_L = {p: [window(L, p, n) for L in fine] for p in flips}
 
 # %% [markdown]
 # **Units** with a full $M$ are pretrained on labels drawn as $\pm1$, with the squared loss, for $p=0$ and $p=0.1$ and all $L$.
 
 
-# %%
-@dataclass(frozen=True)
-class Labels:
-    """Labels -1 and 1 with mean ``(1 - 2 flipped) tanh(L q.x)``."""
-
-    dim: int
-    lipschitz: float
-    flipped: float
-
-    def sample(self, rng, count):
-        q = uniform_sphere(rng, count, self.dim)
-
-        def label(x):
-            ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
-            mean = (1 - 2 * self.flipped) * ramp
-            u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
-            return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
-
-        return label
-
-
-chosen = [(L, p) for L in lipschitz_values for p in (flips[0], flips[2])]
-trained = pretrain(
-    [
-        UnitConfig(Labels(d, L, p), 0.0, n, seed)
-        for L, p in chosen
-        for seed in range(seeds)
-    ],
-    steps,
-    batch_size,
-    learning_rate,
-    notebook.device(),
-    shared_tokens=True,
-    stream="native",
-    dtype="float32",
-)
-learned = trained.windows.reshape(len(chosen), seeds)
-square = dict(zip(chosen, zip(*t_interval(learned), strict=True), strict=True))
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Optimal window parameter $w^*$ for labels $\\pm1$ and squared loss, one color for each flip probability $p$, the highest curve without flips. Left: against the Lipschitz constant $L$ of the mean label; right: against the context length, at the largest $L$. Lines: exact. Points: mean over pretrained units with interval, for two values of $p$. Logarithmic axes, dimensionless.", "name": "fig-classification"}, "image": {"alt": "Two log-log panels. Left: w rises with L and flattens for small contexts; curves for more label noise lie lower. Points of trained units lie on the curves. Right: w rises with the context length, steepest without flips; more flips give smaller w everywhere."}}
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
-for p, color in zip(flips, plots.ramp(len(flips)), strict=True):
-    plots.exact_curve(axes[0], fine, by_L[p], f"p = {p:g}", color)
-    plots.exact_curve(axes[1], many, by_length[p], None, color)
-    mine = [L for L, q in chosen if q == p]
-    if mine:
-        plots.sampled_points(
-            axes[0], mine, *np.transpose([square[L, p] for L in mine]), None, color
-        )
-axes[0].set(
-    xscale="log",
-    yscale="log",
-    xlabel="Lipschitz constant L",
-    ylabel="window parameter w",
-    title=f"n = {n}, d = {d}",
-)
-axes[0].set_xticks(lipschitz_values, [f"{L:g}" for L in lipschitz_values])
-axes[0].set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-axes[0].tick_params(which="minor", labelleft=False, labelbottom=False, bottom=False)
-axes[1].set(
-    xscale="log",
-    yscale="log",
-    xlabel="context length n",
-    title=f"L = {highest_L:g}, d = {d}",
-)
-figure.legend(
-    *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(flips)
-)
-plt.show()
-
-# %%
+# %% tags=["hide-input"]
 plots.table(
     ["class", "trained $w$", "its interval", "exact $w^*$"],
     [
@@ -225,7 +224,7 @@ plots.table(
 # exponent of $w^{-1/2}$, with a margin. By the letter, the weight matrix $wI$ does the opposite.
 
 
-# %%
+# %% tags=["hide-input"]
 def exponent(few, many, change):
     """Return the exponent of w in what changes, between two (L, p, n); its error."""
     a, b = optimum(*few), optimum(*many)
@@ -262,7 +261,7 @@ judge("P1.rebuttal.classification", cases(-0.5), readings={literal: cases(1.0)})
 # seeds at once, fresh contexts at every step.
 
 
-# %%
+# %% tags=["hide-input"]
 def on_sphere(rng, count):
     """Return tokens of that many contexts."""
     return uniform_sphere(rng, count, n + 1, d)
@@ -341,7 +340,7 @@ plots.table(
 # %% [markdown]
 # The *nature* of the estimate is that of nearest neighbors if $M$ gives more weight to nearer tokens in every direction:
 
-# %%
+# %% tags=["hide-input"]
 symmetric = [(M + M.swapaxes(1, 2)) / 2 for M, _ in entropy.values()]
 least = [
     np.linalg.eigvalsh(S)[:, 0] / (np.trace(S, axis1=1, axis2=2) / d) for S in symmetric
@@ -361,7 +360,7 @@ judge("P1.rebuttal.nature", sampled("L = {L:g}, p = {p:g}", least, L=L, p=p))
 # best window on a grid *for the error rate itself* (chosen on one half of the contexts, evaluated on the other), for copying the nearest
 # token's label, and the mean of the largest weight at $w^*$: one means copying.
 
-# %%
+# %% tags=["hide-input"]
 x = uniform_sphere(stream(5, "evaluation"), contexts, n + 1, d)
 t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
 q = uniform_sphere(stream(6, "evaluation"), contexts, d)
@@ -427,7 +426,7 @@ plots.table(
 # *Selection or copying.* At no setting is the largest weight close to one, and the nearest label alone is worse
 # everywhere. Nor do longer contexts lead to copying; the window shrinks more slowly than tokens become dense:
 
-# %%
+# %% tags=["hide-input"]
 rows = []
 for m in (n, 10 * n, 100 * n):
     tokens = uniform_sphere(stream(8, "evaluation"), 200, m + 1, d)
@@ -449,5 +448,5 @@ plots.table(
 # Lipschitzness (inverse of the least divergence between clusters, Fourier coefficients on the hypercube) are not tested. Language
 # modeling is *not answered*: nothing here has discrete tokens or a vocabulary.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -20,31 +20,7 @@
 # would, while the best predictor linear in the labels explains most of an affine
 # function ({numref}`fig-far`): what helps is structure that is shared between tasks.
 
-# %% [markdown]
-# ## The questions
-#
-#
-# **A review:** the analysis is a nearest-neighbor interpretation, "but in real-world
-# applications, LLMs often perform well even when there are no 'close' examples in the
-# context. [...] How can it be generally applied when there is no neighbor data?" And:
-# "How do you think your analysis might extend to more complex, hierarchical function
-# classes?" The authors answer that earlier layers can learn the notion of closeness,
-# and that with nonlinear links after a shared projection the attention weights "again
-# learn the projection and implement a nearest neighbors regressor in the range of the
-# projection with appropriate neighborhood size"; "More complex hierarchies likely
-# require additional layers to learn".
-#
-# ## A projection, then a nonlinear link
-#
-# Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
-# If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
-# has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. Small batches bias where
-# Adam settles (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged; this
-# was decided after batches of 64 alone had left the window somewhat wide. What it means for the risk is in [](nonlinear_low_rank).
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [3]  # dimension d of the covariates, hidden layers and far queries (the first)
 lipschitz = 3.0  # Lipschitz constant L
 noise_std = 0.3  # standard deviation sigma of the label noise
@@ -59,7 +35,7 @@ dim = 5  # dimension of the tokens of projected problems ...
 rank = 3  # ... and dimension k of the subspace that matters
 similarities = [1.0, 0.75, 0.5, 0.25, 0.0, -0.25]  # largest allowed x_i . x_q
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -81,7 +57,99 @@ notebook.setup(globals())
 d, n = dims[0], context_length
 OPTIONS = {"device": notebook.device(), "stream": "native", "dtype": "float32"}
 
-# %%
+# %% tags=["hide-input"]
+uniform = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)
+places = stream(1, "monte carlo").uniform(0, 1, (contexts, n))
+grid, half = np.geomspace(0.1, 60, 28), contexts // 2
+FAR = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
+METHODS = ("softmax", "softmax with gain", "nearest", "linear attention", "kriging")
+
+
+def compare(task, x):
+    """Return the risk of each method and token set, and the best window and gain.
+
+    Risks are divided by the variance of f, (methods, token sets).
+    """
+    form = QuadraticRisk.of(task, x, noise_std)
+    t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
+    omega = torch.stack(
+        [*(torch.softmax(w * t, -1) for w in grid), t / n]
+    )  # the last: linear attention
+    gain, square = form.gain(omega), form.product(omega, omega)
+    g, q = gain[:, :half].mean(1), square[:, :half].mean(1)
+    c, plain = g / q, int((q - 2 * g)[:-1].argmin())
+    free = int((g**2 / q)[:-1].argmax())
+
+    def risk(index, factor):
+        return form.prior - 2 * factor * gain[index] + factor**2 * square[index]
+
+    nearest = torch.nn.functional.one_hot(t.argmax(-1), n).double()
+    risks = (
+        risk(plain, 1.0),
+        risk(free, c[free]),
+        form.risk(nearest),
+        risk(-1, c[-1]),
+        form.risk(form.kriging()),
+    )
+    variance = sum(np.append(*task.spectrum(200)))
+    tested = np.stack([values[half:] for values in risks])
+    return tested / variance, grid[plain], float(c[free])
+
+
+tokens = [Cap(d, limit).restrict(uniform, places) for limit in similarities]
+found = {name: [compare(task, x) for x in tokens] for name, task in FAR.items()}
+far = {name: np.array([risks for risks, *_ in row]) for name, row in found.items()}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of $f$ over the sphere against the largest allowed similarity $\\tau$ between query and context (left in each panel: only far examples; right: the usual case). Points: means over token sets with intervals, labels integrated out, shifted sideways a little where they would hide each other. One, dotted: as bad as knowing only the mean of $f$. Logarithmic vertical axis.", "name": "fig-far"}, "image": {"alt": "Two panels, affine and ReLU class. As the context moves away from the query, the risks of softmax with and without gain and of the nearest label rise steeply to one and above. Kriging rises too, but stays well below one for the affine class at all distances; for the ReLU class it passes one. Linear attention is above one everywhere."}}
+figure, axes = plt.subplots(1, 2, figsize=(7.8, 3.7), sharey=True)
+shifts = (-0.02, 0.02, 0, 0, 0)
+for ax, (name, risks) in zip(axes, far.items(), strict=True):
+    marks = zip(METHODS, plots.PALETTE, "os^Dv", shifts, strict=False)
+    for i, (method, color, marker, shift) in enumerate(marks):
+        mean, *ends = t_interval(risks[:, i])
+        plots.sampled_points(
+            ax,
+            np.array(similarities) + shift,
+            mean,
+            *np.clip(ends, 1e-4, None),
+            method,
+            color,
+            marker,
+        )
+    ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
+    ax.set(yscale="log", xlabel=r"largest similarity $\tau$", title=f"{name} class")
+axes[0].set_ylabel("risk / variance of f")
+figure.legend(
+    *axes[0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=len(METHODS),
+    fontsize=9,
+)
+plt.show()
+
+# %% [markdown]
+# ## The questions
+#
+#
+# **A review:** the analysis is a nearest-neighbor interpretation, "but in real-world
+# applications, LLMs often perform well even when there are no 'close' examples in the
+# context. [...] How can it be generally applied when there is no neighbor data?" And:
+# "How do you think your analysis might extend to more complex, hierarchical function
+# classes?" The authors answer that earlier layers can learn the notion of closeness,
+# and that with nonlinear links after a shared projection the attention weights "again
+# learn the projection and implement a nearest neighbors regressor in the range of the
+# projection with appropriate neighborhood size"; "More complex hierarchies likely
+# require additional layers to learn".
+#
+# ## A projection, then a nonlinear link
+#
+# Tokens $x=Bu+B_\perp v$ in five dimensions with $u\sim U(S^{k-1})$, $k=3$, and $f(x)=g(B^\top x)$ with $g$ from a nonlinear class on the sphere of dimension $k$.
+# If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
+# has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. Small batches bias where
+# Adam settles (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged; this
+# was decided after batches of 64 alone had left the window somewhat wide. What it means for the risk is in [](nonlinear_low_rank).
+
+# %% tags=["hide-input"]
 basis = np.eye(dim)[:, :rank]
 LINKS = {
     "ReLU, L": ReLU(rank, lipschitz),
@@ -145,7 +213,7 @@ plots.table(
     "without the block $B^\\top MB$, over that of $M$",
 )
 
-# %%
+# %% tags=["hide-input"]
 judge(
     "P1.rebuttal.links",
     [
@@ -172,7 +240,7 @@ judge(
 # ```
 
 
-# %%
+# %% tags=["hide-input"]
 @dataclass(frozen=True)
 class Folded:
     """``f(x) = g(|x|)``, entry by entry, with g of the affine class."""
@@ -222,7 +290,7 @@ plots.table(
     f"L = {2 * lipschitz:g}",
 )
 
-# %%
+# %% tags=["hide-input"]
 judge(
     "P1.rebuttal.hierarchies",
     sampled(f"absolute values first, d = {d}, n = {n}", folded[0] / folded[1]),
@@ -252,77 +320,7 @@ judge(
 # ```
 
 
-# %%
-uniform = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)
-places = stream(1, "monte carlo").uniform(0, 1, (contexts, n))
-grid, half = np.geomspace(0.1, 60, 28), contexts // 2
-FAR = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
-METHODS = ("softmax", "softmax with gain", "nearest", "linear attention", "kriging")
-
-
-def compare(task, x):
-    """Return the risk of each method and token set, and the best window and gain.
-
-    Risks are divided by the variance of f, (methods, token sets).
-    """
-    form = QuadraticRisk.of(task, x, noise_std)
-    t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
-    omega = torch.stack(
-        [*(torch.softmax(w * t, -1) for w in grid), t / n]
-    )  # the last: linear attention
-    gain, square = form.gain(omega), form.product(omega, omega)
-    g, q = gain[:, :half].mean(1), square[:, :half].mean(1)
-    c, plain = g / q, int((q - 2 * g)[:-1].argmin())
-    free = int((g**2 / q)[:-1].argmax())
-
-    def risk(index, factor):
-        return form.prior - 2 * factor * gain[index] + factor**2 * square[index]
-
-    nearest = torch.nn.functional.one_hot(t.argmax(-1), n).double()
-    risks = (
-        risk(plain, 1.0),
-        risk(free, c[free]),
-        form.risk(nearest),
-        risk(-1, c[-1]),
-        form.risk(form.kriging()),
-    )
-    variance = sum(np.append(*task.spectrum(200)))
-    tested = np.stack([values[half:] for values in risks])
-    return tested / variance, grid[plain], float(c[free])
-
-
-tokens = [Cap(d, limit).restrict(uniform, places) for limit in similarities]
-found = {name: [compare(task, x) for x in tokens] for name, task in FAR.items()}
-far = {name: np.array([risks for risks, *_ in row]) for name, row in found.items()}
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk in units of the variance of $f$ over the sphere against the largest allowed similarity $\\tau$ between query and context (left in each panel: only far examples; right: the usual case). Points: means over token sets with intervals, labels integrated out, shifted sideways a little where they would hide each other. One, dotted: as bad as knowing only the mean of $f$. Logarithmic vertical axis.", "name": "fig-far"}, "image": {"alt": "Two panels, affine and ReLU class. As the context moves away from the query, the risks of softmax with and without gain and of the nearest label rise steeply to one and above. Kriging rises too, but stays well below one for the affine class at all distances; for the ReLU class it passes one. Linear attention is above one everywhere."}}
-figure, axes = plt.subplots(1, 2, figsize=(7.8, 3.7), sharey=True)
-shifts = (-0.02, 0.02, 0, 0, 0)
-for ax, (name, risks) in zip(axes, far.items(), strict=True):
-    marks = zip(METHODS, plots.PALETTE, "os^Dv", shifts, strict=False)
-    for i, (method, color, marker, shift) in enumerate(marks):
-        mean, *ends = t_interval(risks[:, i])
-        plots.sampled_points(
-            ax,
-            np.array(similarities) + shift,
-            mean,
-            *np.clip(ends, 1e-4, None),
-            method,
-            color,
-            marker,
-        )
-    ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
-    ax.set(yscale="log", xlabel=r"largest similarity $\tau$", title=f"{name} class")
-axes[0].set_ylabel("risk / variance of f")
-figure.legend(
-    *axes[0].get_legend_handles_labels(),
-    loc="outside lower center",
-    ncols=len(METHODS),
-    fontsize=9,
-)
-plt.show()
-
-# %%
+# %% tags=["hide-input"]
 means = {name: risks.mean(-1) for name, risks in far.items()}
 rows = [
     [
@@ -359,5 +357,5 @@ plots.table(
 # One hidden layer of one kind ($|x|$), given and not learned. Deeper hierarchies, and anything about large language models, are *not answered*. Kriging is a
 # floor for predictors that are linear in the labels; a nonlinear one (least squares on the right features of a ReLU function) could do better.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

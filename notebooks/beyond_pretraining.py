@@ -21,40 +21,7 @@
 # numbers to memorize them. *Autoregression:* one $w$ for all lengths is an exact and
 # cheap compromise between the lengths' own windows.
 
-# %% [markdown]
-# ## The questions
-#
-#
-# The theorems are about the minimizer of the *population* loss at *one* context length.
-# Real pretraining has finitely many tasks, finitely many steps, and a loss at every
-# position. Summary, *question 6*: "Does the number of pretraining steps impact the
-# tightness of your bounds relating the attention window scale to properties like
-# Lipschitzness and noise?" Slides, future work: "auto-regressive pretraining". And
-# ours: how many pretraining tasks are enough?
-#
-# ## How many contexts
-#
-# The slides' empirical loss is a mean over $T$ contexts, $\frac1T\sum_t(\hat f_t-y_{t,n+1})^2$, each with a function of its own.
-# We draw $T$ contexts once, minimize it over the single number $w$, and over all of $M$, and ask how much *population* risk
-# is lost. For the single number theory says, with the score $g=\partial_w(\hat f-y)^2$ of one context,
-#
-# $$\mathbb E\,L(\hat w)-L(w^*)\approx\frac{\operatorname{Var}g}{2T\,L''(w^*)} ,$$
-#
-# and the risk $L$ is exact. For a full $M$ the loss of $\hat M$ is evaluated with labels integrated out, as a difference to
-# $w^*I$ on the same tokens.
-#
-# **Exercise 1.** With $T$ contexts and labels integrated out, would the excess risk
-# still fall like $1/T$? With another constant?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Yes, the tokens are still random; the score's variance is smaller, and with it the
-# constant.
-# ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [3]  # dimension d of the covariates (the first counts)
 lipschitz = 2.0  # Lipschitz constant L
 noise_std = 0.5  # standard deviation sigma of the label noise
@@ -71,7 +38,7 @@ pool_sizes = [1, 3, 10, 30]  # functions in a fixed pool
 score_contexts = 20000  # contexts for the variance of the score
 times = [3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0]  # training times of the flow
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -114,7 +81,7 @@ def class_risk(M):
     return np.array([one(m) - reference for m in M])
 
 
-# %%
+# %% tags=["hide-input"]
 def draw(T, seed):
     """Draw T fixed contexts: tokens (T, n + 1, d), labels (T, n + 1)."""
     x = uniform_sphere(stream(seed, "covariates"), T, n + 1, d)
@@ -123,7 +90,7 @@ def draw(T, seed):
     return x, y + noise_std * torch.from_numpy(noise)
 
 
-# %%
+# %% tags=["hide-input"]
 scalar, matrices = {}, {}
 for T in sizes:
     data = [draw(T, 1000 * T + k) for k in range(draws)]
@@ -147,7 +114,7 @@ slopes = population_risk(task, beside, n, noise_std).slope
 curvature = float(np.diff(slopes)[0] / (0.02 * w_best))
 constant = float(score.var()) / (2 * curvature) / float(best.risk)  # over T
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Excess population risk, relative to the optimum, after minimizing the empirical loss of $T$ contexts over one number $w$ (circles) and over a full matrix $M$ (squares, shifted for legibility). Mean over data sets with interval; line: theory for one number. Both axes logarithmic, dimensionless. Intervals that reach zero are cut at the lower edge.", "name": "fig-tasks"}, "image": {"alt": "Log-log plot of the relative excess risk against the number of contexts T. Both sets of points fall about like one over T. The squares of the full matrix lie above the circles. The circles follow the theory line for large T."}}
 figure, ax = plt.subplots()
 line = constant / np.array(sizes)
 plots.exact_curve(ax, sizes, line, "theory, one number")
@@ -171,6 +138,37 @@ plt.show()
 notebook.glue("one_percent", constant / 0.01)
 notebook.glue("matrix_price", np.mean(matrices[sizes[-1]]) / np.mean(scalar[sizes[-1]]))
 
+# %% [markdown]
+# ## The questions
+#
+#
+# The theorems are about the minimizer of the *population* loss at *one* context length.
+# Real pretraining has finitely many tasks, finitely many steps, and a loss at every
+# position. Summary, *question 6*: "Does the number of pretraining steps impact the
+# tightness of your bounds relating the attention window scale to properties like
+# Lipschitzness and noise?" Slides, future work: "auto-regressive pretraining". And
+# ours: how many pretraining tasks are enough?
+#
+# ## How many contexts
+#
+# The slides' empirical loss is a mean over $T$ contexts, $\frac1T\sum_t(\hat f_t-y_{t,n+1})^2$, each with a function of its own.
+# We draw $T$ contexts once, minimize it over the single number $w$, and over all of $M$, and ask how much *population* risk
+# is lost. For the single number theory says, with the score $g=\partial_w(\hat f-y)^2$ of one context,
+#
+# $$\mathbb E\,L(\hat w)-L(w^*)\approx\frac{\operatorname{Var}g}{2T\,L''(w^*)} ,$$
+#
+# and the risk $L$ is exact. For a full $M$ the loss of $\hat M$ is evaluated with labels integrated out, as a difference to
+# $w^*I$ on the same tokens.
+#
+# **Exercise 1.** With $T$ contexts and labels integrated out, would the excess risk
+# still fall like $1/T$? With another constant?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Yes, the tokens are still random; the score's variance is smaller, and with it the
+# constant.
+# ```
+
 # %% tags=["hide-input"]
 plots.table(
     ["excess risk, % of the optimal risk", *(f"T = {T}" for T in sizes)],
@@ -193,7 +191,7 @@ plots.table(
 # pool's mean slope and its directions, not to more: its prediction is an average of the context's labels, and $M$ has $d^2$ numbers.
 
 
-# %%
+# %% tags=["hide-input"]
 pools = [*pool_sizes, None]  # None: fresh functions
 members = [
     UnitConfig(
@@ -215,7 +213,7 @@ pooled = pretrain(
 pool_excess = 100 * class_risk(pooled.M).reshape(len(pools), seeds) / float(best.risk)
 pool_windows = pooled.windows.reshape(len(pools), seeds)
 
-# %%
+# %% tags=["hide-input"]
 rows = []
 for T, percent, w in zip(pools, pool_excess, pool_windows, strict=True):
     excess, scale = t_interval(percent), t_interval(w)
@@ -248,7 +246,7 @@ plots.table(
 # Plain gradient descent with small steps follows the population flow, $\dot w=-L'(w)/d$ from $w=0$, which we compute without
 # sampling. The theorem's exponents belong to $t=\infty$. At finite time, compare two context lengths a decade apart:
 
-# %%
+# %% tags=["hide-input"]
 linear, lengths = Affine(d, lipschitz), 10 ** np.array(n_decades)
 final = optimal_window(linear, lengths, noise_std)
 flow = np.array(
@@ -306,7 +304,7 @@ plots.table(
 # A single token has weight one.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 every = np.arange(1, n + 1)
 
 
@@ -335,7 +333,7 @@ notebook.glue(
 # trained on the same loss, one attention map with a causal mask for each sequence:
 
 
-# %%
+# %% tags=["hide-input"]
 def on_sphere(rng, count):
     return uniform_sphere(rng, count, n + 1, d)
 
@@ -404,5 +402,5 @@ plt.show()
 # thing. Steps are studied for plain gradient flow at $M=wI$ (exact) only. Scaling of depth and data together is out of reach here, and with it
 # the reviewer's question on *emergent* abilities at scale: *not answered*.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

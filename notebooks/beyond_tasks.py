@@ -21,6 +21,78 @@
 # depends on the reading. Without rotation invariance the window becomes an ellipsoid,
 # narrow where functions change fast.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [3, 5]  # dimensions d of the covariates; units are pretrained in the first
+lipschitz = 2.0  # Lipschitz constant L
+noise_std = 0.5  # standard deviation sigma of the label noise
+context_length = 20  # tokens n in a context
+n_decades = [1, 2, 3, 4, 6, 8]  # powers of ten of the context length
+seeds = 10  # pretrained units of each setting
+steps = 800  # optimizer steps
+batch_size = 64  # fresh contexts at each step
+learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+steepnesses = [0.5, 2.0, 4.0, 8.0]  # steepness beta of the tanh classes
+hidden_units = [1, 8, 64]  # hidden units m of the networks that units are pretrained on
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from dataclasses import dataclass, replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.special import hyp0f1, ive
+
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import test_error
+from icl.risk import asymptotics, optimal_window, population_risk
+from icl.statistics import t_interval
+from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh, Zonal
+from icl_book import notebook, plots
+from icl_book.claims import exact, extrapolated, judge, sampled
+
+notebook.setup(globals(), n_decades=2)
+
+# %% tags=["hide-input"]
+DEGREE = 140  # of the expansions: where these classes are resolved
+
+
+def laplacian(task, gradient=False):
+    """Return E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
+    a, _ = task.spectrum(DEGREE)
+    degrees = np.arange(1, DEGREE + 1)
+    level = degrees * (degrees + task.dim - 2.0)
+    return a @ level ** (1 if gradient else 2)
+
+
+def law(task, n, curvature):
+    """Return the window parameter of the sharp law."""
+    noise = (task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2
+    return (curvature * n / noise) ** (2 / (task.dim + 3))
+
+
+# %% tags=["hide-input"]
+d = dims[0]
+n = 10.0 ** np.array(n_decades)
+curves = {
+    k: {
+        beta: optimal_window(Tanh(k, lipschitz, beta), n, noise_std).w
+        for beta in steepnesses
+    }
+    for k in dims
+}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
+figure, axes = plt.subplots(1, len(dims), figsize=(3.8 * len(dims), 3.5), squeeze=False)
+for ax, k in zip(axes[0], dims, strict=True):
+    for beta, color in zip(steepnesses, plots.ramp(len(steepnesses)), strict=True):
+        task = Tanh(k, lipschitz, beta)
+        plots.exact_curve(ax, n, curves[k][beta], rf"$\beta$ = {beta:g}", color)
+        ax.plot(n, law(task, n, laplacian(task)), "--", color=color, linewidth=1)
+    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"d = {k}")
+axes[0, 0].set_ylabel("optimal window parameter w*")
+axes[0, 0].legend(fontsize=9)
+plt.show()
+
 # %% [markdown]
 # ## The questions
 #
@@ -75,69 +147,8 @@
 # **The experiment.** $f(x)=\frac L\beta\tanh(\beta\,q\cdot x)$ with $q\sim U(S^{d-1})$ has the Lipschitz constant $L$ for *every* steepness
 # $\beta$: it is nearly linear for small $\beta$ and a smoothed step of height $2L/\beta$ for large $\beta$. (A sigmoid is the same function:
 # $\sigma(s)=\frac12+\frac12\tanh\frac s2$, and constants never matter.)
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [3, 5]  # dimensions d of the covariates; units are pretrained in the first
-lipschitz = 2.0  # Lipschitz constant L
-noise_std = 0.5  # standard deviation sigma of the label noise
-context_length = 20  # tokens n in a context
-n_decades = [1, 2, 3, 4, 6, 8]  # powers of ten of the context length
-seeds = 10  # pretrained units of each setting
-steps = 800  # optimizer steps
-batch_size = 64  # fresh contexts at each step
-learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-steepnesses = [0.5, 2.0, 4.0, 8.0]  # steepness beta of the tanh classes
-hidden_units = [1, 8, 64]  # hidden units m of the networks that units are pretrained on
 
 # %% tags=["hide-input"]
-from dataclasses import dataclass, replace
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.special import hyp0f1, ive
-
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import test_error
-from icl.risk import asymptotics, optimal_window, population_risk
-from icl.statistics import t_interval
-from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh, Zonal
-from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, judge, sampled
-
-notebook.setup(globals(), n_decades=2)
-
-
-# %%
-DEGREE = 140  # of the expansions: where these classes are resolved
-
-
-def laplacian(task, gradient=False):
-    """Return E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
-    a, _ = task.spectrum(DEGREE)
-    degrees = np.arange(1, DEGREE + 1)
-    level = degrees * (degrees + task.dim - 2.0)
-    return a @ level ** (1 if gradient else 2)
-
-
-def law(task, n, curvature):
-    """Return the window parameter of the sharp law."""
-    noise = (task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2
-    return (curvature * n / noise) ** (2 / (task.dim + 3))
-
-
-# %%
-d = dims[0]
-n = 10.0 ** np.array(n_decades)
-curves = {
-    k: {
-        beta: optimal_window(Tanh(k, lipschitz, beta), n, noise_std).w
-        for beta in steepnesses
-    }
-    for k in dims
-}
 rows = []
 for beta in steepnesses:
     task = Tanh(d, lipschitz, beta)
@@ -163,18 +174,6 @@ plots.table(
     "rms: root mean square over the sphere",
 )
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
-figure, axes = plt.subplots(1, len(dims), figsize=(3.8 * len(dims), 3.5), squeeze=False)
-for ax, k in zip(axes[0], dims, strict=True):
-    for beta, color in zip(steepnesses, plots.ramp(len(steepnesses)), strict=True):
-        task = Tanh(k, lipschitz, beta)
-        plots.exact_curve(ax, n, curves[k][beta], rf"$\beta$ = {beta:g}", color)
-        ax.plot(n, law(task, n, laplacian(task)), "--", color=color, linewidth=1)
-    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"d = {k}")
-axes[0, 0].set_ylabel("optimal window parameter w*")
-axes[0, 0].legend(fontsize=9)
-plt.show()
-
 # %% [markdown]
 # The rule "larger Lipschitz constant, smaller window" compares classes that differ by a *factor*. Classes of the same
 # Lipschitz constant can have different windows, and in short contexts, where the mean squared gradient counts, their order
@@ -185,7 +184,7 @@ plt.show()
 # infinitely many tokens in the window, where the limit is known. Cosines and affine functions are judged in [](phase_diagram).
 
 
-# %%
+# %% tags=["hide-input"]
 def extrapolate(w, task, n):
     """Return the limit of the window w over the law, and its last change."""
     r = w / law(task, n, laplacian(task))
@@ -247,7 +246,7 @@ judge(
 # tokens of a narrow window fall, and rises again.
 
 
-# %%
+# %% tags=["hide-input"]
 def limit_bias(task, w):
     """Return the bias term of the risk in the limit of long contexts."""
     a, rest = task.spectrum(DEGREE)
@@ -303,7 +302,7 @@ judge(
 # risk on each; dimension, context length, noise and two of the formulas are ours.
 
 
-# %%
+# %% tags=["hide-input"]
 class Waves(Zonal):
     """``cos(u.x + phase)`` with a uniform phase, by its covariance."""
 
@@ -405,7 +404,7 @@ judge(
 # The summary's experiments "on nonlinear functions like MLPs validating that conclusions extend" are mentioned in no other source. We run our own:
 # units are pretrained on networks, and their windows are held against the exact one.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 factors = [1.0, 3.0]
 options = {
     "device": notebook.device(),
@@ -443,7 +442,7 @@ plots.table(
     f"n = {context_length}",
 )
 
-# %%
+# %% tags=["hide-input"]
 judge(
     "P1.beyond.networks",
     sampled(
@@ -468,7 +467,7 @@ judge(
 # every seed.
 
 
-# %%
+# %% tags=["hide-input"]
 @dataclass(frozen=True)
 class Preferred:
     """Affine functions with slopes of different size along the axes."""
@@ -529,7 +528,7 @@ members = [
 broken = pretrain(members, steps, batch_size, learning_rate, **options)
 M = broken.M.reshape(len(BROKEN), seeds, d, d)
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 identities = [w * np.eye(d) for w in np.geomspace(1, 40, 15)]
 
 
@@ -607,5 +606,5 @@ plt.show()
 # - *Not answered*: trained networks as tasks, deep ones, discrete data, and language. "Functions learned by large language models in
 #   practice" (a review) are out of reach of this book.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -21,20 +21,7 @@
 # Where $n$ is large and $d$ small, the passes over $n\times n$ arrays cost more than the
 # products; streaming removes them in $O(nd)$ memory ({judged}`P2.scale.memory`).
 
-# %% [markdown]
-# ## What is printed
-#
-# The summary of paper 2 asks how the tensor trick affects "computational efficiency and
-# scalability" and proposes to measure it at $d=16,64,256,1024$. Its Limitations: the
-# trick "increases dimensionality from $d$ to $d^2$, which may be computationally
-# prohibitive" (see {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1 and
-# C.8): the gradient can be computed in the time of an $n\times d\times n$ and an
-# $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
-# multiplication; taken literally, the Kronecker form needs $O(n^2d^2)$.
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [16, 64]  # dimensions d, with as many tokens n, for every form
 large_sizes = [256, 1024]  # the same, for forms that take at most a second there
 n_values = [2048, 4096]  # tokens n at a fixed dimension of 16, for the growth of memory
@@ -42,7 +29,7 @@ memory_limit = 4.0  # GiB that a measured process may map beyond its libraries
 repeats = 2  # timed repetitions, the fastest counts
 seed = 0  # root of the random numbers
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import json
 import math
 
@@ -56,6 +43,17 @@ from icl_book import measure, notebook, plots
 from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals())
+
+# %% [markdown]
+# ## What is printed
+#
+# The summary of paper 2 asks how the tensor trick affects "computational efficiency and
+# scalability" and proposes to measure it at $d=16,64,256,1024$. Its Limitations: the
+# trick "increases dimensionality from $d$ to $d^2$, which may be computationally
+# prohibitive" (see {doc}`tensor_trick`). {cite:t}`alman2024gradient` (Lemmas 4.1 and
+# C.8): the gradient can be computed in the time of an $n\times d\times n$ and an
+# $n\times d\times d$ matrix product, which is $O(n^2d+nd^2)$ with ordinary
+# multiplication; taken literally, the Kronecker form needs $O(n^2d^2)$.
 
 # %% [markdown]
 # ## In plain words
@@ -120,7 +118,7 @@ notebook.setup(globals())
 # The code of the five forms is text, run here once to compare them and then in fresh processes. Each process may use
 # {glue:text}`scale-limit:.0f` GiB of address space beyond what Python and its libraries take; a form *dies* when it asks for more.
 
-# %% tags=["show-input"]
+# %%
 FORMS = """
 import torch
 from icl.compiled import regressions  # once for all forms: numba takes long to load
@@ -157,7 +155,8 @@ def data(n, d, seed):
     A1, A2, X, B = (torch.from_numpy(rng.standard_normal(shape)) for shape in shapes)
     return A1, A2, X / d**1.5, B.softmax(-1)
 """
-# %%
+
+# %% tags=["hide-input"]
 NAMES = {
     "explicit": "explicit",
     "blockwise": "blockwise",
@@ -189,7 +188,7 @@ notebook.glue("scale-limit", memory_limit)
 # ```
 
 
-# %%
+# %% tags=["hide-input"]
 def operations(name, n, d):
     """Count the operations of one gradient."""
     with FlopCounterMode(display=False) as counter:
@@ -237,7 +236,7 @@ judge(
 # about 1 MiB. Each form and size has a process of its own, each judged peak eight.
 
 
-# %%
+# %% tags=["hide-input"]
 LIMIT = f"measure.limit_memory({int(memory_limit * 2**30)})"
 
 
@@ -265,7 +264,7 @@ def sizes_of(name):
 squares = [(name, n, n) for name in NAMES for n in sorted(sizes_of(name))]
 seen = dict(zip(squares, measured(squares, repeats), strict=True))
 
-# %%
+# %% tags=["hide-input"]
 costs, died = {}, {}
 for name, n, _ in squares:
     if name not in died:
@@ -294,7 +293,7 @@ plots.table(
     "address space, at the largest size tried",
 )
 
-# %% mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}} tags=["first-figure", "hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for one gradient (left) and peak memory in bytes (right) against $n=d$, one core, float64, each point from a fresh process. Dashed: slopes 4 and 3 (time), drawn through the largest measured size of the explicit and the closed form. Crosses: the size at which a form asked for more memory than it was allowed. Peaks below 1 MiB, to which they are good, are left out.", "name": "fig-scale-cost"}, "image": {"alt": "Two log-log panels against n equal to d. Left: the explicit and the blockwise form rise steeply and end at 64; autograd, closed form and streaming rise more slowly, along slope three, to a fraction of a second at 1024. Right: the explicit form needs over a hundred megabytes at 64 and has a cross at 256; the others stay below a hundred megabytes up to 1024, except the blockwise form, which has a cross there."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6))
 looks = zip(NAMES.items(), plots.PALETTE, "osD^v", strict=False)
 for (name, label), color, marker in looks:
@@ -359,7 +358,7 @@ for name in NAMES:
 # ```
 
 
-# %%
+# %% tags=["hide-input"]
 PROCESSES = 8  # that measure each judged peak
 
 
@@ -385,7 +384,7 @@ judge(
 # Measured by `benchmarks/tensor_trick.py` (`make bench`), not by this run: all contenders of a setting run in turn, round after
 # round, and a ratio is the median over rounds of the contender's time over that of the streamed form.
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 bench = json.loads(notebook.data("benchmarks/results/tensor_trick.json").read_text())
 others = {
     "closed form": "closed",
@@ -423,7 +422,7 @@ for n, d in sorted({(r["n"], r["d"]) for r in bench["settings"]}, reverse=True):
     rows = [cells(r) for r in bench["settings"] if (r["n"], r["d"]) == (n, d)]
     display(plots.table([*columns, "rate", "best rate"], rows, f"n = {n}. {caption}"))
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 single = [r["median_seconds"] for r in bench["settings"] if r["dtype"] == "float32"]
 faster = [seconds["product"] / seconds["our product"] for seconds in single]
 notebook.glue("scale-onednn", float(np.median(faster)))
@@ -453,5 +452,5 @@ plots.table(
 # form dies between $n=d=64$ and 256 within the limit set here, and the blockwise one between 256 and 1024, while the
 # closed form goes on.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

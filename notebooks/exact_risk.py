@@ -19,29 +19,7 @@
 # values {judged}`P1.risk.exact`, and sampled risks lie on the exact curves
 # ({numref}`fig-exact`).
 
-# %% [markdown]
-# ## What is printed
-#
-# > **ITA slides, "(ICL)".**
-# >
-# > $$\mathcal L(M)=\mathbb E_{f,\{x_i\},\{\epsilon_i\}}\Big(
-# > \sum_{i=1}^n(f(x_i)+\epsilon_i)
-# > \frac{e^{x_i^\top Mx_{n+1}}}{\sum_{j=1}^ne^{x_j^\top Mx_{n+1}}}-f(x_{n+1})\Big)^2$$
-# >
-# > and it decomposes as $\mathcal L=\mathcal L_{\rm bias}+\mathcal L_{\rm noise}$, with
-# > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
-# > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
-#
-# The slides go on to bound both parts up to constants. The label of the query is clean here; the empirical loss has the noisy one
-# and is larger by $\sigma^2$. The index $i$ is printed in both the numerator and the denominator; we write $j$ in the denominator.
-#
-# **In plain words.** Attention predicts with a weighted mean of noisy labels. Its error has two independent parts: the function
-# at the neighbors is not the function at the query (bias, which here contains the luck of *where* the neighbors fall), and the
-# labels carry noise.
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
 context_length = 20  # tokens n in a context
 lipschitz = 1.0  # Lipschitz constant L
@@ -49,7 +27,7 @@ noise_std = 0.3  # standard deviation sigma of the label noise
 contexts = 40000  # Monte Carlo contexts for each sampled number
 seed = 0  # root of the random streams
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import json
 import time
 
@@ -75,6 +53,58 @@ from icl_book.live import live
 notebook.setup(globals())
 
 CLASSES = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
+
+# %% tags=["hide-input"]
+windows = np.geomspace(0.3, 60, 8)
+fine = np.geomspace(0.3, 60, 60)
+d = dims[len(dims) // 2]
+sampled_risk = {}
+for name, task in CLASSES.items():
+    setting = context_length, noise_std, contexts, seed
+    sampled_risk[name] = [
+        monte_carlo_risk(task(d, lipschitz), w, *setting) for w in windows
+    ]
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
+figure, ax = plt.subplots(figsize=(6.4, 3.3))
+for (name, task), marker in zip(CLASSES.items(), "os^", strict=True):
+    task, color = task(d, lipschitz), plots.COLORS[name.lower()]
+    risk = population_risk(task, fine, context_length, noise_std).total
+    plots.exact_curve(ax, fine, risk, name, color)
+    mean = [sample.mean for sample in sampled_risk[name]]
+    low, high = np.array([sample.interval for sample in sampled_risk[name]]).T
+    plots.sampled_points(ax, windows, mean, low, high, None, color, marker)
+    best = optimal_window(task, context_length, noise_std)
+    ax.plot(best.w, best.risk, "*", color=color, markersize=11, zorder=4)
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="window parameter w",
+    ylabel="risk",
+    title=f"d = {d}, n = {context_length}",
+)
+ax.legend()
+plt.show()
+
+# %% [markdown]
+# ## What is printed
+#
+# > **ITA slides, "(ICL)".**
+# >
+# > $$\mathcal L(M)=\mathbb E_{f,\{x_i\},\{\epsilon_i\}}\Big(
+# > \sum_{i=1}^n(f(x_i)+\epsilon_i)
+# > \frac{e^{x_i^\top Mx_{n+1}}}{\sum_{j=1}^ne^{x_j^\top Mx_{n+1}}}-f(x_{n+1})\Big)^2$$
+# >
+# > and it decomposes as $\mathcal L=\mathcal L_{\rm bias}+\mathcal L_{\rm noise}$, with
+# > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
+# > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
+#
+# The slides go on to bound both parts up to constants. The label of the query is clean here; the empirical loss has the noisy one
+# and is larger by $\sigma^2$. The index $i$ is printed in both the numerator and the denominator; we write $j$ in the denominator.
+#
+# **In plain words.** Attention predicts with a weighted mean of noisy labels. Its error has two independent parts: the function
+# at the neighbors is not the function at the query (bias, which here contains the luck of *where* the neighbors fall), and the
+# labels carry noise.
 
 # %% [markdown]
 # ## The formula, derived
@@ -156,7 +186,7 @@ print(
 # adds nodes that follow the kernel (`icl/risk/quadrature.py`), the other degrees, and derivatives (`icl/risk/integrals.py`).
 
 
-# %% tags=["show-input"]
+# %%
 def risk_on_one_screen(d, w, n, noise_std, L=1.0):
     """Return the risk of the affine class."""
     theta, weight = np.polynomial.legendre.leggauss(200)
@@ -188,7 +218,7 @@ print(f"one screen {short:.15f}   package {ours:.15f}")
 # Any rotation-invariant class will do: give its covariance.
 
 
-# %% tags=["show-input"]
+# %%
 class Exponential(Zonal):
     """A Gaussian process on the sphere with covariance exp(cos - 1)."""
 
@@ -209,39 +239,6 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # | query not in the denominator | the paper's definition; a query that counts itself is the control |
 # ```
 
-# %% tags=["hide-input"]
-windows = np.geomspace(0.3, 60, 8)
-fine = np.geomspace(0.3, 60, 60)
-d = dims[len(dims) // 2]
-sampled_risk = {}
-for name, task in CLASSES.items():
-    setting = context_length, noise_std, contexts, seed
-    sampled_risk[name] = [
-        monte_carlo_risk(task(d, lipschitz), w, *setting) for w in windows
-    ]
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Population risk (squared label units) against the window parameter $w$: exact (curves) and sampled (points with intervals), for three classes at the same $L$, $\\sigma$, $n$ and $d$. A star marks the exact optimum where it is at $w>0$; a class without one is best predicted by the plain mean.", "name": "fig-exact"}, "image": {"alt": "Three curves of risk against the window parameter on logarithmic axes, for affine, ReLU and cosine functions, each with the minimum marked by a star where there is one. Sampled points lie on the curves."}}
-figure, ax = plt.subplots(figsize=(6.4, 3.3))
-for (name, task), marker in zip(CLASSES.items(), "os^", strict=True):
-    task, color = task(d, lipschitz), plots.COLORS[name.lower()]
-    risk = population_risk(task, fine, context_length, noise_std).total
-    plots.exact_curve(ax, fine, risk, name, color)
-    mean = [sample.mean for sample in sampled_risk[name]]
-    low, high = np.array([sample.interval for sample in sampled_risk[name]]).T
-    plots.sampled_points(ax, windows, mean, low, high, None, color, marker)
-    best = optimal_window(task, context_length, noise_std)
-    ax.plot(best.w, best.risk, "*", color=color, markersize=11, zorder=4)
-ax.set(
-    xscale="log",
-    yscale="log",
-    xlabel="window parameter w",
-    ylabel="risk",
-    title=f"d = {d}, n = {context_length}",
-)
-ax.legend()
-plt.show()
-
-
 # %% [markdown]
 # ## Experiment: exact against direct
 #
@@ -253,7 +250,7 @@ plt.show()
 # The control takes the other convention: the query is one more token, and brings its own clean label.
 
 
-# %%
+# %% tags=["hide-input"]
 def angle_rule(d, nodes):
     """Return the angles between token and query, and their law on the sphere."""
     theta, weight = np.polynomial.legendre.leggauss(nodes)
@@ -298,7 +295,7 @@ def direct_risks(task, n, windows, nodes):
     return np.array(risks).reshape(len(windows), 2)
 
 
-# %%
+# %% tags=["hide-input"]
 few_tokens, rule_windows = [2, 3], [1.0, 6.0]
 rules = {2: [80, 160], 3: [64, 128]}  # nodes in each angle, for each number of tokens
 
@@ -339,7 +336,7 @@ judge(
 # checked as one: at drawn tokens and functions, the loss is averaged over *all* sign patterns of a noise of two values, $\pm\sigma$. The control
 # gives the noise a mean.
 
-# %%
+# %% tags=["hide-input"]
 split_length = 8  # tokens of these contexts: 256 sign patterns
 signs = 1 - 2.0 * (np.arange(2**split_length)[:, None] >> np.arange(split_length) & 1)
 
@@ -378,7 +375,7 @@ judge(
 # attention only its one window.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 def above_floor(name, k):
     """Return the least risk of attention over the sampled floor."""
     task = CLASSES[name](k, lipschitz)
@@ -400,7 +397,7 @@ plots.table(
 # context is proportional to $n$, and an error of $\epsilon$ takes $\epsilon^{-2}$
 # contexts.
 
-# %%
+# %% tags=["hide-input"]
 lengths = np.array([1e2, 1e4, 1e6, 1e8, 1e10, 1e12])
 
 
@@ -456,7 +453,7 @@ plt.show()
 # **Measured once.** The folded table is from `benchmarks/exact_risk.py` (`make bench`): CPU time of one thread, the competitor in the
 # same process, and random settings of every class, dimension, window and length against an independent reference.
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 bench = json.loads(notebook.data("benchmarks/results/exact_risk.json").read_text())
 speed, scan, sampling = (
     bench["evaluation"],
@@ -507,5 +504,5 @@ plots.table(
 # %% tags=["hide-input"]
 live("risk")
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -19,25 +19,14 @@
 # $\varphi$, derived but not proved {judged}`P1.G.rate`. In long contexts attention returns $f$ smoothed over a fixed width: linear and harmonic polynomials are recovered, a square is not
 # {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk {judged}`P1.G.linear`.
 
-# %% [markdown]
-# ## What is printed
-#
-# Theorem 2 and Lemma 1 of paper 1 are stated for tokens on a sphere or an ellipsoid. On Gaussian tokens the
-# abstract of another paper {cite:p}`boursier2025` says:
-#
-# > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
-# > linear operator acting on the underlying input-token measure
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters", "hide-input"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 5, 16]  # dimensions d of the covariates
 noise_stds = [0.0, 0.5, 2.0]  # standard deviations sigma of the label noise, L = 1
 n_values = [2, 10, 100, 10000, 1000000]  # context lengths n
 context_length = 100000  # n of the sampled contexts
 seeds = 48  # independent sets of tokens
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
@@ -66,7 +55,7 @@ from icl_book.live_windows import live
 notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact. Left: best window $w^*$ against the context length $n$, on Gaussian tokens (solid) and on the sphere of equal mean squared token length (dashed), linear functions. Right: least risk on Gaussian tokens of softmax attention, of softmax attention with its best value scale at $w^2=1/(d+2)$, and of linear attention.", "name": "fig-gaussian"}, "image": {"alt": "Left: on Gaussian tokens the window levels off at one in every dimension, on the sphere it grows like a power. Right: three falling risks; linear attention is lowest, softmax with a value scale runs parallel to it, plain softmax falls more slowly."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact. Left: best window $w^*$ against the context length $n$, on Gaussian tokens (solid) and on the sphere of equal mean squared token length (dashed), linear functions. Right: least risk on Gaussian tokens of softmax attention, of softmax attention with its best value scale at $w^2=1/(d+2)$, and of linear attention.", "name": "fig-gaussian"}, "image": {"alt": "Left: on Gaussian tokens the window levels off at one in every dimension, on the sphere it grows like a power. Right: three falling risks; linear attention is lowest, softmax with a value scale runs parallel to it, plain softmax falls more slowly."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.5))
 n = np.geomspace(2, 1e10, 14).round()
 for dim, color in zip(dims, plots.ramp(len(dims)), strict=True):
@@ -104,6 +93,15 @@ right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk")
 right.set_title(rf"d = {d}, $\sigma$ = {sigma:g}, L = 1")
 right.legend(fontsize=9)
 plt.show()
+
+# %% [markdown]
+# ## What is printed
+#
+# Theorem 2 and Lemma 1 of paper 1 are stated for tokens on a sphere or an ellipsoid. On Gaussian tokens the
+# abstract of another paper {cite:p}`boursier2025` says:
+#
+# > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
+# > linear operator acting on the underlying input-token measure
 
 # %% [markdown]
 # ## In plain words
@@ -260,7 +258,7 @@ judge(
     exact(template, wrong, wrong * late_error, **labels),
 )
 
-# %%
+# %% tags=["hide-input"]
 snr = np.geomspace(0.03, 30, 7)  # L / sigma
 best = [gaussian_window(dim, lengths[:, None], 1 / snr) for dim in dims]
 steps = np.diff(np.log(snr))
@@ -307,7 +305,7 @@ error = (error[1:] + error[:-1]) / np.diff(taus**2)
 template = "w r = {a:g} to {b:g}"
 judge("P1.G.tokens", exact(template, growth, error, a=taus[:-1], b=taus[1:]))
 
-# %%
+# %% tags=["hide-input"]
 at = np.array([0.5, 1.0, 2.0])  # w r
 last = np.array([10.0**10, 10.0**12])
 
@@ -534,5 +532,5 @@ judge(
 # Boursier and Boyer {cite}`boursier2025` treat Gaussian and sub-Gaussian tokens in long prompts; we have read the abstract, not their theorems. Temperature is studied by
 # Demir and Dogan {cite}`demir2025`, linear attention in high dimension by Lu et al. {cite}`lu2025`.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

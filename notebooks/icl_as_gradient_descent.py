@@ -25,39 +25,7 @@
 # needs attention, for a matrix on each token makes the first step exactly, and
 # shrinking every token does as well as the second.
 
-# %% [markdown]
-# ## What is printed
-#
-# For one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$,
-# $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$, {cite:t}`li2024closeness` prove two
-# statements; we read them in public reviews and a machine-written abstract, not in the
-# paper:
-#
-# 1. moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by
-#    a $\tilde b$ with $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$;
-# 2. moving the data, $A_t\to A_{t+1}$, which is what a self-attention layer does, is
-#    equivalent to replacing $b$ by a $\tilde b$ with
-#    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$;
-#
-# with $M=n^{1.5}e^{10R^2}$. Paper 2 {cite:p}`gao2023tensor` announces the same pair for
-# the normalized and the rescaled matrix problem as its "main result concerning
-# in-context learning"; its constants are in none of our sources. A machine-written
-# summary of paper 2 turns this into a sentence:
-#
-# > In-context learning updates are mathematically equivalent to gradient descent steps
-# > on attention parameters (a machine-written summary of paper 2)
-#
-# ```{admonition} What is equivalent
-# :class: tip
-# The residual and the value of the loss are, the gradient and the next step are not:
-# {prf:ref}`prop-icl-shift`. In the normalized problem $\frac R2$ serves in place of $M$.
-# ```
-#
-# **No sentence judged below is paper 2's**, whose main result is in none of our
-# sources: they are the summary's, another paper's, or this book's.
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 context_length = 12  # tokens n
 dim = 4  # dimension d
 steps = 100  # steps of gradient descent
@@ -69,7 +37,7 @@ draws = 1000  # random problems to fit one softmax layer to; as many to test it
 seeds = 10  # independent repetitions of that
 seed = 0  # root of the random numbers
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import math
 from functools import partial
 
@@ -101,6 +69,116 @@ from icl_book.live_descent import live
 
 notebook.setup(globals())
 
+# %% tags=["hide-input"]
+rng = stream(seed, "monte carlo")
+n, d = context_length, dim
+eye = torch.eye(d, dtype=torch.float64)
+
+
+def normal(*shape, rng=rng):
+    return torch.from_numpy(rng.standard_normal(shape))
+
+
+def problems(count, rng=rng):
+    """Draw A1, A2, X (around 1, mostly well away from singular) and B."""
+    shapes = (n, d), (n, d), (d, d), (n, n)
+    A1, A2, X, logits = (normal(count, *shape, rng=rng) for shape in shapes)
+    return A1, A2, eye + X / d, logits.softmax(-1)
+
+
+A1, A2, X0, B = (t[0] for t in problems(1))
+unit = torch.eye(d * d, dtype=X0.dtype).unflatten(-1, (d, d))
+
+
+def stable_step(X, kind):
+    H = vec(hvp(A1, A2, X, B, unit, kind))
+    return 1 / torch.linalg.eigvalsh((H + H.mT) / 2).abs().max().item()
+
+
+def descend(kind):
+    path, etas = [X0], []
+    for _ in range(steps):
+        etas.append(stable_step(path[-1], kind))
+        path.append(path[-1] - etas[-1] * gradient(A1, A2, path[-1], B, kind))
+    return path, etas
+
+
+paths = {kind: descend(kind) for kind in ("normalized", "rescaled")}
+
+
+def scores(X, queries=A1, keys=A2):
+    return queries @ X @ keys.mT
+
+
+def relative(left, right):
+    return ((left - right).norm() / torch.maximum(left.norm(), right.norm())).item()
+
+
+# %% tags=["hide-input"]
+KINDS = list(paths)
+
+
+def along_path(compare):
+    """Compare every pair of successive steps; shape (kind, steps)."""
+    return np.array(
+        [
+            [compare(*pair, kind) for pair in zip(path, path[1:], strict=False)]
+            for kind, (path, _) in paths.items()
+        ]
+    )
+
+
+def weights_gap(how, X, X_next, kind):
+    """Compare a loss or gradient after a move of the target and of the weights."""
+    B_new = shifted_target(scores(X), scores(X_next), B, kind)
+    return relative(how(A1, A2, X, B_new, kind), how(A1, A2, X_next, B, kind))
+
+
+value_gap = along_path(partial(weights_gap, loss))
+gradient_gap = along_path(partial(weights_gap, gradient))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Along the path of gradient descent, relative difference between what happens when the weights move and when the target moves instead: of the value of the loss (rounding, below) and of its gradient (above). Exact values, no unit. Differences of exactly zero are drawn at 1e-17.", "name": "fig-icl-path"}, "image": {"alt": "Logarithmic plot against the step of gradient descent. The two curves for the value scatter around 1e-16. The two curves for the gradient lie between one hundredth and one half all along."}}
+figure, ax = plt.subplots()
+for kind, values, gradients in zip(KINDS, value_gap, gradient_gap, strict=True):
+    color, dots = plots.COLORS[kind], np.maximum(values, 1e-17)
+    ax.semilogy(dots, ".", color=color, label=f"value, {kind}")
+    plots.exact_curve(ax, range(steps), gradients, f"gradient, {kind}", color)
+ax.set_xlabel("step of gradient descent")
+ax.set_ylabel("relative difference")
+ax.legend(loc="center right")
+plt.show()
+
+# %% [markdown]
+# ## What is printed
+#
+# For one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$,
+# $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$, {cite:t}`li2024closeness` prove two
+# statements; we read them in public reviews and a machine-written abstract, not in the
+# paper:
+#
+# 1. moving the weights, $x_t\to x_{t+1}$, is equivalent to replacing the target $b$ by
+#    a $\tilde b$ with $\Vert\tilde b-b\Vert_2\le M\Vert x_{t+1}-x_t\Vert_2$;
+# 2. moving the data, $A_t\to A_{t+1}$, which is what a self-attention layer does, is
+#    equivalent to replacing $b$ by a $\tilde b$ with
+#    $\Vert\tilde b-b\Vert_2\le M\Vert A_{t+1}-A_t\Vert$;
+#
+# with $M=n^{1.5}e^{10R^2}$. Paper 2 {cite:p}`gao2023tensor` announces the same pair for
+# the normalized and the rescaled matrix problem as its "main result concerning
+# in-context learning"; its constants are in none of our sources. A machine-written
+# summary of paper 2 turns this into a sentence:
+#
+# > In-context learning updates are mathematically equivalent to gradient descent steps
+# > on attention parameters (a machine-written summary of paper 2)
+#
+# ```{admonition} What is equivalent
+# :class: tip
+# The residual and the value of the loss are, the gradient and the next step are not:
+# {prf:ref}`prop-icl-shift`. In the normalized problem $\frac R2$ serves in place of $M$.
+# ```
+#
+# **No sentence judged below is paper 2's**, whose main result is in none of our
+# sources: they are the summary's, another paper's, or this book's.
+
 # %% [markdown]
 # ## In plain words
 #
@@ -116,13 +194,13 @@ notebook.setup(globals())
 # residual is $(-\frac14,\frac14)$ too. The loss is $\frac1{16}$ in both cases. The gradients in the scores are
 # not the same: $J_f=\frac14$ of $(1,-1)(1,-1)^\top$ at the first place, $\frac3{16}$ of it at the second.
 
-# %% tags=["show-input"]
+# %%
 S, S_next = (
     torch.zeros(1, 2, dtype=torch.float64),
     torch.tensor([[math.log(3.0), 0.0]], dtype=torch.float64),
 )
-B = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-moved = shifted_target(S, S_next, B)
+b = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+moved = shifted_target(S, S_next, b)
 plots.table(
     ["what moves", "target", "prediction", "gradient in the scores"],
     [
@@ -133,10 +211,11 @@ plots.table(
                 for t in (target, s.softmax(-1), row_gradient(s, target, "normalized"))
             ),
         ]
-        for what, s, target in (("the weights", S_next, B), ("the target", S, moved))
+        for what, s, target in (("the weights", S_next, b), ("the target", S, moved))
     ],
     "The example: prediction minus target is the same, the gradient is not",
 )
+
 
 # %% [markdown]
 # ## The statement, made explicit
@@ -203,71 +282,8 @@ plots.table(
 # $A_1,A_2$ standard normal, rows of $B$ random in the simplex, $X_0$ the identity plus standard normal over $d$. The step size is
 # the inverse of the largest eigenvalue of the Hessian in absolute value, computed at every step, for both versions.
 
-# %%
-rng = stream(seed, "monte carlo")
-n, d = context_length, dim
-eye = torch.eye(d, dtype=torch.float64)
 
-
-def normal(*shape, rng=rng):
-    return torch.from_numpy(rng.standard_normal(shape))
-
-
-def problems(count, rng=rng):
-    """Draw A1, A2, X (around 1, mostly well away from singular) and B."""
-    shapes = (n, d), (n, d), (d, d), (n, n)
-    A1, A2, X, logits = (normal(count, *shape, rng=rng) for shape in shapes)
-    return A1, A2, eye + X / d, logits.softmax(-1)
-
-
-A1, A2, X0, B = (t[0] for t in problems(1))
-unit = torch.eye(d * d, dtype=X0.dtype).unflatten(-1, (d, d))
-
-
-def stable_step(X, kind):
-    H = vec(hvp(A1, A2, X, B, unit, kind))
-    return 1 / torch.linalg.eigvalsh((H + H.mT) / 2).abs().max().item()
-
-
-def descend(kind):
-    path, etas = [X0], []
-    for _ in range(steps):
-        etas.append(stable_step(path[-1], kind))
-        path.append(path[-1] - etas[-1] * gradient(A1, A2, path[-1], B, kind))
-    return path, etas
-
-
-paths = {kind: descend(kind) for kind in ("normalized", "rescaled")}
-
-
-def scores(X, queries=A1, keys=A2):
-    return queries @ X @ keys.mT
-
-
-def relative(left, right):
-    return ((left - right).norm() / torch.maximum(left.norm(), right.norm())).item()
-
-
-# %%
-KINDS = list(paths)
-
-
-def along_path(compare):
-    """Compare every pair of successive steps; shape (kind, steps)."""
-    return np.array(
-        [
-            [compare(*pair, kind) for pair in zip(path, path[1:], strict=False)]
-            for kind, (path, _) in paths.items()
-        ]
-    )
-
-
-def weights_gap(how, X, X_next, kind):
-    """Compare a loss or gradient after a move of the target and of the weights."""
-    B_new = shifted_target(scores(X), scores(X_next), B, kind)
-    return relative(how(A1, A2, X, B_new, kind), how(A1, A2, X_next, B, kind))
-
-
+# %% tags=["hide-input"]
 def data_gap(X, X_next, kind):
     """The same for the loss if A1 moves, to the scores of the next step."""
     moved = data_move(A1, X, X_next)
@@ -275,8 +291,6 @@ def data_gap(X, X_next, kind):
     return relative(loss(moved, A2, X, B, kind), loss(A1, A2, X, B_new, kind))
 
 
-value_gap = along_path(partial(weights_gap, loss))
-gradient_gap = along_path(partial(weights_gap, gradient))
 moved_data = along_path(data_gap)
 judge(
     "P2.icl.identity",
@@ -290,17 +304,6 @@ judge(
 # The gradients do not agree: the same residual is multiplied by the derivative of softmax at another place. So gradient
 # descent continued from $(X_{t+1},B)$ and from $(X_t,\tilde B)$ goes different ways.
 
-# %% mystnb={"figure": {"caption": "Along the path of gradient descent, relative difference between what happens when the weights move and when the target moves instead: of the value of the loss (rounding, below) and of its gradient (above). Exact values, no unit. Differences of exactly zero are drawn at 1e-17.", "name": "fig-icl-path"}, "image": {"alt": "Logarithmic plot against the step of gradient descent. The two curves for the value scatter around 1e-16. The two curves for the gradient lie between one hundredth and one half all along."}} tags=["first-figure", "hide-input"]
-figure, ax = plt.subplots()
-for kind, values, gradients in zip(KINDS, value_gap, gradient_gap, strict=True):
-    color, dots = plots.COLORS[kind], np.maximum(values, 1e-17)
-    ax.semilogy(dots, ".", color=color, label=f"value, {kind}")
-    plots.exact_curve(ax, range(steps), gradients, f"gradient, {kind}", color)
-ax.set_xlabel("step of gradient descent")
-ax.set_ylabel("relative difference")
-ax.legend(loc="center right")
-plt.show()
-
 # %% [markdown]
 # ### How large is the shift?
 #
@@ -308,7 +311,7 @@ plt.show()
 # whole sequence of updates is one shift $F(X_0)-F(X_T)$. The control uses the rescaled shifts, which do not add up to
 # it.
 
-# %%
+# %% tags=["hide-input"]
 path, etas = paths["normalized"]
 half = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2) / 2
 
@@ -348,7 +351,7 @@ judge(
 # build it and take a small real step, first of the weights, then of the data.
 
 
-# %%
+# %% tags=["hide-input"]
 def worst(n, R, moving):
     """Compute log10 of |b~ - b| / |move| for a small move from the worst data."""
     A, x, v = witness(*extremal("f", n, R), R)
@@ -390,7 +393,7 @@ judge(
 # $\Vert A\Delta x\Vert_\infty$ the ratio can be exponentially large.
 
 
-# %%
+# %% tags=["hide-input"]
 def ratio_search(kind, n, R, limit=None):
     """Search log10 of the largest |b~ - b| / |move of x| over data, weights, target.
 
@@ -418,7 +421,7 @@ def ratio_search(kind, n, R, limit=None):
     return supremum_search.ascend(objective, start, 200).best.item()
 
 
-# %%
+# %% tags=["hide-input"]
 deltas = np.array([0.01, 0.1, 1.0])
 worst_shift = 10 ** np.array([ratio_search("rescaled", 8, 6.0, v) for v in deltas])
 ratio = worst_shift / (math.sqrt(2) * np.exp(deltas))
@@ -428,7 +431,7 @@ judge(
     found("delta = 1, factor left out", worst_shift[-1] / math.sqrt(2), delta=1.0),
 )
 
-# %% mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the bound $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Worst shift of the target per unit of weight change, log10, over all data and weights within the preconditions, against $R$ ($n=8$). Points: found by search. Solid: the bound $R/2$ of the normalized version.", "name": "fig-icl-separation"}, "image": {"alt": "Two series against R from one half to six. The normalized points lie on the slowly rising curve R over two, below one. The rescaled points rise like a parabola to nearly twenty powers of ten at R equal to six."}}
 separation = {kind: [ratio_search(kind, 8, R) for R in radii] for kind in KINDS}
 figure, ax = plt.subplots()
 grid = np.linspace(min(radii), max(radii), 50)
@@ -442,8 +445,7 @@ ax.set_ylabel(r"log10 of the worst $\Vert\tilde b-b\Vert/\Vert\Delta x\Vert$")
 ax.legend()
 plt.show()
 
-
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.separation: {type}"}
 far = np.array(radii[-2:])
 worst_found = {kind: np.array(separation[kind][-2:]) for kind in KINDS}
 rate = worst_found["rescaled"] * math.log(10) / far**2
@@ -465,7 +467,7 @@ judge(
 # larger than the printed $M$ allows. The *value* of the loss is the same after any move, since that is how the shift is
 # defined.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.break: {type}"}
 R, n_break, reach = 2.0, 8, 16.0
 S = torch.zeros(1, n_break, dtype=torch.float64)
 S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
@@ -514,7 +516,7 @@ judge(
 # $A_1A_1^\top$ and values $PA_2X_t^{-1}$. The control weighs with a softmax instead.
 
 
-# %%
+# %% tags=["hide-input"]
 def attended(X, eta, weights):
     """Move the tokens by an attention layer that knows the residual."""
     P = row_gradient(scores(X), B, "normalized")
@@ -573,7 +575,7 @@ judge(
 # in three senses: the value of the loss, the gradient and with it the next step, and the scores after one linear
 # attention layer that knows the residual.
 
-# %%
+# %% tags=["hide-input"]
 judge(
     "P2.icl.equivalence",
     exact("value, {kind}", value_gap.max(1), kind=KINDS),
@@ -596,7 +598,7 @@ judge(
 # few are a hundred times as long as the others. We compare the moves of the scores, at sharpness $c$ from 0 (plain
 # averaging) to 16 (each token nearly attends to itself), and without attention, $A_1'=A_1+A_1V$.
 
-# %%
+# %% tags=["hide-input"]
 NONE, PLAIN = "none", 1.0  # no attention, and the sharpness that the card judges
 LAYERS = [NONE, 0.0, 0.25, 0.5, PLAIN, 2.0, 4.0, 16.0]
 
@@ -641,7 +643,7 @@ def for_all(A1, goals, c):
     return solved(averaged(A1, c).flatten(0, 1), (goals / lengths).flatten(0, 1))
 
 
-# %%
+# %% tags=["hide-input"]
 def imitation(k):
     """Compute median cosines with the step in stream k, and their controls."""
     rng = stream(seed, "evaluation", k)
@@ -690,7 +692,7 @@ judge(
     ],
 )
 
-# %% mystnb={"figure": {"caption": "Median cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer (none: no attention, a matrix on each token). Points: medians over independent streams, with intervals mostly smaller than the marks. Circles: values fitted to each problem. Squares: one layer for all problems, tested on problems it was not fitted to. Line: every token shrunk by the same factor, nothing fitted.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness. The circles are at one without attention, at about two tenths at sharpness zero, and above nine tenths from one quarter on. The squares are below two tenths at sharpness zero and otherwise near six tenths, on or just below a horizontal line."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Median cosine between the move of the scores by one softmax attention layer and by one step of gradient descent, against the sharpness $c$ of the layer (none: no attention, a matrix on each token). Points: medians over independent streams, with intervals mostly smaller than the marks. Circles: values fitted to each problem. Squares: one layer for all problems, tested on problems it was not fitted to. Line: every token shrunk by the same factor, nothing fitted.", "name": "fig-icl-softmax"}, "image": {"alt": "Two series against sharpness. The circles are at one without attention, at about two tenths at sharpness zero, and above nine tenths from one quarter on. The squares are below two tenths at sharpness zero and otherwise near six tenths, on or just below a horizontal line."}}
 figure, ax = plt.subplots()
 places = np.arange(len(LAYERS))
 for what, color, marker, label in (
@@ -723,7 +725,7 @@ for c in (0.0, 16.0):
 # whatever the data: along $S\to tS$ the derivative of $\frac12\Vert f\Vert^2$ is the covariance of $f_i$ and $s_i$ under
 # $f$, never negative. The rest of the step is in the targets, which the layer does not see; the control takes targets that $2X$ fits.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.shrinks: {type}"}
 judge(
     "P2.icl.shrinks",
     [
@@ -753,7 +755,7 @@ live("descent")
 # The step size does not change the cosine (both moves are linear in $\eta$), but it does change the prediction. We
 # follow both for 20 steps, the layer fitted anew at each step at $c=1$; the figure is folded.
 
-# %% mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}} tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Imitation over several steps, values fitted at each step, $c=1$. Left: cosine between the layer's and gradient descent's move of the scores, each from its own position. Right: distance of the two predictions, Frobenius norm. One curve for each step size in units of the sharp one. One problem, exact values.", "name": "fig-icl-steps"}, "image": {"alt": "Two panels against the number of steps. Left: cosines start just below one and fall with the step, for the largest step size to about nine tenths. Right: distances of the predictions that grow with the steps, faster for larger step sizes."}, "code_prompt_show": "The figure: {type}"}
 horizon = 20
 figure, axes = plt.subplots(1, 2, figsize=(6.6, 3.0))
 a1, a2, x0, b = one = [t[0] for t in problems(1)]
@@ -789,7 +791,7 @@ plt.show()
 # directions. Two moves are as long as the gradient step's: the opposite one, and one whose scores move at a right
 # angle. The control is the linear layer, which makes the step.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.orthogonal: {type}"}
 a1, a2, x, b = one
 goal = wanted_move(*one)
 
@@ -829,5 +831,5 @@ judge(
 # updates: the gradients differ. Moving the data makes a gradient step exactly, by a linear layer that is told the
 # residual or by a matrix on each token. A softmax layer for all problems, which is not told, shrinks every token.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

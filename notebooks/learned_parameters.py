@@ -21,45 +21,7 @@
 # $1$, ends below it when labels are noisy: for ReLU functions with $d=3$, $n=20$, $L=1$ and
 # $\sigma=1$ at {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
-# %% [markdown]
-# ## What is printed
-#
-# A reviewer asked: when you train all of $W_V, W_K, W_Q$, do you get the block form of
-# the theory? The authors answered yes, with pictures that are not available to us. The
-# form:
-#
-# > **ITA slides, restriction of the parameters (the paper's eq. (4)).**
-# >
-# > $$W_V=\begin{bmatrix}0_{d\times d}&0\\0&1\end{bmatrix},\quad
-# > W_K=\begin{bmatrix}M_K&0\\0&0\end{bmatrix},\quad
-# > W_Q=\begin{bmatrix}M_Q&0\\0&0\end{bmatrix},$$
-# >
-# > $$M:=M_K^\top M_Q .$$
-#
-# From the rebuttal, about it:
-#
-# 1. *"We indeed observe this decomposition empirically"*: trained $W_K^\top W_Q$ on
-#    ReLU tasks, several dimensions, look like it.
-# 2. *"The estimator does not depend on the first $d$ rows of $W_V$ (not columns, as we
-#    mistakenly said in line 135)."* This is the authors' own correction of the
-#    submission.
-# 3. *Lemma B.1*: with $W_V=\begin{bmatrix}A&b\\v^\top&c\end{bmatrix}$, the optimal $v$
-#    is $0$: values ignore the covariates.
-# 4. The last rows of $W_K$ and $W_Q$, which act on labels, are set to zero "following
-#    prior works": an assumption, with reasons.
-# 5. *"Increasing the inner dimension of $M_K^\top M_Q$ will not change the optimal
-#    value of $M$."*
-#
-# ```{admonition} What is true
-# :class: tip
-# Points 2, 3 (if $f$ is as likely as $-f$) and 5 hold, and training finds what point 4
-# assumes. Point 1 depends on how training starts: if the last column of $W_K^\top W_Q$
-# starts at zero, the picture is the authors'. The best corner is below the $1$ of eq.
-# (4) when labels are noisy, slightly above when they are not.
-# ```
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 3, 5]  # ambient dimensions d
 context_length = 20  # tokens n in a context
 lipschitz = 1.0  # Lipschitz constant L
@@ -71,7 +33,7 @@ batch_size = 128  # fresh contexts at each step
 learning_rate = 0.03  # Adam's initial step size, falling linearly to zero
 contexts = 6000  # Monte Carlo contexts for the best corner
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -91,40 +53,8 @@ from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals())
 
-# %% [markdown]
-# ## In plain words
-#
-# A unit predicts a weighted mean of values. It could let the labels influence *where* it looks, let the covariates leak into
-# *what* it reads, and scale the result. If $f$ is as likely as $-f$, leaked covariates only add to the error (where attention
-# ignores labels), and training finds no use for labels in the scores. No symmetry forbids the third. A mean of noisy labels is a
-# noisy guess, and shrinking a noisy guess a little towards zero pays: **more** noise, **smaller** $c$. (A window of finite width,
-# on the other hand, flattens the function, and $c>1$ undoes some of that; with little noise this side wins.)
-#
-# ## By hand: shrinkage
-#
-# One token, one label: $y=f+\epsilon$ with $\mathbb Ef^2=1$ and $\sigma^2=1$, the function constant. The prediction $cy$ has the risk
-# $(c-1)^2+c^2$. At $c=1$ it is $1$; the best is $c=\frac12$ with risk $\frac12$. In general, with $p=\sum_i\omega_iy_i$,
-#
-# $$\begin{aligned}\mathbb E(cp-f_q)^2&\quad\text{is least at}\quad c^*=\frac{\mathbb E\,p\,f_q}{\mathbb E\,p^2},\\
-#   \mathbb E\,p f_q&=\mathbb E\,\omega^\top k_q,\qquad \mathbb E\,p^2=\mathbb E\,\omega^\top K\omega+\sigma^2\mathbb E|\omega|^2, \end{aligned}$$ (eq-corner)
-#
-# $K$ and $k_q$ being the covariances of the class among the tokens and with the query.
-#
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
-# | assumption | here |
-# |---|---|
-# | $W_V=\mathrm{diag}(0,1)$ | dropped: all matrices are free, independent normal start with deviation $0.3$ |
-# | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU; broken in the controls: all functions lean the same way |
-# | inner dimension $d+1$ | several, down to fewer than $d$ (a control) |
-# | $f$ has a random intercept | kept; without it the corner is another story, see the last table |
-# ```
-#
-# The first $d$ rows of $W_V$ (point 2) are not part of the trained unit, because the prediction is the last entry of the
-# output. First, that this is right:
 
-
-# %%
+# %% tags=["hide-input"]
 @dataclass(frozen=True)
 class Leaning(Affine):
     """Linear functions of the first coordinate, all with positive slope."""
@@ -136,40 +66,6 @@ class Leaning(Affine):
         return lambda x: slope.to(x) * x[..., 0]
 
 
-rng, d = stream(0, "evaluation"), dims[0]
-tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, d + 1)))
-tokens[:, -1, -1] = 0
-W = torch.from_numpy(rng.standard_normal((3, d + 1, d + 1)))
-REDRAWN = {"rows": (slice(0, d), slice(None)), "columns": (slice(None), slice(0, d))}
-
-
-def change(part):
-    """Return the largest change of predictions when a part of W_V is redrawn."""
-    V = W[0].clone()
-    V[REDRAWN[part]] = torch.from_numpy(rng.standard_normal(V[REDRAWN[part]].shape))
-    after, before = full_unit(tokens, V, *W[1:]), full_unit(tokens, *W)
-    return float((after - before)[:, -1].abs().max())
-
-
-judge(
-    "P1.B1.rows",
-    exact("first d rows", change("rows")),
-    exact("first d columns", change("columns")),
-)
-
-# %% [markdown]
-# ## The experiment
-#
-# **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise, $W_K$ and
-# $W_Q$ of size $(d+1)\times(d+1)$ as on the slides, the last row of $W_V$.
-#
-# ```{admonition} What trial runs changed
-# :class: dropdown
-# In a trial with $\sigma=0.1$ and $d=2$ one unit of ten was still far from the others at the end of training, with a label row that is not small. The
-# block experiment uses $\sigma=0.3$ and the corner experiment the middle one of the dimensions, chosen before looking at their cards.
-# ```
-
-# %%
 options = {
     "device": notebook.device(),
     "shared_tokens": True,
@@ -213,7 +109,7 @@ for d in dims:
     starts[d] = np.stack([m.layout.unpack(m.initial())["W_Q"] for m in members])
 notebook.glue("contexts", f"{steps * batch_size:,}")
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Every learned entry of the unit of seed 0, one column of panels for each dimension $d$, ReLU class. Top: $W_K^\\top W_Q$; rows $x_1,\\dots,x_d,y$ act on a context token, columns on the query, whose label slot is always zero. Bottom: the last row $(v^\\top, c)$ of $W_V$. Entries are dimensionless.", "name": "fig-blocks"}, "image": {"alt": "For each dimension a heat map with printed entries: a diagonal of equal positive numbers, zeros elsewhere except in the last column, whose entries are arbitrary and sizable. Below, a row that is zero except for its last entry, near one."}}
 figure, panels = plt.subplots(
     2, len(dims), figsize=(2.9 * len(dims), 3.6), squeeze=False, height_ratios=[5, 1]
 )
@@ -226,6 +122,110 @@ for column, d in zip(panels.T, dims, strict=True):
 panels[0, 0].set_ylabel(r"$W_K^\top W_Q$")
 panels[1, 0].set_ylabel(r"$(v^\top, c)$")
 plt.show()
+
+# %% [markdown]
+# ## What is printed
+#
+# A reviewer asked: when you train all of $W_V, W_K, W_Q$, do you get the block form of
+# the theory? The authors answered yes, with pictures that are not available to us. The
+# form:
+#
+# > **ITA slides, restriction of the parameters (the paper's eq. (4)).**
+# >
+# > $$W_V=\begin{bmatrix}0_{d\times d}&0\\0&1\end{bmatrix},\quad
+# > W_K=\begin{bmatrix}M_K&0\\0&0\end{bmatrix},\quad
+# > W_Q=\begin{bmatrix}M_Q&0\\0&0\end{bmatrix},$$
+# >
+# > $$M:=M_K^\top M_Q .$$
+#
+# From the rebuttal, about it:
+#
+# 1. *"We indeed observe this decomposition empirically"*: trained $W_K^\top W_Q$ on
+#    ReLU tasks, several dimensions, look like it.
+# 2. *"The estimator does not depend on the first $d$ rows of $W_V$ (not columns, as we
+#    mistakenly said in line 135)."* This is the authors' own correction of the
+#    submission.
+# 3. *Lemma B.1*: with $W_V=\begin{bmatrix}A&b\\v^\top&c\end{bmatrix}$, the optimal $v$
+#    is $0$: values ignore the covariates.
+# 4. The last rows of $W_K$ and $W_Q$, which act on labels, are set to zero "following
+#    prior works": an assumption, with reasons.
+# 5. *"Increasing the inner dimension of $M_K^\top M_Q$ will not change the optimal
+#    value of $M$."*
+#
+# ```{admonition} What is true
+# :class: tip
+# Points 2, 3 (if $f$ is as likely as $-f$) and 5 hold, and training finds what point 4
+# assumes. Point 1 depends on how training starts: if the last column of $W_K^\top W_Q$
+# starts at zero, the picture is the authors'. The best corner is below the $1$ of eq.
+# (4) when labels are noisy, slightly above when they are not.
+# ```
+
+# %% [markdown]
+# ## In plain words
+#
+# A unit predicts a weighted mean of values. It could let the labels influence *where* it looks, let the covariates leak into
+# *what* it reads, and scale the result. If $f$ is as likely as $-f$, leaked covariates only add to the error (where attention
+# ignores labels), and training finds no use for labels in the scores. No symmetry forbids the third. A mean of noisy labels is a
+# noisy guess, and shrinking a noisy guess a little towards zero pays: **more** noise, **smaller** $c$. (A window of finite width,
+# on the other hand, flattens the function, and $c>1$ undoes some of that; with little noise this side wins.)
+#
+# ## By hand: shrinkage
+#
+# One token, one label: $y=f+\epsilon$ with $\mathbb Ef^2=1$ and $\sigma^2=1$, the function constant. The prediction $cy$ has the risk
+# $(c-1)^2+c^2$. At $c=1$ it is $1$; the best is $c=\frac12$ with risk $\frac12$. In general, with $p=\sum_i\omega_iy_i$,
+#
+# $$\begin{aligned}\mathbb E(cp-f_q)^2&\quad\text{is least at}\quad c^*=\frac{\mathbb E\,p\,f_q}{\mathbb E\,p^2},\\
+#   \mathbb E\,p f_q&=\mathbb E\,\omega^\top k_q,\qquad \mathbb E\,p^2=\mathbb E\,\omega^\top K\omega+\sigma^2\mathbb E|\omega|^2, \end{aligned}$$ (eq-corner)
+#
+# $K$ and $k_q$ being the covariances of the class among the tokens and with the query.
+#
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
+# | assumption | here |
+# |---|---|
+# | $W_V=\mathrm{diag}(0,1)$ | dropped: all matrices are free, independent normal start with deviation $0.3$ |
+# | $(f,\epsilon)$ as likely as $(-f,-\epsilon)$ | true for affine and ReLU; broken in the controls: all functions lean the same way |
+# | inner dimension $d+1$ | several, down to fewer than $d$ (a control) |
+# | $f$ has a random intercept | kept; without it the corner is another story, see the last table |
+# ```
+#
+# The first $d$ rows of $W_V$ (point 2) are not part of the trained unit, because the prediction is the last entry of the
+# output. First, that this is right:
+
+
+# %% tags=["hide-input"]
+rng, d = stream(0, "evaluation"), dims[0]
+tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, d + 1)))
+tokens[:, -1, -1] = 0
+W = torch.from_numpy(rng.standard_normal((3, d + 1, d + 1)))
+REDRAWN = {"rows": (slice(0, d), slice(None)), "columns": (slice(None), slice(0, d))}
+
+
+def change(part):
+    """Return the largest change of predictions when a part of W_V is redrawn."""
+    V = W[0].clone()
+    V[REDRAWN[part]] = torch.from_numpy(rng.standard_normal(V[REDRAWN[part]].shape))
+    after, before = full_unit(tokens, V, *W[1:]), full_unit(tokens, *W)
+    return float((after - before)[:, -1].abs().max())
+
+
+judge(
+    "P1.B1.rows",
+    exact("first d rows", change("rows")),
+    exact("first d columns", change("columns")),
+)
+
+# %% [markdown]
+# ## The experiment
+#
+# **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise, $W_K$ and
+# $W_Q$ of size $(d+1)\times(d+1)$ as on the slides, the last row of $W_V$.
+#
+# ```{admonition} What trial runs changed
+# :class: dropdown
+# In a trial with $\sigma=0.1$ and $d=2$ one unit of ten was still far from the others at the end of training, with a label row that is not small. The
+# block experiment uses $\sigma=0.3$ and the corner experiment the middle one of the dimensions, chosen before looking at their cards.
+# ```
 
 # %% [markdown]
 # Each unit saw {glue:text}`contexts` contexts. Except for the last column, the pictures
@@ -244,7 +244,7 @@ plt.show()
 # label row is not zero.
 
 
-# %%
+# %% tags=["hide-input"]
 def outside(units):
     """Return the norm of all but the token block over that of the block, (seeds,).
 
@@ -288,7 +288,7 @@ judge(
 # attention that ignores labels, as in eq. (4).
 
 
-# %%
+# %% tags=["hide-input"]
 def added_error(task):
     """Return what v adds to the error of a context and its mirror image.
 
@@ -333,7 +333,7 @@ judge("P1.B1.values", exact("{label}, d = {d}", added, **labels))
 # ```
 
 
-# %%
+# %% tags=["hide-input"]
 def leak(units):
     """Return the norm of v over the corner, (seeds,)."""
     V = values(units)
@@ -351,7 +351,7 @@ judge(
 # zero. The card shows the seed farthest from one; for the control, the first column, which learns, the seed nearest to one.
 
 
-# %%
+# %% tags=["hide-input"]
 def kept_cases(column, pick):
     """Return a case for each dimension, of the seed picked by its distance from one."""
     ratios = [kept(d, column) for d in dims]
@@ -372,7 +372,7 @@ judge("P1.P.column", kept_cases(-1, np.argmax), kept_cases(0, np.argmin))
 # Eq. (4) sets $c=1$. Trained units choose $c$ and $w$ together. The population optimum of both follows from {eq}`eq-corner`, with
 # labels integrated out and only tokens sampled; it is computed once for a grid of windows and serves every $\sigma$.
 
-# %%
+# %% tags=["hide-input"]
 d = dims[len(dims) // 2]
 grid = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
 
@@ -412,7 +412,7 @@ theory = {
     for sigma in noise_stds
 }
 
-# %%
+# %% tags=["hide-input"]
 units, _ = train(
     [classes[name] for name, _ in theory], [sigma for _, sigma in theory], d + 1
 )
@@ -500,7 +500,7 @@ ax.set(
 ax.legend(fontsize=9)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 learned = np.array([[corners[name, s] for s in noise_stds] for name in classes])
 optimal = np.array([[theory[name, s][0] for s in noise_stds] for name in classes])
 setting = f"d = {d}, n = {context_length}, L = {lipschitz:g}"
@@ -520,7 +520,7 @@ judge(
 # with $c\ne1$ would get wrong. Take the intercept away, and the corner moves farther from one. With little noise a unit then uses a wider window, which averages more noise, and undoes the
 # flattening with $c>1$; with much noise it shrinks everything. At this context length the gain is still small:
 
-# %%
+# %% tags=["hide-input"]
 pure, rows = moments(Linear(d, lipschitz)), []
 for sigma in (0.0, *noise_stds):
     c, w, risk, w_one, risk_one = best_corner(pure, lipschitz**2 / d, sigma)
@@ -557,7 +557,7 @@ plots.table(
 # shrinks like the inverse root of the width, so that $W_K^\top W_Q$ starts at the same size. Control: fewer than $d$ rows, where $M=wI$
 # cannot be written.
 
-# %%
+# %% tags=["hide-input"]
 widths = sorted({1, d - 1, d, d + 1, 4 * (d + 1), 8 * (d + 1)})
 windows = []
 for width in widths:
@@ -574,5 +574,5 @@ judge(
     sampled(name, ratios[narrow], k=widths[narrow]),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

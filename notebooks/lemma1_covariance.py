@@ -18,27 +18,7 @@
 # coordinates* {judged}`P1.L1.form`. If they are rotation invariant in the tokens' own coordinates, the best matrix is
 # another one {judged}`P1.L1.original`. For even functions both signs of $w$ are minimizers {judged}`P1.L1.even`.
 
-# %% [markdown]
-# ## What is printed
-#
-# :::{prf:theorem} ITA slides, Lemma 1
-# :label: thm-lemma-one
-# :nonumber:
-# Under natural symmetry conditions, $x_i\sim\Sigma^{1/2}U^d\ \forall i$ implies $M^*=w_{KQ}\Sigma^{-1}$ for any
-# $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
-# :::
-#
-# $U^d$ is the uniform law on the unit sphere. Which symmetry is meant is not printed; a summary of the paper speaks of
-# rotation-invariant function distributions. From here on the slides take $\Sigma=I$ without loss of generality.
-#
-# ```{admonition} Our reading
-# :class: tip
-# The law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant.
-# ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dim = 3  # dimension d of the covariates
 draws = 3  # random covariances Sigma
 context_length = 20  # tokens n in a context
@@ -50,7 +30,7 @@ batch_size = 128  # fresh contexts a step
 learning_rate = 0.15  # Adam's initial step size for round tokens, falling to zero
 contexts = 100000  # Monte Carlo contexts for the sign of w
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -72,60 +52,11 @@ CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array(list(CLASSES))
 numbers = np.arange(1, draws + 1)  # of the covariances
 
-# %% [markdown]
-# ## In plain words
-#
-# Attention compares tokens by $x^\top Mx_q$. On a stretched cloud of tokens, plain inner products find tokens "close"
-# that merely are long. $\Sigma^{-1}$ measures lengths in units of the cloud's own axes. That is right if the
-# functions, too, vary at the same pace per unit of the *cloud's* length in all directions. If they vary at the same pace per
-# unit of the *original* length, then they vary **more** across the long axis of the cloud, and there the window should be
-# **narrower** than $\Sigma^{-1}$ makes it.
-#
-# ## By hand: an ellipse
-#
-# $\Sigma^{1/2}=\mathrm{diag}(2,1)$, so a token is $x=(2\cos\theta,\sin\theta)$. With $M=w\Sigma^{-1}$, that is $w\,\mathrm{diag}(\frac14,1)$:
-#
-# $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q):$$
-#
-# the score depends on the angle alone, as on the circle. In general, with $x=\Sigma^{1/2}u$,
-#
-# $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
-#
-# So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
-# rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given the case $\Sigma=I$, for
-# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `form_margin` repeats here for the dimension
-# and context length of this page.
-#
-# **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
-# ```
-#
-# Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle. Then choose $M=wI$: the tokens at the long
-# ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
-
 # %% tags=["hide-input"]
-live("ellipse")
-
-# %%
 rng = stream(0, "evaluation")
 sphere = uniform_sphere(rng, 500, context_length + 1, dim)
 labels = torch.from_numpy(rng.standard_normal((500, context_length)))
 random_M = torch.from_numpy(rng.standard_normal((500, dim, dim)))
-
-
-def predictions(tokens, M):
-    """Return the predictions for the last token."""
-    return softmax_attention(tokens[:, :-1], labels, tokens[:, -1], M)
-
-
-def gap(root, N):
-    """Return the largest difference of M on the ellipsoid and N on the sphere."""
-    ellipsoid = sphere @ torch.from_numpy(root)
-    difference = predictions(ellipsoid, random_M) - predictions(sphere, N)
-    return float(difference.abs().max())
 
 
 roots = []  # Sigma^{1/2}: random axes, lengths log-uniform in [1/2, 2]
@@ -133,35 +64,9 @@ for draw in range(draws):
     generator = stream(draw, "initialization")
     Q = np.linalg.qr(generator.standard_normal((dim, dim))).Q
     roots.append(Q @ np.diag(2 ** generator.uniform(-1, 1, dim)) @ Q.T)
-tensors = [torch.from_numpy(root) for root in roots]
-same = [gap(root, a @ random_M @ a) for root, a in zip(roots, tensors, strict=True)]
-other = [gap(root, random_M) for root in roots]
-wlog = judge(
-    "P1.L1.wlog",
-    exact("$\\Sigma_{i}$", same, i=numbers),
-    exact("$\\Sigma_{i}$", other, i=numbers),
-)
-wlog
-
-# %% [markdown]
-# ## What is assumed, and what we test
-#
-# | assumption | here |
-# |---|---|
-# | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | kept, for random $\Sigma$: random axes, lengths between $\frac12$ and $2$ |
-# | $f\circ\Sigma^{1/2}$ rotation invariant | kept, then broken in the counterexample |
-# | minimizer of the population loss | certified among all matrices; units trained from $M=0$ are compared with it |
-# | some $w\ge0$ | tested by risk, for classes with and without odd part |
-#
-# **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise. The step size is proportional to
-# $\|\Sigma^{-1}\|$, because $M$ has that much further to go. **What trial runs changed.** The step size was scaled with
-# $\Sigma$ because the flattest ellipsoids had not converged. Ten seeds left the signed number below undecided, so there
-# are sixteen, and that number is a difference of entries where it was a slope.
-#
-# ## The experiment
 
 
-# %%
+# %% tags=["hide-input"]
 def train(tasks, tokens=None, rate=None):
     """Train units; return M, (classes, seeds, d, d), and the contexts of each unit."""
     members = [
@@ -200,7 +105,7 @@ best = np.array([optimal_window(task, context_length, noise_std).w for task in b
 notebook.glue("units", M[..., 0, 0].size)
 notebook.glue("contexts", f"{contexts_seen:,}")
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "ReLU class, one row for each random $\\Sigma$: the claimed matrix $w^*\\Sigma^{-1}$ with the exact $w^*$ of the sphere (left), the trained $M$ (middle, mean over seeds), and the trained $M$ whitened, $\\Sigma^{1/2}M\\Sigma^{1/2}$, in units of $w^*$ (right), which the lemma says is the identity. Entries are dimensionless; left and middle share a color scale.", "name": "fig-covariance"}, "image": {"alt": "Rows of three heat maps with printed entries. The left and middle matrices of each row agree to a few percent in every entry, although their entries differ widely between rows; the right matrix is close to the identity in every row."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "ReLU class, one row for each random $\\Sigma$: the claimed matrix $w^*\\Sigma^{-1}$ with the exact $w^*$ of the sphere (left), the trained $M$ (middle, mean over seeds), and the trained $M$ whitened, $\\Sigma^{1/2}M\\Sigma^{1/2}$, in units of $w^*$ (right), which the lemma says is the identity. Entries are dimensionless; left and middle share a color scale.", "name": "fig-covariance"}, "image": {"alt": "Rows of three heat maps with printed entries. The left and middle matrices of each row agree to a few percent in every entry, although their entries differ widely between rows; the right matrix is close to the identity in every row."}}
 figure, panels = plt.subplots(draws, 3, figsize=(7.6, 2.5 * draws), squeeze=False)
 for i, row in enumerate(panels):
     claimed = best[1] * np.linalg.inv(roots[i] @ roots[i])
@@ -218,11 +123,108 @@ for ax, title in zip(
 plt.show()
 
 # %% [markdown]
+# ## What is printed
+#
+# :::{prf:theorem} ITA slides, Lemma 1
+# :label: thm-lemma-one
+# :nonumber:
+# Under natural symmetry conditions, $x_i\sim\Sigma^{1/2}U^d\ \forall i$ implies $M^*=w_{KQ}\Sigma^{-1}$ for any
+# $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
+# :::
+#
+# $U^d$ is the uniform law on the unit sphere. Which symmetry is meant is not printed; a summary of the paper speaks of
+# rotation-invariant function distributions. From here on the slides take $\Sigma=I$ without loss of generality.
+#
+# ```{admonition} Our reading
+# :class: tip
+# The law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant.
+# ```
+
+# %% [markdown]
+# ## In plain words
+#
+# Attention compares tokens by $x^\top Mx_q$. On a stretched cloud of tokens, plain inner products find tokens "close"
+# that merely are long. $\Sigma^{-1}$ measures lengths in units of the cloud's own axes. That is right if the
+# functions, too, vary at the same pace per unit of the *cloud's* length in all directions. If they vary at the same pace per
+# unit of the *original* length, then they vary **more** across the long axis of the cloud, and there the window should be
+# **narrower** than $\Sigma^{-1}$ makes it.
+#
+# ## By hand: an ellipse
+#
+# $\Sigma^{1/2}=\mathrm{diag}(2,1)$, so a token is $x=(2\cos\theta,\sin\theta)$. With $M=w\Sigma^{-1}$, that is $w\,\mathrm{diag}(\frac14,1)$:
+#
+# $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q):$$
+#
+# the score depends on the angle alone, as on the circle. In general, with $x=\Sigma^{1/2}u$,
+#
+# $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$ (eq-whitened)
+#
+# So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
+# rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given the case $\Sigma=I$, for
+# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `form_margin` repeats here for the dimension
+# and context length of this page.
+#
+# **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
+# ```
+#
+# Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle. Then choose $M=wI$: the tokens at the long
+# ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
+
+# %% tags=["hide-input"]
+live("ellipse")
+
+
+# %% tags=["hide-input"]
+def predictions(tokens, M):
+    """Return the predictions for the last token."""
+    return softmax_attention(tokens[:, :-1], labels, tokens[:, -1], M)
+
+
+def gap(root, N):
+    """Return the largest difference of M on the ellipsoid and N on the sphere."""
+    ellipsoid = sphere @ torch.from_numpy(root)
+    difference = predictions(ellipsoid, random_M) - predictions(sphere, N)
+    return float(difference.abs().max())
+
+
+tensors = [torch.from_numpy(root) for root in roots]
+same = [gap(root, a @ random_M @ a) for root, a in zip(roots, tensors, strict=True)]
+other = [gap(root, random_M) for root in roots]
+wlog = judge(
+    "P1.L1.wlog",
+    exact("$\\Sigma_{i}$", same, i=numbers),
+    exact("$\\Sigma_{i}$", other, i=numbers),
+)
+wlog
+
+# %% [markdown]
+# ## What is assumed, and what we test
+#
+# | assumption | here |
+# |---|---|
+# | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | kept, for random $\Sigma$: random axes, lengths between $\frac12$ and $2$ |
+# | $f\circ\Sigma^{1/2}$ rotation invariant | kept, then broken in the counterexample |
+# | minimizer of the population loss | certified among all matrices; units trained from $M=0$ are compared with it |
+# | some $w\ge0$ | tested by risk, for classes with and without odd part |
+#
+# **Declared choices.** Adam, steps falling linearly to zero, Gaussian noise. The step size is proportional to
+# $\|\Sigma^{-1}\|$, because $M$ has that much further to go. **What trial runs changed.** The step size was scaled with
+# $\Sigma$ because the flattest ellipsoids had not converged. Ten seeds left the signed number below undecided, so there
+# are sixteen, and that number is a difference of entries where it was a slope.
+#
+# ## The experiment
+
+
+# %% [markdown]
 # {glue:text}`units` units, each trained on {glue:text}`contexts` contexts. How far is one unit from the claimed form? Its distance
 # $\Vert\Sigma^{1/2}M\Sigma^{1/2}-w^*I\Vert_F\,/\,\Vert w^*I\Vert_F$ is not zero, because training is random; for comparison, units
 # trained on the sphere itself:
 
-# %%
+# %% tags=["hide-input"]
 round_N, _ = train(ball)
 
 
@@ -266,7 +268,7 @@ plots.table(
 # of the same variance as on the sphere.
 
 
-# %%
+# %% tags=["hide-input"]
 def in_axes(N, root):
     """Return N in the axes of Sigma, the shortest first, over its mean diagonal."""
     V = np.linalg.eigh(root).eigenvectors
@@ -284,7 +286,7 @@ deviations = np.stack(
     [long_minus_short(N[:, i], root) for i, root in enumerate(roots)], axis=1
 )  # (classes, draws, seeds)
 
-# %%
+# %% tags=["hide-input"]
 stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # Sigma^{1/2} of the counterexample
 original_L = lipschitz / np.sqrt((np.diag(stretch) ** 2).mean())
 counter_tasks = [task(dim, original_L) for task in CLASSES.values()]
@@ -300,7 +302,7 @@ trained_form = judge(
 trained_form
 
 
-# %%
+# %% tags=["hide-input"]
 def scale_of(M):
     """Return the mean diagonal over w*, for arrays that begin with the classes."""
     w = best.reshape(-1, *[1] * (M.ndim - 3))
@@ -345,14 +347,14 @@ for ax, title in zip(
     ax.set_title(title)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 original = sampled("{kind}", in_wrong_coordinates, kind=KINDS)
 judge("P1.L1.original", original)
 
 # %% [markdown]
 # The lemma itself, with both symmetries: the certificate, and these units.
 
-# %%
+# %% tags=["hide-input"]
 proofs = [form_margin(task(dim), context_length) for task in CLASSES.values()]
 margins, met = (
     [getattr(proof, key) for proof in proofs] for key in ("margin", "least")
@@ -377,7 +379,7 @@ judge(
 # constant $L\sqrt{\lambda_i}$ ($\lambda_i$ the eigenvalue of $\Sigma$), so the window should be narrower there, the whitened entry $N_{ii}$ larger. The trained $M_{ii}=N_{ii}/\lambda_i$ then falls more slowly
 # with $\lambda_i$ than $\Sigma^{-1}$ does. By how much, as a power of $\lambda_i$:
 
-# %%
+# %% tags=["hide-input"]
 log_eigenvalues, rows = np.log(np.diag(stretch) ** 2), []
 for name, units in zip(CLASSES, counter_M, strict=True):
     log_diagonal = np.log(np.diagonal(units, axis1=-2, axis2=-1)).T
@@ -411,7 +413,7 @@ plots.table(
 # its control adds an odd part to the cosine.
 
 
-# %%
+# %% tags=["hide-input"]
 def both_signs(task, blocks=20, odd=0.0):
     """Compare -w* I with w* I on contexts and on these with the query turned round.
 
@@ -450,12 +452,12 @@ signs = {name: both_signs(task) for name, task in (EVEN | ODD).items()}
 ratios = [signs[name][0] for name in signs]
 judge("P1.L1.sign", sampled("{label}", ratios, label=list(signs)))
 
-# %%
+# %% tags=["hide-input"]
 judge(
     "P1.L1.even",
     exact("{label}", [signs[name][1] for name in EVEN], label=list(EVEN)),
     exact("cosine, L = 4, plus the first coordinate", both_signs(cosine, odd=1.0)[1]),
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

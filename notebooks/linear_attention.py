@@ -21,6 +21,134 @@
 # {judged}`P1.LA.wins | linear, d = 5, n = 1e5, $\sigma$ = 0.3 | .2g` times the
 # risk.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [2, 3, 5, 8]  # dimensions d of the exact results
+n_values = [5, 10, 20, 50, 100, 200, 500, 1000]  # context lengths of the exact curves
+context_length = 20  # n of the trained units
+lipschitz = 1.0  # Lipschitz constant L
+noise_std = 0.3  # standard deviation sigma of the label noise
+seeds = 10  # trained units of each class
+contexts = 20000  # contexts that each unit is trained on
+draws = 300  # contexts for each sampled baseline
+more_dims = [5, 8, 16]  # dimensions d of the comparison with neighbors ...
+n_decades = [4, 6]  # ... in contexts of 10^k tokens
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import brentq
+
+from icl.attention import linear_attention
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    asymptotics,
+    bayes_linear_risk,
+    linear_optimum,
+    linear_risk,
+    nearest_neighbor_risk,
+    neighbors_risk,
+    optimal_window,
+    population_risk,
+    ridge_risk,
+)
+from icl.statistics import local_slope, t_interval
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+from icl_book import notebook, plots
+from icl_book.claims import exact, extrapolated, judge, sampled
+
+notebook.setup(globals())
+
+# %% tags=["hide-input"]
+d_show = dims[min(2, len(dims) - 1)]
+lengths = np.array(n_values)
+field = {
+    "linear": Linear(d_show, lipschitz),
+    "affine": Affine(d_show, lipschitz),
+    "ReLU": ReLU(d_show, lipschitz),
+    "cosine": Cosine(d_show, 2.0),
+}
+softmax = {
+    name: optimal_window(task, lengths, noise_std).risk for name, task in field.items()
+}
+linear = {
+    name: linear_optimum(task, lengths, noise_std).risk for name, task in field.items()
+}
+nearest = {
+    name: nearest_neighbor_risk(task, lengths, noise_std).total
+    for name, task in field.items()
+}
+
+
+def matched_penalty(task):
+    """Return the ridge penalty that fits the class, None for one without slopes."""
+    (one,), rest = task.spectrum(1)
+    return (noise_std**2 + rest) / one if one > 0 else None
+
+
+sampled_at = [m for m in n_values if m <= 100]
+kriging = {
+    name: [bayes_linear_risk(task, m, noise_std, draws) for m in sampled_at]
+    for name, task in field.items()
+}
+penalties = {name: matched_penalty(task) for name, task in field.items()}
+ridge = {
+    name: [ridge_risk(field[name], m, noise_std, penalty, draws) for m in sampled_at]
+    for name, penalty in penalties.items()
+    if penalty
+}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Risk (squared label units) against the context length for four classes. Curves are exact: softmax attention at its optimal window, linear attention at its optimum, nearest neighbor. Points are sampled, with intervals: ridge regression, and the Bayes-linear floor that no predictor linear in the labels can pass. All panels share their axes. The cosine class ($L=2$) has no linear part, so ridge regression is left out there.", "name": "fig-rivals"}, "image": {"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length, and above ridge regression. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls; the Bayes-linear points lie below all of them, and coincide with ridge regression for affine functions."}}
+figure, axes = plt.subplots(2, 2, figsize=(7.8, 6.2), sharex=True, sharey=True)
+for ax, name in zip(axes.ravel(), field, strict=True):
+    plots.exact_curve(
+        ax, lengths, softmax[name], "softmax attention", plots.COLORS["softmax"]
+    )
+    plots.exact_curve(
+        ax,
+        lengths,
+        linear[name],
+        "linear attention",
+        plots.COLORS["linear attention"],
+        linestyle="--",
+    )
+    plots.exact_curve(
+        ax,
+        lengths,
+        nearest[name],
+        "nearest neighbor",
+        plots.COLORS["guide"],
+        linestyle=":",
+    )
+    for found, label, color, marker in (
+        (ridge, "ridge regression", plots.PALETTE[4], "D"),
+        (kriging, "Bayes-linear", plots.COLORS["exact"], "o"),
+    ):
+        if name in found:
+            plots.sampled_points(
+                ax,
+                sampled_at,
+                [s.mean for s in found[name]],
+                *zip(*(s.interval for s in found[name]), strict=True),
+                label,
+                color,
+                marker,
+            )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        title=f"{name}, d = {d_show}, " + rf"$\sigma$ = {noise_std:g}",
+    )
+for ax in axes[-1]:
+    ax.set_xlabel("context length n")
+for ax in axes[:, 0]:
+    ax.set_ylabel("risk")
+axes[0, 0].legend(fontsize=8, loc="lower left")
+plt.show()
+
 # %% [markdown]
 # ## What is printed
 #
@@ -60,49 +188,6 @@
 # others $(1-\frac1n)\sum_\ell a_\ell(\mathbb E\,t P_\ell(t))^2=(1-\frac1n)a_1/d^2$.
 # Minimize $k(1)-2m\frac{a_1}d+m^2[\cdots]$. $\square$
 # :::
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [2, 3, 5, 8]  # dimensions d of the exact results
-n_values = [5, 10, 20, 50, 100, 200, 500, 1000]  # context lengths of the exact curves
-context_length = 20  # n of the trained units
-lipschitz = 1.0  # Lipschitz constant L
-noise_std = 0.3  # standard deviation sigma of the label noise
-seeds = 10  # trained units of each class
-contexts = 20000  # contexts that each unit is trained on
-draws = 300  # contexts for each sampled baseline
-more_dims = [5, 8, 16]  # dimensions d of the comparison with neighbors ...
-n_decades = [4, 6]  # ... in contexts of 10^k tokens
-
-# %% tags=["hide-input"]
-from dataclasses import dataclass
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import brentq
-
-from icl.attention import linear_attention
-from icl.covariates import uniform_sphere
-from icl.risk import (
-    asymptotics,
-    bayes_linear_risk,
-    linear_optimum,
-    linear_risk,
-    nearest_neighbor_risk,
-    neighbors_risk,
-    optimal_window,
-    population_risk,
-    ridge_risk,
-)
-from icl.statistics import local_slope, t_interval
-from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
-from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, judge, sampled
-
-notebook.setup(globals())
 
 # %% [markdown]
 # ## In plain words
@@ -147,8 +232,7 @@ print(f"m = {by_hand.m:.3f}   risk = {by_hand.risk:.3f}   floor = {by_hand.floor
 # $\frac{L^2}{6}\big(\frac1d-(\mathbb E|t|)^2\big)$.
 # ```
 
-# %%
-d_show = dims[min(2, len(dims) - 1)]
+# %% tags=["hide-input"]
 zoo = {
     "linear": Linear(d_show, lipschitz),
     "affine": Affine(d_show, lipschitz),
@@ -187,7 +271,7 @@ ax.legend(ncols=3, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.22))
 plt.show()
 
 
-# %%
+# %% tags=["hide-input"]
 @dataclass(frozen=True)
 class Centered(Affine):
     """Another class without its constant part, which then need not be predicted."""
@@ -264,7 +348,7 @@ judge(
 # over its own contexts, and is tested on fresh ones. Floor and closed form are proved above; the cards check the formulas.
 
 
-# %%
+# %% tags=["hide-input"]
 def sample(task, root):
     """Return contexts: tokens, clean labels and noisy labels."""
     x = uniform_sphere(
@@ -312,7 +396,7 @@ multiples, errors = (
     dict(zip(optimum, table, strict=True)) for table in np.moveaxis(units, -1, 0)
 )
 
-# %%
+# %% tags=["hide-input"]
 over_optimum = [multiples[name] / float(optimum[name].m) for name in taught]
 judge(
     "P1.LA.closed-form",
@@ -323,7 +407,7 @@ judge(
     ),
 )
 
-# %%
+# %% tags=["hide-input"]
 nonlinear = [name for name in optimum if name != "linear"]
 above_floor = [errors[name] / optimum[name].floor - 1 for name in nonlinear]
 below_floor = errors["linear"] / optimum["affine"].floor - 1
@@ -388,99 +472,13 @@ plt.show()
 # penalized too, which hardly matters.
 # ```
 
-# %%
-lengths = np.array(n_values)
-field = {
-    "linear": Linear(d_show, lipschitz),
-    "affine": Affine(d_show, lipschitz),
-    "ReLU": ReLU(d_show, lipschitz),
-    "cosine": Cosine(d_show, 2.0),
-}
-softmax = {
-    name: optimal_window(task, lengths, noise_std).risk for name, task in field.items()
-}
-linear = {
-    name: linear_optimum(task, lengths, noise_std).risk for name, task in field.items()
-}
-nearest = {
-    name: nearest_neighbor_risk(task, lengths, noise_std).total
-    for name, task in field.items()
-}
-
-
-def matched_penalty(task):
-    """Return the ridge penalty that fits the class, None for one without slopes."""
-    (one,), rest = task.spectrum(1)
-    return (noise_std**2 + rest) / one if one > 0 else None
-
-
-sampled_at = [m for m in n_values if m <= 100]
-kriging = {
-    name: [bayes_linear_risk(task, m, noise_std, draws) for m in sampled_at]
-    for name, task in field.items()
-}
-penalties = {name: matched_penalty(task) for name, task in field.items()}
-ridge = {
-    name: [ridge_risk(field[name], m, noise_std, penalty, draws) for m in sampled_at]
-    for name, penalty in penalties.items()
-    if penalty
-}
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Risk (squared label units) against the context length for four classes. Curves are exact: softmax attention at its optimal window, linear attention at its optimum, nearest neighbor. Points are sampled, with intervals: ridge regression, and the Bayes-linear floor that no predictor linear in the labels can pass. All panels share their axes. The cosine class ($L=2$) has no linear part, so ridge regression is left out there.", "name": "fig-rivals"}, "image": {"alt": "Four log-log panels. On purely linear functions linear attention lies below softmax attention at every context length, and above ridge regression. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls; the Bayes-linear points lie below all of them, and coincide with ridge regression for affine functions."}}
-figure, axes = plt.subplots(2, 2, figsize=(7.8, 6.2), sharex=True, sharey=True)
-for ax, name in zip(axes.ravel(), field, strict=True):
-    plots.exact_curve(
-        ax, lengths, softmax[name], "softmax attention", plots.COLORS["softmax"]
-    )
-    plots.exact_curve(
-        ax,
-        lengths,
-        linear[name],
-        "linear attention",
-        plots.COLORS["linear attention"],
-        linestyle="--",
-    )
-    plots.exact_curve(
-        ax,
-        lengths,
-        nearest[name],
-        "nearest neighbor",
-        plots.COLORS["guide"],
-        linestyle=":",
-    )
-    for found, label, color, marker in (
-        (ridge, "ridge regression", plots.PALETTE[4], "D"),
-        (kriging, "Bayes-linear", plots.COLORS["exact"], "o"),
-    ):
-        if name in found:
-            plots.sampled_points(
-                ax,
-                sampled_at,
-                [s.mean for s in found[name]],
-                *zip(*(s.interval for s in found[name]), strict=True),
-                label,
-                color,
-                marker,
-            )
-    ax.set(
-        xscale="log",
-        yscale="log",
-        title=f"{name}, d = {d_show}, " + rf"$\sigma$ = {noise_std:g}",
-    )
-for ax in axes[-1]:
-    ax.set_xlabel("context length n")
-for ax in axes[:, 0]:
-    ax.set_ylabel("risk")
-axes[0, 0].legend(fontsize=8, loc="lower left")
-plt.show()
-
 # %% [markdown]
 # **A nearest-neighbors predictor?** Softmax attention is a kernel smoother: its weights have no last neighbor. It should then do the work of the mean over the $k$ nearest
 # tokens, with the $k$ that suits the tasks, whose risk is exact, too (`neighbors_risk`). The control takes $k=1$ whatever the tasks are. In short contexts soft edges
 # gain; in long ones, here in five dimensions and more, hard edges do.
 
 
-# %%
+# %% tags=["hide-input"]
 def over_neighbors(task, n):
     """Return the least risk of a unit over that of the best k, its error, and k."""
     unit = optimal_window(task, n, noise_std)
@@ -536,7 +534,7 @@ judge(
 # $\beta^2L^2/3$.
 
 
-# %%
+# %% tags=["hide-input"]
 def ratio_at(task, n):
     """Return the least risk of linear attention over that of softmax attention.
 
@@ -560,7 +558,7 @@ wins, control = (
 judge("P1.LA.wins", wins, control)
 
 
-# %%
+# %% tags=["hide-input"]
 @dataclass(frozen=True)
 class Intercept(Affine):
     """Affine functions whose intercept has beta times the usual spread."""
@@ -628,5 +626,5 @@ plt.show()
 # rules of P1.LA.fails and P1.LA.neighbors were written with the numbers known.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -22,6 +22,97 @@
 # because that chain multiplies two worst cases that never happen together
 # ({numref}`fig-lip-bounds`); it was not meant as a step size.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
+n_values = [4, 16, 64, 256]  # numbers of tokens n
+starts = 24  # starts of each search
+steps = 200  # steps of each ascent
+seed = 0  # root of the random numbers
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.streams import stream
+from icl.tensor_trick import lipschitz, row_gradient, row_hvp, supremum_search
+from icl.tensor_trick.lipschitz import (
+    FUNCTIONS,
+    LIPSCHITZ,
+    SIZES,
+    extremal,
+    gain,
+    sharp,
+    witness,
+)
+from icl_book import notebook, plots
+from icl_book.claims import exact, found, judge
+from icl_book.live_tensors import live
+
+notebook.setup(globals())
+
+TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
+
+# %% tags=["hide-input"]
+rng = stream(seed, "initialization")
+notebook.glue("lip-starts", starts)
+notebook.glue("lip-steps", steps)
+notebook.glue("lip-draws", supremum_search.SCREEN * starts)
+LN10 = math.log(10)
+
+
+def construction(function, n, R):
+    """Measure log10 of the quotient at the explicit data A, x, v."""
+    A, x, v = witness(*extremal(function, n, R), R)
+    return gain(function, A @ x, A @ v).item() / LN10
+
+
+def searches(sizes, **how):
+    """Search every function at every n; lists (n, function) of results over R."""
+
+    def one(g, n):
+        return supremum_search.search(g, n, radii, starts, steps, rng, **how)
+
+    return [[one(g, n) for g in FUNCTIONS] for n in sizes]
+
+
+def bests(rows):
+    """Return the largest quotients found, log10, (n, function, R)."""
+    return np.array([[search.best.numpy() for search in row] for row in rows])
+
+
+def firsts(rows):
+    """Return the largest quotients of the random draws alone, log10."""
+    return np.array([[search.history[0].numpy() for search in row] for row in rows])
+
+
+searched = searches(n_values)
+built = np.array(
+    [[[construction(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
+)
+best, drawn = bests(searched), firsts(searched)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Lipschitz constants of the four row functions (log10, no unit) against $R$. Red dashed: printed bounds. Solid: our proven upper bounds. Circles: largest quotient found by the search. The panels' titles give $n$; their scales differ.", "name": "fig-lip-bounds"}, "image": {"alt": "Four panels against R from one half to six. For u and alpha the circles lie on the solid curve, and dashed printed curves run parallel, one or two powers of ten above; for u one more is steeper. For one over alpha the printed curve rises to sixty while the circles stay near zero. For f the printed curve rises to ninety-five while circles and solid curve stay flat near zero."}}
+shown = max(len(n_values) - 2, 0)
+n = n_values[shown]
+grid = np.linspace(min(radii), max(radii), 60)
+figure, axes = plt.subplots(2, 2, figsize=(6.6, 5.2), sharex=True)
+hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4}
+thin = {"color": plots.COLORS["printed"], "linewidth": 1.2}
+for ax, g, values in zip(axes.flat, FUNCTIONS, best[shown], strict=True):
+    for b in (b for b in LIPSCHITZ if b.function == g):
+        ax.plot(grid, [b.log10(n, R) for R in grid], "--", **thin)
+    plots.exact_curve(ax, grid, [sharp(g, n, R) for R in grid])
+    ax.plot(radii, values, "o", color=plots.COLORS["sampled"], **hollow)
+    ax.set_title(f"{TEX[g]}, n = {n}")
+for ax in axes[1]:
+    ax.set_xlabel("R")
+for ax in axes[:, 0]:
+    ax.set_ylabel("log10 of the constant")
+plt.show()
+
 # %% [markdown]
 # ## What is printed
 #
@@ -92,41 +183,6 @@
 # $\frac12$-Lipschitz, {cite:t}`nair2025softmax`), and no condition $R\ge4$ is needed:
 # {prf:ref}`prop-lip-sharp`, with proofs.
 # ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
-n_values = [4, 16, 64, 256]  # numbers of tokens n
-starts = 24  # starts of each search
-steps = 200  # steps of each ascent
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-import math
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.streams import stream
-from icl.tensor_trick import lipschitz, row_gradient, row_hvp, supremum_search
-from icl.tensor_trick.lipschitz import (
-    FUNCTIONS,
-    LIPSCHITZ,
-    SIZES,
-    extremal,
-    gain,
-    sharp,
-    witness,
-)
-from icl_book import notebook, plots
-from icl_book.claims import exact, found, judge
-from icl_book.live_tensors import live
-
-notebook.setup(globals())
-
-TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
 
 # %% [markdown]
 # ## In plain words
@@ -145,7 +201,7 @@ TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"
 # is {glue:text}`lip-hand:.1e`.
 
 
-# %%
+# %% tags=["hide-input"]
 def printed(identity, n, R):
     """Return a printed Lipschitz bound, log10."""
     return next(b for b in LIPSCHITZ if b.id == identity).log10(n, R)
@@ -254,46 +310,7 @@ plots.table(
 # upper ends are the constants of {prf:ref}`prop-lip-sharp`. All numbers are logarithms; the printed bounds overflow
 # float64 from $R=5$.
 
-# %%
-rng = stream(seed, "initialization")
-notebook.glue("lip-starts", starts)
-notebook.glue("lip-steps", steps)
-notebook.glue("lip-draws", supremum_search.SCREEN * starts)
-LN10 = math.log(10)
-
-
-def construction(function, n, R):
-    """Measure log10 of the quotient at the explicit data A, x, v."""
-    A, x, v = witness(*extremal(function, n, R), R)
-    return gain(function, A @ x, A @ v).item() / LN10
-
-
-def searches(sizes, **how):
-    """Search every function at every n; lists (n, function) of results over R."""
-
-    def one(g, n):
-        return supremum_search.search(g, n, radii, starts, steps, rng, **how)
-
-    return [[one(g, n) for g in FUNCTIONS] for n in sizes]
-
-
-def bests(rows):
-    """Return the largest quotients found, log10, (n, function, R)."""
-    return np.array([[search.best.numpy() for search in row] for row in rows])
-
-
-def firsts(rows):
-    """Return the largest quotients of the random draws alone, log10."""
-    return np.array([[search.history[0].numpy() for search in row] for row in rows])
-
-
-searched = searches(n_values)
-built = np.array(
-    [[[construction(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
-)
-
-# %%
-best, drawn = bests(searched), firsts(searched)
+# %% tags=["hide-input"]
 proved = np.array(
     [[[sharp(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
 )
@@ -318,7 +335,7 @@ judge(
     ],
 )
 
-# %% mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}} tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Progress of the search at the largest $n$ and the largest $R$: log10 of the best quotient so far over all starts, divided by that of the explicit construction. Step 0 is the best of the random data alone.", "name": "fig-lip-search"}, "image": {"alt": "Four curves against the step of the ascent. They start up to four powers of ten below zero, rise within about a hundred steps, and then all lie on the line at zero."}, "code_prompt_show": "The figure: {type}"}
 figure, ax = plt.subplots()
 looks = zip(G, plots.PALETTE, ("-", "--", "-.", ":"), strict=False)
 for i, (label, color, style) in enumerate(looks):
@@ -348,25 +365,6 @@ notebook.glue("lip-random", -float((drawn - built).min()))
 # In {numref}`fig-lip-bounds`, for $u$ and $\alpha$ the bounds with $e^{R^2}$ run parallel to the true curves. For $f$
 # the constant is at most $R/2$, while the printed bound climbs by $6R^2/\ln10$ powers of ten.
 
-# %% mystnb={"figure": {"caption": "Lipschitz constants of the four row functions (log10, no unit) against $R$. Red dashed: printed bounds. Solid: our proven upper bounds. Circles: largest quotient found by the search. The panels' titles give $n$; their scales differ.", "name": "fig-lip-bounds"}, "image": {"alt": "Four panels against R from one half to six. For u and alpha the circles lie on the solid curve, and dashed printed curves run parallel, one or two powers of ten above; for u one more is steeper. For one over alpha the printed curve rises to sixty while the circles stay near zero. For f the printed curve rises to ninety-five while circles and solid curve stay flat near zero."}} tags=["first-figure", "hide-input"]
-shown = max(len(n_values) - 2, 0)
-n = n_values[shown]
-grid = np.linspace(min(radii), max(radii), 60)
-figure, axes = plt.subplots(2, 2, figsize=(6.6, 5.2), sharex=True)
-hollow = {"markerfacecolor": "white", "markeredgewidth": 1.4}
-thin = {"color": plots.COLORS["printed"], "linewidth": 1.2}
-for ax, g, values in zip(axes.flat, FUNCTIONS, best[shown], strict=True):
-    for b in (b for b in LIPSCHITZ if b.function == g):
-        ax.plot(grid, [b.log10(n, R) for R in grid], "--", **thin)
-    plots.exact_curve(ax, grid, [sharp(g, n, R) for R in grid])
-    ax.plot(radii, values, "o", color=plots.COLORS["sampled"], **hollow)
-    ax.set_title(f"{TEX[g]}, n = {n}")
-for ax in axes[1]:
-    ax.set_xlabel("R")
-for ax in axes[:, 0]:
-    ax.set_ylabel("log10 of the constant")
-plt.show()
-
 # %% [markdown]
 # Choose a function of the row, then move $R$ and $n$: the dot on the solid curve is our constant, the rings are the
 # bounds of [G] and [H], from our notes. The vertical line is where the papers' condition $R\ge4$ begins.
@@ -374,7 +372,7 @@ plt.show()
 # %% tags=["hide-input"]
 live("bounds")
 
-# %% mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}} tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}, "code_prompt_show": "The figure: {type}"}
 loose = np.array(
     [
         [b.log10(n, R) for R in radii] - proved[shown, FUNCTIONS.index(b.function)]
@@ -397,7 +395,7 @@ notebook.glue("lip-n", n)
 # The bounds on $u$, $\alpha$ and $\alpha^{-1}$ follow from P2.lip.sharp, those on $f$ from P2.lip.half; the cards give
 # the slack. A misprint that makes a bound smaller by less than that would go unseen.
 
-# %%
+# %% tags=["hide-input"]
 radius = np.array(radii)
 valid = np.flatnonzero(radius >= 4)  # the printed precondition
 valid = valid if len(valid) else np.array([len(radii) - 1])
@@ -432,7 +430,7 @@ judge("P2.lip.u", printed_cases(("u", "alpha", "1/alpha")))
 # For $\langle f,v\rangle$ with a fixed $v$ the constant is that of $f$ times $\Vert v\Vert\le R^2$, and $v$ can
 # be chosen along the direction in which $f$ moves most, so it is attained.
 
-# %%
+# %% tags=["hide-input"]
 inner = against(
     r"$\langle f,v\rangle$: $n^{1.5}e^{7R^2}$",
     "f",
@@ -451,7 +449,7 @@ judge("P2.lip.f", [*printed_cases(("f",)), inner, alone])
 # scores confirms them. The control lets $x$ be three times as long.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.size.printed: {type}"}
 def largest_size(function, n):
     """Search log10 of the largest |g(s)| over |s| <= R^2, for each R."""
     longest = torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
@@ -515,7 +513,7 @@ judge(
 # The bound on $\beta$ is the one for which another paper cites paper 2. The minimum is $ne^{-R^2/\sqrt n}$: at
 # $n=$ {glue:text}`lip-n` and $R=4$ the printed bound is loose by {glue:text}`lip-beta:.1f` powers of ten.
 
-# %%
+# %% tags=["hide-input"]
 notebook.glue("lip-beta", lipschitz.smallest_normalizer(n, 4.0) + 16 / LN10)
 
 
@@ -563,7 +561,7 @@ judge(
 # The search runs over scores, direction and targets, and stays below these constants.
 
 
-# %%
+# %% tags=["hide-input"]
 def along(kind):
     """Return the first derivative of a row loss along w."""
     return lambda s, w, b: (row_gradient(s, b, kind) * w).sum(-1)
@@ -599,7 +597,7 @@ def h2o(s, w, b):
     return curvature("normalized")(s, w, b) + curvature("sparse")(s, w, b)
 
 
-# %%
+# %% tags=["hide-input"]
 pairs = [
     (n_values[0], radii[valid[-1]]),
     (n_values[min(1, len(n_values) - 1)], radii[valid[0]]),
@@ -649,7 +647,7 @@ judge(
 # {cite:t}`nair2025softmax` proves that softmax is $\frac12$-Lipschitz, in every $\ell_p$ norm. In the weights that is
 # $R/2$: never exceeded, with $x$ up to ten times as long as printed, and reached within 1 %.
 
-# %%
+# %% tags=["hide-input"]
 long = [
     supremum_search.search("f", n, radii, starts, steps, rng, reach=10.0).best.numpy()
     for n in n_values[:2]
@@ -676,7 +674,7 @@ judge(
 # And when the data move instead of the weights: the same bounds. (The search now moves $A$ in a direction $E$
 # of spectral norm 1.)
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.lip.context: {type}"}
 context = searches(n_values[:2], moving="A")
 judge("P2.lip.context", below(bests(context) - proved[:2], "{g}, n = {n}"))
 
@@ -692,7 +690,7 @@ judge("P2.lip.context", below(bests(context) - proved[:2], "{g}, n = {n}"))
 # constants above hold for all pairs. We also measure the quotient of pairs at opposite ends of the ball.
 
 
-# %%
+# %% tags=["hide-input"]
 def opposite_values(function, s):
     """Return the log of a common factor, and the function at s and -s over it."""
     top = s.abs().amax(-1, keepdim=True)
@@ -719,7 +717,7 @@ def far_apart(bound, n, R, draws=200):
     return (change.max().item() - math.log(2 * R)) / LN10 - bound.log10(n, R)
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.lip.required: {type}"}
 small, last = radius < 4, radii[-1]
 cases = []
 for b in LIPSCHITZ:
@@ -760,7 +758,7 @@ judge("P2.lip.required", cases)
 # $f=\alpha^{-1}u$ the same shift makes $u$ tiny by the same factor; softmax does not notice a common shift.
 # ```
 
-# %% mystnb={"figure": {"caption": "Largest quotient found divided by the printed bound (log10) when $x$ may be longer than $R$ by the factor on the horizontal axis, at the smallest $n$ and $R=2$. Above zero the bound is broken.", "name": "fig-lip-reach"}, "image": {"alt": "Four curves against the length of x in units of R, from one to sixteen. Those of u and alpha cross zero below two and rise steeply; that of one over alpha crosses zero between eight and sixteen; that of f is flat, about twelve powers of ten below zero."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Largest quotient found divided by the printed bound (log10) when $x$ may be longer than $R$ by the factor on the horizontal axis, at the smallest $n$ and $R=2$. Above zero the bound is broken.", "name": "fig-lip-reach"}, "image": {"alt": "Four curves against the length of x in units of R, from one to sixteen. Those of u and alpha cross zero below two and rise steeply; that of one over alpha crosses zero between eight and sixteen; that of f is flat, about twelve powers of ten below zero."}}
 reach = [1.0, 2.0, 4.0, 8.0, 16.0]
 PICK = {"u": "u", "alpha": "alpha", "1/alpha": "inverse", "f": "f"}
 n, R = n_values[0], 2.0
@@ -781,7 +779,7 @@ ax.set_ylabel("log10(found / printed bound)")
 ax.legend()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 broken = [g for g in FUNCTIONS if g != "f"]
 title = f"{{g}}, x {reach[-1]:g} times as long"
 largest = [excess[FUNCTIONS.index(g), -1] for g in broken]
@@ -795,7 +793,7 @@ judge("P2.lip.break", found(title, largest, g=[TEX[g] for g in broken]))
 # constant of the loss), 2 (of the gradient) and 3 (of the Hessian) in the scores; multiply by $R$, $R^2$, $R^3$ for
 # derivatives in $x$.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 KINDS = ("normalized", "cross_entropy", "entropy", "sparse", "rescaled")
 R_loss, m = 2.0, n_values[min(1, len(n_values) - 1)]
 
@@ -847,5 +845,5 @@ plots.table(
 # exponential. Those on normalized quantities exceed our constants by many powers of ten, because the chain of lemmas in
 # our notes passes through $u$ and $\alpha^{-1}$ separately.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -20,24 +20,7 @@
 # not by rank; on the affine link, where it finds the subspace, only for want of an
 # intercept.
 
-# %% [markdown]
-# ## What is printed
-#
-# > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
-# > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
-# > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
-#
-# The figure shows a representation error $\rho(M,B)$ and the test error during pretraining, for softmax and linear attention. Its caption
-# says that softmax attention learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it learns the projection and
-# averages over neighbors **in its range**, with a neighborhood suited to the link and the noise. That suspicion is judged in
-# [](beyond_closeness).
-#
-# Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$
-# uniform on the unit sphere of $\mathbb R^k$, as in Theorem 4), the law of the tokens,
-# $d$, $k$, $n$, $\sigma$, and the formula of $\rho$.
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [5, 8, 8]  # dimensions d of the tokens
 ranks = [2, 2, 3]  # dimensions k of the subspace, one for each d
 context_length = 20  # tokens n in a context
@@ -47,7 +30,7 @@ steps = 500  # Adam steps
 batch_size = 128  # fresh contexts at each step
 contexts = 4000  # test contexts, other ones for each unit
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -84,6 +67,161 @@ EVEN = ("quadratic", "cosine")
 UNITS = ("softmax", "linear")
 CASE = "{link}, d = {d}, k = {k}"
 
+# %% tags=["hide-input"]
+best = {
+    (name, k): optimal_window(LINKS[name](k), context_length, noise_std)
+    for name in LINKS
+    for k in set(ranks)
+}
+record = np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)
+record = tuple(np.unique(record).tolist())
+laws = {}
+for j, (d, k) in enumerate(PROBLEMS):
+    normal = stream(j, "monte carlo").standard_normal((d, d))
+    laws[d, k] = LowRank(np.linalg.qr(normal).Q[:, :k])
+
+
+def initial_step(unit, name, k):
+    """Return Adam's initial step size."""
+    return float(best[name, k].w) / 50 if unit == "softmax" else 0.03
+
+
+trained = {}
+for d, k in PROBLEMS:
+    for unit in UNITS:
+        links = LINKS if unit == "softmax" else LINKS | PURE
+        members = [
+            UnitConfig(
+                Projected(make(k), np.array(laws[d, k].basis).T),
+                noise_std,
+                context_length,
+                seed,
+                laws[d, k],
+                activation=unit,
+                learning_rate=initial_step(unit, name, k),
+            )
+            for name, make in links.items()
+            for seed in range(seeds)
+        ]
+        whole = pretrain(
+            members,
+            steps,
+            batch_size,
+            device=notebook.device(),
+            shared_tokens=True,
+            stream="native",
+            dtype="float32",
+            record=record,
+        )
+        for i, name in enumerate(links):
+            mine = slice(i * seeds, (i + 1) * seeds)
+            trained[d, k, unit, name] = replace(
+                whole,
+                units=whole.units[mine],
+                parameters=whole.parameters[mine],
+                history=tuple(h[mine] for h in whole.history),
+            )
+notebook.glue("contexts_seen", f"{steps * batch_size:,}")
+
+
+# %% tags=["hide-input"]
+def final_error(unit, member):
+    """Return the test error of one unit at the end, on contexts of its own."""
+    return test_error(
+        unit,
+        member.task,
+        noise_std,
+        context_length,
+        contexts,
+        seed=member.seed,
+        covariates=member.covariates,
+    )[-1, 0]
+
+
+angles, errors = {}, {}  # sine of the largest angle (times, seeds), error (seeds,)
+for key, whole in trained.items():
+    angles[key] = subspace_error(whole.M_history, np.array(laws[key[:2]].basis))
+    alone = [
+        replace(whole, units=(member,), parameters=(parameter,), history=())
+        for member, parameter in zip(whole.units, whole.parameters, strict=True)
+    ]
+    errors[key] = np.array(list(map(final_error, alone, whole.units)))
+
+
+def constant_error(name, k):
+    """Return the variance of the query's label over functions and queries."""
+    rng = stream(0, "monte carlo")
+    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
+    f = (LINKS | PURE)[name](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
+    return float(f.var())
+
+
+variance = {
+    (name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)
+}
+
+
+def stacked(values, unit, names=LINKS):
+    """Return what was measured on one kind of unit, (problems, links, ...)."""
+    return np.array([[values[d, k, unit, name] for name in names] for d, k in PROBLEMS])
+
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Figure 9 for the first $(d,k)$ of the list: sine of the largest principal angle between $\\mathrm{col}(B)$ and the leading singular subspace of $M$ (top) and test error with the clean query label (bottom, common test set), against the Adam step. Circles: softmax, squares: linear attention; mean over seeds, intervals in the top row (cut at $10^{-3}$). Solid lines: exact minimal risk of the $k$-dimensional problem. Dashed: error of the best constant. All quantities are dimensionless.", "name": "fig-glm"}, "image": {"alt": "Six panels, three links. Top: the angle of softmax units falls below a few hundredths for all three links; that of linear attention falls only for the affine link and stays near one for the quadratic and the cosine. Bottom: the softmax error falls to the exact line; that of linear attention stays above the dashed line of the best constant in all three."}}
+d, k = PROBLEMS[0]
+figure, panels = plt.subplots(2, 3, figsize=(7.8, 5.4), sharex=True, sharey="row")
+for (top, bottom), name in zip(panels.T, LINKS, strict=True):
+    link = LINKS[name](k)
+    for unit, marker in zip(UNITS, "os", strict=True):
+        color = plots.COLORS["softmax" if unit == "softmax" else "linear attention"]
+        mean, *ends = t_interval(angles[d, k, unit, name])
+        plots.sampled_points(
+            top,
+            record,
+            mean,
+            *np.clip(ends, 1e-3, 1),
+            f"{unit} attention",
+            color,
+            marker,
+        )
+        e = test_error(
+            trained[d, k, unit, name],
+            trained[d, k, unit, name].units[0].task,
+            noise_std,
+            context_length,
+            1000,
+            covariates=laws[d, k],
+        )[:-1].mean(1)
+        bottom.plot(
+            record, e, marker, color=color, markerfacecolor="white", markeredgewidth=1.4
+        )
+    plots.exact_curve(bottom, record, np.full(len(record), float(best[name, k].risk)))
+    top.set(title=f"{name}, d = {d}, k = {k}", xscale="log", yscale="log")
+    bottom.set(xlabel="step", yscale="log")
+panels[0, 0].set_ylabel("subspace error")
+panels[1, 0].set_ylabel("test error")
+panels[0, 0].legend(fontsize=8)
+for bottom, name in zip(panels[1], LINKS, strict=True):
+    bottom.axhline(
+        variance[name, k], color=plots.COLORS["guide"], linestyle="--", linewidth=1
+    )
+plt.show()
+
+# %% [markdown]
+# ## What is printed
+#
+# > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
+# > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
+# > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
+#
+# The figure shows a representation error $\rho(M,B)$ and the test error during pretraining, for softmax and linear attention. Its caption
+# says that softmax attention learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it learns the projection and
+# averages over neighbors **in its range**, with a neighborhood suited to the link and the noise. That suspicion is judged in
+# [](beyond_closeness).
+#
+# Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$
+# uniform on the unit sphere of $\mathbb R^k$, as in Theorem 4), the law of the tokens,
+# $d$, $k$, $n$, $\sigma$, and the formula of $\rho$.
+
 # %% [markdown]
 # ## In plain words
 #
@@ -98,11 +236,9 @@ CASE = "{link}, d = {d}, k = {k}"
 # $c\cos(\theta-\theta_q)\pm c$: tokens whose last coordinate differs from the query's weigh less by $e^{-2c}$, which is $\frac1{16}$
 # already at $c=\ln4$. Half of the context is lost.
 
-# %%
-angles = torch.tensor([0.0, 0.0, 60.0, 60.0], dtype=torch.float64).deg2rad()
-x = torch.stack(
-    [angles.cos(), angles.sin(), torch.tensor([1.0, -1.0, 1.0, -1.0]).double()], -1
-)
+# %% tags=["hide-input"]
+at = torch.tensor([0.0, 0.0, 60.0, 60.0], dtype=torch.float64).deg2rad()
+x = torch.stack([at.cos(), at.sin(), torch.tensor([1.0, -1.0, 1.0, -1.0]).double()], -1)
 query = torch.tensor([1.0, 0.0, 1.0]).double()
 for name, M in (
     ("c BB'", np.log(4) * torch.diag(torch.tensor([1.0, 1.0, 0.0])).double()),
@@ -113,6 +249,7 @@ for name, M in (
         softmax_weights(x, query, M).numpy().round(3),
     )
 
+
 # %% [markdown]
 # ## What the exact theory says here
 #
@@ -121,14 +258,8 @@ for name, M in (
 # come down to the exact minimum of the $k$-dimensional problem. For comparison, the best unit **without** the projection
 # ($M=wI_d$, exact for the affine link by the integrals of Theorem 4's chapter):
 
-# %%
-best = {
-    (name, k): optimal_window(LINKS[name](k), context_length, noise_std)
-    for name in LINKS
-    for k in set(ranks)
-}
 
-
+# %% tags=["hide-input"]
 def without_projection(d, k):
     """Return the smallest risk of M = w I_d on the affine link.
 
@@ -191,144 +322,10 @@ plots.table(
 # ```
 # ## The experiment
 
-# %%
-record = np.geomspace(max(1, steps // 50), steps, 8).round().astype(int)
-record = tuple(np.unique(record).tolist())
-laws = {}
-for j, (d, k) in enumerate(PROBLEMS):
-    normal = stream(j, "monte carlo").standard_normal((d, d))
-    laws[d, k] = LowRank(np.linalg.qr(normal).Q[:, :k])
-
-
-def initial_step(unit, name, k):
-    """Return Adam's initial step size."""
-    return float(best[name, k].w) / 50 if unit == "softmax" else 0.03
-
-
-trained = {}
-for d, k in PROBLEMS:
-    for unit in UNITS:
-        links = LINKS if unit == "softmax" else LINKS | PURE
-        members = [
-            UnitConfig(
-                Projected(make(k), np.array(laws[d, k].basis).T),
-                noise_std,
-                context_length,
-                seed,
-                laws[d, k],
-                activation=unit,
-                learning_rate=initial_step(unit, name, k),
-            )
-            for name, make in links.items()
-            for seed in range(seeds)
-        ]
-        whole = pretrain(
-            members,
-            steps,
-            batch_size,
-            device=notebook.device(),
-            shared_tokens=True,
-            stream="native",
-            dtype="float32",
-            record=record,
-        )
-        for i, name in enumerate(links):
-            mine = slice(i * seeds, (i + 1) * seeds)
-            trained[d, k, unit, name] = replace(
-                whole,
-                units=whole.units[mine],
-                parameters=whole.parameters[mine],
-                history=tuple(h[mine] for h in whole.history),
-            )
-notebook.glue("contexts_seen", f"{steps * batch_size:,}")
-
-
 # %% [markdown]
 # What is measured: the angle at the recorded steps, and the error at the end, every unit on contexts of its own. The best
 # constant, the yardstick for the error, has the variance of the query's label.
 
-
-# %%
-def final_error(unit, member):
-    """Return the test error of one unit at the end, on contexts of its own."""
-    return test_error(
-        unit,
-        member.task,
-        noise_std,
-        context_length,
-        contexts,
-        seed=member.seed,
-        covariates=member.covariates,
-    )[-1, 0]
-
-
-angles, errors = {}, {}  # sine of the largest angle (times, seeds), error (seeds,)
-for key, whole in trained.items():
-    angles[key] = subspace_error(whole.M_history, np.array(laws[key[:2]].basis))
-    alone = [
-        replace(whole, units=(member,), parameters=(parameter,), history=())
-        for member, parameter in zip(whole.units, whole.parameters, strict=True)
-    ]
-    errors[key] = np.array(list(map(final_error, alone, whole.units)))
-
-
-def constant_error(name, k):
-    """Return the variance of the query's label over functions and queries."""
-    rng = stream(0, "monte carlo")
-    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
-    f = (LINKS | PURE)[name](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
-    return float(f.var())
-
-
-variance = {
-    (name, k): constant_error(name, k) for name in (*LINKS, *PURE) for k in set(ranks)
-}
-
-
-def stacked(values, unit, names=LINKS):
-    """Return what was measured on one kind of unit, (problems, links, ...)."""
-    return np.array([[values[d, k, unit, name] for name in names] for d, k in PROBLEMS])
-
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Figure 9 for the first $(d,k)$ of the list: sine of the largest principal angle between $\\mathrm{col}(B)$ and the leading singular subspace of $M$ (top) and test error with the clean query label (bottom, common test set), against the Adam step. Circles: softmax, squares: linear attention; mean over seeds, intervals in the top row (cut at $10^{-3}$). Solid lines: exact minimal risk of the $k$-dimensional problem. Dashed: error of the best constant. All quantities are dimensionless.", "name": "fig-glm"}, "image": {"alt": "Six panels, three links. Top: the angle of softmax units falls below a few hundredths for all three links; that of linear attention falls only for the affine link and stays near one for the quadratic and the cosine. Bottom: the softmax error falls to the exact line; that of linear attention stays above the dashed line of the best constant in all three."}}
-d, k = PROBLEMS[0]
-figure, panels = plt.subplots(2, 3, figsize=(7.8, 5.4), sharex=True, sharey="row")
-for (top, bottom), name in zip(panels.T, LINKS, strict=True):
-    link = LINKS[name](k)
-    for unit, marker in zip(UNITS, "os", strict=True):
-        color = plots.COLORS["softmax" if unit == "softmax" else "linear attention"]
-        mean, *ends = t_interval(angles[d, k, unit, name])
-        plots.sampled_points(
-            top,
-            record,
-            mean,
-            *np.clip(ends, 1e-3, 1),
-            f"{unit} attention",
-            color,
-            marker,
-        )
-        e = test_error(
-            trained[d, k, unit, name],
-            trained[d, k, unit, name].units[0].task,
-            noise_std,
-            context_length,
-            1000,
-            covariates=laws[d, k],
-        )[:-1].mean(1)
-        bottom.plot(
-            record, e, marker, color=color, markerfacecolor="white", markeredgewidth=1.4
-        )
-    plots.exact_curve(bottom, record, np.full(len(record), float(best[name, k].risk)))
-    top.set(title=f"{name}, d = {d}, k = {k}", xscale="log", yscale="log")
-    bottom.set(xlabel="step", yscale="log")
-panels[0, 0].set_ylabel("subspace error")
-panels[1, 0].set_ylabel("test error")
-panels[0, 0].legend(fontsize=8)
-for bottom, name in zip(panels[1], LINKS, strict=True):
-    bottom.axhline(
-        variance[name, k], color=plots.COLORS["guide"], linestyle="--", linewidth=1
-    )
-plt.show()
 
 # %% [markdown]
 # Each unit saw {glue:text}`contexts_seen` contexts.
@@ -343,7 +340,7 @@ plt.show()
 # comparable between links.
 # ```
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 shape_rows, error_rows = [], []
 for d, k in PROBLEMS:
     basis = np.array(laws[d, k].basis)
@@ -384,7 +381,7 @@ plots.table(
     r"mean diagonal: of $B^\top MB$, its absolute value",
 )
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 plots.table(
     [
         "link, problem",
@@ -402,7 +399,7 @@ plots.table(
 #
 # The control is linear attention on the two even links, which must be rejected by the same rule.
 
-# %%
+# %% tags=["hide-input"]
 pairs = {"d": D[:, None], "k": K[:, None]}
 ends = stacked(angles, "softmax")[:, :, -1]  # (problems, links, seeds)
 judge(
@@ -432,7 +429,7 @@ judge(
 # linear attention grows with the square of the offset.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 pure = stacked(errors, "linear", PURE)[:, 0].mean(-1)
 shares = [value / variance["linear", k] for value, k in zip(pure, ranks, strict=True)]
 notebook.glue("pure_linear", ", ".join(f"{share:.3f}" for share in shares))
@@ -446,7 +443,7 @@ judge("P1.F9.error", sampled(CASE, over_softmax, link=list(LINKS), **pairs))
 # excess for the noise that training leaves in the irrelevant entries of $M$. For comparison: the best unit without the projection, on the
 # affine link.
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 least = np.array([[float(best[name, k].risk) for name in LINKS] for k in K])
 over_least = stacked(errors, "softmax") / least[..., None]
 middle, low, high, _ = median_interval(over_least)
@@ -489,7 +486,7 @@ plots.table(
 # ```
 
 
-# %%
+# %% tags=["hide-input"]
 def excess(name, d, k):
     """Return by how much a random M raises the squared error above that of M = 0.
 
@@ -526,5 +523,5 @@ judge(
 # the exact minimum of the small problem. With three relevant directions, twenty tokens hardly resolve $\cos(4w^\top x)$, and the exact
 # minimum itself is more than half of the error of the best constant (see the table).
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -20,23 +20,7 @@
 # as long as the exact optimal window still grows with $L$; for waves shorter than the
 # distance between tokens $M$ does not grow {judged}`P1.F3.cosine`.
 
-# %% [markdown]
-# ## What is printed
-#
-# > **ITA slides, "Empirical Scaling of ||M|| with L".** $\|M\|$ grows faster during
-# > pretraining with larger $L$, on both ReLU and Cosine tasks, with both isotropic and
-# > non-isotropic $x_i$.
-#
-# A reviewer describes the same picture as Figure 3: the *spectral* norm of $M$
-# increases with the Lipschitz constant. Neither the values of $L$, nor $d$, $n$,
-# $\sigma$, nor the optimizer, nor what exactly "non-isotropic" means is in any source
-# available to us.
-#
-# Nothing here says that one of the slide's four panels is wrong.
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dim = 3  # dimension d of the covariates
 context_length = 20  # tokens n in a context
 noise_std = 0.3  # standard deviation sigma of the label noise
@@ -48,7 +32,7 @@ relu_rate = 0.5  # size of the plain gradient steps, ReLU class
 cosine_rate = 20.0  # the same, cosine class
 learning_rate = 0.1  # constant step size of Adam
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -98,6 +82,109 @@ class Wave(Cosine):
 CLASSES = {"ReLU": ReLU, "cosine": Cosine, "wave": Wave}
 DRAWN = ("ReLU", "cosine")
 RATES = {"ReLU": relu_rate, "cosine": cosine_rate, "wave": cosine_rate}
+
+# %% tags=["hide-input"]
+axes_lengths = np.linspace(1.5, 0.5, dim)  # of Sigma^{1/2}
+root = np.diag(axes_lengths)
+LAWS = {
+    "isotropic": lambda task: (task, None),
+    "non-isotropic": lambda task: (
+        Projected(task, np.linalg.inv(root)),
+        Ellipsoid(root),
+    ),
+    "non-isotropic, same functions": lambda task: (task, Ellipsoid(root)),
+}
+start_step = min(20, steps)  # where the start of the growth is looked at
+record = tuple(
+    np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist()
+)
+options = {
+    "device": notebook.device(),
+    "shared_tokens": True,
+    "stream": "native",
+    "dtype": "float32",
+    "schedule": "constant",
+}
+
+
+def train(name, law, count=seeds, last=steps, **more):
+    """Train units; return M at the recorded steps, shape (times, L, seeds, d, d)."""
+    members, times = [], tuple(t for t in record if t <= last)
+    for L in lipschitz_values:
+        task, tokens = LAWS[law](CLASSES[name](dim, L))
+        members += [
+            UnitConfig(task, noise_std, context_length, seed, tokens)
+            for seed in range(count)
+        ]
+    out = pretrain(members, last, batch_size, record=times, **options, **more).M_history
+    return out.reshape(len(times), len(lipschitz_values), count, dim, dim)
+
+
+trained = [(name, law) for name in DRAWN for law in LAWS] + [("wave", "isotropic")]
+plain = {
+    (name, law): train(name, law, learning_rate=RATES[name], optimizer="sgd")
+    for name, law in trained
+}
+norms = {key: spectral_norm(M) for key, M in plain.items()}
+
+# %% tags=["hide-input"]
+windows = {}
+for name, task in CLASSES.items():
+    found = [
+        optimal_window(task(dim, L), context_length, noise_std)
+        for L in lipschitz_values
+    ]
+    windows[name] = np.array([each.w for each in found])
+# where ||M|| ends, over w*: ||Sigma^{-1}||
+ends = {"isotropic": 1.0, "non-isotropic": axes_lengths.min() ** -2.0}
+clock = relu_rate * np.array(record)
+flow = [
+    population_flow(ReLU(dim, L), context_length, noise_std, clock)
+    for L in lipschitz_values
+]
+notebook.glue("units", len(plain) * len(lipschitz_values) * seeds)
+notebook.glue("contexts", f"{steps * batch_size:,}")
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ against the number of plain gradient steps, four panels as in Figure 3 of the paper: ReLU and cosine class (columns), isotropic and non-isotropic tokens in the whitened reading (rows). Points: mean over seeds with interval, one color and marker for each Lipschitz constant. Solid lines, top left: the exact population flow of $w$, nothing fitted. Horizontal dotted lines: where the exact theory ends, $w^*\\Vert\\Sigma^{-1}\\Vert$. All quantities are dimensionless.", "name": "fig-norm-growth"}, "image": {"alt": "Four panels of norm against step. In both ReLU panels the four curves are ordered by L at all times, the largest L on top; on the sphere they follow solid lines. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero, below all others or close to L = 1."}}
+figure, panels = plt.subplots(2, 2, figsize=(7.6, 6.2), sharex=True)
+colors = plots.ramp(len(lipschitz_values))
+for row, law in zip(panels, ends, strict=True):
+    for ax, name in zip(row, DRAWN, strict=True):
+        for i, (L, color) in enumerate(zip(lipschitz_values, colors, strict=True)):
+            if (name, law) == ("ReLU", "isotropic"):
+                plots.exact_curve(ax, record, flow[i], None, color, linewidth=1.2)
+            mean, low, high = t_interval(norms[name, law][1:, i])
+            style = {"color": color, "marker": "osD^vP"[i % 6], "markersize": 4}
+            plots.sampled_points(ax, record[1:], mean, low, high, f"L = {L:g}", **style)
+            level = windows[name][i] * ends[law]
+            ax.axhline(level, color=color, linestyle=":", linewidth=1)
+        top = 1.15 * norms[name, law].mean(-1).max()
+        ax.set(title=f"{name}, {law}", ylim=(0, top))
+for ax in panels[-1]:
+    ax.set_xlabel("gradient step")
+for ax in panels[:, 0]:
+    ax.set_ylabel(r"$\|M\|_2$")
+figure.legend(
+    *panels[0, 0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=len(lipschitz_values),
+    fontsize=9,
+)
+plt.show()
+
+# %% [markdown]
+# ## What is printed
+#
+# > **ITA slides, "Empirical Scaling of ||M|| with L".** $\|M\|$ grows faster during
+# > pretraining with larger $L$, on both ReLU and Cosine tasks, with both isotropic and
+# > non-isotropic $x_i$.
+#
+# A reviewer describes the same picture as Figure 3: the *spectral* norm of $M$
+# increases with the Lipschitz constant. Neither the values of $L$, nor $d$, $n$,
+# $\sigma$, nor the optimizer, nor what exactly "non-isotropic" means is in any source
+# available to us.
+#
+# Nothing here says that one of the slide's four panels is wrong.
 
 # %% [markdown]
 # ## In plain words
@@ -175,97 +262,8 @@ plots.table(
 # %% [markdown]
 # ## The experiment
 
-# %%
-axes_lengths = np.linspace(1.5, 0.5, dim)  # of Sigma^{1/2}
-root = np.diag(axes_lengths)
-LAWS = {
-    "isotropic": lambda task: (task, None),
-    "non-isotropic": lambda task: (
-        Projected(task, np.linalg.inv(root)),
-        Ellipsoid(root),
-    ),
-    "non-isotropic, same functions": lambda task: (task, Ellipsoid(root)),
-}
-start_step = min(20, steps)  # where the start of the growth is looked at
-record = tuple(
-    np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist()
-)
-options = {
-    "device": notebook.device(),
-    "shared_tokens": True,
-    "stream": "native",
-    "dtype": "float32",
-    "schedule": "constant",
-}
-
-
-def train(name, law, count=seeds, last=steps, **more):
-    """Train units; return M at the recorded steps, shape (times, L, seeds, d, d)."""
-    members, times = [], tuple(t for t in record if t <= last)
-    for L in lipschitz_values:
-        task, tokens = LAWS[law](CLASSES[name](dim, L))
-        members += [
-            UnitConfig(task, noise_std, context_length, seed, tokens)
-            for seed in range(count)
-        ]
-    out = pretrain(members, last, batch_size, record=times, **options, **more).M_history
-    return out.reshape(len(times), len(lipschitz_values), count, dim, dim)
-
-
-trained = [(name, law) for name in DRAWN for law in LAWS] + [("wave", "isotropic")]
-plain = {
-    (name, law): train(name, law, learning_rate=RATES[name], optimizer="sgd")
-    for name, law in trained
-}
-norms = {key: spectral_norm(M) for key, M in plain.items()}
-
 # %% [markdown]
 # What the exact theory says: the optimal windows, and the flow of the ReLU class.
-
-# %%
-windows = {}
-for name, task in CLASSES.items():
-    found = [
-        optimal_window(task(dim, L), context_length, noise_std)
-        for L in lipschitz_values
-    ]
-    windows[name] = np.array([each.w for each in found])
-# where ||M|| ends, over w*: ||Sigma^{-1}||
-ends = {"isotropic": 1.0, "non-isotropic": axes_lengths.min() ** -2.0}
-clock = relu_rate * np.array(record)
-flow = [
-    population_flow(ReLU(dim, L), context_length, noise_std, clock)
-    for L in lipschitz_values
-]
-notebook.glue("units", len(plain) * len(lipschitz_values) * seeds)
-notebook.glue("contexts", f"{steps * batch_size:,}")
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ against the number of plain gradient steps, four panels as in Figure 3 of the paper: ReLU and cosine class (columns), isotropic and non-isotropic tokens in the whitened reading (rows). Points: mean over seeds with interval, one color and marker for each Lipschitz constant. Solid lines, top left: the exact population flow of $w$, nothing fitted. Horizontal dotted lines: where the exact theory ends, $w^*\\Vert\\Sigma^{-1}\\Vert$. All quantities are dimensionless.", "name": "fig-norm-growth"}, "image": {"alt": "Four panels of norm against step. In both ReLU panels the four curves are ordered by L at all times, the largest L on top; on the sphere they follow solid lines. In both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero, below all others or close to L = 1."}}
-figure, panels = plt.subplots(2, 2, figsize=(7.6, 6.2), sharex=True)
-colors = plots.ramp(len(lipschitz_values))
-for row, law in zip(panels, ends, strict=True):
-    for ax, name in zip(row, DRAWN, strict=True):
-        for i, (L, color) in enumerate(zip(lipschitz_values, colors, strict=True)):
-            if (name, law) == ("ReLU", "isotropic"):
-                plots.exact_curve(ax, record, flow[i], None, color, linewidth=1.2)
-            mean, low, high = t_interval(norms[name, law][1:, i])
-            style = {"color": color, "marker": "osD^vP"[i % 6], "markersize": 4}
-            plots.sampled_points(ax, record[1:], mean, low, high, f"L = {L:g}", **style)
-            level = windows[name][i] * ends[law]
-            ax.axhline(level, color=color, linestyle=":", linewidth=1)
-        top = 1.15 * norms[name, law].mean(-1).max()
-        ax.set(title=f"{name}, {law}", ylim=(0, top))
-for ax in panels[-1]:
-    ax.set_xlabel("gradient step")
-for ax in panels[:, 0]:
-    ax.set_ylabel(r"$\|M\|_2$")
-figure.legend(
-    *panels[0, 0].get_legend_handles_labels(),
-    loc="outside lower center",
-    ncols=len(lipschitz_values),
-    fontsize=9,
-)
-plt.show()
 
 # %% [markdown]
 # {glue:text}`units` units, each on {glue:text}`contexts` contexts. The norm of a random matrix around $wI$ exceeds $w$ a
@@ -273,7 +271,7 @@ plt.show()
 # which has no such bias, over four times as many units. (It does not apply to the other three panels: cosine units leave $M=0$ by chance, not by a
 # force, and on an ellipsoid $M$ does not stay a multiple of one matrix on its way.)
 
-# %%
+# %% tags=["hide-input"]
 later = 4 * np.array(record) >= steps  # the last three quarters of the training
 many = train("ReLU", "isotropic", 4 * seeds, learning_rate=relu_rate, optimizer="sgd")
 diagonal = np.trace(many, axis1=-2, axis2=-1) / dim
@@ -288,7 +286,7 @@ judge("P1.F3.flow", sampled("L = {L:g}", over_flow, L=lipschitz_values))
 # quarter, half and the end of training, whichever is smallest. "Faster" asks for at least one percent more. With Adam, the likely optimizer, the
 # start is looked at as well, on sixteen times as many units: these differ little.
 
-# %%
+# %% tags=["hide-input"]
 judged_at = [np.searchsorted(record, steps * part) for part in (0.25, 0.5, 1.0)]
 lower, higher = np.array(lipschitz_values[:-1]), np.array(lipschitz_values[1:])
 
@@ -338,7 +336,7 @@ judge(
 # resolves. All waves stand beside it as a reading of its own, and so does a cosine with a uniform phase, whose exact windows
 # tell the two kinds apart in the same way.
 
-# %%
+# %% tags=["hide-input"]
 resolved = {name: np.diff(windows[name]) > 0 for name in CLASSES}
 judge(
     "P1.F3.cosine",
@@ -429,7 +427,7 @@ plots.table(
 # the *same* step. The norms start together and part only when the first units come near the end of their way. The control
 # is plain gradient steps.
 
-# %%
+# %% tags=["hide-input"]
 adam = spectral_norm(train("ReLU", "isotropic", learning_rate=learning_rate))
 early = record.index(start_step)
 
@@ -470,5 +468,5 @@ plt.show()
 # [](/notebooks/theorem2_extremes.ipynb)).
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -22,20 +22,7 @@
 # Newton-CG with exact Hessian products needs fewer passes than gradient descent
 # {judged}`P2.opt.newton` ({numref}`fig-opt-passes`).
 
-# %% [markdown]
-# ## What is printed
-#
-# Paper 2 states a minimization problem and analyses its smoothness; it does not solve it.
-# The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of
-# {cite:t}`gao2023tensor`. Papers of the line make it convex by a regularizer:
-# {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so that
-# $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of
-# at least $lI$. Our sources say nothing about a step size. All cards but P2.opt.psd are
-# this book's own.
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 context_length = 24  # tokens n
 dim = 3  # dimension d
 steps = 3000  # steps of gradient descent
@@ -45,7 +32,7 @@ draws = 10  # random problems in the check of the step size
 conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
 seed = 0  # root of the random numbers
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import math
 
 import matplotlib.pyplot as plt
@@ -59,6 +46,17 @@ from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge
 
 notebook.setup(globals(), conditions=2, n_values=1)
+
+# %% [markdown]
+# ## What is printed
+#
+# Paper 2 states a minimization problem and analyses its smoothness; it does not solve it.
+# The problem $\min_X\Vert D(X)^{-1}\exp(A_1XA_2^\top)-B\Vert_F^2$ is in the abstract of
+# {cite:t}`gao2023tensor`. Papers of the line make it convex by a regularizer:
+# {cite:t}`zhang2023h2o` (App. D.47) ask for $w_i^2\ge20+l/\sigma_{\min}(A)^2$ so that
+# $\frac12\Vert f-b\Vert^2+\alpha+\frac12\Vert\mathrm{diag}(w)Ax\Vert^2$ has a Hessian of
+# at least $lI$. Our sources say nothing about a step size. All cards but P2.opt.psd are
+# this book's own.
 
 # %% [markdown]
 # ## In plain words
@@ -79,7 +77,7 @@ notebook.setup(globals(), conditions=2, n_values=1)
 # $g'(p)=p\,(12p^2-15p+4)$ vanishes at $p_\pm=(15\pm\sqrt{33})/24$. At $p_-$ the curvature is largest, at $p_+$
 # it is negative: a prediction that is confidently wrong sits on a plateau that bends downward.
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 P_LOW, P_HIGH = (15 - math.sqrt(33)) / 24, (15 + math.sqrt(33)) / 24
 
 
@@ -99,7 +97,7 @@ plots.table(
     "The largest and the most negative curvature of two tokens",
 )
 
-# %% mystnb={"figure": {"caption": "The normalized loss of two tokens, $p^2$ (left), and its second derivative (right) along the unit direction of the scores that separates them; $t$ is the difference of the two scores. Exact curves, no units. Marked: the extremes of the curvature.", "name": "fig-opt-two"}, "image": {"alt": "Left: an S-shaped curve from zero to one. Right: its second derivative, positive with a maximum of about three tenths left of zero, negative with a minimum of about minus one quarter near t equal to two, and zero far out on both sides."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The normalized loss of two tokens, $p^2$ (left), and its second derivative (right) along the unit direction of the scores that separates them; $t$ is the difference of the two scores. Exact curves, no units. Marked: the extremes of the curvature.", "name": "fig-opt-two"}, "image": {"alt": "Left: an S-shaped curve from zero to one. Right: its second derivative, positive with a maximum of about three tenths left of zero, negative with a minimum of about minus one quarter near t equal to two, and zero far out on both sides."}}
 t = np.linspace(-6, 8, 400)
 p = 1 / (1 + np.exp(-t))
 figure, axes = plt.subplots(1, 2, figsize=(6.6, 2.4))
@@ -150,7 +148,7 @@ plt.show()
 # $\Vert f-b\Vert_\infty\le1$ and $\Vert\ddot f\Vert_1\le1$ ({prf:ref}`prop-lip-hessian`).
 # ```
 
-# %%
+# %% tags=["hide-input"]
 rng = stream(seed, "monte carlo")
 
 
@@ -197,7 +195,7 @@ judge(
 # orthogonal columns, of which one moves the scores apart. There, for the loss without $\alpha$, the constant
 # {glue:text}`opt-needed:.4f` is exactly enough, against a printed 20.
 
-# %%
+# %% tags=["hide-input"]
 notebook.glue("opt-needed", -CONCAVE)
 
 
@@ -230,7 +228,7 @@ judge(
     found("without regularizer, l = {low:g}", without, least=True, low=lows),
 )
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.opt.psd-sharp: {type}"}
 rotation = torch.tensor([[1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64) / math.sqrt(2)
 x = torch.tensor(
     [math.log(P_HIGH / (1 - P_HIGH)) / math.sqrt(2), 0.0], dtype=torch.float64
@@ -246,7 +244,7 @@ judge("P2.opt.psd-sharp", exact("two tokens at p+", enough))
 # Random problems, targets that cannot be fitted, and starts from small to saturated. The loss rises in no step; that it
 # cannot rests on the range of curvature.
 
-# %%
+# %% tags=["hide-input"]
 n, d = context_length, dim
 
 
@@ -286,7 +284,7 @@ judge(
 # A target $B=F(X^*)$ can be fitted exactly, a random one cannot.
 # {numref}`fig-opt-descent` also shows a far start: saturated rows are nearly flat, and gradient descent waits on a plateau.
 
-# %% mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by several powers of ten. From a far start it hardly moves. With the random target it is nearly constant."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gradient descent at the sharp step size on one problem: loss against the step. A target that can be fitted, from zero and from a far start, and a random target, from zero. Exact values, no unit.", "name": "fig-opt-descent"}, "image": {"alt": "Log-log plot of three falling curves. From zero with a target that can be fitted the loss falls by several powers of ten. From a far start it hardly moves. With the random target it is nearly constant."}}
 a1, a2 = normal(n, d), normal(n, d)
 X_true = normal(d, d) / 2
 fit, random = torch.softmax(a1 @ X_true @ a2.mT, -1), normal(n, n).softmax(-1)
@@ -341,7 +339,7 @@ plt.show()
 # $A_1^\top A_1$ is singular. Use its pseudoinverse: the scores do not see the missing directions anyway.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 GOAL, CAP = 1e-6, 1_000_000
 
 
@@ -374,7 +372,7 @@ problems = Q1 @ stretch, Q2 @ stretch, S_true.softmax(-1).expand(len(stretch), n
 plain, preconditioned = (steps_needed(*problems, how) for how in (False, True))
 
 
-# %%
+# %% tags=["hide-input"]
 def exponent(values):
     return np.polyfit(np.log(conditions), np.log(values), 1)[0]
 
@@ -394,7 +392,7 @@ judge(
 # count every gradient and every product as one pass over the data.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.opt.newton: {type}"}
 def newton(A1, A2, B):
     """Minimize by trust-region Newton-CG.
 
@@ -433,7 +431,7 @@ judge(
     exact("condition number {c:g}", newton_cg, c=conditions, descent=plain - 9),
 )
 
-# %% mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from between one and two thousand passes to tens of thousands. The preconditioned one is a horizontal line where that starts. Newton-CG lies far below both, at a few tens."}} tags=["first-figure", "hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from between one and two thousand passes to tens of thousands. The preconditioned one is a horizontal line where that starts. Newton-CG lies far below both, at a few tens."}}
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 for values, color, marker, label in (
     (plain, plots.PALETTE[0], "o", "gradient descent"),
@@ -455,5 +453,5 @@ plt.show()
 # step size, and, with the data divided out, one that is the same for every problem; beyond two tokens the range is
 # open. *What limits it?* (Open question 2.) The loss is not convex, and saturated rows are flat.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

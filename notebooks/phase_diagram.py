@@ -26,20 +26,13 @@
 # {judged}`P1.PD.slope | same mean squared gradient, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f`
 # times at the same mean squared gradient.
 
-# %% [markdown]
-# ## What is printed
-#
-# The slides' "extreme examples" are judged in [](/notebooks/theorem2_extremes.ipynb). The paper's experiments also use a cosine class whose
-# formula is in no source available to us; ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$ means a
-# shorter *wavelength*, not a larger amplitude. The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 3, 5]  # dimensions d of the covariates
 noise_std = 0.1  # standard deviation sigma of the label noise of the cosine maps
 lipschitz_values = [0.25, 0.5, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0, 16.0]  # L
 n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # n
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from functools import cache
 
 import matplotlib.pyplot as plt
@@ -56,40 +49,7 @@ notebook.setup(globals(), n_values=2, lipschitz_values=2)
 if noise_std == 0:
     raise parameters.BadInput("noise_std=0: must be positive, the law balances noise")
 
-# %% [markdown]
-# ## In plain words
-#
-# Three things can happen. **Equal weights**: no neighbor is worth more than another, because the noise drowns the signal or because the function wiggles between any two tokens; $w^*=0$. **A window**: the theory's
-# case. **Few tokens**: almost no noise; the window shrinks until only a handful of tokens remain in it, and stops there.
-#
-# **By hand.** Take a cosine so fast that labels at different tokens are unrelated, $\mathbb Ef=0$, $\mathbb Ef^2=\frac12$, no noise. A prediction with weights $\omega_i$ errs by
-# $\frac12(1+\sum\omega_i^2)$. The nearest neighbor has $1$; equal weights have $\frac12(1+\frac1n)$. So for $L\to\infty$ at fixed $n$ the nearest neighbor is the *worst* choice.
-
 # %% tags=["hide-input"]
-fast = Cosine(5, 60.0)
-nearest = nearest_neighbor_risk(fast, 20, 0.0).total
-equal = population_risk(fast, 0.0, 20, 0.0).total
-print(
-    f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}   "
-    f"by hand 1 and {0.5 * (1 + 1 / 20):.4f}"
-)
-
-# %% [markdown]
-# ```{admonition} What is assumed, and what we test
-# :class: dropdown
-# | assumption | here |
-# |---|---|
-# | tokens uniform on the sphere, class rotation invariant | kept |
-# | $n$ large | dropped: the maps run from $n=2$ |
-# | $L/\sigma$ fixed | dropped: $L/\sigma$ from far below one to infinity |
-# | the class is $\mathcal F_L^+$ | affine, ReLU, and cosine |
-# ```
-#
-# ## Experiment 1: the maps
-#
-# For affine and ReLU functions $w^*$ depends on $n$, $d$ and $L/\sigma$. For cosines $L$ is a wavenumber, and $\sigma$ counts separately.
-
-# %%
 d_low, d_high = min(dims), max(dims)
 lengths = np.array(n_values, float)
 snr = np.geomspace(0.1, 1000, 13)  # L / sigma
@@ -111,7 +71,7 @@ def tokens_in_reach(d, w):
     return lengths * betainc(half, half, np.minimum(0.5 / np.maximum(w, 0.25), 1.0))
 
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$. Solid line: two tokens are expected within the window's reach. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window parameter $w^*$ (color, logarithmic) over context length and roughness. Blank: $w^*=0$. Solid line: two tokens are expected within the window's reach. Top: affine and ReLU class over $L/\\sigma$. Bottom: cosine class over its wavenumber $L$ at $\\sigma=0.1$, in the lowest and the highest dimension; dotted, $n=L^{d-1}$.", "name": "fig-phases"}, "image": {"alt": "Four maps. For affine and ReLU functions the window narrows steadily towards long contexts and strong signals, and beyond a ratio of about ten it no longer depends on the ratio. For cosines it narrows with the wavenumber only to the right of a slanted boundary; left of it, where contexts are too short for the wavelength, the map is blank: equal weights are best."}}
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.2))
 label_box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
 # with a single dimension there are three maps
@@ -167,6 +127,46 @@ for ax, ((name, d), w) in zip(axes.ravel(), maps.items(), strict=False):
 plt.show()
 
 # %% [markdown]
+# ## What is printed
+#
+# The slides' "extreme examples" are judged in [](/notebooks/theorem2_extremes.ipynb). The paper's experiments also use a cosine class whose
+# formula is in no source available to us; ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere. Here a larger $L$ means a
+# shorter *wavelength*, not a larger amplitude.
+
+# %% [markdown]
+# ## In plain words
+#
+# Three things can happen. **Equal weights**: no neighbor is worth more than another, because the noise drowns the signal or because the function wiggles between any two tokens; $w^*=0$. **A window**: the theory's
+# case. **Few tokens**: almost no noise; the window shrinks until only a handful of tokens remain in it, and stops there.
+#
+# **By hand.** Take a cosine so fast that labels at different tokens are unrelated, $\mathbb Ef=0$, $\mathbb Ef^2=\frac12$, no noise. A prediction with weights $\omega_i$ errs by
+# $\frac12(1+\sum\omega_i^2)$. The nearest neighbor has $1$; equal weights have $\frac12(1+\frac1n)$. So for $L\to\infty$ at fixed $n$ the nearest neighbor is the *worst* choice.
+
+# %% tags=["hide-input"]
+fast = Cosine(5, 60.0)
+nearest = nearest_neighbor_risk(fast, 20, 0.0).total
+equal = population_risk(fast, 0.0, 20, 0.0).total
+print(
+    f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}   "
+    f"by hand 1 and {0.5 * (1 + 1 / 20):.4f}"
+)
+
+# %% [markdown]
+# ```{admonition} What is assumed, and what we test
+# :class: dropdown
+# | assumption | here |
+# |---|---|
+# | tokens uniform on the sphere, class rotation invariant | kept |
+# | $n$ large | dropped: the maps run from $n=2$ |
+# | $L/\sigma$ fixed | dropped: $L/\sigma$ from far below one to infinity |
+# | the class is $\mathcal F_L^+$ | affine, ReLU, and cosine |
+# ```
+#
+# ## Experiment 1: the maps
+#
+# For affine and ReLU functions $w^*$ depends on $n$, $d$ and $L/\sigma$. For cosines $L$ is a wavenumber, and $\sigma$ counts separately.
+
+# %% [markdown]
 # On the cosine maps a context of the order of $L^{d-1}$ tokens is needed before any window helps, up to a constant that falls with the dimension: tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. At that boundary $w^*$ does not grow from
 # zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places.
 #
@@ -186,7 +186,7 @@ live("phases")
 # contexts; at large $L$ the boundary is still set by resolution.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 few_tokens, many_tokens = 32, 4096
 
 
@@ -243,7 +243,7 @@ for L, best in loud.items():
 # **$L\gg\sigma$.** At fixed $n$, without any noise, the nearest neighbor loses to the best window for every class.
 
 
-# %%
+# %% tags=["hide-input"]
 def nearest_over_best(task, n):
     """Return the risk of the nearest neighbor over the least risk, without noise."""
     best = optimal_window(task, n, 0.0).risk
@@ -283,7 +283,7 @@ notebook.glue("most", ratios.max())
 # For $\cos(L\,u\cdot x)$ the slope is $L$ and the Laplacian of order $L^2$: the window depends on $nL^4/\sigma^2$.
 
 
-# %%
+# %% tags=["hide-input"]
 def law_ratios(task, window):
     """Return the window over the law, where the law says 10^5, and its change."""
     n = asymptotics.sharp_context(task, [1e4, 1e5], noise_std)
@@ -361,7 +361,7 @@ plt.show()
 # and of the same mean squared gradient. The law gives each ratio of windows as a ratio of $\mathbb E(\Delta f)^2$.
 
 
-# %%
+# %% tags=["hide-input"]
 def largest_slope(b):
     """Return the Lipschitz constant of cos(b u.x) on the sphere."""
     t = np.linspace(-1, 1, 200001)
@@ -401,7 +401,7 @@ judge(
 # and large $b$.
 
 
-# %%
+# %% tags=["hide-input"]
 def unit_slope_window(d, b):
     """Return the windows of the cosine over its largest slope."""
     sigma = largest_slope(b) * noise_std
@@ -454,5 +454,5 @@ judge(
 # largest slopes on the sphere differ by a factor of about two.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

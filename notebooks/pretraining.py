@@ -18,6 +18,93 @@
 # Adam they end at the exact optimal window, up to the training time. One call trains a
 # whole sweep, many times faster than one unit after the other by hand.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [3]  # dimension d of the covariates; a figure row for each
+lipschitz_values = [1.0, 2.0, 4.0]  # Lipschitz constants L
+noise_std = 0.3  # standard deviation sigma of the label noise
+context_length = 10  # tokens n in a context
+seeds = 12  # units of each setting
+steps = 240  # optimizer steps
+batch_size = 128  # fresh contexts at each step
+learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+flow_rate = 0.25  # size of the plain steps on the flow, small enough to be close to it
+starts = 3  # units that start from a random matrix
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import json
+import time
+from dataclasses import asdict
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl.adam import minimize
+from icl.covariates import uniform_sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import spectral_norm, test_error
+from icl.risk import matrix_risk, optimal_window, population_flow, population_risk
+from icl.statistics import t_interval
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, ReLU
+from icl_book import notebook, plots
+
+notebook.setup(globals())
+
+CLASSES = {"affine": Affine, "ReLU": ReLU}
+
+# %% tags=["hide-input"]
+record = tuple(np.unique(np.linspace(0, steps, 13).round().astype(int)).tolist())
+L_flow, flows = lipschitz_values[len(lipschitz_values) // 2], {}
+for k in dims:
+    for name, task in CLASSES.items():
+        members = [
+            UnitConfig(task(k, L_flow), noise_std, context_length, seed)
+            for seed in range(seeds)
+        ]
+        for integrated in (False, True):
+            unit = pretrain(
+                members,
+                steps,
+                batch_size,
+                flow_rate,
+                notebook.device(),
+                optimizer="sgd",
+                schedule="constant",
+                integrate_labels=integrated,
+                record=record,
+            )
+            diagonals = np.diagonal(unit.M_history, axis1=-2, axis2=-1)
+            flows[k, name, integrated] = diagonals.sum(-1) / k
+clock = flow_rate * unit.settings.elapsed
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Window parameter $w$ (mean diagonal of $M$) against gradient-flow time (number of steps times their size), for plain gradient descent on the affine and the ReLU class. Curve: the exact population flow. Points: mean over pretrained units with interval, labels sampled (circles) or integrated out (squares, shifted to the right for legibility). One row for each dimension; all quantities are dimensionless.", "name": "fig-flow"}, "image": {"alt": "Panels with a smooth rising curve each. Circles and squares with error bars lie on the curve; the bars of the squares are shorter."}}
+figure, axes = plt.subplots(len(dims), 2, figsize=(7.6, 3.4 * len(dims)), squeeze=False)
+fine = np.linspace(0, clock[-1], 60)
+misses = {}
+for row, k in zip(axes, dims, strict=True):
+    for ax, (name, task) in zip(row, CLASSES.items(), strict=True):
+        color, setting = plots.COLORS[name.lower()], (context_length, noise_std)
+        curve = population_flow(task(k, L_flow), *setting, fine)
+        plots.exact_curve(ax, fine, curve, "population flow", color)
+        at = population_flow(task(k, L_flow), *setting, clock[1:])
+        for integrated, label, marker in (
+            (False, "labels sampled", "o"),
+            (True, "labels integrated out", "s"),
+        ):
+            w = flows[k, name, integrated][1:]
+            mean, low, high = t_interval(w)
+            later = clock[1:] + integrated * clock[-1] / 60
+            plots.sampled_points(ax, later, mean, low, high, label, color, marker)
+            misses[f"{name}, d = {k}, {label}"] = (
+                np.abs(mean / at - 1).max(),
+                (w.std(1, ddof=1) / at).max(),
+                ((low <= at) & (at <= high)).mean(),
+            )
+        ax.set(xlabel="time", ylabel="w", title=f"{name}, d = {k}, L = {L_flow:g}")
+axes[0, 0].legend(fontsize=9)
+plt.show()
+
 # %% [markdown]
 # ## What is trained
 #
@@ -41,43 +128,6 @@
 # *By hand.* At $M=0$ with two tokens, $\omega_1=\omega_2=\frac12$. Let $y_1=1$, $y_2=0$ and $y_q=1$. Then
 # $p=\frac12$ and the gradient is $-\left[\frac14x_1-\frac14x_2\right]x_q^\top$: the step raises the score of token 1,
 # whose label was right, and lowers that of token 2.
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [3]  # dimension d of the covariates; a figure row for each
-lipschitz_values = [1.0, 2.0, 4.0]  # Lipschitz constants L
-noise_std = 0.3  # standard deviation sigma of the label noise
-context_length = 10  # tokens n in a context
-seeds = 12  # units of each setting
-steps = 240  # optimizer steps
-batch_size = 128  # fresh contexts at each step
-learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
-flow_rate = 0.25  # size of the plain steps on the flow, small enough to be close to it
-starts = 3  # units that start from a random matrix
-
-# %% tags=["hide-input"]
-import json
-import time
-from dataclasses import asdict
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl.adam import minimize
-from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import spectral_norm, test_error
-from icl.risk import matrix_risk, optimal_window, population_flow, population_risk
-from icl.statistics import t_interval
-from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU
-from icl_book import notebook, plots
-
-notebook.setup(globals())
-
-CLASSES = {"affine": Affine, "ReLU": ReLU}
 
 # %% [markdown]
 # ## One unit by hand
@@ -85,7 +135,7 @@ CLASSES = {"affine": Affine, "ReLU": ReLU}
 # Twenty lines of PyTorch; `minimize` is its Adam with the falling step size. The random numbers come from streams
 # that are pure functions of (seed, name, step), so that step 100 can be drawn without drawing the 99 before it.
 
-# %% tags=["show-input"]
+# %%
 d, L = dims[0], lipschitz_values[-1]
 task = ReLU(d, L)
 
@@ -130,14 +180,13 @@ print(
 # the same tokens and noise, whatever their $L$, so that differences between settings are less random (common random
 # numbers); intervals are over seeds, which are independent. The parameters at chosen steps are kept.
 
-# %%
+# %% tags=["hide-input"]
 settings = [task(d, L) for task in CLASSES.values() for L in lipschitz_values]
 sweep = [
     UnitConfig(task, noise_std, context_length, seed)
     for task in settings
     for seed in range(seeds)
 ]
-record = tuple(np.unique(np.linspace(0, steps, 13).round().astype(int)).tolist())
 trained = pretrain(
     sweep,
     steps,
@@ -211,7 +260,7 @@ plt.show()
 # The norm ends a little above the dotted line: the largest singular value of a matrix that fluctuates around $w^*I$
 # exceeds $w^*$. The mean of the diagonal does not have this bias:
 
-# %%
+# %% tags=["hide-input"]
 rows = []
 labels = [f"{name}, L = {L:g}" for name in CLASSES for L in lipschitz_values]
 for label, task, w in zip(
@@ -260,57 +309,6 @@ plots.table(
 # symmetry the gradient is a multiple $g$ of $I$: $gd=L'(w)$.
 # ```
 
-# %%
-L, flows = lipschitz_values[len(lipschitz_values) // 2], {}
-for k in dims:
-    for name, task in CLASSES.items():
-        members = [
-            UnitConfig(task(k, L), noise_std, context_length, seed)
-            for seed in range(seeds)
-        ]
-        for integrated in (False, True):
-            unit = pretrain(
-                members,
-                steps,
-                batch_size,
-                flow_rate,
-                notebook.device(),
-                optimizer="sgd",
-                schedule="constant",
-                integrate_labels=integrated,
-                record=record,
-            )
-            diagonals = np.diagonal(unit.M_history, axis1=-2, axis2=-1)
-            flows[k, name, integrated] = diagonals.sum(-1) / k
-clock = flow_rate * unit.settings.elapsed
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Window parameter $w$ (mean diagonal of $M$) against gradient-flow time (number of steps times their size), for plain gradient descent on the affine and the ReLU class. Curve: the exact population flow. Points: mean over pretrained units with interval, labels sampled (circles) or integrated out (squares, shifted to the right for legibility). One row for each dimension; all quantities are dimensionless.", "name": "fig-flow"}, "image": {"alt": "Panels with a smooth rising curve each. Circles and squares with error bars lie on the curve; the bars of the squares are shorter."}}
-figure, axes = plt.subplots(len(dims), 2, figsize=(7.6, 3.4 * len(dims)), squeeze=False)
-fine = np.linspace(0, clock[-1], 60)
-misses = {}
-for row, k in zip(axes, dims, strict=True):
-    for ax, (name, task) in zip(row, CLASSES.items(), strict=True):
-        color, setting = plots.COLORS[name.lower()], (context_length, noise_std)
-        curve = population_flow(task(k, L), *setting, fine)
-        plots.exact_curve(ax, fine, curve, "population flow", color)
-        at = population_flow(task(k, L), *setting, clock[1:])
-        for integrated, label, marker in (
-            (False, "labels sampled", "o"),
-            (True, "labels integrated out", "s"),
-        ):
-            w = flows[k, name, integrated][1:]
-            mean, low, high = t_interval(w)
-            later = clock[1:] + integrated * clock[-1] / 60
-            plots.sampled_points(ax, later, mean, low, high, label, color, marker)
-            misses[f"{name}, d = {k}, {label}"] = (
-                np.abs(mean / at - 1).max(),
-                (w.std(1, ddof=1) / at).max(),
-                ((low <= at) & (at <= high)).mean(),
-            )
-        ax.set(xlabel="time", ylabel="w", title=f"{name}, d = {k}, L = {L:g}")
-axes[0, 0].legend(fontsize=9)
-plt.show()
-
 # %% tags=["hide-input"]
 plots.table(
     (
@@ -332,7 +330,7 @@ plots.table(
 # %%
 rows = []
 for k in dims:
-    task = Affine(k, L)
+    task = Affine(k, L_flow)
     wrong = population_flow(task, context_length, 2 * noise_std, clock[1:])
     _, low, high = t_interval(flows[k, "affine", True][1:])
     share = ((low <= wrong) & (wrong <= high)).mean()
@@ -351,7 +349,7 @@ plots.table(
 # for each random start, have their labels integrated out.
 
 
-# %%
+# %% tags=["hide-input"]
 def exact_adam(unit, sigma):
     """Return Adam's matrices at the recorded steps if every gradient is exact."""
     path = []
@@ -374,7 +372,7 @@ def exact_flow(unit, sigma):
 
 k = min(dims)
 anywhere = [
-    UnitConfig(Affine(k, L), noise_std, context_length, seed, initial_std=1.0)
+    UnitConfig(Affine(k, L_flow), noise_std, context_length, seed, initial_std=1.0)
     for seed in range(starts)
 ]
 METHODS = {
@@ -403,7 +401,7 @@ for method, (rate, exact_path, options) in METHODS.items():
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The entries of $M$ against the step, from one random matrix, for plain gradient steps and for Adam. Curves: the exact flow, and Adam with the exact gradient. Points: a unit trained on sampled contexts from the same matrix. Dark: the diagonal, pale: all other entries. Dotted: the exact optimal window and zero. All quantities are dimensionless.", "name": "fig-anywhere"}, "image": {"alt": "Two panels with one curve for each entry of M. From scattered values at step zero the curves of the diagonal come together at a positive value and all others go to zero; points lie on the curves."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
-target = optimal_window(Affine(k, L), context_length, noise_std).w
+target = optimal_window(Affine(k, L_flow), context_length, noise_std).w
 for ax, (method, (units, path, _)) in zip(axes, paths.items(), strict=True):
     for i, j in np.ndindex(k, k):
         color = plots.COLORS["affine"] if i == j else plots.COLORS["guide"]
@@ -466,7 +464,7 @@ plots.table(
 # zero.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 even = Cosine(d, 4.0)
 mirror = pretrain(
     [UnitConfig(even, noise_std, context_length, seed) for seed in range(seeds)],
@@ -508,7 +506,7 @@ plots.table(
 # avoided, each at the speed of the faster of PyTorch and `icl.compiled` alone, with all
 # threads.
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 bench = json.loads(notebook.data("benchmarks/results/pretraining.json").read_text())
 COLUMNS = {
     "loop": "loop, one at a time",
@@ -555,14 +553,14 @@ def speed(key):
 
 speed("sweep")
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 speed("large")
 
 # %% [markdown]
 # On a GPU (`benchmarks/gpu.py`) the loop runs on the same GPU, and the processor beside it runs the sweep with all its
 # threads. A step of the small sweep is mostly launches of small kernels.
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 gpu = json.loads(notebook.data("benchmarks/results/gpu.json").read_text())
 GPU_FORMS = {
     "contexts a second": "{:.2g}",
@@ -585,7 +583,7 @@ plots.table(
     f"wall time; processor: {gpu['machine']['cpu']}, {gpu['threads']} threads.",
 )
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 plots.table(
     ("constant of the trainer, tokens", "ms a step before", "ms a step now"),
     [
@@ -608,7 +606,7 @@ plots.table(
 # %% [markdown]
 # Growth around a middle setting, as fitted exponents, and what integrating the labels out is worth:
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 around = bench["growth"]["around"]
 plots.table(
     ("grows with", "CPU time", "memory"),
@@ -625,7 +623,7 @@ plots.table(
     + "; one is proportional. A fixed overhead flattens those of memory.",
 )
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 plots.table(
     (
         "contexts until M is within 1 % of w* I",
@@ -651,7 +649,7 @@ plots.table(
 # A sweep is split by members, whose numbers do not depend on their company. The arithmetic, from the measured rate with tokens shared across $L$, for the sweep's own
 # steps and batch:
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 rate = bench["sweep"]["shared across L"]["contexts a second"]["median"]
 total = 1e6 * 2000 * bench["sweep"]["batch"]
 hours = total / rate / 3600
@@ -673,5 +671,5 @@ plots.table(
     "Arithmetic, d = 5",
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -22,6 +22,40 @@
 # $n^2d^2$ numbers of the explicit product ({judged}`P2.memory`), which the matrix form
 # never forms.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [2, 3, 5]  # dimensions d in the identity checks, each with 3 d tokens
+draws = 10  # random problems for each d
+sizes = [48, 64, 80, 96]  # n and d, equal; the Kronecker product is built
+large_sizes = [256, 512, 1024]  # the same, for the matrix form only
+repeats = 5  # timed repetitions, the fastest counts
+seed = 0  # root of the random numbers
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import math
+from collections import defaultdict
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from icl import tensor_trick
+from icl.streams import stream
+from icl.tensor_trick import (
+    gradient,
+    hvp,
+    kron_block,
+    kronecker,
+    loss,
+    row_gradient,
+    row_hvp,
+    vec,
+)
+from icl_book import measure, notebook, plots
+from icl_book.claims import exact, judge, sampled
+from icl_book.live_tensors import live
+
+notebook.setup(globals(), sizes=2)
+
 # %% [markdown]
 # ## What is printed
 #
@@ -61,41 +95,6 @@
 # swapped to $A_2\otimes A_1$. **In this book vec is row-major**, as `reshape(-1)` is in
 # NumPy and PyTorch.
 # ```
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # dimensions d in the identity checks, each with 3 d tokens
-draws = 10  # random problems for each d
-sizes = [48, 64, 80, 96]  # n and d, equal; the Kronecker product is built
-large_sizes = [256, 512, 1024]  # the same, for the matrix form only
-repeats = 5  # timed repetitions, the fastest counts
-seed = 0  # root of the random numbers
-
-# %% tags=["hide-input"]
-import math
-from collections import defaultdict
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-
-from icl import tensor_trick
-from icl.streams import stream
-from icl.tensor_trick import (
-    gradient,
-    hvp,
-    kron_block,
-    kronecker,
-    loss,
-    row_gradient,
-    row_hvp,
-    vec,
-)
-from icl_book import measure, notebook, plots
-from icl_book.claims import exact, judge, sampled
-from icl_book.live_tensors import live
-
-notebook.setup(globals(), sizes=2)
 
 # %% [markdown]
 # ## In plain words
@@ -113,7 +112,7 @@ notebook.setup(globals(), sizes=2)
 #
 # Two tokens, two dimensions, small integers.
 
-# %% tags=["show-input"]
+# %%
 A1 = torch.tensor([[1, 2], [0, 1]])
 A2 = torch.tensor([[1, 0], [2, 1]])
 X = torch.tensor([[1, 2], [3, 4]])
@@ -158,7 +157,7 @@ plots.table(
 # the second row of $A_1XA_2^\top$.
 # ```
 
-# %% mystnb={"figure": {"caption": "The worked example. Left: the Kronecker product, each 2 x 2 block a multiple of $A_2$; the line separates the blocks $\\mathsf A_1$ (upper two rows) and $\\mathsf A_2$ (lower two). Middle: vec of $X$, its rows one after the other. Right: the product, which is $A_1XA_2^\\top$ read row by row. Pure numbers, no units.", "name": "fig-tt-hand"}, "image": {"alt": "Three matrices with their entries printed. The 4 by 4 Kronecker product with rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2 1, cut by a horizontal line into two blocks; the column 1 2 3 4; and the column 7 24 3 10, the entries of A1 X A2 transposed read row by row."}} tags=["first-figure", "hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The worked example. Left: the Kronecker product, each 2 x 2 block a multiple of $A_2$; the line separates the blocks $\\mathsf A_1$ (upper two rows) and $\\mathsf A_2$ (lower two). Middle: vec of $X$, its rows one after the other. Right: the product, which is $A_1XA_2^\\top$ read row by row. Pure numbers, no units.", "name": "fig-tt-hand"}, "image": {"alt": "Three matrices with their entries printed. The 4 by 4 Kronecker product with rows 1 0 2 0, 2 1 4 2, 0 0 1 0 and 0 0 2 1, cut by a horizontal line into two blocks; the column 1 2 3 4; and the column 7 24 3 10, the entries of A1 X A2 transposed read row by row."}}
 figure, axes = plt.subplots(1, 3, figsize=(5.8, 2.7), width_ratios=[4, 1, 1])
 for ax, values, title in zip(
     axes,
@@ -259,7 +258,7 @@ live("kronecker")
 # {numref}`fig-tt-errors` shows all of them. A card shows the worst draw of each case and,
 # of a negative control, the draw that looks best.
 
-# %%
+# %% tags=["hide-input"]
 TOLERANCE = 1e-12
 notebook.glue("tt-draws", draws)
 
@@ -296,7 +295,7 @@ problems = {d: problem(3 * d, d) for d in dims}
 summary = {}  # claim: (largest difference, smallest of its controls), for the figure
 
 
-# %%
+# %% tags=["hide-input"]
 def judge_worst(claim, cases, controls):
     """Hand the worst case and the best-looking control of each name to the claim."""
     cases = {name: max(values) for name, values in cases.items()}
@@ -342,7 +341,7 @@ judge_worst("P2.trick", holds, broken)
 # Not for $R>1$: it gives only $R^2$, and $A_1=A_2=R\,I$ attains that. The two assumptions are different.
 # ```
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.blocks: {type}"}
 holds, broken = defaultdict(list), defaultdict(list)
 for d, (A1, A2, X, _) in problems.items():
     n, x, S, K = 3 * d, vec(X), A1 @ X @ A2.mT, kron(A1, A2)
@@ -403,7 +402,7 @@ def both_ways(kind):
 
 judge_worst("P2.normalized", *both_ways("normalized"))
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.rescaled: {type}"}
 judge_worst("P2.rescaled", *both_ways("rescaled"))
 
 # %% [markdown]
@@ -416,7 +415,7 @@ judge_worst("P2.rescaled", *both_ways("rescaled"))
 # which shares no formula with it. The control transposes $P$.
 
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.gradient: {type}"}
 def by_autograd(*batch, kind):
     return torch.stack(
         [kronecker.kron_gradient(*one, kind) for one in zip(*batch, strict=True)]
@@ -443,7 +442,7 @@ judge_worst("P2.gradient", holds, broken)
 # *cross-entropy* $-\langle b_j,\log f_j\rangle$, *entropy* $-\langle f_j,\log f_j\rangle$. (The sparse one is printed
 # in {cite:t}`zhang2023h2o`; the formulas of the other two are ours, so the statement is this book's.)
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.five: {type}"}
 holds, broken = defaultdict(list), defaultdict(list)
 for kind in ("sparse", "cross_entropy", "entropy"):
     name = kind.replace("_", "-")
@@ -476,7 +475,7 @@ judge_worst("P2.five", holds, broken)
 # \nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j=\sum_j\big(A_1[j,:]^\top A_1[j,:]\big)\otimes\big(A_2^\top H_jA_2\big).
 # $$ (eq-tt-hessian)
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.hvp: {type}"}
 holds, broken = defaultdict(list), defaultdict(list)
 hessian_holds, hessian_broken = defaultdict(list), defaultdict(list)
 for kind in tensor_trick.KINDS:
@@ -517,7 +516,7 @@ for kind in tensor_trick.KINDS:
             ]
 judge_worst("P2.hvp", holds, broken)
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.hessian: {type}"}
 judge_worst("P2.hessian", hessian_holds, hessian_broken)
 
 # %% [markdown]
@@ -532,7 +531,7 @@ judge_worst("P2.hessian", hessian_holds, hessian_broken)
 # minus the gradient.
 
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.misprint.sign: {type}"}
 def of_each(function, *batch):
     """Apply a function of single problems to a batch."""
     return torch.stack([function(*one) for one in zip(*batch, strict=True)])
@@ -586,7 +585,7 @@ misprint(
 # rank, which the lemma is for, is true either way. The other readings: $f$ stored by columns, and a tolerance of 1 %,
 # since the paper only approximates $f$.
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.misprint.factors: {type}"}
 as_printed, repaired, by_columns = [], [], []
 for A1, A2, _, B in problems.values():
     U, V, r = A1, A2, B[..., 0]  # any factors and any diagonal
@@ -612,7 +611,7 @@ misprint(
 # only these two, so the readings try them together and one at a time, and without the factor $\tfrac12$.
 
 
-# %% tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.misprint.hessian: {type}"}
 def square(s, v, e):
     return 0.5 * (torch.softmax(s, -1) @ v - e) ** 2
 
@@ -652,7 +651,7 @@ misprint("P2.misprint.hessian", gaps.pop("as printed"), gaps.pop("repaired"), **
 # In {numref}`fig-tt-errors` the worst difference of each identity is {glue:text}`tt-worst:.1e`, the best of any broken
 # version {glue:text}`tt-closest:.1e`: the tolerance lies in a gap of {glue:text}`tt-gap:.0f` powers of ten.
 
-# %% mystnb={"figure": {"caption": "Difference of the two sides of each identity, as a fraction of the largest number summed (no unit). Dots: the largest over all draws and sizes. Crosses: the smallest among the broken versions (negative controls). Dashed: the tolerance. A difference of exactly zero would be drawn at 1e-17.", "name": "fig-tt-errors"}, "image": {"alt": "Eight rows, one for each identity: trick, blocks, normalized loss, rescaled loss, gradient, the three other losses, Hessian product and Hessian. On a logarithmic axis all dots lie between 1e-17 and 1e-14, left of the dashed tolerance at 1e-12; all crosses of the broken versions lie above one hundredth, far to the right of it."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Difference of the two sides of each identity, as a fraction of the largest number summed (no unit). Dots: the largest over all draws and sizes. Crosses: the smallest among the broken versions (negative controls). Dashed: the tolerance. A difference of exactly zero would be drawn at 1e-17.", "name": "fig-tt-errors"}, "image": {"alt": "Eight rows, one for each identity: trick, blocks, normalized loss, rescaled loss, gradient, the three other losses, Hessian product and Hessian. On a logarithmic axis all dots lie between 1e-17 and 1e-14, left of the dashed tolerance at 1e-12; all crosses of the broken versions lie above one hundredth, far to the right of it."}}
 worst, closest = (
     max(v[0] for v in summary.values()),
     min(v[1] for v in summary.values()),
@@ -691,7 +690,7 @@ plt.show()
 # is the data matrix.
 
 
-# %%
+# %% tags=["hide-input"]
 def rank(n, d):
     A1, A2, _, _ = problem(n, d)
     return torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])).item()
@@ -729,7 +728,7 @@ judge(
 # every row of $A_2$ does not help: then $A_2y=0$, and the same directions are invisible.
 # ```
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.identifiable: {type}"}
 INVARIANT = ("normalized", "cross_entropy", "entropy")
 
 
@@ -790,7 +789,7 @@ judge(
 # Sizes are $n=d=$ {glue:text}`tt-sizes`; one more process has the same predicted bytes with four times as many tokens
 # per dimension.
 
-# %%
+# %% tags=["hide-input"]
 SETUP = """
 import os
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
@@ -834,7 +833,7 @@ repeated = np.array([cost.peak_bytes for cost in again]).reshape(PROCESSES, -1).
 notebook.glue("tt-sizes", ", ".join(map(str, sizes)))
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.memory: {type}"}
 def in_units(form, name):
     """Make cases of the peaks of a form, in units of 8 n^2 d^2 bytes."""
     own = [i for i, cell in enumerate(judged) if cell[0] == form]
@@ -849,7 +848,7 @@ judge(
     in_units("matrix", "A1 X A2', n = {n}"),
 )
 
-# %% mystnb={"figure": {"caption": "Peak memory (bytes) of computing all scores once in float64, $n=d$. Points: measured in fresh processes. Lines: predicted, $8n^2d^2$ for the explicit Kronecker product and $8(n^2+nd)$ for the matrix form. Dashed: all the memory of the machine that made this page. Points below 1 MiB, to which a peak is good, are left out; the matrix product's own work space lifts the others slightly above their line.", "name": "fig-tt-memory"}, "image": {"alt": "Log-log plot of peak memory against n equal to d. The measured points of the explicit form lie on its steep predicted line of slope four, which meets the dashed line of the machine's memory at a few hundred. The matrix form, with slope two, is still at a few tens of megabytes at a thousand."}} tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Peak memory (bytes) of computing all scores once in float64, $n=d$. Points: measured in fresh processes. Lines: predicted, $8n^2d^2$ for the explicit Kronecker product and $8(n^2+nd)$ for the matrix form. Dashed: all the memory of the machine that made this page. Points below 1 MiB, to which a peak is good, are left out; the matrix product's own work space lifts the others slightly above their line.", "name": "fig-tt-memory"}, "image": {"alt": "Log-log plot of peak memory against n equal to d. The measured points of the explicit form lie on its steep predicted line of slope four, which meets the dashed line of the machine's memory at a few hundred. The matrix form, with slope two, is still at a few tens of megabytes at a thousand."}}
 total = measure.memory_total()
 wall = (total / 8) ** 0.25
 grid = np.geomspace(min(sizes) / 1.5, max(large_sizes) * 1.5, 100)
@@ -902,7 +901,7 @@ notebook.glue(
 # matrix form does $2nd^2+2n^2d$ floating-point operations, slope 3, and reaches it once the products are
 # large enough to hide the overhead of a call.
 
-# %% mystnb={"figure": {"caption": "Seconds to compute all scores once in float64 on one core, $n=d$, fastest of several repetitions. Dashed: the predicted slopes, drawn through the largest measured size of each form. Times are of this machine; the slopes and the gap are the result.", "name": "fig-tt-time"}, "image": {"alt": "Log-log plot of seconds against n equal to d. The explicit form rises along a dashed line of slope four and takes a tenth of a second near size eighty; the matrix form takes about ten microseconds there, and rises along a dashed line of slope three to a tenth of a second near a thousand."}} tags=["hide-output", "hide-input"]
+# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Seconds to compute all scores once in float64 on one core, $n=d$, fastest of several repetitions. Dashed: the predicted slopes, drawn through the largest measured size of each form. Times are of this machine; the slopes and the gap are the result.", "name": "fig-tt-time"}, "image": {"alt": "Log-log plot of seconds against n equal to d. The explicit form rises along a dashed line of slope four and takes a tenth of a second near size eighty; the matrix form takes about ten microseconds there, and rises along a dashed line of slope three to a tenth of a second near a thousand."}, "code_prompt_show": "The figure: {type}"}
 seconds_explicit = {n: c.seconds for (n, d), c in explicit.items() if n == d}
 seconds_matrix = {n: c.seconds for (n, _), c in matrix.items()}
 
@@ -966,5 +965,5 @@ notebook.glue("tt-ratio", seconds_explicit[largest] / seconds_matrix[largest])
 # $M$ bytes; but still $2n^2d^2$ operations, against $2nd^2+2n^2d$ in matrix form.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -17,30 +17,7 @@
 # contexts it closes, though it holds more and more tokens. With a strong signal it narrows as far as the context is long
 # enough; at a fixed context length it stays finite even without any noise, and the nearest neighbor is not the best choice.
 
-# %% [markdown]
-# ## What is printed
-#
-# After Theorem 2 the slides list "some extreme examples":
-#
-# > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
-# > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
-# >   $w_{KQ}\to\infty$.
-# > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
-# >   $w_{KQ}\to\infty$.
-#
-# ```{admonition} What we add
-# :class: tip
-# Two limits, $n\to\infty$ and $L/\sigma\to\infty$, do not commute. With $n$ first the window narrows with the signal
-# without bound; with the signal first it ends at the best window without noise, about $n^{2/d}$ for the ReLU class. The law of
-# [](/notebooks/theorem2_scaling.ipynb) is about $n\gtrsim(L/\sigma)^2$, between the two.
-# ```
-#
-# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w=w_{KQ}$; the query is not in the
-# denominator. See [](/book/notation.md).
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
 n_decades = [
     2,
@@ -59,7 +36,7 @@ lipschitz = 1.0  # Lipschitz constant L of the sweeps over n
 noise_std = 1.0  # standard deviation sigma of the label noise
 context_length = 20  # n for the limit of much noise
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from functools import partial
 
 import matplotlib.pyplot as plt
@@ -93,22 +70,7 @@ def values(pairs):
     return np.moveaxis(np.array(pairs), -1, 0)
 
 
-# %% [markdown]
-# ## In plain words
-#
-# - **Much noise.** The mean of all labels is the best there is.
-# - **Long contexts.** There are enough tokens close to the query: the window can close and still hold many.
-# - **A strong signal.** Where the few nearest tokens happen to lie is random, too; averaging them cancels part of that.
-#
-# **By hand.** On a line, two tokens at distances $s$ and $t$ on either side of the query, a linear function, no noise. The nearest neighbor errs by the slope times $\min(s,t)$; the weighted mean
-# with weights $\frac{t}{s+t}$ and $\frac{s}{s+t}$ does not err at all.
-#
-# ## Experiment 1: much noise
-#
-# For both classes $L_{\rm bias}=L^2g_n(w)$ and $L_{\rm noise}=\sigma^2S_n(w)$, so $w^*$ is a function of $n$, $d$ and
-# $L/\sigma$ alone. (Of $\Lambda$ alone only asymptotically: at finite $n$, equal $\Lambda$ does not mean equal $w^*$.)
-
-# %%
+# %% tags=["hide-input"]
 d = dims[min(2, len(dims) - 1)]
 few = np.array([20, 100, 400])
 ratios = np.geomspace(0.05, 1e4, 40)
@@ -121,7 +83,7 @@ silent = {
     for name, task in CLASSES.items()
 }
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact optimal window against $L/\\sigma$ at fixed context length; both axes dimensionless and logarithmic. To the left (noise wins) it falls to zero like the inverse of the noise variance; to the right (no noise) it does not grow without bound but levels off at the noiseless optimum (dotted).", "name": "fig-extremes"}, "image": {"alt": "Log-log plot of the optimal window against L over sigma for three context lengths and two classes. Every curve rises steeply at small ratios and saturates at a finite dotted level at large ratios."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact optimal window against $L/\\sigma$ at fixed context length; both axes dimensionless and logarithmic. To the left (noise wins) it falls to zero like the inverse of the noise variance; to the right (no noise) it does not grow without bound but levels off at the noiseless optimum (dotted).", "name": "fig-extremes"}, "image": {"alt": "Log-log plot of the optimal window against L over sigma for three context lengths and two classes. Every curve rises steeply at small ratios and saturates at a finite dotted level at large ratios."}}
 figure, ax = plt.subplots(figsize=(6.4, 3.8))
 for i, (m, color) in enumerate(zip(few, plots.ramp(len(few)), strict=True)):
     for name, style in (("affine", "-"), ("ReLU", "--")):
@@ -139,8 +101,43 @@ ax.set(
 ax.legend(fontsize=9, ncols=2)
 plt.show()
 
+# %% [markdown]
+# ## What is printed
+#
+# After Theorem 2 the slides list "some extreme examples":
+#
+# > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
+# > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
+# >   $w_{KQ}\to\infty$.
+# > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
+# >   $w_{KQ}\to\infty$.
+#
+# ```{admonition} What we add
+# :class: tip
+# Two limits, $n\to\infty$ and $L/\sigma\to\infty$, do not commute. With $n$ first the window narrows with the signal
+# without bound; with the signal first it ends at the best window without noise, about $n^{2/d}$ for the ReLU class. The law of
+# [](/notebooks/theorem2_scaling.ipynb) is about $n\gtrsim(L/\sigma)^2$, between the two.
+# ```
+#
+# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w=w_{KQ}$; the query is not in the
+# denominator. See [](/book/notation.md).
 
-# %%
+# %% [markdown]
+# ## In plain words
+#
+# - **Much noise.** The mean of all labels is the best there is.
+# - **Long contexts.** There are enough tokens close to the query: the window can close and still hold many.
+# - **A strong signal.** Where the few nearest tokens happen to lie is random, too; averaging them cancels part of that.
+#
+# **By hand.** On a line, two tokens at distances $s$ and $t$ on either side of the query, a linear function, no noise. The nearest neighbor errs by the slope times $\min(s,t)$; the weighted mean
+# with weights $\frac{t}{s+t}$ and $\frac{s}{s+t}$ does not err at all.
+#
+# ## Experiment 1: much noise
+#
+# For both classes $L_{\rm bias}=L^2g_n(w)$ and $L_{\rm noise}=\sigma^2S_n(w)$, so $w^*$ is a function of $n$, $d$ and
+# $L/\sigma$ alone. (Of $\Lambda$ alone only asymptotically: at finite $n$, equal $\Lambda$ does not mean equal $w^*$.)
+
+# %% tags=["hide-input"]
 sigma = np.array([100.0, 200.0, 400.0])
 
 
@@ -182,7 +179,7 @@ noise_limit
 # $(L^2/w)\,w^{(d-1)/2}/n$.
 
 
-# %%
+# %% tags=["hide-input"]
 def slope_in_signal(task):
     """Return the least slope of log w* in log(L / sigma) for very long contexts."""
     signals = np.array([1.0, 10.0, 100.0])
@@ -228,7 +225,7 @@ signal_limit
 # The window closes. The tokens attended to come arbitrarily close, but they are not *one* token: at fixed noise the best window holds more
 # and more of them, and the nearest neighbor alone errs by about $\sigma^2$, however long the context.
 
-# %%
+# %% tags=["hide-input"]
 n = 10.0 ** np.array(n_decades)
 
 
@@ -253,7 +250,7 @@ context_limit = judge(
 context_limit
 
 
-# %%
+# %% tags=["hide-input"]
 def crowd(task):
     """Return the slope of the log number of tokens attended to, and its error."""
     best = optimal_window(task, ends, noise_std)
@@ -277,12 +274,11 @@ nearest_card = judge(
 )
 nearest_card
 
-
 # %% [markdown]
 # **Only the ratio counts.** That $w^*$ depends on $L$ and $\sigma$ through $L/\sigma$ alone holds at every $n$:
 
 
-# %%
+# %% tags=["hide-input"]
 def over_unit(task):
     """Return w* at (10 L, 10 sigma) over its value at L = sigma = 1, and its error."""
     large, small = (optimal_window(task(L), context_length, L) for L in (10.0, 1.0))
@@ -312,5 +308,5 @@ ratio
 # \frac{cn}{2b}\frac{L^2}{\sigma^2}$.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -21,6 +21,69 @@
 # {judged}`P1.T2.near | ReLU, d = 5, n = 1e12, sigma = 0.5 | 100*.1f` % and
 # {judged}`P1.T2.near | affine, d = 5, n = 1e12, sigma = 0.5 | 100*.2f` % away from it.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [2, 3, 5, 8]  # dimensions d of the covariates
+n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, exact windows
+lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
+noise_std = 1.0  # standard deviation sigma of the label noise
+context_length = 20  # n of the units pretrained at several L
+lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the classes
+n_values = [10, 20, 40]  # context lengths of the units pretrained at several n
+seeds = 10  # pretrained units a setting
+steps = 800  # Adam steps a unit
+batch_size = 256  # fresh contexts a step
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from functools import partial
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import brentq
+
+from icl.attention import softmax_attention
+from icl.covariates import cap_quantile
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import asymptotics, curvatures, form_margin, optimal_window
+from icl.statistics import local_slope, median_interval
+from icl.tasks import Affine, Cosine, Quadratic, ReLU
+from icl_book import notebook, parameters, plots
+from icl_book.claims import exact, extrapolated, found, judge, other_readings, sampled
+from icl_book.live import live
+
+notebook.setup(globals(), n_decades=2)
+if noise_std == 0:
+    raise parameters.BadInput("noise_std=0: must be positive, the laws balance noise")
+
+CLASSES = {"affine": Affine, "ReLU": ReLU}
+KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
+
+# %% tags=["hide-input"]
+n = 10.0 ** np.array(n_decades)
+
+
+def exact_windows(name, lengths, sigma):
+    """Return the optimal windows of one class, shape (dims, lengths)."""
+    tasks = [CLASSES[name](d, lipschitz) for d in dims]
+    return np.stack([optimal_window(task, lengths, sigma).w for task in tasks])
+
+
+windows = {name: exact_windows(name, n, noise_std) for name in CLASSES}
+slopes = {name: np.diff(np.log(w)) / np.diff(np.log(n)) for name, w in windows.items()}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The optimal window $w^*$ against the context length $n$, exact (solid), with the sharp laws of this page (dashed). Both axes are dimensionless and logarithmic. Left: affine class, right: ReLU class; one color for each dimension. The solid curves straighten onto the dashed ones.", "name": "fig-scaling"}, "image": {"alt": "Two log-log panels. In each, four rising curves of the optimal window parameter w against the context length n, one for each dimension; the curves become straight and meet dashed power laws. Lower dimensions rise faster."}}
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
+for ax, (name, task) in zip(axes, CLASSES.items(), strict=True):
+    for d, w, color in zip(dims, windows[name], plots.ramp(len(dims)), strict=True):
+        plots.exact_curve(ax, n, w, f"d = {d}", color)
+        law = asymptotics.sharp_window(task(d, lipschitz), n, noise_std)
+        ax.plot(n, law, "--", color=color, linewidth=1)
+    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"{name} class")
+axes[0].set_ylabel("optimal window parameter w*")
+axes[0].legend()
+plt.show()
+
 # %% [markdown]
 # ## What is printed
 #
@@ -58,46 +121,6 @@
 # **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$ and the bandwidth is
 # $w^{-1/2}$. The slides' sketch and the paper's appendix write $e^{-w\|x-x_q\|^2}$, which is half of it. The
 # query is not in the denominator. See [](/book/notation.md).
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [2, 3, 5, 8]  # dimensions d of the covariates
-n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, exact windows
-lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
-noise_std = 1.0  # standard deviation sigma of the label noise
-context_length = 20  # n of the units pretrained at several L
-lipschitz_values = [1.0, 2.0, 4.0, 8.0]  # Lipschitz constants L of the classes
-n_values = [10, 20, 40]  # context lengths of the units pretrained at several n
-seeds = 10  # pretrained units a setting
-steps = 800  # Adam steps a unit
-batch_size = 256  # fresh contexts a step
-learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-from functools import partial
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import brentq
-
-from icl.attention import softmax_attention
-from icl.covariates import cap_quantile
-from icl.pretrain import UnitConfig, pretrain
-from icl.risk import asymptotics, curvatures, form_margin, optimal_window
-from icl.statistics import local_slope, median_interval
-from icl.tasks import Affine, Cosine, Quadratic, ReLU
-from icl_book import notebook, parameters, plots
-from icl_book.claims import exact, extrapolated, found, judge, other_readings, sampled
-from icl_book.live import live
-
-notebook.setup(globals(), n_decades=2)
-if noise_std == 0:
-    raise parameters.BadInput("noise_std=0: must be positive, the laws balance noise")
-
-CLASSES = {"affine": Affine, "ReLU": ReLU}
-KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
 
 # %% [markdown]
 # ## In plain words
@@ -154,7 +177,7 @@ for w in (0.0, np.log(4), 1000.0):
 # both slopes. (That needs $d\ge2$; a $q$ of another length is a factor.) Points on one great circle through $q$ are the closest ones with given values of $f$,
 # so a search over pairs of angles is enough in every dimension.
 
-# %%
+# %% tags=["hide-input"]
 off_kink = np.geomspace(1e-6, np.pi / 2, 150)
 polar = np.pi / 2 + np.concatenate([-off_kink, [0.0], off_kink])
 height, chord = np.cos(polar), 2 * np.sin(np.abs(polar[:, None] - polar) / 2)
@@ -232,31 +255,6 @@ lip
 #
 # `optimal_window` minimizes the exact risk without sampling.
 
-# %%
-n = 10.0 ** np.array(n_decades)
-
-
-def exact_windows(name, lengths, sigma):
-    """Return the optimal windows of one class, shape (dims, lengths)."""
-    tasks = [CLASSES[name](d, lipschitz) for d in dims]
-    return np.stack([optimal_window(task, lengths, sigma).w for task in tasks])
-
-
-windows = {name: exact_windows(name, n, noise_std) for name in CLASSES}
-slopes = {name: np.diff(np.log(w)) / np.diff(np.log(n)) for name, w in windows.items()}
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The optimal window $w^*$ against the context length $n$, exact (solid), with the sharp laws of this page (dashed). Both axes are dimensionless and logarithmic. Left: affine class, right: ReLU class; one color for each dimension. The solid curves straighten onto the dashed ones.", "name": "fig-scaling"}, "image": {"alt": "Two log-log panels. In each, four rising curves of the optimal window parameter w against the context length n, one for each dimension; the curves become straight and meet dashed power laws. Lower dimensions rise faster."}}
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
-for ax, (name, task) in zip(axes, CLASSES.items(), strict=True):
-    for d, w, color in zip(dims, windows[name], plots.ramp(len(dims)), strict=True):
-        plots.exact_curve(ax, n, w, f"d = {d}", color)
-        law = asymptotics.sharp_window(task(d, lipschitz), n, noise_std)
-        ax.plot(n, law, "--", color=color, linewidth=1)
-    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"{name} class")
-axes[0].set_ylabel("optimal window parameter w*")
-axes[0].legend()
-plt.show()
-
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Local slope of $\\log w^*$ in $\\log n$ between neighboring decades (points joined by lines, exact) against the sharp limits (dotted). The shaded band is what Theorem 2 as printed permits, from $1/d$ to $2/d$; the green dashes mark the ends $1/(d+2)$ and $2/(d+2)$ that follow from the sketch. Theorem 2 is about the ReLU class; the affine slopes are drawn for comparison.", "name": "fig-slopes"}, "image": {"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed band."}}
 columns = min(len(dims), 2)
 rows = -(-len(dims) // columns)
@@ -301,7 +299,7 @@ plt.show()
 # As $w^*$ depends on $nL^2/\sigma^2$, the exponents in $L/\sigma$ are twice those in $n$. Both are judged.
 
 
-# %%
+# %% tags=["hide-input"]
 def exact_window(task, n, sigma):
     """Return the optimal windows."""
     return optimal_window(task, n, sigma).w
@@ -347,7 +345,7 @@ relu_slopes = [
 # finds the context from which $w^*\ge\Lambda^{1/d}$, with constant one, at the first three powers of ten of $L/\sigma$ at which that is $10^4$ tokens or
 # more.
 
-# %%
+# %% tags=["hide-input"]
 high_dims = [d for d in dims if 3 < d < 10] or [5]
 
 
@@ -386,12 +384,12 @@ growing = exact(
 uniform = judge("P1.T2.uniform", growing)
 uniform
 
-# %%
+# %% tags=["hide-input"]
 (uniformly,) = other_readings("P1.T2.lower")
 lower = judge("P1.T2.lower", relu_slopes, readings={uniformly: growing})
 lower
 
-# %%
+# %% tags=["hide-input"]
 distances = np.log([[cap_quantile(d, 1 / m) for m in n[-2:]] for d in dims])
 nearest = -np.diff(distances)[:, 0] / np.diff(np.log(n[-2:]))
 upper = judge(
@@ -414,7 +412,7 @@ upper
 # what leaving out the last length does.
 
 
-# %%
+# %% tags=["hide-input"]
 def law_limit(task, window):
     """Return the limit of a class's window over its law, and its change."""
     n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], noise_std)
@@ -439,7 +437,7 @@ sharp = judge(
 )
 sharp
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T2.near: {type}"}
 near = {name: optimal_window(task(5), 1e12, 0.5) for name, task in CLASSES.items()}
 over_law = [
     near[name].w / asymptotics.sharp_window(task(5), 1e12, 0.5)
@@ -463,7 +461,7 @@ judge(
 # last, if there are fewer).
 
 
-# %%
+# %% tags=["hide-input"]
 d = dims[min(2, len(dims) - 1)]
 pivot = lipschitz_values[len(lipschitz_values) // 2]  # L of the units at several n
 settings = [(name, L, context_length) for name in CLASSES for L in lipschitz_values]
@@ -547,7 +545,7 @@ plt.show()
 # the settings with $L$ at least that of the middle of the list: with weak signals $w^*$ is small and its *relative* interval too wide to
 # decide anything. This cut was written before the first run.
 
-# %%
+# %% tags=["hide-input"]
 judged = np.flatnonzero(slope >= pivot)
 labels = {"kind": kind[judged], "L": slope[judged], "n": length[judged]}
 template = "{kind}, L = {L:g}, n = {n}"
@@ -590,7 +588,7 @@ minimizer
 # The second derivatives at $w^*(I+\epsilon K)$, $\|K\|_F^2=d$, are one number on each of three spaces (Schur): with $A=w^{*2}\mathcal L''(w^*)$ and
 # $B=\frac2{d-1}\sum_\ell a_\ell m_\ell\,\ell(\ell+d-2)$ they are $A$ for multiples of $I$, $\frac{2A+dB}{d+2}$ for traceless symmetric and $B$ for antisymmetric matrices.
 
-# %%
+# %% tags=["hide-input"]
 form_n = [2, context_length, 10 * context_length]
 
 
@@ -618,7 +616,7 @@ form = judge(
 )
 form
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
 EVEN = {"quadratic": Quadratic} | {
     f"cosine, L = {L:g}": partial(Cosine, lipschitz=L) for L in (1.0, 4.0, 8.0)
 }
@@ -650,5 +648,5 @@ plots.table(
 # form of the minimizer holds among all matrices, at the $d$ and $n$ certified. The range is not sharp, and its lower end does not follow
 # from the sketch's two displayed ingredients alone.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -17,32 +17,12 @@
 # more slowly on the unit sphere of $\mathbb R^d$. The printed upper end of the range follows from the two displayed
 # ingredients; the printed lower end does not follow from them alone.
 
-# %% [markdown]
-# ## What is printed
-#
-# > $L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big),\qquad
-# >   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big)$
-# >
-# > "use these to get a range for $w_{KQ}$" (ITA slides, proof sketch of Theorem 2; expectations are dropped in print)
-#
-# ```{admonition} What we add
-# :class: tip
-# - With tokens on $S^{d-1}$ the noise is $\sigma^2\kappa w^{(d-1)/2}/n$, constant included, as
-#   [](/notebooks/theorem2_scaling.ipynb) derives; $d/2$ is the exponent on the sphere $S^d$.
-# - Balancing the ingredients gives $\frac1{d+2}$ and $\frac2{d+2}$ in $\Lambda=nL^2/\sigma^2$; printed are $\frac1d$, $\frac2d$.
-# ```
-#
-# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$; the sketch writes
-# $e^{-w\|x-x_q\|^2}$, which is half of it. No exponent depends on that. See [](/book/notation.md).
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
 lipschitz = 1.0  # Lipschitz constant L
 noise_std = 1.0  # standard deviation sigma of the label noise
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -63,55 +43,7 @@ CLASSES = {"affine": Affine, "ReLU": ReLU}
 KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
 tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
 
-# %% [markdown]
-# ## In plain words
-#
-# A window of width $w^{-1/2}$ holds a share of the sphere that shrinks like a volume, one factor $w^{-1/2}$ for each direction along the
-# sphere: $n\,w^{-(d-1)/2}$ tokens. Averaging that many labels leaves the noise $\sigma^2w^{(d-1)/2}/n$, and functions change over the width
-# by $L\,w^{-1/2}$ at most, whose square is the upper bound of the bias.
-#
-# **By hand.** On the circle ($d=2$) one direction counts. A window four times as narrow (16 times larger $w$) holds a
-# quarter of the tokens, so the noise is 4 times larger, $16^{1/2}$; the exponent $d/2=1$ would say 16 times.
-#
-# ## Experiment 1: what the ingredients imply
-#
-# At the minimizer, each term is at most the smallest sum $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$: from $L^2/w^2\le m$ follows the lower end, from $\sigma^2w^{d/2}/n\le m$
-# the upper end. As $m=\Theta(L^2\Lambda^{-2/(d+2)})$, these are $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$. The upper one implies the printed $\Lambda^{2/d}$; the
-# lower one is weaker than the printed $\Lambda^{1/d}$ (true at fixed $L/\sigma$: P1.T2.lower, [](/notebooks/theorem2_scaling.ipynb)). The same numerically:
-
-
-# %%
-def sketch_ends(power):
-    """Return the exponents in n of the two ends for w, for noise ~ w^power / n."""
-    context = np.array([1e8, 1e10])
-    least = []
-    for m in context:
-
-        def log_sum(v, m=m):
-            return np.logaddexp(-v, power * v - np.log(m))
-
-        found = minimize_scalar(
-            log_sum, bounds=(-10, 60), method="bounded", options={"xatol": 1e-10}
-        )
-        least.append(np.exp(found.fun))
-    least = np.array(least)
-    ends = np.stack([least**-0.5, (least * context) ** (1 / power)])
-    return np.diff(np.log(ends))[:, 0] / np.diff(np.log(context))
-
-
-ends = np.array([sketch_ends(d / 2) for d in dims])
-labels = {"side": ["lower", "upper"], "end": [0, 1], "dim": np.array(dims)[:, None]}
-sketch = judge("P1.T2.sketch", exact("{side} end, d = {dim}", ends, **labels))
-sketch
-
-# %% [markdown]
-# ## Experiment 2: whether the ingredients hold
-#
-# Below, the context is so long that every window drawn averages at least $10^{12}$ tokens, the regime of the sketch: $n=10^{12}R_d(w)$ at the narrowest window, because
-# $n/R_d(w)$ tokens share the weight. The exact noise and bias are followed over the window, and so are their limits for many tokens, whose known exponents calibrate
-# how far the last slope can be from its limit.
-
-# %%
+# %% tags=["hide-input"]
 grid = np.logspace(0, 5, 26)
 EXPONENTS = {"affine": -2.0, "ReLU": -1.5}  # of the limit of the bias
 wider = sorted({*dims, *(d + 1 for d in dims)})  # also for spheres of dimension d
@@ -151,7 +83,7 @@ def last_slope(curves):
     return local_slope(grid[-3:], np.array(curves)[..., -3:])
 
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The two ingredients of the proof sketch, exact, in the regime of many tokens per window. Left: noise in units of $\\sigma^2/n$, with the exponents $d/2$ and $(d-1)/2$ drawn as guides for the largest dimension. Right: bias in units of $L^2$, affine solid and ReLU dashed, with the printed bounds $w^{-2}$ and $w^{-1}$ as guides.", "name": "fig-ingredients"}, "image": {"alt": "Two log-log panels. Left: the noise term rises with the window parameter as a power law whose exponent is (d-1)/2. Right: the bias falls with the window parameter, like the inverse square for the affine class and like the power minus three halves for the ReLU class, between the printed guides."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The two ingredients of the proof sketch, exact, in the regime of many tokens per window. Left: noise in units of $\\sigma^2/n$, with the exponents $d/2$ and $(d-1)/2$ drawn as guides for the largest dimension. Right: bias in units of $L^2$, affine solid and ReLU dashed, with the printed bounds $w^{-2}$ and $w^{-1}$ as guides.", "name": "fig-ingredients"}, "image": {"alt": "Two log-log panels. Left: the noise term rises with the window parameter as a power law whose exponent is (d-1)/2. Right: the bias falls with the window parameter, like the inverse square for the affine class and like the power minus three halves for the ReLU class, between the printed guides."}}
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.7))
 for i, (d, color) in enumerate(zip(dims, plots.ramp(len(dims)), strict=True)):
     plots.exact_curve(axes[0], grid, noise[d], f"d = {d}", color)
@@ -169,8 +101,75 @@ axes[1].set_ylabel(r"$L_{\rm bias}/L^2$")
 axes[0].legend()
 plt.show()
 
+# %% [markdown]
+# ## What is printed
+#
+# > $L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big),\qquad
+# >   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big)$
+# >
+# > "use these to get a range for $w_{KQ}$" (ITA slides, proof sketch of Theorem 2; expectations are dropped in print)
+#
+# ```{admonition} What we add
+# :class: tip
+# - With tokens on $S^{d-1}$ the noise is $\sigma^2\kappa w^{(d-1)/2}/n$, constant included, as
+#   [](/notebooks/theorem2_scaling.ipynb) derives; $d/2$ is the exponent on the sphere $S^d$.
+# - Balancing the ingredients gives $\frac1{d+2}$ and $\frac2{d+2}$ in $\Lambda=nL^2/\sigma^2$; printed are $\frac1d$, $\frac2d$.
+# ```
+#
+# **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w = w_{KQ}$; the sketch writes
+# $e^{-w\|x-x_q\|^2}$, which is half of it. No exponent depends on that. See [](/book/notation.md).
 
-# %%
+# %% [markdown]
+# ## In plain words
+#
+# A window of width $w^{-1/2}$ holds a share of the sphere that shrinks like a volume, one factor $w^{-1/2}$ for each direction along the
+# sphere: $n\,w^{-(d-1)/2}$ tokens. Averaging that many labels leaves the noise $\sigma^2w^{(d-1)/2}/n$, and functions change over the width
+# by $L\,w^{-1/2}$ at most, whose square is the upper bound of the bias.
+#
+# **By hand.** On the circle ($d=2$) one direction counts. A window four times as narrow (16 times larger $w$) holds a
+# quarter of the tokens, so the noise is 4 times larger, $16^{1/2}$; the exponent $d/2=1$ would say 16 times.
+#
+# ## Experiment 1: what the ingredients imply
+#
+# At the minimizer, each term is at most the smallest sum $m=\min_w(L^2/w+\sigma^2w^{d/2}/n)$: from $L^2/w^2\le m$ follows the lower end, from $\sigma^2w^{d/2}/n\le m$
+# the upper end. As $m=\Theta(L^2\Lambda^{-2/(d+2)})$, these are $\Lambda^{1/(d+2)}$ and $\Lambda^{2/(d+2)}$. The upper one implies the printed $\Lambda^{2/d}$; the
+# lower one is weaker than the printed $\Lambda^{1/d}$ (true at fixed $L/\sigma$: P1.T2.lower, [](/notebooks/theorem2_scaling.ipynb)). The same numerically:
+
+
+# %% tags=["hide-input"]
+def sketch_ends(power):
+    """Return the exponents in n of the two ends for w, for noise ~ w^power / n."""
+    context = np.array([1e8, 1e10])
+    least = []
+    for m in context:
+
+        def log_sum(v, m=m):
+            return np.logaddexp(-v, power * v - np.log(m))
+
+        found = minimize_scalar(
+            log_sum, bounds=(-10, 60), method="bounded", options={"xatol": 1e-10}
+        )
+        least.append(np.exp(found.fun))
+    least = np.array(least)
+    ends = np.stack([least**-0.5, (least * context) ** (1 / power)])
+    return np.diff(np.log(ends))[:, 0] / np.diff(np.log(context))
+
+
+ends = np.array([sketch_ends(d / 2) for d in dims])
+labels = {"side": ["lower", "upper"], "end": [0, 1], "dim": np.array(dims)[:, None]}
+sketch = judge("P1.T2.sketch", exact("{side} end, d = {dim}", ends, **labels))
+sketch
+
+
+# %% [markdown]
+# ## Experiment 2: whether the ingredients hold
+#
+# Below, the context is so long that every window drawn averages at least $10^{12}$ tokens, the regime of the sketch: $n=10^{12}R_d(w)$ at the narrowest window, because
+# $n/R_d(w)$ tokens share the weight. The exact noise and bias are followed over the window, and so are their limits for many tokens, whose known exponents calibrate
+# how far the last slope can be from its limit.
+
+
+# %% tags=["hide-input"]
 def noise_slopes(template, ambient):
     """Return cases for the exponent of the noise, for tokens in so many dimensions."""
     known = (
@@ -189,7 +188,7 @@ noise_card = judge(
 )
 noise_card
 
-# %%
+# %% tags=["hide-input"]
 truth = np.array([[EXPONENTS[kind]] for kind in CLASSES])
 known = (*last_slope(limit_bias), truth)
 bias_lower = judge(
@@ -205,7 +204,7 @@ bias_lower
 # than the distance to the nearest token, the prediction is that token's label, and the ratio grows like $n^{1-2/(d-1)}$.
 
 
-# %%
+# %% tags=["hide-input"]
 def growth(task, terms, window):
     """Return the growth of the worst ratio in n, and its change in the last step."""
     n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], noise_std)
@@ -265,5 +264,5 @@ bias_upper
 # lie within, and its upper end is closer to them than $\frac2d$ for $d\ge2$.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -21,6 +21,124 @@
 # the two lower bounds the one for $L'>L$ is too large for long contexts, if the OCR of
 # one slide is right: the paper's own theorem was not seen.
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [2, 3, 5]  # dimensions d of the exact results
+n_decades = [2, 3, 4, 6, 8, 10]  # powers k of ten: exact risks at context lengths 10^k
+lipschitz = 1.0  # Lipschitz constant L of pretraining
+lipschitz_values = [0.1, 0.25, 4.0, 10.0]  # Lipschitz constants L' of the test
+near_values = [0.5, 0.8, 1.25, 2.0]  # the same, close to L
+more_dims = [4, 8]  # dimensions in which the contradicted bound is looked at again
+noise_std = 1.0  # standard deviation sigma of the label noise in the exact sweeps
+context_length = 20  # n of the pretrained units
+unit_noise_std = 0.1  # sigma of the pretrained units
+seeds = 10  # pretrained units of each setting
+steps = 400  # Adam steps of each unit
+batch_size = 64  # fresh contexts at each step
+learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
+contexts = 4000  # test contexts for each class and seed
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from dataclasses import dataclass, replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.special import hyp0f1
+
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import scale_scores, test_error
+from icl.risk import (
+    asymptotics,
+    mismatch_risk,
+    optimal_window,
+    population_risk,
+    worst_case_risk,
+)
+from icl.statistics import local_slope, t_interval
+from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
+from icl_book import notebook, plots
+from icl_book.claims import exact, extrapolated, judge, sampled
+from icl_book.live import live
+
+notebook.setup(globals(), n_decades=2)
+
+CLASSES = {"affine": Affine, "ReLU": ReLU}
+KINDS = np.array(list(CLASSES))
+
+# %% tags=["hide-input"]
+n = 10.0 ** np.array(n_decades)
+ratios = np.array(lipschitz_values) / lipschitz  # rho
+close = np.array(near_values) / lipschitz
+
+
+def far_lengths(task):
+    """Return the lengths at which the sharp law has windows of 10^3, 10^4, 10^5."""
+    at_one = asymptotics.sharp_window(task, 1.0, noise_std)
+    power = 1 / asymptotics.window_exponent(task)
+    return np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Exact results of one class, arrays over n; ``best`` has a row for each L'."""
+
+    n: np.ndarray
+    w: np.ndarray  # window pretrained at L
+    bias: np.ndarray  # with that window, at L
+    noise: np.ndarray
+    error: np.ndarray  # relative, of both
+    best: np.ndarray  # least risk at every L', (len(ratios), len(n))
+    best_w: np.ndarray  # its window
+    sigma: float
+
+    def at(self, ratio):
+        """Return the risk at L' with the window of L: the bias scales with L'^2."""
+        return ratio**2 * self.bias + self.noise
+
+    def part(self, some):
+        """Return the results at some of the context lengths."""
+        arrays = self.w, self.bias, self.noise, self.error, self.best, self.best_w
+        return Sweep(self.n[some], *(a[..., some] for a in arrays), self.sigma)
+
+
+def sweep(task, lengths, sigma, ratios):
+    """Compute the windows at L and at every L' = ratio L, and the risks."""
+    scale = np.concatenate([[1.0], ratios])[:, None]
+    found = optimal_window(task, lengths, sigma / scale)
+    risk = population_risk(task, found.w[0], lengths, sigma)
+    best = found.risk[1:] * scale[1:] ** 2
+    parts = risk.bias, risk.noise, risk.error
+    return Sweep(lengths, found.w[0], *parts, best, found.w[1:], sigma)
+
+
+# %% tags=["hide-input"]
+near, far, many = {}, {}, {}  # at the lengths n; far out; infinitely many tokens
+tried = np.concatenate([ratios, close])
+for d in dims:
+    near[d] = sweep(ReLU(d, lipschitz), n, noise_std, ratios)
+for d in {*dims, *more_dims, *(d + 1 for d in dims)}:
+    for kind in CLASSES:
+        task = CLASSES[kind](d, lipschitz)
+        some, lengths = tried if d in dims else ratios[:0], far_lengths(task)
+        far[kind, d] = sweep(task, lengths, noise_std, some)
+        many[kind, d] = sweep(task, lengths * 1e30, noise_std * 1e15, some)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The price of the wrong window: risk with the window of $L=1$ divided by the least risk on the test class, exact (solid), against the context length; dotted is the limit $P(\\rho)$ of this page. One color for each $\\rho=L'/L$; ReLU class, $\\sigma=1$. A factor of one would be no loss.", "name": "fig-price"}, "image": {"alt": "One panel for each dimension with four curves that level off at dotted lines between about one and a half and eight: the loss from the wrong Lipschitz constant neither vanishes nor grows without bound as contexts become longer."}}
+figure, axes = plt.subplots(
+    1, len(dims), figsize=(2.9 * len(dims), 3.4), sharey=True, squeeze=False
+)
+for ax, d in zip(axes[0], dims, strict=True):
+    for ratio, least, color in zip(ratios, near[d].best, plots.PALETTE, strict=False):
+        price = near[d].at(ratio) / least
+        plots.exact_curve(ax, n, price, f"$\\rho$ = {ratio:g}", color)
+        limit = asymptotics.mismatch_penalty(ReLU(d), ratio)
+        ax.axhline(limit, color=color, linestyle=":", linewidth=1.2)
+    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"d = {d}")
+    ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    ax.set_yticks([], minor=True)
+axes[0, 0].set_ylabel("risk / least risk")
+axes[0, -1].legend(fontsize=8)
+plt.show()
+
 # %% [markdown]
 # ## What is printed
 #
@@ -62,50 +180,6 @@
 # task. The formula of Theorem 3.5 is in no source available to us. The display is read
 # by OCR and stands on one slide only: $\frac2{2(d+2)}$ may be a misread
 # $\frac d{2(d+2)}$, $\frac2{d+2}$ a misread $\frac3{d+2}$ or $\frac4{d+2}$.
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # dimensions d of the exact results
-n_decades = [2, 3, 4, 6, 8, 10]  # powers k of ten: exact risks at context lengths 10^k
-lipschitz = 1.0  # Lipschitz constant L of pretraining
-lipschitz_values = [0.1, 0.25, 4.0, 10.0]  # Lipschitz constants L' of the test
-near_values = [0.5, 0.8, 1.25, 2.0]  # the same, close to L
-more_dims = [4, 8]  # dimensions in which the contradicted bound is looked at again
-noise_std = 1.0  # standard deviation sigma of the label noise in the exact sweeps
-context_length = 20  # n of the pretrained units
-unit_noise_std = 0.1  # sigma of the pretrained units
-seeds = 10  # pretrained units of each setting
-steps = 400  # Adam steps of each unit
-batch_size = 64  # fresh contexts at each step
-learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-contexts = 4000  # test contexts for each class and seed
-
-# %% tags=["hide-input"]
-from dataclasses import dataclass, replace
-
-import matplotlib.pyplot as plt
-import numpy as np
-from scipy.special import hyp0f1
-
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import scale_scores, test_error
-from icl.risk import (
-    asymptotics,
-    mismatch_risk,
-    optimal_window,
-    population_risk,
-    worst_case_risk,
-)
-from icl.statistics import local_slope, t_interval
-from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
-from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, judge, sampled
-from icl_book.live import live
-
-notebook.setup(globals(), n_decades=2)
-
-CLASSES = {"affine": Affine, "ReLU": ReLU}
-KINDS = np.array(list(CLASSES))
 
 # %% [markdown]
 # ## In plain words
@@ -168,69 +242,11 @@ live("price")
 # The window is optimal for $L$; bias and noise are evaluated with it. For affine and ReLU functions the bias is exactly
 # proportional to $L'^2$, so one evaluation serves every $L'$; `mismatch_risk` does the same for any pair of classes.
 
-# %%
-n = 10.0 ** np.array(n_decades)
-ratios = np.array(lipschitz_values) / lipschitz  # rho
-close = np.array(near_values) / lipschitz
-
-
-def far_lengths(task):
-    """Return the lengths at which the sharp law has windows of 10^3, 10^4, 10^5."""
-    at_one = asymptotics.sharp_window(task, 1.0, noise_std)
-    power = 1 / asymptotics.window_exponent(task)
-    return np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Exact results of one class, arrays over n; ``best`` has a row for each L'."""
-
-    n: np.ndarray
-    w: np.ndarray  # window pretrained at L
-    bias: np.ndarray  # with that window, at L
-    noise: np.ndarray
-    error: np.ndarray  # relative, of both
-    best: np.ndarray  # least risk at every L', (len(ratios), len(n))
-    best_w: np.ndarray  # its window
-    sigma: float
-
-    def at(self, ratio):
-        """Return the risk at L' with the window of L: the bias scales with L'^2."""
-        return ratio**2 * self.bias + self.noise
-
-    def part(self, some):
-        """Return the results at some of the context lengths."""
-        arrays = self.w, self.bias, self.noise, self.error, self.best, self.best_w
-        return Sweep(self.n[some], *(a[..., some] for a in arrays), self.sigma)
-
-
-def sweep(task, lengths, sigma, ratios):
-    """Compute the windows at L and at every L' = ratio L, and the risks."""
-    scale = np.concatenate([[1.0], ratios])[:, None]
-    found = optimal_window(task, lengths, sigma / scale)
-    risk = population_risk(task, found.w[0], lengths, sigma)
-    best = found.risk[1:] * scale[1:] ** 2
-    parts = risk.bias, risk.noise, risk.error
-    return Sweep(lengths, found.w[0], *parts, best, found.w[1:], sigma)
-
-
 # %% [markdown]
 # The context lengths of the list, and three far out, where the sharp law predicts windows of $10^3$, $10^4$ and $10^5$. The last local
 # slope is judged. Its error is its change from the slope before it, enlarged if that is too little for the same sweep of infinitely many
 # tokens ($n\to\infty$ at fixed $\sigma^2/n$): there weights are a von Mises-Fisher law, and the spectra of the classes give all limits. On
 # a "d-dimensional hypersphere" $S^d$ tokens have $d+1$ coordinates.
-
-# %% tags=["hide-input"]
-near, far, many = {}, {}, {}  # at the lengths n; far out; infinitely many tokens
-tried = np.concatenate([ratios, close])
-for d in dims:
-    near[d] = sweep(ReLU(d, lipschitz), n, noise_std, ratios)
-for d in {*dims, *more_dims, *(d + 1 for d in dims)}:
-    for kind in CLASSES:
-        task = CLASSES[kind](d, lipschitz)
-        some, lengths = tried if d in dims else ratios[:0], far_lengths(task)
-        far[kind, d] = sweep(task, lengths, noise_std, some)
-        many[kind, d] = sweep(task, lengths * 1e30, noise_std * 1e15, some)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact risk (squared label units) on ReLU functions of Lipschitz constant $L'$ against the context length $n$, with the window optimal for $L=1$; $\\sigma=1$. Solid: matched, $L'=L$. Dashed and dash-dotted: $L'>L$ and $L'<L$. Red dotted lines are printed exponents, drawn from the first point of the curve that they bound: upper bound $-1/(d+2)$ for the matched curve, lower bound $-2/(d+2)$ for the largest $L'$, which that curve crosses.", "name": "fig-mismatch"}, "image": {"alt": "One log-log panel for each dimension. All curves fall with the context length and end in parallel lines. The matched curve lies far below its printed upper bound; the curve of the largest test constant falls below its printed lower bound."}}
 figure, axes = plt.subplots(
@@ -262,25 +278,8 @@ axes[0, 0].set_ylabel("risk")
 axes[0, 0].legend(fontsize=8, loc="lower left")
 plt.show()
 
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "The price of the wrong window: risk with the window of $L=1$ divided by the least risk on the test class, exact (solid), against the context length; dotted is the limit $P(\\rho)$ of this page. One color for each $\\rho=L'/L$; ReLU class, $\\sigma=1$. A factor of one would be no loss.", "name": "fig-price"}, "image": {"alt": "One panel for each dimension with four curves that level off at dotted lines between about one and a half and eight: the loss from the wrong Lipschitz constant neither vanishes nor grows without bound as contexts become longer."}}
-figure, axes = plt.subplots(
-    1, len(dims), figsize=(2.9 * len(dims), 3.4), sharey=True, squeeze=False
-)
-for ax, d in zip(axes[0], dims, strict=True):
-    for ratio, least, color in zip(ratios, near[d].best, plots.PALETTE, strict=False):
-        price = near[d].at(ratio) / least
-        plots.exact_curve(ax, n, price, f"$\\rho$ = {ratio:g}", color)
-        limit = asymptotics.mismatch_penalty(ReLU(d), ratio)
-        ax.axhline(limit, color=color, linestyle=":", linewidth=1.2)
-    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"d = {d}")
-    ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-    ax.set_yticks([], minor=True)
-axes[0, 0].set_ylabel("risk / least risk")
-axes[0, -1].legend(fontsize=8)
-plt.show()
 
-
-# %%
+# %% tags=["hide-input"]
 def far_slopes(template, risk, truth, some_dims=dims, up=0, kind="ReLU", **labels):
     """Return cases for the slope in log n of ``risk(d, sweep)`` far out, for every d.
 
@@ -330,7 +329,7 @@ def matched(kind):
 # Does it hold as printed, without a hidden constant? For a single token and $\sigma=L$, that is at $\Lambda=1$, the risk is up to
 # {glue:text}`at_one:.1f` times the printed bound. "Large enough $n$" can be as little as $\Lambda\ge10$:
 
-# %%
+# %% tags=["hide-input"]
 lengths = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
 snr = np.array([0.01, 0.3, 1.0, 10.0])  # L / sigma
 capital = lengths * snr[:, None] ** 2  # Lambda
@@ -370,14 +369,14 @@ judge(
     readings={"tokens on $S^d$": on_next_sphere, constant_one: displayed},
 )
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.matched-sharp: {type}"}
 judge("P1.T3.matched-sharp", [matched(kind) for kind in CLASSES])
 
 # %% [markdown]
 # **Rougher than trained for.** The lower bound decays more slowly than the risk it is to bound. The card tries other readings: another
 # sphere, no hidden constant, an $L'$ that grows with $n$, other dimensions, a misread exponent.
 
-# %%
+# %% tags=["hide-input"]
 rougher, smoother = ratios[ratios > 1], ratios[ratios < 1]
 
 
@@ -417,7 +416,7 @@ judge(
 # multiply every label by ten and the risk grows a hundredfold, the right side not at all. In two dimensions the exponents of both sides are equal, and the
 # constants decide for every $n$.
 
-# %%
+# %% tags=["hide-input"]
 plane = sweep(ReLU(2), far_lengths(ReLU(2)), 1.0, ratios[:0])  # sigma = L = 1
 bound = plane.n[-1] ** (1 / 4 - 1)  # the displayed right side, which has no unit
 
@@ -445,7 +444,7 @@ judge(
 # the share of the bias. For the least risk the same is true at the best window, because there the derivative in $w$ vanishes.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.worse: {type}"}
 def exponent(d, ratio, own=None):
     """Return the exponent of the loss in L' at the longest near length, and its error.
 
@@ -484,7 +483,7 @@ judge("P1.T3.worse", worse, readings={like_square: exponents(100.0)})
 # contexts.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.no-benefit: {type}"}
 fallen = np.array([near[d].at(0.01)[-1] / near[d].at(1)[-1] for d in dims])
 fallen_error = 2 * fallen * [near[d].error[-1] for d in dims]
 no_slope = r"no slope of $\log\mathcal L(M)$ in $\log L'$ at $L'=L/{}$, within 0.01"
@@ -506,7 +505,7 @@ judge(
 )
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.floor: {type}"}
 def far_values(quantity, steps):
     """Return what ``quantity(sweep, task)`` gives far out, last and change.
 
@@ -543,7 +542,7 @@ judge(
     ),
 )
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.price: {type}"}
 price, change, *known = far_values(lambda f, task: f.at(tried[:, None]) / f.best, 2)
 law = [
     [asymptotics.mismatch_penalty(make(d), tried) for d in dims]
@@ -573,7 +572,7 @@ judge(
 # near $L$ the price is small. And at fixed $n$ it needs noise: if $\sigma\ll L$ the window sits at its noiseless optimum, whatever $L$ is, and every $L'\gg\sigma$ is
 # served as well.
 
-# %%
+# %% tags=["hide-input"]
 last_n = n[-1:]
 
 
@@ -610,7 +609,7 @@ judge(
 # phase, $\cos(Lu\cdot x+\phi)$. Its covariance is the mean over $\phi$, $k=\frac12\Lambda_d(L|x-x'|)$ with $\Lambda_d$ the mean of a plane wave over all directions.
 
 
-# %%
+# %% tags=["hide-input"]
 @dataclass(frozen=True)
 class Waves(Zonal):
     """``cos(L u.x + phase)`` with a uniform phase, by its covariance."""
@@ -652,7 +651,7 @@ axes[0].set_ylabel("pretrained on")
 plt.show()
 
 
-# %%
+# %% tags=["hide-input"]
 def pair_cases(d, m, some):
     """Return a case for every pair of different classes among some."""
     i, j = np.nonzero(~np.eye(len(some), dtype=bool))
@@ -703,7 +702,7 @@ judge(
 # ```
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.sufficient-rate: {type}"}
 def crossing(d, f):
     """Return the slope in n of the price on ReLU functions of the affine window.
 
@@ -741,7 +740,7 @@ judge(
 # $L_{\rm bias}(f)\le L^2\max_\ell\frac{c_\ell}{\ell(\ell+d-2)}$. *Below.* Each $\frac Lb\cos(b\,u\cdot x)$ is $L$-Lipschitz, and its bias is exact. $\square$
 # :::
 
-# %%
+# %% tags=["hide-input"]
 showcase = dims[min(1, len(dims) - 1)]
 worst_lengths = np.array([1e6, 1e7, 1e8])
 worst = {}  # windows for ReLU, both ends of the bracket, and rougher functions
@@ -767,7 +766,7 @@ noise_show = population_risk(ReLU(showcase), w_show, n_show, noise_std).noise
 notebook.glue("showcase", showcase)
 notebook.glue("spread", upper / lower)
 
-# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Exact bias (squared label units) of $L$-Lipschitz functions with the window pretrained on $D(\\mathcal F_L^+)$, $L=\\sigma=1$, $n=10^7$: $\\frac Lb\\cos(b\\,u\\cdot x)$ against its wavenumber $b$ (solid), affine functions of slope $L$ (dashed), and the number that no $L$-Lipschitz function exceeds (red). The gray line marks $\\sqrt w$, one over the bandwidth.", "name": "fig-worst"}, "image": {"alt": "A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal certificate lies a factor of about three above the peak; affine functions of full slope lie a factor of three below the peak."}}
+# %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Exact bias (squared label units) of $L$-Lipschitz functions with the window pretrained on $D(\\mathcal F_L^+)$, $L=\\sigma=1$, $n=10^7$: $\\frac Lb\\cos(b\\,u\\cdot x)$ against its wavenumber $b$ (solid), affine functions of slope $L$ (dashed), and the number that no $L$-Lipschitz function exceeds (red). The gray line marks $\\sqrt w$, one over the bandwidth.", "name": "fig-worst"}, "image": {"alt": "A humped curve of bias against wavenumber on logarithmic axes with its peak near one over the bandwidth. The horizontal certificate lies a factor of about three above the peak; affine functions of full slope lie a factor of three below the peak."}, "code_prompt_show": "The figure: {type}"}
 figure, ax = plt.subplots(figsize=(6.2, 3.6))
 plots.exact_curve(ax, waves, family, "cosines", plots.COLORS["cosine"])
 steepest = population_risk(Linear(showcase, lipschitz), w_show, n_show, 0.0).bias
@@ -791,7 +790,7 @@ plt.show()
 # wiggle once per window. As the bandwidth shrinks, their bias falls like $L^2/w$, the slides' *upper* ingredient, here attained.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.any: {type}"}
 def worst_slopes(template, row, truth):
     """Return cases for the slope in n of a row of the sweeps above, for every d."""
     found = [
@@ -821,7 +820,7 @@ judge(
 # started at zero a unit finds either. In the figure, and in our reading of the first card, units that end at $-w$ are turned around, with their whole
 # history, before they are tested; the card prints beside it what unturned ones do, and what the best windows do if the class has a phase.
 
-# %%
+# %% tags=["hide-input"]
 d_unit = 3
 kinds = {
     "affine, L = 1": Affine(d_unit),
@@ -850,7 +849,7 @@ raw = pretrain(
 # %% [markdown]
 # The tests, on contexts of the three classes with $L=1$.
 
-# %%
+# %% tags=["hide-input"]
 signs = np.where(raw.windows < 0, -1, 1)
 
 
@@ -913,7 +912,7 @@ plt.show()
 # Of {glue:text}`seeds` cosine units with $L=1$, {glue:text}`negative` found $-w$.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.F5.sufficient: {type}"}
 def against_own(test, mine=None):
     """Return errors at the end over those of the kind tested, shape (kinds, seeds)."""
     end = errors[test][-1]
@@ -950,7 +949,7 @@ judge(
 # both.
 
 
-# %% tags=["hide-output"]
+# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.F5.necessary: {type}"}
 def necessary(make, d):
     """Return exact cases of the three windows tested on cosines of L = 1."""
     tested = make(d, 1.0)
@@ -1008,5 +1007,5 @@ judge(
 # numbers known.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

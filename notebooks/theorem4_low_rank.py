@@ -20,6 +20,70 @@
 # ({numref}`fig-landscape`). No matrix, symmetric or not, beats a family of two numbers.
 # Units trained from random matrices find the subspace ({judged}`P1.T4.learns`).
 
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [3, 5, 6]  # dimensions d of the tokens ...
+ranks = [1, 2, 3]  # ... and dimensions k of the subspace that matters, one for each d
+n_values = [3, 20, 200]  # context lengths n, beside two
+noise_stds = [0.1, 1.0]  # noise standard deviations sigma, beside zero
+context_length = 20  # n of the trained units
+noise_std = 0.5  # sigma of the trained units with noise
+seeds = 16  # trained units of each setting
+starts = 64  # units by which the scale is judged, each from its own random matrix
+steps = 500  # Adam steps of each unit
+batch_size = 128  # fresh contexts at each step
+batch_sizes = [128, 512, 2048]  # the same for two-token units; the last is judged
+contexts = 2000  # contexts for each seed, for the second derivatives
+learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from icl.covariates import LowRank
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import subspace_error
+from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
+from icl.statistics import local_slope, t_interval
+from icl.streams import stream
+from icl.tasks import Cosine, Linear, Projected
+from icl_book import notebook, parameters, plots
+from icl_book.claims import exact, extrapolated, judge, sampled
+
+notebook.setup(globals(), ranks="dims")
+if max(ranks) < 2:
+    raise parameters.BadInput(f"ranks={ranks!r}: at least one must be above 1")
+
+PAIRS = list(zip(dims, ranks, strict=True))
+D, K = np.array(PAIRS).T
+PAIR, SETTING = "d = {d}, k = {k}", "d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}"
+
+# %% tags=["hide-input"]
+d_show, k_show = next(pair for pair in PAIRS if pair[1] > 1)
+views = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
+c_axis, e_axis = np.linspace(0, 16, 25), np.linspace(-4, 4, 17)
+half = [
+    [
+        low_rank_risk(d_show, k_show, c, e, *zip(*views, strict=True)).total
+        for c in c_axis
+    ]
+    for e in e_axis
+    if e >= 0
+]
+surface = np.concatenate([half[:0:-1], half])  # the sign of e does not matter
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Exact risk of $M=cBB^\\top+eB_\\perp B_\\perp^\\top$ over $(c,e)$ for three settings, as contours of its logarithm (darker is lower), with the minimum (star). All quantities are dimensionless.", "name": "fig-landscape"}, "image": {"alt": "Three contour maps. In each the valley runs along e = 0, symmetric about it, and the star sits on it at a positive c: near 3 for two tokens, farther right for twenty."}}
+figure, axes = plt.subplots(1, len(views), figsize=(8.8, 3.1), sharey=True)
+for ax, (n, sigma), z in zip(axes, views, surface.transpose(2, 0, 1), strict=True):
+    ax.contourf(c_axis, e_axis, np.log(z), 24, cmap="Blues_r")
+    j, i = np.unravel_index(np.argmin(z), z.shape)
+    ax.plot(c_axis[i], e_axis[j], "*", color=plots.COLORS["sampled"], markersize=13)
+    ax.set(xlabel="c, on col(B)", title=rf"n = {n}, $\sigma$ = {sigma:g}")
+    ax.grid(False)
+axes[0].set_ylabel("e, on the complement")
+plt.show()
+
 # %% [markdown]
 # ## What is printed
 #
@@ -50,46 +114,6 @@
 # On a grid of them the theorem then holds where it is stated; neither $n=2$ nor $\sigma=0$ nor symmetry is needed at the settings listed,
 # and of $C$ only that it leaves room for the best $c$.
 # ```
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [3, 5, 6]  # dimensions d of the tokens ...
-ranks = [1, 2, 3]  # ... and dimensions k of the subspace that matters, one for each d
-n_values = [3, 20, 200]  # context lengths n, beside two
-noise_stds = [0.1, 1.0]  # noise standard deviations sigma, beside zero
-context_length = 20  # n of the trained units
-noise_std = 0.5  # sigma of the trained units with noise
-seeds = 16  # trained units of each setting
-starts = 64  # units by which the scale is judged, each from its own random matrix
-steps = 500  # Adam steps of each unit
-batch_size = 128  # fresh contexts at each step
-batch_sizes = [128, 512, 2048]  # the same for two-token units; the last is judged
-contexts = 2000  # contexts for each seed, for the second derivatives
-learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
-
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy.optimize import minimize_scalar
-
-from icl.covariates import LowRank
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import subspace_error
-from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
-from icl.statistics import local_slope, t_interval
-from icl.streams import stream
-from icl.tasks import Cosine, Linear, Projected
-from icl_book import notebook, parameters, plots
-from icl_book.claims import exact, extrapolated, judge, sampled
-
-notebook.setup(globals(), ranks="dims")
-if max(ranks) < 2:
-    raise parameters.BadInput(f"ranks={ranks!r}: at least one must be above 1")
-
-PAIRS = list(zip(dims, ranks, strict=True))
-D, K = np.array(PAIRS).T
-PAIR, SETTING = "d = {d}, k = {k}", "d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}"
 
 # %% [markdown]
 # ## In plain words
@@ -101,7 +125,7 @@ PAIR, SETTING = "d = {d}, k = {k}", "d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g
 # outside, $\frac1{\sqrt2}$ halfway. And $s^\top(cBB^\top)s=c\,\|B^\top s\|^2$: along every direction the optimal unit's sharpness is $c$ times the **square** of the direction-wise Lipschitz constant.
 
 
-# %%
+# %% tags=["hide-input"]
 def quotient(d, k, angle):
     """Return the largest quotient in the definition of Lip_s, over pairs of points.
 
@@ -166,32 +190,6 @@ judge(
 # the derivation of [](/notebooks/exact_risk.ipynb) goes through with two angles.
 
 
-# %%
-d_show, k_show = next(pair for pair in PAIRS if pair[1] > 1)
-views = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
-c_axis, e_axis = np.linspace(0, 16, 25), np.linspace(-4, 4, 17)
-half = [
-    [
-        low_rank_risk(d_show, k_show, c, e, *zip(*views, strict=True)).total
-        for c in c_axis
-    ]
-    for e in e_axis
-    if e >= 0
-]
-surface = np.concatenate([half[:0:-1], half])  # the sign of e does not matter
-
-# %% tags=["first-figure", "hide-input"] mystnb={"figure": {"caption": "Exact risk of $M=cBB^\\top+eB_\\perp B_\\perp^\\top$ over $(c,e)$ for three settings, as contours of its logarithm (darker is lower), with the minimum (star). All quantities are dimensionless.", "name": "fig-landscape"}, "image": {"alt": "Three contour maps. In each the valley runs along e = 0, symmetric about it, and the star sits on it at a positive c: near 3 for two tokens, farther right for twenty."}}
-figure, axes = plt.subplots(1, len(views), figsize=(8.8, 3.1), sharey=True)
-for ax, (n, sigma), z in zip(axes, views, surface.transpose(2, 0, 1), strict=True):
-    ax.contourf(c_axis, e_axis, np.log(z), 24, cmap="Blues_r")
-    j, i = np.unravel_index(np.argmin(z), z.shape)
-    ax.plot(c_axis[i], e_axis[j], "*", color=plots.COLORS["sampled"], markersize=13)
-    ax.set(xlabel="c, on col(B)", title=rf"n = {n}, $\sigma$ = {sigma:g}")
-    ax.grid(False)
-axes[0].set_ylabel("e, on the complement")
-plt.show()
-
-
 # %% [markdown]
 # **Exercise 1.** Why does the sign of $e$ not matter in {numref}`fig-landscape`?
 #
@@ -207,7 +205,7 @@ plt.show()
 # complement as much as on the subspace.
 
 
-# %%
+# %% tags=["hide-input"]
 grid_c = np.array([0.0, *2.0 ** np.arange(-1, 6)])
 grid_e = 2.0 ** np.arange(-2, 4)
 
@@ -259,7 +257,7 @@ judge(
     exact(f"all directions matter, {PAIR}", *np.transpose(both_matter), d=D, k=K),
 )
 
-# %%
+# %% tags=["hide-input"]
 judge("P1.T4.beyond", gains(beyond))
 
 # %% [markdown]
@@ -269,7 +267,7 @@ judge("P1.T4.beyond", gains(beyond))
 # exactly, and all types share the tokens. The numbers agree with the proof: whatever maps to the complement (the second block of the table) costs the same.
 
 
-# %%
+# %% tags=["hide-input"]
 def directions(d, k):
     """Return a matrix of norm one for every type, in the basis (B, B_perp)."""
     types = {}
@@ -338,7 +336,7 @@ plots.table(
     f"k = {k_show}, median over seeds",
 )
 
-# %%
+# %% tags=["hide-input"]
 d, k, n, s = zip(*curved, strict=True)
 least_curved = [table.min(1) for table in curved.values()]
 judge("P1.T4.local", sampled(SETTING, least_curved, d=d, k=k, n=n, s=s))
@@ -347,7 +345,7 @@ judge("P1.T4.local", sampled(SETTING, least_curved, d=d, k=k, n=n, s=s))
 # Then $c^*$ is the optimal window of purely linear functions in dimension $k$ (the complement has dropped out), and it is positive: at $c=0$ the noise is stationary and the bias falls. As
 # $\sigma\to\infty$ it tends to zero but never reaches it.
 
-# %%
+# %% tags=["hide-input"]
 k, n, s = np.array([2, 3]), np.array([2, 20, 200]), np.array([0.0, 1.0, 30.0])
 best = [optimal_window(Linear(rank), n[:, None], s) for rank in k]
 positive = np.array([found.w for found in best])  # (ranks, lengths, noises)
@@ -366,7 +364,6 @@ judge(
     exact("cosines of the projection, L = 8, k = 5, n = 20", unresolved),
 )
 
-
 # %% [markdown]
 # **The constraint.** With $e=0$ the risk falls up to $c^*$, so over $[0,C]$ the best $c$ is $\min(C,c^*)$. For $C\ge c^*$ the proof above
 # covers it, for smaller $C$ we look at the matrices $cBB^\top$ only: whether another one is better there is open.
@@ -382,7 +379,7 @@ judge(
 # ```
 
 
-# %%
+# %% tags=["hide-input"]
 def steepest_step(k, n, s):
     """Return the largest L(c') / L(c) - 1 over steps up to c*, and its error."""
     best = optimal_window(Linear(k), n, s).w
@@ -410,7 +407,7 @@ judge(
 # dimension $d-2$): $n^{-4/(d+2)}$.
 
 
-# %%
+# %% tags=["hide-input"]
 def least_isotropic(d, k, n, sigma):
     """Return the least risk of M = w I."""
     found = minimize_scalar(
@@ -463,7 +460,7 @@ judge(
 # singular values and the largest principal angle between $\mathrm{col}(B)$ and the leading $k$ left singular vectors. The control's units
 # learn linear functions of all $d$ directions, on the sphere.
 
-# %%
+# %% tags=["hide-input"]
 normal = stream(0, "monte carlo").standard_normal((d_show, d_show))
 B = np.linalg.qr(normal).Q[:, :k_show]
 low_rank, all_directions = Projected(Linear(k_show), B.T), Linear(d_show)
@@ -516,7 +513,7 @@ axes[0, 0].set_ylabel("singular values of M")
 axes[1, 0].set_ylabel("sine of the principal angle")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 judge(
     "P1.T4.learns",
     sampled(SETTING, sine[-1, :-1], d=d_show, k=k_show, n=view_n, s=view_sigma),
@@ -529,7 +526,7 @@ judge(
 # and several batch sizes:
 
 
-# %%
+# %% tags=["hide-input"]
 def scales(M, view):
     """Return the mean diagonal of B'MB divided by the exact c*."""
     return np.trace(B.T @ M @ B, axis1=-2, axis2=-1) / k_show / exact_c[view]
@@ -558,7 +555,7 @@ plots.table(
     "exact optimum",
 )
 
-# %%
+# %% tags=["hide-input"]
 notebook.glue("covered", float(scales(M[-1, 1], views[1]).mean()))
 wide = settled(views[2], batch_size)
 name = f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}"
@@ -585,5 +582,5 @@ judge("P1.T4.scale", [by_batch[-1], sampled(name, wide)])
 # P1.T4.scale open each time, sixteen units being too few for a band of 3 %, and so it is judged on four times as many.
 # ```
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

@@ -26,4 +26,4 @@ def test_examples(name):
 def test_there_are_examples():
     finder = doctest.DocTestFinder()
     found = {m for m in MODULES for t in finder.find(importlib.import_module(m)) if t.examples}
-    assert {"icl.risk.exact", "icl.pretrain.sweep"} <= found
+    assert {"icl.risk.exact", "icl.pretrain.trainer"} <= found

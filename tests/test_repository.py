@@ -196,7 +196,7 @@ def test_no_module_is_long():
 
 
 def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():
-    slow = {"torch", "scipy", "numpy", "papermill", "jupytext"}
+    slow = {"torch", "scipy", "matplotlib", "papermill", "jupytext"}
     code = f"import sys, icl_book.runner.cli; print(*{slow} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

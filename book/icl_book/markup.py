@@ -1,24 +1,38 @@
-r"""Text of cards, tables and pages as HTML: numbers, intervals, ``$...$`` mathematics, verdict badges."""
+r"""Text of cards, tables and pages as HTML: numbers, intervals, ``$...$`` mathematics; and templates."""
 
 from __future__ import annotations
 
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
-_CODE = re.compile(r"`([^`]+)`")
-_EMPHASIS = re.compile(r"(?<![\w*\\])\*(?=\S)([^*]+?)(?<=[^\s\\])\*(?![\w*])")
-_INTERVAL = re.compile(r"\[[^\[\]\s]+, [^\[\]\s]+\]")
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+_MATH, _CODE = re.compile(r"(\$[^$]*\$|`[^`]+`)"), "`"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: What is typed, in escaped text, and what is printed for it.
+_PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"(?<![\w*\\])\*(?=\S)([^*]+?)(?<=[^\s\\])\*(?![\w*])", r"<em>\1</em>"),
+    (r"\\\*", "*"),
+    (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _power(*m.groups())),
+    (r"(?<![\w.)\]–-])-(?=\.?\d)", "−"),
+    (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
+    (r"&lt;=", "≤"),
+    (r"&gt;=", "≥"),
+    (r"\|\|(\w+)\|\|", r"‖\1‖"),
+)
 
 
-def number(value: float, digits: str = ".5g") -> str:
+def number(value: float | str, digits: str = ".5g") -> str:
     """Format a number; zero has neither sign nor exponent (no ``-0.00``, no ``0e+00``)."""
-    text = format(value, digits)
+    text = format(float(value), digits)
     return text if re.search("[1-9a-z]", text.partition("e")[0]) else text.lstrip("-").partition("e")[0]
 
 
-def interval(ends: Sequence[float], digits: str | None = ".2f") -> str:
+def interval(ends: Sequence[float | str], digits: str | None = ".2f") -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``.
 
     Args:
@@ -29,7 +43,7 @@ def interval(ends: Sequence[float], digits: str | None = ".2f") -> str:
     Returns:
         The text.
     """
-    low, high = ends
+    low, high = map(float, ends)
     plain = digits or ".5g"
     if math.isinf(low) or math.isinf(high):
         if math.isinf(low) and math.isinf(high):
@@ -44,23 +58,29 @@ def interval(ends: Sequence[float], digits: str | None = ".2f") -> str:
     return f"[{number(low, plain)}, {number(high, plain)}]"
 
 
-def prose(markdown: str) -> str:
+def prose(markdown: str) -> Markup:
     """Convert text with ``$...$`` mathematics to HTML that MathJax renders, in the book and in Jupyter.
 
-    Outside mathematics ``d = 5``, ``3 %`` and intervals do not break across lines; emphasis and code are
-    marked as in markdown.
+    Outside mathematics and code, emphasis is marked as in markdown, -1.5e-06 is printed −1.5·10⁻⁶, and
+    ``d = 5``, ``3 %`` and intervals do not break across lines.
     """
+    return Markup("".join(map(_piece, _MATH.split(" ".join(markdown.split())))))
 
-    def whole(plain: str) -> str:
-        plain = _EMPHASIS.sub(r"<em>\1</em>", _CODE.sub(r"<code>\1</code>", plain)).replace("\\*", "*")
-        plain = _INTERVAL.sub(lambda found: found[0].replace(" ", "\u00a0"), plain)
-        return plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
 
-    parts = html.escape(" ".join(markdown.split()), quote=False).split("$")
-    return "".join(
-        rf'<span class="math notranslate nohighlight">\({part}\)</span>' if i % 2 else whole(part)
-        for i, part in enumerate(parts)
-    )
+def _piece(text: str) -> str:
+    inner = html.escape(text[1:-1] if text[:1] in ("$", _CODE) and len(text) > 1 else text, quote=False)
+    if text[:1] == "$":
+        return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
+    if text[:1] == _CODE:
+        return f"<code>{inner}</code>"
+    for typed, printed in _PRINTED:
+        inner = re.sub(typed, printed, inner)
+    return inner
+
+
+def _power(head: str, sign: str, digits: str) -> str:
+    raised = f"{sign.strip('+')}{digits}".translate(_RAISED)
+    return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
 
 def style_class(verdict: str) -> str:
@@ -71,3 +91,17 @@ def style_class(verdict: str) -> str:
 def badge(verdict: str) -> str:
     """Format a verdict as a badge that says it in words and in color."""
     return f'<span class="icl-badge {style_class(verdict)}">{html.escape(verdict)}</span>'
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the package's templates; what is not marked as HTML is escaped."""
+    made = Environment(
+        loader=PackageLoader("icl_book"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"prose": prose, "number": number, "interval": interval, "style_class": style_class}
+    return made

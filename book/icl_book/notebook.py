@@ -6,8 +6,9 @@ import ast
 import html
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
 from icl.streams import ROOT_SEED
 from icl_book import provenance
@@ -16,16 +17,17 @@ from icl_book.provenance import FOOTER_MIME, ROOT, device
 
 __all__ = ["data", "device", "footer", "glue", "setup"]
 
-_started: dict = {}
+_started: dict[str, Any] = {}
 
 
-def setup(namespace: Mapping[str, object], **entries: int | str) -> None:
+def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     """Start a notebook: set the figures' style, check the parameters, start the clock.
 
     Called once, after the parameters cell, with all imports done. The parameters' names are read from the
-    notebook itself: the first executed cell that holds nothing but ``name = literal`` lines is the
-    parameters cell, a later one that shares a name with it is what a reader made of it, and one that begins
-    with ``# Parameters`` is what papermill injected after it.
+    cells executed so far, or from the file of a plain script: the first cell that holds nothing but
+    ``name = literal`` lines is the parameters cell, a later one that shares a name with it is what a reader
+    made of it, and one that begins with ``# Parameters`` is what papermill injected after it. Integers
+    written as ``1e3`` become integers.
 
     Args:
         namespace: The notebook's ``globals()``.
@@ -35,45 +37,56 @@ def setup(namespace: Mapping[str, object], **entries: int | str) -> None:
     Raises:
         BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
     """
-    from icl_book import plots
+    from icl_book import plots  # slow to import, and the runner imports this module
 
     plots.style()
-    sources = list(namespace.get("In", []))
-    cells = [assignments(source) for source in sources]
-    injected, names = [], []
-    for source, found in zip(sources, cells, strict=True):
+    injected: list[str] = []
+    names: list[str] = []
+    for source in _cells(namespace):
+        found = assignments(source)
         if source.startswith("# Parameters"):  # papermill's mark
             injected += found
         elif not names or set(found) & set(names):
             names = found
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
-    validate({name: namespace[name] for name in injected}, names)
-    validate({name: namespace[name] for name in names}, names)
+    values = validate({name: namespace[name] for name in [*injected, *names]}, names)
+    namespace.update(values)
     for name, need in entries.items():
-        _check_entries(name, namespace[name], need, namespace)
-    _started.update(time=time.perf_counter(), parameters={name: namespace[name] for name in names})
+        entry = namespace[name]
+        if isinstance(need, str):
+            good, allowed = (
+                len(entry) == len(namespace[need]),
+                f"as many entries as {need}={namespace[need]!r}",
+            )
+        else:
+            good = len(entry) >= need and all(a < b for a, b in itertools.pairwise(entry))
+            allowed = f"{need} or more entries in increasing order"
+        if not good:
+            raise BadInput(f"{name}={entry!r}: must have {allowed}")
+    _started.update(time=time.perf_counter(), parameters=values)
 
 
-def _check_entries(name: str, values: list, need: int | str, namespace: Mapping[str, object]) -> None:
-    if isinstance(need, str):
-        good, allowed = len(values) == len(namespace[need]), f"as many entries as {need}={namespace[need]!r}"
-    else:
-        ordered = all(a < b for a, b in itertools.pairwise(values))
-        good, allowed = ordered and len(values) >= need, f"{need} or more entries in increasing order"
-    if not good:
-        raise BadInput(f"{name}={values!r}: must have {allowed}")
+def _cells(namespace: MutableMapping[str, Any]) -> list[str]:
+    """Return the sources of the cells that were executed, or of those in the script that is run."""
+    if "In" in namespace:
+        return list(namespace["In"])
+    script = Path(namespace["__file__"]).read_text(encoding="utf-8")
+    return [cell.partition("\n")[2] for cell in f"\n{script}".split("\n# %%")]  # without the markers' lines
 
 
 def assignments(source: str) -> list[str]:
     """Return the names that a cell assigns literals to; empty if it does anything else."""
+    names = []
     try:
-        body = ast.parse(source).body
-        for line in body:
+        for line in ast.parse(source).body:
+            if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)):
+                return []
             ast.literal_eval(line.value)
-        return [line.targets[0].id for line in body]
-    except (AttributeError, SyntaxError, ValueError):
+            names.append(line.targets[0].id)
+    except (SyntaxError, ValueError):
         return []
+    return names
 
 
 def footer() -> None:
@@ -86,13 +99,11 @@ def footer() -> None:
         raise BadInput("notebook.footer() needs notebook.setup(globals()) after the parameters cell")
     record = {
         "seconds": round(time.perf_counter() - _started["time"], 2),
-        "peak_memory": provenance.resident_memory()[0],
+        "peak_memory": provenance.resident_bytes(),
         "parameters": _started["parameters"],
         "root_seed": ROOT_SEED >> 32,
         "device": provenance.device_name(),
-        "machine": provenance.machine(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
+        **provenance.origin(),
     }
     where, commit = record["machine"], record["commit"]
     text = (
@@ -101,50 +112,36 @@ def footer() -> None:
     )
     if commit:
         text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
-    from IPython.display import display
-
-    display(
-        {
-            "text/html": f'<p class="icl-footer">{html.escape(text)}</p>',
-            "text/plain": text,
-            FOOTER_MIME: record,
-        },
-        raw=True,
-    )
+    page = f'<p class="icl-footer">{html.escape(text)}</p>'
+    _show({"text/html": page, "text/plain": text, FOOTER_MIME: record})
 
 
 def glue(name: str, value: object) -> None:
-    """Keep a value under a name, for the role ``glue:text`` in prose; shows nothing here.
+    """Keep a value under a name, unique within the notebook, for the role ``glue:text``; shows nothing here.
 
     The same record that ``myst_nb.glue`` leaves, without needing the book's packages: a
     notebook also runs where only ``icl`` is installed.
-
-    Args:
-        name: Unique within the notebook.
-        value: What to keep, usually a number or a text.
     """
-    from IPython.display import display
-
     value = value.item() if hasattr(value, "item") else value  # a NumPy or torch scalar
     prefix = "application/papermill.record/"
-    display(
-        {f"{prefix}text/plain": repr(value)},
-        raw=True,
-        metadata={"scrapbook": {"name": name, "mime_prefix": prefix}},
-    )
+    _show({f"{prefix}text/plain": repr(value)}, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+
+
+def _show(data: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+    from IPython import get_ipython
+    from IPython.display import display
+
+    if get_ipython():
+        display(data, raw=True, metadata=metadata)
+    elif "text/plain" in data:  # a plain script
+        print(data["text/plain"])
 
 
 def data(path: str) -> Path:
-    """A file of this repository that a notebook reads; the installed package carries what chapters need.
+    """Return the path of a file of this repository; the installed package carries what chapters need.
 
     The call must be written with a literal, ``notebook.data("results/paper/x.json")``: the
     runner finds it in the source and makes the file's content part of the run's address.
-
-    Args:
-        path: Path relative to the repository.
-
-    Returns:
-        The absolute path.
 
     Raises:
         BadInput: If there is no such file.

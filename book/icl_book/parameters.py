@@ -1,15 +1,17 @@
 """The vocabulary of notebook parameters: what each one means and which values are allowed.
 
 One vocabulary serves the whole book, so ``noise_std`` means the same on every page. A notebook that needs a
-new parameter adds one line at the end of `PARAMETERS`. Only the standard library is used here, because runs
-are checked before slow packages are imported.
+new parameter adds one line at the end of `PARAMETERS`. Values are read by `icl.checks`, as everywhere: a
+whole float such as ``1e3`` is an integer, and text is no number.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+
+from icl.checks import reals
 
 SMALLEST = 1e-9  # of what must be positive
 
@@ -22,103 +24,76 @@ class BadInput(ValueError):
 
 
 @dataclass(frozen=True)
-class Integer:
-    """An integer between ``low`` and ``high``."""
-
-    meaning: str
-    low: int = 0
-    high: int = 10**6
-
-    @property
-    def allowed(self) -> str:
-        """Describe the allowed values in words."""
-        return f"an integer >= {self.low} and <= {self.high:g}"
-
-    def accepts(self, value: object) -> bool:
-        """Return whether ``value`` is allowed."""
-        return isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high
-
-
-@dataclass(frozen=True)
 class Real:
-    """A number between ``low`` and ``high``: what is computed with it stays finite."""
+    """A number from ``low`` to ``high``, or a list of one or more of them."""
 
     meaning: str
     low: float = SMALLEST
-    high: float = 1e6
+    high: float = 1e6  # what is computed with it stays finite
+    whole: bool = False
+    several: bool = False
 
-    @property
-    def allowed(self) -> str:
-        """Describe the allowed values in words."""
-        return f"a number >= {self.low:g} and <= {self.high:g}"
+    def read(self, name: str, value: object) -> object:
+        """Return the value, whole numbers as integers; raise BadInput if it is not allowed."""
+        try:
+            numbers = reals(value, name, self.low, self.high, self.whole)
+            if numbers.ndim != self.several or numbers.size == 0:
+                raise ValueError(f"{name}={value!r}: must be {'an integer' if self.whole else 'a number'}")
+        except ValueError as error:
+            each = "must be a list with one or more entries, each " if self.several else "must be "
+            raise BadInput(f"{str(error).replace('must be ', each, 1)} ({self.meaning})") from None
+        return numbers.astype(int).tolist() if self.whole else value
 
-    def accepts(self, value: object) -> bool:
-        """Return whether ``value`` is allowed."""
-        return (
-            isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
-        )
+
+Reals = partial(Real, several=True)
 
 
-@dataclass(frozen=True)
-class Several:
-    """A list of at least one value, each of the kind ``of``."""
+def Integer(meaning: str, low: int = 0, high: float = 1e6, several: bool = False) -> Real:
+    """Return the parameter with integer values."""
+    return Real(meaning, low, high, True, several)
 
-    of: Integer | Real
 
-    @property
-    def meaning(self) -> str:
-        """What the values stand for."""
-        return self.of.meaning
-
-    @property
-    def allowed(self) -> str:
-        """Describe the allowed values in words."""
-        return f"a list with one or more entries, each {self.of.allowed}"
-
-    def accepts(self, value: object) -> bool:
-        """Return whether ``value`` is allowed."""
-        return isinstance(value, list | tuple) and len(value) > 0 and all(map(self.of.accepts, value))
-
+Integers = partial(Integer, several=True)
 
 #: Every parameter that any notebook of the book may have.
-PARAMETERS: dict[str, Integer | Real | Several] = {
+PARAMETERS: dict[str, Real] = {
     "dim": Integer("dimension d", 2, 1000),
-    "dims": Several(Integer("dimensions d of the covariates", 2, 1000)),
-    "ranks": Several(Integer("dimensions k of the subspace that matters, one for each d", 1, 1000)),
-    "n_decades": Several(Integer("powers of ten of the context length n", 0, 30)),
-    "n_values": Several(Integer("context lengths n", 1)),
+    "dims": Integers("dimensions d of the covariates", 2, 1000),
+    "ranks": Integers("dimensions k of the subspace that matters, one for each d", 1, 1000),
+    "n_decades": Integers("powers of ten of the context length n", 0, 30),
+    "n_values": Integers("context lengths n", 1),
     "context_length": Integer("number n of labeled examples in a context", 1),
     "noise_std": Real("standard deviation sigma of the label noise", 0),
-    "noise_stds": Several(Real("standard deviations sigma of the label noise", 0)),
+    "noise_stds": Reals("standard deviations sigma of the label noise", 0),
     "unit_noise_std": Real("standard deviation sigma of the label noise of the pretrained units", 0),
     "lipschitz": Real("Lipschitz constant L of the class"),
-    "lipschitz_values": Several(Real("Lipschitz constants L of the class")),
+    "lipschitz_values": Reals("Lipschitz constants L of the class"),
     "seed": Integer("root of all random streams", 0, 2**32 - 1),
     "seeds": Integer("number of independent repetitions; an interval needs two", 2, 10_000),
     "steps": Integer("optimizer steps", 1, 10**7),
     "batch_size": Integer("contexts per optimizer step", 1),
-    "batch_sizes": Several(Integer("contexts per optimizer step", 1)),
+    "batch_sizes": Integers("contexts per optimizer step", 1),
     "learning_rate": Real("step size of the optimizer"),
     "contexts": Integer("Monte Carlo contexts; an interval needs two", 2, 10**8),
     "draws": Integer("random problems per size", 1),
-    "large_sizes": Several(Integer("problem sizes that only the fast form reaches", 1)),
-    "radii": Several(Real("bounds R on the norms of data and weights")),
-    "step_sizes": Several(Real("step sizes eta in units of the sharp one")),
+    "large_sizes": Integers("problem sizes that only the fast form reaches", 1),
+    "radii": Reals("bounds R on the norms of data and weights"),
+    "step_sizes": Reals("step sizes eta in units of the sharp one"),
     "memory_limit": Real("GiB of address space a measured process may take more", 0.1, 10_000),
-    "conditions": Several(Real("condition numbers of the data matrices", 1, 1e12)),
+    "conditions": Reals("condition numbers of the data matrices", 1, 1e12),
     "starts": Integer("random starts of a search", 1, 10_000),
-    "sizes": Several(Integer("problem sizes", 1)),
+    "sizes": Integers("problem sizes", 1),
     "repeats": Integer("timed repetitions, of which the fastest counts", 1, 1000),
     "relu_rate": Real("size of the plain gradient steps, ReLU class"),
     "cosine_rate": Real("size of the plain gradient steps, cosine class"),
     "flow_rate": Real("size of the plain gradient steps that are held against a flow"),
-    "steepnesses": Several(Real("steepness beta of the tanh classes")),
-    "hidden_units": Several(Integer("hidden units of a random network", 1)),
-    "flips": Several(Real("probabilities that a label is flipped", 0, 1)),
-    "similarities": Several(Real("largest allowed similarities of context and query", -1, 1)),
+    "steepnesses": Reals("steepness beta of the tanh classes"),
+    "hidden_units": Integers("hidden units of a random network", 1),
+    "flips": Reals("probabilities that a label is flipped", 0, 1),
+    "similarities": Reals("largest allowed similarities of context and query", -1, 1),
     "rank": Integer("dimension k of the subspace that matters", 1),
-    "shifts": Several(Real("shifts of the sigmoid's scores", -1e6)),
-    "window_range": Several(Real("smallest and largest window of a grid")),
+    "shifts": Reals("shifts of the sigmoid's scores", -1e6),
+    "window_range": Reals("smallest and largest window of a grid"),
     "windows_tried": Integer("windows of a grid, in geometric progression", 2),
     "test_contexts": Integer("contexts that trained models are tested on", 2),
     "redrawn_contexts": Integer("contexts whose irrelevant part is drawn anew", 2),
@@ -126,23 +101,26 @@ PARAMETERS: dict[str, Integer | Real | Several] = {
     "collapse_tokens": Integer("tokens in each of those sets", 2),
     "max_depth": Integer("largest number of layers", 1, 10_000),
     "depths_shown": Integer("numbers of layers looked at, in geometric progression", 2),
-    "collapse_windows": Several(Real("window parameters w of the layers", 0)),
+    "collapse_windows": Reals("window parameters w of the layers", 0),
     "judged_window": Real("largest window parameter w that a card judges", 0),
-    "evaluation_seeds": Several(Integer("roots of random streams, one for each evaluation", 0, 2**32 - 1)),
-    "pool_sizes": Several(Integer("functions in a fixed pool", 1)),
+    "evaluation_seeds": Integers("roots of random streams, one for each evaluation", 0, 2**32 - 1),
+    "pool_sizes": Integers("functions in a fixed pool", 1),
     "score_contexts": Integer("contexts for the variance of the score", 2),
-    "times": Several(Real("training times of a flow")),
-    "near_values": Several(Real("Lipschitz constants close to the one of pretraining")),
-    "more_dims": Several(Integer("further dimensions d, for other readings of a statement", 2, 1000)),
+    "times": Reals("training times of a flow"),
+    "near_values": Reals("Lipschitz constants close to the one of pretraining"),
+    "more_dims": Integers("further dimensions d, for other readings of a statement", 2, 1000),
 }
 
 
-def validate(values: Mapping[str, object], allowed: Iterable[str]) -> None:
+def validate(values: Mapping[str, object], allowed: Iterable[str]) -> dict[str, object]:
     """Check names, types and ranges of parameters.
 
     Args:
         values: Value by parameter name.
         allowed: Names that the notebook has.
+
+    Returns:
+        The values, integers also where they were written as ``1e3``.
 
     Raises:
         BadInput: Naming the first parameter that is wrong, its value and what is allowed.
@@ -154,25 +132,16 @@ def validate(values: Mapping[str, object], allowed: Iterable[str]) -> None:
             raise BadInput(f"unknown parameter {name}={value!r}: this notebook has {known}")
         if name not in PARAMETERS:
             raise BadInput(f"parameter {name}: not in the vocabulary icl_book.parameters.PARAMETERS")
-        if not PARAMETERS[name].accepts(value):
-            kind = PARAMETERS[name]
-            raise BadInput(f"{name}={value!r}: must be {kind.allowed} ({kind.meaning})")
-
-
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+    return {name: PARAMETERS[name].read(name, value) for name, value in values.items()}
 
 
 def number(value: object) -> object:
-    """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged.
-
-    Only decimal numbers are: ``0x10``, ``1_000`` and ``12:30`` stay text, which no parameter takes. A whole
-    number with an exponent, ``1e3``, is an integer.
-    """
+    """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
     if isinstance(value, list):
         return [number(v) for v in value]
-    if not isinstance(value, str) or len(value) > 100 or not _NUMBER.fullmatch(value):
+    if not isinstance(value, str) or "_" in value:
         return value
-    if value.lstrip("+-").isdecimal():
-        return int(value)
-    found = float(value)
-    return int(found) if "e" in value.lower() and found.is_integer() else found
+    try:
+        return int(value) if value.lstrip("+-").isdecimal() else float(value)
+    except ValueError:
+        return value

@@ -6,10 +6,14 @@ import os
 import platform
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from icl_book.parameters import BadInput
+
+if TYPE_CHECKING:
+    import torch
 
 #: The repository, if the package is used from one.
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +24,10 @@ CARD_MIME = "application/vnd.icl.card+json"
 PACKAGES = ("numpy", "scipy", "torch", "matplotlib")
 
 
-def device():
-    """Return the torch device that notebooks compute on.
+def device() -> torch.device:
+    """Return the torch device that notebooks compute on: a GPU where there is one, else the CPU.
 
-    Returns:
-        ``torch.device("cuda")`` where there is one, else ``torch.device("cpu")``; the
-        environment variable ``ICL_DEVICE`` (``cpu``, ``cuda`` or ``cuda:1``, ...) overrides.
+    The environment variable ``ICL_DEVICE`` (``cpu``, ``cuda`` or ``cuda:1``, ...) overrides.
 
     Raises:
         BadInput: If ``ICL_DEVICE`` names no such device here.
@@ -48,7 +50,7 @@ def device_name() -> str:
     return f"{chosen} ({torch.cuda.get_device_name(chosen)})"
 
 
-def machine() -> dict:
+def machine() -> dict[str, str | int | None]:
     """Return the CPU model, the number of cores this process may use, and the system."""
     model = platform.processor() or platform.machine()
     try:
@@ -60,46 +62,29 @@ def machine() -> dict:
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
 
-def resident_memory() -> tuple[int, int]:
-    """Return the highest and the current resident bytes of this process.
-
-    Off Linux the highest stands for both, and on Windows, which keeps none, zero.
-    """
+def resident_bytes(field: str = "VmHWM") -> int:
+    """Return this process's resident memory at its highest, or now (``VmRSS``); 0 off Linux."""
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        return tuple(int(lines[key].split()[0]) * 1024 for key in ("VmHWM", "VmRSS"))
+        return int(lines[field].split()[0]) * 1024
     except (OSError, KeyError):
-        pass
-    try:
-        import resource
-    except ImportError:
-        return 0, 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return peak, peak
+        return 0
 
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers depend on."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            loaded = sys.modules.get(name)
-            found[name] = str(getattr(loaded, "__version__", None) or version(name))
-        except PackageNotFoundError:
-            pass
-    return found
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
-def commit() -> dict | None:
+def commit() -> dict[str, str | bool] | None:
     """Return the commit of this tree and whether files differ from it; None where git cannot say.
 
     Files in ``results`` do not count: runs write them, and one run would mark the next.
     """
 
     def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True, timeout=20
-        ).stdout.strip()
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
@@ -108,3 +93,8 @@ def commit() -> dict | None:
         return {"id": git("rev-parse", "HEAD"), "dirty": bool(changed)}
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def origin() -> dict[str, Any]:
+    """Return machine, versions and commit, as every record of a measurement begins."""
+    return {"machine": machine(), "versions": versions(), "commit": commit()}

@@ -1,13 +1,13 @@
 """Pretraining of attention units, many at once.
 
 - `config`: what a unit is (`UnitConfig`) and what a sweep shares (`Settings`).
-- `sweep`: `pretrain`, and its result. `trainer`: stacks of units, the loop over steps and the checkpoint.
+- `trainer`: `pretrain`, its result, and the loop over steps of stacked units.
 - `batches`: contexts as pure functions of (seed, step). `model`: prediction and gradient of stacked units.
 - `metrics`: test error and matrix norms of trained units.
 - `architectures`: several heads, two layers, a loss at every position. `finite`: finitely many contexts.
 """
 
 from icl.pretrain.config import Settings, UnitConfig, check_integrable
-from icl.pretrain.sweep import Pretrained, pretrain
+from icl.pretrain.trainer import Pretrained, pretrain
 
 __all__ = ["Pretrained", "Settings", "UnitConfig", "check_integrable", "pretrain"]

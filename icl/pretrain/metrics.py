@@ -17,7 +17,7 @@ from icl.checks import integer
 from icl.layout import planes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pretrain.model import Array, predict
-from icl.pretrain.sweep import Parameters, Pretrained
+from icl.pretrain.trainer import Parameters, Pretrained
 from icl.streams import stream
 from icl.tasks import Task
 

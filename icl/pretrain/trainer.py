@@ -1,44 +1,181 @@
-"""How `icl.pretrain` trains: stacks of units, the loop over steps, and the state in a file.
+r"""Pretraining attention units: a whole sweep in one call, each unit exactly as if it were alone.
 
-Units of the same layout are stacked so that a stack fits into the cache; stacks run side by side in threads.
+A unit (`icl.pretrain.model`) is trained on fresh contexts (`icl.pretrain.batches`) with the paper's empirical
+loss, which has the noisy query label (its minimizer is that of the population risk), or with that loss
+averaged over functions and noise. Units of the same layout are stacked; stacks run side by side in threads.
 Nothing couples two units: the optimizer is elementwise, and random numbers are pure functions of (seed,
-stream, step). So a state may be resumed with other stacks, on another machine.
+stream, step). Fastest on a CPU are softmax units with ``stream="native", dtype="float32"``: their loops are
+compiled when they are first used on a machine (seconds, once).
+
+>>> from icl.tasks import ReLU
+>>> sweep = [UnitConfig(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
+>>> trained = pretrain(sweep, steps=10, batch_size=16, shared_tokens=True)
+>>> trained.M.shape
+(3, 3, 3)
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
 import threading
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from icl.files import atomic_path
 from icl.pretrain.batches import BatchSampler, risk_gradient
-from icl.pretrain.config import Settings, UnitConfig
-from icl.pretrain.model import gradient
+from icl.pretrain.config import Settings, UnitConfig, check_cost, check_integrable
+from icl.pretrain.model import Array, gradient
 
-_CACHE = 2**15  # numbers in one array of a stack on a CPU: a few such arrays fit into a core's cache
-_COMPILED = 2**18  # the same where `icl.compiled` computes, which keeps no arrays: few stacks, few calls
-_LEAST = 2**16  # a thread's stack should have so many there: the interpreter serves one thread at a time
-_SAVE_SECONDS = 10.0  # between two checkpoints
-_SWITCH_SECONDS = 1e-4  # a thread that comes back from a compiled loop waits no longer for the interpreter
+Parameters = dict[str, Array]
+
+#: Most numbers in an array of a stack (units x tokens x contexts) and in its largest intermediate. On a CPU a
+#: few such arrays fit into a core's cache; the compiled loops keep no arrays, and gain by fewer calls.
+_ELEMENTS = {"cpu": (2**15, 2**19), "compiled": (2**18, 2**19), "cuda": (2**27, 2**25)}
+_MIN_ELEMENTS_PER_THREAD = 2**16  # the interpreter serves one thread at a time: less work is lost in waiting
 
 
-def uses_compiled_loops(unit: UnitConfig, settings: Settings, device: torch.device) -> bool:
-    """Return whether `icl.compiled` has the loops: softmax, ``M`` alone, sampled labels, float32, CPU."""
-    given = (device.type, settings.dtype, unit.activation, unit.width, settings.integrate_labels)
-    return given == ("cpu", "float32", "softmax", None, False)
+@dataclass(frozen=True)
+class Pretrained:
+    """Result of a pretraining sweep.
+
+    Attributes:
+        units: The units, in the order given.
+        settings: Arguments of `pretrain` that all units share.
+        parameters: Trained parameters of each unit by name, float64: ``M``, or ``W_V`` (last row),
+            ``W_K``, ``W_Q``.
+        history: For each of ``settings.record``, all units' parameters at that time.
+        diverged: Units whose parameters became infinite or NaN; the others are not affected.
+        device: Device type.
+        seconds: Wall time.
+    """
+
+    units: tuple[UnitConfig, ...]
+    settings: Settings
+    parameters: tuple[Parameters, ...]
+    history: tuple[tuple[Parameters, ...], ...]
+    diverged: tuple[UnitConfig, ...]
+    device: str
+    seconds: float
+
+    @property
+    def steps(self) -> int:
+        """Number of optimizer steps."""
+        return self.settings.steps
+
+    @property
+    def contexts(self) -> int:
+        """Number of contexts that each unit saw."""
+        return self.settings.steps * self.settings.batch_size
+
+    @property
+    def M(self) -> Array:
+        """Key-query matrices, (units, d, d): ``M``, or the token block of ``W_K' W_Q``."""
+        return self._key_query(self.parameters)
+
+    @property
+    def M_history(self) -> Array:
+        """Key-query matrices at the recorded steps, (len(record), units, d, d)."""
+        return np.array([self._key_query(all_units) for all_units in self.history])
+
+    @property
+    def windows(self) -> Array:
+        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; shape (units,)."""
+        return np.asarray(np.trace(self.M, axis1=1, axis2=2) / self.M.shape[1])
+
+    @property
+    def anisotropy(self) -> Array:
+        """``|M - w I|_F / |M|_F``, how far each M is from a multiple of the identity; shape (units,)."""
+        rest = self.M - self.windows[:, None, None] * np.eye(self.M.shape[1])
+        return np.asarray(np.linalg.norm(rest, axis=(1, 2)) / np.linalg.norm(self.M, axis=(1, 2)))
+
+    def _key_query(self, parameters: Sequence[Parameters]) -> Array:
+        d = self.units[0].task.dim
+        return np.array([p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters])
+
+
+def pretrain(
+    units: Sequence[UnitConfig],
+    steps: int = 2000,
+    batch_size: int = 256,
+    learning_rate: float = 0.05,
+    device: torch.device | str = "cpu",
+    *,
+    optimizer: str = "adam",
+    schedule: str = "linear",
+    shared_tokens: bool = False,
+    stream: str = "portable",
+    dtype: str = "float64",
+    integrate_labels: bool = False,
+    record: Sequence[int] = (),
+) -> Pretrained:
+    """Train every unit.
+
+    Args:
+        units: Units to train, all of one dimension; everything else may differ. Without
+            ``shared_tokens=True`` no two may have the same seed.
+        steps: Optimizer steps, 1 to 10^9. Time grows with ``steps B n d`` summed over units: at most 10^16.
+        batch_size: B, fresh contexts a step, at most 10^7; ``B n d`` is at most 10^10.
+        learning_rate: Initial step size of units that have none of their own.
+        device: Where to compute.
+        optimizer: "adam" (0.9, 0.999, 1e-8) or "sgd", the plain gradient step.
+        schedule: "linear" lets the step size fall to zero, ``rate (1 - step / steps)``; "constant" keeps it.
+        shared_tokens: Whether units with the same seed, context length and covariates see the same
+            covariates, noise and, class by class, functions.
+        stream: "portable", the same random numbers on every device, or "native", see `icl.streams`.
+        dtype: "float64" or "float32", of everything that is computed.
+        integrate_labels: Rao-Blackwell: train on the loss averaged over functions and noise, given the
+            covariates.
+        record: Increasing numbers of steps after which the parameters are kept; 0 is the start.
+
+    Returns:
+        The trained units. A warning names units that diverged.
+
+    Raises:
+        ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
+            is out of range, or the work is too large.
+    """
+    settings = Settings(
+        steps,
+        batch_size,
+        learning_rate,
+        optimizer,
+        schedule,
+        shared_tokens,
+        stream,
+        dtype,
+        integrate_labels,
+        tuple(record),
+    )
+    units, place = tuple(units), _usable(device)
+    dims = {unit.task.dim for unit in units}
+    if len(dims) != 1:
+        raise ValueError(f"units have dimensions {sorted(dims)}: exactly one dimension is allowed")
+    if settings.integrate_labels:
+        check_integrable(units)
+    check_cost(units, settings)
+    if not settings.shared_tokens:
+        _check_seeds(units)
+    start = time.perf_counter()
+    stacks = stack_units(units, settings, place)
+    train_side_by_side(stacks, place)
+    last = _collect(units, stacks, [stack.theta for stack in stacks])
+    times = range(len(settings.record))
+    history = tuple(_collect(units, stacks, [stack.recorded[t] for stack in stacks]) for t in times)
+    diverged = tuple(
+        unit
+        for unit, parameters in zip(units, last, strict=True)
+        if not all(np.isfinite(value).all() for value in parameters.values())
+    )
+    for unit in diverged:
+        rate = unit.learning_rate or settings.learning_rate
+        warnings.warn(f"diverged with learning_rate={rate!r}: {unit}", RuntimeWarning, stacklevel=2)
+    return Pretrained(units, settings, last, history, diverged, place.type, time.perf_counter() - start)
 
 
 class UnitStack:
@@ -68,17 +205,19 @@ class UnitStack:
         self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
         rates = [[[unit.learning_rate or settings.learning_rate] for unit in row] for row in self.sets]
         self.rate = torch.tensor(rates, dtype=torch.float64).to(**options)
-        self.compiled = uses_compiled_loops(first, settings, device)
+        kind = _kind(first, settings, device)
+        self.compiled = kind == "compiled"
         per_context = start.shape[0] * start.shape[1] * first.context_length * first.task.dim
-        most = (16 if device.type == "cpu" else 1024) * _CACHE  # numbers in the largest intermediate
-        self.piece = min(settings.batch_size, max(16, most // per_context))  # contexts at a time
+        self.piece = min(
+            settings.batch_size, max(16, _ELEMENTS[kind][1] // per_context)
+        )  # contexts at a time
         self.recorded: list[Tensor] = []  # parameters after the recorded steps
 
-    def advance(self, start: int, stop: int, stopped: threading.Event) -> None:
-        """Take the steps from ``start`` to ``stop``, unless stopped."""
-        if not self.recorded and self.settings.record[:1] == (0,):
+    def train(self, stopped: threading.Event) -> None:
+        """Take all steps, unless stopped."""
+        if self.settings.record[:1] == (0,):
             self.recorded.append(self.theta.clone())
-        for step in range(start, stop):
+        for step in range(self.settings.steps):
             if stopped.is_set():
                 return
             self.optimizer_step(self.gradient(*self.sampler.batch(step)), step)
@@ -88,9 +227,9 @@ class UnitStack:
     def gradient(self, x: Tensor, y: Tensor | None) -> Tensor:
         """Return the mean gradient over the batch, taken in pieces that stay in the cache."""
         if self.compiled and y is not None:
-            from icl.compiled import units
+            from icl.compiled import softmax_kernels  # numba takes long to import
 
-            return units.softmax_gradient(self.theta, x, y)
+            return softmax_kernels.gradient(self.theta, x, y)
         total, B = torch.zeros_like(self.theta), x.shape[-1]
         for begin in range(0, B, self.piece):
             some = x[..., begin : begin + self.piece]
@@ -108,10 +247,10 @@ class UnitStack:
             return
         first, second = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)  # bias corrections
         if self.compiled:
-            from icl.compiled import units
+            from icl.compiled import softmax_kernels
 
             state = (self.theta, self.mean, self.square, gradient, rate)
-            units.adam(*(tensor.numpy() for tensor in state), first, second)
+            softmax_kernels.adam(*(tensor.numpy() for tensor in state), first, second)
             return
         self.mean.lerp_(gradient, 0.1)
         self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
@@ -120,7 +259,7 @@ class UnitStack:
 
 
 def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.device) -> list[UnitStack]:
-    """Return stacks of units, each S rows of K that share covariates; S x K is small enough for the cache."""
+    """Return stacks of units, each S rows of K that share covariates, as large as `_ELEMENTS` allows."""
     rows = defaultdict(list)  # units that share covariates, and have the same layout
     for index, u in enumerate(units):
         rows[u.seed, u.context_length, u.covariate_law, u.activation, u.width].append(index)
@@ -129,130 +268,66 @@ def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.d
         alike[n, activation, width, len(row)].append(row)
     stacks = []
     for (n, _, _, size), same in alike.items():
-        limit = _CACHE if device.type == "cpu" else 2**12 * _CACHE
-        if uses_compiled_loops(units[same[0][0]], settings, device):
-            limit = _COMPILED
-        many = max(1, limit // (size * n * settings.batch_size))
+        elements = size * n * settings.batch_size  # of a row
+        many = max(1, _ELEMENTS[_kind(units[same[0][0]], settings, device)][0] // elements)
         if device.type == "cpu":  # no fewer stacks than threads, where there is work for them
-            least = 1 + (_LEAST - 1) // (size * n * settings.batch_size)
+            least = -(-_MIN_ELEMENTS_PER_THREAD // elements)
             many = min(many, max(least, -(-len(same) // torch.get_num_threads())))
         stacks += [UnitStack(units, same[i : i + many], settings, device) for i in range(0, len(same), many)]
     return stacks
 
 
-def run(
-    stacks: Sequence[UnitStack],
-    step: int,
-    settings: Settings,
-    device: torch.device,
-    progress: bool,
-    keep: Callable[[int], None],
-) -> None:
-    """Advance all stacks from ``step`` to the end.
+def train_side_by_side(stacks: Sequence[UnitStack], device: torch.device) -> None:
+    """Train all stacks: on a CPU as many at once as PyTorch has threads here, which they divide among them.
 
-    The number of PyTorch's threads and the interpreter's switch interval are changed meanwhile, and
-    restored however it ends.
-
-    Args:
-        stacks: From `stack_units`.
-        step: Steps already taken.
-        settings: Of the sweep.
-        device: Where the stacks are.
-        progress: Whether to show a line with the steps done.
-        keep: Called with the number of steps done about every ten seconds, and at the end.
+    An error or an interrupt stops all of them.
     """
-    threads = min(len(stacks), torch.get_num_threads()) if device.type == "cpu" else 1
-    before, switch, stopped = torch.get_num_threads(), sys.getswitchinterval(), threading.Event()
-    stretch, saved = 16, time.perf_counter()
-    share = max(1, before // threads)  # one thread a stack instead of several threads an operation
-    try:
-        if threads > 1:
-            torch.set_num_threads(1)
-            sys.setswitchinterval(_SWITCH_SECONDS)
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(share,)) as pool:
-            while step < settings.steps:
-                begun, stop = time.perf_counter(), min(step + stretch, settings.steps)
-                try:
-                    for job in [pool.submit(stack.advance, step, stop, stopped) for stack in stacks]:
-                        job.result()
-                except BaseException:
-                    stopped.set()
-                    raise
-                step, now = stop, time.perf_counter()
-                stretch = max(16, int(stretch * min(4.0, 2.0 / max(now - begun, 1e-3))))  # about two seconds
-                if step == settings.steps or now - saved > _SAVE_SECONDS:
-                    keep(step)
-                    saved = now
-                if progress:
-                    end = "" if step < settings.steps else "\n"
-                    text = f"\rpretraining: step {step} of {settings.steps}"
-                    print(text, end=end, file=sys.stderr, flush=True)
+    total, stopped = torch.get_num_threads(), threading.Event()
+    threads = min(len(stacks), total) if device.type == "cpu" else 1
+    share = (max(1, total // threads),)
+    try:  # a thread sets its own number of threads, and that of threads which begin later
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=share) as pool:
+            try:
+                for job in [pool.submit(stack.train, stopped) for stack in stacks]:
+                    job.result()
+            finally:
+                stopped.set()
     finally:
-        torch.set_num_threads(before)
-        sys.setswitchinterval(switch)
+        torch.set_num_threads(total)
 
 
-class Checkpoint:
-    """The state of a sweep in a file, unit by unit and so for any stacks.
+def _kind(unit: UnitConfig, settings: Settings, device: torch.device) -> str:
+    """Return how a unit is trained, a key of `_ELEMENTS`; reduced softmax units have compiled loops."""
+    given = (device.type, settings.dtype, unit.activation, unit.width, settings.integrate_labels)
+    if given == ("cpu", "float32", "softmax", None, False):
+        return "compiled"
+    return "cpu" if device.type == "cpu" else "cuda"
 
-    Args:
-        path: The file (.npz); it need not exist.
-        units: All units of the sweep.
-        stacks: From `stack_units`.
-        settings: Of the sweep.
 
-    Raises:
-        ValueError: If the file could not be written.
-    """
+def _usable(device: torch.device | str) -> torch.device:
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, TypeError):
+        raise ValueError(f"device={device!r}: must be a device that PyTorch can use here") from None
 
-    def __init__(
-        self, path: Path, units: Sequence[UnitConfig], stacks: Sequence[UnitStack], settings: Settings
-    ):
-        self.path, self.stacks = path, stacks
-        where = stacks[0].theta.device.type if settings.stream == "native" else "any"
-        texts = {"settings": asdict(settings), "units": [repr(unit) for unit in units], "device": where}
-        self.description = json.dumps(texts)
-        try:
-            if path.is_dir():
-                raise IsADirectoryError("is a folder")
-            tempfile.TemporaryFile(dir=path.parent).close()
-        except OSError as error:
+
+def _check_seeds(units: Sequence[UnitConfig]) -> None:
+    first: dict[int, int] = {}
+    for index, unit in enumerate(units):
+        if first.setdefault(unit.seed, index) != index:
             raise ValueError(
-                f"checkpoint={str(path)!r}: must be a file in a folder that exists and may be written "
-                f"({error.strerror or error})"
-            ) from None
+                f"units {first[unit.seed]} and {index} both have seed={unit.seed}: give each its own, or "
+                "let them see the same covariates with shared_tokens=True"
+            )
 
-    def save(self, step: int) -> None:
-        """Write the state after ``step`` steps, all of it or nothing."""
-        arrays: dict[str, Any] = {"step": np.array(step), "what": np.array(self.description)}
-        for stack in self.stacks:
-            state = torch.stack([stack.theta, stack.mean, stack.square, *stack.recorded], 2).cpu().numpy()
-            for s, row in enumerate(stack.indices):
-                arrays |= {f"unit{index}": state[s, k] for k, index in enumerate(row)}
-        with atomic_path(self.path) as part, part.open("wb") as file:
-            np.savez(file, **arrays)
 
-    def resume(self) -> int:
-        """Load the state, if there is one, and return the number of steps done.
-
-        Raises:
-            ValueError: If the file is no checkpoint, or that of other units or settings.
-        """
-        if not self.path.exists():
-            return 0
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = dict(file)
-            found, step = str(arrays["what"]), int(arrays["step"])
-        except Exception as error:  # what is raised depends on where the file is damaged
-            raise ValueError(
-                f"checkpoint={str(self.path)!r}: is damaged or no checkpoint ({type(error).__name__}); "
-                "delete it to start again"
-            ) from None
-        if found != self.description:
-            raise ValueError(f"checkpoint={str(self.path)!r}: belongs to other units or settings")
-        for stack in self.stacks:
-            state = np.array([[arrays[f"unit{index}"] for index in row] for row in stack.indices])
-            parts = torch.from_numpy(np.moveaxis(state, 2, 0).copy()).to(stack.theta)
-            stack.theta, stack.mean, stack.square, *stack.recorded = parts.unbind()
-        return step
+def _collect(
+    units: Sequence[UnitConfig], stacks: Sequence[UnitStack], thetas: Sequence[Tensor]
+) -> tuple[Parameters, ...]:
+    """Return the packed parameters of all stacks as one dictionary a unit, in the units' order."""
+    out: dict[int, Parameters] = {}
+    for stack, theta in zip(stacks, thetas, strict=True):
+        packed = theta.double().cpu().numpy()
+        for s, row in enumerate(stack.indices):
+            out |= {index: stack.layout.unpack(packed[s, k]) for k, index in enumerate(row)}
+    return tuple(out[index] for index in range(len(units)))

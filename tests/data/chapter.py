@@ -13,8 +13,28 @@
 # %% [markdown]
 # # Title of the chapter
 #
-# **Short answer.** The result with its numbers and its direction, in three sentences; the
-# figure tagged `first-figure` stands below it on the page.
+# **Short answer.** The result with its numbers and its direction, in three sentences.
+
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+dims = [2, 3, 5]  # dimensions d of the covariates
+context_length = 100  # number n of labeled examples in a context
+noise_std = 0.5  # standard deviation sigma of the label noise
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import matplotlib.pyplot as plt
+
+from icl.risk import optimal_window
+from icl.tasks import ReLU
+from icl_book import notebook, plots
+
+notebook.setup(globals())
+
+# %% mystnb={"figure": {"caption": "Optimal window $w^*$ against the dimension $d$, ReLU class, exact.", "name": "fig-chapter"}, "image": {"alt": "A curve of the optimal window against the dimension."}} tags=["hide-input"]
+windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
+figure, ax = plt.subplots()
+plots.exact_curve(ax, dims, windows)
+ax.set(xlabel="dimension $d$", ylabel="optimal window $w^*$")
+plt.show()
 
 # %% [markdown]
 # ## What is printed
@@ -25,34 +45,11 @@
 # :class: tip
 # What is true instead, if it needs a correction.
 # ```
-#
-# The parameters of this run, and its imports (folded):
-
-# %% tags=["parameters"]
-dims = [2, 3, 5]  # dimensions d of the covariates
-context_length = 100  # number n of labeled examples in a context
-noise_std = 0.5  # standard deviation sigma of the label noise
-
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-
-from icl.risk import optimal_window
-from icl.tasks import ReLU
-from icl_book import notebook, plots
-
-notebook.setup(globals())
 
 # %% [markdown]
 # ## What is measured
 #
 # What the next cell computes, and why.
 
-# %% mystnb={"figure": {"caption": "Optimal window $w^*$ against the dimension $d$, ReLU class, exact.", "name": "fig-chapter"}, "image": {"alt": "A curve of the optimal window against the dimension."}} tags=["first-figure", "hide-input"]
-windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
-figure, ax = plt.subplots()
-plots.exact_curve(ax, dims, windows)
-ax.set(xlabel="dimension $d$", ylabel="optimal window $w^*$")
-plt.show()
-
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 notebook.footer()

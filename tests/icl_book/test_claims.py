@@ -5,6 +5,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from icl.statistics import FALSE_ALARM_RATE, median_interval
@@ -18,15 +19,12 @@ from icl_book.claims import (
     Grade,
     Severity,
     Verdict,
-    exact,
-    extrapolated,
-    found,
+    cases,
     judge,
-    sampled,
 )
-from icl_book.claims.card import limits_in_words
+from icl_book.claims.card import render, statement_record
 from icl_book.claims.claim import OWN
-from icl_book.claims.judge import detection_limits, outcome
+from icl_book.claims.strip import strips
 
 INF = math.inf
 QUOTE = {"quote": "the number is at least one", "place": "talk:1"}
@@ -56,22 +54,34 @@ WIDER, NARROWER = Alternative("wider", lambda p: (0.0, INF)), Alternative("narro
 MEASURED = Alternative("measured anew")
 
 
+def at(*values, error=0.0, **labels):
+    return cases(pd.DataFrame({"value": values, "error": error, **labels}), error="error")
+
+
+def between(low, value, high, **labels):
+    return Case("a", value, (low, high), labels)
+
+
+def page(card):
+    return render(card.record())
+
+
 @pytest.mark.parametrize(
-    ("cases", "corrected", "verdict"),
+    ("evidence", "corrected", "verdict"),
     [
-        ([exact("a", 2.0), exact("b", 1.0)], False, Verdict.HOLDS),
-        ([exact("a", 2.0), exact("b", 0.5)], False, Verdict.FAILS),  # one contradiction is enough
-        ([exact("a", 2.0), exact("b", 0.5)], True, Verdict.CORRECTED),
-        ([exact("a", 2.0), exact("b", -0.5)], True, Verdict.FAILS),  # the correction is wrong as well
-        ([Case("a", 1.1, (1.0, 1.2))], False, Verdict.HOLDS),  # the ends belong to both
-        ([Case("a", 0.9, (0.8, 1.0))], False, Verdict.INCONCLUSIVE),  # touching is not inside
-        ([Case("a", 0.9, (0.8, 0.99))], False, Verdict.FAILS),
-        ([Case("a", 2.0, (-5.0, 9.0))], False, Verdict.INCONCLUSIVE),
-        ([exact("b", 0.5), Case("a", 2.0, (-5.0, 9.0))], True, Verdict.INCONCLUSIVE),
+        (at(2.0, 1.0), False, Verdict.HOLDS),
+        (at(2.0, 0.5), False, Verdict.FAILS),  # one contradiction is enough
+        (at(2.0, 0.5), True, Verdict.CORRECTED),
+        (at(2.0, -0.5), True, Verdict.FAILS),  # the correction is wrong as well
+        (between(1.0, 1.1, 1.2), False, Verdict.HOLDS),  # the ends belong to both
+        (between(0.8, 0.9, 1.0), False, Verdict.INCONCLUSIVE),  # touching is not inside
+        (between(0.8, 0.9, 0.99), False, Verdict.FAILS),
+        (between(-5.0, 2.0, 9.0), False, Verdict.INCONCLUSIVE),
+        ([at(0.5), between(-5.0, 2.0, 9.0)], True, Verdict.INCONCLUSIVE),
     ],
 )
-def test_verdicts(cases, corrected, verdict):
-    assert judge(claim(corrected=corrected), cases).verdict is verdict
+def test_verdicts(evidence, corrected, verdict):
+    assert judge(claim(corrected=corrected), evidence).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -84,102 +94,89 @@ def test_verdicts(cases, corrected, verdict):
     ],
 )
 def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, verdict, stability):
-    card = judge(claim(readings=readings), exact("a", value))
-    assert card.verdict is verdict and card.stability == stability
-    assert stability.capitalize() in card._html()
+    card = judge(claim(readings=readings), at(value))
+    assert card.verdict is verdict and card.record()["stability"] == stability
+    assert stability.capitalize() in page(card)
 
 
 def test_a_reading_can_have_cases_of_its_own():
     asked = claim(readings=[MEASURED])
-    assert (
-        judge(asked, exact("a", 0.5), readings={"measured anew": exact("b", 3.0)}).verdict is Verdict.DEPENDS
-    )
-    assert judge(asked, exact("a", 0.5), readings={"measured anew": exact("b", 0.3)}).verdict is Verdict.FAILS
+    assert judge(asked, at(0.5), readings={"measured anew": at(3.0)}).verdict is Verdict.DEPENDS
+    assert judge(asked, at(0.5), readings={"measured anew": at(0.3)}).verdict is Verdict.FAILS
     with pytest.raises(ValueError, match="'measured anew' are missing"):
-        judge(asked, exact("a", 0.5))
+        judge(asked, at(0.5))
     with pytest.raises(ValueError, match="no alternative is called 'other'"):
-        judge(claim(), exact("a", 2.0), readings={"other": exact("b", 3.0)})
+        judge(claim(), at(2.0), readings={"other": at(3.0)})
 
 
 def test_the_books_own_statements_have_words_of_their_own():
-    words = [judge(claim(own=True), c).verdict for c in (exact("a", 2), exact("a", 0), Case("a", 1, (0, 2)))]
+    words = [judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))]
     assert words == [Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN]
-    assert judge(claim(own=True, readings=[NARROWER]), exact("a", 2)).verdict is Verdict.OPEN
-
-
-def test_rule_reads_the_parameters():
-    assert judge(claim(), exact("a", 2.0, least=3.0)).verdict is Verdict.FAILS
+    assert judge(claim(own=True, readings=[NARROWER]), at(2.0)).verdict is Verdict.OPEN
 
 
 def test_control_must_be_rejected_or_the_card_is_not_as_expected():
-    asked, below = claim(control="x far below"), exact("far below", -9.0)
-    good = judge(asked, exact("a", 2.0), below)
-    blind = judge(asked, exact("a", 2.0), exact("one that agrees", 5.0))
-    mixed = judge(asked, exact("a", 2.0), [below, exact("one that agrees", 5.0)])
-    assert (good.as_expected, blind.as_expected, mixed.as_expected) == (True, False, False)
-    assert "NOT rejected" in blind._html() and "rejected, as it must be" in good._html()
+    asked, below = claim(control="x far below"), at(-9.0)
+    good, blind, mixed = (judge(asked, at(2.0), control) for control in (below, at(5.0), at(-9.0, 5.0)))
+    assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [True, False, False]
+    assert "NOT rejected" in page(blind) and "rejected, as it must be" in page(good)
     # A rule that rejects the evidence, without a correction, must show that it can accept.
     failing = claim(Verdict.FAILS, readings=[NARROWER], control="where it is true")
-    assert judge(failing, exact("a", 0.0), exact("true", 2.0)).as_expected
-    assert not judge(failing, exact("a", 0.0), below).as_expected
+    assert judge(failing, at(0.0), at(2.0)).record()["as_expected"]
+    assert not judge(failing, at(0.0), below).record()["as_expected"]
     # With a correction the control speaks about that one.
     corrected = claim(Verdict.CORRECTED, corrected=True, readings=[NARROWER], control="c")
-    assert not judge(corrected, exact("a", 0.5), exact("rejected as printed only", 0.5)).control_passed
-
-
-def test_unexpected_verdict_shows_on_the_card():
-    card = judge(claim(Verdict.FAILS, readings=[NARROWER]), exact("a", 7.0))
-    assert not card.as_expected
-    assert "Not what we expected: fails as printed" in card._html()
+    assert not judge(corrected, at(0.5), at(0.5)).record()["control_passed"]
 
 
 @pytest.mark.parametrize(
-    ("cases", "rule"),
+    ("evidence", "rule"),
     [
-        ([exact("a", 2.0), exact("b", 3.0)], lambda p: (1.0, INF)),
-        ([exact("a", 2.0)], lambda p: (1.0, 2.2)),
-        ([Case("a", 2.0, (1.9, 2.1)), exact("b", 1.5, 0.1)], lambda p: (1.0, 2.2)),
-        (
-            [exact("a", 2.0, lower=True), exact("b", 0.5, 0.1, lower=False)],
-            lambda p: (1.0, INF) if p["lower"] else (-INF, 1),
-        ),
+        (at(2.0, 3.0), lambda p: (1.0, INF)),
+        (at(2.0), lambda p: (1.0, 2.2)),
+        ([between(1.9, 2.0, 2.1), *at(1.5, error=0.1)], lambda p: (1.0, 2.2)),
+        (at(2.0, 0.5, error=[0, 0.1], lower=[True, False]), lambda p: (1, INF) if p["lower"] else (-INF, 1)),
     ],
 )
-def test_detection_limits_are_those_of_bisection(cases, rule):
+def test_detection_limits_are_those_of_bisection(evidence, rule):
     def contradicts(case, shift):
         ends = tuple(e + shift for e in case.interval)
-        return outcome(claim(), Case(case.name, case.measured + shift, ends, case.parameters), rule)
+        planted = Case(case.name, case.measured + shift, ends, case.parameters)
+        return judge(claim(rule=rule), planted).verdict is Verdict.FAILS
 
     limits = []
-    for case in cases:
+    for case in evidence:
         sides = []
         for sign in (-1.0, 1.0):
             low, high = 0.0, 1e3
-            if contradicts(case, sign * high) != "contradicts":
+            if not contradicts(case, sign * high):
                 continue
             for _ in range(60):
                 middle = (low + high) / 2
-                low, high = (
-                    (low, middle) if contradicts(case, sign * middle) == "contradicts" else (middle, high)
-                )
+                low, high = (low, middle) if contradicts(case, sign * middle) else (middle, high)
             sides.append(high)
         limits.append(max(sides))
-    assert detection_limits(cases, rule) == pytest.approx((min(limits), max(limits)), rel=1e-9)
+    record = judge(claim(rule=rule), evidence).record()
+    found = record["detection_limit"], record["detection_limit_least"]
+    assert found == pytest.approx((min(limits), max(limits)), rel=1e-9)
 
 
-def test_the_least_sensitive_case_speaks_too():
-    card = judge(claim(), [exact("sharp", 1.25, 0.01), Case("blunt", 8.0, (2.0, 14.0))])
-    assert card.limits == pytest.approx((0.26, 13.0))
-    assert (
-        "0.26 would be seen in the most sensitive case; in the least sensitive one it takes 13"
-        in card._html()
+def test_detection_limits_in_words():
+    card = judge(claim(), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)])
+    assert "0.26 would be seen in the most sensitive case; in the least sensitive one it takes 13." in page(
+        card
     )
-
-
-def test_detection_limit_of_a_blind_rule_is_infinite_and_none_without_agreement():
-    assert detection_limits([exact("a", 2.0)], lambda p: (-INF, INF)) == (INF, INF)
-    assert judge(claim(), exact("a", 0.5, 0.1)).limits is None
-    assert judge(claim(corrected=True), exact("a", 0.5, 0.1)).limits == pytest.approx((0.6, 0.6))
+    assert judge(claim(), at(0.5, error=0.1)).record()["detection_limit"] is None
+    assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["detection_limit"] == pytest.approx(0.6)
+    for limit, unit, words in [
+        (2.1e2, "decades", "an error of 210 decades would be seen."),
+        (9.9e9, "x", "an error of 9.9·10⁹ x"),
+        (0.0512, "x", "an error of 0.051 x"),
+        (1e-9, "$x$", "an error of 10⁻⁹ <span"),
+        (0.0, "", "Detection limit: any error at all would be seen."),
+        (INF, "", "Detection limit: none; the statement bounds nothing here."),
+    ]:
+        assert words in page(judge(claim(unit=unit), at(1.0 + limit)))
 
 
 # ---------------------------------------------------------------------- what evidence can say
@@ -188,37 +185,44 @@ def at_most_one(**changes):
 
 
 def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
-    assert judge(at_most_one(), found("a bad search", -100.0)).verdict is Verdict.INCONCLUSIVE
-    assert judge(at_most_one(), found("a good search", 1.5)).verdict is Verdict.FAILS
-    assert judge(at_most_one(), found("with a proof", 0.5, 1.0)).verdict is Verdict.HOLDS
-    assert judge(claim(), found("there is one", 2.0)).verdict is Verdict.HOLDS
-    least = judge(claim(), found("smallest found", 2.0, least=True))
-    assert least.verdict is Verdict.INCONCLUSIVE and least.cases[0].interval == (-INF, 2.0)
-    assert judge(claim(), found("smallest, proved", 2.0, 1.5, least=True)).verdict is Verdict.HOLDS
+    def found(value, **ends):
+        return cases(pd.DataFrame({"value": [value]}), kind="found", **ends)
+
+    assert judge(at_most_one(), found(-100.0)).verdict is Verdict.INCONCLUSIVE
+    assert judge(at_most_one(), found(1.5)).verdict is Verdict.FAILS
+    assert judge(at_most_one(), found(0.5, high=1.0)).verdict is Verdict.HOLDS
+    assert judge(claim(), found(2.0)).verdict is Verdict.HOLDS
+    least = judge(claim(), found(2.0, low=-INF))
+    assert least.verdict is Verdict.INCONCLUSIVE and least.record()["cases"][0]["interval"] == ["-inf", 2.0]
+    assert judge(claim(), found(2.0, low=1.5)).verdict is Verdict.HOLDS
     with pytest.raises(ValueError, match="outside interval"):
-        found("beyond its proof", 2.0, 1.0)
-    both = judge(at_most_one(), [*found("{k}", [0.1, 0.5], [0.7, 1.0], k=[1, 2])])
-    assert "attained, no more than 0.7 by proof" in both._html()
+        found(2.0, high=1.0)
+    assert "attained, no more than 0.7 by proof" in page(judge(at_most_one(), found(0.1, high=0.7)))
 
 
 def test_an_extrapolation_has_the_error_that_a_known_case_shows():
-    case = extrapolated("a", 2.0, 0.1, known=(1.3, 0.1, 1.0))  # misses by three times its change
-    assert case.interval == pytest.approx((1.7, 2.3))
-    assert extrapolated("a", 2.0, 0.1, known=(1.05, 0.1, 1.0)).interval == pytest.approx((1.9, 2.1))
-    assert extrapolated("a", 2.0, 0.1, known=(1.5, 0.0, 1.0)).interval == (-INF, INF)
-    assert extrapolated("a", 2.0, remainder=0.2).interval == (1.8, 2.2)
-    many = extrapolated("{d}", [2.0, 3.0], [0.1, 0.1], known=([1.2, 1.5], [0.1, 0.1], 1.0), d=[2, 3])
+    def ends(*known):
+        columns = {"change": "change", "known": known} if known else {"error": 0.2}
+        (case,) = cases(pd.DataFrame({"value": [2.0], "change": -0.1}), kind="extrapolated", **columns)
+        return case.interval
+
+    assert ends(1.3, 0.1, 1.0) == pytest.approx((1.7, 2.3))  # misses by three times its change
+    assert ends(1.05, 0.1, 1.0) == pytest.approx((1.9, 2.1))
+    assert ends(1.5, 0.0, 1.0) == (-INF, INF)
+    assert ends(1.0, 0.0, 1.0) == (1.9, 2.1)
+    frame = pd.DataFrame({"value": [2.0, 3.0], "change": 0.1, "limit": [1.2, 1.5]})
+    many = cases(frame, kind="extrapolated", change="change", known=("limit", 0.1, 1.0))
     assert np.allclose([c.interval for c in many], [(1.8, 2.2), (2.5, 3.5)])
-    for given in ({}, {"change": 0.1}, {"known": (1, 1, 1)}, {"change": 0.1, "remainder": 0.1}):
-        with pytest.raises(ValueError, match="needs a remainder, or a change and a known case"):
-            extrapolated("a", 2.0, **given)
 
 
 def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rules_too():
-    wide, narrow = extrapolated("a", 5.0, remainder=3.5), extrapolated("a", 5.0, remainder=0.1)
+    def limit(value, error, **labels):
+        return cases(pd.DataFrame({"value": [value], **labels}), kind="extrapolated", error=error)
+
+    wide, narrow = limit(5.0, 3.5), limit(5.0, 0.1)
     assert judge(claim(resolution=0.5), narrow).verdict is Verdict.HOLDS
     assert judge(claim(resolution=0.5), wide).verdict is Verdict.INCONCLUSIVE
-    far = extrapolated("a", -9.0, remainder=3.5, d=8)
+    far = limit(-9.0, 3.5, d=8)
     assert judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict is Verdict.INCONCLUSIVE
     with pytest.raises(ValueError, match="extrapolated, but the claim has no resolution"):
         judge(claim(), narrow)
@@ -226,56 +230,98 @@ def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rul
 
 def test_an_exact_number_carries_its_error_unless_it_is_whole():
     with pytest.raises(ValueError, match="needs the error that the code computed"):
-        judge(claim(grade=Grade.EXACT), exact("a", 1.5))
-    assert judge(claim(grade=Grade.EXACT), exact("a count", 3.0)).verdict is Verdict.HOLDS
-    assert judge(claim(grade=Grade.IDENTITY), exact("a", 1.5)).verdict is Verdict.HOLDS
-    assert judge(claim(), exact("a", 1.0 + 1e-3, 1e-2)).verdict is Verdict.INCONCLUSIVE
+        judge(claim(grade=Grade.EXACT), at(1.5))
+    assert judge(claim(grade=Grade.EXACT), at(3.0)).verdict is Verdict.HOLDS
+    assert judge(claim(grade=Grade.IDENTITY), at(1.5)).verdict is Verdict.HOLDS
+    assert judge(claim(), at(1.0 + 1e-3, error=1e-2)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_reading_added_after_its_data_rescues_nothing():
     late = Alternative("late", lambda p: (0.0, INF), late=True)
-    assert judge(claim(readings=[NARROWER, late]), exact("a", 0.5, 0.1)).verdict is Verdict.FAILS
+    assert judge(claim(readings=[NARROWER, late]), at(0.5, error=0.1)).verdict is Verdict.FAILS
     early = Alternative("early", late.rule)
-    assert judge(claim(readings=[NARROWER, early]), exact("a", 0.5, 0.1)).verdict is Verdict.DEPENDS
+    assert judge(claim(readings=[NARROWER, early]), at(0.5, error=0.1)).verdict is Verdict.DEPENDS
     against = Alternative("late", NARROWER.rule, late=True)
-    assert judge(claim(readings=[against]), exact("a", 2.0)).verdict is Verdict.DEPENDS
+    assert judge(claim(readings=[against]), at(2.0)).verdict is Verdict.DEPENDS
+
+
+@pytest.mark.parametrize("few", [(0.0, INF), (-INF, INF)])
+def test_a_reading_that_some_cases_cannot_contradict_is_refused(few):
+    escape = Alternative("where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few)
+    with pytest.raises(ValueError, match="'where it was seen' permits everything in some cases"):
+        judge(claim(readings=[escape]), at(1.0, 3.0, d=[5, 8]))
+
+
+# ------------------------------------------------------------------------------- tables
+TABLE = pd.DataFrame(
+    {"task": ["ReLU", "cosine"], "d": [2, 5], "n": [10.0, 1e5], "slope": [2.0, 3.0], "error": 0.5}
+)
+
+
+def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
+    first, second = cases(TABLE, "slope", error="error")
+    assert (first.name, second.name) == ("ReLU, d = 2, n = 10", "cosine, d = 5, n = 100000")
+    assert first == Case(first.name, 2.0, (1.5, 2.5), {"task": "ReLU", "d": 2, "n": 10.0})
+    assert [type(x) for x in first.parameters.values()] == [str, int, float]
+    ends = TABLE.assign(low=TABLE.slope - 0.5, high=TABLE.slope + 0.5)
+    assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [first, second]
+    (named, _) = cases(TABLE, "slope", error=0.5, labels=["n"], name="$n_{{1}}$ = {n:g}")
+    assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
+
+
+def test_a_label_that_a_row_lacks_is_left_out():
+    both = pd.concat([TABLE, pd.DataFrame({"link": ["sign"], "slope": [1.0], "error": [0.1]})])
+    *_, last = cases(both, "slope", error="error")
+    assert last.name == "sign" and last.parameters == {"link": "sign"}
+
+
+def test_a_sampled_case_is_the_rows_that_share_its_labels():
+    values = np.random.default_rng(0).standard_normal((2, 9))
+    long = pd.DataFrame({"d": np.repeat([3, 2], 9), "seed": [*range(9)] * 2, "ratio": values.ravel()})
+    many = cases(long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed")
+    assert [c.name for c in many] == ["d = 2", "d = 3"] and {c.kind for c in many} == {"sampled"}
+    middle, low, high, miss = median_interval(values[1])
+    assert many[0] == Case("d = 2", middle, (low, high), {"d": 2}, 9, "sampled", miss)
+
+
+def test_the_judge_takes_tables_cases_and_lists_of_both():
+    asked = claim(rule=lambda case: (0, case["top"]), control="c")
+    inside, far = pd.DataFrame({"top": [1, 2], "y": [0.5, 1.5]}), pd.DataFrame({"top": [1], "y": [5.0]})
+    card = judge(asked, [inside, [Case("one", 0.0, (0.0, 0.0), {"top": 1})]], far, value="y").record()
+    assert [c["name"] for c in card["cases"]] == ["top = 1", "top = 2", "one"] and card["control_passed"]
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
         (lambda: judge(claim(), []), "at least one case"),
-        (lambda: judge(claim(control="c"), exact("a", 2.0)), "control cases go with"),
-        (lambda: judge(claim(), exact("a", 2.0), exact("c", 0.0)), "control cases go with"),
-        (lambda: judge("no such claim", exact("a", 2.0)), "no such claim"),
+        (lambda: judge(claim(control="c"), at(2.0)), "control cases go with"),
+        (lambda: judge(claim(), at(2.0), at(0.0)), "control cases go with"),
+        (lambda: judge("no such claim", at(2.0)), "no such claim"),
         (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
-        (lambda: sampled("a", [1.0]), "at least 2"),
-        (lambda: claim(rule=None), "needs a rule"),
-        (lambda: claim(grade=None), "needs a grade"),
-        (lambda: claim(Verdict.NOT_TESTABLE, rule=None, grade=None), "why_not"),
-        (lambda: claim(corrected=True, corrected_rule=None), "go together"),
-        (lambda: claim(quote=""), "a quote"),
-        (lambda: claim(place=""), "quote and place"),
-        (
-            lambda: claim(own=True, quote="q", place="talk:1"),
-            "a quote and its place go with every authority but",
-        ),
-        (lambda: claim(own=True, expected=Verdict.HOLDS), "own are established"),
-        (lambda: claim(Verdict.ESTABLISHED), "only this book's own"),
-        (lambda: claim(Verdict.FAILS), "names no alternative reading"),
-        (lambda: claim(Verdict.CORRECTED, corrected=True), "names no alternative reading"),
-        (lambda: claim(Verdict.FAILS, readings=[WIDER], severity=None), "severity"),
-        (lambda: claim(readings=[WIDER, WIDER]), "share a name"),
+        (lambda: cases(TABLE), "column 'value': the table has task, d, n, slope, error"),
+        (lambda: cases(TABLE, "slope", error="change"), "column 'change'"),
+        (lambda: cases(TABLE, "slope", low=0.0), "have an error or two ends, found one end"),
+        (lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"), "found one end"),
+        (lambda: cases(TABLE, "slope", kind="guessed"), "kind = 'guessed'"),
+        (lambda: cases(TABLE, "slope", kind="extrapolated"), "needs an error, or a change and a known case"),
+        (lambda: cases(TABLE, "slope", kind="extrapolated", change=0.1), "a change and a known case"),
+        (lambda: cases(TABLE, "slope", samples="d"), "at least 2"),
+        (lambda: cases(TABLE, "slope", samples="error", labels=[]), "one of its samples twice"),
     ],
 )
-def test_bad_input(broken, message):
+def test_bad_evidence(broken, message):
     with pytest.raises((ValueError, KeyError), match=message):
         broken()
 
 
 # ------------------------------------------------------------------------------- intervals
+def seeds(values):
+    return cases(pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed")
+
+
 def test_sampled_interval_is_distribution_free():
-    case = sampled("a", np.arange(32.0))
+    (case,) = seeds(np.arange(32.0))
     middle, low, high, miss = median_interval(np.arange(32.0))
     assert (case.measured, case.interval, case.miss) == (middle, (low, high), miss) and middle == 15.5
 
@@ -288,10 +334,10 @@ def test_sampled_interval_is_distribution_free():
 
 
 def test_few_seeds_have_the_range_and_very_few_have_no_interval():
-    ten = sampled("a", np.arange(10.0))
+    (ten,) = seeds(np.arange(10.0))
     assert ten.interval == (0.0, 9.0) and ten.miss == pytest.approx(2 / 2**10)
-    assert sampled("a", np.arange(7.0)).interval == (-INF, INF)
-    assert judge(claim(), sampled("a", [2.0, 3.0])).verdict is Verdict.INCONCLUSIVE
+    assert seeds(np.arange(7.0))[0].interval == (-INF, INF)
+    assert judge(claim(), seeds([2.0, 3.0])).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("law", ["standard_normal", "exponential", "chisquare", "lognormal", "half normal"])
@@ -310,46 +356,71 @@ def test_intervals_cover_the_median_of_skew_laws_as_often_as_they_say(law):
     assert abs(misses - draws * miss) < 5.5 * math.sqrt(draws * miss)
 
 
-def test_kinds_of_cases():
-    assert exact("a", 1.0, 0.5).interval == (0.5, 1.5) and exact("a", 1.0).kind == "exact"
-    assert extrapolated("a", 1.0, remainder=0.5).kind == "extrapolated" and found("a", 1.0).kind == "found"
-
-
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
-    card = judge(claim(corrected=True, readings=[NARROWER], control="c"), exact("a", 0.5), exact("far", -9.0))
+    card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
     record = json.loads(json.dumps(card.record(), allow_nan=False))  # an infinite range is a string
     assert record["verdict"] == "holds corrected" and record["cases"][0]["permitted"] == [1.0, "inf"]
-    assert (
-        record["control_cases"][0]["measured"] == -9.0 and record["authority"] == "authors' talk, read by OCR"
-    )
+    assert record["control_cases"][0]["measured"] == -9.0
+    assert record["authority"] == "authors' talk, read by OCR"
     assert record["readings"] == {"as we read it": "contradicts", "narrower": "contradicts"}
-    assert set(card._repr_mimebundle_()) == {"text/html", "text/plain", provenance.CARD_MIME}
+    assert record.keys() == statement_record(claim()).keys()
+    bundle = card._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain", provenance.CARD_MIME}
+    assert bundle["text/html"] == render(record)  # the same from the file
 
 
 def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
     asked = claim(id="P1.<1>", source="a & b", quote="If $a<b$ then <b> follows", rule=lambda p: (0, 1))
-    page = judge(asked, exact("<i>", 0.0))._html()
-    assert "<b>" not in page and "<i>" not in page and "a &amp; b" in page
-    assert r'<span class="math notranslate nohighlight">\(a&lt;b\)</span>' in page
-    assert '<blockquote class="icl-quote">' in page and "ITA slides, line 1</footer>" in page
-    assert page.count("<footer>authors&#x27; talk, read by OCR: ITA slides") == 1
+    shown = page(judge(asked, at(0.0, label="<i>")))
+    assert "<b>" not in shown and "<i>" not in shown and "a &amp; b" in shown
+    assert r'<span class="math notranslate nohighlight">\(a&lt;b\)</span>' in shown
+    assert '<blockquote class="icl-quote">' in shown and "ITA slides, line 1</footer>" in shown
+    assert shown.count("<footer>authors&#39; talk, read by OCR: ITA slides") == 1
+    assert "We judge: " in shown and "This book states: " in page(judge(claim(own=True), at(2.0)))
     summary = claim(authority=Authority.SUMMARY, quote="words", place="summary2:7")
-    assert (
-        "<footer>machine-written summary of arXiv 2307.02419, line 7<"
-        in judge(summary, exact("a", 2.0))._html()
-    )
+    assert "<footer>machine-written summary of arXiv 2307.02419, line 7<" in page(judge(summary, at(2.0)))
     heard = claim(authority=Authority.TEXT, quote="words", place="notes2:7")
-    assert (
-        "<footer>authors&#x27; text, found among the formulas of other"
-        in judge(heard, exact("a", 2.0))._html()
-    )
-    assert "an error of 210 decades" in limits_in_words(2.1e2, 2.1e2, "decades")
-    assert "it takes 9.9e+09 x" in limits_in_words(1.0, 9.9e9, "x")
-    assert "an error of 0.051 x" in limits_in_words(0.0512, 0.0512, "x") and "1e-09 x" in limits_in_words(
-        1e-9, 1e-9, "x"
-    )
-    assert "We judge: " in page and "This book states: " in judge(claim(own=True), exact("a", 2.0))._html()
+    assert "<footer>authors&#39; text, found among the formulas of other" in page(judge(heard, at(2.0)))
+
+
+def test_the_strips_show_every_reading_in_words():
+    asked = claim(corrected=True, readings=[NARROWER, MEASURED], control="c")
+    evidence = [at(2.0, 0.5), between(0.0, 2.0, 3.0)]
+    shown = page(judge(asked, evidence, at(-9.0), {"measured anew": at(3.0)}))
+    for words in (
+        "as we read it: 1 of 3 numbers lie in the permitted range, 1 contradicts, "
+        "1 undecided; control hollow.",
+        "narrower: 0 of 3 numbers lie in the permitted range, 3 contradict.",
+        "measured anew: 1 of 1 number lies in the permitted range.",
+        "corrected: 3 of 3 numbers lie in the permitted range.",
+    ):
+        assert f"<span>{words}</span>" in shown
+    assert shown.count('<svg class="icl-strip" role="img" aria-label="') == 4
+    assert shown.count('<g class="icl-hollow"') == 1 and shown.count("<circle") == 3 + 1 + 3 + 1 + 3
+
+
+def test_a_strip_places_numbers_by_their_own_range():
+    def marks(rule, *values):
+        (strip,) = strips(judge(claim(rule=rule), [between(v, v, v) for v in values]).record())
+        return strip["left"], strip["right"], [at for _, at, _, _ in strip["marks"]]
+
+    left, right, (low, middle, high, far) = marks(lambda p: (1.0, 3.0), 1.0, 2.0, 3.0, 1e9)
+    assert (low, middle, high) == (left, strip_middle := (left + right) / 2, right) and right < far < 200
+    left, right, (edge, inside, outside) = marks(lambda p: (-INF, 1.0), 1.0, 0.0, 2.0)
+    assert left == 0 and inside == strip_middle < edge == right < outside
+
+
+def test_a_card_that_objects_is_never_folded():
+    def folded(card):
+        return '<details class="icl-folded"><summary class="icl-head">' in page(card)
+
+    assert folded(judge(claim(), at(2.0), folded=True)) and not folded(judge(claim(), at(2.0)))
+    assert folded(judge(claim(own=True), at(2.0), folded=True))
+    assert not folded(judge(claim(), at(0.5), folded=True))
+    surprise = judge(claim(Verdict.FAILS, readings=[WIDER]), at(7.0), folded=True)
+    assert not folded(surprise) and "Not what we expected: fails as printed." in page(surprise)
+    assert render(judge(claim(), at(2.0)).record(), folded=True) == page(judge(claim(), at(2.0), folded=True))
 
 
 # ------------------------------------------------------------------------------- the registry
@@ -388,11 +459,30 @@ def test_a_choice_that_names_a_result_without_judging_it_is_found():
     )
 
 
-@pytest.mark.parametrize("few", [(0.0, INF), (-INF, INF)])
-def test_a_reading_that_some_cases_cannot_contradict_is_refused(few):
-    escape = Alternative("where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few)
-    with pytest.raises(ValueError, match="'where it was seen' permits everything in some cases"):
-        judge(claim(readings=[escape]), exact("d = {d}", [1.0, 3.0], d=[5, 8]))
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (lambda: claim(rule=None), "needs a rule"),
+        (lambda: claim(grade=None), "needs a grade"),
+        (lambda: claim(Verdict.NOT_TESTABLE, rule=None, grade=None), "why_not"),
+        (lambda: claim(corrected=True, corrected_rule=None), "go together"),
+        (lambda: claim(quote=""), "a quote"),
+        (lambda: claim(place=""), "quote and place"),
+        (
+            lambda: claim(own=True, quote="q", place="talk:1"),
+            "a quote and its place go with every authority but",
+        ),
+        (lambda: claim(own=True, expected=Verdict.HOLDS), "own are established"),
+        (lambda: claim(Verdict.ESTABLISHED), "only this book's own"),
+        (lambda: claim(Verdict.FAILS), "names no alternative reading"),
+        (lambda: claim(Verdict.CORRECTED, corrected=True), "names no alternative reading"),
+        (lambda: claim(Verdict.FAILS, readings=[WIDER], severity=None), "severity"),
+        (lambda: claim(readings=[WIDER, WIDER]), "share a name"),
+    ],
+)
+def test_a_statement_is_complete(broken, message):
+    with pytest.raises((ValueError, KeyError), match=message):
+        broken()
 
 
 def test_nothing_implies_itself_in_a_circle():
@@ -416,35 +506,3 @@ def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
             assert key in documents, entry.id
         elif key in ("abstract1", "abstract2", "talk"):
             raise AssertionError(f"{entry.id}: quoted from the authors, credited to {entry.authority}")
-
-
-# ------------------------------------------------------------------------------- arrays of cases
-def test_arrays_of_cases_are_the_single_cases():
-    values, d, n = np.arange(6.0).reshape(2, 3), np.array([2, 5]), np.array([10.0, 100.0, 1000.0])
-    many = exact("d = {d}, n = {n:g}, $x_{{1}}$", values, [0.1, 0.2, 0.3], d=d[:, None], n=n)
-    one_by_one = [
-        exact(f"d = {d[i]}, n = {n[j]:g}, $x_{{1}}$", values[i, j], 0.1 * (j + 1), d=int(d[i]), n=float(n[j]))
-        for i in range(2)
-        for j in range(3)
-    ]
-    assert [c.name for c in many] == [c.name.replace("{", "{").replace("}", "}") for c in one_by_one]
-    assert many[4].parameters == {"d": 5, "n": 100.0} and type(many[4].parameters["d"]) is int
-    assert np.allclose([c.interval for c in many], [c.interval for c in one_by_one])
-
-
-def test_arrays_of_sampled_cases_are_the_single_cases():
-    values = np.random.default_rng(0).standard_normal((2, 2, 9))
-    many = sampled("{a}, {b}", values, a=np.array(["x", "y"])[:, None], b=[1, 2])
-    assert many[2] == sampled("y, 1", values[1, 0], a="y", b=1) and many[2].samples == 9
-
-
-def test_judge_takes_nested_cases():
-    asked = claim(rule=lambda case: (0, case["top"]), control="c")
-    inside = exact("{top}", np.array([0.5, 1.5]), top=[1, 2])
-    card = judge(asked, [inside, [exact("one", 0.0, top=1)]], exact("far", 5.0, top=1))
-    assert [c.name for c in card.cases] == ["1", "2", "one"] and card.control_passed
-
-
-def test_only_a_sampled_interval_may_miss():
-    (case,) = exact("x", [1.0], 0.1)
-    assert case.miss == 0 and case.kind == "exact"

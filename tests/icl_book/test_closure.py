@@ -41,7 +41,7 @@ EDITS = {
     "icl/__init__.py": ALL,
     "icl/checks.py": TASKS | importing("tensor_trick"),
     "icl/compiled/__init__.py": TASKS | importing("tensor_trick"),  # whose gradients stream
-    "icl/compiled/units.py": TASKS,
+    "icl/compiled/softmax_kernels.py": TASKS,
     "icl/attention.py": TASKS,  # icl.risk.monte_carlo and icl.pretrain.model import it
     "icl/tasks/tanh.py": TASKS,
     "icl/risk/exact.py": importing("risk"),

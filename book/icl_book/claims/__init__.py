@@ -2,14 +2,16 @@
 
 - `claim`: a statement as data: who says it, what is judged, what the verdict rests on.
 - `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
-- `card`: what a page and the audit show, with its `strip` plot.
+- `card`: what a page and the audit show, as data and as HTML, with its `strip` plots.
+- `arrays`: evidence as parallel arrays, until all chapters hand over tables.
 - `quotes`: verifies quotations. `changes`: when a rule changed.
 - `paper1`, `paper2`: the statements by topic; `registry` has them all.
 """
 
 from icl.statistics import FALSE_ALARM_RATE
+from icl_book.claims.arrays import exact, extrapolated, found, sampled
 from icl_book.claims.card import Card
-from icl_book.claims.case import Case, Range, exact, extrapolated, found, sampled
+from icl_book.claims.case import Case, Range, cases
 from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Rule, Severity, Verdict
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import other_readings, registry
@@ -27,6 +29,7 @@ __all__ = [
     "Rule",
     "Severity",
     "Verdict",
+    "cases",
     "exact",
     "extrapolated",
     "found",

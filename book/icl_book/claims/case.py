@@ -1,22 +1,27 @@
 """Measurements offered as evidence for or against a statement.
 
-A `Case` carries a measured value with an interval, and says where the interval comes from: `exact` numbers
-have a numerical error, `extrapolated` ones an error that is calibrated on a known case, `found` ones are the
-best of a search and bound a supremum or an infimum from one side, `sampled` ones have a distribution-free
-interval for the median over seeds.
+A `Case` carries a measured value with an interval, and says where the interval comes from: *exact* numbers
+have a numerical error, *extrapolated* ones an error that is derived, or calibrated on a known case, *found*
+ones are the best of a search and bound a supremum or an infimum from one side, *sampled* ones have a
+distribution-free interval for the median over seeds. `cases` makes them of a tidy table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import pandas as pd
+from numpy.typing import NDArray
 
 from icl.statistics import median_interval
 
 Range = tuple[float, float]
+#: A column of a table, by its name, or one number for all rows.
+Column = str | float
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,155 +41,118 @@ class Case:
     name: str
     measured: float
     interval: Range
-    parameters: dict = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
     samples: int | None = None
     kind: str = "exact"
     miss: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         low, high = self.interval
         if not low <= self.measured <= high:
             raise ValueError(f"case {self.name!r}: measured {self.measured} outside interval {self.interval}")
 
 
-def exact(name: str, measured: ArrayLike, error: ArrayLike = 0.0, **labels) -> Case | list[Case]:
-    """Make cases of numbers that are computed, not sampled.
-
-    Args:
-        name: What was measured where. For an array it is a template with a field for each label that tells
-            the cases apart, e.g. ``"d = {d}, n = {n:g}"``; write a brace of mathematics twice there.
-        measured: A number, or an array of them.
-        error: Largest absolute numerical error, computed: a literal is refused when the book is made, and so
-            is zero for a number that is not whole, where the claim's grade says exact or certified. A number,
-            or one for each measured number.
-        **labels: What the claim's rule and the template need: numbers, or arrays that broadcast with
-            ``measured``, e.g. ``d=dims[:, None], n=n_values``.
-
-    Returns:
-        One case, or a list of them in the order of the array's entries.
-    """
-    return _computed("exact", name, measured, error, labels)
-
-
-def extrapolated(
-    name: str,
-    measured: ArrayLike,
-    change: ArrayLike | None = None,
+def cases(
+    frame: pd.DataFrame,
+    value: str = "value",
     *,
-    known: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
-    remainder: ArrayLike | None = None,
-    **labels,
-) -> Case | list[Case]:
-    """Make cases of limits read off exact values at the end of a sweep.
-
-    The error is either an analytic ``remainder``, or the ``change`` over the last step, calibrated: the same
-    computation on a ``known`` case says by which factor the change understates the error.
+    error: Column | None = None,
+    low: Column | None = None,
+    high: Column | None = None,
+    change: Column | None = None,
+    known: tuple[Column, Column, Column] | None = None,
+    samples: str | None = None,
+    kind: str = "exact",
+    labels: list[str] | None = None,
+    name: str | None = None,
+) -> list[Case]:
+    """Make a case of each row of a tidy table, or of the rows of each case's samples.
 
     Args:
-        name: As in `exact`.
-        measured: The extrapolated number, or an array of them.
-        change: How much it changed over the last step.
-        known: ``(measured, change, truth)`` of the same computation where the limit is known; arrays
-            broadcast with ``measured``, so that each case can have a known case of its own.
-        remainder: Bound on the error, derived; then neither ``change`` nor ``known`` is given.
-        **labels: As in `exact`.
+        frame: The table. Columns that are not named below are labels: the claim's rule reads them.
+        value: The column of the measured number.
+        error: Largest absolute error, computed or derived.
+        low: Lower end of an interval, in place of the error. Of found numbers it is what the infimum cannot
+            pass, proved (``-math.inf`` without a proof), and the value is the smallest found.
+        high: Upper end. Of found numbers it bounds the supremum, and the value is the largest found.
+        change: How much an extrapolated number changed over the last step of a sweep. The error is the
+            change times the factor by which it understates the error of the known case, at least 1.
+        known: ``(measured, change, truth)`` of the same computation where the limit is known.
+        samples: The column that tells independent values of one case apart, e.g. ``"seed"``: one row a case
+            and seed. The case is their median, between two order statistics (`icl.statistics`).
+        kind: ``"exact"``, ``"extrapolated"`` or ``"found"``; with samples it is ``"sampled"``.
+        labels: The columns that are labels, where the table has more.
+        name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
 
     Returns:
-        One case, or a list of them.
+        The cases in the order of the table. A label that a row lacks (None, NaN) is left out.
 
     Raises:
-        ValueError: If there is neither a remainder nor a change with a known case.
+        ValueError: If a column is missing, the errors or ends do not go with the kind, a value lies outside
+            its interval, or a case has fewer than two samples or one of them twice.
     """
-    if (remainder is None) == (change is None) or (change is None) != (known is None):
-        raise ValueError(f"extrapolated({name!r}): needs a remainder, or a change and a known case")
-    if known is None:
-        return _computed("extrapolated", name, measured, remainder, labels)
-    value, step, truth = (np.asarray(x, dtype=float) for x in known)
+    given = [value, error, low, high, change, *(known or ()), samples]
+    columns = [column for column in given if isinstance(column, str)]
+    if labels is None:
+        labels = [str(column) for column in frame.columns if column not in columns]
+    if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:
+        raise ValueError(f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}")
+    if samples is not None:
+        return _sampled(frame, value, samples, labels, name)
+
+    def column(of: Column) -> Numbers:
+        return np.asarray(frame[of] if isinstance(of, str) else np.full(len(frame), of), dtype=float)
+
+    measured, ends = column(value), [low, high]
+    if kind == "found" and ends == [None, None]:
+        ends = [None, math.inf]
+    if kind not in ("exact", "extrapolated", "found") or (ends.count(None) == 1) != (kind == "found"):
+        raise ValueError(f"kind = {kind!r}: exact and extrapolated have an error or two ends, found one end")
+    if ends == [None, None]:
+        half = column(error or 0.0)
+        if kind == "extrapolated":
+            if (error is None) == (change is None) or (change is None) != (known is None):
+                raise ValueError(f"extrapolated {value!r}: needs an error, or a change and a known case")
+            if change is not None and known is not None:
+                half = np.abs(column(change)) * _understated(*map(column, known))
+        first, last = measured - half, measured + half
+    else:
+        first, last = (measured if end is None else column(end) for end in ends)
+    rows = zip(_labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), strict=True)
+    return [Case(_name(some, name) or value, x, (a, b), some, kind=kind) for some, x, a, b in rows]
+
+
+def _understated(limit: Numbers, step: Numbers, truth: Numbers) -> Numbers:
+    """Return the factor by which the last step understates the error of a known limit, at least 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.nan_to_num(np.abs(value - truth) / np.abs(step), nan=0.0, posinf=np.inf)
-    return _computed("extrapolated", name, measured, np.abs(change) * np.maximum(1.0, factor), labels)
+        factor = np.nan_to_num(np.abs(limit - truth) / np.abs(step), nan=0.0, posinf=np.inf)
+    return np.maximum(1.0, factor)
 
 
-def found(
-    name: str, measured: ArrayLike, bound: ArrayLike | None = None, *, least: bool = False, **labels
-) -> Case | list[Case]:
-    """Make cases of the best values that a search found: one-sided evidence about a supremum or an infimum.
-
-    A search contradicts "at most b" where it found more, and never establishes it. A card that wants more
-    brings a proved bound on the supremum.
-
-    Args:
-        name: As in `exact`.
-        measured: The largest value found, or an array of them; with ``least`` the smallest.
-        bound: What the supremum (with ``least`` the infimum) cannot pass, proved; one number or one for each.
-        least: Whether the search was for the infimum.
-        **labels: As in `exact`.
-
-    Returns:
-        One case, or a list of them.
-
-    Raises:
-        ValueError: If a search found more than the bound.
-    """
-    measured = np.asarray(measured, dtype=float)
-    end = np.inf if bound is None else bound
-    end = np.broadcast_to(-np.abs(end) if least and bound is None else end, measured.shape)
-    ends = (end, measured) if least else (measured, end)
-    return _between("found", name, measured, *ends, labels)
+def _sampled(
+    frame: pd.DataFrame, value: str, samples: str, labels: list[str], name: str | None
+) -> list[Case]:
+    if frame.duplicated([*labels, samples]).any():
+        raise ValueError(f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}")
+    out = []
+    for _, group in frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]:
+        middle, low, high, miss = (float(v) for v in median_interval(group[value].to_numpy(dtype=float)))
+        (some,) = _labels(group.head(1), labels)
+        out.append(Case(_name(some, name) or value, middle, (low, high), some, len(group), "sampled", miss))
+    return out
 
 
-def sampled(name: str, values: ArrayLike, **labels) -> Case | list[Case]:
-    """Make cases of the medians of independent values, with distribution-free intervals.
-
-    The interval is made of two order statistics; `icl.statistics.median_interval` says how often it misses.
-
-    Args:
-        name: As in `exact`.
-        values: Independent values, shape (samples,) for one case, or (..., samples) for an array of cases.
-        **labels: As in `exact`, broadcasting with all axes of ``values`` but the last.
-
-    Returns:
-        One case, or a list of them.
-
-    Raises:
-        ValueError: If there are fewer than two values.
-    """
-    values = np.asarray(values, dtype=float)
-
-    def case(name, row, labels):
-        middle, low, high, miss = (float(v) for v in median_interval(row))
-        return Case(name, middle, (low, high), labels, row.shape[-1], "sampled", miss)
-
-    return _over(case, name, values, values.shape[:-1], labels)
+def _labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
+    """Return the labels of each row, as plain Python values."""
+    rows = frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
+    return [{str(k): v for k, v in row.items() if v is not None and v == v} for row in rows]
 
 
-def _computed(kind: str, name: str, measured: ArrayLike, error: ArrayLike, labels: dict) -> Case | list[Case]:
-    measured, error = np.asarray(measured, dtype=float), np.asarray(error, dtype=float)
-    return _between(kind, name, measured, measured - error, measured + error, labels)
-
-
-def _between(
-    kind: str, name: str, measured: np.ndarray, low: np.ndarray, high: np.ndarray, labels: dict
-) -> Case | list[Case]:
-    """Make cases of numbers in intervals."""
-    rows = np.stack([measured, *(np.broadcast_to(end, measured.shape) for end in (low, high))], -1)
-
-    def case(name, row, labels):
-        value, *ends = row.tolist()
-        return Case(name, value, tuple(ends), labels, kind=kind)
-
-    return _over(case, name, rows, measured.shape, labels)
-
-
-def _over(make: Callable, name: str, rows: np.ndarray, shape: tuple, labels: dict) -> Case | list[Case]:
-    """Make one case, or one for each entry of an array, whose name is the filled template."""
-    if not shape:
-        return make(name, rows, labels)
-    return [make(name.format(**own), rows[at], own) for at, own in _each(shape, labels)]
-
-
-def _each(shape: tuple[int, ...], labels: dict) -> Iterator[tuple[tuple[int, ...], dict]]:
-    """Yield every index of an array and the labels there, as plain Python values."""
-    arrays = {key: np.broadcast_to(np.asarray(value), shape) for key, value in labels.items()}
-    for at in np.ndindex(shape):
-        yield at, {key: array[at].item() for key, array in arrays.items()}
+def _name(labels: dict[str, Any], template: str | None) -> str:
+    """Name a case by its labels: words as they are, numbers with their names."""
+    if template is not None:
+        return template.format(**labels)
+    return ", ".join(
+        f"{key} = {x:g}" if isinstance(x, float) else f"{key} = {x}" if isinstance(x, int) else str(x)
+        for key, x in labels.items()
+    )

@@ -1,74 +1,70 @@
-"""The strip plot of a card: each measured number against what the statement permits, at a glance."""
+"""The strip plots of a card: the numbers of each reading against what it permits, at a glance."""
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import Any
 
-from icl_book.claims.case import Case, Range
+Rows = Sequence[Mapping[str, Any]]
 
-WIDTH, HEIGHT, MARGIN = 300, 22, 8
+WIDTH, MARGIN = 200, 8
+QUARTER = (WIDTH - 2 * MARGIN) / 4
 
 
-def strip(
-    cases: Sequence[Case], outcomes: Sequence[str], control: Sequence[Case], rule: Callable[..., Range]
-) -> str:
-    """Draw a strip plot as SVG: a band for the permitted range, dots with intervals, hollow for controls.
+def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Place the marks of a card's strips: our reading with the control, the others, the correction.
 
-    Each number is placed relative to its own range: the ends of a range lie at a quarter and at three
-    quarters of the width, and numbers far outside move towards the margins. The strip has no scale; the
-    table has.
-
-    Args:
-        cases: The evidence.
-        outcomes: The outcome of each case.
-        control: The control's cases.
-        rule: From a case's labels to the permitted range.
+    A strip is a band for the permitted range, dots with intervals, hollow for controls. Each number is placed
+    relative to its own range: the ends of a range lie at a quarter and at three quarters of the width, and
+    numbers far outside move towards the margins. The strip has no scale; the table has.
     """
-    every = [*cases, *control]
-    ranges = [rule(c.parameters) for c in every]
-    unit = _unit(every, ranges)
-
-    def place(x: float, ends: Range) -> float:
-        low, high = ends
-        if math.isinf(low) and math.isinf(high):
-            t = 0.0
-        elif math.isinf(low):
-            t = 1 + (x - high) / unit
-        elif math.isinf(high):
-            t = -1 + (x - low) / unit
-        else:
-            t = (x - (low + high) / 2) / ((high - low) / 2 or unit)
-        t = t / (1 + abs(t)) if math.isfinite(t) else math.copysign(1, t)
-        return round(MARGIN + (WIDTH - 2 * MARGIN) * (0.5 + 0.5 * t), 1)
-
-    lows, highs = zip(*ranges, strict=True)
-    left = 0 if all(map(math.isinf, lows)) else MARGIN + (WIDTH - 2 * MARGIN) / 4
-    right = WIDTH if all(map(math.isinf, highs)) else MARGIN + 3 * (WIDTH - 2 * MARGIN) / 4
-    middle, marks = HEIGHT / 2, []
-    for i, (c, ends) in enumerate(zip(every, ranges, strict=True)):
-        x, (a, b) = place(c.measured, ends), (place(v, ends) for v in c.interval)
-        css = ' class="icl-hollow"' if i >= len(cases) else ""
-        marks.append(f'<path d="M{a} {middle}H{b}"/><circle{css} cx="{x}" cy="{middle}" r="3.5"/>')
-    text = f"{outcomes.count('agrees')} of {len(cases)} measured numbers lie in the permitted range"
-    text += f", {unclear} undecided" if (unclear := outcomes.count("undecided")) else ""
-    if control:
-        kept = sum(_inside(c, r) for c, r in zip(control, ranges[len(cases) :], strict=True))
-        text += f"; controls, hollow: {kept} of {len(control)}"
-    return (
-        f'<svg class="icl-strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" aria-label="{html.escape(text)}">'
-        f'<title>{html.escape(text)}</title><rect x="{left:g}" width="{right - left:g}" height="{HEIGHT}"/>'
-        f"{''.join(marks)}</svg>"
-    )
+    ours, *others = record["readings"]
+    alone = not (others or record["corrected"])
+    yield _strip("" if alone else ours, record["cases"], record["control_cases"])
+    for name in others:
+        yield _strip(name, record["other_readings"][name])
+    if record["corrected"]:
+        names = {"permitted_corrected": "permitted", "outcome_corrected": "outcome"}
+        rows = [row | {ours: row[theirs] for theirs, ours in names.items()} for row in record["cases"]]
+        yield _strip("corrected", rows)
 
 
-def _unit(cases: Sequence[Case], ranges: Sequence[Range]) -> float:
-    """Return the unit of length beside a single end: the median distance of the numbers from it."""
-    gaps = [abs(c.measured - end) for c, ends in zip(cases, ranges, strict=True) for end in ends]
-    return median([g for g in gaps if 0 < g < math.inf] or [1.0])
+def _strip(name: str, rows: Rows, control: Rows = ()) -> dict[str, Any]:
+    every = [*rows, *control]
+    ends = [tuple(map(float, row["permitted"])) for row in every]
+    gaps = [abs(float(row["measured"]) - end) for row, both in zip(every, ends, strict=True) for end in both]
+    unit = median([gap for gap in gaps if 0 < gap < math.inf] or [1.0])  # of length beside a single end
+    marks = []
+    for i, (row, (low, high)) in enumerate(zip(every, ends, strict=True)):
+        three = [float(x) for x in (row["interval"][0], row["measured"], row["interval"][1])]
+        css = row["outcome"] if i < len(rows) else "hollow"
+        marks.append((*(_place(x, low, high, unit) for x in three), css))
+    return {
+        "name": name,
+        "words": _words(rows) + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
+        "left": 0 if all(math.isinf(low) for low, _ in ends) else MARGIN + QUARTER,
+        "right": WIDTH if all(math.isinf(high) for _, high in ends) else MARGIN + 3 * QUARTER,
+        "marks": marks,
+    }
 
 
-def _inside(case: Case, ends: Range) -> bool:
-    return ends[0] <= case.interval[0] and case.interval[1] <= ends[1]
+def _words(rows: Rows) -> str:
+    """Say how many numbers agree, contradict and are undecided."""
+    found, n = [row["outcome"] for row in rows], len(rows)
+    text = f"{found.count('agrees')} of {n} number{'s lie' if n > 1 else ' lies'} in the permitted range"
+    if against := found.count("contradicts"):
+        text += f", {against} contradict{'s' * (against == 1)}"
+    return text + (f", {unclear} undecided" if (unclear := found.count("undecided")) else "")
+
+
+def _place(x: float, low: float, high: float, unit: float) -> float:
+    if math.isinf(low):
+        t = 1 + (x - high) / unit
+    elif math.isinf(high):
+        t = -1 + (x - low) / unit
+    else:
+        t = (x - (low + high) / 2) / ((high - low) / 2 or unit)
+    t = t / (1 + abs(t)) if math.isfinite(t) else math.copysign(1, t)
+    return round(MARGIN + 2 * QUARTER * (1 + t), 1)

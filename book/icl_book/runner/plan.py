@@ -189,9 +189,7 @@ def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
     """
     own = defaults(name)
     values = _preset(preset, name)
-    validate(own, own)
-    validate(values, own)
-    validate(changes, own)
+    own, values, changes = (validate(part, own) for part in (own, values, changes))
     wanted = {**own, **values, **changes}
     overrides = {k: v for k, v in wanted.items() if v != own[k]}
     exploring = wanted != {**own, **values} or preset == CONFIRMATORY or root_seed() > 0

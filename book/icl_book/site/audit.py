@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from icl_book.claims import Authority, Claim, Verdict
-from icl_book.claims.card import brief, evidence, fold, said
+from icl_book.claims.card import macros, statement_record
 from icl_book.claims.changes import since
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
@@ -184,15 +184,16 @@ def _entry(e: Entry, title: Callable[[str], str]) -> str:
         f'<article class="icl-card icl-entry {style_class(e.verdict)}" id="audit-{claim.id}" {attributes}>',
         f'<p class="icl-head" role="heading" aria-level="4">{badge(e.verdict)} <strong>{claim.id}</strong> '
         f"<span>{prose(claim.source)}</span>{link}</p>",
-        said(claim),
+        str(macros().said(card or statement_record(claim))).strip(),
     ]
     if card is None:
         out.append(f'<p class="icl-quantity">Not tested: {prose(claim.why_not)}</p>')
     else:
-        notable, usual = _again(e)
-        out += [f'<p class="icl-quantity">{line}</p>' for line in notable]
-        lines = evidence(claim, card, lambda i: f'<a href="#audit-{i}">{i}</a>')
-        out.append(fold(brief(claim, card), [*lines, *usual]))
+        notable, usual = ([f'<p class="icl-quantity">{line}</p>' for line in lines] for lines in _again(e))
+        out += notable
+        out.append(f'<details class="icl-cases"><summary>{macros().brief(card)}</summary>')
+        out += [str(part).strip() for part in (macros().strips(card), macros().evidence(card, "#audit-"))]
+        out += [*usual, "</details>"]
     return "\n".join([*out, "</article>", ""])
 
 

@@ -48,7 +48,6 @@ def stage(
         gallery,
         judged,
         numbers,
-        order,
         pages,
         picture,
         sameness,
@@ -79,8 +78,7 @@ def stage(
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), cards, judged.on_page)
-        sources.annotate(content, names)  # follows assignments, so before the cells are put in reading order
-        order.arrange(content)
+        sources.annotate(content, names)
         numbers.add(content, runs[name])
         for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):
             for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.icl.")]:

@@ -13,7 +13,7 @@ from numba import njit
 from scipy.stats import kstest
 
 import icl
-from icl.compiled import elementary, random_numbers, regressions, units
+from icl.compiled import elementary, random_numbers, regressions, softmax_kernels
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products, normalize, planes
 from icl.pretrain import UnitConfig, pretrain, trainer
@@ -124,16 +124,16 @@ def test_planes_are_normalized_and_projected():
 def test_gradient_is_the_plain_one(d, n, B):
     rng = stream(d, "monte carlo")
     x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[..., B : 2 * B]  # of a block
-    y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 2 * B))).float()[..., :B]
+    y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 3 * B))).float()[..., B : 2 * B]
     theta = torch.from_numpy(3 * rng.standard_normal((2, 3, d * d))).float()
     plain = gradient(ParameterLayout(d, None), theta.double(), "softmax", x.double(), y.double())
-    assert (units.softmax_gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
+    assert (softmax_kernels.gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
 
 
 def test_gradient_where_one_token_takes_all():
     x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1).contiguous()
     y = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1)
-    out = units.softmax_gradient(torch.tensor([[[500.0, 0.0, 0.0, 0.0]]]), x, y)
+    out = softmax_kernels.gradient(torch.tensor([[[500.0, 0.0, 0.0, 0.0]]]), x, y)
     assert out.abs().max() < 1e-30
 
 
@@ -148,7 +148,7 @@ def test_adam_is_that_of_pytorch():
         theirs.grad = g
         optimizer.step()
         corrections = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
-        units.adam(*state, g.numpy(), np.full((2, 3, 1), 0.05, np.float32), *corrections)
+        softmax_kernels.adam(*state, g.numpy(), np.full((2, 3, 1), 0.05, np.float32), *corrections)
     assert np.abs(state[0] - theirs.detach().numpy()).max() < 1e-5
 
 
@@ -160,7 +160,7 @@ def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
     ]
     options = dict(steps=60, batch_size=50, shared_tokens=True, stream="native", dtype="float32")
     fast = pretrain(members, **options).M
-    monkeypatch.setattr(trainer, "uses_compiled_loops", lambda *_: False)
+    monkeypatch.setattr(trainer, "_kind", lambda *_: "cpu")
     plain = pretrain(members, **options).M
     assert np.abs(fast - plain).max() < 1e-4 * np.abs(plain).max()
 
@@ -212,18 +212,18 @@ def test_rows_without_a_number_are_seen():
 def test_a_second_process_compiles_nothing(tmp_path):
     script = """
 import numpy as np, torch
-from icl.compiled import random_numbers, recurrence, regressions, units
+from icl.compiled import random_numbers, recurrence, regressions, softmax_kernels
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials
 S, T, B = torch.rand(3, 4, 8)
 for real in (torch.float32, torch.float64):
     regressions.squared_gradient(S.to(real), B.to(real), "normalized")
     regressions.squared_hvp(S.to(real), T.to(real), B.to(real), "rescaled")
-units.softmax_gradient(torch.zeros(1, 1, 4), torch.rand(1, 1, 2, 5, 8), torch.rand(1, 1, 5, 8))
+softmax_kernels.gradient(torch.zeros(1, 1, 4), torch.rand(1, 1, 2, 5, 8), torch.rand(1, 1, 5, 8))
 NativeStream(0, "covariates").standard_normal((4,))
 Polynomials(3, np.ones(2)).take(2)
 used = [loop for pair in regressions.REALS.values() for loop in pair]
-used += [units._softmax_gradient(2), random_numbers.fill_normal, recurrence.recur]
+used += [softmax_kernels._gradient_loop(2), random_numbers.fill_normal, recurrence.recur]
 print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cache_misses") for loop in used))
 """
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(icl.__file__).parents[1])}

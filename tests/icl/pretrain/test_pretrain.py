@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import sys
-import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import torch
 
 from icl.attention import ACTIVATIONS, weights
 from icl.covariates import Ellipsoid, LowRank
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import UnitConfig, pretrain, trainer
 from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import Settings
 from icl.pretrain.model import ParameterLayout, gradient, predict
@@ -116,7 +116,7 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
 def test_batches_too_large_for_the_cache_are_taken_in_pieces(monkeypatch):
     unit = UnitConfig(ReLU(3), 0.2, 8, 1)
     whole = pretrain([unit], 5, 50, 0.1)
-    monkeypatch.setattr("icl.pretrain.trainer._CACHE", 1)
+    monkeypatch.setitem(trainer._ELEMENTS, "cpu", (1, 16))
     assert_same(pretrain([unit], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
 
 
@@ -217,95 +217,32 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone():
     assert_same(both.parameters[0], alone(good, 30, 4, 0.1))
 
 
-@pytest.fixture
-def interrupt(monkeypatch):
-    """Let training fail at one step, once."""
-
-    def plant(at, error):
-        draw, left = BatchSampler.batch, [at]
-
-        def batch(self, step):
-            if step in left:
-                left.clear()
-                raise error
-            return draw(self, step)
-
-        monkeypatch.setattr(BatchSampler, "batch", batch)
-
-    return plant
-
-
-@pytest.mark.parametrize(
-    "kind, dtype", [("portable", "float64"), ("native", "float64"), ("native", "float32")]
-)
-def test_an_interrupted_training_goes_on_to_the_same_numbers(kind, dtype, tmp_path, monkeypatch, interrupt):
-    units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)] + [
-        UnitConfig(ReLU(3), 0.2, 6, 7, width=2, initial_std=1.0)
-    ]
-    options = dict(steps=60, batch_size=8, learning_rate=0.1, record=(0, 7, 50), stream=kind, dtype=dtype)
-    whole, path = pretrain(units, **options), tmp_path / "state.npz"
-    monkeypatch.setattr("icl.pretrain.trainer._SAVE_SECONDS", 0.0)
-    interrupt(40, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(units, **options, checkpoint=path)
-    assert path.is_file()
-    with np.load(path) as state:
-        assert 0 < state["step"] <= 40
-    monkeypatch.setattr("icl.pretrain.trainer._CACHE", 1)  # another machine may group the units differently
-    resumed = pretrain(units, **options, checkpoint=path)
-    for a, b in zip((whole.parameters, *whole.history), (resumed.parameters, *resumed.history), strict=True):
-        for p, q in zip(a, b, strict=True):
-            assert_same(p, q, 1e-10 if dtype == "float64" else 1e-5)
-    assert [f.name for f in tmp_path.iterdir()] == ["state.npz"]
-    with pytest.raises(ValueError, match="other units or settings"):
-        pretrain(units, **options | dict(learning_rate=0.2), checkpoint=path)
-
-
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
-def test_a_failure_stops_the_run_and_restores_the_state_of_the_process(error, monkeypatch, interrupt):
-    """One of three threads fails; two threads more than the tests run with."""
-    interrupt(3, error)
-    monkeypatch.setattr("icl.pretrain.trainer._CACHE", 1)
+def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, monkeypatch):
+    """The first of three threads fails at step 3; two threads more than the tests run with."""
+    draw, fail, seen = BatchSampler.batch, True, []
+
+    def batch(self, step):
+        seen.append((torch.get_num_threads(), sys.getswitchinterval()))
+        if step == 3 and fail and self.sets[0][0].seed == 0:
+            raise error
+        return draw(self, step)
+
+    monkeypatch.setattr(BatchSampler, "batch", batch)
+    monkeypatch.setitem(trainer._ELEMENTS, "cpu", (1, 2**19))
     threads, switch = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(3)
     try:
-        for _ in range(2):  # the second time nothing fails
-            changed = []
-            monkeypatch.setattr("icl.pretrain.trainer.sys.setswitchinterval", changed.append)
-            units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
-            if error:
-                with pytest.raises(type(error), match="planted"):
-                    pretrain(units, 1000, 8)
-            else:
-                pretrain(units, 4, 8)
-            assert torch.get_num_threads() == 3 and changed == [1e-4, switch]
-            error = None
+        units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
+        with pytest.raises(type(error), match="planted"):
+            pretrain(units, 100_000, 8)
+        assert len(seen) < 10_000, "the others stopped, too"
+        fail = False
+        assert pretrain(units, 4, 8).M.any() and set(seen) == {(1, switch)}
+        with ThreadPoolExecutor(1) as later:
+            assert torch.get_num_threads() == later.submit(torch.get_num_threads).result() == 3
     finally:
         torch.set_num_threads(threads)
-
-
-@pytest.mark.parametrize("name", ["missing/state.npz", "", "file/state.npz"])
-def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(name, tmp_path, interrupt):
-    interrupt(0, AssertionError("trained"))
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="^checkpoint='.*': must be a file in a folder that .*$"):
-        pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 2, 4, checkpoint=tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:-40], lambda data: b"text", lambda data: b""])
-def test_a_damaged_checkpoint_is_told_in_one_line_and_left_alone(damage, tmp_path):
-    path, options = tmp_path / "state.npz", dict(steps=2, batch_size=4)
-    unit = UnitConfig(Affine(3), 0.2, 8, 0)
-    pretrain([unit], **options, checkpoint=path)
-    path.write_bytes(damage(path.read_bytes()))
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="^checkpoint='.*': is damaged or no checkpoint .*$"):
-        pretrain([unit], **options, checkpoint=path)
-    np.savez(path, step=1)  # another program's file
-    with pytest.raises(ValueError, match="no checkpoint"):
-        pretrain([unit], **options, checkpoint=path)
-    assert before != path.read_bytes()
 
 
 def test_predictions_and_a_single_token():
@@ -384,31 +321,3 @@ def test_numpy_scalars_are_the_numbers_that_they_hold():
 def test_a_misspelled_setting_names_itself():
     with pytest.raises(TypeError, match="pretrain.*'shared_token'"):
         pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 2, 4, shared_token=True)
-
-
-def test_nothing_is_written_without_a_checkpoint_and_progress_is_one_line(capsys):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 40, 8, progress=True)
-    assert capsys.readouterr().err.endswith("pretraining: step 40 of 40\n")
-
-
-class Touch:
-    """An object that makes a file when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-def test_nothing_in_a_checkpoint_is_unpickled(tmp_path):
-    path, touched = tmp_path / "state.npz", tmp_path / "touched"
-    np.savez(path, what=np.array([Touch(touched)], dtype=object), step=np.array(1))
-    with pytest.raises(ValueError, match="^checkpoint='.*': is damaged or no checkpoint"):
-        pretrain([UnitConfig(Affine(3), 0.2, 8, 0)], 2, 4, checkpoint=path)
-    assert not touched.exists()
-    with np.load(path, allow_pickle=True) as state:
-        state["what"][0].close()
-    assert touched.exists(), "the trap works"

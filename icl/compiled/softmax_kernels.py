@@ -1,6 +1,6 @@
 """Compiled loops of pretraining: normalization, projection, the gradient of softmax units, Adam.
 
-The layout is that of `icl.pretrain.model`: contexts lie next to each other, and loops run along them.
+The layout is that of `icl.pretrain.model`: loops run along contexts, which lie next to each other.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def project(q, x, out):
                 row[j] += direction[j] * token[j]
 
 
-def softmax_gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return `icl.pretrain.model.gradient` of reduced softmax units with sampled labels: float32, on a CPU.
 
     Args:
         theta: Key-query matrices, (S, K, d * d).
         x: Tokens, (S, 1, d, n + 1, B): a contiguous tensor, or a slice of its last axis.
-        y: Labels, (S, K, n + 1, B), likewise.
+        y: Labels, (S, K, n + 1, B), the same slice.
 
     Returns:
         Gradient of the mean loss, (S, K, d * d).
     """
-    out, B = torch.zeros_like(theta), x.shape[-1]
-    _softmax_gradient(x.shape[2])(theta.numpy(), *_block(x), *_block(y), B, out.numpy())
+    out, B, start = torch.zeros_like(theta), x.shape[-1], x.storage_offset() % x.stride(-2)
+    _gradient_loop(x.shape[2])(theta.numpy(), _block(x), _block(y), start, start + B, out.numpy())
     return out.mul_(2 / B)
 
 
@@ -75,42 +75,39 @@ def adam(theta, mean, square, gradient, rate, first, second):
                 theta[s, k, i] -= rate[s, k, 0] / f32(first) * mean[s, k, i] / size
 
 
-def _block(x: torch.Tensor) -> tuple[NDArray[np.float32], int]:
-    """Return the contiguous block that x is a slice of along the last axis, and where x begins in it."""
-    width, begin = x.stride(-2), int(x.storage_offset()) % x.stride(-2)
-    block = x.as_strided((*x.shape[:-1], width), x.stride(), x.storage_offset() - begin)
-    return np.asarray(block.numpy(), f32), begin
+def _block(x: torch.Tensor) -> NDArray[np.float32]:
+    """Return the contiguous block that x is a slice of along the last axis: the compiler asks for one."""
+    width = x.stride(-2)
+    start = x.storage_offset() // width * width
+    return np.asarray(x.as_strided((*x.shape[:-1], width), x.stride(), start).numpy(), f32)
 
 
 @functools.cache
-def _softmax_gradient(d):
-    """Return the loop for tokens of dimension d, a constant to the compiler.
-
-    It takes W contexts at a time. Rows of the blocks are contiguous, which the compiler has to know.
-    """
+def _gradient_loop(d):
+    """Return the loop for tokens of dimension d, a constant to the compiler; W contexts at a time."""
     W = LANES
 
     @compiled
-    def loop(theta, xs, x_begin, ys, y_begin, B, out):
+    def loop(theta, xs, ys, start, stop, out):
         n = xs.shape[3] - 1
         x, y, q = np.empty((n, d, W), f32), np.empty((n, W), f32), np.empty((d, W), f32)
         z, dz, e = np.empty((d, W), f32), np.empty((d, W), f32), np.empty((n, W), f32)
         top, total, p, error = np.empty(W, f32), np.empty(W, f32), np.empty(W, f32), np.zeros(W, f32)
         for s in range(theta.shape[0]):
-            for begin in range(0, B, W):
-                lanes = min(W, B - begin)
+            for begin in range(start, stop, W):
+                lanes = min(W, stop - begin)
                 for a in range(d):
                     for i in range(n):
-                        row = xs[s, 0, a, i, x_begin + begin :]
+                        row = xs[s, 0, a, i, begin:]
                         for j in range(lanes):
                             x[i, a, j] = row[j]
-                    row = xs[s, 0, a, n, x_begin + begin :]
+                    row = xs[s, 0, a, n, begin:]
                     for j in range(lanes):
                         q[a, j] = row[j]
                 for k in range(theta.shape[1]):
                     M, G = theta[s, k], out[s, k]
                     for i in range(n):
-                        row = ys[s, k, i, y_begin + begin :]
+                        row = ys[s, k, i, begin:]
                         for j in range(lanes):
                             y[i, j] = row[j]
                     z[:], dz[:], top[:], total[:], p[:] = 0, 0, -np.inf, 0, 0
@@ -132,7 +129,7 @@ def _softmax_gradient(d):
                             e[i, j] = weight
                             total[j] += weight
                             p[j] += weight * y[i, j]
-                    row = ys[s, k, n, y_begin + begin :]
+                    row = ys[s, k, n, begin:]
                     for j in range(lanes):
                         p[j] /= total[j]
                         error[j] = (p[j] - row[j]) / total[j]

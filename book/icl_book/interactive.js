@@ -1,0 +1,195 @@
+// Draws the figures of icl_book.interactive: looks up numbers of the table beside it, multiplies columns by the square
+// of a slider, adds them. Everything else that is shown was computed by the notebook.
+(() => {
+  "use strict";
+  const { abs, ceil, floor, log10, max, min, round, sqrt } = Math;
+
+  // 0.00123 as 1.23·10⁻³, 1000000 as 10⁶.
+  const number = (v, digits = 3) => {
+    if (!Number.isFinite(v)) return "not computed";
+    const size = v === 0 ? 0 : floor(log10(abs(v)) + 1e-9);
+    if (size > -4 && size < 5) return String(Number(v.toPrecision(max(digits, size + 1)))).replace("-", "−");
+    const [head, power] = v.toExponential(digits - 1).split("e").map(Number);
+    const raised = [...String(power)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+    return `${head === 1 ? "" : `${String(head).replace("-", "−")}·`}10${raised}`;
+  };
+  const html = (name, parent, attributes = {}, words = "") => {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = words;
+    return parent.appendChild(element);
+  };
+
+  // An axis from low to high over pixels: its scale and the values of its ticks.
+  const axis = (low, high, log, from, to, apart) => {
+    const f = log ? (v) => (v > 0 ? log10(v) : NaN) : (v) => v, [a, b] = [f(low), f(high)];
+    const at = (v) => from + ((to - from) * (f(v) - a)) / (b - a);
+    const many = max(1, floor(abs(to - from) / apart));
+    let ticks = [];
+    if (log) {
+      const step = ceil((b - a) / many - 1e-9), heads = b - a < 0.7 ? [1, 1.2, 1.5, 2, 3, 5, 7] : b - a < 2.5 ? [1, 2, 5] : [1];
+      for (let k = floor(a); k <= b + 1e-9; k++) if (k % step === 0) ticks.push(...heads.map((h) => Number(`${h}e${k}`)));
+    } else {
+      const rough = (b - a) / many, power = 10 ** floor(log10(rough));
+      const step = power * [1, 2, 5, 10].find((h) => h * power >= rough - 1e-12);
+      for (let k = ceil(a / step - 1e-9); k * step <= b + 1e-9 * step; k++) ticks.push(Number((k * step).toPrecision(12)));
+    }
+    return { at, ticks: ticks.filter((v) => f(v) >= a - 1e-9 && f(v) <= b + 1e-9), has: (v) => f(v) >= a && f(v) <= b };
+  };
+  // Where the vertical axis ends if nobody says: whole powers of ten that hold the first curve and what of the others is
+  // within a power of ten of it; or a little beyond all values.
+  const reach = (lines, log) => {
+    const known = lines.map((line) => line.filter((v) => Number.isFinite(v) && (v > 0 || !log)));
+    const [low, high] = [min(...known[0]), max(...known[0])];
+    const all = known.flat().filter((v) => !log || (v >= low / 10 && v <= high * 10));
+    const [least, most] = [min(...all), max(...all)], room = 0.05 * (most - least || 1);
+    return log ? [10 ** floor(log10(least) + 0.001), 10 ** ceil(log10(most) - 0.001)] : [least - room, most + room];
+  };
+
+  const start = (root) => {
+    const given = JSON.parse(root.querySelector("script").textContent), state = {}, show = {};
+    const stops = Object.fromEntries(given.sliders.map(({ name, stops }) => [name, stops]));
+    for (const table of Object.values(given.tables)) {
+      for (const column of Object.values(table.columns)) {
+        column.values = new Float32Array(Uint8Array.from(atob(column.data), (c) => c.charCodeAt(0)).buffer);
+      }
+    }
+    // The numbers of a column at the present setting.
+    const numbers = (name, column) => {
+      const table = given.tables[name], { keys, values } = table.columns[column];
+      const place = keys.reduce((at, key) => at * stops[key].length + state[key], 0);
+      return Array.from(values.subarray(place * table.rows, (place + 1) * table.rows));
+    };
+    const curve = (column) => {
+      const { squares } = given;
+      if (column in given.tables.curves.columns) {
+        const factor = column in squares ? stops[squares[column]][state[squares[column]]] ** 2 : 1;
+        return numbers("curves", column).map((v) => factor * v);
+      }
+      return Object.keys(squares).map(curve).reduce((one, other) => one.map((v, i) => v + other[i]));
+    };
+
+    const body = html("div", root, { class: "body" });
+    root.querySelector(".experiment").after(body);
+    const legend = html("p", body, { class: "legend", "aria-hidden": "true" });
+    given.y.forEach(([, words], i) => {
+      const item = html("span", legend);
+      item.innerHTML = `<svg width="30" height="10"><path class="l${i}" d="M1,5H29"/></svg>`;
+      item.append(words);
+    });
+    if (given.tables.best) {
+      const item = html("span", legend);
+      item.innerHTML = '<svg width="14" height="14"><circle class="best" cx="7" cy="7" r="5.5"/></svg>';
+      item.append("best");
+    }
+    const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    drawing.setAttribute("class", "drawing");
+    drawing.setAttribute("role", "img");
+    drawing.setAttribute("aria-label", given.alt);
+    body.append(drawing);
+    const controls = html("div", body, { class: "controls" });
+    for (const { name, label, stops: values } of given.sliders) {
+      const row = html("label", controls), menu = typeof values[0] === "string";
+      html("span", row, {}, label);
+      const input = html(menu ? "select" : "input", row, menu ? {} : { type: "range", min: 0, max: values.length - 1, step: 1 });
+      if (menu) values.forEach((value, i) => html("option", input, { value: i }, value));
+      const said = html("span", row, { class: "value", "aria-hidden": "true" });
+      input.addEventListener("input", () => set({ [name]: Number(input.value) }));
+      show[name] = () => {
+        input.value = state[name];
+        if (menu) return;
+        said.textContent = number(values[state[name]]);
+        input.setAttribute("aria-valuetext", said.textContent);
+      };
+    }
+    const reset = html("button", controls, { type: "button" }, "Reset");
+    const read = html("output", body, { class: "read", "aria-live": "polite" });
+
+    let abscissa = () => 0;  // from pixels to the stop of the cursor
+    const draw = () => {
+      const width = drawing.clientWidth || 620, height = round(max(230, min(330, 0.52 * width)));
+      const box = { left: 62, right: width - 22, top: 10, bottom: height - 44 };
+      const x = numbers("curves", given.x), lines = given.y.map(([name]) => curve(name)), log = (a) => given.log.includes(a);
+      const [low, high] = given.ylim ?? reach(lines, log("y"));
+      const across = axis(min(...x), max(...x), log("x"), box.left, box.right, 64);
+      const up = axis(low, high, log("y"), box.bottom, box.top, 34);
+      const place = (v, u) => `${across.at(v).toFixed(1)},${up.at(u).toFixed(1)}`;
+      const inside = [];
+      for (const v of across.ticks) inside.push(`<path class="grid" d="M${across.at(v)},${box.top}V${box.bottom}"/>`);
+      for (const u of up.ticks) inside.push(`<path class="grid" d="M${box.left},${up.at(u)}H${box.right}"/>`);
+      const { points, best } = given.tables;
+      if (points) {
+        const [px, py, size] = ["x", "y", "size"].map((name) => numbers("points", name));
+        px.forEach((v, i) => {
+          const dot = (r, name) => `<circle class="${name}" cx="${across.at(v)}" cy="${up.at(py[i])}" r="${r}"/>`;
+          inside.push(dot(34 * sqrt(size[i]), "weight") + dot(1.6, "token"));
+        });
+      }
+      lines.forEach((line, i) => {
+        let path = "", pen = "M";  // lifted where there is no number; the frame cuts what leaves it
+        line.forEach((u, k) => {
+          const drawn = Number.isFinite(across.at(x[k])) && Number.isFinite(up.at(u));
+          if (drawn) path += pen + place(x[k], u);
+          pen = drawn ? "L" : "M";
+        });
+        inside.push(`<path class="l${i}" d="${path}"/>`);
+      });
+      const said = [], values = {}, at = stops[given.cursor]?.[state[given.cursor]];
+      const label = given.sliders.find(({ name }) => name === given.cursor)?.label ?? given.labels[0];
+      if (at !== undefined) {
+        const k = x.reduce((one, v, i) => (abs(v - at) < abs(x[one] - at) ? i : one), 0);
+        inside.push(`<path class="cursor" d="M${across.at(at)},${box.top}V${box.bottom}"/>`);
+        lines.forEach((line, i) => {
+          values[given.y[i][0]] = line[k];
+          if (Number.isFinite(up.at(line[k]))) {
+            inside.push(`<circle class="here l${i}" cx="${across.at(x[k])}" cy="${up.at(line[k])}" r="5"/>`);
+          }
+        });
+        said.push(`At ${label} = ${number(at)}: ` + given.y.map(([name, words]) => `${words} ${number(values[name])}`).join("; ") + ".");
+      }
+      if (best) {
+        const [[bx], [by]] = [given.x, given.y[0][0]].map((name) => numbers("best", name));
+        Object.assign(values, { best: bx, least: by });
+        inside.push(`<path class="tick" d="M${place(bx, by)}V${box.bottom}"/>`.replace(/.*NaN.*/, "") +
+          `<circle class="best" cx="${across.at(bx)}" cy="${up.at(by)}" r="7"/>`.replace(/.*NaN.*/, ""));
+        const where = across.has(bx) && up.has(by) ? "" : ", outside the frame";
+        said.push(`Best ${label} (ring): ${number(bx)}${where}; there ${given.y[0][1]} ${number(by)}.`);
+      }
+      const text = (v, u, words, anchor, more = "") => `<text x="${v}" y="${u}" text-anchor="${anchor}" ${more}>${words}</text>`;
+      drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      drawing.style.height = `${height}px`;
+      const [w, h] = [box.right - box.left, box.bottom - box.top];
+      drawing.innerHTML = `<svg x="${box.left}" y="${box.top}" width="${w}" height="${h}" ` +
+        `viewBox="${box.left} ${box.top} ${w} ${h}">${inside.join("")}</svg>` +
+        `<rect class="frame" x="${box.left}" y="${box.top}" width="${w}" height="${h}"/>` +
+        across.ticks.map((v) => text(across.at(v), box.bottom + 17, number(v), "middle")).join("") +
+        up.ticks.map((u) => text(box.left - 7, up.at(u) + 4, number(u), "end")).join("") +
+        text((box.left + box.right) / 2, height - 7, given.labels[0], "middle") +
+        text(-(box.top + box.bottom) / 2, 14, given.labels[1], "middle", 'transform="rotate(-90)"');
+      if (read.textContent !== said.join(" ")) read.textContent = said.join(" ");
+      root.dataset.values = JSON.stringify(values);
+      abscissa = (pixel) => stops[given.cursor].reduce((one, v, i, all) =>
+        (abs(across.at(v) - pixel) < abs(across.at(all[one]) - pixel) ? i : one), 0);
+    };
+    const set = (changes) => {
+      Object.assign(state, changes);
+      Object.values(show).forEach((one) => one());
+      draw();
+    };
+    const home = Object.fromEntries(given.sliders.map(({ name, start: at }) => [name, at]));
+    reset.addEventListener("click", () => set(home));
+    const pull = (event) => {
+      if (event.buttons & 1) set({ [given.cursor]: abscissa(event.clientX - drawing.getBoundingClientRect().left) });
+    };
+    if (given.cursor in stops) {
+      drawing.classList.add("pull");
+      drawing.addEventListener("pointerdown", pull);
+      drawing.addEventListener("pointermove", pull);
+    }
+    set(home);
+    root.querySelector("img").hidden = true;
+    root.dataset.ready = "";
+    new ResizeObserver(draw).observe(drawing);
+  };
+  document.querySelectorAll(".icl-interactive:not([data-ready])").forEach(start);
+})();

@@ -1,0 +1,126 @@
+"""Interactive figures from tables that a notebook computed: sliders, a marked best value, a reset button.
+
+The page computes no science: the script beside this module looks numbers up, multiplies them by squares of
+sliders and adds them. In a trial on one table, Vega-Lite needed 900 KB of scripts and a page that allows
+``eval``, and its sliders were 129 px wide and read out positions, not values. Our script is a hundredth of
+that, travels in the cell's output, so that it runs in JupyterLab too, and follows the page's theme.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import HTML
+
+from icl_book import plots
+
+
+def interactive(
+    frame: pd.DataFrame,
+    x: str,
+    y: Mapping[str, str],
+    sliders: Mapping[str, str],
+    start: Mapping[str, Any],
+    *,
+    labels: tuple[str, str],
+    experiment: str,
+    alt: str,
+    caption: str = "",
+    best: pd.DataFrame | None = None,
+    points: pd.DataFrame | None = None,
+    cursor: str = "",
+    squares: Mapping[str, str] | None = None,
+    log: str = "xy",
+    ylim: tuple[float, float] | None = None,
+) -> HTML:
+    """Build a figure with sliders from a tidy table; without scripts its curves at the start stay.
+
+    Args:
+        frame: One row for each setting of the sliders and each ``x``; a missing row or NaN breaks a curve.
+        x: Column of the abscissa. If it is a slider too, that moves along the curves.
+        y: Columns that are curves, and their words. The first sets the vertical axis, unless ``ylim`` does.
+        sliders: Columns that are sliders (menus if they hold text) and their words; every value is a stop.
+        start: Where each slider starts, one of its values.
+        labels: Names of both axes.
+        experiment: What to try, with the word "move".
+        alt: What the figure shows, for readers who cannot see it.
+        caption: What is fixed, and what a reader must know besides.
+        best: One row for each setting, columns ``x`` and the first of ``y``: a point of its own, exact.
+        points: Columns ``x``, ``y`` and ``size`` (an area, at most 1) for each setting.
+        cursor: The slider whose value is the abscissa that is read out; by default ``x``.
+        squares: Columns of ``frame`` and the slider whose square multiplies each. The first of ``y``, if
+            it is no column, is their sum: risk = L^2 bias + sigma^2 noise.
+        log: Which axes are logarithmic: "", "x", "y" or "xy".
+        ylim: Ends of the vertical axis.
+
+    Raises:
+        ValueError: If a start is no stop, or ``experiment`` or ``alt`` lack what they must say.
+    """
+    given = {"curves": frame, "best": best, "points": points}
+    tables = {name: table for name, table in given.items() if table is not None}
+    stops = {}
+    for name in sliders:
+        values = next(table[name] for table in tables.values() if name in table).drop_duplicates()
+        stops[name] = (values.sort_values() if values.dtype.kind in "iuf" else values).tolist()
+        if start[name] not in stops[name]:
+            raise ValueError(f"start: {name}={start[name]!r} must be one of {stops[name]}")
+    if "move" not in experiment.lower() or not alt.strip():
+        raise ValueError(f"experiment={experiment!r}, alt={alt!r}: must say what to move, and what is seen")
+    data: dict[str, Any] = {"x": x, "y": [*y.items()], "labels": labels, "log": log, "ylim": ylim, "alt": alt}
+    data |= {"squares": squares or {}, "cursor": cursor or x}
+    data["sliders"] = [
+        {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
+        for name, values in stops.items()
+    ]
+    keys = {name: {s: stops[s] for s in sliders if s in t and s != x} for name, t in tables.items()}
+    data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
+
+    shown = frame.merge(pd.DataFrame([{s: start[s] for s in keys["curves"]}])) if keys["curves"] else frame
+    parts = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
+    shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(x)
+    ax = shown[[*y]].rename(columns=y).plot(logx="x" in log, logy="y" in log, style=["-", "--", ":", "-."])
+    ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
+    picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
+    plt.close(ax.figure)
+    table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
+    style, script = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js"))
+    return HTML(
+        f'<div class="icl-interactive" role="group" aria-label="Interactive figure"><style>{style}</style>'
+        f'<script type="application/json">{table}</script>'
+        f'<p class="experiment">{html.escape(experiment)}</p>'
+        f'<img class="icl-frame" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{picture}">'
+        f'<p class="caption">{html.escape(caption)}</p><script>{script}</script></div>'
+    )
+
+
+def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Pack the columns of a tidy table as base64 of little-endian float32, relative error 6e-8.
+
+    Each column is an array over the keys on which it depends, then over the rows of one setting.
+
+    Args:
+        frame: The table.
+        stops: Columns that are keys, and their values in order.
+    """
+    codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
+    row = frame.groupby([*stops]).cumcount().to_numpy() if stops else np.arange(len(frame))
+    shape = (*map(len, stops.values()), int(row.max()) + 1)
+    columns = {}
+    for name in frame.columns.difference([*stops]):
+        values, needed = np.full(shape, np.nan, "<f4"), list[str]()
+        values[(*codes, row)] = frame[name]
+        for axis, key in reversed([*enumerate(stops)]):
+            if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):  # does not depend on it
+                values = values.take(0, axis)
+            else:
+                needed.insert(0, key)
+        columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}
+    return {"rows": shape[-1], "columns": columns}

@@ -1,0 +1,208 @@
+"""Interactive figures: the packed table, and what a page with one shows, in headless Chromium."""
+
+import base64
+import re
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from chromium import SIZES, look
+from icl.risk import optimal_window, population_risk
+from icl.tasks import Affine
+from icl_book.interactive import interactive, pack
+from icl_book.provenance import ROOT
+
+WINDOWS, LENGTHS, ROUGH, NOISY = 10 ** np.arange(-1, 3.1, 0.5), [10, 1000, 10**8], [0.5, 1.0, 2.0], [0.1, 0.5]
+START = {"class": "affine", "n": 10, "L": 1.0, "sigma": 0.5, "w": 1.0}
+
+
+@pytest.fixture(scope="module")
+def markup():
+    """Bias, noise and risk of affine functions in three dimensions."""
+    curves, best = [], []
+    for n in LENGTHS:
+        risk = population_risk(Affine(3), WINDOWS, n, 1.0)
+        curves.append({"class": "affine", "n": n, "w": WINDOWS, "bias": risk.bias, "noise": risk.noise})
+        for L in ROUGH:
+            found = optimal_window(Affine(3, L), n, NOISY)
+            best.append({"n": n, "L": L, "sigma": NOISY, "w": found.w, "risk": found.risk})
+    return interactive(
+        pd.concat(map(pd.DataFrame, curves)),
+        "w",
+        {"risk": "risk", "bias": "bias", "noise": "noise"},
+        {"class": "functions", "n": "length n", "L": "slope L", "sigma": "noise σ", "w": "window w"},
+        START,
+        labels=("window w", "squared error"),
+        experiment="Move n until the noise leaves the frame.",
+        alt="Risk against w <with a least value>.",
+        caption="Affine functions.",
+        best=pd.concat(map(pd.DataFrame, best)),
+        squares={"bias": "L", "noise": "sigma"},
+    ).data
+
+
+def page(browser, path, markup):
+    """Open a page with a figure; it must be without errors and requests."""
+    path.write_text(
+        "<!doctype html><html lang='en' data-theme='light'><meta charset='utf-8'><title>figure</title>"
+        "<style>html[data-theme='dark'] { --pst-color-background: #121212; --pst-color-text-base: #ddd;"
+        " background: #121212; color: #ddd }</style><meta name='viewport' content='width=device-width'>"
+        f"<main><h1>Figure</h1>{markup}</main></html>"
+    )
+    seen = look(browser, path.as_uri())
+    assert seen.errors == [] and seen.network == []
+    return browser
+
+
+@pytest.fixture
+def figure(browser, tmp_path, markup):
+    return page(browser, tmp_path / "figure.html", markup)
+
+
+def shown(browser):
+    """Return the numbers of a figure at its cursor, and the best, as drawn, and its sentence."""
+    return browser.execute_script(
+        "return [JSON.parse(document.querySelector('[data-ready]').dataset.values),"
+        " document.querySelector('.read').textContent]"
+    )
+
+
+def path(browser, name):
+    return browser.execute_script(f"return document.querySelector('.drawing path.{name}').getAttribute('d')")
+
+
+def control(browser, label):
+    (row,) = (e for e in browser.find_elements("tag name", "label") if e.text.startswith(label))
+    return row.find_element("css selector", "input, select")
+
+
+# ---------------------------------------------------------------- the table
+
+
+def unpacked(column, lengths, rows):
+    values = np.frombuffer(base64.b64decode(column["data"]), "<f4")
+    return values.reshape(*(lengths[key] for key in column["keys"]), rows)
+
+
+def test_table_holds_the_numbers_of_the_frame_and_repeats_none():
+    n, w, kind = np.meshgrid([10, 100], [0.1, 1.0, 10.0], ["b", "a"], indexing="ij")
+    frame = pd.DataFrame({"n": n.ravel(), "w": w.ravel(), "kind": kind.ravel()})
+    frame["noise"], frame["bias"] = frame.w / frame.n, np.where(frame.kind == "a", np.pi, 1.0) / frame.w
+    packed = pack(frame.drop(index=0), {"n": [10, 100], "kind": ["b", "a"]})  # n = 10, w = 0.1, kind b
+    assert packed["rows"] == 3
+    keys = {name: column["keys"] for name, column in packed["columns"].items()}
+    assert keys == {"w": ["n", "kind"], "noise": ["n", "kind"], "bias": ["n", "kind"]}  # all lack a row
+    packed = pack(frame, {"n": [10, 100], "kind": ["b", "a"]})
+    keys = {name: column["keys"] for name, column in packed["columns"].items()}
+    assert keys == {"w": [], "noise": ["n"], "bias": ["kind"]}
+    bias = unpacked(packed["columns"]["bias"], {"kind": 2}, 3)
+    np.testing.assert_allclose(bias, [[10, 1, 0.1], [10 * np.pi, np.pi, 0.1 * np.pi]], rtol=6e-8)
+
+
+def test_still_picture_and_words_stay_without_scripts(markup):
+    body = re.sub(r"<(script|style).*?</\1>", "", markup, flags=re.DOTALL)
+    assert body.count("<img") == 1 and "hidden" not in body and 'alt="Risk against w &lt;with' in body
+    assert "Move n until" in body and "Affine functions." in body
+    assert "http" not in markup.replace("http://www.w3.org/2000/svg", "") and "eval(" not in markup
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"start": {"w": 3.0}}, r"start: w=3.0 must be one of \[1.0, 2.0\]"),
+        ({"experiment": "Look."}, "experiment='Look.'.*must say what to move"),
+        ({"alt": " "}, "alt=' '.*what is seen"),
+    ],
+)
+def test_bad_input_is_named(change, words):
+    frame = pd.DataFrame({"w": [1.0, 2.0], "y": [1.0, 2.0]})
+    good = {"start": {"w": 1.0}, "experiment": "Move w.", "alt": "A line.", "labels": ("w", "y")}
+    with pytest.raises(ValueError, match=words):
+        interactive(frame, "w", {"y": "y"}, {"w": "w"}, **good | change)
+
+
+def test_book_has_at_most_six_figures_each_in_a_chapter_of_its_own():
+    chapters = (path.read_text() for path in (ROOT / "notebooks").glob("*.py"))
+    calls = [len(re.findall(r"^interactive\(", text, re.M)) for text in chapters]
+    assert sum(calls) <= 6 and max(calls) <= 1
+
+
+# ---------------------------------------------------------------- the figure
+
+
+@pytest.mark.browser
+def test_values_by_keyboard_are_those_of_the_package(figure):
+    """The table to the digits of float32, the sentence to the printed ones; then back to the start."""
+    at_start, (right, left, home, end) = shown(figure), "\ue014\ue012\ue011\ue010"  # WebDriver's keys
+    for keys in ({}, {"length": right, "window": 2 * left}, {"slope": end, "noise": home}):
+        for label, key in keys.items():
+            control(figure, label).send_keys(key)
+        said = (
+            control(figure, name).get_attribute("aria-valuetext") for name in ("len", "slo", "noi", "win")
+        )
+        n, L, sigma, w = map(float, said)
+        risk, best = population_risk(Affine(3, L), w, n, sigma), optimal_window(Affine(3, L), n, sigma)
+        truth = {
+            "risk": risk.total,
+            "bias": risk.bias,
+            "noise": risk.noise,
+            "best": best.w,
+            "least": best.risk,
+        }
+        values, sentence = shown(figure)
+        assert values == pytest.approx({name: float(value) for name, value in truth.items()}, rel=2e-7)
+        assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
+        assert f"Best window w (ring): {float(f'{best.w:.3g}'):g}" in sentence
+    assert (n, L, sigma, w) == (1000, 2, 0.1, 0.1)
+    figure.find_element("tag name", "button").send_keys("\ue007")
+    assert shown(figure) == at_start
+
+
+@pytest.mark.browser
+def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
+    control(figure, "length").send_keys("\ue010")
+    heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l2"))]
+    frame = figure.execute_script("return +document.querySelector('.frame').getAttribute('height')")
+    assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > frame + 11  # none is clamped
+    cut = figure.execute_script("return getComputedStyle(document.querySelector('.drawing > svg')).overflow")
+    assert cut == "hidden"
+
+
+@pytest.mark.browser
+def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp_path):
+    frame = pd.DataFrame({"x": np.arange(5.0), "y": [0, 1, np.nan, 9, 16]})
+    points = {"q": np.repeat(np.arange(5.0), 2), "x": 1.0, "y": 2.0, "size": np.linspace(0, 0.9, 10)}
+    words = {"labels": ("x", "y"), "log": "", "experiment": "Move q.", "alt": "A line.", "cursor": "q"}
+    made = interactive(frame, "x", {"y": "y"}, {"q": "q"}, {"q": 2.0}, points=pd.DataFrame(points), **words)
+    figure = page(browser, tmp_path / "points.html", made.data)
+    assert (path(figure, "l0").count("M"), path(figure, "l0").count("L")) == (2, 2)
+    assert "At q = 2: y not computed" in shown(figure)[1]
+    figure.execute_script("""
+    const svg = document.querySelector(".drawing"), box = svg.getBoundingClientRect();
+    const [left, width] = ["x", "width"].map((k) => +svg.querySelector(".frame").getAttribute(k));
+    const clientX = box.left + left + 0.8 * width;
+    svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX }));""")
+    assert shown(figure)[0] == {"y": 9} and control(figure, "q").get_attribute("aria-valuetext") == "3"
+    first, second = figure.execute_script(
+        "return [...document.querySelectorAll('.weight')].map((dot) => dot.r.baseVal.value ** 2)"
+    )
+    assert second / first == pytest.approx(0.7 / 0.6, rel=1e-5)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_figure_is_accessible_and_its_sliders_are_long(figure, theme, width):
+    size = {"width": width, "height": SIZES["phone"][1], "deviceScaleFactor": 1, "mobile": width < 500}
+    figure.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    figure.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+    widths = figure.execute_script(
+        "return [...document.querySelectorAll('[type=range]')].map((i) => i.clientWidth)"
+    )
+    assert len(widths) == 4 and min(widths) >= 200
+    assert figure.execute_script("return document.documentElement.scrollWidth") <= width
+    figure.execute_script((resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found = figure.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => v.id)))")
+    assert found == []
