@@ -1,5 +1,7 @@
 """Covariances, their expansions, and sampled functions agree with each other."""
 
+from itertools import count, islice
+
 import numpy as np
 import pytest
 import torch
@@ -17,24 +19,28 @@ TASKS = [cls(d, L) for d in DIMS for cls in (Affine, ReLU) for L in (1.0, 0.3)]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
 
-def plain_recurrence(dim, theta, degrees):
-    """1 - P_l by differences of successive polynomials, all degrees, in NumPy."""
-    gap = 2 * np.sin(theta / 2) ** 2
-    rows, step = [np.zeros_like(gap)], np.zeros_like(gap)
-    for i in range(degrees - 1):
-        up = (i + dim - 2) / (2 * i + dim - 2) if i else 1.0  # cos P_i = up P_{i+1} + (1 - up) P_{i-1}
-        step = ((1 - up) * step + gap * (1 - rows[-1])) / up
-        rows.append(rows[-1] + step)
-    return np.stack(rows)
+def plain_recurrence(dim, theta, even):
+    """Yield 1 - P_l by differences of successive polynomials, in NumPy."""
+
+    def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
+        return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
+
+    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
+    q, step = np.zeros_like(gap), np.zeros_like(gap)
+    for i in count(0, 2 if even else 1):
+        yield q
+        ahead, behind = (up(i) * up(i + 1), (1 - up(i)) * (1 - up(i - 1))) if even else (up(i), 1 - up(i))
+        step = behind / ahead * step + 1 / ahead * (gap * (1 - q))
+        q = q + step
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 200])
 @pytest.mark.parametrize("even", [False, True])
 def test_polynomials_in_pieces_against_the_plain_recurrence(dim, even):
     theta = np.r_[0.0, np.geomspace(1e-8, np.pi, 41)]
-    polynomials, every = Polynomials(dim, theta, even), 2 if even else 1
+    polynomials = Polynomials(dim, theta, even)
     ours = np.concatenate([polynomials.take(many) for many in (1, 2, 40, 300)])
-    plain = plain_recurrence(dim, theta, every * len(ours))[::every]
+    plain = np.stack(list(islice(plain_recurrence(dim, theta, even), len(ours))))
     # rounded differently: by as much as an angle's last digit moves P_l
     assert np.all(np.abs(ours - plain) <= 1e-12 * plain + 1e-14)
 
