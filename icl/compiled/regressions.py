@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from icl.compiled.elementary import LANES, any_exp2, compiled, f32, f64, inline
+from icl.compiled.elementary import LANES, compiled, exp2_for_dtype, f32, f64, inline
 
 
 def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
@@ -70,7 +70,7 @@ def _squared(real):
             e, b, z = S[i], B[i], real(0)
             t = _largest(e, top)
             for j in range(e.size):
-                e[j] = any_exp2(real((e[j] - t) * per_log2))
+                e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
                 z += e[j]
             share, r, miss = one / z, real(0), real(0)
             for j in range(e.size):
@@ -90,7 +90,7 @@ def _squared(real):
             e, move, b, z, z_t = S[i], T[i], B[i], real(0), real(0)
             t = _largest(e, top)
             for j in range(e.size):
-                e[j] = any_exp2(real((e[j] - t) * per_log2))
+                e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
                 z += e[j]
                 z_t += e[j] * move[j]
             if rescaled:

@@ -140,18 +140,8 @@ def pretrain(
         ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
             is out of range, or the work is too large.
     """
-    settings = Settings(
-        steps,
-        batch_size,
-        learning_rate,
-        optimizer,
-        schedule,
-        shared_tokens,
-        stream,
-        dtype,
-        integrate_labels,
-        tuple(record),
-    )
+    choices = optimizer, schedule, shared_tokens, stream, dtype, integrate_labels, tuple(record)
+    settings = Settings(steps, batch_size, learning_rate, *choices)
     units, place = tuple(units), _usable(device)
     dims = {unit.task.dim for unit in units}
     if len(dims) != 1:

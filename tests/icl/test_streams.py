@@ -9,7 +9,7 @@ import icl.streams
 from icl.layout import normalize, planes
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.finite import ReLUPool
-from icl.pretrain.metrics import test_error as error_on_fresh_contexts
+from icl.pretrain.metrics import evaluation_error as error_on_fresh_contexts
 from icl.risk import bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import STREAMS, NativeStream, stream

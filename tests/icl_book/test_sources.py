@@ -6,7 +6,7 @@ from icl_book.site import pages, sources, verify
 
 IMPORTS = """
 import numpy as np
-from icl.pretrain.metrics import test_error as error
+from icl.pretrain.metrics import evaluation_error as error
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.risk.flow import population_flow
 from icl.streams import stream
@@ -37,7 +37,7 @@ def behind(names, *cells):
             ["found = {}\nfor d in (2, 3):\n    found[d] = population_risk(d)", "found"],
             ["risk.population_risk"],
         ),
-        (["rows = []", "rows.append(error(1))", "rows"], ["pretrain.metrics.test_error"]),
+        (["rows = []", "rows.append(error(1))", "rows"], ["pretrain.metrics.evaluation_error"]),
         (
             ["names = {}", "exec('from icl.risk import optimal_window', names)", "names"],
             ["risk.optimal_window"],
