@@ -67,9 +67,8 @@ class Sphere:
 class Ellipsoid:
     """Covariates ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
 
-    Attributes:
-        matrix: A, rows as tuples (an array is converted), shape (d, d). ``E x x' = A A' / d``:
-            the slides' Sigma is not divided by d.
+    ``matrix`` is A, (d, d), rows as tuples (an array is converted). ``E x x' = A A' / d``: the slides' Sigma
+    is not divided by d.
     """
 
     matrix: tuple[tuple[float, ...], ...]

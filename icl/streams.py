@@ -58,16 +58,10 @@ STREAMS = {
 def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
     """Return the generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
 
-    Args:
-        seed: Non-negative integer below 2**64.
-        name: One of `STREAMS`.
-        step: Non-negative integer; every step owns 2**192 counter values of its own.
-
-    Returns:
-        A NumPy generator; equal arguments give equal numbers on every machine.
+    Equal arguments give equal numbers on every machine. Every step owns 2**192 counter values.
 
     Raises:
-        ValueError: If the seed or step is out of range or the name is unknown.
+        ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is none of `STREAMS`.
     """
     seed, place, step = _address(seed, name, step)
     return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
@@ -89,14 +83,8 @@ class NativeStream:
     On the CPU it is Philox-4x32 with key ``seed`` and counter (number, call, step, name), see `icl.compiled`;
     on a GPU it is PyTorch's Philox.
 
-    Args:
-        seed: As in `stream`.
-        name: As in `stream`.
-        step: As in `stream`, below 2**32.
-        device: Where to draw.
-
     Raises:
-        ValueError: As `stream`.
+        ValueError: As `stream`, and if on a CPU the step is 2**32 or more.
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):

@@ -78,7 +78,7 @@ def style() -> None:
     except ImportError:  # a script on a machine without Jupyter
         return
     if get_ipython() is not None:
-        set_matplotlib_formats("svg", metadata={"Date": None})
+        set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 
 def ramp(count: int) -> list[tuple[float, ...]]:
@@ -122,7 +122,12 @@ def sampled_points(
     if not (inside := (low <= y) & (y <= high)).all():
         i = int(np.argmin(inside))
         raise ValueError(f"y[{i}] = {y[i]}: outside its interval [{low[i]}, {high[i]}]")
-    marks = {"markerfacecolor": "white", "markeredgewidth": 1.4, "capsize": 3, "zorder": 3} | points
+    marks: dict[str, Any] = {
+        "markerfacecolor": "white",
+        "markeredgewidth": 1.4,
+        "capsize": 3,
+        "zorder": 3,
+    } | points
     ends = np.stack([y - low, high - y])
     return ax.errorbar(x, y, yerr=ends, fmt=marker, label=label, color=color, **marks)
 
@@ -193,13 +198,14 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
     Raises:
         KeyError: If a template names no column.
     """
-    if not isinstance(frame, pd.DataFrame):  # heads and rows of formatted text, the form before tables
-        heads, rows = frame, columns
-        if any(len(row) != len(heads) for row in rows):
-            raise ValueError(f"rows: every row must have {len(heads)} cells, one for each column")
-    else:
+    rows: Any = columns
+    if isinstance(frame, pd.DataFrame):
         form, heads = _Formatter(), list(columns)
         rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
+    else:  # heads and rows of formatted text, the form before tables
+        heads = frame
+        if any(len(row) != len(heads) for row in rows):
+            raise ValueError(f"rows: every row must have {len(heads)} cells, one for each column")
     short = all(len(first) <= 24 for first, *_ in rows)
     page = environment().get_template("table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))

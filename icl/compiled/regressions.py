@@ -18,10 +18,7 @@ def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
         normalized:  p = -(1 / z)    e (c - r),   r = <c, f>,
         rescaled:    p = -exp(2t) z  e (c - r),   r = <c, b> = <c, f> + |c|^2.
 
-    Args:
-        S: Logits (n, m), contiguous, on a CPU, of a dtype in `REALS`.
-        B: Targets, the same.
-        kind: "normalized" or "rescaled".
+    Logits S and targets B are (n, m), contiguous, on a CPU, of a dtype in `REALS`.
     """
     REALS[S.dtype][0](S.numpy(), B.numpy(), kind == "rescaled")
 
@@ -34,11 +31,7 @@ def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) ->
         normalized:  w = f_t (c - <f, c>) + f (f_t - <f_t, c> - <f, f_t>),   c = f - b,
         rescaled:    w = exp(2t) e (T (q - <q, b>) + q_t - <q_t, b>),        q = e - z b.
 
-    Args:
-        S: As for `squared_gradient`.
-        T: As S.
-        B: As S.
-        kind: As for `squared_gradient`.
+    S, T and B are as for `squared_gradient`.
     """
     REALS[S.dtype][1](S.numpy(), T.numpy(), B.numpy(), kind == "rescaled")
 

@@ -9,17 +9,8 @@
 """
 
 from icl.pretrain.batches import draw_contexts
-from icl.pretrain.config import Settings, UnitConfig, check_integrable
+from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.grid import TrainedGrid, train_grid
 from icl.pretrain.trainer import Pretrained, pretrain
 
-__all__ = [
-    "Pretrained",
-    "Settings",
-    "TrainedGrid",
-    "UnitConfig",
-    "check_integrable",
-    "draw_contexts",
-    "pretrain",
-    "train_grid",
-]
+__all__ = ["Pretrained", "Settings", "TrainedGrid", "UnitConfig", "draw_contexts", "pretrain", "train_grid"]

@@ -25,19 +25,9 @@ def sample_contexts(
     seed: int,
     step: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw the contexts of one step from native streams.
+    """Draw contexts for S models, B each, from native streams: x, function values f and noisy labels y.
 
-    Args:
-        task: Class of the functions.
-        covariates: Maps a stream and a number of contexts to covariates (count, n + 1, d).
-        noise_std: Standard deviation of the label noise.
-        models: S, the number of stacked models.
-        batch_size: B, contexts of each model.
-        seed: Seed of the streams.
-        step: Step of the streams.
-
-    Returns:
-        Covariates (S, B, n + 1, d), function values (S, B, n + 1) and noisy labels (S, B, n + 1), float32.
+    ``covariates`` maps a stream and a number of contexts to covariates (count, n + 1, d).
     """
     count = models * batch_size
     x = covariates(NativeStream(seed, "covariates", step), count).float()

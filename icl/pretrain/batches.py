@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -52,13 +52,12 @@ def draw_contexts(
     return x, f, f + noise_std * _normal(source("noise"), tuple(reversed(f.shape)))
 
 
-#: A tensor in the memory of a sampler, which overwrites it when it draws again. New memory for every block
-#: costs a quarter of the training time of the compiled loops; a caller that keeps a batch clones it.
-Borrowed = Annotated[Tensor, "valid until the next call of the same sampler"]
-
-
 class BatchSampler:
-    """The batches of S token sets with K units each, which share seed, context length and covariates."""
+    """The batches of S token sets with K units each, which share seed, context length and covariates.
+
+    A sampler overwrites its batch when it draws again: new memory for every block costs a quarter of the
+    training time of the compiled loops.
+    """
 
     def __init__(self, sets: Sequence[Sequence[UnitConfig]], settings: Settings, device: torch.device):
         self.sets, self.settings = sets, settings
@@ -70,7 +69,7 @@ class BatchSampler:
         self._block = -1
         self._memory: tuple[Tensor, Tensor | None] | None = None
 
-    def batch(self, step: int) -> tuple[Borrowed, Borrowed | None]:
+    def batch(self, step: int) -> tuple[Tensor, Tensor | None]:
         """Return covariates (S, 1, d, n + 1, B), and labels (S, K, n + 1, B) or None."""
         B = self.settings.batch_size
         if self.settings.stream == "portable":

@@ -146,9 +146,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in list(allowed):
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: allowed are {', '.join(map(str, allowed))}"
-                )
+                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {', '.join(allowed)}")
         numbers: dict[str, Any] = {
             "steps": integer(self.steps, "steps", 1, 10**9),
             "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),

@@ -51,14 +51,7 @@ def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class ReLUPool:
-    """A fixed pool of functions of the class `icl.tasks.ReLU`, from which every context draws one.
-
-    Attributes:
-        dim: Dimension d of the covariates.
-        lipschitz: Lipschitz constant L of the class.
-        size: T, the number of functions in the pool.
-        seed: Seed of the pool.
-    """
+    """A fixed pool of ``size`` functions of the class `icl.tasks.ReLU`; every context draws one of them."""
 
     dim: int
     lipschitz: float

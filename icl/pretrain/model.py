@@ -38,9 +38,7 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 class ParameterLayout:
     """The parameters of a unit, packed into one vector so that an optimizer sees one array.
 
-    Attributes:
-        dim: d.
-        width: None for the reduced unit, M of shape (d, d); otherwise rows of ``W_K`` and ``W_Q``.
+    The width is None for the reduced unit, M of shape (d, d), else the number of rows of ``W_K`` and ``W_Q``.
     """
 
     dim: int

@@ -178,7 +178,9 @@ def rules(registry: Mapping[str, Claim], notebooks: Iterable[Path]) -> list[str]
     problems = changes.problems()
     for claim in registry.values():
         if claim.quote:
-            problems += [f"claim {claim.id}: {p}" for p in quotes.problems(claim.quote, claim.place)]
+            problems += [
+                f"{claim.where}: claim {claim.id}: {p}" for p in quotes.problems(claim.quote, claim.place)
+            ]
         problems += [
             f"claim {claim.id}: is implied by {i!r}, which is no claim"
             for i in claim.implied_by
