@@ -398,16 +398,16 @@ def cases(measure):
 
 judge("P1.W.kernel", *cases(kernel_gap))
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.W.appendix-kernel: {type}"}
+# %% tags=["hide-input"]
 judge("P1.W.appendix-kernel", cases(coefficient)[0])
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.W.table-decay: {type}"}
+# %% tags=["hide-input"]
 wide = [(*weights_and_distances(d, True, 1.0), 1.0) for d in dims]
 rates = [
     [coefficient(*drawn) * drawn[-1] for drawn in law] for law in (on_sphere, wide)
 ]
 template = f"d = {{d}}, w = {w:g} over w = {wide[0][-1]:g}"
-judge("P1.W.table-decay", exact(template, np.divide(*rates), d=dims))
+judge("P1.W.table-decay", exact(template, np.divide(*rates), d=dims), folded=True)
 
 # %% tags=["hide-input"]
 judge("P1.W.closer", *cases(out_of_order))

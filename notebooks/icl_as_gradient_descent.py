@@ -445,7 +445,7 @@ ax.set_ylabel(r"log10 of the worst $\Vert\tilde b-b\Vert/\Vert\Delta x\Vert$")
 ax.legend()
 plt.show()
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.separation: {type}"}
+# %% tags=["hide-input"]
 far = np.array(radii[-2:])
 worst_found = {kind: np.array(separation[kind][-2:]) for kind in KINDS}
 rate = worst_found["rescaled"] * math.log(10) / far**2
@@ -456,6 +456,7 @@ judge(
         found("rescaled, R = {R:g}", rate, R=far, kind="rescaled"),
         found("normalized, R = {R:g}", share, 0.5 + 1e-9, R=far, kind="normalized"),
     ],
+    folded=True,
 )
 
 # %% [markdown]
@@ -467,7 +468,7 @@ judge(
 # larger than the printed $M$ allows. The *value* of the loss is the same after any move, since that is how the shift is
 # defined.
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.break: {type}"}
+# %% tags=["hide-input"]
 R, n_break, reach = 2.0, 8, 16.0
 S = torch.zeros(1, n_break, dtype=torch.float64)
 S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
@@ -725,7 +726,7 @@ for c in (0.0, 16.0):
 # whatever the data: along $S\to tS$ the derivative of $\frac12\Vert f\Vert^2$ is the covariance of $f_i$ and $s_i$ under
 # $f$, never negative. The rest of the step is in the targets, which the layer does not see; the control takes targets that $2X$ fits.
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.shrinks: {type}"}
+# %% tags=["hide-input"]
 judge(
     "P2.icl.shrinks",
     [
@@ -733,6 +734,7 @@ judge(
         medians("the same without attention", imitated["turned"][0], "shrinks"),
     ],
     medians("targets of 2X", imitated["turned control"], "shrinks"),
+    folded=True,
 )
 
 # %% [markdown]
@@ -791,7 +793,7 @@ plt.show()
 # directions. Two moves are as long as the gradient step's: the opposite one, and one whose scores move at a right
 # angle. The control is the linear layer, which makes the step.
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.icl.orthogonal: {type}"}
+# %% tags=["hide-input"]
 a1, a2, x, b = one
 goal = wanted_move(*one)
 
@@ -822,6 +824,7 @@ judge(
         cosine(moved_scores(linear), moved_scores(goal)).item(),
         cosine=0.0,
     ),
+    folded=True,
 )
 
 # %% [markdown]

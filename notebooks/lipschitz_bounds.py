@@ -449,7 +449,7 @@ judge("P2.lip.f", [*printed_cases(("f",)), inner, alone])
 # scores confirms them. The control lets $x$ be three times as long.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.size.printed: {type}"}
+# %% tags=["hide-input"]
 def largest_size(function, n):
     """Search log10 of the largest |g(s)| over |s| <= R^2, for each R."""
     longest = torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
@@ -507,6 +507,7 @@ judge(
         for b in SIZES
         if b.function != "f"
     ],
+    folded=True,
 )
 
 # %% [markdown]
@@ -674,9 +675,9 @@ judge(
 # And when the data move instead of the weights: the same bounds. (The search now moves $A$ in a direction $E$
 # of spectral norm 1.)
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.lip.context: {type}"}
+# %% tags=["hide-input"]
 context = searches(n_values[:2], moving="A")
-judge("P2.lip.context", below(bests(context) - proved[:2], "{g}, n = {n}"))
+judge("P2.lip.context", below(bests(context) - proved[:2], "{g}, n = {n}"), folded=True)
 
 # %% [markdown]
 # ## Dropping the conditions, one at a time
@@ -717,7 +718,7 @@ def far_apart(bound, n, R, draws=200):
     return (change.max().item() - math.log(2 * R)) / LN10 - bound.log10(n, R)
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.lip.required: {type}"}
+# %% tags=["hide-input"]
 small, last = radius < 4, radii[-1]
 cases = []
 for b in LIPSCHITZ:
@@ -742,7 +743,7 @@ def beyond_the_ball(g, R, reach):
 for g in ("u", "alpha"):
     excess = beyond_the_ball(g, last, 3.0).item() - printed(g, n_values[0], last)
     cases.append(found(f"x three times as long, {TEX[g]}", excess, needed=True))
-judge("P2.lip.required", cases)
+judge("P2.lip.required", cases, folded=True)
 
 # %% [markdown]
 # **$\Vert x\Vert\le R$.** {numref}`fig-lip-reach` lets $x$ grow at fixed $R$. The bounds on $u$, $\alpha$ and

@@ -228,7 +228,7 @@ judge(
     found("without regularizer, l = {low:g}", without, least=True, low=lows),
 )
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.opt.psd-sharp: {type}"}
+# %% tags=["hide-input"]
 rotation = torch.tensor([[1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64) / math.sqrt(2)
 x = torch.tensor(
     [math.log(P_HIGH / (1 - P_HIGH)) / math.sqrt(2), 0.0], dtype=torch.float64
@@ -236,7 +236,7 @@ x = torch.tensor(
 b = torch.tensor([0.0, 1.0], dtype=torch.float64)
 low = 1e-3
 enough = smallest(rotation, x, b, -CONCAVE + low, False) / low
-judge("P2.opt.psd-sharp", exact("two tokens at p+", enough))
+judge("P2.opt.psd-sharp", exact("two tokens at p+", enough), folded=True)
 
 # %% [markdown]
 # ## Descent at the sharp step size
@@ -392,7 +392,7 @@ judge(
 # count every gradient and every product as one pass over the data.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.opt.newton: {type}"}
+# %% tags=["hide-input"]
 def newton(A1, A2, B):
     """Minimize by trust-region Newton-CG.
 
@@ -429,6 +429,7 @@ newton_cg = np.array([newton(*problem) for problem in zip(*problems, strict=True
 judge(
     "P2.opt.newton",
     exact("condition number {c:g}", newton_cg, c=conditions, descent=plain - 9),
+    folded=True,
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Passes over the data to a millionth of the first loss, against the condition number of both data matrices: gradient descent at the sharp step size, with the preconditioner, and trust-region Newton-CG. One problem stretched differently; exact counts (gradient descent is looked at every tenth step).", "name": "fig-opt-passes"}, "image": {"alt": "Plot with a logarithmic vertical axis and three series. Plain gradient descent rises steeply with the condition number, from between one and two thousand passes to tens of thousands. The preconditioned one is a horizontal line where that starts. Newton-CG lies far below both, at a few tens."}}

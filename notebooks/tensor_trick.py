@@ -296,7 +296,7 @@ summary = {}  # claim: (largest difference, smallest of its controls), for the f
 
 
 # %% tags=["hide-input"]
-def judge_worst(claim, cases, controls):
+def judge_worst(claim, cases, controls, folded=False):
     """Hand the worst case and the best-looking control of each name to the claim."""
     cases = {name: max(values) for name, values in cases.items()}
     controls = {name: min(values) for name, values in controls.items()}
@@ -305,7 +305,7 @@ def judge_worst(claim, cases, controls):
         exact("{what}", list(group.values()), what=list(group))
         for group in (cases, controls)
     )
-    return judge(claim, *both)
+    return judge(claim, *both, folded=folded)
 
 
 # %% [markdown]
@@ -341,7 +341,7 @@ judge_worst("P2.trick", holds, broken)
 # Not for $R>1$: it gives only $R^2$, and $A_1=A_2=R\,I$ attains that. The two assumptions are different.
 # ```
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.blocks: {type}"}
+# %% tags=["hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 for d, (A1, A2, X, _) in problems.items():
     n, x, S, K = 3 * d, vec(X), A1 @ X @ A2.mT, kron(A1, A2)
@@ -352,7 +352,7 @@ for d, (A1, A2, X, _) in problems.items():
     holds["block built alone"] += [difference(alone, S, scale)]
     holds["block cut out"] += [difference(cut, S, scale)]
     broken["every n-th row"] += [difference(strided, S, scale)]
-judge_worst("P2.blocks", holds, broken)
+judge_worst("P2.blocks", holds, broken, folded=True)
 
 # %% [markdown]
 # ### The two losses, both ways
@@ -402,8 +402,8 @@ def both_ways(kind):
 
 judge_worst("P2.normalized", *both_ways("normalized"))
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.rescaled: {type}"}
-judge_worst("P2.rescaled", *both_ways("rescaled"))
+# %% tags=["hide-input"]
+judge_worst("P2.rescaled", *both_ways("rescaled"), folded=True)
 
 # %% [markdown]
 # ### The gradient
@@ -415,7 +415,7 @@ judge_worst("P2.rescaled", *both_ways("rescaled"))
 # which shares no formula with it. The control transposes $P$.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.gradient: {type}"}
+# %% tags=["hide-input"]
 def by_autograd(*batch, kind):
     return torch.stack(
         [kronecker.kron_gradient(*one, kind) for one in zip(*batch, strict=True)]
@@ -433,7 +433,7 @@ for kind in tensor_trick.KINDS:
         broken[f"P transposed, {name}"] += [
             difference(A1.mT @ P.mT @ A2, wanted, scale)
         ]
-judge_worst("P2.gradient", holds, broken)
+judge_worst("P2.gradient", holds, broken, folded=True)
 
 # %% [markdown]
 # ### The other three regressions
@@ -442,7 +442,7 @@ judge_worst("P2.gradient", holds, broken)
 # *cross-entropy* $-\langle b_j,\log f_j\rangle$, *entropy* $-\langle f_j,\log f_j\rangle$. (The sparse one is printed
 # in {cite:t}`zhang2023h2o`; the formulas of the other two are ours, so the statement is this book's.)
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.five: {type}"}
+# %% tags=["hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 for kind in ("sparse", "cross_entropy", "entropy"):
     name = kind.replace("_", "-")
@@ -461,7 +461,7 @@ for kind in ("sparse", "cross_entropy", "entropy"):
             broken[f"one normalization, {name}"] += [
                 difference(-(F * F.log()).sum(-1), blocks, scale)
             ]
-judge_worst("P2.five", holds, broken)
+judge_worst("P2.five", holds, broken, folded=True)
 
 # %% [markdown]
 # ### Hessians, from products and from blocks
@@ -475,7 +475,7 @@ judge_worst("P2.five", holds, broken)
 # \nabla^2L=\sum_j\mathsf A_j^\top H_j\mathsf A_j=\sum_j\big(A_1[j,:]^\top A_1[j,:]\big)\otimes\big(A_2^\top H_jA_2\big).
 # $$ (eq-tt-hessian)
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.hvp: {type}"}
+# %% tags=["hide-input"]
 holds, broken = defaultdict(list), defaultdict(list)
 hessian_holds, hessian_broken = defaultdict(list), defaultdict(list)
 for kind in tensor_trick.KINDS:
@@ -514,10 +514,10 @@ for kind in tensor_trick.KINDS:
             hessian_broken[f"diagonals only, {name}"] += [
                 difference(assemble(H * eye), by_products, scale)
             ]
-judge_worst("P2.hvp", holds, broken)
+judge_worst("P2.hvp", holds, broken, folded=True)
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.hessian: {type}"}
-judge_worst("P2.hessian", hessian_holds, hessian_broken)
+# %% tags=["hide-input"]
+judge_worst("P2.hessian", hessian_holds, hessian_broken, folded=True)
 
 # %% [markdown]
 # ### Three suspected misprints in other papers
@@ -531,7 +531,7 @@ judge_worst("P2.hessian", hessian_holds, hessian_broken)
 # minus the gradient.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.misprint.sign: {type}"}
+# %% tags=["hide-input"]
 def of_each(function, *batch):
     """Apply a function of single problems to a batch."""
     return torch.stack([function(*one) for one in zip(*batch, strict=True)])
@@ -585,7 +585,7 @@ misprint(
 # rank, which the lemma is for, is true either way. The other readings: $f$ stored by columns, and a tolerance of 1 %,
 # since the paper only approximates $f$.
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.misprint.factors: {type}"}
+# %% tags=["hide-input"]
 as_printed, repaired, by_columns = [], [], []
 for A1, A2, _, B in problems.values():
     U, V, r = A1, A2, B[..., 0]  # any factors and any diagonal
@@ -611,7 +611,7 @@ misprint(
 # only these two, so the readings try them together and one at a time, and without the factor $\tfrac12$.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.misprint.hessian: {type}"}
+# %% tags=["hide-input"]
 def square(s, v, e):
     return 0.5 * (torch.softmax(s, -1) @ v - e) ** 2
 
@@ -728,7 +728,7 @@ judge(
 # every row of $A_2$ does not help: then $A_2y=0$, and the same directions are invisible.
 # ```
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.identifiable: {type}"}
+# %% tags=["hide-input"]
 INVARIANT = ("normalized", "cross_entropy", "entropy")
 
 
@@ -773,6 +773,7 @@ judge(
         **labels,
     ),
     exact(title, ranks(INVARIANT, ("A1",)), where="in A1", **constant),
+    folded=True,
 )
 
 # %% [markdown]
@@ -833,7 +834,7 @@ repeated = np.array([cost.peak_bytes for cost in again]).reshape(PROCESSES, -1).
 notebook.glue("tt-sizes", ", ".join(map(str, sizes)))
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P2.memory: {type}"}
+# %% tags=["hide-input"]
 def in_units(form, name):
     """Make cases of the peaks of a form, in units of 8 n^2 d^2 bytes."""
     own = [i for i, cell in enumerate(judged) if cell[0] == form]
@@ -846,6 +847,7 @@ judge(
     "P2.memory",
     in_units("explicit", "n = {n}, d = {d}"),
     in_units("matrix", "A1 X A2', n = {n}"),
+    folded=True,
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Peak memory (bytes) of computing all scores once in float64, $n=d$. Points: measured in fresh processes. Lines: predicted, $8n^2d^2$ for the explicit Kronecker product and $8(n^2+nd)$ for the matrix form. Dashed: all the memory of the machine that made this page. Points below 1 MiB, to which a peak is good, are left out; the matrix product's own work space lifts the others slightly above their line.", "name": "fig-tt-memory"}, "image": {"alt": "Log-log plot of peak memory against n equal to d. The measured points of the explicit form lie on its steep predicted line of slope four, which meets the dashed line of the machine's memory at a few hundred. The matrix form, with slope two, is still at a few tens of megabytes at a thousand."}}

@@ -437,7 +437,7 @@ sharp = judge(
 )
 sharp
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T2.near: {type}"}
+# %% tags=["hide-input"]
 near = {name: optimal_window(task(5), 1e12, 0.5) for name, task in CLASSES.items()}
 over_law = [
     near[name].w / asymptotics.sharp_window(task(5), 1e12, 0.5)
@@ -451,6 +451,7 @@ judge(
         np.array(over_law) * [best.error for best in near.values()],
         kind=list(CLASSES),
     ),
+    folded=True,
 )
 
 # %% [markdown]

@@ -369,8 +369,8 @@ judge(
     readings={"tokens on $S^d$": on_next_sphere, constant_one: displayed},
 )
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.matched-sharp: {type}"}
-judge("P1.T3.matched-sharp", [matched(kind) for kind in CLASSES])
+# %% tags=["hide-input"]
+judge("P1.T3.matched-sharp", [matched(kind) for kind in CLASSES], folded=True)
 
 # %% [markdown]
 # **Rougher than trained for.** The lower bound decays more slowly than the risk it is to bound. The card tries other readings: another
@@ -444,7 +444,7 @@ judge(
 # the share of the bias. For the least risk the same is true at the best window, because there the derivative in $w$ vanishes.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.worse: {type}"}
+# %% tags=["hide-input"]
 def exponent(d, ratio, own=None):
     """Return the exponent of the loss in L' at the longest near length, and its error.
 
@@ -475,7 +475,7 @@ for d in dims:
         name = f"d = {d}, L'/L = {ratios[i]:g}"
         worse.append(exact(name, mine - best, error + other))
 like_square = "like $L'^2$: the slope itself at $L'=100L$, within one percent"
-judge("P1.T3.worse", worse, readings={like_square: exponents(100.0)})
+judge("P1.T3.worse", worse, readings={like_square: exponents(100.0)}, folded=True)
 
 # %% [markdown]
 # "No benefit" can mean that a smaller $L'$ does not change the *rate*: true. It can mean that the loss does not fall: at $L'=L/100$ it has
@@ -483,7 +483,7 @@ judge("P1.T3.worse", worse, readings={like_square: exponents(100.0)})
 # contexts.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.no-benefit: {type}"}
+# %% tags=["hide-input"]
 fallen = np.array([near[d].at(0.01)[-1] / near[d].at(1)[-1] for d in dims])
 fallen_error = 2 * fallen * [near[d].error[-1] for d in dims]
 no_slope = r"no slope of $\log\mathcal L(M)$ in $\log L'$ at $L'=L/{}$, within 0.01"
@@ -505,7 +505,7 @@ judge(
 )
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.floor: {type}"}
+# %% tags=["hide-input"]
 def far_values(quantity, steps):
     """Return what ``quantity(sweep, task)`` gives far out, last and change.
 
@@ -540,9 +540,10 @@ judge(
         kind=KINDS[:, None],
         d=dims,
     ),
+    folded=True,
 )
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.price: {type}"}
+# %% tags=["hide-input"]
 price, change, *known = far_values(lambda f, task: f.at(tried[:, None]) / f.best, 2)
 law = [
     [asymptotics.mismatch_penalty(make(d), tried) for d in dims]
@@ -559,6 +560,7 @@ judge(
         d=np.array(dims)[:, None],
         ratio=tried,
     ),
+    folded=True,
 )
 
 # %% [markdown]
@@ -702,7 +704,7 @@ judge(
 # ```
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.sufficient-rate: {type}"}
+# %% tags=["hide-input"]
 def crossing(d, f):
     """Return the slope in n of the price on ReLU functions of the affine window.
 
@@ -724,6 +726,7 @@ truth = [-3 / (d + 3) - rate for d, rate in zip(dims, truth, strict=True)]
 judge(
     "P1.T3.sufficient-rate",
     extrapolated("d = {dim}", *crossed, known=(*infinite, truth), dim=dims),
+    folded=True,
 )
 
 # %% [markdown]
@@ -790,7 +793,7 @@ plt.show()
 # wiggle once per window. As the bandwidth shrinks, their bias falls like $L^2/w$, the slides' *upper* ingredient, here attained.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.T3.any: {type}"}
+# %% tags=["hide-input"]
 def worst_slopes(template, row, truth):
     """Return cases for the slope in n of a row of the sweeps above, for every d."""
     found = [
@@ -807,6 +810,7 @@ judge(
     "P1.T3.any",
     worst_slopes("d = {dim}, upper end", 1, -2 / (np.array(dims) + 2)),
     worst_slopes("d = {dim}", 3, 0.0),
+    folded=True,
 )
 
 # %% [markdown]
@@ -912,7 +916,7 @@ plt.show()
 # Of {glue:text}`seeds` cosine units with $L=1$, {glue:text}`negative` found $-w$.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.F5.sufficient: {type}"}
+# %% tags=["hide-input"]
 def against_own(test, mine=None):
     """Return errors at the end over those of the kind tested, shape (kinds, seeds)."""
     end = errors[test][-1]
@@ -949,7 +953,7 @@ judge(
 # both.
 
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "P1.F5.necessary: {type}"}
+# %% tags=["hide-input"]
 def necessary(make, d):
     """Return exact cases of the three windows tested on cosines of L = 1."""
     tested = make(d, 1.0)

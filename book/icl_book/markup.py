@@ -22,6 +22,7 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
     (r"&lt;=", "≤"),
     (r"&gt;=", "≥"),
+    (r"\|\|(\w+)\|\|", r"‖\1‖"),
 )
 
 

@@ -103,31 +103,23 @@ def cases(
     def column(of: Column) -> Numbers:
         return np.asarray(frame[of] if isinstance(of, str) else np.full(len(frame), of), dtype=float)
 
-    measured = column(value)
-    if kind == "found":
-        if low is None and high is None:
-            high = math.inf
-        ends = [measured if end is None else column(end) for end in (low, high)]
-    elif low is not None and high is not None:
-        ends = [column(low), column(high)]
-    else:
+    measured, ends = column(value), [low, high]
+    if kind == "found" and ends == [None, None]:
+        ends = [None, math.inf]
+    if kind not in ("exact", "extrapolated", "found") or (ends.count(None) == 1) != (kind == "found"):
+        raise ValueError(f"kind = {kind!r}: exact and extrapolated have an error or two ends, found one end")
+    if ends == [None, None]:
         half = column(error or 0.0)
         if kind == "extrapolated":
             if (error is None) == (change is None) or (change is None) != (known is None):
                 raise ValueError(f"extrapolated {value!r}: needs an error, or a change and a known case")
             if change is not None and known is not None:
                 half = np.abs(column(change)) * _understated(*map(column, known))
-        ends = [measured - half, measured + half]
-    if kind not in ("exact", "extrapolated", "found"):
-        raise ValueError(f"kind = {kind!r}: must be exact, extrapolated or found")
-    if (low is None) != (high is None) and kind != "found" or (kind == "found" and None not in (low, high)):
-        raise ValueError(f"{kind} {value!r}: found numbers have one end, others both or an error")
-    return [
-        Case(_name(some, name) or value, x, (first, last), some, kind=kind)
-        for some, x, first, last in zip(
-            _labels(frame, labels), *(some.tolist() for some in (measured, *ends)), strict=True
-        )
-    ]
+        first, last = measured - half, measured + half
+    else:
+        first, last = (measured if end is None else column(end) for end in ends)
+    rows = zip(_labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), strict=True)
+    return [Case(_name(some, name) or value, x, (a, b), some, kind=kind) for some, x, a, b in rows]
 
 
 def _understated(limit: Numbers, step: Numbers, truth: Numbers) -> Numbers:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
-from icl_book.claims.card import Card, plain, row, stability, statement_record
-from icl_book.claims.case import Case, cases
+from icl_book.claims.card import Card, statement_record
+from icl_book.claims.case import Case, Range, cases
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict
 from icl_book.claims.registry import registry
 
 #: A tidy table, or what `cases` makes of it, in any nesting of lists.
 Evidence = pd.DataFrame | Case | Iterable["Evidence"]
+#: A judged case as plain data.
+Row = dict[str, Any]
 
 AGREES, CONTRADICTS, UNDECIDED = "agrees", "contradicts", "undecided"
 OURS = "as we read it"
@@ -66,36 +69,34 @@ def judge(
         raise ValueError(f"claim {claim.id}: control cases go with a control in words, and only with it")
     if unknown := given.keys() - {a.name for a in claim.alternatives}:
         raise ValueError(f"claim {claim.id}: no alternative is called {min(unknown)!r}")
-    for alternative in claim.alternatives:
-        if not given.get(alternative.name) and alternative.rule is None:
-            raise ValueError(f"claim {claim.id}: cases of the reading {alternative.name!r} are missing")
-    for case in (case for some in (ours, controls, *given.values()) for case in some):
-        _check(claim, case)
 
-    others = {a.name: (given.get(a.name) or ours, a.rule or claim.rule) for a in claim.alternatives}
-    each = {name: _read(claim, name, *how) for name, how in {OURS: (ours, claim.rule), **others}.items()}
-    outcomes = {name: _together(found) for name, found in each.items()}
-    late = {a.name for a in claim.alternatives if a.late}
-    verdict = _verdict(claim, ours, [found for name, found in outcomes.items() if name not in late])
-    if verdict in (Verdict.HOLDS, Verdict.ESTABLISHED):  # all that a reading added after its data can change
-        verdict = _verdict(claim, ours, list(outcomes.values()))
+    fixed = claim.corrected_rule
+    rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
+    for alternative in claim.alternatives:
+        mine = given.get(alternative.name, [])
+        if not mine and alternative.rule is None:
+            raise ValueError(f"claim {claim.id}: cases of the reading {alternative.name!r} are missing")
+        rows[alternative.name] = [_row(claim, c, alternative.rule or claim.rule) for c in mine or ours]
+    for name, some in rows.items():
+        ends = {sum(math.isfinite(float(end)) for end in row["permitted"]) for row in some}
+        if 0 in ends or ends == {1, 2}:
+            raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
+    outcomes = {name: _together(some) for name, some in rows.items()}
     # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
     # correction, the control shows that it can accept: a situation in which the statement is true.
-    stand_by = claim.corrected_rule or claim.rule
-    must = AGREES if outcomes[OURS] == CONTRADICTS and claim.corrected_rule is None else CONTRADICTS
-    tried = [outcome(claim, c, stand_by) for c in controls]
-    agrees = _together([outcome(claim, c, stand_by) for c in ours]) == AGREES
-    best, least = detection_limits(ours, stand_by) if agrees else (None, None)
-    passed = all(found == must for found in tried)
+    stand_by = "_corrected" if fixed else ""
+    corrected = _together(rows[OURS], stand_by)
+    must = AGREES if outcomes[OURS] == CONTRADICTS and not fixed else CONTRADICTS
+    tried = [_row(claim, case, claim.rule, fixed) for case in controls]
+    tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
+    passed = all(row["outcome"] == must for row in tried)
+
+    late = {a.name for a in claim.alternatives if a.late}
+    verdict = _verdict(claim, {found for name, found in outcomes.items() if name not in late}, corrected)
+    if verdict in (Verdict.HOLDS, Verdict.ESTABLISHED):  # all that a reading added after its data can change
+        verdict = _verdict(claim, set(outcomes.values()), corrected)
     as_expected = verdict is claim.expected and passed
-
-    def rows(some: Sequence[Case], found: Sequence[str]) -> list[dict[str, Any]]:
-        fixed = claim.corrected_rule
-        return [
-            row(c, claim.rule, found, (fixed, outcome(claim, c, fixed)) if fixed else None)
-            for c, found in zip(some, found, strict=True)
-        ]
-
+    limits = [_limit(row, f"permitted{stand_by}") for row in rows[OURS]] if corrected == AGREES else []
     return Card(
         statement_record(claim)
         | {
@@ -103,64 +104,48 @@ def judge(
             "as_expected": as_expected,
             "objects": verdict not in (Verdict.HOLDS, Verdict.ESTABLISHED) or not as_expected,
             "folded": folded,
-            "stability": stability(list(outcomes.values())),
+            "stability": _stability(list(outcomes.values())),
             "readings": outcomes,
-            "detection_limit": None if best is None else plain(best),
-            "detection_limit_least": None if least is None else plain(least),
+            "detection_limit": _plain(min(limits)) if limits else None,
+            "detection_limit_least": _plain(max(limits)) if limits else None,
             "control_must": must,
             "control_passed": passed,
-            "cases": rows(ours, each[OURS]),
-            "control_cases": rows(controls, tried),
-            "other_readings": {
-                name: [row(c, rule, found) for c, found in zip(some, each[name], strict=True)]
-                for name, (some, rule) in others.items()
-            },
+            "cases": rows.pop(OURS),
+            "control_cases": tried,
+            "other_readings": rows,
         }
     )
 
 
-def _verdict(claim: Claim, cases: Sequence[Case], outcomes: Sequence[str]) -> Verdict:
-    """Return the verdict that all readings together support."""
-    seen = set(outcomes)
-    if seen == {AGREES}:
+def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
+    """Return the verdict that all readings together, and the correction if there is one, support."""
+    if outcomes == {AGREES}:
         return Verdict.ESTABLISHED if claim.own else Verdict.HOLDS
-    if {AGREES, CONTRADICTS} <= seen:
+    if {AGREES, CONTRADICTS} <= outcomes:
         return Verdict.OPEN if claim.own else Verdict.DEPENDS
-    if seen != {CONTRADICTS}:
+    if outcomes != {CONTRADICTS}:
         return Verdict.OPEN if claim.own else Verdict.INCONCLUSIVE
     if claim.own:
         return Verdict.REFUTED
-    if claim.corrected_rule is None:
-        return Verdict.FAILS
-    corrected = _together(_read(claim, "", cases, claim.corrected_rule))
     return {AGREES: Verdict.CORRECTED, CONTRADICTS: Verdict.FAILS, UNDECIDED: Verdict.INCONCLUSIVE}[corrected]
 
 
-def detection_limits(cases: Sequence[Case], rule: Rule) -> tuple[float, float]:
-    """Return the smallest error that would have been seen, in the most and in the least sensitive case.
+def _limit(row: Row, permitted: str) -> float:
+    """Return the smallest error that would have been seen in one number; infinite if none would.
 
-    An error is planted in one number: it is seen if the number then contradicts. An error of either sign that
-    the rule can contradict must be seen; the larger of the two counts. For a one-sided bound it is the room
-    left.
-
-    Args:
-        cases: The evidence.
-        rule: The rule that it agrees with.
-
-    Returns:
-        The least and the largest over the cases, in the unit of the measured quantity; infinite if no error
-        would be seen.
+    A planted error is seen if the number then contradicts. An error of either sign that the rule can
+    contradict must be seen; the larger of the two counts. For a one-sided bound it is the room left.
     """
-    limits = []
-    for case in cases:
-        (low, high), (first, last) = case.interval, rule(case.parameters)
-        finite = [max(0.0, x) for x in (last - low, high - first) if math.isfinite(x)]
-        limits.append(max(finite, default=math.inf))
-    return min(limits), max(limits)
+    (low, high), (first, last) = (map(float, row[key]) for key in ("interval", permitted))
+    return max([max(0.0, x) for x in (last - low, high - first) if math.isfinite(x)], default=math.inf)
 
 
-def _check(claim: Claim, case: Case) -> None:
-    """Refuse a case without the error, or a claim without the resolution, that its kind needs."""
+def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:
+    """Judge one case by a rule and its correction.
+
+    Raises:
+        ValueError: If the case has not the error, or the claim not the resolution, that its kind needs.
+    """
     where = f"claim {claim.id}: case {case.name!r}"
     if case.kind == "extrapolated" and claim.resolution is None:
         raise ValueError(f"{where} is extrapolated, but the claim has no resolution")
@@ -168,30 +153,46 @@ def _check(claim: Claim, case: Case) -> None:
     if case.kind == "exact" and claim.grade in (Grade.EXACT, Grade.CERTIFIED) and not whole:
         if case.interval[0] == case.interval[1]:
             raise ValueError(f"{where} needs the error that the code computed")
+    permitted, fixed = rule(case.parameters), corrected(case.parameters) if corrected else None
+    return asdict(case) | {
+        "measured": _plain(case.measured),
+        "interval": _plain(case.interval),
+        "outcome": _outcome(claim, case, permitted),
+        "permitted": _plain(permitted),
+        "outcome_corrected": _outcome(claim, case, fixed) if fixed else None,
+        "permitted_corrected": _plain(fixed) if fixed else None,
+    }
 
 
-def outcome(claim: Claim, case: Case, rule: Rule) -> str:
-    """Return what a case says of a rule: ``"agrees"``, ``"contradicts"`` or ``"undecided"``."""
-    (low, high), (first, last) = case.interval, rule(case.parameters)
+def _outcome(claim: Claim, case: Case, permitted: Range) -> str:
+    (low, high), (first, last) = case.interval, permitted
     if case.kind == "extrapolated":
         tells = claim.resolution(case.parameters) if callable(claim.resolution) else claim.resolution
-        if (high - low) / 2 > tells:
+        if (high - low) / 2 > (tells or 0.0):
             return UNDECIDED
     if high < first or low > last:
         return CONTRADICTS
     return AGREES if first <= low and high <= last else UNDECIDED
 
 
-def _read(claim: Claim, name: str, cases: Sequence[Case], rule: Rule) -> list[str]:
-    """Return the outcome of each case in a reading."""
-    ends = {sum(map(math.isfinite, rule(c.parameters))) for c in cases}
-    if 0 in ends or ends == {1, 2}:
-        raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
-    return [outcome(claim, c, rule) for c in cases]
+def _together(rows: Sequence[Row], which: str = "") -> str:
+    found = [row[f"outcome{which}"] for row in rows]
+    return next((word for word in (CONTRADICTS, UNDECIDED) if word in found), AGREES)
 
 
-def _together(outcomes: Sequence[str]) -> str:
-    return next((word for word in (CONTRADICTS, UNDECIDED) if word in outcomes), AGREES)
+def _stability(outcomes: Sequence[str]) -> str:
+    """Describe how readings agree, e.g. ``"contradicted in 12 of 12 readings"``; empty for a single one."""
+    if len(outcomes) == 1:
+        return ""
+    word, count = ("contradicted", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees", AGREES)
+    return f"{word} in {outcomes.count(count)} of {len(outcomes)} readings"
+
+
+def _plain(x: float | Range) -> float | str | list[Any]:
+    """Convert a number or a range to strict JSON, which has no infinity and no NaN: those become strings."""
+    if isinstance(x, tuple):
+        return [_plain(v) for v in x]
+    return float(x) if math.isfinite(x) else str(float(x))
 
 
 def _flat(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
