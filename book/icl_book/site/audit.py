@@ -145,6 +145,8 @@ def context(found: Sequence[Entry], confirmatory: Sequence[Record], replications
         "kinds": Counter(case["kind"] for case in numbers),
         "misses": [case["miss"] for case in numbers if case["kind"] == "sampled"],
         "again": again,
+        "moved": [e for e in again if e.differences],
+        "verdicts_moved": sum("verdict" in e.differences for e in again),
         "here": sides(case for e in again for case in e.record["cases"]),
         "there": sides(case for e in again for case in e.confirmed["cases"]),
         "confirmatory": confirmatory,

@@ -1,4 +1,4 @@
-"""Sphinx extension: mathematics in docstrings, formulas with their punctuation, each page with its scripts."""
+"""Sphinx extension: docstrings, formulas with their punctuation, each page with its own scripts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ NEEDED_FOR = {
 }
 #: In a docstring: code, which stays, ``$...$``, and lone marks that reStructuredText would read.
 MARKUP = re.compile(r"``.+?``|`[^`\n]+`|\*\w[^*\n]*\w\*|\$([^$]+)\$|[*|]", re.S)
+SECTION = re.compile(r"\w+:\n +\S")
+EXAMPLE = re.compile(r"\s*>>>")
 #: A formula of a page with the marks that must stay on its line.
 MARKED = re.compile(r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*")
 
@@ -42,14 +44,22 @@ def mathematics(line: str) -> str:
     return MARKUP.sub(convert, line)
 
 
-def _docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    text, examples = [], re.compile(r"\s*(>>>|\.\.\. )")
+def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Convert a docstring, which is written to be read as it is, to reStructuredText."""
+    paragraphs, section = [], False
     for paragraph in "\n".join(lines).split("\n\n"):
-        text.append(paragraph if examples.match(paragraph) else mathematics(paragraph))
-    lines[:] = "\n\n".join(text).split("\n")
+        indented = paragraph.startswith(" ")
+        section = bool(SECTION.match(paragraph)) or (section and indented)
+        if indented and not section:  # a formula in ASCII
+            paragraph = f"::\n\n{paragraph}"
+        elif not EXAMPLE.match(paragraph):
+            paragraph = mathematics(paragraph)
+        paragraphs.append(paragraph)
+    lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
-def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+def page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+    """Leave a page only the scripts that it needs, and its formulas on one line with their punctuation."""
     body = context.get("body", "")
 
     def wanted(script: object) -> bool:
@@ -65,6 +75,6 @@ def _page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
 
 def setup(app: Sphinx) -> dict:
     """Register with Sphinx."""
-    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon
-    app.connect("html-page-context", _page, priority=900)
+    app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
+    app.connect("html-page-context", page, priority=900)
     return {"parallel_read_safe": True}

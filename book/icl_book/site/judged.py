@@ -1,8 +1,8 @@
 r"""Numbers in a short answer or a finding: each is a case of a card, and links to it.
 
-A text says ``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case's name
-and the format, a factor before it if need be (``100*.0f``), and ``{judged}`P1.T2.sharp` `` where a number is
-typed, such as an exponent of the statement. The findings are the numbered list of the front page.
+A text says ``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case and
+the format, a factor before it if need be (``100*.0f``), and ``{judged}`P1.T2.sharp` `` where a number
+is typed, such as an exponent of the statement. The findings are the numbered list of the front page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS = {"half": 0.5, "one": 1, "two": 2, "twice": 2, "three": 3, "four": 4, "f
 # Numbers that only name something, and roles that write their own
 _NAMES = re.compile(
     r"\b(?:Theorem|Lemma|Fig(?:ure|\.)|Question|paper|Section)s? \d+(?:\.\d+)?|arXiv[ :]\d{4}\.\d{5}"
-    r"|\{(?:numref|eq|cite:\w+|prf:ref|doc|ref|term)\}`[^`]*`|\]\([^)]*\)|^\d+\. ",
+    r"|\{(?:numref|eq|cite:\w+|prf:ref|doc|ref|term)\}`[^`]*`|\]\([^)]*\)|^\d+\.(?: |$)",
     re.IGNORECASE,
 )
 
@@ -53,10 +53,8 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
 
     def plain(finding: str) -> str:
         claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
-        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, lambda _, number: number))
-        return re.sub(
-            r" (?=\[Read on\]\()", f" Judged by {claims}. ", shown.replace("](../notebooks", "](notebooks")
-        )
+        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, lambda claim, number: number))
+        return re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"Judged by {claims}. [Read on](\1.ipynb)", shown)
 
     return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
 
@@ -175,7 +173,7 @@ def elsewhere(runs: Iterable[Mapping[str, Any]], claim: str, case: str) -> Itera
 
 
 def other_runs(committed: Path) -> Iterator[dict[str, Any]]:
-    """Yield the cards of the committed results of other presets and random streams, with the name of the run."""
+    """Yield the cards of the committed results of other presets and streams, with the name of the run."""
     for preset in ("paper", "confirmatory"):
         for path in sorted((committed / preset).glob("*.json")):
             yield {"name": preset, "cards": read_json(path)["cards"]}

@@ -1,4 +1,4 @@
-"""The tree that jupyter-book reads: sources, executed notebooks, and what `templates/pages.md.j2` generates."""
+"""The tree that jupyter-book reads: sources, executed notebooks, what `templates/pages.md.j2` generates."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def pages(**context: Any) -> Any:
         "line": _line,
         "cell": _cell,
         "github": _github,
-        "sentence": _first_sentence,
+        "sentence": first_sentence,
     }
     known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
     return made.get_template("pages.md.j2").make_module(known)
@@ -120,7 +120,7 @@ def link(claim: str, text: str, page: str = "") -> str:
 
 
 def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]]:
-    """Yield each named figure of an executed notebook, and write its drawing into a folder for the gallery."""
+    """Yield each named figure of an executed notebook, and write its drawing for the gallery."""
     for cell in content["cells"]:
         settings = cell["metadata"].get("mystnb", {})
         for output in cell.get("outputs", []):
@@ -157,7 +157,7 @@ def _github(markdown: str) -> str:
     return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
 
 
-def _first_sentence(caption: str) -> str:
+def first_sentence(caption: str) -> str:
     """Return a caption up to a full stop or colon outside mathematics and brackets that says enough."""
     parts = caption.split("$")
     for i in range(0, len(parts), 2):

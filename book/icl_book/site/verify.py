@@ -1,4 +1,4 @@
-"""Checks of the executed notebooks and of the finished pages. Each returns a list of problems, one line each."""
+"""Checks of executed notebooks and of finished pages. Each returns a list of problems, one line each."""
 
 from __future__ import annotations
 
