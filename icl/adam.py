@@ -25,7 +25,7 @@ def minimize(
         start: Initial variables, which are not changed.
         steps: Number of steps, >= 1.
         learning_rate: Initial step size.
-        optimizer: Class of the optimizer, with its defaults for everything but the step size.
+        optimizer: Used with its defaults for everything but the step size.
 
     Returns:
         The variables after the last step, and the values before each step, (steps, *values).

@@ -14,21 +14,12 @@ from torch import Tensor
 
 
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d) and M (..., d, d) give (..., n)."""
+    """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d); (..., n)."""
     return torch.einsum("...nd,...d->...n", x, (M @ x_q.unsqueeze(-1)).squeeze(-1))
 
 
 def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)).
-
-    Args:
-        x: Context, shape (..., n, d).
-        x_q: Query, shape (..., d).
-        M: Key-query matrix ``W_K' W_Q``, shape (..., d, d).
-
-    Returns:
-        Weights of shape (..., n) that sum to one.
-    """
+    """Return ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)), shapes as there."""
     return weights(scores(x, x_q, M), "softmax", -1)[0]
 
 
@@ -43,7 +34,7 @@ def linear_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 
 def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
-    """Return the whole output token of the query, ITA slides eq. (1).
+    """Return the whole output token of the query, (..., d + 1), ITA slides eq. (1); its last entry predicts.
 
     Args:
         tokens: The paper's ``Z`` with its columns as rows, shape (..., n + 1, d + 1): the
@@ -51,9 +42,6 @@ def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
         W_V: Value matrix, (d + 1, d + 1).
         W_K: Key matrix, (k, d + 1) for any k.
         W_Q: Query matrix, (k, d + 1).
-
-    Returns:
-        Shape (..., d + 1); the last entry is the prediction.
     """
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
@@ -73,15 +61,10 @@ ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tenso
 
 
 def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]:
-    """Return the attention weights of the context's tokens and the slopes ``phi'(s) / Z``.
+    """Return the attention weights and the slopes ``phi'(s) / Z``, the same object for softmax.
 
-    Args:
-        scores: s, any shape.
-        activation: Key of `ACTIVATIONS`. Normalized ReLU weights are zero where no score is positive.
-        axis: The axis of the n tokens; Z is n, or the sum of phi over it.
-
-    Returns:
-        Two tensors of the shape of the scores; they are the same object for softmax.
+    Z is the number of tokens, or for normalized activations the sum of phi, along ``axis``. Normalized ReLU
+    weights are zero where no score is positive.
     """
     if activation == "softmax":  # without overflow
         omega = torch.softmax(scores, axis)

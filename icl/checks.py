@@ -1,8 +1,10 @@
-"""Checks of arguments: every error names the parameter, its value and what is allowed, in one line.
+"""Checks of arguments: each returns the argument as a plain value or refuses it.
 
-A number is anything that registers as `numbers.Real` (Python and NumPy numbers), or an array of NumPy or a
-tensor of PyTorch that holds one; a tensor of any device and floating type is taken without its gradient.
-Whole floats are integers, so ``n=1e3`` is a context length. Booleans, text and masked entries are no numbers.
+A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed; ``least``
+and ``most`` are the smallest and the largest value allowed. A number is anything that registers as
+`numbers.Real` (Python and NumPy numbers), or an array of NumPy or a tensor of PyTorch that holds one; a
+tensor of any device and floating type is taken without its gradient. Whole floats are integers, so ``n=1e3``
+is a context length. Booleans, text and masked entries are no numbers.
 """
 
 from __future__ import annotations
@@ -17,17 +19,7 @@ from numpy.typing import NDArray
 
 
 def integer(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> int:
-    """Return ``value`` as an int between ``least`` and ``most``.
-
-    Args:
-        value: What the caller was given.
-        name: The parameter's name, for the message.
-        least: The smallest value allowed.
-        most: The largest value allowed.
-
-    Raises:
-        ValueError: If it is not a whole number or out of range.
-    """
+    """Return ``value``, a whole number, as an int."""
     number = _number(value)
     try:
         whole = int(number)
@@ -41,18 +33,7 @@ def integer(value: Any, name: str, least: float = -math.inf, most: float = math.
 def real(
     value: Any, name: str, least: float = -math.inf, most: float = math.inf, above: bool = False
 ) -> float:
-    """Return ``value`` as a finite float between ``least`` and ``most``.
-
-    Args:
-        value: What the caller was given.
-        name: The parameter's name, for the message.
-        least: The smallest value allowed.
-        most: The largest value allowed.
-        above: Whether ``least`` itself is not allowed.
-
-    Raises:
-        ValueError: If it is not a finite number or out of range.
-    """
+    """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
     try:
         number = float(_number(value))
     except OverflowError:  # an integer beyond the largest float
@@ -66,18 +47,7 @@ def real(
 def reals(
     value: Any, name: str, least: float, most: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
-    """Return ``value``, one number or an array of them, as a float64 array.
-
-    Args:
-        value: What the caller was given.
-        name: The parameter's name, for the message.
-        least: The smallest value allowed.
-        most: The largest value allowed.
-        whole: Whether the numbers must be integers.
-
-    Raises:
-        ValueError: If an entry is not a finite number, is out of range, or is not whole although it must be.
-    """
+    """Return one finite number or an array of them, if ``whole`` only integers, as a float64 array."""
     array = _array(value)
     if array is None:  # read entry by entry: NumPy would turn [True, 2] into integers
         try:
@@ -100,46 +70,20 @@ def reals(
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return ``value``, which must be True or False: text like "no" counts as true in Python.
-
-    Args:
-        value: What the caller was given, a bool of Python or NumPy.
-        name: The parameter's name, for the message.
-
-    Raises:
-        ValueError: If it is anything else.
-    """
+    """Return ``value``, a bool of Python or NumPy: text like "no" counts as true in Python."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={_shown(value)}: must be True or False")
     return bool(value)
 
 
 def affordable(cost: float, most: float, name: str, value: Any, unit: str) -> None:
-    """Refuse work that would take days or more memory than there is.
-
-    Args:
-        cost: What the call takes, counted in ``unit``.
-        most: The largest cost allowed.
-        name: The parameter's name, for the message.
-        value: Its value.
-        unit: What is counted, in words.
-
-    Raises:
-        ValueError: If the cost is larger.
-    """
+    """Refuse a ``value`` that would take days or all memory: a cost, counted in ``unit``, above ``most``."""
     if cost > most:
         raise ValueError(f"{name}={_shown(value)}: too large, it takes {cost:.1e} {unit}, at most {most:.0e}")
 
 
 def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Return arrays of one shape.
-
-    Args:
-        **arrays: Arrays by parameter name.
-
-    Raises:
-        ValueError: If their shapes do not broadcast.
-    """
+    """Return the arrays, given by parameter name, in one shape."""
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
@@ -148,15 +92,7 @@ def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
 
 
 def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
-    """Return a matrix as a tuple of rows, which a frozen dataclass can hold and compare.
-
-    Args:
-        matrix: A matrix, as an array or as nested sequences.
-        name: The parameter's name, for the message.
-
-    Raises:
-        ValueError: If it is no matrix of finite numbers.
-    """
+    """Return a matrix of finite numbers as a tuple of rows, which a frozen dataclass can hold and compare."""
     try:
         array = reals(matrix, name, -math.inf)
     except ValueError:

@@ -23,17 +23,9 @@ if TYPE_CHECKING:
 
 
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
-    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``.
+    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
 
-    Args:
-        rng: A stream.
-        *shape: Leading sizes and, last, the dimension d >= 2.
-
-    Returns:
-        Tensor of that shape whose last axis has norm 1; float64, or float32 from a `NativeStream`.
-
-    Raises:
-        ValueError: If the dimension is not an integer >= 2.
+    They are float64, or float32 from a `NativeStream`.
     """
     integer(shape[-1], "dim", 2)
     if isinstance(rng, NativeStream):
@@ -46,13 +38,8 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 def cap_quantile(dim: int, mass: float) -> float:
     """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
 
-    Args:
-        dim: Dimension d >= 2.
-        mass: Probability; 1 and more give 2, the whole sphere.
-
-    Returns:
-        A number in [0, 2]. Its inverse at mass 1/n is the inverse bandwidth whose kernel
-        just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
+    A mass of 1 and more gives 2, the whole sphere. The inverse at mass 1/n is the inverse bandwidth whose
+    kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
     """
     if mass >= 1:
         return 2.0
@@ -64,11 +51,7 @@ def cap_quantile(dim: int, mass: float) -> float:
 
 @dataclass(frozen=True)
 class Sphere:
-    """Covariates ``x ~ U(S^{d-1})``, the paper's isotropic case.
-
-    Attributes:
-        dim: Dimension d >= 2.
-    """
+    """Covariates ``x ~ U(S^{d-1})``, d >= 2, the paper's isotropic case."""
 
     dim: int
 
@@ -84,9 +67,8 @@ class Sphere:
 class Ellipsoid:
     """Covariates ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
 
-    Attributes:
-        matrix: A, rows as tuples (an array is converted), shape (d, d). ``E x x' = A A' / d``:
-            the slides' Sigma is not divided by d.
+    ``matrix`` is A, (d, d), rows as tuples (an array is converted). ``E x x' = A A' / d``: the slides' Sigma
+    is not divided by d.
     """
 
     matrix: tuple[tuple[float, ...], ...]
@@ -143,39 +125,24 @@ class LowRank:
         return linear_map(self.basis, u) + linear_map(self._complement, v)
 
 
-@dataclass(frozen=True)
-class Cap:
-    """Context covariates at least as far from the query as a bound: ``x_i . x_q <= limit``, else uniform.
+def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tensor:
+    """Move uniform covariates away from the query, along great circles, until ``x_i . x_q <= limit``.
 
-    Attributes:
-        dim: Dimension d >= 2.
-        limit: Largest inner product with the query, in (-1, 1]; 1 is the whole sphere.
+    The part orthogonal to the query keeps its direction; the inner product is drawn from its law,
+    ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit.
+
+    Args:
+        x: Uniform on the sphere, (..., n + 1, d); the query is last.
+        limit: In (-1, 1]; 1 is the whole sphere.
+        u: Uniform numbers in [0, 1], (..., n).
+
+    Returns:
+        Shape (..., n + 1, d).
     """
+    import torch
 
-    dim: int
-    limit: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", integer(self.dim, "dim", 2))
-        object.__setattr__(self, "limit", real(self.limit, "limit", -1, 1, above=True))
-
-    def restrict(self, x: torch.Tensor, u: np.ndarray) -> torch.Tensor:
-        """Move uniform covariates into the cap, along the great circles through the query.
-
-        The part orthogonal to the query keeps its direction; the inner product with the query is drawn
-        from its law, ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is in the cap.
-
-        Args:
-            x: Uniform on the sphere, (..., n + 1, d); the query is last.
-            u: Uniform numbers in [0, 1], (..., n).
-
-        Returns:
-            Shape (..., n + 1, d).
-        """
-        import torch
-
-        a = (self.dim - 1) / 2
-        t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + self.limit) / 2)) - 1).unsqueeze(-1)
-        query = x[..., -1:, :]
-        rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
-        return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)
+    a, limit = (x.shape[-1] - 1) / 2, real(limit, "limit", -1, 1, above=True)
+    t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
+    query = x[..., -1:, :]
+    rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)
+    return torch.cat([t * query + (1 - t**2).clamp(min=0).sqrt() * rest, query], -2)

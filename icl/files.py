@@ -1,4 +1,4 @@
-"""Files that exist whole or not at all, however the program that writes them ends."""
+"""Atomic writes: a file exists whole or not at all, however the program that writes it ends."""
 
 from __future__ import annotations
 
@@ -10,17 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Write a file under another name and give it its own once it is complete.
-
-    Whoever reads ``path`` meanwhile, and whoever comes after a failure, finds what was there before.
-
-    Args:
-        path: The file; its folder must exist.
-
-    Yields:
-        Where to write: ``.<name>.<process>.part`` in the same folder, so that renaming is one step. It is
-        removed if the body raises.
-    """
+    """Yield a temporary path beside ``path``, which replaces it at the end unless the body raises."""
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

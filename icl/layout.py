@@ -49,15 +49,7 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
-    """Return ``matrix @ x`` along the last axis of ``x``, keeping the memory layout of planes.
-
-    Args:
-        matrix: (m, d), anything NumPy reads as a matrix.
-        x: (..., d).
-
-    Returns:
-        (..., m).
-    """
+    """Return ``matrix @ x``, (m, d) times (..., d), along the last axis, in the memory layout of x."""
     A = x.new_tensor(np.asarray(matrix, dtype=float))
     if x.stride(-1) == 1:
         return x @ A.T

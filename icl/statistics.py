@@ -18,13 +18,10 @@ Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 
 
 def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return means of independent values with their Student-t intervals at `FALSE_ALARM_RATE`.
+    """Return mean, lower and upper end, (...), of Student-t intervals at `FALSE_ALARM_RATE`.
 
     Args:
-        values: Shape (..., samples), at least two samples.
-
-    Returns:
-        Mean, lower end and upper end, each of shape (...).
+        values: Independent, (..., samples).
 
     Raises:
         ValueError: If there are fewer than two samples.
@@ -47,7 +44,7 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
     fewer than 8 even the range misses more often than `LARGEST_MISS`, and the interval is the whole line.
 
     Args:
-        values: Shape (..., samples), at least two samples.
+        values: Independent, (..., samples).
 
     Returns:
         Median, lower end and upper end, each of shape (...), and the probability that the interval misses.

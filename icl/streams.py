@@ -7,10 +7,9 @@ on how many another one used. Training, evaluation and Monte Carlo draw from str
 
 There are two kinds. `stream` is *portable*: float64, drawn on the CPU and then moved, so every
 device sees the same numbers. `NativeStream` is *native*: float32, drawn on the device that uses
-them, several times faster, and different on a GPU. What draws from one draws from the other:
-both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``, the first giving NumPy
-arrays, the second tensors (``torch.as_tensor`` takes either). PyTorch and numba take long to import:
-they are loaded by the methods of `NativeStream`, and `stream` does without.
+them, several times faster, and different on a GPU. Both have ``standard_normal(shape)`` and
+``uniform(low, high, shape)``, the first giving NumPy arrays, the second tensors. PyTorch and numba
+take long to import: they are loaded by the methods of `NativeStream`.
 
 The environment variable ``ICL_SEED``, a non-negative integer below 2**31, moves every seed below 2**32 to a
 range of its own: the same program then draws fresh numbers everywhere. It is read when this module is
@@ -32,11 +31,7 @@ if TYPE_CHECKING:
 
 
 def root_seed() -> int:
-    """Return what the environment variable ``ICL_SEED`` says; 0 if it is not set or empty.
-
-    Raises:
-        ValueError: If it is not an integer from 0 to 2**31 - 1.
-    """
+    """Return what the environment variable ``ICL_SEED`` says; 0 if it is not set or empty."""
     text = os.environ.get("ICL_SEED") or "0"
     if not text.isdecimal() or len(text) > 10 or int(text) >= 2**31:
         raise ValueError(f"ICL_SEED={text!r}: must be an integer from 0 to 2**31 - 1")
@@ -63,16 +58,10 @@ STREAMS = {
 def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
     """Return the generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
 
-    Args:
-        seed: Non-negative integer below 2**64.
-        name: One of `STREAMS`.
-        step: Non-negative integer; every step owns 2**192 counter values of its own.
-
-    Returns:
-        A NumPy generator; equal arguments give equal numbers on every machine.
+    Equal arguments give equal numbers on every machine. Every step owns 2**192 counter values.
 
     Raises:
-        ValueError: If the seed or step is out of range or the name is unknown.
+        ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is none of `STREAMS`.
     """
     seed, place, step = _address(seed, name, step)
     return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
@@ -94,14 +83,8 @@ class NativeStream:
     On the CPU it is Philox-4x32 with key ``seed`` and counter (number, call, step, name), see `icl.compiled`;
     on a GPU it is PyTorch's Philox.
 
-    Args:
-        seed: As in `stream`.
-        name: As in `stream`.
-        step: As in `stream`, below 2**32.
-        device: Where to draw.
-
     Raises:
-        ValueError: As `stream`.
+        ValueError: As `stream`, and if on a CPU the step is 2**32 or more.
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):

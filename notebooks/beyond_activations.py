@@ -43,7 +43,7 @@ from numpy.polynomial.legendre import leggauss
 
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import test_error
+from icl.pretrain.metrics import evaluation_error
 from icl.risk import optimal_window, population_risk
 from icl.statistics import t_interval
 from icl.streams import stream
@@ -563,7 +563,7 @@ for seed in range(seeds):
         history=(),
         parameters=tuple(trained.parameters[i] for i in mine),
     )
-    errors[:, seed] = test_error(
+    errors[:, seed] = evaluation_error(
         some_units, task, noise_std, context_length, 2000, seed=seed
     )[-1]
 ratios = errors / errors[list(NAMES).index(("exp", True))]

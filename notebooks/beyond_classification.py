@@ -41,7 +41,7 @@ import torch
 from icl.adam import minimize
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import train_grid
 from icl.pretrain.architectures import sample_contexts
 from icl.risk import optimal_window
 from icl.statistics import t_interval
@@ -102,21 +102,17 @@ class Labels:
 
 
 chosen = [(L, p) for L in lipschitz_values for p in (flips[0], flips[2])]
-trained = pretrain(
-    [
-        UnitConfig(Labels(d, L, p), 0.0, n, seed)
-        for L, p in chosen
-        for seed in range(seeds)
-    ],
+trained = train_grid(
+    [Labels(d, L, p) for L, p in chosen],
+    0.0,
+    n,
+    seeds,
     steps,
     batch_size,
     learning_rate,
     notebook.device(),
-    shared_tokens=True,
-    stream="native",
-    dtype="float32",
 )
-learned = trained.windows.reshape(len(chosen), seeds)
+learned = trained.windows  # (chosen, seeds)
 square = dict(zip(chosen, zip(*t_interval(learned), strict=True), strict=True))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window parameter $w^*$ for labels $\\pm1$ and squared loss, one color for each flip probability $p$, the highest curve without flips. Left: against the Lipschitz constant $L$ of the mean label; right: against the context length, at the largest $L$. Lines: exact. Points: mean over pretrained units with interval, for two values of $p$. Logarithmic axes, dimensionless.", "name": "fig-classification"}, "image": {"alt": "Two log-log panels. Left: w rises with L and flattens for small contexts; curves for more label noise lie lower. Points of trained units lie on the curves. Right: w rises with the context length, steepest without flips; more flips give smaller w everywhere."}}

@@ -42,9 +42,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl.covariates import Cap, LowRank, Sphere, uniform_sphere
+from icl.covariates import LowRank, Sphere, restrict_to_cap, uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import test_error
+from icl.pretrain.metrics import evaluation_error
 from icl.risk import optimal_window
 from icl.statistics import t_interval
 from icl.streams import stream
@@ -96,7 +96,7 @@ def compare(task, x):
     return tested / variance, grid[plain], float(c[free])
 
 
-tokens = [Cap(d, limit).restrict(uniform, places) for limit in similarities]
+tokens = [restrict_to_cap(uniform, limit, places) for limit in similarities]
 found = {name: [compare(task, x) for x in tokens] for name, task in FAR.items()}
 far = {name: np.array([risks for risks, *_ in row]) for name, row in found.items()}
 
@@ -275,11 +275,11 @@ for name, (task, tokens) in kinds.items():
         for seed in range(seeds)
     ]
     trained = pretrain(group, steps, batch_size, learning_rate, **OPTIONS)
-    errors = test_error(trained, *test, covariates=tokens, seed=None)[-1]
+    errors = evaluation_error(trained, *test, covariates=tokens, seed=None)[-1]
     # the mean of the context's labels, M = 0, on the test contexts of one unit
     flat = UnitConfig(task, noise_std, n, 0, covariates=tokens)
     flat = pretrain([flat], 1, 1, 1e-12, notebook.device())
-    level = test_error(flat, *test, covariates=tokens)[-1, 0]
+    level = evaluation_error(flat, *test, covariates=tokens)[-1, 0]
     mean, *ends = t_interval(errors)
     folded.append(errors)
     rows.append([name, f"{mean:.3f}", plots.interval(ends, ".3f"), f"{level:.3f}"])

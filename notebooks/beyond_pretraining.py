@@ -39,6 +39,8 @@ score_contexts = 20000  # contexts for the variance of the score
 times = [3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0]  # training times of the flow
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -47,7 +49,7 @@ from scipy.optimize import minimize_scalar
 
 from icl.adam import minimize
 from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import UnitConfig, draw_contexts, pretrain
 from icl.pretrain.architectures import predict_every_label, sample_contexts
 from icl.pretrain.finite import ReLUPool, fit_matrix, fit_window
 from icl.risk import optimal_window, population_flow, population_risk
@@ -84,10 +86,8 @@ def class_risk(M):
 # %% tags=["hide-input"]
 def draw(T, seed):
     """Draw T fixed contexts: tokens (T, n + 1, d), labels (T, n + 1)."""
-    x = uniform_sphere(stream(seed, "covariates"), T, n + 1, d)
-    y = task.sample(stream(seed, "tasks"), T)(x)
-    noise = stream(seed, "noise").standard_normal((T, n + 1))
-    return x, y + noise_std * torch.from_numpy(noise)
+    x, _, y = draw_contexts(task, noise_std, n, T, partial(stream, seed))
+    return x, y
 
 
 # %% tags=["hide-input"]

@@ -43,7 +43,7 @@ import torch
 from scipy.special import hyp0f1, ive
 
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import test_error
+from icl.pretrain.metrics import evaluation_error
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.statistics import t_interval
 from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh, Zonal
@@ -542,7 +542,7 @@ def over_best_identity(matrix, seed, task, tokens):
         parameters=tuple({"M": m} for m in matrices),
         history=(),
     )
-    errors = test_error(
+    errors = evaluation_error(
         units, task, noise_std, context_length, 1000, seed=seed, covariates=tokens
     )[-1]
     return errors[0] / errors[1:].min()

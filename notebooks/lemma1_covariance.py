@@ -37,7 +37,7 @@ import torch
 
 from icl.attention import softmax_attention
 from icl.covariates import Ellipsoid, uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import train_grid
 from icl.risk import form_margin, optimal_window
 from icl.statistics import t_interval
 from icl.streams import stream
@@ -67,24 +67,13 @@ for draw in range(draws):
 
 
 # %% tags=["hide-input"]
-def train(tasks, tokens=None, rate=None):
+def train(tasks, tokens=None, rate=learning_rate):
     """Train units; return M, (classes, seeds, d, d), and the contexts of each unit."""
-    members = [
-        UnitConfig(task, noise_std, context_length, seed, tokens, rate)
-        for task in tasks
-        for seed in range(seeds)
-    ]
-    trained = pretrain(
-        members,
-        steps,
-        batch_size,
-        learning_rate,
-        notebook.device(),
-        shared_tokens=True,
-        stream="native",
-        dtype="float32",
+    sizes = seeds, steps, batch_size, rate
+    grid = train_grid(
+        tasks, noise_std, context_length, *sizes, notebook.device(), covariates=tokens
     )
-    return trained.M.reshape(len(tasks), seeds, dim, dim), trained.contexts
+    return grid.M, grid.trained.contexts
 
 
 def train_on_ellipsoid(tasks, root):

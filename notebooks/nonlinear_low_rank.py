@@ -41,7 +41,7 @@ from scipy.optimize import minimize_scalar
 from icl.attention import linear_attention, softmax_weights
 from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import outside_ratio, subspace_error, test_error
+from icl.pretrain.metrics import evaluation_error, outside_ratio, subspace_error
 from icl.risk import low_rank_risk, optimal_window
 from icl.statistics import median_interval, t_interval
 from icl.streams import stream
@@ -127,7 +127,7 @@ notebook.glue("contexts_seen", f"{steps * batch_size:,}")
 # %% tags=["hide-input"]
 def final_error(unit, member):
     """Return the test error of one unit at the end, on contexts of its own."""
-    return test_error(
+    return evaluation_error(
         unit,
         member.task,
         noise_std,
@@ -183,7 +183,7 @@ for (top, bottom), name in zip(panels.T, LINKS, strict=True):
             color,
             marker,
         )
-        e = test_error(
+        e = evaluation_error(
             trained[d, k, unit, name],
             trained[d, k, unit, name].units[0].task,
             noise_std,

@@ -41,7 +41,7 @@ import torch
 from scipy.special import gamma, jv
 
 from icl.covariates import Ellipsoid
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import train_grid
 from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
 from icl.statistics import t_interval
@@ -98,26 +98,26 @@ start_step = min(20, steps)  # where the start of the growth is looked at
 record = tuple(
     np.unique([start_step, *np.linspace(0, steps, 17).round()]).astype(int).tolist()
 )
-options = {
-    "device": notebook.device(),
-    "shared_tokens": True,
-    "stream": "native",
-    "dtype": "float32",
-    "schedule": "constant",
-}
 
 
 def train(name, law, count=seeds, last=steps, **more):
     """Train units; return M at the recorded steps, shape (times, L, seeds, d, d)."""
-    members, times = [], tuple(t for t in record if t <= last)
-    for L in lipschitz_values:
-        task, tokens = LAWS[law](CLASSES[name](dim, L))
-        members += [
-            UnitConfig(task, noise_std, context_length, seed, tokens)
-            for seed in range(count)
-        ]
-    out = pretrain(members, last, batch_size, record=times, **options, **more).M_history
-    return out.reshape(len(times), len(lipschitz_values), count, dim, dim)
+    classes = [LAWS[law](CLASSES[name](dim, L)) for L in lipschitz_values]
+    tasks, tokens = map(list, zip(*classes, strict=True))
+    grid = train_grid(
+        tasks,
+        noise_std,
+        context_length,
+        count,
+        last,
+        batch_size,
+        device=notebook.device(),
+        covariates=tokens,
+        schedule="constant",
+        record=[t for t in record if t <= last],
+        **more,
+    )
+    return grid.M_history
 
 
 trained = [(name, law) for name in DRAWN for law in LAWS] + [("wave", "isotropic")]

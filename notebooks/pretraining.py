@@ -40,9 +40,8 @@ import numpy as np
 import torch
 
 from icl.adam import minimize
-from icl.covariates import uniform_sphere
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import spectral_norm, test_error
+from icl.pretrain import UnitConfig, draw_contexts, pretrain
+from icl.pretrain.metrics import evaluation_error, spectral_norm
 from icl.risk import matrix_risk, optimal_window, population_flow, population_risk
 from icl.statistics import t_interval
 from icl.streams import stream
@@ -144,14 +143,13 @@ def by_hand(seed):
     """Train one unit with autograd; return its matrix."""
 
     def loss(step, M):
-        x = uniform_sphere(
-            stream(seed, "covariates", step), batch_size, context_length + 1, d
+        x, _, y = draw_contexts(
+            task,
+            noise_std,
+            context_length,
+            batch_size,
+            lambda name: stream(seed, name, step),
         )
-        f = task.sample(stream(seed, "tasks", step), batch_size)
-        noise = stream(seed, "noise", step).standard_normal(
-            (batch_size, context_length + 1)
-        )
-        y = f(x) + noise_std * torch.from_numpy(noise)
         scores = torch.einsum("bnd,de,be->bn", x[:, :-1], M, x[:, -1])
         prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
         return ((prediction - y[:, -1]) ** 2).mean()
@@ -208,8 +206,7 @@ notebook.glue("ratio", seconds_by_hand * len(sweep) / trained.seconds)
 # differ by at most {glue:text}`difference`, rounding. In the time that training all units one after the other by hand would
 # have taken, this call could have run {glue:text}`ratio:.0f` times.
 #
-# **A unit is alone.** Its numbers depend neither on its company nor on where an interrupted run went on
-# (`checkpoint="state.npz"`). There are two kinds of streams, and every result records which it used: the *portable* one
+# **A unit is alone.** Its numbers do not depend on its company. There are two kinds of streams, and every result records which it used: the *portable* one
 # of this page, in double precision, gives the same numbers on every device; the *native* one, in single precision, is
 # the device's own and faster.
 
@@ -227,14 +224,13 @@ plots.table(
 # One unit of the sweep, trained alone and in company: the matrices differ by {glue:text}`company`. Above, what the result says
 # about itself.
 #
-# **Exercise 1.** Interrupt `pretrain(..., checkpoint="state.npz")` and call it again.
-# Why are the numbers the same?
+# **Exercise 1.** Call `pretrain` with the units of the sweep in another order. Why do
+# the matrices stay the same?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The state is only the parameters, the optimizer's two averages and the step; the
-# random numbers of a step are a function of (seed, name, step), not of how one got
-# there.
+# The random numbers of a step are a function of (seed, name, step), not of the units
+# that are trained before or beside it, and Adam works entry by entry.
 # ```
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Spectral norm of $M$ (left) and mean squared error on the class itself with the clean query label (right) against the optimizer step. One color for each Lipschitz constant of the ReLU class; lines are means over seeds. Dotted: the exact optimal window and its exact risk. The test set is the same 1,000 contexts at all times, so each error curve is shifted as a whole by their luck. All quantities are dimensionless.", "name": "fig-history"}, "image": {"alt": "Two panels with one curve for each Lipschitz constant. Left: the norm of M starts at zero and rises, further and faster for larger Lipschitz constants, and ends at dotted horizontal lines. Right: the test error falls from its value at zero to dotted horizontal lines."}}
@@ -243,7 +239,7 @@ norms = spectral_norm(trained.M_history).reshape(shape)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4))
 for L, color in zip(lipschitz_values, plots.ramp(len(lipschitz_values)), strict=True):
     task = ReLU(d, L)
-    errors = test_error(trained, task, noise_std, context_length, 1000)[:-1]
+    errors = evaluation_error(trained, task, noise_std, context_length, 1000)[:-1]
     mine = settings.index(task)
     norm, error = norms[:, mine].mean(-1), errors.reshape(shape)[:, mine].mean(-1)
     axes[0].plot(record, norm, color=color, label=f"L = {L:g}")
@@ -474,7 +470,7 @@ mirror = pretrain(
     notebook.device(),
 )
 best = optimal_window(even, context_length, noise_std)
-error = test_error(mirror, even, noise_std, context_length, 1000)[0]
+error = evaluation_error(mirror, even, noise_std, context_length, 1000)[0]
 flat = float(population_risk(even, 0.0, context_length, noise_std).total)
 rows = []
 for relation, some in (("<", mirror.windows < 0), (">", mirror.windows > 0)):

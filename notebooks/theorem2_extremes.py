@@ -41,22 +41,21 @@ from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, parameters, plots
-from icl_book.claims import exact, extrapolated, judge, other_readings
+from icl_book.claims import cases, judge, other_readings
 
 notebook.setup(globals(), n_decades=2)
 if noise_std == 0:
     raise parameters.BadInput("noise_std=0: must be positive in long contexts")
 
 CLASSES = {"affine": Affine, "ReLU": ReLU}
-KINDS = np.array([["affine"], ["ReLU"]])  # a row for each class, a column for each d
-waves = [1.0, 4.0]  # wavenumbers L of our cosine class
-cosines = {"L": waves, "d": np.array(dims)[:, None]}
-tasks = [[task(d, lipschitz) for d in dims] for task in CLASSES.values()]
+scaled = {name: partial(task, lipschitz=lipschitz) for name, task in CLASSES.items()}
+waves = {L: partial(Cosine, lipschitz=L) for L in (1.0, 4.0)}
 
 
 def log_slopes(x, best):
@@ -65,9 +64,15 @@ def log_slopes(x, best):
     return np.diff(np.log(best.w)) / step, (best.error[1:] + best.error[:-1]) / step
 
 
-def values(pairs):
-    """Turn nested pairs of a number and its error into two arrays."""
-    return np.moveaxis(np.array(pairs), -1, 0)
+def measured(measure, classes=scaled, label="kind", **others):
+    """Measure a value and its error in every dimension for each class, a row each."""
+    parts = []
+    for name, make in classes.items():
+        for k in dims:
+            value, error = np.atleast_1d(*measure(make(k)))
+            row = {label: name, "d": k, **others, "value": value, "error": error}
+            parts.append(pd.DataFrame(row))
+    return pd.concat(parts)
 
 
 # %% tags=["hide-input"]
@@ -153,18 +158,24 @@ def loud(task):
     return best.w, best.w * best.error
 
 
-slopes = slopes_in_noise(lambda *setting: optimal_window(*setting).w)
+slope, change = slopes_in_noise(lambda *setting: optimal_window(*setting).w)
 # for small w both the exact risk and the limit for many tokens give w ~ 1 / sigma^2
-known = (*slopes_in_noise(asymptotics.many_token_window), -2.0)
-template = f"{{kind}}, d = {d}, n = {context_length}"
+limit, step = slopes_in_noise(asymptotics.many_token_window)
+slopes = {"kind": list(CLASSES), "value": slope, "change": change}
+loud_waves = measured(loud, waves, "L").sort_values(["d", "L"])
 (name,) = other_readings("P1.T2.noise-limit")
-waves_loud = values([[loud(Cosine(k, L)) for L in waves] for k in dims])
 noise_limit = judge(
     "P1.T2.noise-limit",
-    extrapolated(template, *slopes, known=known, kind=list(CLASSES)),
+    pd.DataFrame(slopes | {"limit": limit, "step": step}),
     readings={
-        name: exact("cosine, L = {L:g}, d = {d}, n = 100", *waves_loud, **cosines)
+        name: cases(
+            loud_waves, error="error", name="cosine, L = {L:g}, d = {d}, n = 100"
+        )
     },
+    kind="extrapolated",
+    change="change",
+    known=("limit", "step", -2.0),
+    name=f"{{kind}}, d = {d}, n = {context_length}",
 )
 noise_limit
 
@@ -193,29 +204,25 @@ def nearest_over_best(task, m, sigma):
     least = population_risk(task, optimal_window(task, m, sigma).w, m, sigma)
     single = nearest_neighbor_risk(task, m, sigma)
     ratio = single.total / least.total
-    return np.stack([ratio, ratio * (single.error + least.error)], -1)
+    return ratio, ratio * (single.error + least.error)
 
 
-unit = [[task(k) for k in dims] for task in CLASSES.values()]
-shape = {"kind": KINDS[..., None], "d": np.array(dims)[:, None], "n": few}
-template = "{kind}, d = {d}, n = {n}"
+def smallest_inverse(task):
+    """Return 1 / w* without noise, and its error."""
+    best = optimal_window(task, few, 0.0)
+    return 1 / best.w, best.error / best.w
+
+
+against_nearest = measured(
+    lambda task: nearest_over_best(task, few, 0.0), CLASSES, n=few
+)
 first, *thresholds = other_readings("P1.T2.signal-limit")
-against_nearest = [[nearest_over_best(task, few, 0.0) for task in row] for row in unit]
-inverse = [
-    [np.stack([1 / best.w, best.error / best.w], -1) for best in row]
-    for row in silent.values()
-]
-at_fixed_n = exact(template, *values(inverse), **shape)
 signal_limit = judge(
     "P1.T2.signal-limit",
-    exact(
-        "{kind}, d = {d}",
-        *values([[slope_in_signal(task) for task in row] for row in unit]),
-        kind=KINDS,
-        d=dims,
-    ),
-    readings={first: at_fixed_n}
-    | dict.fromkeys(thresholds, exact(template, *values(against_nearest), **shape)),
+    measured(slope_in_signal, CLASSES),
+    readings={first: measured(smallest_inverse, CLASSES, n=few)}
+    | dict.fromkeys(thresholds, against_nearest),
+    error="error",
 )
 signal_limit
 
@@ -237,15 +244,15 @@ def decades(task, lengths, sigma):
 
 ends, far = n[-2:], np.array([1e9, 1e10])
 growing = noise_std * np.sqrt(ends / 1000)  # sigma^2 grows like n
-flattest = values([[decades(t, n, noise_std) for t in row] for row in tasks])
-fixed = values([[decades(t, ends, growing) for t in row] for row in tasks])
-closing = [[decades(Cosine(k, L), far, noise_std) for L in waves] for k in dims]
+closing = measured(lambda task: decades(task, far, noise_std), waves, "L")
+closing = closing.sort_values(["d", "L"])
 (name,) = other_readings("P1.T2.context-limit")
 context_limit = judge(
     "P1.T2.context-limit",
-    exact("{kind}, d = {d}", *flattest, kind=KINDS, d=dims),
-    exact("{kind}, d = {d}", *fixed, kind=KINDS, d=dims),
-    readings={name: exact("cosine, L = {L:g}, d = {d}", *values(closing), **cosines)},
+    measured(lambda task: decades(task, n, noise_std)),
+    measured(lambda task: decades(task, ends, growing)),
+    {name: cases(closing, error="error", name="cosine, L = {L:g}, d = {d}")},
+    error="error",
 )
 context_limit
 
@@ -260,17 +267,19 @@ def crowd(task):
     return -np.diff(np.log(risk.noise))[0] / step, error / step
 
 
-last = values([[decades(t, ends, noise_std) for t in row] for row in tasks])
-lonely = [[nearest_over_best(t, n[-1], noise_std) for t in row] for row in tasks]
+def bandwidth(task):
+    """Return the slope of the log bandwidth in log n, and its error."""
+    slope, error = decades(task, ends, noise_std)
+    return -slope / 2, error / 2
+
+
+lonely = measured(lambda task: nearest_over_best(task, n[-1], noise_std))
 single, *thresholds = other_readings("P1.T2.nearest")
-shape = {"kind": KINDS, "d": dims}
-bandwidth = exact("{kind}, d = {d}", -last[0] / 2, last[1] / 2, **shape)
-crowds = values([[crowd(t) for t in row] for row in tasks])
 nearest_card = judge(
     "P1.T2.nearest",
-    bandwidth,
-    readings={single: exact("{kind}, d = {d}", *crowds, **shape)}
-    | dict.fromkeys(thresholds, exact("{kind}, d = {d}", *values(lonely), **shape)),
+    measured(bandwidth),
+    readings={single: measured(crowd)} | dict.fromkeys(thresholds, lonely),
+    error="error",
 )
 nearest_card
 
@@ -286,10 +295,8 @@ def over_unit(task):
     return ratio, ratio * (large.error + small.error)
 
 
-scaled = [[over_unit(partial(task, d)) for d in dims] for task in CLASSES.values()]
-ratio = judge(
-    "P1.T2.ratio", exact("{kind}, d = {d}", *values(scaled), kind=KINDS, d=dims)
-)
+units = {name: partial(partial, task) for name, task in CLASSES.items()}
+ratio = judge("P1.T2.ratio", measured(over_unit, units), error="error")
 ratio
 
 # %% [markdown]

@@ -45,7 +45,7 @@ import numpy as np
 from scipy.special import hyp0f1
 
 from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import scale_scores, test_error
+from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import (
     asymptotics,
     mismatch_risk,
@@ -862,7 +862,7 @@ def test_errors(factors, test, units=raw):
 
     Each seed is tested on contexts of its own.
     """
-    error = test_error(
+    error = evaluation_error(
         scale_scores(units, factors),
         kinds[test],
         unit_noise_std,

@@ -60,18 +60,20 @@ class Copy:
         self.temporary = Path(tempfile.mkdtemp(prefix="icl-book-"))  # a short path, for sockets
         self.environment["TMPDIR"] = str(self.temporary)
         self.server = {}
-        registry = (
-            "from icl_book.claims.claim import Authority, Claim, Grade\nCLAIMS = [Claim('X', Authority.BOOK, "
-            "'here', reading='$1 > 0$', quantity='one', rule=lambda p: (0, 2), grade=Grade.PROVED, "
-            "control='c')]\n"
+        claims = root / "book" / "claims"
+        shutil.rmtree(claims)
+        claims.mkdir()
+        (claims / "small.yml").write_text(
+            "X: {source: here, reading: $1 > 0$, quantity: one, grade: proved here, control: c,\n"
+            "    rule: {at_least: 0, at_most: 2}}\n"
         )
-        (root / "book" / "icl_book" / "claims" / "paper1" / "__init__.py").write_text(registry)
-        (root / "book" / "icl_book" / "claims" / "paper2" / "__init__.py").write_text("CLAIMS = []\n")
+        shutil.rmtree(root / "book" / "icl_book" / "claims" / "data")  # a link in the repository
+        (root / "book" / "icl_book" / "claims" / "data").symlink_to("../../claims")
         self.log()
 
     def log(self):
         """Give the present rules an entry."""
-        rules = changes.digest(self.root / "book" / "icl_book" / "claims", self.root)
+        rules = changes.digest(self.root)
         (self.root / "book" / "changelog.yml").write_text(
             f"- {{date: today, rules: '{rules}', change: None yet.}}\n"
         )

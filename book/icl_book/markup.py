@@ -33,15 +33,10 @@ def number(value: float | str, digits: str = ".5g") -> str:
 
 
 def interval(ends: Sequence[float | str], digits: str | None = ".2f") -> str:
-    """Format an interval in plain text, e.g. ``[0.98, 1.02]``.
+    """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
-    Args:
-        ends: The lower and the upper end; an infinite end makes it a bound, e.g. ``≥ 0.98``.
-        digits: Format of both ends. None stands for five significant digits, more where the ends would look
-            alike, and one number where they are equal.
-
-    Returns:
-        The text.
+    Without a format of its ``digits`` the ends have five, more where they would look alike, and are written
+    once where they are equal.
     """
     low, high = map(float, ends)
     plain = digits or ".5g"

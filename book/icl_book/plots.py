@@ -8,31 +8,22 @@ blindness, and every series also has its own marker or label.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
-from icl_book.markup import interval, number
-from icl_book.widgets import HTML, slider_figure, table, ten
-
-__all__ = [
-    "COLORS",
-    "HTML",
-    "PALETTE",
-    "exact_curve",
-    "guide",
-    "interval",
-    "matrix",
-    "ramp",
-    "sampled_points",
-    "slider_figure",
-    "style",
-    "svg",
-    "table",
-    "ten",
-]
+from icl_book.markup import environment, number
+from icl_book.markup import interval as interval
+from icl_book.widgets import HTML as HTML
+from icl_book.widgets import slider_figure as slider_figure
+from icl_book.widgets import ten as ten
 
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
 _DARK = "#3b3b3b"
@@ -87,95 +78,64 @@ def style() -> None:
     except ImportError:  # a script on a machine without Jupyter
         return
     if get_ipython() is not None:
-        set_matplotlib_formats("svg", metadata={"Date": None})
+        set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 
-def ramp(count: int) -> list:
-    """Return colors for an ordered parameter (dimension, context length), light to dark.
-
-    Args:
-        count: How many, at least 1.
-
-    Returns:
-        ``count`` RGB tuples from viridis, its palest part left out.
+def ramp(count: int) -> list[tuple[float, ...]]:
+    """Return RGB colors for an ordered parameter (dimension, context length), light to dark.
 
     Raises:
         ValueError: If ``count`` is less than 1.
     """
     if count < 1:
         raise ValueError(f"count = {count}: must be at least 1")
-    return sns.color_palette("viridis_r", count + 1)[1:]
+    return list(sns.color_palette("viridis_r", count + 1)[1:])  # without its palest part
 
 
-def exact_curve(ax, x, y, label: str | None = None, color=COLORS["exact"], **line):
-    """Draw exact values: a solid line without markers.
-
-    Args:
-        ax: Matplotlib axes.
-        x: Abscissas, shape ``(k,)``.
-        y: Exact values, shape ``(k,)``.
-        label: Legend entry; None for none.
-        color: Line color.
-        **line: Further properties of the line, e.g. ``linestyle``.
-
-    Returns:
-        The line.
-    """
+def exact_curve(
+    ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = None, color: Any = COLORS["exact"], **line: Any
+) -> Any:
+    """Draw exact values: a solid line without markers, with any other properties of a line."""
     return ax.plot(x, y, label=label, color=color, zorder=2, **line)[0]
 
 
-def sampled_points(ax, x, y, low, high, label: str | None = None, color=COLORS["sampled"], marker="o", **kw):
+def sampled_points(
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    label: str | None = None,
+    color: Any = COLORS["sampled"],
+    marker: str = "o",
+    **points: Any,
+) -> Any:
     """Draw sampled values: points with the bars of their intervals, no line.
 
-    Args:
-        ax: Matplotlib axes.
-        x: Abscissas, shape ``(k,)``.
-        y: Sampled values, shape ``(k,)``.
-        low: Lower ends of the intervals (the ends themselves, not lengths), shape ``(k,)``.
-        high: Upper ends, shape ``(k,)``.
-        label: Legend entry; None for none.
-        color: Color of points and bars.
-        marker: Matplotlib marker, so that series differ without color too.
-        **kw: Further properties of the points.
-
-    Returns:
-        The error-bar container.
+    ``low`` and ``high`` are the ends of the intervals, not lengths; each series has a marker of its own, so
+    that they differ without color too.
 
     Raises:
         ValueError: If a value lies outside its interval.
     """
     x, y, low, high = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y, low, high))
-    if not ((low <= y) & (y <= high)).all():
-        i = int(np.argmin((low <= y) & (y <= high)))
+    if not (inside := (low <= y) & (y <= high)).all():
+        i = int(np.argmin(inside))
         raise ValueError(f"y[{i}] = {y[i]}: outside its interval [{low[i]}, {high[i]}]")
-    return ax.errorbar(
-        x,
-        y,
-        yerr=np.stack([y - low, high - y]),
-        fmt=marker,
-        label=label,
-        color=color,
-        markerfacecolor="white",
-        markeredgewidth=1.4,
-        capsize=3,
-        zorder=3,
-        **kw,
-    )
+    marks: dict[str, Any] = {
+        "markerfacecolor": "white",
+        "markeredgewidth": 1.4,
+        "capsize": 3,
+        "zorder": 3,
+    } | points
+    ends = np.stack([y - low, high - y])
+    return ax.errorbar(x, y, yerr=ends, fmt=marker, label=label, color=color, **marks)
 
 
-def guide(ax, x0: float, y0: float, slope: float, label: str, decades: float = 2.0):
+def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
     """Draw a labeled power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
-    Args:
-        ax: Axes, both scales logarithmic.
-        x0: Where the line starts, positive.
-        y0: Its value there, positive.
-        slope: Exponent.
-        label: Text at the line's end.
-        decades: Length of the line along x; negative runs to the left.
-
-    Returns:
-        The line.
+    It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative.
 
     Raises:
         ValueError: If an axis is not logarithmic or the start not positive.
@@ -185,40 +145,24 @@ def guide(ax, x0: float, y0: float, slope: float, label: str, decades: float = 2
     if not (x0 > 0 and y0 > 0):
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
-    ax.annotate(
-        label,
-        (x1, y1),
-        xytext=(4 if decades > 0 else -4, 0),
-        textcoords="offset points",
-        va="center",
-        ha="left" if decades > 0 else "right",
-        color=COLORS["guide"],
-        fontsize=9.5,
-    )
+    gap, side = (4, "left") if decades > 0 else (-4, "right")
+    text = {"va": "center", "ha": side, "color": COLORS["guide"], "fontsize": 9.5}
+    ax.annotate(label, (x1, y1), xytext=(gap, 0), textcoords="offset points", **text)
     return ax.plot([x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1)[0]
 
 
 def matrix(
-    ax,
-    values,
+    ax: Axes,
+    values: ArrayLike,
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     fmt: str = ".2f",
     limit: float | None = None,
-):
-    """Draw a matrix as a heat map that also prints its numbers.
+) -> Any:
+    """Draw a matrix as a heat map that also prints its numbers, and return the mesh.
 
-    Args:
-        ax: Matplotlib axes.
-        values: The matrix, shape ``(p, q)``.
-        rows: Row names, ``p`` of them, or none.
-        columns: Column names, ``q`` of them, or none.
-        fmt: Format of the printed numbers.
-        limit: The color scale runs from ``-limit`` to ``limit``; by default the largest
-            absolute entry. Give panels that are compared the same one.
-
-    Returns:
-        The mesh, e.g. for a color bar.
+    The color scale runs from ``-limit`` to ``limit``, by default the largest absolute entry; panels that are
+    compared need the same one.
 
     Raises:
         ValueError: If ``values`` is not a matrix of finite numbers.
@@ -228,23 +172,43 @@ def matrix(
         raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
-    sns.heatmap(
-        values,
-        ax=ax,
-        cmap="vlag",
-        vmin=-limit,
-        vmax=limit,
-        square=True,
-        cbar=False,
-        linewidths=0.5,
-        annot=np.vectorize(lambda value: number(value, fmt))(values),
-        fmt="",
-        annot_kws={"fontsize": 9},
-        xticklabels=list(columns) or False,
-        yticklabels=list(rows) or False,
-    )
+    names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
+    numbers = {"annot": np.vectorize(lambda value: number(value, fmt))(values), "fmt": "", **names}
+    scale = {"cmap": "vlag", "vmin": -limit, "vmax": limit, "square": True, "cbar": False}
+    sns.heatmap(values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9}, **scale, **numbers)
     ax.tick_params(length=0, labelrotation=0)
     return ax.collections[-1]
+
+
+class _Formatter(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return number(value, format_spec) if isinstance(value, float) else format(value, format_spec)
+
+
+def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML:
+    """Show rows of a tidy table; the first column is read as the name of the row.
+
+    Args:
+        frame: The table.
+        columns: From each head to what stands below it, a template of the row's values, e.g.
+            ``{"class": "{task}", "$w^*$, interval": "{w:.2f} [{low:.2f}, {high:.2f}]"}``. ``$...$`` in any
+            text is mathematics.
+        caption: What the numbers are, and from which machine.
+
+    Raises:
+        KeyError: If a template names no column.
+    """
+    rows: Any = columns
+    if isinstance(frame, pd.DataFrame):
+        form, heads = _Formatter(), list(columns)
+        rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
+    else:  # heads and rows of formatted text, the form before tables
+        heads = frame
+        if any(len(row) != len(heads) for row in rows):
+            raise ValueError(f"rows: every row must have {len(heads)} cells, one for each column")
+    short = all(len(first) <= 24 for first, *_ in rows)
+    page = environment().get_template("table.html.j2")
+    return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))
 
 
 def svg(figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""Tables and sliders as HTML that shows itself in a notebook, without a server or a network."""
+"""Sliders as HTML that shows itself in a notebook, without a server or a network."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import base64
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from icl_book.markup import prose
 
 
 @dataclass(frozen=True)
@@ -23,33 +21,6 @@ class HTML:
 def ten(exponent: int) -> str:
     """Format a power of ten in plain text, e.g. ``10⁴``; for heads of tables and labels."""
     return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> HTML:
-    """Build a table of words and numbers that are formatted already.
-
-    Args:
-        columns: Column names; the first column is read as the name of the row. ``$...$`` in
-            any text is mathematics.
-        rows: As many cells each.
-        caption: What the numbers are, and from which machine.
-
-    Returns:
-        An object that draws itself in a notebook.
-
-    Raises:
-        ValueError: If a row has another number of cells.
-    """
-    if any(len(row) != len(columns) for row in rows):
-        raise ValueError(f"rows: every row must have {len(columns)} cells, one for each column")
-    head = "".join(f'<th scope="col">{prose(name)}</th>' for name in columns)
-    cells = [(prose(first), "".join(f"<td>{prose(cell)}</td>" for cell in rest)) for first, *rest in rows]
-    body = "".join(f'<tr><th scope="row">{name}</th>{values}</tr>' for name, values in cells)
-    short = " icl-short" * all(len(first) <= 24 for first, *_ in rows)  # names that stay on one line
-    return HTML(
-        f'<div class="icl-table{short}"><table><caption>{prose(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
 
 
 def slider_figure(svgs: Sequence[str], values: Sequence, label: str, alt: str) -> HTML:

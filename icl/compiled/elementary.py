@@ -1,7 +1,6 @@
 """Elementary functions for compiled loops: exponential, logarithm, sine and cosine as polynomials.
 
-numba compiles the loops of this package for the machine at hand and keeps the result beside the module.
-Single precision for attention units, both precisions for regressions, double for the recurrence.
+A loop over polynomials is compiled to vector instructions, one over functions of the C library is not.
 """
 
 from __future__ import annotations
@@ -15,11 +14,8 @@ from numba.extending import overload
 
 LANES = 64  # contexts that go through the gradient side by side
 
-
-# What may be rearranged: sums and products, not the meaning of infinity and NaN, so that a unit that
-# diverges is seen.
+#: What may be rearranged: sums and products, not the meaning of infinity and NaN: divergence is seen.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
-
 
 inline = functools.partial(njit, inline="always")
 
@@ -54,17 +50,9 @@ def _polynomial(function, low, high, degree, real=f32):
 
 
 _half_turn = np.pi / 2
-
-
 _log1p_over_x = _polynomial(lambda x: np.log1p(x) / x, -1 / 3, 1 / 3, 7)
-
-
 _sine_over_t = _polynomial(lambda s: np.sin(_half_turn * np.sqrt(s)) / np.sqrt(s), 1e-12, 1, 5)  # of t^2
-
-
 _cosine = _polynomial(lambda s: np.cos(_half_turn * np.sqrt(np.abs(s))), 0, 1, 5)
-
-
 _LOG2, _PER_LOG2 = f32(math.log(2)), f32(1 / math.log(2))
 
 
@@ -86,13 +74,13 @@ def _power_of_two(real, integer, degree):
 exp2, exp2_double = _power_of_two(f32, i32, 5), _power_of_two(f64, i64, 11)
 
 
-def any_exp2(x):
-    """That of the two which fits x, in compiled code."""
+def exp2_for_dtype(x):
+    """``2^x`` in the precision of x, in compiled code."""
     raise NotImplementedError
 
 
-@overload(any_exp2, inline="always")
-def _any_exp2(x):
+@overload(exp2_for_dtype, inline="always")
+def _exp2_for_dtype(x):
     return {types.float32: exp2, types.float64: exp2_double}[x].py_func
 
 
@@ -112,7 +100,7 @@ def log(x):
 
 
 @inline
-def circle(t):
+def cos_sin_pi(t):
     """``cos(pi t), sin(pi t)`` for t in [-1, 1], by doubling the angle."""
     square = f32(t * t)
     sine, cosine = f32(t * _sine_over_t(square)), _cosine(square)

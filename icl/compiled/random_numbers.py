@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from icl.compiled.elementary import circle, compiled, f32, i32, inline, log, u32, u64
+from icl.compiled.elementary import compiled, cos_sin_pi, f32, i32, inline, log, u32, u64
 
 
 @inline
@@ -35,22 +35,13 @@ def unit_interval(word):
 def normal_pair(word, other):
     """Two independent normal numbers from two words (Box and Muller)."""
     radius = f32(np.sqrt(f32(-2) * log(unit_interval(word))))
-    cosine, sine = circle(f32(f32(i32(other)) * f32(2.0**-31)))
+    cosine, sine = cos_sin_pi(f32(f32(i32(other)) * f32(2.0**-31)))
     return f32(radius * cosine), f32(radius * sine)
 
 
 @compiled
-def fill_words(out, key, call, step, name):
-    """Fill ``out``, a multiple of 4 words: the words that this call gets from that stream at that step."""
-    rows = out.reshape(4, -1)
-    for i in range(rows.shape[1]):
-        words = philox(u32(i), u32(call), u32(step), u32(name), key[0], key[1])
-        rows[0, i], rows[1, i], rows[2, i], rows[3, i] = words
-
-
-@compiled
 def fill_normal(out, key, call, step, name):
-    """The same with normal numbers."""
+    """Fill ``out``, a multiple of 4 normal numbers: those of one call to a stream at that step."""
     rows = out.reshape(4, -1)
     for i in range(rows.shape[1]):
         a, b, c, d = philox(u32(i), u32(call), u32(step), u32(name), key[0], key[1])
@@ -60,7 +51,7 @@ def fill_normal(out, key, call, step, name):
 
 @compiled
 def fill_uniform(out, key, call, step, name, low, high):
-    """The same with uniform numbers between low and high."""
+    """Fill ``out``, a multiple of 4 uniform numbers between low and high, likewise."""
     rows = out.reshape(4, -1)
     for i in range(rows.shape[1]):
         words = philox(u32(i), u32(call), u32(step), u32(name), key[0], key[1])

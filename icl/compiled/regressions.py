@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from icl.compiled.elementary import LANES, any_exp2, compiled, f32, f64, inline
+from icl.compiled.elementary import LANES, compiled, exp2_for_dtype, f32, f64, inline
 
 
 def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
@@ -18,10 +18,7 @@ def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
         normalized:  p = -(1 / z)    e (c - r),   r = <c, f>,
         rescaled:    p = -exp(2t) z  e (c - r),   r = <c, b> = <c, f> + |c|^2.
 
-    Args:
-        S: Logits (n, m), contiguous, on a CPU, of a dtype in `REALS`.
-        B: Targets, the same.
-        kind: "normalized" or "rescaled".
+    Logits S and targets B are (n, m), contiguous, on a CPU, of a dtype in `REALS`.
     """
     REALS[S.dtype][0](S.numpy(), B.numpy(), kind == "rescaled")
 
@@ -34,11 +31,7 @@ def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) ->
         normalized:  w = f_t (c - <f, c>) + f (f_t - <f_t, c> - <f, f_t>),   c = f - b,
         rescaled:    w = exp(2t) e (T (q - <q, b>) + q_t - <q_t, b>),        q = e - z b.
 
-    Args:
-        S: As for `squared_gradient`.
-        T: As S.
-        B: As S.
-        kind: As for `squared_gradient`.
+    S, T and B are as for `squared_gradient`.
     """
     REALS[S.dtype][1](S.numpy(), T.numpy(), B.numpy(), kind == "rescaled")
 
@@ -70,7 +63,7 @@ def _squared(real):
             e, b, z = S[i], B[i], real(0)
             t = _largest(e, top)
             for j in range(e.size):
-                e[j] = any_exp2(real((e[j] - t) * per_log2))
+                e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
                 z += e[j]
             share, r, miss = one / z, real(0), real(0)
             for j in range(e.size):
@@ -90,7 +83,7 @@ def _squared(real):
             e, move, b, z, z_t = S[i], T[i], B[i], real(0), real(0)
             t = _largest(e, top)
             for j in range(e.size):
-                e[j] = any_exp2(real((e[j] - t) * per_log2))
+                e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
                 z += e[j]
                 z_t += e[j] * move[j]
             if rescaled:

@@ -46,13 +46,8 @@ def project(q, x, out):
 def gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return `icl.pretrain.model.gradient` of reduced softmax units with sampled labels: float32, on a CPU.
 
-    Args:
-        theta: Key-query matrices, (S, K, d * d).
-        x: Tokens, (S, 1, d, n + 1, B): a contiguous tensor, or a slice of its last axis.
-        y: Labels, (S, K, n + 1, B), the same slice.
-
-    Returns:
-        Gradient of the mean loss, (S, K, d * d).
+    Key-query matrices are (S, K, d * d). Tokens x, (S, 1, d, n + 1, B), and labels y, (S, K, n + 1, B), are
+    contiguous tensors, or the same slice of their last axes.
     """
     out, B, start = torch.zeros_like(theta), x.shape[-1], x.storage_offset() % x.stride(-2)
     _gradient_loop(x.shape[2])(theta.numpy(), _block(x), _block(y), start, start + B, out.numpy())

@@ -2,12 +2,15 @@
 
 - `config`: what a unit is (`UnitConfig`) and what a sweep shares (`Settings`).
 - `trainer`: `pretrain`, its result, and the loop over steps of stacked units.
+- `grid`: settings times seeds in one call, `train_grid`.
 - `batches`: contexts as pure functions of (seed, step). `model`: prediction and gradient of stacked units.
 - `metrics`: test error and matrix norms of trained units.
 - `architectures`: several heads, two layers, a loss at every position. `finite`: finitely many contexts.
 """
 
-from icl.pretrain.config import Settings, UnitConfig, check_integrable
+from icl.pretrain.batches import draw_contexts
+from icl.pretrain.config import Settings, UnitConfig
+from icl.pretrain.grid import TrainedGrid, train_grid
 from icl.pretrain.trainer import Pretrained, pretrain
 
-__all__ = ["Pretrained", "Settings", "UnitConfig", "check_integrable", "pretrain"]
+__all__ = ["Pretrained", "Settings", "TrainedGrid", "UnitConfig", "draw_contexts", "pretrain", "train_grid"]

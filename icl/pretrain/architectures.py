@@ -25,19 +25,9 @@ def sample_contexts(
     seed: int,
     step: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw the contexts of one step from native streams.
+    """Draw contexts for S models, B each, from native streams: x, function values f and noisy labels y.
 
-    Args:
-        task: Class of the functions.
-        covariates: Maps a stream and a number of contexts to covariates (count, n + 1, d).
-        noise_std: Standard deviation of the label noise.
-        models: S, the number of stacked models.
-        batch_size: B, contexts of each model.
-        seed: Seed of the streams.
-        step: Step of the streams.
-
-    Returns:
-        Covariates (S, B, n + 1, d), function values (S, B, n + 1) and noisy labels (S, B, n + 1), float32.
+    ``covariates`` maps a stream and a number of contexts to covariates (count, n + 1, d).
     """
     count = models * batch_size
     x = covariates(NativeStream(seed, "covariates", step), count).float()
@@ -48,44 +38,21 @@ def sample_contexts(
 
 
 def head_weights(M: Tensor, x: Tensor) -> Tensor:
-    """Compute the attention weights of H softmax heads.
-
-    Args:
-        M: Key-query matrices, (..., H, d, d).
-        x: Covariates, (..., B, n + 1, d).
-
-    Returns:
-        Shape (..., B, H, n); the sum over n is one.
-    """
+    """Return the weights of H softmax heads, (..., B, H, n); M (..., H, d, d), x (..., B, n + 1, d)."""
     x = x.unsqueeze(-3)
     return softmax_weights(x[..., :-1, :], x[..., -1, :], M.unsqueeze(-4))
 
 
 def predict_heads(M: Tensor, gains: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Predict the query's label by ``sum_h c_h sum_i omega_i^(h) y_i``.
-
-    Args:
-        M: Key-query matrices, (S, H, d, d).
-        gains: c, (S, H).
-        x: Covariates.
-        y: Labels.
-
-    Returns:
-        Shape (S, B).
-    """
+    """Predict the query's label, (S, B): ``sum_h c_h sum_i omega_i^(h) y_i``; M (S, H, d, d), c (S, H)."""
     return (torch.einsum("sbhn,sbn->sbh", head_weights(M, x), y[..., :-1]) * gains.unsqueeze(1)).sum(-1)
 
 
 def mix_tokens(M: Tensor, V: Tensor, x: Tensor) -> Tensor:
     """Replace every token by ``sum_j omega_ij V x_j``, ``omega_ij`` proportional to ``exp(x_j' M x_i)``.
 
-    Args:
-        M: Key-query matrices of the first layer, (S, d, d).
-        V: Its value matrices, (S, d, d).
-        x: Covariates. The query attends as well, and is attended to by none: j runs over the n others.
-
-    Returns:
-        Tokens of the next layer without residual connection, of the shape of x.
+    M and V are (S, d, d), the result has the shape of x: no residual connection. The query attends as well,
+    and is attended to by none: j runs over the n others.
     """
     context = x[..., :-1, :]
     scores = (x @ M.mT.unsqueeze(-3)) @ context.mT
@@ -93,16 +60,7 @@ def mix_tokens(M: Tensor, V: Tensor, x: Tensor) -> Tensor:
 
 
 def predict_every_label(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Predict each label but the first from those before it, by one softmax unit with a causal mask.
-
-    Args:
-        M: Key-query matrices, (S, d, d).
-        x: Covariates.
-        y: Labels.
-
-    Returns:
-        Shape (S, B, n): predictions of the labels at positions 1, ..., n.
-    """
+    """Predict each label from those before it, (S, B, n), by a unit M (S, d, d) with a causal mask."""
     scores = (x @ M.mT.unsqueeze(1)) @ x.mT  # [..., q, i] = x_i' M x_q
     before = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(-1)
     omega = torch.softmax(scores.masked_fill(~before, -1e9)[..., 1:, :], -1)

@@ -9,34 +9,54 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from icl.covariates import Sphere
 from icl.layout import planes
-from icl.pretrain.config import Settings, UnitConfig
+from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Task, Zonal
+from icl.tasks.base import Rng
 
 #: Native random numbers are drawn for several steps at once: at most so many steps, and so many numbers. On a
 #: GPU a call costs more than the numbers it draws.
 _BLOCKS = {"cpu": (16, 2**19), "cuda": (256, 2**22)}
 
 
-#: A tensor in the memory of a sampler, which overwrites it when it draws again. New memory for every block
-#: costs a quarter of the training time of the compiled loops; a caller that keeps a batch clones it.
-Borrowed = Annotated[Tensor, "valid until the next call of the same sampler"]
+def draw_contexts(
+    task: Task,
+    noise_std: float,
+    context_length: int,
+    count: int,
+    source: Callable[[str], Rng],
+    covariates: CovariateLaw | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw covariates (count, n + 1, d), query last, function values and noisy labels, (count, n + 1).
+
+    Args:
+        task: Class of the functions, a new one for each context.
+        noise_std: Standard deviation of the Gaussian label noise.
+        context_length: n.
+        count: Number of contexts.
+        source: Returns the stream of "covariates", "tasks" or "noise", drawn from in this order, for
+            example ``partial(stream, seed)``.
+        covariates: Their distribution (`icl.covariates`); None is the unit sphere.
+    """
+    law, shape = covariates or Sphere(task.dim), (task.dim, context_length + 1, count)
+    x = law.from_normal(_normal(source("covariates"), shape))
+    f = task.sample(source("tasks"), count)(x)
+    return x, f, f + noise_std * _normal(source("noise"), tuple(reversed(f.shape)))
 
 
 class BatchSampler:
-    """Draws the batches of S token sets with K units each.
+    """The batches of S token sets with K units each, which share seed, context length and covariates.
 
-    Args:
-        sets: S lists of K units; those of one list share seed, context length and covariates.
-        settings: Of the sweep; its batch size, kind of stream, precision and whether labels are wanted.
-        device: Where to compute.
+    A sampler overwrites its batch when it draws again: new memory for every block costs a quarter of the
+    training time of the compiled loops.
     """
 
     def __init__(self, sets: Sequence[Sequence[UnitConfig]], settings: Settings, device: torch.device):
@@ -49,7 +69,7 @@ class BatchSampler:
         self._block = -1
         self._memory: tuple[Tensor, Tensor | None] | None = None
 
-    def batch(self, step: int) -> tuple[Borrowed, Borrowed | None]:
+    def batch(self, step: int) -> tuple[Tensor, Tensor | None]:
         """Return covariates (S, 1, d, n + 1, B), and labels (S, K, n + 1, B) or None."""
         B = self.settings.batch_size
         if self.settings.stream == "portable":
@@ -63,7 +83,7 @@ class BatchSampler:
         return x[..., here], None if y is None else y[..., here]
 
     def _draw(
-        self, step: int, count: int, source: Callable[[int, str, int], np.random.Generator | NativeStream]
+        self, step: int, count: int, source: Callable[[int, str, int], Rng]
     ) -> tuple[Tensor, Tensor | None]:
         first, S, K = self.sets[0][0], len(self.sets), len(self.sets[0])
         n, d, options = first.context_length, first.task.dim, {"dtype": self.dtype, "device": self.device}
@@ -74,11 +94,12 @@ class BatchSampler:
         xs, ys = self._memory
         for s, units in enumerate(self.sets):
             seed = units[0].seed
-            x = units[0].covariate_law.from_normal(_normal(source(seed, "covariates", step), xs[s, 0]))
+            normal = _normal(source(seed, "covariates", step), xs[s, 0].shape, xs[s, 0])
+            x = units[0].covariate_law.from_normal(normal)
             xs[s, 0] = planes(x)  # costs nothing where x has been drawn and normalized in place
             if ys is None:
                 continue
-            noise = _normal(source(seed, "noise", step), torch.empty_like(ys[s, 0])).mT.to(xs)
+            noise = _normal(source(seed, "noise", step), ys[s, 0].shape).mT.to(xs)
             values: dict[Task, Tensor] = {}
             for k, unit in enumerate(units):
                 task, scale = _unit_lipschitz(unit.task)
@@ -88,11 +109,12 @@ class BatchSampler:
         return xs, ys
 
 
-def _normal(source: np.random.Generator | NativeStream, out: Tensor) -> Tensor:
-    """Return normal numbers with the axes of ``out`` reversed; drawn into it if native and float32."""
+def _normal(source: Rng, shape: tuple[int, ...], out: Tensor | None = None) -> Tensor:
+    """Return normal numbers with the axes of ``shape`` reversed; drawn into ``out`` if native and float32."""
     if isinstance(source, NativeStream):
-        return planes(source.standard_normal(out.shape, out if out.dtype == torch.float32 else None))
-    return torch.as_tensor(source.standard_normal(out.shape[::-1]))
+        fits = out is not None and out.dtype == torch.float32
+        return planes(source.standard_normal(shape, out if fits else None))
+    return torch.as_tensor(source.standard_normal(shape[::-1]))
 
 
 def _unit_lipschitz(task: Task) -> tuple[Task, float]:
@@ -111,10 +133,7 @@ def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[
 
     Args:
         sets: As in `BatchSampler`, on the unit sphere and with rotation-invariant classes.
-        x: Covariates, (S, 1, d, n + 1, B).
-
-    Returns:
-        The function, on weights (S, K, n, B).
+        x: Covariates, (S, 1, d, n + 1, B). The weights omega are (S, K, n, B).
     """
     classes = [[cast(Zonal, unit.task) for unit in units] for units in sets]
 

@@ -103,14 +103,7 @@ class UnitConfig:
 
 
 def check_integrable(units: Sequence[UnitConfig]) -> None:
-    """Refuse units whose labels cannot be integrated out.
-
-    Args:
-        units: The units.
-
-    Raises:
-        ValueError: If one has a class without covariance, covariates off the sphere, or is a full unit.
-    """
+    """Refuse units whose labels cannot be integrated out (ValueError)."""
     for unit in units:
         on_sphere = isinstance(unit.covariate_law, Sphere)
         if not isinstance(unit.task, Zonal) or not on_sphere or unit.width is not None:
@@ -121,15 +114,7 @@ def check_integrable(units: Sequence[UnitConfig]) -> None:
 
 
 def check_cost(units: Sequence[UnitConfig], settings: Settings) -> None:
-    """Refuse a sweep that no machine finishes, or one step of which no memory holds.
-
-    Args:
-        units: The units.
-        settings: Of the sweep.
-
-    Raises:
-        ValueError: If a batch has more than 10^10 numbers, or all steps of all units draw more than 10^16.
-    """
+    """Refuse batches of more than 10^10 numbers, and steps that draw more than 10^16 in all (ValueError)."""
     sizes = [settings.batch_size * unit.context_length * unit.task.dim for unit in units]
     affordable(max(sizes), 1e10, "batch_size", settings.batch_size, "numbers for one batch of a unit")
     affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
@@ -161,9 +146,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in list(allowed):
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: allowed are {', '.join(map(str, allowed))}"
-                )
+                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {', '.join(allowed)}")
         numbers: dict[str, Any] = {
             "steps": integer(self.steps, "steps", 1, 10**9),
             "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),

@@ -18,29 +18,12 @@ from icl.tasks.base import LEAST, MOST, MOST_DIM, Function
 
 
 def context_losses(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Compute the squared error of a softmax unit on each context.
-
-    Args:
-        M: Key-query matrix, (d, d).
-        x: Covariates, (T, n + 1, d); the query is last.
-        y: Labels, (T, n + 1).
-
-    Returns:
-        Shape (T,).
-    """
+    """Return the squared error of a softmax unit M (d, d) on contexts x (T, n + 1, d), y (T, n + 1); (T,)."""
     return (softmax_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - y[:, -1]) ** 2
 
 
 def fit_window(x: Tensor, y: Tensor) -> float:
-    """Minimize the mean of `context_losses` over ``M = w I`` with w between e^-3 and e^5.
-
-    Args:
-        x: Covariates, (T, n + 1, d).
-        y: Labels, (T, n + 1).
-
-    Returns:
-        The window parameter w, to a relative error of about 1e-4.
-    """
+    """Return the w in [e^-3, e^5] with the least mean of `context_losses` at ``w I``, to a relative 1e-4."""
     identity = torch.eye(x.shape[-1], dtype=x.dtype)
     found = minimize_scalar(
         lambda u: float(context_losses(np.exp(u) * identity, x, y).mean()),
@@ -52,16 +35,7 @@ def fit_window(x: Tensor, y: Tensor) -> float:
 
 
 def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
-    """Minimize the mean of `context_losses` over all matrices, by L-BFGS.
-
-    Args:
-        x: Covariates, (T, n + 1, d).
-        y: Labels, (T, n + 1).
-        start: Initial matrix, (d, d).
-
-    Returns:
-        The matrix after at most 40 iterations, (d, d).
-    """
+    """Minimize the mean of `context_losses` over all matrices by at most 40 iterations of L-BFGS."""
     M = start.clone().requires_grad_()
     solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
 
@@ -77,14 +51,7 @@ def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class ReLUPool:
-    """A fixed pool of functions of the class `icl.tasks.ReLU`, from which every context draws one.
-
-    Attributes:
-        dim: Dimension d of the covariates.
-        lipschitz: Lipschitz constant L of the class.
-        size: T, the number of functions in the pool.
-        seed: Seed of the pool.
-    """
+    """A fixed pool of ``size`` functions of the class `icl.tasks.ReLU`; every context draws one of them."""
 
     dim: int
     lipschitz: float

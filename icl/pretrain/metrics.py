@@ -27,21 +27,11 @@ def spectral_norm(M: Array) -> Array:
     return np.asarray(np.linalg.norm(M, 2, axis=(-2, -1)))
 
 
-def distance_to_identity(M: Array) -> Array:
-    """Return ``|M - w I|_F`` with the nearest w, the mean of the diagonal; shape (...)."""
-    w = np.trace(M, axis1=-2, axis2=-1) / M.shape[-1]
-    return np.asarray(np.linalg.norm(M - w[..., None, None] * np.eye(M.shape[-1]), axis=(-2, -1)))
-
-
 def subspace_error(M: Array, basis: ArrayLike) -> Array:
     """Return the sine of the largest principal angle between col(B) and M's leading left singular subspace.
 
-    Args:
-        M: (..., d, d).
-        basis: B, orthonormal columns, (d, k).
-
-    Returns:
-        Shape (...): 0 where the subspace is found, 1 where a direction is missed.
+    ``basis`` is B, orthonormal columns (d, k). Shape (...): 0 where the subspace is found, 1 where a
+    direction is missed.
     """
     B = np.asarray(basis)
     leading = np.linalg.svd(M)[0][..., : B.shape[1]]
@@ -58,14 +48,8 @@ def outside_ratio(M: Array, basis: ArrayLike) -> Array:
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     """Multiply all scores of each unit by a number of its own, at the end and in the history.
 
-    With -1 a unit attends to the opposite end of the sphere; for even functions that is as good.
-
-    Args:
-        trained: Units.
-        factors: The numbers, in the order of the units; they multiply ``M``, or ``W_Q`` of a full unit.
-
-    Returns:
-        Units to evaluate in place of the others.
+    With -1 a unit attends to the opposite end of the sphere; for even functions that is as good. The numbers
+    multiply ``M``, or ``W_Q`` of a full unit.
     """
 
     def scale(units: Sequence[Parameters]) -> tuple[Parameters, ...]:
@@ -77,7 +61,7 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     return replace(trained, parameters=scale(trained.parameters), history=tuple(map(scale, trained.history)))
 
 
-def test_error(
+def evaluation_error(
     trained: Pretrained,
     task: Task,
     noise_std: float,
@@ -91,7 +75,7 @@ def test_error(
     Args:
         trained: Units and, if recorded, their history.
         task: Class that the test functions are drawn from; need not be the one trained on.
-        noise_std: Standard deviation of the noise in the context's labels.
+        noise_std: Of the context's labels.
         context_length: n at test.
         contexts: Number of contexts, each with a function of its own; at most 10^8.
         seed: Seed of the test set, the same for all units. None tests each unit on the set of its own seed:

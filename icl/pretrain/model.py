@@ -38,9 +38,7 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 class ParameterLayout:
     """The parameters of a unit, packed into one vector so that an optimizer sees one array.
 
-    Attributes:
-        dim: d.
-        width: None for the reduced unit, M of shape (d, d); otherwise rows of ``W_K`` and ``W_Q``.
+    The width is None for the reduced unit, M of shape (d, d), else the number of rows of ``W_K`` and ``W_Q``.
     """
 
     dim: int
@@ -110,7 +108,7 @@ def gradient(
     y: Tensor | None,
     risk_gradient: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """Return the gradient of the mean loss of S x K units on one batch.
+    """Return the gradient of the mean loss of S x K units on one batch, (S, K, P).
 
     Args:
         layout: Of the parameters.
@@ -120,9 +118,6 @@ def gradient(
         y: Labels, (S, K, n + 1, B); None where they are integrated out.
         risk_gradient: For reduced units, labels integrated out: the function that takes weights
             (S, K, n, B) to ``K omega - k_q + sigma^2 omega``, see `icl.pretrain.batches`.
-
-    Returns:
-        (S, K, P).
     """
     context, query, scale = x[..., :-1, :], x[..., -1, :], 2 / x.shape[-1]
     scores, values = _scores(layout, theta, x, y)

@@ -64,11 +64,6 @@ class Pretrained:
     seconds: float
 
     @property
-    def steps(self) -> int:
-        """Number of optimizer steps."""
-        return self.settings.steps
-
-    @property
     def contexts(self) -> int:
         """Number of contexts that each unit saw."""
         return self.settings.steps * self.settings.batch_size
@@ -87,12 +82,6 @@ class Pretrained:
     def windows(self) -> Array:
         """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; shape (units,)."""
         return np.asarray(np.trace(self.M, axis1=1, axis2=2) / self.M.shape[1])
-
-    @property
-    def anisotropy(self) -> Array:
-        """``|M - w I|_F / |M|_F``, how far each M is from a multiple of the identity; shape (units,)."""
-        rest = self.M - self.windows[:, None, None] * np.eye(self.M.shape[1])
-        return np.asarray(np.linalg.norm(rest, axis=(1, 2)) / np.linalg.norm(self.M, axis=(1, 2)))
 
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
         d = self.units[0].task.dim
@@ -140,18 +129,8 @@ def pretrain(
         ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
             is out of range, or the work is too large.
     """
-    settings = Settings(
-        steps,
-        batch_size,
-        learning_rate,
-        optimizer,
-        schedule,
-        shared_tokens,
-        stream,
-        dtype,
-        integrate_labels,
-        tuple(record),
-    )
+    choices = optimizer, schedule, shared_tokens, stream, dtype, integrate_labels, tuple(record)
+    settings = Settings(steps, batch_size, learning_rate, *choices)
     units, place = tuple(units), _usable(device)
     dims = {unit.task.dim for unit in units}
     if len(dims) != 1:
@@ -167,11 +146,8 @@ def pretrain(
     last = _collect(units, stacks, [stack.theta for stack in stacks])
     times = range(len(settings.record))
     history = tuple(_collect(units, stacks, [stack.recorded[t] for stack in stacks]) for t in times)
-    diverged = tuple(
-        unit
-        for unit, parameters in zip(units, last, strict=True)
-        if not all(np.isfinite(value).all() for value in parameters.values())
-    )
+    finite = [all(np.isfinite(value).all() for value in parameters.values()) for parameters in last]
+    diverged = tuple(unit for unit, fine in zip(units, finite, strict=True) if not fine)
     for unit in diverged:
         rate = unit.learning_rate or settings.learning_rate
         warnings.warn(f"diverged with learning_rate={rate!r}: {unit}", RuntimeWarning, stacklevel=2)
@@ -179,14 +155,7 @@ def pretrain(
 
 
 class UnitStack:
-    """Units of one layout, S token sets with K units each: parameters (S, K, P) and the optimizer's state.
-
-    Args:
-        units: All units of the sweep.
-        indices: Indices of the stacked ones, (S, K).
-        settings: Of the sweep.
-        device: Where to compute.
-    """
+    """Units of one layout, ``indices`` (S, K) among all: parameters (S, K, P) and the optimizer's state."""
 
     def __init__(
         self,
@@ -315,9 +284,9 @@ def _check_seeds(units: Sequence[UnitConfig]) -> None:
     first: dict[int, int] = {}
     for index, unit in enumerate(units):
         if first.setdefault(unit.seed, index) != index:
+            both = f"units {first[unit.seed]} and {index} both have seed={unit.seed}"
             raise ValueError(
-                f"units {first[unit.seed]} and {index} both have seed={unit.seed}: give each its own, or "
-                "let them see the same covariates with shared_tokens=True"
+                f"{both}: give each its own, or let them see the same covariates: shared_tokens=True"
             )
 
 

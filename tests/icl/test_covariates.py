@@ -9,7 +9,7 @@ from scipy.special import betainc
 from scipy.stats import beta, ks_2samp, kstest
 
 from icl.checks import matrix_rows
-from icl.covariates import Cap, Ellipsoid, LowRank, cap_quantile, uniform_sphere
+from icl.covariates import Ellipsoid, LowRank, cap_quantile, restrict_to_cap, uniform_sphere
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import stream
 
@@ -81,7 +81,7 @@ def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
     count = 40_000
     x = uniform_sphere(stream(0, "covariates"), count, 2, dim)
     u = stream(0, "evaluation").uniform(size=(count, 1))
-    moved = Cap(dim, limit).restrict(x, u)
+    moved = restrict_to_cap(x, limit, u)
     assert torch.equal(moved[:, 1], x[:, 1])
     assert torch.allclose(moved.norm(dim=-1), torch.ones(count, 2, dtype=x.dtype))
     t, kept = (moved[:, 0] * x[:, 1]).sum(-1), (x[:, 0] * x[:, 1]).sum(-1)
@@ -96,7 +96,8 @@ def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
 
 def test_cap_of_the_whole_sphere_is_uniform_and_bad_limits_are_named():
     u = np.array([[0.0, 0.5, 1.0]])
-    moved = Cap(3, 1.0).restrict(uniform_sphere(stream(0, "covariates"), 1, 4, 3), u)
+    x = uniform_sphere(stream(0, "covariates"), 1, 4, 3)
+    moved = restrict_to_cap(x, 1.0, u)
     assert torch.allclose((moved[:, :-1] * moved[:, -1:]).sum(-1), torch.tensor(2 * u - 1))
     with pytest.raises(ValueError, match="limit=-1"):
-        Cap(3, -1)
+        restrict_to_cap(x, -1, u)

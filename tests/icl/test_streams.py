@@ -9,7 +9,7 @@ import icl.streams
 from icl.layout import normalize, planes
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.finite import ReLUPool
-from icl.pretrain.metrics import test_error as error_on_fresh_contexts
+from icl.pretrain.metrics import evaluation_error as error_on_fresh_contexts
 from icl.risk import bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import STREAMS, NativeStream, stream
@@ -70,26 +70,16 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
     assert {name for purpose in purposes for _, name, *_ in purpose} == set(STREAMS)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        dict(seed=-1),
-        dict(seed=1.5),
-        dict(seed=True),
-        dict(seed=np.bool_(1)),
-        dict(seed=2**64),
-        dict(name="nois"),
-        dict(step=-2),
-    ],
-)
-def test_bad_streams_are_named(bad):
-    for kind in (stream, NativeStream):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            kind(**{"seed": 0, "name": "noise", "step": 0} | bad)
+BAD = {"seed": (-1, 1.5, True, np.bool_(1), 2**64), "name": ("nois",), "step": (-2,)}
 
 
-def test_a_native_stream_does_not_begin_again():
-    with pytest.raises(ValueError, match="step"):
+@pytest.mark.parametrize("kind", [stream, NativeStream])
+def test_bad_streams_are_named(kind):
+    for name, values in BAD.items():
+        for value in values:
+            with pytest.raises(ValueError, match=name):
+                kind(**{"seed": 0, "name": "noise", "step": 0} | {name: value})
+    with pytest.raises(ValueError, match="step"):  # a native stream would begin again
         NativeStream(0, "noise", 2**32)
 
 

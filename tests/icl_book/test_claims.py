@@ -1,15 +1,14 @@
-"""The judge: every verdict, every reading, every refusal; and the registry as a whole."""
+"""The judge: every verdict, every reading, every refusal."""
 
 import json
 import math
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from icl.statistics import FALSE_ALARM_RATE, median_interval
-from icl_book import claims, provenance
+from icl_book import provenance
 from icl_book.claims import (
     Alternative,
     Authority,
@@ -23,7 +22,6 @@ from icl_book.claims import (
     judge,
 )
 from icl_book.claims.card import render, statement_record
-from icl_book.claims.claim import OWN
 from icl_book.claims.strip import strips
 
 INF = math.inf
@@ -420,89 +418,3 @@ def test_a_card_that_objects_is_never_folded():
     assert not folded(judge(claim(), at(0.5), folded=True))
     surprise = judge(claim(Verdict.FAILS, readings=[WIDER]), at(7.0), folded=True)
     assert not folded(surprise) and "Not what we expected: fails as printed." in page(surprise)
-    assert render(judge(claim(), at(2.0)).record(), folded=True) == page(judge(claim(), at(2.0), folded=True))
-
-
-# ------------------------------------------------------------------------------- the registry
-def test_registry_is_sound():
-    registry = claims.registry()
-    for name, entry in registry.items():
-        assert name == entry.id and entry.paper in ("P1", "P2"), name
-        assert entry.source and entry.statement.count("$") % 2 == 0 and entry.quote.count("$") % 2 == 0, name
-        assert entry.rule is None or entry.quantity, name
-        assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), f"{name}: a link"
-        assert entry.expected is not Verdict.INCONCLUSIVE, name
-        for i in entry.implied_by:
-            assert i in registry and i != name, name
-
-
-def contradicted_elsewhere(claims):
-    """Choices that name another testable claim, and have no alternative to be judged with."""
-    return [
-        (entry.id, name)
-        for entry in claims.values()
-        for choice in entry.depends_on
-        for name in re.findall(r"P[12]\.[\w-]+(?:\.[\w-]+)?", choice.what)
-        if name in claims and claims[name].rule is not None and not choice.alternatives
-    ]
-
-
-def test_a_result_that_a_choice_names_enters_the_verdict():
-    assert contradicted_elsewhere(claims.registry()) == []
-
-
-def test_a_choice_that_names_a_result_without_judging_it_is_found():
-    loose = claim(depends_on=(Choice("the other case is P1.X"),))
-    assert contradicted_elsewhere({"P1.T": loose, "P1.X": claim(id="P1.X")}) == [("P1.T", "P1.X")]
-    assert (
-        contradicted_elsewhere({"P1.T": claim(depends_on=(Choice("P1.X", (WIDER,)),)), "P1.X": claim()}) == []
-    )
-
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        (lambda: claim(rule=None), "needs a rule"),
-        (lambda: claim(grade=None), "needs a grade"),
-        (lambda: claim(Verdict.NOT_TESTABLE, rule=None, grade=None), "why_not"),
-        (lambda: claim(corrected=True, corrected_rule=None), "go together"),
-        (lambda: claim(quote=""), "a quote"),
-        (lambda: claim(place=""), "quote and place"),
-        (
-            lambda: claim(own=True, quote="q", place="talk:1"),
-            "a quote and its place go with every authority but",
-        ),
-        (lambda: claim(own=True, expected=Verdict.HOLDS), "own are established"),
-        (lambda: claim(Verdict.ESTABLISHED), "only this book's own"),
-        (lambda: claim(Verdict.FAILS), "names no alternative reading"),
-        (lambda: claim(Verdict.CORRECTED, corrected=True), "names no alternative reading"),
-        (lambda: claim(Verdict.FAILS, readings=[WIDER], severity=None), "severity"),
-        (lambda: claim(readings=[WIDER, WIDER]), "share a name"),
-    ],
-)
-def test_a_statement_is_complete(broken, message):
-    with pytest.raises((ValueError, KeyError), match=message):
-        broken()
-
-
-def test_nothing_implies_itself_in_a_circle():
-    registry = claims.registry()
-
-    def roots(name, above=()):
-        assert name not in above, above
-        for i in registry[name].implied_by:
-            roots(i, (*above, name))
-
-    for name in registry:
-        roots(name)
-
-
-def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
-    """No machine's and no other paper's sentence is counted under a paper's authors."""
-    documents = {"abstract1", "abstract2", "talk", "openreview"}
-    for entry in claims.registry().values():
-        key = entry.place.partition(":")[0]
-        if entry.authority in OWN:
-            assert key in documents, entry.id
-        elif key in ("abstract1", "abstract2", "talk"):
-            raise AssertionError(f"{entry.id}: quoted from the authors, credited to {entry.authority}")

@@ -1,13 +1,17 @@
 """Numbers, intervals, mathematics and badges as text."""
 
 import math
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from icl_book import markup
 from icl_book.claims import Verdict
+from icl_book.claims.card import macros
 
 INF = math.inf
+PACKAGE = Path(markup.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -52,11 +56,17 @@ def test_prose_sets_mathematics_and_keeps_intervals_and_equations_on_a_line():
 
 
 def test_badges_have_a_class_for_every_verdict():
-    css = (markup.__file__.rsplit("/", 2)[0]) + "/_static/icl.css"
-    with open(css) as sheet:
-        text = sheet.read()
+    sheet = (PACKAGE.parent / "_static" / "icl.css").read_text()
     for verdict in Verdict:
-        assert f".{markup.style_class(verdict)}" in text and f">{verdict}</span>" in markup.badge(verdict)
+        assert f".{markup.style_class(verdict)}" in sheet and f">{verdict}</span>" in macros().badge(verdict)
+
+
+def test_an_installed_package_has_the_templates():
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())
+    carried = project["tool"]["setuptools"]["package-data"]["icl_book"]
+    templates = [Path("templates", name) for name in markup.environment().list_templates()]
+    assert len(templates) >= 2
+    assert all(any(path.match(pattern) for pattern in carried) for path in templates)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +75,8 @@ def test_badges_have_a_class_for_every_verdict():
         ("that is *weights*, not w* of a *b*", "that is <em>weights</em>, not w* of a <em>b</em>"),
         (r"a \*limit\* in print", "a *limit* in print"),
         ("`_LEAST`: least", "<code>_LEAST</code>: least"),
+        ("-1.5e-06, 1e+06, 5-7, x <= 3", "−1.5·10⁻⁶, 10⁶, 5-7, x ≤ 3"),
+        ("`-1.5e-06` ± 0.1", "<code>-1.5e-06</code>\u00a0±\u00a00.1"),
         (
             "2 * 3 * 4 and $a*b*c$",
             r'2 * 3 * 4 and <span class="math notranslate nohighlight">\(a*b*c\)</span>',

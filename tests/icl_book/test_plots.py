@@ -5,6 +5,7 @@ import re
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from icl_book import plots
@@ -123,16 +124,21 @@ def test_slider_refuses(svgs, values, alt, message):
         plots.slider_figure(svgs, values, "n", alt)
 
 
-def test_table_escapes_and_refuses_ragged_rows():
-    page = plots.table(("what", "value"), [("a < b", "1")], "measured")._repr_html_()
-    assert "a &lt; b" in page and '<th scope="row">' in page and "<caption>measured</caption>" in page
+def test_table_formats_the_rows_of_a_frame():
+    frame = pd.DataFrame({"task": ["a < b", "ReLU"], "d": [2, 3], "w": [-1e-5, 2.346], "high": [0.1, np.inf]})
+    columns = {"class": "{task}", "$d$": "{d}", "$w^*$, at most": "{w:.2f} ({high:g})"}
+    page = plots.table(frame, columns, "$a<b$, 3 %")._repr_html_()
+    assert '<th scope="col"><span class="math notranslate nohighlight">\\(w^*\\)</span>, at most</th>' in page
+    assert '<th scope="row">a &lt; b</th><td>2</td><td>0.00 (0.1)</td>' in page  # no "-0.00"
+    assert "<td>2.35 (inf)</td>" in page and "3\u00a0%</caption>" in page
+    with pytest.raises(KeyError, match="v"):
+        plots.table(frame, {"v": "{v}"}, "measured")
+
+
+def test_table_refuses_ragged_rows_of_text_and_keeps_numbers_together():
     with pytest.raises(ValueError, match="rows: every row must have 2 cells"):
         plots.table(("what", "value"), [("a",)], "measured")
-
-
-def test_table_sets_mathematics_and_keeps_numbers_together():
     row = ("a", f"1.00 {plots.interval((0.984, 1.016))}")
-    page = plots.table(("$w^*$", "d = 5"), [row], "$a<b$")._repr_html_()
-    assert r'<span class="math notranslate nohighlight">\(w^*\)</span>' in page and r"\(a&lt;b\)" in page
+    page = plots.table(("what", "d = 5"), [row], "measured")._repr_html_()
     assert "d\u00a0=\u00a05" in page and "1.00 [0.98,\u00a01.02]" in page
     assert plots.ten(-12) == "10⁻¹²"

@@ -1,6 +1,5 @@
 """Quotations are verbatim, and a quotation with one word changed is not."""
 
-import ast
 import shutil
 import subprocess
 import sys
@@ -113,53 +112,62 @@ def test_the_rules_are_those_of_the_last_changelog_entry():
     assert all(e["date"] and len(e["change"].split()) >= 2 for e in changes.changes())
 
 
-def test_a_changed_rule_changes_the_digest_and_a_changed_comment_does_not(tmp_path):
-    shutil.copytree(changes.HERE, tmp_path / "claims")
-    folder, before = tmp_path / "claims", changes.digest()
-    assert changes.digest(folder) == before
-    topic = folder / "paper1" / "window.py"
-    text = topic.read_text()
-    topic.write_text("# a comment\n" + text)
-    assert changes.digest(folder) == before
-    numbers = [
-        n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant) and isinstance(n.value, float)
-    ]
-    assert numbers
-    line = text.splitlines(keepends=True)
-    node = numbers[-1]
-    row = line[node.lineno - 1]
-    line[node.lineno - 1] = row[: node.col_offset] + "0.123456" + row[node.end_col_offset :]
-    topic.write_text("".join(line))
-    assert changes.digest(folder) != before
+JUDGE, STATISTICS = "book/icl_book/claims/judge.py", "icl/statistics.py"
 
 
-def test_a_change_of_what_the_rules_call_changes_the_digest(tmp_path):
-    for name in changes.CALLED:
+@pytest.mark.parametrize(
+    ("path", "old", "new", "counts"),
+    [
+        (
+            "book/claims/paper1.yml",
+            "{at_least: power / dim, tolerance: 0.01}",
+            "{at_least: power / dim}",
+            True,
+        ),
+        ("book/claims/paper1.yml", "rule: {at_least: 0.2}", "rule: {at_least: 0.2}  # far", False),
+        ("book/claims/paper1.yml", "resolution: 0.01", "resolution: 0.02", True),
+        ("book/claims/paper1.yml", "quantity: sampled error", "quantity: error", True),
+        ("book/claims/paper1.yml", "reading: $w^*$ grows with $L$", "reading: $w^*$ rises with $L$", False),
+        (JUDGE, "high < first", "high <= first", True),
+        (JUDGE, "def judge(", "# a comment\n\n\ndef judge(", False),
+        (STATISTICS, "LARGEST_MISS = 1e-2", "LARGEST_MISS = 2e-2", True),
+        (STATISTICS, "def t_interval(", "def students_interval(", False),
+    ],
+)
+def test_what_can_change_a_verdict_changes_the_digest_and_nothing_else_does(tmp_path, path, old, new, counts):
+    judges = [f"book/icl_book/claims/{name}" for name in changes.JUDGES]
+    for name in ("book/claims/paper1.yml", "book/claims/paper2.yml", STATISTICS, *judges):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(changes.ROOT / name, tmp_path / name)
-    assert changes.digest(root=tmp_path) == changes.digest()
-    path = tmp_path / "icl" / "statistics.py"
-    path.write_text(path.read_text().replace("LARGEST_MISS = 1e-2", "LARGEST_MISS = 2e-2"))
-    assert changes.digest(root=tmp_path) != changes.digest()
+        shutil.copy(ROOT / name, tmp_path / name)
+    assert changes.digest(tmp_path) == changes.digest()
+    text = (tmp_path / path).read_text()
+    assert old in text
+    (tmp_path / path).write_text(text.replace(old, new, 1))
+    assert (changes.digest(tmp_path) != changes.digest()) == counts
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-def test_every_python_computes_the_same_digest(version):
-    """Of the rules and of what they could be written in; no package is needed but for reading YAML."""
+def test_every_python_writes_code_in_the_same_way(version):
+    """What judges, and what it could be written in; no package is needed. JSON is the same everywhere."""
     found = [sys.executable] if version == f"{sys.version_info[0]}.{sys.version_info[1]}" else []
     found += [str(path) for path in Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
     found += [path] if (path := shutil.which(f"python{version}")) else []
+    files = [changes.ROOT / STATISTICS, *(changes.ROOT / "book/icl_book/claims" / n for n in changes.JUDGES)]
     program = (
-        "import sys, types; sys.modules['yaml'] = types.ModuleType('yaml')\n"
-        "import ast, importlib.util as u\n"
+        "import sys, types, importlib.util as u\n"
+        "stub = types.SimpleNamespace(Claim=None, load=None)\n"
+        "for name in ('yaml', 'icl_book', 'icl_book.claims.claim', 'icl_book.claims.registry'):\n"
+        "    sys.modules[name] = stub\n"
         f"spec = u.spec_from_file_location('changes', {changes.__file__!r})\n"
         "m = u.module_from_spec(spec); spec.loader.exec_module(m)\n"
-        f"print(m.digest(), m._canonical(ast.parse({SYNTAX!r})))"
+        f"for text in [{SYNTAX!r}, *(open(p).read() for p in {list(map(str, files))})]:\n"
+        "    print(m.canonical(text))"
     )
+    here = [changes.canonical(text) for text in [SYNTAX, *(path.read_text() for path in files)]]
     for interpreter in found:
         done = subprocess.run([interpreter, "-c", program], capture_output=True, text=True, check=False)
         if done.returncode == 0:  # a shim may stand for a version that is not there
-            assert done.stdout == f"{changes.digest()} {changes._canonical(ast.parse(SYNTAX))}\n"
+            assert done.stdout.splitlines() == here
             return
     pytest.skip(f"no Python {version} here")
 

@@ -1,11 +1,11 @@
 """Statements and their verdicts.
 
 - `claim`: a statement as data: who says it, what is judged, what the verdict rests on.
+- `registry`: the claims of both papers, from ``book/claims/*.yml``. `rules`: what a statement permits.
 - `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
 - `card`: what a page and the audit show, as data and as HTML, with its `strip` plots.
 - `arrays`: evidence as parallel arrays, until all chapters hand over tables.
 - `quotes`: verifies quotations. `changes`: when a rule changed.
-- `paper1`, `paper2`: the statements by topic; `registry` has them all.
 """
 
 from icl.statistics import FALSE_ALARM_RATE

@@ -34,7 +34,7 @@ def extrapolated(
 ) -> Made:
     """Make cases of limits read off exact values at the end of a sweep."""
     three = dict(zip(("limit", "step", "truth"), known, strict=True)) if known is not None else {}
-    numbers = {"value": measured, "change": change, "error": remainder, **three}
+    numbers: dict[str, Any] = {"value": measured, "change": change, "error": remainder, **three}
     return _made(name, np.shape(measured), labels, kind="extrapolated", **numbers)
 
 
@@ -43,7 +43,7 @@ def found(
 ) -> Made:
     """Make cases of the best values that a search found, with a proved bound if there is one."""
     end = (-math.inf if least else math.inf) if bound is None else bound
-    numbers = {"value": measured, "low" if least else "high": end}
+    numbers: dict[str, Any] = {"value": measured, "low" if least else "high": end}
     return _made(name, np.shape(measured), labels, kind="found", **numbers)
 
 

@@ -57,15 +57,9 @@ def macros() -> Any:
     return environment().get_template("card.html.j2").module
 
 
-def render(record: Mapping[str, Any], *, folded: bool | None = None) -> str:
-    """Write a card as HTML.
-
-    Args:
-        record: Its record.
-        folded: Whether only its head is shown until a reader opens it; by default what the notebook says. A
-            card that objects is never folded.
-    """
-    return str(macros().card(record if folded is None else {**record, "folded": folded}))
+def render(record: Mapping[str, Any]) -> str:
+    """Write a card as HTML, from its record."""
+    return str(macros().card(record))
 
 
 def statement_record(claim: Claim) -> Record:

@@ -1,55 +1,72 @@
 """The record of changes to the rules: a rule changes only together with an entry that says what and why.
 
 ``book/changelog.yml`` lists the changes, the last one last. Each entry has the digest of all rules after it.
+The rules are what can change a verdict: the code that judges, and of each claim its id, authority, quantity,
+rule, corrected rule, resolution, grade, whether it has a control, and name, rule and lateness of every
+alternative reading. A claim's other words can be corrected without an entry.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-HERE = Path(__file__).resolve().parent
-CHANGELOG = HERE.parents[1] / "changelog.yml"
-ROOT = HERE.parents[2]
+from icl_book.claims.claim import Claim
+from icl_book.claims.registry import load
 
-#: What the rules are: the claims, what judges them, and what both call for a number.
-RULES = ("paper*/*.py", "claim.py", "case.py", "judge.py")
-CALLED = ("icl/statistics.py", "icl/risk/asymptotics.py")
+ROOT = Path(__file__).resolve().parents[3]
+CHANGELOG = ROOT / "book" / "changelog.yml"
 
+#: What judges, and what it calls of `icl.statistics`.
+JUDGES = ("rules.py", "case.py", "judge.py")
+CALLED = {"FALSE_ALARM_RATE", "LARGEST_MISS", "median_interval"}
 
-def digest(folder: Path = HERE, root: Path = ROOT) -> str:
-    """Return the digest of all claims and of the judge: of their code, not of its layout or docstrings.
-
-    Args:
-        folder: The claims.
-        root: The repository.
-    """
-    total = hashlib.sha256()
-    rules = [path for pattern in RULES for path in sorted(folder.glob(pattern))]
-    for path in [*rules, *(root / name for name in CALLED)]:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        total.update(f"{path.parent.name}/{path.name}\0{_canonical(tree)}\0".encode())
-    return total.hexdigest()[:16]
+#: In what versions of Python differ when they write a syntax tree, and layout.
+_VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
-def _canonical(node: object) -> str:
-    """Write a syntax tree without docstrings and empty fields, in which versions of Python differ."""
-    if isinstance(node, list):
-        return f"[{','.join(map(_canonical, node))}]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = dict(ast.iter_fields(node))
-    match fields.get("body"):
-        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            fields["body"] = rest
-    if isinstance(node, ast.JoinedStr):  # one version puts an empty text after a nested field
-        fields["values"] = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")]
-    kept = (f"{k}={_canonical(v)}" for k, v in fields.items() if k == "value" or v not in (None, []))
-    return f"{type(node).__name__}({','.join(kept)})"
+def digest(root: Path = ROOT) -> str:
+    """Return the digest of all rules: of the claims' data, and of the code that judges, not of its layout."""
+    data = [_rules(claim) for claim in load(root / "book" / "claims").values()]
+    code = [canonical((root / "book/icl_book/claims" / name).read_text(encoding="utf-8")) for name in JUDGES]
+    code.append(canonical((root / "icl/statistics.py").read_text(encoding="utf-8"), CALLED))
+    return hashlib.sha256(json.dumps([data, code], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _rules(claim: Claim) -> dict[str, Any]:
+    """Return what of a claim can change its verdict."""
+    names = ("id", "authority", "quantity", "rule", "corrected_rule", "resolution", "grade")
+    readings = [[a.name, _plain(a.rule), a.late] for a in claim.alternatives]
+    data = {name: _plain(getattr(claim, name)) for name in names}
+    return data | {"control": bool(claim.control), "readings": readings}
+
+
+def _plain(spec: Any) -> Any:
+    """Return the data of a rule, with texts for keys."""
+    spec = getattr(spec, "spec", spec)
+    return {str(k): _plain(v) for k, v in spec.items()} if isinstance(spec, Mapping) else spec
+
+
+def canonical(source: str, names: set[str] = frozenset()) -> str:
+    """Return code, or what it defines at its top by some names, as every Python from 3.11 on writes it."""
+    tree = ast.parse(source)
+    if names:
+        targets = ((node, getattr(node, "targets", [node])) for node in tree.body)
+        tree.body = [
+            node for node, of in targets if names & {getattr(t, "id", getattr(t, "name", "")) for t in of}
+        ]
+    for node in ast.walk(tree):
+        match getattr(node, "body", None):
+            case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+                node.body = rest
+    return _VARIES.sub("", ast.dump(tree))
 
 
 def seed() -> int:

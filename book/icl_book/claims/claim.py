@@ -2,9 +2,8 @@
 
 A `Claim` says who states something and where (`authority`, `quote`, `place`), what is judged where that is
 not the quote itself (`reading`), which choices of ours the verdict rests on (`depends_on`), and the *rule*:
-which values of a measured quantity the statement permits. A notebook measures and hands over
-`icl_book.claims.case.Case`s; `icl_book.claims.judge.judge` compares. A notebook does not decide its own
-verdict.
+which values of a measured quantity the statement permits. The claims of both papers are entries of
+``book/claims/*.yml``, with the names of these attributes; `icl_book.claims.registry` reads them.
 
 Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
 fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
@@ -13,11 +12,14 @@ reading".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, Any
 
-from icl_book.claims.case import Range
+from pydantic import BeforeValidator, ConfigDict
+
+from icl_book.claims import rules
 
 
 class Authority(StrEnum):
@@ -72,12 +74,29 @@ class Severity(StrEnum):
     MESSAGE = "message"
 
 
-Rule = Callable[[dict], Range]
+def _callable(kind: Callable[[Any], Any]) -> BeforeValidator:
+    """Make a callable of labels of what a file says; one that is written in Python stays."""
+    return BeforeValidator(lambda given: given if callable(given) else kind(given))
+
+
+def _named(key: str) -> BeforeValidator:
+    """Let a text stand for an entry that has nothing else."""
+    return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
+
+
+Labels = Mapping[str, Any]
+Rule = Annotated[Callable[[Labels], tuple[float, float]], _callable(rules.Rule)]
+
+#: A number stays one; what a file writes as a text or a choice depends on the labels.
+_resolution = BeforeValidator(lambda given: rules.Amount(given) if isinstance(given, str | dict) else given)
+
+#: A file's entry has no key that is not an attribute.
+STRICT = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another fair reading.
+    """Another fair reading; in a file its name alone, if that is all.
 
     Attributes:
         name: The reading, in words.
@@ -87,6 +106,8 @@ class Alternative:
             *fails* into *depends*.
     """
 
+    __pydantic_config__ = STRICT
+
     name: str
     rule: Rule | None = None
     late: bool = False
@@ -94,15 +115,17 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of ours that a verdict rests on.
+    """A choice of ours that a verdict rests on; in a file the text alone, if it has no alternatives.
 
     Attributes:
         what: What no source settles, and what we took, e.g. ``"the cosine class: cos(L u.x), no phase"``.
         alternatives: The other fair readings, each judged beside ours; empty if there is nothing to compute.
     """
 
+    __pydantic_config__ = STRICT
+
     what: str
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[Annotated[Alternative, _named("name")], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,8 +143,8 @@ class Claim:
         quantity: What is measured, in words; the rule speaks about this number.
         rule: Maps a case's parameters to the range ``(low, high)`` that the statement permits, ends and
             every tolerance included.
-        expected: The verdict of the last run; another one fails the build. None stands for "holds", or for
-            "established" if the statement is this book's own.
+        expected: The verdict of the last run; another one fails the build. None stands for "not testable" if
+            there is a reason, for "established" if the statement is this book's own, else for "holds".
         grade: Kind of evidence.
         quantifier: What the statement ranges over, e.g. ``"for all"``, ``"there is"``, ``"in the limit"``.
         depends_on: Choices of ours that the verdict rests on.
@@ -137,7 +160,10 @@ class Claim:
         cannot_fail: Why no data could contradict the statement; such statements, and identities, are counted
             apart from those that were tested.
         why_not: For a statement that cannot be tested: the reason.
+        where: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
     """
+
+    __pydantic_config__ = STRICT
 
     id: str
     authority: Authority
@@ -150,7 +176,7 @@ class Claim:
     expected: Verdict | None = None
     grade: Grade | None = None
     quantifier: str = "for all"
-    depends_on: tuple[Choice, ...] = ()
+    depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
     implied_by: tuple[str, ...] = ()
     corrected: str | None = None
     corrected_rule: Rule | None = None
@@ -158,8 +184,9 @@ class Claim:
     control: str = ""
     unit: str = ""
     why_not: str = ""
-    resolution: float | Callable[[dict], float] | None = None
+    resolution: Annotated[float | Callable[[Labels], float] | None, _resolution] = None
     cannot_fail: str = ""
+    where: str = ""
 
     @property
     def tested(self) -> bool:
@@ -188,7 +215,8 @@ class Claim:
 
     def __post_init__(self):
         if self.expected is None:
-            object.__setattr__(self, "expected", Verdict.ESTABLISHED if self.own else Verdict.HOLDS)
+            usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
+            object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected is Verdict.NOT_TESTABLE
         ours = (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from icl_book.claims.claim import Claim, Grade, Rule, Verdict
 from icl_book.claims.registry import registry
 
 #: A tidy table, or what `cases` makes of it, in any nesting of lists.
-Evidence = pd.DataFrame | Case | Iterable["Evidence"]
+Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
 #: A judged case as plain data.
 Row = dict[str, Any]
 

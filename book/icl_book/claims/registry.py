@@ -1,30 +1,128 @@
-"""The registry of all claims of both papers."""
+"""The claims of both papers, read from ``book/claims/*.yml``; what is wrong there is named with its line."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from icl_book.claims import paper1, paper2
-from icl_book.claims.claim import Claim
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from icl_book.claims.claim import Authority, Claim
+
+#: ``book/claims``, through a link, so that a wheel has it.
+FOLDER = Path(__file__).resolve().parent / "data"
+
+#: Who speaks in a document, unless an entry says otherwise; without a place this book does.
+SPEAKERS = (
+    {"": Authority.BOOK, "talk": Authority.TALK, "openreview": Authority.REBUTTAL}
+    | dict.fromkeys(("abstract1", "abstract2"), Authority.TEXT)
+    | dict.fromkeys(("summary1", "summary2", "tldr2"), Authority.SUMMARY)
+    | dict.fromkeys(("notes2", "closeness", "largeprompt"), Authority.OTHER)
+)
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_ENTRIES = TypeAdapter(dict[str, Claim])
 
 
 def registry() -> dict[str, Claim]:
-    """Return all claims of both papers by id, in the order of the sources."""
-    both = [*paper1.CLAIMS, *paper2.CLAIMS]
-    found = {c.id: c for c in both}
-    if len(found) != len(both):
-        twice = [name for name, count in Counter(c.id for c in both).items() if count > 1]
-        raise ValueError(f"two claims share the id {twice[0]}")
-    return found
+    """Return all claims of both papers by id, in the order of the files, which are read once.
+
+    Raises:
+        ValueError: As `load`.
+    """
+    return dict(_registry())
+
+
+@cache
+def _registry() -> dict[str, Claim]:
+    return load(FOLDER)
 
 
 def other_readings(claim: str) -> list[str]:
     """Return the names of a claim's alternative readings, in their order.
 
-    Args:
-        claim: Its id.
-
     Raises:
         KeyError: If the id is unknown.
     """
     return [alternative.name for alternative in registry()[claim].alternatives]
+
+
+def load(folder: Path) -> dict[str, Claim]:
+    """Return the claims of all files of a folder by id.
+
+    Raises:
+        ValueError: If an entry is no claim, or two have one id; a line for each problem, with file and line.
+    """
+    found: dict[str, Claim] = {}
+    for path in sorted(folder.glob("*.yml")):
+        for name, claim in _read(path).items():
+            if name in found:
+                raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
+            found[name] = claim
+    return found
+
+
+def _read(path: Path) -> dict[str, Claim]:
+    place = f"book/claims/{path.name}"
+    loader = _LOADER(path.read_text(encoding="utf-8"))
+    try:
+        root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
+        problems = list(_twice(root))
+        entries = loader.construct_document(root)
+        for (key, _), entry in zip(root.value, entries.values(), strict=not problems):
+            speaker = SPEAKERS.get(str(entry.get("place", "")).partition(":")[0])
+            entry.setdefault("authority", speaker)
+            entry |= {"id": key.value, "where": f"{place}:{key.start_mark.line + 1}"}
+        if not problems:
+            return _ENTRIES.validate_python(entries)
+    except yaml.MarkedYAMLError as error:
+        problems = [(error.problem_mark.line + 1, error.problem)]
+    except AttributeError:
+        problems = [(1, "an id and a mapping are needed for each claim")]
+    except ValidationError as error:
+        problems = [(_line(root, e["loc"]), _said(e)) for e in error.errors()]
+    finally:
+        loader.dispose()
+    raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
+
+
+def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
+    """Return the line of what a problem is about, or of the entry that lacks it."""
+    line = 1
+    for step in steps:
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == step:
+                    node, line = value, key.start_mark.line + 1
+    return line
+
+
+def _said(error: Any) -> str:
+    """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
+    keys = ", ".join(
+        step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
+    )
+    said = error["msg"].removeprefix("Value error, ")
+    given = (
+        f", not {error['input']!r}" if isinstance(error["input"], str) and said.startswith("Input") else ""
+    )
+    return f"{keys}: {said}{given}"
+
+
+def _twice(node: yaml.Node) -> Iterator[tuple[int, str]]:
+    """Find keys that stand twice in one mapping, of which YAML would take the last."""
+    if isinstance(node, yaml.MappingNode):
+        keys = [key.value for key, _ in node.value]
+        for at, (key, value) in enumerate(node.value):
+            if key.value in keys[:at]:
+                yield key.start_mark.line + 1, f"{key.value} stands twice in one entry"
+            yield from _twice(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _twice(value)

@@ -4,8 +4,7 @@ Imports of both packages are followed by reading source; nothing is imported. Ev
 counts, wherever it stands: inside a function, under ``if TYPE_CHECKING`` (a package that loads lazily
 names its contents there), and in a string that is code, which a notebook may hand to a fresh process.
 
-Claims are reached by id. The modules that only collect claims are therefore not followed; instead, each
-module of claims that has an id which the notebook names is reached, with what it imports.
+Claims are reached by id: each file of claims that has an id which the notebook names.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from typing import NamedTuple
 from icl_book.parameters import BadInput
 
 FOLDERS = {"icl": ".", "icl_book": "book"}  # where each package lies in the repository
-COLLECTIONS = ("icl_book.claims.registry", "icl_book.claims.paper1", "icl_book.claims.paper2")
 _ID, _ID_START = re.compile(r"P\d(\.[\w-]+)+"), re.compile(r"P\d\.")
+_ENTRY = re.compile(r"^(P\d\.[\w.-]+):", re.MULTILINE)
 
 
 class Contents(NamedTuple):
@@ -69,8 +68,6 @@ def contents(text: str, where: str, package: str = "") -> Contents:
             case ast.Constant(value=str(value)):
                 if id(node) not in pieces and _ID.fullmatch(value):
                     ids.add(value)
-            case ast.keyword(arg="implied_by", value=value):  # names claims, and needs none of their code
-                pieces |= {id(inner) for inner in ast.walk(value)}
             case ast.Call(func=ast.Attribute(value=ast.Name(id="notebook"), attr="data"), args=arguments):
                 match arguments:
                     case [ast.Constant(value=str(path))]:
@@ -107,22 +104,15 @@ def _module(module: str, path: Path, root: Path) -> Contents:
     return contents(path.read_text(encoding="utf-8"), str(path.relative_to(root)), package)
 
 
-def _topics(notebook: Contents, where: str, root: Path) -> set[str]:
-    """The modules of claims that have an id which the notebook names."""
-    folder, known = root / FOLDERS["icl_book"], {}
-    for path in sorted(folder.glob("icl_book/claims/paper*/*.py")):
-        module = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
-        known[module] = _module(module, path, root)
-    for name in sorted(notebook.ids):
-        if not notebook.own_claim and not any(names_claim(topic, name) for topic in known.values()):
-            raise BadInput(f"{where}: names the claim {name!r}, which is not in icl_book.claims")
-    return {
-        module
-        for module, topic in known.items()
-        if any(names_claim(topic, name) for name in notebook.ids)
-        or any(names_claim(notebook, name) for name in topic.ids)
-        or any(a.startswith(b) or b.startswith(a) for a in notebook.beginnings for b in topic.beginnings)
+def _claims(notebook: Contents, where: str, root: Path) -> set[Path]:
+    """The files of claims that have an id which the notebook names."""
+    files = {
+        p: set(_ENTRY.findall(p.read_text(encoding="utf-8"))) for p in (root / "book/claims").glob("*.yml")
     }
+    for name in sorted(notebook.ids):
+        if not notebook.own_claim and not any(name in ids for ids in files.values()):
+            raise BadInput(f"{where}: names the claim {name!r}, which is not in book/claims")
+    return {path for path, ids in files.items() if any(names_claim(notebook, i) for i in ids)}
 
 
 def reach(source: str, where: str, root: Path) -> set[Path]:
@@ -143,14 +133,13 @@ def reach(source: str, where: str, root: Path) -> set[Path]:
     """
     notebook = contents(source, where)
     todo = set(notebook.modules)
-    for topic in _topics(notebook, where, root):
-        todo |= set(accumulate(topic.split("."), "{}.{}".format))
     seen: dict[str, Path | None] = {}
     while todo:
         module = todo.pop()
         seen[module] = path = _file(module, root)
-        if path and module not in COLLECTIONS:
+        if path:
             todo |= _module(module, path, root).modules - seen.keys()
     modules = {path for path in seen.values() if path}
     data = {p for folder in {m.parent for m in modules} for p in folder.iterdir() if p.is_file()}
-    return modules | {p for p in data if p.suffix != ".py"} | {root / p for p in notebook.data}
+    data = {p for p in data if p.suffix != ".py"} | {root / p for p in notebook.data}
+    return modules | data | _claims(notebook, where, root)

@@ -88,9 +88,17 @@ def rules(registry: Mapping[str, Claim]) -> list[str]:
     """Find problems of the claims themselves: a quotation not verbatim, a change without an entry."""
     problems = changes.problems()
     for claim in registry.values():
-        found = quotes.problems(claim.quote, claim.place) if claim.quote else []
-        found += [f"is implied by {i!r}, which is no claim" for i in claim.implied_by if i not in registry]
-        problems += [f"claim {claim.id}: {problem}" for problem in found]
+        found = (
+            [f"{claim.where}: claim {claim.id}: {p}" for p in quotes.problems(claim.quote, claim.place)]
+            if claim.quote
+            else []
+        )
+        found += [
+            f"claim {claim.id}: is implied by {i!r}, which is no claim"
+            for i in claim.implied_by
+            if i not in registry
+        ]
+        problems += found
     return problems
 
 

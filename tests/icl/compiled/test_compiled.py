@@ -16,11 +16,11 @@ import icl
 from icl.compiled import elementary, random_numbers, regressions, softmax_kernels
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products, normalize, planes
-from icl.pretrain import UnitConfig, pretrain, trainer
+from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.model import ParameterLayout, gradient
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import NativeStream, stream
-from icl.tasks import Cosine, ReLU
+from icl.tasks import ReLU
 from icl.tensor_trick import row_gradient, row_hvp
 
 
@@ -36,7 +36,7 @@ def each(function, x):
 def turned(t):
     out = np.empty((2, t.size), np.float32)
     for i in range(t.size):
-        out[0, i], out[1, i] = elementary.circle(t[i])
+        out[0, i], out[1, i] = elementary.cos_sin_pi(t[i])
     return out
 
 
@@ -77,16 +77,14 @@ def test_elementary_functions_are_single_precision():
 
 
 def test_normal_numbers_are_those_of_box_and_muller():
-    address = np.array([7, 8], np.uint32), 1, 2, 3
-    words, normal = np.empty(4096, np.uint32), np.empty(4096, np.float32)
-    random_numbers.fill_words(words, *address)
-    random_numbers.fill_normal(normal, *address)
-    first, second = words.reshape(2, 2, -1).swapaxes(0, 1)  # (0, 2) and (1, 3): which words go together
-    radius = np.sqrt(-2 * np.log(((first >> 8) + 0.5) * 2.0**-24))
-    angle = np.pi * second.astype(np.int32) * 2.0**-31
-    ours = normal.reshape(2, 2, -1).swapaxes(0, 1)
-    assert np.abs(ours[0] - radius * np.cos(angle)).max() < 1e-5
-    assert np.abs(ours[1] - radius * np.sin(angle)).max() < 1e-5
+    """Number i of each quarter comes from counter (i, call, step, name)."""
+    key, normal = np.array([7, 8], np.uint32), np.empty(512, np.float32)
+    random_numbers.fill_normal(normal, key, 1, 2, 3)
+    words = np.array([scrambled(np.array([i, 1, 2, 3, *key], np.uint32)) for i in range(128)], np.uint32).T
+    radius = np.sqrt(-2 * np.log(((words[::2] >> 8) + 0.5) * 2.0**-24))
+    angle = np.pi * words[1::2].astype(np.int32) * 2.0**-31
+    expected = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
+    assert np.abs(normal.reshape(2, 2, -1) - expected).max() < 1e-5
 
 
 def test_numbers_of_one_stream_are_independent_and_normal():
@@ -129,40 +127,10 @@ def test_gradient_is_the_plain_one(d, n, B):
     plain = gradient(ParameterLayout(d, None), theta.double(), "softmax", x.double(), y.double())
     assert (softmax_kernels.gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
 
-
-def test_gradient_where_one_token_takes_all():
-    x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1).contiguous()
-    y = torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1)
-    out = softmax_kernels.gradient(torch.tensor([[[500.0, 0.0, 0.0, 0.0]]]), x, y)
+    one = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1).contiguous()
+    takes_all = torch.tensor([[[500.0, 0.0, 0.0, 0.0]]])
+    out = softmax_kernels.gradient(takes_all, one, torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1))
     assert out.abs().max() < 1e-30
-
-
-def test_adam_is_that_of_pytorch():
-    rng = stream(0, "monte carlo")
-    start = torch.from_numpy(rng.standard_normal((2, 3, 4))).float()
-    theirs = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theirs], lr=0.05)
-    state = [start.clone().numpy(), np.zeros((2, 3, 4), np.float32), np.zeros((2, 3, 4), np.float32)]
-    for step in range(20):
-        g = torch.from_numpy(rng.standard_normal((2, 3, 4))).float()
-        theirs.grad = g
-        optimizer.step()
-        corrections = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
-        softmax_kernels.adam(*state, g.numpy(), np.full((2, 3, 1), 0.05, np.float32), *corrections)
-    assert np.abs(state[0] - theirs.detach().numpy()).max() < 1e-5
-
-
-def test_training_is_the_same_without_the_compiled_loops(monkeypatch):
-    members = [
-        UnitConfig(ReLU(3, 2.0), 0.2, 8, 1),
-        UnitConfig(Cosine(3, 2.0), 0.1, 8, 1),
-        UnitConfig(ReLU(3), 0.2, 8, 2),
-    ]
-    options = dict(steps=60, batch_size=50, shared_tokens=True, stream="native", dtype="float32")
-    fast = pretrain(members, **options).M
-    monkeypatch.setattr(trainer, "_kind", lambda *_: "cpu")
-    plain = pretrain(members, **options).M
-    assert np.abs(fast - plain).max() < 1e-4 * np.abs(plain).max()
 
 
 def test_a_diverging_member_is_seen():

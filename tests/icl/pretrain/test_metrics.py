@@ -8,6 +8,7 @@ import torch
 
 from icl.covariates import LowRank
 from icl.pretrain import UnitConfig, metrics, pretrain
+from icl.pretrain.metrics import evaluation_error
 from icl.pretrain.model import predict
 from icl.risk import population_risk
 from icl.statistics import Z
@@ -21,8 +22,6 @@ def test_measures_of_known_matrices():
         [np.diag([3.0, 2.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 2.0]), np.diag([1.0, 1.0, 1.0, 1.0])]
     )
     assert np.allclose(metrics.spectral_norm(M), [3, 2, 1])
-    assert np.allclose(metrics.distance_to_identity(M[2]), 0)
-    assert np.allclose(metrics.distance_to_identity(M[0]), np.sqrt(1.75**2 + 0.75**2 + 2 * 1.25**2))
     assert np.allclose(metrics.subspace_error(M[:2], basis), [0, 1])
     assert np.allclose(metrics.outside_ratio(M, basis), [0, 2, 1])
 
@@ -38,7 +37,7 @@ def test_test_error_is_the_exact_risk():
     member, w, n, noise_std, contexts = UnitConfig(ReLU(3), 0.2, 8, 0), 4.0, 8, 0.2, 20_000
     trained = pretrain([member], 2, 4, record=(0,))
     trained = dataclasses.replace(trained, parameters=({"M": w * np.eye(3)},))
-    error = metrics.test_error(trained, ReLU(3), noise_std, n, contexts)
+    error = evaluation_error(trained, ReLU(3), noise_std, n, contexts)
     for value, window in zip(error[:, 0], (0.0, w), strict=True):
         risk = float(population_risk(ReLU(3), window, n, noise_std).total)
         # one context's squared error spreads by less than 2.5 times its mean
@@ -49,7 +48,7 @@ def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
     units = [UnitConfig(Affine(3), 0.2, 8, 0), UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
     both, one = pretrain(units, 5, 4), pretrain(units[1:], 5, 4)
     assert np.allclose(
-        metrics.test_error(both, ReLU(3), 0.2, 8)[0, 1], metrics.test_error(one, ReLU(3), 0.2, 8)[0, 0]
+        evaluation_error(both, ReLU(3), 0.2, 8)[0, 1], evaluation_error(one, ReLU(3), 0.2, 8)[0, 0]
     )
     first = stream(0, "evaluation").standard_normal(4)
     assert not np.allclose(first, stream(0, "covariates").standard_normal(4))
@@ -58,16 +57,16 @@ def test_the_test_set_is_not_the_training_set_and_does_not_depend_on_company():
 def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     units = [UnitConfig(task, 0.2, 8, seed) for seed in (3, 4) for task in (Affine(3), ReLU(3))]
     trained = pretrain(units, 5, 4, shared_tokens=True, record=(0,))
-    own = metrics.test_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
+    own = evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=None)
     for seed, mine in ((3, slice(0, 2)), (4, slice(2, 4))):
-        assert np.array_equal(own[:, mine], metrics.test_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine])
+        assert np.array_equal(own[:, mine], evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine])
     assert own[0, 0] == own[0, 1] != own[0, 2]  # all start at zero: the test sets alone make the difference
 
 
 def test_whole_floats_are_numbers_of_tokens_and_contexts():
     trained = pretrain([UnitConfig(ReLU(3), 0.2, 8, 0)], 5, 4)
-    plain = metrics.test_error(trained, ReLU(3), 0.2, 10, 100)
-    assert np.array_equal(metrics.test_error(trained, ReLU(3), 0.2, 1e1, 1e2), plain)
+    plain = evaluation_error(trained, ReLU(3), 0.2, 10, 100)
+    assert np.array_equal(evaluation_error(trained, ReLU(3), 0.2, 1e1, 1e2), plain)
 
 
 def test_turned_units_attend_to_the_opposite_end():
@@ -92,7 +91,7 @@ def test_other_tokens_and_bad_values():
     basis = np.eye(4)[:, :2]
     task = Projected(Linear(2), basis.T)
     trained = pretrain([UnitConfig(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
-    before, after = metrics.test_error(trained, task, 0.1, 8, covariates=LowRank(basis))[:, 0]
+    before, after = evaluation_error(trained, task, 0.1, 8, covariates=LowRank(basis))[:, 0]
     assert after < before / 2
     with pytest.raises(ValueError, match="contexts=0"):
-        metrics.test_error(trained, task, 0.1, 8, contexts=0)
+        evaluation_error(trained, task, 0.1, 8, contexts=0)

@@ -1,0 +1,243 @@
+"""Claims as data: the rules one by one, the files with their errors, and the registry as a whole."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from icl_book.claims import Alternative, Choice, Severity, Verdict, registry
+from icl_book.claims.claim import OWN
+from icl_book.claims.registry import FOLDER, load
+from icl_book.claims.rules import Amount, Rule
+from icl_book.provenance import ROOT
+
+INF = math.inf
+CLAIMS = registry()
+
+
+# ------------------------------------------------------------------------------- rules
+@pytest.mark.parametrize(
+    ("spec", "labels", "permitted"),
+    [
+        ({"at_most": 1.1}, {}, (-INF, 1.1)),
+        ({"at_least": "1e-9"}, {}, (1e-9, INF)),
+        ({"at_least": 0, "at_most": "1 + 1e-9"}, {}, (0, 1 + 1e-9)),
+        ({"equals": 1, "tolerance": 0.02}, {}, (0.98, 1.02)),
+        ({"at_most": 2, "tolerance": 0.1}, {}, (-INF, 2.1)),
+        ({"at_least": 2, "tolerance": 0.1}, {}, (1.9, INF)),
+        ({"at_most": "2 * power / dim", "tolerance": 0.01}, {"power": 2, "dim": 5}, (-INF, 0.81)),
+        ({"at_most": "1 - exp(-2 * w)"}, {"w": 1.0}, (-INF, 1 - math.exp(-2))),
+        ({"equals": "d**2 - d"}, {"d": 3}, (6, 6)),
+        ({"at_least": "log10(0.99) - log10(n) / 2"}, {"n": 100}, (math.log10(0.99) - 1, INF)),
+        ({"at_least": "sqrt(n)"}, {"n": 4.0}, (2.0, INF)),
+        ({"equals": "optimum", "tolerance": 0.05}, {"optimum": 0.9}, (0.9 - 0.05, 0.9 + 0.05)),
+        ({"by": "on", True: {"at_least": 0}, False: {"at_most": 0}}, {"on": False}, (-INF, 0)),
+        ({"by": "a", "x": {"equals": 1}, "otherwise": {"equals": 2}}, {"a": "y"}, (2, 2)),
+        ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.1}, (0.9, INF)),
+        ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.2}, (0, INF)),
+    ],
+)
+def test_what_a_rule_permits(spec, labels, permitted):
+    assert Rule(spec)(labels) == pytest.approx(permitted, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (1.0, "1.0 has not at_least"),
+        ({}, "has not at_least"),
+        ({"tolerance": 1}, "has not at_least"),
+        ({"equals": 1, "at_most": 2}, "has not at_least"),
+        ({"at_mots": 1}, "has not at_least"),
+        ({"by": "d", 1: {"at_mots": 1}}, "has not at_least"),
+        ({"at_most": None}, "None is no number"),
+        ({"at_most": True}, "True is no number"),
+        ({"at_most": "2 /"}, "'2 /' is no arithmetic"),
+        ({"at_most": "d.real"}, "'d.real' is no arithmetic"),
+        ({"at_most": "open('x')"}, "is no arithmetic"),
+        ({"at_most": "[d for d in 'x']"}, "is no arithmetic"),
+        ({"by": "2 /", 1: {"at_most": 1}}, "'2 /' is no arithmetic"),
+    ],
+)
+def test_what_is_no_rule_is_refused_before_there_is_a_case(spec, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Rule(spec)
+
+
+def test_a_case_without_the_label_or_with_an_unknown_value_is_refused():
+    with pytest.raises(ValueError, match=r"needs the label 'dim'; the case has \['d'\]"):
+        Amount("1 / dim")({"d": 2})
+    with pytest.raises(ValueError, match=r"says nothing of kind = 'relu', but of \['ReLU'\]"):
+        Rule({"by": "kind", "ReLU": {"at_most": 1}})({"kind": "relu"})
+
+
+def test_every_rule_permits_what_the_golden_master_has():
+    golden = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
+    seen = set()
+    for name, card in ((name, card) for chapter in golden.values() for name, card in chapter.items()):
+        claim = CLAIMS[name]
+        rules = {a.name: a.rule or claim.rule for a in claim.alternatives}
+        for reading, cases in card["cases"].items():
+            for _, permitted, labels in cases:
+                rule = rules.get(reading, claim.rule)
+                assert rule(labels) == pytest.approx([float(end) for end in permitted], rel=1e-12), name
+        seen.add(name)
+    assert seen == {name for name, claim in CLAIMS.items() if claim.rule}
+
+
+# ------------------------------------------------------------------------------- files
+ENTRY = """\
+# A comment
+P9.one:
+  source: "here: page 1"
+  place: talk:302
+  quote: &words At least $\\frac 12$
+    of the numbers
+  quantity: the number
+  rule: {at_least: 1 / d}
+  grade: exact on a grid
+  depends_on:
+    - a choice
+    - what: another
+      alternatives:
+        - measured anew
+        - {name: half, rule: {at_least: 0.5}, late: true}
+P9.two:
+  authority: review
+  source: there
+  place: openreview:7
+  quote: *words
+  why_not: no numbers
+"""
+
+
+def read(folder, text):
+    (folder / "some.yml").write_text(text)
+    return load(folder)
+
+
+def test_an_entry_is_a_claim(tmp_path):
+    one, two = read(tmp_path, ENTRY).values()
+    assert one.quote == two.quote == r"At least $\frac 12$ of the numbers" and one.authority in OWN
+    assert one.rule({"d": 2}) == (0.5, INF) and one.expected is Verdict.HOLDS
+    assert one.depends_on[0] == Choice("a choice") and one.alternatives[0] == Alternative("measured anew")
+    assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
+    assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
+    assert (one.where, two.where) == ("book/claims/some.yml:2", "book/claims/some.yml:16")
+    (tmp_path / "too.yml").write_text(ENTRY)
+    with pytest.raises(ValueError, match="too.yml:2: the id P9.one is taken by book/claims/some.yml:2"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("grade: exact on", "grade: exactly on", "9: P9.one, grade: Input should be 'identity'"),
+        ("grade: exact on a grid", "garde: exact", "9: P9.one, garde: "),
+        ("  grade: exact on a grid\n", "", "2: P9.one: claim P9.one: a testable claim needs a grade"),
+        ("1 / d", "1 /", "8: P9.one, rule: '1 /' is no arithmetic"),
+        ("at_least: 0.5", "at_last: 0.5", "15: P9.one, depends_on, alternatives, rule: "),
+        ("name: half", "nane: half", "15: P9.one, depends_on, alternatives, name: Field required"),
+        ("quantity: the number", "quantity: 5", "7: P9.one, quantity: Input should be a valid string"),
+        ("source: there", "sorce: there", "16: P9.two, source: "),
+        ("grade:", "rule: {at_most: 1}\n  grade:", "9: rule stands twice"),
+        ("P9.two", "P9.one", "16: P9.one stands twice"),
+        ("source: there", "source: there: here", "18: mapping values are not allowed"),
+        (
+            "P9.two:\n  authority: review",
+            "P9.two: text\nP9.three:\n  authority: review",
+            "1: an id and a mapping",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
+    assert ENTRY.count(old) == 1
+    with pytest.raises(ValueError) as caught:
+        read(tmp_path, ENTRY.replace(old, new))
+    assert any(
+        line.startswith(f"book/claims/some.yml:{message}") for line in str(caught.value).splitlines()
+    ), str(caught.value)
+
+
+def test_the_package_carries_the_claims():
+    """A wheel has what the patterns match, through the link; `.ci/package` builds one."""
+    assert FOLDER.resolve() == ROOT / "book" / "claims" and len(list(FOLDER.glob("*.yml"))) == 2
+    assert '"claims/data/*.yml"' in (ROOT / "pyproject.toml").read_text()
+
+
+# ------------------------------------------------------------------------------- the registry
+def test_registry_is_sound():
+    assert list(registry()) == list(CLAIMS) and registry()["P1.T2.form"] is CLAIMS["P1.T2.form"]
+    for name, entry in CLAIMS.items():
+        assert name == entry.id and entry.paper in ("P1", "P2"), name
+        assert entry.source and entry.statement.count("$") % 2 == 0 and entry.quote.count("$") % 2 == 0, name
+        assert entry.rule is None or entry.quantity, name
+        assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), f"{name}: a link"
+        assert entry.expected is not Verdict.INCONCLUSIVE, name
+        file, line = entry.where.split(":")
+        assert (ROOT / file).read_text().splitlines()[int(line) - 1] == f"{name}:"
+
+
+def contradicted_elsewhere(claims):
+    """Choices that name another testable claim, and have no alternative to be judged with."""
+    return [
+        (entry.id, name)
+        for entry in claims.values()
+        for choice in entry.depends_on
+        for name in re.findall(r"P[12]\.[\w-]+(?:\.[\w-]+)?", choice.what)
+        if name in claims and claims[name].rule is not None and not choice.alternatives
+    ]
+
+
+def test_a_result_that_a_choice_names_enters_the_verdict():
+    assert contradicted_elsewhere(CLAIMS) == []
+    loose = replace(CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp"),))
+    assert contradicted_elsewhere(CLAIMS | {loose.id: loose}) == [("P1.T2.near", "P1.T2.sharp")]
+
+
+TALK, OURS = CLAIMS["P1.T2.upper"], CLAIMS["P1.T2.near"]
+WIDER = (Choice("", (Alternative("wider"),)),)
+
+
+@pytest.mark.parametrize(
+    ("claim", "change", "message"),
+    [
+        (TALK, {"rule": None}, "needs a rule"),
+        (TALK, {"grade": None}, "needs a grade"),
+        (TALK, {"expected": Verdict.NOT_TESTABLE, "rule": None, "grade": None}, "why_not"),
+        (TALK, {"corrected": "$x > 0$"}, "go together"),
+        (TALK, {"quote": ""}, "a quote and its place go with every authority but"),
+        (TALK, {"place": ""}, "quote and place"),
+        (OURS, {"quote": "q", "place": "talk:1"}, "a quote and its place go with every authority but"),
+        (OURS, {"reading": ""}, "needs a quote or a reading"),
+        (OURS, {"expected": Verdict.HOLDS}, "own are established"),
+        (TALK, {"expected": Verdict.ESTABLISHED}, "only this book's own"),
+        (TALK, {"expected": Verdict.FAILS, "severity": Severity.TYPO}, "names no alternative reading"),
+        (TALK, {"expected": Verdict.CORRECTED, "severity": Severity.TYPO}, "names no alternative reading"),
+        (TALK, {"expected": Verdict.FAILS, "depends_on": WIDER}, "severity"),
+        (TALK, {"depends_on": WIDER * 2}, "share a name"),
+    ],
+)
+def test_a_statement_is_complete(claim, change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(claim, **change)
+
+
+def test_nothing_implies_itself_in_a_circle():
+    def roots(name, above=()):
+        assert name not in above, above
+        for i in CLAIMS[name].implied_by:
+            roots(i, (*above, name))
+
+    for name in CLAIMS:
+        roots(name)
+
+
+def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
+    """No machine's and no other paper's sentence is counted under a paper's authors."""
+    for entry in CLAIMS.values():
+        key = entry.place.partition(":")[0]
+        assert entry.authority in OWN or key not in ("abstract1", "abstract2", "talk"), entry.id
+        assert entry.authority not in OWN or key in ("abstract1", "abstract2", "talk", "openreview"), entry.id
