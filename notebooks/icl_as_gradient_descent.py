@@ -56,7 +56,7 @@ from icl.tensor_trick import (
     supremum_search,
     vec,
 )
-from icl.tensor_trick.lipschitz import extremal, witness
+from icl.tensor_trick.lipschitz import witness, worst_logits
 from icl.tensor_trick.target_shift import (
     data_move,
     linear_attention_layer,
@@ -354,7 +354,7 @@ judge(
 # %% tags=["hide-input"]
 def worst(n, R, moving):
     """Compute log10 of |b~ - b| / |move| for a small move from the worst data."""
-    A, x, v = witness(*extremal("f", n, R), R)
+    A, x, v = witness(*worst_logits("f", n, R), R)
     b, h = torch.full((1, n), 1 / n, dtype=A.dtype), 1e-3  # rounding is far below
     if moving == "x":
         s, s_next = A @ x, A @ (x + h * v)

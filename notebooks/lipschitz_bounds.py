@@ -40,14 +40,13 @@ from icl.streams import stream
 from icl.tensor_trick import lipschitz, row_gradient, row_hvp, supremum_search
 from icl.tensor_trick.lipschitz import (
     FUNCTIONS,
-    LIPSCHITZ,
-    SIZES,
-    extremal,
-    gain,
-    sharp,
+    log_jacobian_norm,
+    proven_constant,
     witness,
+    worst_logits,
 )
 from icl_book import notebook, plots
+from icl_book.bounds import LIPSCHITZ, SIZES
 from icl_book.claims import exact, found, judge
 from icl_book.live_tensors import live
 
@@ -65,8 +64,8 @@ LN10 = math.log(10)
 
 def construction(function, n, R):
     """Measure log10 of the quotient at the explicit data A, x, v."""
-    A, x, v = witness(*extremal(function, n, R), R)
-    return gain(function, A @ x, A @ v).item() / LN10
+    A, x, v = witness(*worst_logits(function, n, R), R)
+    return log_jacobian_norm(function, A @ x, A @ v).item() / LN10
 
 
 def searches(sizes, **how):
@@ -104,7 +103,7 @@ thin = {"color": plots.COLORS["printed"], "linewidth": 1.2}
 for ax, g, values in zip(axes.flat, FUNCTIONS, best[shown], strict=True):
     for b in (b for b in LIPSCHITZ if b.function == g):
         ax.plot(grid, [b.log10(n, R) for R in grid], "--", **thin)
-    plots.exact_curve(ax, grid, [sharp(g, n, R) for R in grid])
+    plots.exact_curve(ax, grid, [proven_constant(g, n, R) for R in grid])
     ax.plot(radii, values, "o", color=plots.COLORS["sampled"], **hollow)
     ax.set_title(f"{TEX[g]}, n = {n}")
 for ax in axes[1]:
@@ -312,7 +311,7 @@ plots.table(
 
 # %% tags=["hide-input"]
 proved = np.array(
-    [[[sharp(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
+    [[[proven_constant(g, n, R) for R in radii] for g in FUNCTIONS] for n in n_values]
 )
 N, G = np.array(n_values)[:, None], np.array(list(TEX.values()))  # n and function
 notebook.glue("lip-short", 100 * (1 - 10 ** float((best - built).min())))
@@ -438,7 +437,7 @@ inner = against(
     factor=2 * np.log10(radius),
 )
 stated = [4.0, 6.0]
-slack = [printed("f", 32, R) - sharp("f", 32, R) for R in stated]
+slack = [printed("f", 32, R) - proven_constant("f", 32, R) for R in stated]
 alone = exact("f as stated, n = 32, R = {R:g}", slack, R=stated)
 judge("P2.lip.f", [*printed_cases(("f",)), inner, alone])
 
@@ -456,7 +455,7 @@ def largest_size(function, n):
     z = torch.from_numpy(rng.standard_normal((len(radii), starts, n)))
 
     def objective(z):
-        return lipschitz.size(function, supremum_search.ball(z, longest))
+        return lipschitz.log_norm(function, supremum_search.ball(z, longest))
 
     return supremum_search.ascend(objective, (z * z * z,), steps).best.numpy()
 

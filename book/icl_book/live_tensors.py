@@ -11,8 +11,9 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from icl.tensor_trick.lipschitz import LIPSCHITZ, sharp
+from icl.tensor_trick.lipschitz import proven_constant
 from icl_book import plots
+from icl_book.bounds import LIPSCHITZ
 from icl_book.moving import Moving
 from icl_book.plots import COLORS, HTML
 
@@ -69,7 +70,7 @@ def _bounds_picture() -> Figure:
     ax.set(xlabel="R", ylabel="log10 of the Lipschitz constant", title=f"softmax row f, n = {n}")
     for bound in (b for b in LIPSCHITZ if b.function == row):
         ax.plot(R, [bound.log10(n, r) for r in R], "--", color=COLORS["printed"], label=f"${bound.tex}$")
-    plots.exact_curve(ax, R, [sharp(row, n, r) for r in R], "ours, at most R/2")
+    plots.exact_curve(ax, R, [proven_constant(row, n, r) for r in R], "ours, at most R/2")
     ax.axvline(4, color=COLORS["guide"], linewidth=1)
     ax.annotate("R ≥ 4 assumed", (4, 80), xytext=(-5, 0), textcoords="offset points", ha="right")
     ax.legend(loc="center left")

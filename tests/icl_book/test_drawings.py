@@ -10,8 +10,9 @@ import yaml
 from chromium import READ_OUT, TOUCH, after, control, open_figure, sentence
 from icl.attention import softmax_weights
 from icl.tensor_trick import kron_block
-from icl.tensor_trick.lipschitz import FUNCTIONS, LIPSCHITZ, sharp
+from icl.tensor_trick.lipschitz import FUNCTIONS, proven_constant
 from icl_book import live_descent, live_tensors, live_windows
+from icl_book.bounds import LIPSCHITZ
 from icl_book.live import START, live
 from icl_book.provenance import ROOT
 from icl_book.site.extension import NEEDED_FOR, needed
@@ -210,8 +211,8 @@ def test_constants_in_the_page_are_those_of_the_package(page):
     cases = [
         (name, n, R) for name in FUNCTIONS for n in (2, 10, 100, 10**6) for R in (0.1, 0.5, 1, 2.3, 4, 6)
     ]
-    found = browser.execute_script("return arguments[0].map((one) => icl.sharp(...one))", cases)
-    np.testing.assert_allclose(found, [sharp(*case) for case in cases], rtol=1e-8, atol=1e-8)
+    found = browser.execute_script("return arguments[0].map((one) => icl.proven_constant(...one))", cases)
+    np.testing.assert_allclose(found, [proven_constant(*case) for case in cases], rtol=1e-8, atol=1e-8)
     found = browser.execute_script(
         "return arguments[0].map((p) => [[2, 0.5], [1e6, 6]].map((at) => icl.printed(p, ...at)))", powers
     )
@@ -237,7 +238,7 @@ def test_bounds_figure_says_the_numbers_of_the_package(page):
         said = sentence(browser)
         assert "n = 1000, R = 3:" in said and "R ≥ 4" in said
         above = [float(v) for v in re.findall(r"([\d.]+) powers of ten above", said)]
-        truth = [b.log10(1000, 3) - sharp(name, 1000, 3) for b in LIPSCHITZ if b.function == name]
+        truth = [b.log10(1000, 3) - proven_constant(name, 1000, 3) for b in LIPSCHITZ if b.function == name]
         assert above == pytest.approx(truth, rel=0.01)
 
 
