@@ -47,7 +47,7 @@ from icl.covariates import uniform_sphere
 from icl.risk import linear_optimum, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import Affine, Cosine, ReLU, angle_quadrature
 from icl.tasks.gegenbauer import Polynomials
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge
@@ -495,10 +495,7 @@ judge("P1.W.table-noise", exact(template, *growth, d=dims))
 # %% tags=["hide-input"]
 def mean_shortfalls(d, w, last, nodes, step):
     """Return 1 - m_l for the degrees l = 1, ..., last."""
-    theta, p = np.polynomial.legendre.leggauss(nodes)
-    theta = (theta + 1) * np.pi / 2
-    p = p * np.sin(theta) ** (d - 2)
-    p /= p.sum()
+    theta, p = angle_quadrature(d, nodes)
     u = np.arange(-np.log(context_length) - 30, 2 * w + 6, step)
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
     phi = (np.exp(-z) @ p)[:, None] ** (context_length - 1)

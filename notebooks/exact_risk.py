@@ -45,7 +45,7 @@ from icl.risk import (
     population_risk,
 )
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU, Zonal
+from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge
 from icl_book.live import live
@@ -251,14 +251,6 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 
 
 # %% tags=["hide-input"]
-def angle_rule(d, nodes):
-    """Return the angles between token and query, and their law on the sphere."""
-    theta, weight = np.polynomial.legendre.leggauss(nodes)
-    theta = (theta + 1) * np.pi / 2
-    p = weight * np.sin(theta) ** (d - 2)
-    return theta, p / p.sum()
-
-
 def mean_gap(task, theta):
     """Return the variogram between two tokens, averaged over their azimuth."""
     cosine, weight = np.array([-1.0, 1.0]), np.full(2, 0.5)
@@ -279,7 +271,7 @@ def direct_risks(task, n, windows, nodes):
 
     The last axis tells whether the query is one more token of the denominator.
     """
-    theta, p = angle_rule(task.dim, nodes)
+    theta, p = angle_quadrature(task.dim, nodes)
     gamma = task.variogram(theta)
     pair = gamma[:, None] + gamma - mean_gap(task, theta)
     diagonal, both = (2 * gamma + noise_std**2)[:, None], np.outer(p, p)

@@ -33,9 +33,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from icl.risk import (
+    gaussian_best_scale,
     gaussian_linear_optimum,
     gaussian_risk,
-    gaussian_value,
     gaussian_window,
     least_ball_limit,
     least_hermite_floor,
@@ -77,7 +77,7 @@ left.legend(fontsize=9, loc="lower right")
 risks = {
     "softmax": (gaussian_window(d, n, sigma).risk, "softmax", "-"),
     "with value scale": (
-        gaussian_value(d, (d + 2) ** -0.5, n, sigma).risk,
+        gaussian_best_scale(d, (d + 2) ** -0.5, n, sigma).risk,
         "softmax",
         "--",
     ),
@@ -505,7 +505,7 @@ narrow = (rows + 2.0) ** -0.5
 free, fixed = [], []
 for dim, w in zip(dims, narrow[:, 0], strict=True):
     value, risk = (
-        gaussian_value(dim, w, far, sigmas),
+        gaussian_best_scale(dim, w, far, sigmas),
         gaussian_risk(dim, w, far, sigmas),
     )
     free.append([value.risk, value.error])

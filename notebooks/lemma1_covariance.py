@@ -38,7 +38,7 @@ import torch
 from icl.attention import softmax_attention
 from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import train_grid
-from icl.risk import form_margin, optimal_window
+from icl.risk import certify_isotropy, optimal_window
 from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
@@ -150,7 +150,7 @@ plt.show()
 #
 # So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
 # rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given the case $\Sigma=I$, for
-# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `form_margin` repeats here for the dimension
+# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `certify_isotropy` repeats here for the dimension
 # and context length of this page.
 #
 # **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
@@ -344,7 +344,7 @@ judge("P1.L1.original", original)
 # The lemma itself, with both symmetries: the certificate, and these units.
 
 # %% tags=["hide-input"]
-proofs = [form_margin(task(dim), context_length) for task in CLASSES.values()]
+proofs = [certify_isotropy(task(dim), context_length) for task in CLASSES.values()]
 margins, met = (
     [getattr(proof, key) for proof in proofs] for key in ("margin", "least")
 )

@@ -45,7 +45,7 @@ from scipy.optimize import brentq
 from icl.attention import softmax_attention
 from icl.covariates import cap_quantile
 from icl.pretrain import UnitConfig, pretrain
-from icl.risk import asymptotics, curvatures, form_margin, optimal_window
+from icl.risk import asymptotics, certify_isotropy, curvatures, optimal_window
 from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, parameters, plots
@@ -579,7 +579,7 @@ minimizer
 # equality, $\alpha=0$ (or $\pi$, for even classes) wherever $\rho>0$: every $x$ is an eigenvector of $M$. $\square$
 # :::
 #
-# For affine functions $G>0$ is proved: $m_1$ is zero at $\rho=0$ and its derivative is a mean of variances. For other classes $m_\ell$ of high degrees can be slightly negative, and `form_margin`
+# For affine functions $G>0$ is proved: $m_1$ is zero at $\rho=0$ and its derivative is a mean of variances. For other classes $m_\ell$ of high degrees can be slightly negative, and `certify_isotropy`
 # bounds $G$ from below over *all* $\rho$ and $\alpha$, in units of its first term: bounds on the derivatives of $m_\ell$, which are means of cumulants, carry values at the ends of an interval of
 # $\rho$ into it, down to zero and up to infinity; in $\cos\alpha$ the sum is a polynomial. It is certified up to the error of the quadratures, which two rules agree on to 1e-13 (no interval
 # arithmetic), for each class, $d$ and $n$ on its own. The folded table lists the bounds, and where the certificate stops: for even classes at $n=2$, where all $m_\ell$ vanish and any rotation of
@@ -597,7 +597,7 @@ def landscape(task, m):
     """Return margin and second derivatives at the minimizer over the risk; errors."""
     best = optimal_window(task, m, noise_std)
     second, error = curvatures(task, best.w, m, noise_std) / best.risk
-    proof = form_margin(task, m)
+    proof = certify_isotropy(task, m)
     middle, half = (proof.least + proof.margin) / 2, (proof.least - proof.margin) / 2
     return [middle, *second], [half, *error]
 
@@ -633,7 +633,7 @@ def bound_text(proof):
 rows = []
 for name, task in (CLASSES | EVEN).items():
     for m in (2, 3, context_length, 10**6):
-        proofs = [form_margin(task(k), m) for k in dims]
+        proofs = [certify_isotropy(task(k), m) for k in dims]
         rows.append([f"{name}, n = {m}", *map(bound_text, proofs)])
 plots.table(
     ["class and context length", *(f"$d={k}$" for k in dims)],

@@ -42,7 +42,7 @@ EDITS = {
     "icl/compiled/__init__.py": TASKS | importing("tensor_trick"),  # whose gradients stream
     "icl/compiled/softmax_kernels.py": TASKS,
     "icl/attention.py": TASKS,  # icl.risk.monte_carlo and icl.pretrain.model import it
-    "icl/tasks/tanh.py": TASKS,
+    "icl/tasks/expanded.py": TASKS,
     "icl/risk/exact.py": importing("risk"),
     "icl/pretrain/trainer.py": importing("pretrain"),
     "icl/tensor_trick/regressions.py": importing("tensor_trick"),
