@@ -22,7 +22,7 @@ import numpy as np
 
 from icl.files import write_atomically
 from icl.risk import (
-    form_margin,
+    certify_isotropy,
     gaussian_risk,
     gaussian_window,
     matrix_risk,
@@ -129,7 +129,7 @@ def matrices():
             again = cpu(partial(matrix_risk, cls(5), M, 20, 0.5), 5)
             error = matrix_risk(cls(5), M, 20, 0.5).error
             rows[f"{cls.__name__}, {name}"] = {"first": first, "again": again, "error": error}
-        rows[f"{cls.__name__}, certificate"] = cpu(partial(form_margin, cls(5), 20), 5)
+        rows[f"{cls.__name__}, certificate"] = cpu(partial(certify_isotropy, cls(5), 20), 5)
     return rows
 
 

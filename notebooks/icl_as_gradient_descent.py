@@ -56,7 +56,7 @@ from icl.tensor_trick import (
     supremum_search,
     vec,
 )
-from icl.tensor_trick.lipschitz import extremal, witness
+from icl.tensor_trick.lipschitz import witness, worst_logits
 from icl.tensor_trick.target_shift import (
     data_move,
     linear_attention_layer,
@@ -65,7 +65,6 @@ from icl.tensor_trick.target_shift import (
 )
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge, sampled
-from icl_book.live_descent import live
 
 notebook.setup(globals())
 
@@ -354,7 +353,7 @@ judge(
 # %% tags=["hide-input"]
 def worst(n, R, moving):
     """Compute log10 of |b~ - b| / |move| for a small move from the worst data."""
-    A, x, v = witness(*extremal("f", n, R), R)
+    A, x, v = witness(*worst_logits("f", n, R), R)
     b, h = torch.full((1, n), 1 / n, dtype=A.dtype), 1e-3  # rounding is far below
     if moving == "x":
         s, s_next = A @ x, A @ (x + h * v)
@@ -736,13 +735,6 @@ judge(
     medians("targets of 2X", imitated["turned control"], "shrinks"),
     folded=True,
 )
-
-# %% [markdown]
-# Six tokens in the plane: turn the weights, sharpen the layer, and give it the values fitted to this problem, to eight
-# others, or the residual itself. Fixed: the tokens and the targets.
-
-# %% tags=["hide-input"]
-live("descent")
 
 # %% [markdown]
 # **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now

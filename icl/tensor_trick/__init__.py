@@ -1,14 +1,22 @@
 """The tensor trick and the five softmax regressions of paper 2.
 
-- `regressions`: loss, gradient and Hessian product, large problems in tiles. `plain`: their formulas.
+- `regressions`: loss, gradient and Hessian product, large problems in tiles. `formulas`: what they compute.
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
-- `lipschitz`: printed and sharp constants. `supremum_search`: lower bounds on them by gradient ascent.
+- `lipschitz`: proved constants. `supremum_search`: lower bounds on them by gradient ascent.
 - `target_shift`: moves of weights and data as moves of the target.
-- `inputs`, `streaming` (private): argument checks, and the tiles of rows.
+- `inputs`, `tiling` (private): argument checks, and the tiles of rows.
 """
 
+from icl.tensor_trick.formulas import (
+    KINDS,
+    TARGETED,
+    plain_gradient,
+    plain_hvp,
+    row_gradient,
+    row_hvp,
+    row_loss,
+)
 from icl.tensor_trick.kronecker import kron_block, unvec, vec
-from icl.tensor_trick.plain import KINDS, TARGETED, plain_gradient, plain_hvp, row_gradient, row_hvp, row_loss
 from icl.tensor_trick.regressions import gradient, hvp, loss
 
 __all__ = [

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from icl.tensor_trick.plain import TARGETED, target
+from icl.tensor_trick.formulas import TARGETED, target
 
 #: Bytes of the logits looked at together after an overflow.
 TILE = 2**21

@@ -15,18 +15,12 @@ import torch
 from torch import Tensor
 
 from icl.checks import integer
+from icl.tensor_trick.formulas import target
 from icl.tensor_trick.inputs import check_matrices, require_tensor
-from icl.tensor_trick.plain import target
 
 
 def vec(X: Tensor) -> Tensor:
-    """Stack the rows of a matrix: entry (i, j) of a d x e matrix becomes entry i * e + j.
-
-    Args:
-        X: (..., d, e), any dtype.
-
-    Returns:
-        (..., d * e).
+    """Stack the rows of a matrix (..., d, e): entry (i, j) becomes entry i * e + j of (..., d * e).
 
     Raises:
         TypeError: If X is not a tensor.
@@ -39,15 +33,7 @@ def vec(X: Tensor) -> Tensor:
 
 
 def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor:
-    """Return the matrix whose `vec` is x.
-
-    Args:
-        x: (..., rows * cols), any dtype.
-        rows: Number of rows; by default the matrix is square.
-        cols: Number of columns; by default what is left.
-
-    Returns:
-        (..., rows, cols).
+    """Return the matrix (..., rows, cols) whose `vec` is x, by default a square one.
 
     Raises:
         TypeError: If x is not a tensor.
@@ -77,18 +63,12 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
 
     ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``.
 
-    Args:
-        A1: (..., n, d).
-        A2: (..., m, e), same dtype and device.
-        j: Row of A1, counted from 0.
-
-    Returns:
-        (..., m, d * e).
+    Shapes: A1 (..., n, d), A2 (..., m, e), the block (..., m, d * e).
 
     Raises:
         TypeError: If A1 or A2 is not a floating tensor, or dtypes differ.
-        ValueError: If shapes or devices do not fit, or an entry is NaN or infinite.
-        IndexError: If there is no row j.
+        ValueError: If shapes or devices do not fit.
+        IndexError: If A1 has no row j.
     """
     check_matrices(A1=A1, A2=A2)
     j, n = integer(j, "j"), A1.shape[-2]
@@ -96,11 +76,6 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
         raise IndexError(f"j is {j}; A1 has rows 0 to {n - 1}")
     row = A1[..., j, :]
     return (row[..., None, :, None] * A2[..., :, None, :]).flatten(-2)
-
-
-def kron_logits(A1: Tensor, A2: Tensor, X: Tensor) -> Tensor:
-    """Compute the n * m logits (A1 (x) A2) vec(X) through the explicit n m x d e matrix."""
-    return torch.kron(A1, A2) @ X.reshape(-1)
 
 
 def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized") -> Tensor:

@@ -1,4 +1,4 @@
-r"""Lipschitz constants of the building blocks of softmax regression: printed bounds, sharp values, witnesses.
+r"""Lipschitz constants of the building blocks of softmax regression: proofs, and where they are attained.
 
 One row of the matrix problem is a single regression with a data matrix A (n x p) and unknown x: logits
 s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume |A| <= R (spectral
@@ -10,13 +10,12 @@ so the best constant is the largest norm of the derivative J_g(s) A, and
 "At most" is submultiplicativity; `witness` builds an A with two columns that attains it. As a function of A
 with x fixed the constant is the same number. `supremum_search` looks for both.
 
-All values are logarithms to base 10, because the printed bounds overflow float64 from R = 5.
+All values are logarithms, because what grows like exp(6 R^2) overflows float64 from R = 5.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -29,72 +28,13 @@ from icl.checks import affordable, integer, real
 FUNCTIONS = ("u", "alpha", "1/alpha", "f")
 
 _LN10 = math.log(10)
-_G = "sibling paper arXiv 2309.07418"
-_H = "arXiv 2306.14048"
 
 
-@dataclass(frozen=True)
-class Bound:
-    """An upper bound as printed, factor * n^a * R^b * exp(c * R^2).
+def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
+    """Compute the natural logarithm of |J_g(s) w|, (...), for logits s and any directions w, (..., n).
 
-    Attributes:
-        id: Last part of the claim's id.
-        function: Which of `FUNCTIONS` it bounds.
-        source: Where it is printed.
-        tex: The bound, mathematics without dollars.
-        powers: The numbers (factor, a, b, c).
-    """
-
-    id: str
-    function: str
-    source: str
-    tex: str
-    powers: tuple[float, float, float, float]
-
-    def log10(self, n: float, R: float) -> float:
-        """Compute log10 of the bound."""
-        factor, a, b, c = self.powers
-        return math.log10(factor) + a * math.log10(n) + b * math.log10(R) + c * R**2 / _LN10
-
-
-_D48 = f"{_H}, App. D.48"
-_E5 = f"{_G}, Lemma E.5, part"
-
-#: Lipschitz bounds, "the constant of this function is at most".
-LIPSCHITZ = (
-    Bound(
-        "u", "u", f"{_D48}, restating Lemma 7.2 of arXiv 2304.10411", r"2\sqrt{n}\,R\,e^{R^2}", (2, 0.5, 1, 1)
-    ),
-    Bound("u-sibling", "u", f"{_E5} 1", r"\sqrt{n}\,e^{2R^2}", (1, 0.5, 0, 2)),
-    Bound("u-proof", "u", f"{_G}, proof of Lemma E.5, part 1", r"\sqrt{n}\,R\,e^{R^2}", (1, 0.5, 1, 1)),
-    Bound(
-        "alpha",
-        "alpha",
-        f"{_E5} 2: the square root of n times the bound on u of {_D48}",
-        r"2n\,R\,e^{R^2}",
-        (2, 1, 1, 1),
-    ),
-    Bound("inverse", "1/alpha", f"{_E5} 2", r"n\,e^{4R^2}", (1, 1, 0, 4)),
-    Bound("f", "f", f"{_E5} 3", r"n^{1.5}R\,e^{6R^2}", (1, 1.5, 1, 6)),
-    Bound("f-proof", "f", f"{_G}, proof of Lemma E.5, part 3", r"n^{1.5}e^{6R^2}", (1, 1.5, 0, 6)),
-)
-
-#: Bounds on sizes, "the largest value is at most"; the norm of a vector, the value of a number.
-SIZES = (
-    Bound("u", "u", f"{_G}, Lemma E.4", r"\sqrt{n}\,e^{R^2}", (1, 0.5, 0, 1)),
-    Bound("alpha", "alpha", f"{_G}, Lemma E.4", r"n\,e^{R^2}", (1, 1, 0, 1)),
-    Bound("inverse", "1/alpha", f"{_G}, Lemma E.4", r"e^{R^2}", (1, 0, 0, 1)),
-    Bound("f", "f", f"{_G}, Lemma E.4", "1", (1, 0, 0, 0)),
-)
-
-
-def gain(function: str, s: Tensor, w: Tensor) -> Tensor:
-    """Compute the natural logarithm of |J_g(s) w|, (...).
-
-    Args:
-        function: One of `FUNCTIONS`; ValueError for any other.
-        s: Logits, (..., n).
-        w: Directions, (..., n), not necessarily of length 1.
+    Raises:
+        ValueError: If the function is not one of `FUNCTIONS`, as in all of this module.
     """
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
@@ -110,33 +50,32 @@ def gain(function: str, s: Tensor, w: Tensor) -> Tensor:
     raise _unknown(function)
 
 
+def log_norm(function: str, s: Tensor) -> Tensor:
+    """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n)."""
+    log_u, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
+    norms = {"u": log_u, "alpha": log_sum, "1/alpha": -log_sum, "f": log_u - log_sum}
+    if function not in norms:
+        raise _unknown(function)
+    return norms[function]
+
+
 def _unknown(function: str) -> ValueError:
     return ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
 
 
-def _checked(n: int, R: float, reach: float) -> tuple[int, float, float]:
-    """Check the number of tokens, the bound R on norms, and the reach."""
+def _checked(n: int, R: float, reach: float = 1.0) -> tuple[int, float, float]:
     bounds = real(R, "R", 0, 1e3, above=True), real(reach, "reach", 0, 10, above=True)
     return integer(n, "n", 2, 10**7), *bounds
 
 
-def size(function: str, s: Tensor) -> Tensor:
-    """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n)."""
-    log_norm, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
-    sizes = {"u": log_norm, "alpha": log_sum, "1/alpha": -log_sum, "f": log_norm - log_sum}
-    if function not in sizes:
-        raise _unknown(function)
-    return sizes[function]
-
-
-def sharp(function: str, n: int, R: float, reach: float = 1.0) -> float:
+def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> float:
     r"""Compute log10 of our upper bound on the Lipschitz constant, valid for every R > 0 and all pairs.
 
     u: ``R e^{R^2}``, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
     ``R e^{R^2/sqrt(n)} / n``. f: R / 2, attained in the limit of long x.
 
     Args:
-        function: One of `FUNCTIONS`; ValueError for any other.
+        function: One of `FUNCTIONS`.
         n: Number of tokens, 2 to 10^7.
         R: Bound on the spectral norm of A, at most 1000.
         reach: The bound on |x| divided by R, at most 10; 1 is the printed precondition.
@@ -194,10 +133,7 @@ def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
 def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return A (n, 2), x (2,) and v (2,) with A x = s, A v = R w / |w|, |A| = R, |x| = |s| / R, |v| = 1.
 
-    Args:
-        s: Logits, (n,), |s| <= R^2.
-        w: Direction in the space of logits, (n,).
-        R: Spectral norm of A.
+    Here s are logits with |s| <= R^2, w a direction in their space, and |A| is the spectral norm.
     """
     w = w / w.norm()
     first = s / s.norm() if s.norm() > 0 else w
@@ -211,13 +147,13 @@ def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
     return R * Q, torch.stack([s.norm() / R, s.new_zeros(())]), Q.T @ w
 
 
-def extremal(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
+def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     """Return logits s (n,), |s| <= R^2, and a unit w (n,) at which the derivative is (nearly) largest.
 
     u: one large logit. alpha: the maximizer of |u|. 1/alpha: the best logits (a, b, ..., b), f: the best
-    logits (a, b, c, ..., c), both on a grid of the sphere. ValueError if the function is unknown.
+    logits (a, b, c, ..., c), both on a grid of the sphere.
     """
-    n, R, _ = _checked(n, R, 1.0)
+    n, R, _ = _checked(n, R)
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
     unit = torch.zeros_like(one)
     unit[0] = 1.0

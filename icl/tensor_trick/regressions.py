@@ -1,6 +1,6 @@
 r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
-`icl.tensor_trick.plain` holds the formulas. Nothing here forms a Kronecker product or calls autograd;
+`icl.tensor_trick.formulas` holds the formulas. Nothing here forms a Kronecker product or calls autograd;
 `icl.tensor_trick.kronecker` holds the explicit Kronecker versions these are tested against.
 
 Shapes: A1 (..., n, d), A2 (..., m, e), X and V (..., d, e), B (..., n, m); the paper has m = n and e = d.
@@ -12,23 +12,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from icl.tensor_trick.formulas import TARGETED, plain_gradient, plain_hvp, row_loss
 from icl.tensor_trick.inputs import check_problem, check_result
-from icl.tensor_trick.plain import TARGETED, plain_gradient, plain_hvp, row_loss
-from icl.tensor_trick.streaming import can_stream, streamed
+from icl.tensor_trick.tiling import can_tile, tiled_or_plain
 
 
 def loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized") -> Tensor:
-    """Compute one of the five losses, with the factor 1/2 where `icl.tensor_trick.plain` has it.
+    """Compute one of the five losses, with the factor 1/2 where `icl.tensor_trick.formulas` has it.
 
-    Args:
-        A1: (..., n, d).
-        A2: (..., m, e).
-        X: (..., d, e).
-        B: (..., n, m) targets; may be None for "sparse" and "entropy", which have none.
-        kind: One of `KINDS`.
-
-    Returns:
-        (...), one loss for every element of the broadcast batch.
+    The kind is one of `KINDS`; B may be None for "sparse" and "entropy", which have no targets. The result
+    (...) has one loss for every element of the broadcast batch.
 
     Raises:
         TypeError: If an argument is not a floating tensor, or dtypes differ.
@@ -51,8 +44,8 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
         (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind)
-    if can_stream(given.values()):
-        result = streamed(A1, A2, X, B if kind in TARGETED else None, None, kind=kind)
+    if can_tile(given.values()):
+        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind=kind)
     else:
         result = plain_gradient(A1, A2, X, B, kind)
     return check_result(result, "gradient", given, kind)
@@ -67,8 +60,8 @@ def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: st
         (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind, V)
-    if can_stream(given.values()):
-        result = streamed(A1, A2, X, B if kind in TARGETED else None, V, kind=kind)
+    if can_tile(given.values()):
+        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind=kind)
     else:
         result = plain_hvp(A1, A2, X, B, V, kind)
     return check_result(result, "Hessian product", given, kind)

@@ -1,7 +1,7 @@
 """Lower bounds on the supremum of a Lipschitz quotient, or of a derivative, by gradient ascent.
 
 The value found is attained, so it is a lower bound on the supremum, and refutes a printed upper bound below
-it. That it is the supremum needs a proof (`icl.tensor_trick.lipschitz.sharp`).
+it. That it is the supremum needs a proof (`icl.tensor_trick.lipschitz.proven_constant`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from icl.adam import minimize
-from icl.tensor_trick.lipschitz import gain
+from icl.tensor_trick.lipschitz import log_jacobian_norm
 
 _LN10 = math.log(10)
 
@@ -45,14 +45,8 @@ class Search:
 def ascend(objective: Objective, start: Sequence[Tensor], steps: int, rate: float = 0.1) -> Search:
     """Maximize a natural logarithm by Adam with a rate that falls to zero, all problems at once.
 
-    Args:
-        objective: Maps the variables to (..., starts) values; must keep its own constraints.
-        start: Variables, tensors with leading dimensions (..., starts).
-        steps: Steps, at least 1.
-        rate: First step size.
-
-    Returns:
-        The largest value met by any start, as a `Search`.
+    The objective maps the variables, tensors with leading dimensions (..., starts), to values of that shape;
+    it must keep its own constraints.
     """
     # the value after the last step counts, so one more step is taken
     _, values = minimize(lambda step, *variables: -objective(*variables), start, steps + 1, rate)
@@ -75,15 +69,15 @@ def search(
 
     Free variables are A (n x columns), x, and a direction: v for a moving x, E (n x columns) for a
     moving A. The objective is |J_g(Ax) A v| with |v| = 1, or |J_g(Ax) E x| with |E| = 1: limits of
-    the quotient as the step goes to zero. Nothing of `sharp` or `extremal` is used.
+    the quotient as the step goes to zero. Nothing of `proven_constant` or `worst_logits` is used.
 
     Args:
-        function: One of `FUNCTIONS`.
+        function: One of `icl.tensor_trick.lipschitz.FUNCTIONS`.
         n: Rows of A.
         Rs: Bounds on |A| and |x|, one problem each.
         starts: Starts per problem, the best of `SCREEN` times as many random draws.
         steps: Steps of `ascend`.
-        rng: Where the draws come from, see `icl.streams`: Gaussian powers for A, Gaussian x and v.
+        rng: Where the draws come from, see `icl.streams`.
         columns: Columns of A.
         reach: |x| may be as long as reach * R.
         moving: "x" or "A".
@@ -104,7 +98,7 @@ def search(
         A = R[..., None, None] * matrix(M)
         x = ball(y, reach * R[..., None])[..., None]
         w = A @ (z / z.norm(dim=-1, keepdim=True))[..., None] if moving == "x" else matrix(z) @ x
-        return gain(function, (A @ x).squeeze(-1), w.squeeze(-1))
+        return log_jacobian_norm(function, (A @ x).squeeze(-1), w.squeeze(-1))
 
     # two thirds of the draws are heavy-tailed: the maxima of exponentials have one large row
     power = torch.tensor([1.0, 3.0, 7.0], dtype=torch.float64)[torch.arange(SCREEN * starts) % 3, None, None]
@@ -165,9 +159,9 @@ def search_loss(
         order: 1, 2 or 3.
         n: Number of tokens.
         radius: Longest s.
-        starts: Starts, the best of `SCREEN` times as many random draws.
+        starts: As in `search`, and so are steps and rng.
         steps: Steps of `ascend`.
-        rng: Where the draws come from, see `icl.streams`.
+        rng: Where the draws come from.
         sign: -1 looks for the most negative derivative; its absolute value is reported.
         targets: Maps unconstrained numbers (..., n) to allowed targets.
 

@@ -25,16 +25,9 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized
 
     Args:
         S: Logits before the move, (..., n, m).
-        S_next: Logits after it, same shape.
-        B: Target, same shape.
-        kind: "normalized" or "rescaled".
-
-    Returns:
-        The new target, same shape. Normalized: row sums are those of B. Rescaled: they are kept
-        if they were 1.
-
-    Raises:
-        ValueError: If kind is neither.
+        S_next: Logits after it.
+        B: Target. Its row sums are kept if kind is "normalized", and if they were 1.
+        kind: "normalized" or "rescaled"; ValueError for any other.
     """
     F, F_next = torch.softmax(S, -1), torch.softmax(S_next, -1)
     match kind:
@@ -47,15 +40,9 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized
 
 
 def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
-    """Compute queries A with A X A2' = A1 X_next A2', the data move that imitates a move of the weights.
+    """Compute ``A = A1 X_next X^{-1}``, (..., n, d), which moves the data as X_next moves the weights.
 
-    Args:
-        A1: (..., n, d).
-        X: (..., d, d), invertible.
-        X_next: (..., d, d).
-
-    Returns:
-        ``A1 X_next X^{-1}``, (..., n, d).
+    The logits A X A2' are those of A1 X_next A2'. X must be invertible.
     """
     quotient: Tensor = torch.linalg.solve(X.mT, X_next.mT).mT
     return A1 @ quotient

@@ -22,7 +22,7 @@ from icl.risk import (
 )
 from icl.tasks import ReLU, Zonal
 from icl.tensor_trick import kron_block, loss, unvec
-from icl.tensor_trick.lipschitz import extremal, sharp
+from icl.tensor_trick.lipschitz import proven_constant, worst_logits
 
 SCALARS = [
     2,
@@ -146,9 +146,9 @@ class Shapeless(Zonal):
         (lambda: pretrain([UNIT], integrate_labels=1), "integrate_labels=1"),
         (lambda: UnitConfig(ReLU(3), 1e200, 8, 0), r"noise_std=1e\+200"),
         (lambda: UnitConfig(ReLU(3), 0.1, 10**12, 0), "context_length=1000000000000"),
-        (lambda: sharp("f", 3, "1"), "R='1'"),
-        (lambda: sharp("alpha", 1, 1.0), "n=1"),
-        (lambda: extremal("f", 10**6, 1.0), "n=1000000: too large"),
+        (lambda: proven_constant("f", 3, "1"), "R='1'"),
+        (lambda: proven_constant("alpha", 1, 1.0), "n=1"),
+        (lambda: worst_logits("f", 10**6, 1.0), "n=1000000: too large"),
         (lambda: unvec(torch.zeros(4), rows="2"), "rows='2'"),
         (lambda: kron_block(torch.eye(2), torch.eye(2), 0.5), "j=0.5"),
     ],
