@@ -35,10 +35,12 @@ batch_size = 256  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import itertools
 from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from scipy.optimize import brentq
 
@@ -50,7 +52,7 @@ from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, found, judge, other_readings, sampled
-from icl_book.live import live
+from icl_book.interactive import interactive
 
 notebook.setup(globals(), n_decades=2)
 if noise_std == 0:
@@ -132,10 +134,57 @@ plt.show()
 # - noisier labels (**larger** $\sigma$): **wider** window, smaller $w$;
 # - longer contexts (**larger** $n$): enough tokens close by, **narrower** window, larger $w$.
 #
-# Move the context length; the page computes the best window exactly, and its local slope against what is printed.
+# A figure to move: the local slope of the exact best window, and what is printed.
+
 
 # %% tags=["hide-input"]
-live("slope")
+def slope_table():
+    """Return local slopes of log w* in log n, and the laws."""
+    lengths, signals = (
+        np.round(10 ** np.arange(1, 10.1, 0.25)),
+        np.array([0.1, 1.0, 10.0]),
+    )
+    pair = np.round(np.outer([0.9, 1.1], lengths))
+    rows = []
+    for (name, task), d in itertools.product(CLASSES.items(), (3, 5, 8)):
+        w = optimal_window(task(d), pair, 1 / signals[:, None, None]).w
+        slopes = np.diff(np.log(w), axis=1)[:, 0] / np.diff(np.log(pair), axis=0)
+        laws = {
+            "sharp": asymptotics.window_exponent(task(d)),
+            "least": 1 / d,
+            "most": 2 / d,
+        }
+        for signal, slope in zip(signals, slopes, strict=True):
+            setting = {"functions": name, "d": d, "signal": signal, "n": lengths}
+            rows.append(pd.DataFrame(setting | {"slope": slope} | laws))
+    return pd.concat(rows)
+
+
+interactive(
+    slope_table(),
+    x="n",
+    y={
+        "slope": "slope of log w* in log n",
+        "sharp": "sharp law",
+        "least": "printed: from 1/d",
+        "most": "printed: to 2/d",
+    },
+    sliders={
+        "functions": "functions",
+        "d": "dimension d",
+        "signal": "L / σ",
+        "n": "context length n",
+    },
+    start={"functions": "ReLU", "d": 3, "signal": 1.0, "n": 100.0},
+    labels=("context length n", "local slope"),
+    log="x",
+    ylim=(0, 1),
+    experiment="Move n until the slope has settled on the sharp law. Then move d: is the law "
+    "in the printed range?",
+    alt="Local slope of the best window against the context length, which settles on the "
+    "sharp law, and the printed exponents as horizontal lines.",
+    caption="Exact windows w*, between n − 10 % and n + 10 %.",
+)
 
 # %% [markdown]
 # ## By hand: three tokens on the circle
