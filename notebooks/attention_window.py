@@ -37,6 +37,7 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from scipy.stats import vonmises_fisher
 from sklearn.neighbors import KNeighborsRegressor
@@ -47,11 +48,11 @@ from icl.covariates import uniform_sphere
 from icl.risk import linear_optimum, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import Affine, Cosine, ReLU, angle_quadrature
 from icl.tasks.gegenbauer import Polynomials
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge
-from icl_book.live import live
+from icl_book.interactive import interactive
 
 # statsmodels, about random numbers that are not used here
 warnings.filterwarnings("ignore", category=FutureWarning)
@@ -250,11 +251,50 @@ pair = torch.stack([angles.cos(), angles.sin()], dim=-1)
 print(softmax_weights(pair, pair[0], np.log(4) * torch.eye(2).double()))
 
 # %% [markdown]
-# Drag the query around the circle, then narrow the window: the prediction leaves the mean of all labels, meets the
-# wave, and in the end follows the noise of one token. Fixed: $d=2$, the tokens, and their noise.
+# A figure to move: attention on the circle, $d=2$.
+
 
 # %% tags=["hide-input"]
-live("circle")
+def circle_tables(sigma=0.3):
+    """Return predictions around the circle, and the tokens' weights for each query."""
+    drawn, curves, points = stream(4, "evaluation"), [], []
+    tokens, noise = drawn.integers(-180, 180, 40), sigma * drawn.standard_normal(40)
+    around = np.arange(-180, 181, 3)
+    x, queries = (on_circle(np.deg2rad(angles)) for angles in (tokens, around))
+    for w in (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0):
+        weights = softmax_weights(x, queries, w * torch.eye(2).double()).numpy()
+        for L in (1, 2, 3, 5, 8):
+            labels = np.cos(L * np.deg2rad(tokens)) + noise
+            row = {"w": w, "L": L, "angle": around, "prediction": weights @ labels}
+            curves.append(
+                pd.DataFrame(row | {"target": np.cos(L * np.deg2rad(around))})
+            )
+            for query, size in zip(around[::5], weights[::5], strict=True):
+                row = {"w": w, "L": L, "query": query, "x": tokens, "y": labels}
+                points.append(pd.DataFrame(row | {"size": size}))
+    return pd.concat(curves), pd.concat(points)
+
+
+curves, points = circle_tables()
+interactive(
+    curves,
+    x="angle",
+    y={"prediction": "prediction", "target": "target"},
+    sliders={"query": "query, degrees", "w": "window parameter w", "L": "waves L"},
+    start={"query": 60, "w": 10.0, "L": 3},
+    cursor="query",
+    points=points,
+    labels=("angle in degrees", "label"),
+    log="",
+    ylim=(-1.9, 1.9),
+    experiment="Move w from 0 to 1000: the prediction leaves the mean of all labels, meets "
+    "the wave, and in the end follows the noise of one token. Then drag the query.",
+    alt="Labels of forty tokens on the circle against their angle, each a disc whose area is "
+    "its attention weight, large near the query; the target, a wave, and the prediction at "
+    "every angle.",
+    caption="Area of a disc: its weight for this query. Fixed: the tokens, and their noise, "
+    "σ = 0.3.",
+)
 
 # %% [markdown]
 # ```{admonition} What is assumed, and what we test
@@ -495,10 +535,7 @@ judge("P1.W.table-noise", exact(template, *growth, d=dims))
 # %% tags=["hide-input"]
 def mean_shortfalls(d, w, last, nodes, step):
     """Return 1 - m_l for the degrees l = 1, ..., last."""
-    theta, p = np.polynomial.legendre.leggauss(nodes)
-    theta = (theta + 1) * np.pi / 2
-    p = p * np.sin(theta) ** (d - 2)
-    p /= p.sum()
+    theta, p = angle_quadrature(d, nodes)
     u = np.arange(-np.log(context_length) - 30, 2 * w + 6, step)
     z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
     phi = (np.exp(-z) @ p)[:, None] ** (context_length - 1)
@@ -725,60 +762,7 @@ over_sigma = extreme_slopes(quiet, both_classes(quiet), np.max)
 judge("P1.W.noisy", exact(template, *over_sigma, kind=classes, d=dims))
 
 # %% [markdown]
-# ## Move it
-#
-# The folded slider narrows the window. Left: one context on the circle and what attention
-# would predict for a query at *every* angle. Right: exact bias, noise and risk, with this
-# window marked.
-
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The slider: {type}"}
-L = sorted(lipschitz_values)[len(lipschitz_values) // 2]
-task, (f, theta, y) = circle[L], draw_context(lipschitz_values.index(L))
-x, line = on_circle(theta), np.geomspace(0.3, 3000, 50)
-curve = population_risk(task, line, context_length, noise_std)
-middle_stop = round(float(best[L]))
-stops = [0.0, 1.0, 3.0, 10.0, 20.0, middle_stop, 100.0, 300.0, 1000.0]
-risks = population_risk(task, stops, context_length, noise_std).total
-blue = plots.COLORS["softmax"]
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.8, 3.1))
-left.plot(around, f(ring[None])[0], color="black", linewidth=1, label="target")
-left.plot(theta, y, ".", color="#767676", label="data")
-prediction = left.plot(around, 0 * around, color=blue, label="prediction")[0]
-left.set(ylim=(-1.8, 2.6), xlabel="angle (radians)", ylabel="label")
-left.set_title(f"L = {L:g}, n = {context_length}")
-left.legend(fontsize=8, ncols=3, loc="upper center")
-for part, style in (("bias", "--"), ("noise", "-."), ("total", "-")):
-    values = getattr(curve, part)
-    if values.any():
-        color = plots.COLORS[part]
-        plots.exact_curve(right, line, values, part, color, linestyle=style)
-marker = right.plot([], [], "o", color=blue, markersize=8, zorder=4)[0]
-right.set(xscale="log", yscale="log", ylim=(5e-4, 2), xlabel="window parameter w")
-right.legend(fontsize=8, loc="lower right")
-frames = []
-for w, risk in zip(stops, risks, strict=True):
-    contexts = x.expand(len(ring), -1, -1), y.expand(len(ring), -1), ring
-    prediction.set_ydata(softmax_attention(*contexts, w * torch.eye(2).double()))
-    marker.set_data([max(w, line[0])], [risk])
-    right.set_title(f"w = {w:g}, risk = {risk:.3f}")
-    frames.append(plots.svg(figure))
-    figure.set_layout_engine("none")  # all frames have the layout of the first
-plt.close(figure)
-plots.slider_figure(
-    frames,
-    [f"{w:g}" for w in stops],
-    "window parameter w",
-    "Left, data on the circle with the attention's prediction at every angle; "
-    "right, exact bias, noise and risk against the window parameter "
-    "with the current window marked",
-)
-
-# %% [markdown]
-# The exact risk on the sphere, for every setting of the controls; the ring marks the minimum.
-
-# %% tags=["hide-input"]
-live("risk")
+# [](/notebooks/exact_risk.ipynb) ends with a figure of the exact risk on the sphere, for every setting of its controls.
 
 # %% tags=["remove-input"]
 notebook.footer()

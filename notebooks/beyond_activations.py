@@ -34,12 +34,10 @@ shifts = [0.0, 2.0, 5.0, 10.0, 20.0]  # shifts b of the sigmoid's scores
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
 from dataclasses import replace
-from itertools import islice
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from numpy.polynomial.legendre import leggauss
 
 from icl.covariates import uniform_sphere
 from icl.pretrain import UnitConfig, pretrain
@@ -47,8 +45,8 @@ from icl.pretrain.metrics import evaluation_error
 from icl.risk import optimal_window, population_risk
 from icl.statistics import t_interval
 from icl.streams import stream
-from icl.tasks import QuadraticRisk, ReLU
-from icl.tasks.gegenbauer import one_minus_gegenbauer
+from icl.tasks import QuadraticRisk, ReLU, angle_quadrature
+from icl.tasks.gegenbauer import Polynomials
 from icl_book import notebook, plots
 
 notebook.setup(globals())
@@ -57,12 +55,8 @@ notebook.setup(globals())
 d = dims[0]
 L_last = lipschitz_values[-1]
 degree = 120
-nodes, weight = leggauss(400)
-theta = (nodes + 1) * np.pi / 2
-density = weight * np.sin(theta) ** (d - 2)
-density /= density.sum()
-P = list(islice(one_minus_gegenbauer(d, theta), degree + 1))
-P = 1 - np.stack(P)  # (degree + 1, nodes)
+theta, density = angle_quadrature(d, 400)
+P = 1 - Polynomials(d, theta).take(degree + 1)  # (degree + 1, nodes)
 KERNELS = {  # phi(w t) up to a factor, which gain or normalization takes out
     "exp": lambda s, w: np.exp(s - w),
     "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),

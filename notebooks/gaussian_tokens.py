@@ -33,9 +33,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from icl.risk import (
+    gaussian_best_scale,
     gaussian_linear_optimum,
     gaussian_risk,
-    gaussian_value,
     gaussian_window,
     least_ball_limit,
     least_hermite_floor,
@@ -50,7 +50,6 @@ from icl.streams import stream
 from icl.tasks import Linear
 from icl_book import notebook, plots
 from icl_book.claims import exact, judge, sampled
-from icl_book.live_windows import live
 
 notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
@@ -77,7 +76,7 @@ left.legend(fontsize=9, loc="lower right")
 risks = {
     "softmax": (gaussian_window(d, n, sigma).risk, "softmax", "-"),
     "with value scale": (
-        gaussian_value(d, (d + 2) ** -0.5, n, sigma).risk,
+        gaussian_best_scale(d, (d + 2) ** -0.5, n, sigma).risk,
         "softmax",
         "--",
     ),
@@ -115,12 +114,6 @@ plt.show()
 #
 # For linear $f$ this is $wf(x_q)$, right at $w=1$. On the sphere a larger $w$ can still concentrate the weights around the query; here, and in a ball, it prefers the longest tokens and moves the mean too far.
 #
-# Move the context length, the dimension and the noise; the sphere has radius $\sqrt d$. Fixed: $L=1$.
-
-# %% tags=["hide-input"]
-live("gaussian")
-
-# %% [markdown]
 # **By hand.** For $f(x)=x^2-1$ in one dimension {eq}`eq-tilt` is $w^2x_q^2$. The error $\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1$ is least at
 # $w^2=\frac23$, and there it is $\frac23$: a third of the variance 2 remains for every $n$.
 #
@@ -505,7 +498,7 @@ narrow = (rows + 2.0) ** -0.5
 free, fixed = [], []
 for dim, w in zip(dims, narrow[:, 0], strict=True):
     value, risk = (
-        gaussian_value(dim, w, far, sigmas),
+        gaussian_best_scale(dim, w, far, sigmas),
         gaussian_risk(dim, w, far, sigmas),
     )
     free.append([value.risk, value.error])

@@ -65,7 +65,6 @@ from icl.tensor_trick.target_shift import (
 )
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge, sampled
-from icl_book.live_descent import live
 
 notebook.setup(globals())
 
@@ -736,13 +735,6 @@ judge(
     medians("targets of 2X", imitated["turned control"], "shrinks"),
     folded=True,
 )
-
-# %% [markdown]
-# Six tokens in the plane: turn the weights, sharpen the layer, and give it the values fitted to this problem, to eight
-# others, or the residual itself. Fixed: the tokens and the targets.
-
-# %% tags=["hide-input"]
-live("descent")
 
 # %% [markdown]
 # **Exercise 4.** Give the layer tokens that carry their target, $(A_1[j,:],b_j)$, and one $V$ for all problems. Does it now

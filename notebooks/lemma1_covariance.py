@@ -35,16 +35,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from icl.attention import softmax_attention
+from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import train_grid
-from icl.risk import form_margin, optimal_window
+from icl.risk import certify_isotropy, optimal_window
 from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import exact, found, judge, sampled
-from icl_book.live import live
 
 notebook.setup(globals())
 
@@ -150,7 +149,7 @@ plt.show()
 #
 # So the unit $M$ on the ellipsoid *is* the unit $N=\Sigma^{1/2}M\Sigma^{1/2}$ on the sphere, and if the problem in terms of $u$ is
 # rotation invariant, its minimizer is $N=w^*I$, which says $M=w^*\Sigma^{-1}$. That is the whole proof, given the case $\Sigma=I$, for
-# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `form_margin` repeats here for the dimension
+# all matrices and all noise: proved up to a certificate on [](theorem2_scaling), which `certify_isotropy` repeats here for the dimension
 # and context length of this page.
 #
 # **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
@@ -160,11 +159,31 @@ plt.show()
 # Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
 # ```
 #
-# Stretch the ellipse and move the query: with $M=w\Sigma^{-1}$ the picture on the right stays that of the circle. Then choose $M=wI$: the tokens at the long
-# ends take the weight. Fixed: the axes, the area of the ellipse, and the tokens, at equal angles on the circle.
+# {numref}`fig-ellipse` shows both: with $M=w\Sigma^{-1}$ the weights are those of the circle. With $M=\frac w2I$, of the same determinant, the tokens at
+# the long end take the weight.
 
-# %% tags=["hide-input"]
-live("ellipse")
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Attention weights (areas of the discs) of tokens on the ellipse $x=(2\\cos\\theta,\\sin\\theta)$, at equal steps of $\\theta$, for the query at $\\theta_q=60°$ (red) and $w=10$. Left: $M=w\\Sigma^{-1}$, the weights depend on $\\theta-\\theta_q$ alone. Right: $M=\\frac w2I$.", "name": "fig-ellipse"}, "image": {"alt": "Twice the same tokens on an ellipse. Left the weight is spread evenly to both sides of the query, right nearly all of it is on tokens between the query and the end of the long axis."}}
+def draw_ellipse(w=10.0):
+    """Draw the weights with the matrix of the lemma, and with a multiple of the identity."""
+    lengths, figure = np.array([2.0, 1.0]), plt.figure(figsize=(6.6, 2.4))
+    theta = np.deg2rad(np.arange(-180, 180, 15))
+    tokens = lengths * np.stack([np.cos(theta), np.sin(theta)], axis=-1)
+    query = tokens[16]  # at 60 degrees
+    matrices = {r"$M=w\,\Sigma^{-1}$": lengths**-2, r"$M=\frac{w}{2}\,I$": [0.5, 0.5]}
+    for place, (title, diagonal) in enumerate(matrices.items(), 1):
+        M = torch.diag(w * torch.tensor(diagonal).double())
+        weights = softmax_weights(torch.tensor(tokens), torch.tensor(query), M)
+        ax = figure.add_subplot(1, 2, place, aspect="equal", title=title)
+        ax.axis("off")
+        ax.margins(0.1, 0.2)
+        ax.scatter(*tokens.T, 1500 * weights, alpha=0.4, linewidths=0)
+        ax.plot(*tokens.T, ".", color=plots.COLORS["exact"], markersize=3)
+        ax.plot(*query, "o", color=plots.COLORS["sampled"], markersize=4)
+    plt.show()
+
+
+draw_ellipse()
 
 
 # %% tags=["hide-input"]
@@ -344,7 +363,7 @@ judge("P1.L1.original", original)
 # The lemma itself, with both symmetries: the certificate, and these units.
 
 # %% tags=["hide-input"]
-proofs = [form_margin(task(dim), context_length) for task in CLASSES.values()]
+proofs = [certify_isotropy(task(dim), context_length) for task in CLASSES.values()]
 margins, met = (
     [getattr(proof, key) for proof in proofs] for key in ("margin", "least")
 )

@@ -33,17 +33,19 @@ lipschitz_values = [0.25, 0.5, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0, 16.0]  #
 n_values = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # n
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import itertools
 from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from scipy.special import betainc
 
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, judge, other_readings
-from icl_book.live_windows import live
+from icl_book.interactive import interactive
 
 notebook.setup(globals(), n_values=2, lipschitz_values=2)
 if noise_std == 0:
@@ -170,11 +172,57 @@ print(
 # On the cosine maps a context of the order of $L^{d-1}$ tokens is needed before any window helps, up to a constant that falls with the dimension: tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. At that boundary $w^*$ does not grow from
 # zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength, and they change places.
 #
-# Choose a point of the map below, by mouse, finger or sliders; the page computes the exact risk there. At the start $n=63$ and $L=10$;
-# raise the wavenumber by two steps, and the best window falls to zero.
+# A figure to move: the exact risk at a point of the map.
+
 
 # %% tags=["hide-input"]
-live("phases")
+def cosine_tables():
+    """Return risks of cosines over the least risk, and the best windows."""
+    counts, windows = 2.0 ** np.arange(3, 15), 10 ** (np.arange(-10, 31) / 10)
+    curves, best = [], []
+    for d, L in itertools.product((3, 5), (1, 2, 4, 6, 8, 10, 12, 16)):
+        wave = Cosine(d, L)
+        lowest = optimal_window(wave, counts, noise_std)
+        risk = population_risk(wave, windows, counts[:, None], noise_std).total
+        equal = population_risk(wave, 0.0, counts, noise_std).total
+        nearest = nearest_neighbor_risk(wave, counts, noise_std).total
+        best.append(
+            pd.DataFrame({"d": d, "L": L, "n": counts, "w": lowest.w, "ratio": 1.0})
+        )
+        for i, n in enumerate(counts):
+            setting = {"d": d, "L": L, "n": n, "w": windows}
+            values = {"ratio": risk[i], "equal": equal[i], "nearest": nearest[i]}
+            relative = {name: value / lowest.risk[i] for name, value in values.items()}
+            curves.append(pd.DataFrame(setting | relative))
+    return pd.concat(curves), pd.concat(best)
+
+
+curves, best = cosine_tables()
+interactive(
+    curves,
+    x="w",
+    y={
+        "ratio": "risk / least risk",
+        "equal": "equal weights",
+        "nearest": "nearest neighbor",
+    },
+    sliders={
+        "d": "dimension d",
+        "L": "wavenumber L",
+        "n": "context length n",
+        "w": "window parameter w",
+    },
+    start={"d": 3, "L": 8, "n": 64.0, "w": 1.0},
+    best=best,
+    labels=("window parameter w", "risk / least risk"),
+    log="x",
+    ylim=(0.9, 2),
+    experiment="Move L up until the ring, the best window, leaves the frame: it jumps to "
+    "w = 0. Then move n until it is back.",
+    alt="Risk over the least risk against the window parameter, with the levels of equal "
+    "weights and of the nearest neighbor. The curve has two minima, one at equal weights.",
+    caption=f"Exact; cosines, σ = {noise_std:g}. Equal weights, w = 0, are left of the axis.",
+)
 
 # %% [markdown]
 # **Exercise 1.** Set `noise_std=1.0`. Which parts of the cosine maps turn blank, and

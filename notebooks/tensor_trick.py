@@ -52,7 +52,6 @@ from icl.tensor_trick import (
 )
 from icl_book import measure, notebook, plots
 from icl_book.claims import exact, judge, sampled
-from icl_book.live_tensors import live
 
 notebook.setup(globals(), sizes=2)
 
@@ -193,15 +192,9 @@ plt.show()
 # one another, which is $\mathrm{vec}(X)$. Stack over $j$.
 # ```
 #
-# Point at an entry of one of the three matrices below, touch it, or move the focus there with the tab and arrow
-# keys. An entry of the product is marked together with its two factors, a factor with all entries that contain
-# it; the sentence says the rule, which score a row gives and which entry of $X$ a column multiplies. Fixed: the
-# sizes, $3\times2$ and $2\times2$, and the entries.
-
-# %% tags=["hide-input"]
-live("kronecker")
-
-# %% [markdown]
+# Row $(j-1)m+p$ of the product gives score $[j,p]$, and column $(k-1)e+q$ multiplies $X[k,q]$; the entry there is
+# $A_1[j,k]\,A_2[p,q]$. In {numref}`fig-tt-hand` each entry of $A_1$ is the factor of a block.
+#
 # **Exercise 2.** Show that with the column-major $\mathrm{vec}_c$ the identity is
 # $\mathrm{vec}_c(A_1XA_2^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 #

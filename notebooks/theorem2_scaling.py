@@ -35,22 +35,24 @@ batch_size = 256  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import itertools
 from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from scipy.optimize import brentq
 
 from icl.attention import softmax_attention
 from icl.covariates import cap_quantile
 from icl.pretrain import UnitConfig, pretrain
-from icl.risk import asymptotics, curvatures, form_margin, optimal_window
+from icl.risk import asymptotics, certify_isotropy, curvatures, optimal_window
 from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, Quadratic, ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import exact, extrapolated, found, judge, other_readings, sampled
-from icl_book.live import live
+from icl_book.interactive import interactive
 
 notebook.setup(globals(), n_decades=2)
 if noise_std == 0:
@@ -132,10 +134,57 @@ plt.show()
 # - noisier labels (**larger** $\sigma$): **wider** window, smaller $w$;
 # - longer contexts (**larger** $n$): enough tokens close by, **narrower** window, larger $w$.
 #
-# Move the context length; the page computes the best window exactly, and its local slope against what is printed.
+# A figure to move: the local slope of the exact best window, and what is printed.
+
 
 # %% tags=["hide-input"]
-live("slope")
+def slope_table():
+    """Return local slopes of log w* in log n, and the laws."""
+    lengths, signals = (
+        np.round(10 ** np.arange(1, 10.1, 0.25)),
+        np.array([0.1, 1.0, 10.0]),
+    )
+    pair = np.round(np.outer([0.9, 1.1], lengths))
+    rows = []
+    for (name, task), d in itertools.product(CLASSES.items(), (3, 5, 8)):
+        w = optimal_window(task(d), pair, 1 / signals[:, None, None]).w
+        slopes = np.diff(np.log(w), axis=1)[:, 0] / np.diff(np.log(pair), axis=0)
+        laws = {
+            "sharp": asymptotics.window_exponent(task(d)),
+            "least": 1 / d,
+            "most": 2 / d,
+        }
+        for signal, slope in zip(signals, slopes, strict=True):
+            setting = {"functions": name, "d": d, "signal": signal, "n": lengths}
+            rows.append(pd.DataFrame(setting | {"slope": slope} | laws))
+    return pd.concat(rows)
+
+
+interactive(
+    slope_table(),
+    x="n",
+    y={
+        "slope": "slope of log w* in log n",
+        "sharp": "sharp law",
+        "least": "printed: from 1/d",
+        "most": "printed: to 2/d",
+    },
+    sliders={
+        "functions": "functions",
+        "d": "dimension d",
+        "signal": "L / σ",
+        "n": "context length n",
+    },
+    start={"functions": "ReLU", "d": 3, "signal": 1.0, "n": 100.0},
+    labels=("context length n", "local slope"),
+    log="x",
+    ylim=(0, 1),
+    experiment="Move n until the slope has settled on the sharp law. Then move d: is the law "
+    "in the printed range?",
+    alt="Local slope of the best window against the context length, which settles on the "
+    "sharp law, and the printed exponents as horizontal lines.",
+    caption="Exact windows w*, between n − 10 % and n + 10 %.",
+)
 
 # %% [markdown]
 # ## By hand: three tokens on the circle
@@ -579,7 +628,7 @@ minimizer
 # equality, $\alpha=0$ (or $\pi$, for even classes) wherever $\rho>0$: every $x$ is an eigenvector of $M$. $\square$
 # :::
 #
-# For affine functions $G>0$ is proved: $m_1$ is zero at $\rho=0$ and its derivative is a mean of variances. For other classes $m_\ell$ of high degrees can be slightly negative, and `form_margin`
+# For affine functions $G>0$ is proved: $m_1$ is zero at $\rho=0$ and its derivative is a mean of variances. For other classes $m_\ell$ of high degrees can be slightly negative, and `certify_isotropy`
 # bounds $G$ from below over *all* $\rho$ and $\alpha$, in units of its first term: bounds on the derivatives of $m_\ell$, which are means of cumulants, carry values at the ends of an interval of
 # $\rho$ into it, down to zero and up to infinity; in $\cos\alpha$ the sum is a polynomial. It is certified up to the error of the quadratures, which two rules agree on to 1e-13 (no interval
 # arithmetic), for each class, $d$ and $n$ on its own. The folded table lists the bounds, and where the certificate stops: for even classes at $n=2$, where all $m_\ell$ vanish and any rotation of
@@ -597,7 +646,7 @@ def landscape(task, m):
     """Return margin and second derivatives at the minimizer over the risk; errors."""
     best = optimal_window(task, m, noise_std)
     second, error = curvatures(task, best.w, m, noise_std) / best.risk
-    proof = form_margin(task, m)
+    proof = certify_isotropy(task, m)
     middle, half = (proof.least + proof.margin) / 2, (proof.least - proof.margin) / 2
     return [middle, *second], [half, *error]
 
@@ -633,7 +682,7 @@ def bound_text(proof):
 rows = []
 for name, task in (CLASSES | EVEN).items():
     for m in (2, 3, context_length, 10**6):
-        proofs = [form_margin(task(k), m) for k in dims]
+        proofs = [certify_isotropy(task(k), m) for k in dims]
         rows.append([f"{name}, n = {m}", *map(bound_text, proofs)])
 plots.table(
     ["class and context length", *(f"$d={k}$" for k in dims)],

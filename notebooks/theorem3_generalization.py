@@ -38,10 +38,12 @@ learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
 contexts = 4000  # test contexts for each class and seed
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+import itertools
 from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from scipy.special import hyp0f1
 
 from icl.pretrain import UnitConfig, pretrain
@@ -57,7 +59,7 @@ from icl.statistics import local_slope, t_interval
 from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
 from icl_book import notebook, plots
 from icl_book.claims import exact, extrapolated, judge, sampled
-from icl_book.live import live
+from icl_book.interactive import interactive
 
 notebook.setup(globals(), n_decades=2)
 
@@ -231,10 +233,44 @@ for ratio in (2.0, 0.5, 10.0, 0.1):
 # ```
 
 # %% [markdown]
-# Move the ratio $L'/L$ and the context length; the page computes the exact price of the wrong window.
+# A figure to move: the exact price of the wrong window.
+
 
 # %% tags=["hide-input"]
-live("price")
+def price_table():
+    """Return the price of the window for L = 1, sigma = 1, where the functions have L'."""
+    rows, rho, lengths = [], 10 ** (np.arange(-20, 21) / 20), 10.0 ** np.arange(1, 9)
+    classes = {"ReLU": ReLU, "affine": Affine}
+    for (name, task), d in itertools.product(classes.items(), (3, 5, 8)):
+        kept = mismatch_risk(task(d), task(d), lengths[:, None], 1.0)
+        least = rho**2 * optimal_window(task(d), lengths[:, None], 1 / rho).risk
+        price = (rho**2 * kept.bias + kept.noise) / least
+        limit = [asymptotics.mismatch_penalty(task(d), r) for r in rho]
+        for n, values in zip(lengths, price, strict=True):
+            setting = {"functions": name, "d": d, "n": n, "rho": rho}
+            rows.append(pd.DataFrame(setting | {"price": values, "limit": limit}))
+    return pd.concat(rows)
+
+
+interactive(
+    price_table(),
+    x="rho",
+    y={"price": "risk / least risk", "limit": "its limit for long contexts"},
+    sliders={
+        "functions": "functions",
+        "d": "dimension d",
+        "n": "context length n",
+        "rho": "L′ / L",
+    },
+    start={"functions": "ReLU", "d": 5, "n": 1000.0, "rho": 10**0.3},
+    labels=("L′ of the test / L of pretraining (right of 1: window too wide)", "price"),
+    experiment="Move L′ / L from 2 to ½: which mistake is cheaper? Then move d to 3 and try "
+    "again.",
+    alt="Risk with the window for the wrong Lipschitz constant over the least risk, against "
+    "the ratio of the constants: one where they agree, larger on both sides, close to its "
+    "limit for long contexts.",
+    caption="Price: risk over the least risk, no unit. Exact; L = σ = 1 in pretraining.",
+)
 
 # %% [markdown]
 # ## Experiment 1: exact risks over decades

@@ -2,16 +2,11 @@
 
 import json
 import os
-import re
 import shutil
 import time
 from types import SimpleNamespace
 
 import pytest
-import yaml
-
-from icl_book.provenance import ROOT
-from icl_book.site.extension import needed
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CHROMEDRIVER = shutil.which("chromedriver")
@@ -90,82 +85,6 @@ def look(browser, url, patience=600.0):
             ".filter(i => !i.naturalWidth).map(i => i.src)"
         ),
     )
-
-
-def open_figures(browser, path, markup, scripts):
-    """Open a page with the markup of figures that move and their scripts; it must be without errors."""
-    loaded = "".join(f"<script src='{script.as_uri()}'></script>" for script in scripts)
-    path.write_text(
-        "<!doctype html><html data-theme='light'><meta charset='utf-8'>"
-        f"<style>svg {{ width: 620px }}</style><body>{markup}{loaded}</body></html>"
-    )
-    seen = look(browser, path.as_uri())
-    assert seen.errors == [] and seen.network == []
-    return browser
-
-
-def open_figure(browser, path, markup):
-    """Open a page with the markup of a figure that moves and the scripts that the book gives it."""
-    scripts = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]["html_js_files"]
-    wanted = [ROOT / "book" / "_static" / script for script in scripts if needed(script, markup)]
-    return open_figures(browser, path, markup, wanted)
-
-
-def sentence(browser):
-    """Return the sentence of the figure once its frame is drawn."""
-    return browser.execute_async_script(
-        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() =>"
-        " done(document.querySelector('output.read').textContent)))"
-    )
-
-
-def finished(browser):
-    """Wait until no drawing has anything left to compute."""
-    deadline = time.monotonic() + 600
-    while browser.execute_script(BUSY):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-#: A frame that was asked for comes first.
-BUSY = """
-return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
-  done(document.querySelectorAll("[data-pending]").length))))
-"""
-#: What the sliders of a page read out.
-READ_OUT = """
-const read = (input) => input.getAttribute("aria-valuetext").replace("−", "-");
-return [...document.querySelectorAll("input")].map(read)
-"""
-#: A finger at a point of the first drawing, in its own coordinates.
-TOUCH = """
-const svg = document.querySelector("svg"), box = svg.getBoundingClientRect(), [x, y] = arguments;
-svg.setPointerCapture = () => {};
-const clientX = box.left + (x / 620) * box.width, clientY = box.top + (y / 620) * box.width;
-svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX, clientY }));
-"""
-
-
-RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
-
-
-def after(words, sentence):
-    """Return the number that follows some words, e.g. 2 or 7.2·10⁻⁴."""
-    number = rf" ?(?:(-?[\d.]+)·)?10([{RAISED}]+)| ?(-?[\d.]+)"
-    words, sentence = words.replace("−", "-"), sentence.replace("−", "-")
-    (found,) = re.findall(rf"{re.escape(words)}(?:{number})", sentence)[:1]
-    head, power, plain = found
-    if plain:
-        return float(plain.rstrip("."))
-    return float(head or 1) * 10.0 ** int(power.translate(str.maketrans(RAISED, "-0123456789")))
-
-
-def control(browser, label):
-    """Return the control of a figure that moves whose label begins so."""
-    from selenium.webdriver.common.by import By
-
-    (row,) = (e for e in browser.find_elements(By.TAG_NAME, "label") if e.text.startswith(label))
-    return row.find_element(By.CSS_SELECTOR, "input, select")
 
 
 def resize(browser, size, height=None):

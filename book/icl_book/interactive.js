@@ -56,9 +56,10 @@
     }
     // The numbers of a column at the present setting.
     const numbers = (name, column) => {
-      const table = given.tables[name], { keys, values } = table.columns[column];
+      const { rows, columns } = given.tables[name], { keys, values } = columns[column];
+      const size = values.length / keys.reduce((many, key) => many * stops[key].length, 1);  // all rows, or one for all
       const place = keys.reduce((at, key) => at * stops[key].length + state[key], 0);
-      return Array.from(values.subarray(place * table.rows, (place + 1) * table.rows));
+      return Array.from({ length: rows }, (_, i) => values[place * size + (i % size)]);
     };
     const curve = (column) => {
       const { squares } = given;

@@ -83,7 +83,7 @@ def interactive(
     keys = {name: {s: stops[s] for s in sliders if s in t and s != x} for name, t in tables.items()}
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
-    shown = frame.merge(pd.DataFrame([{s: start[s] for s in keys["curves"]}])) if keys["curves"] else frame
+    shown = frame[(frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})).all(axis=1)]
     parts = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
     shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(x)
     ax = shown[[*y]].rename(columns=y).plot(logx="x" in log, logy="y" in log, style=["-", "--", ":", "-."])
@@ -104,7 +104,8 @@ def interactive(
 def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Pack the columns of a tidy table as base64 of little-endian float32, relative error 6e-8.
 
-    Each column is an array over the keys on which it depends, then over the rows of one setting.
+    Each column is an array over the keys on which it depends, then over the rows of one setting (a single
+    one if all are the same).
 
     Args:
         frame: The table.
@@ -122,5 +123,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
                 values = values.take(0, axis)
             else:
                 needed.insert(0, key)
+        if np.array_equal(values, np.roll(values, 1, -1), equal_nan=True):
+            values = values[..., :1]
         columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}
     return {"rows": shape[-1], "columns": columns}

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from icl_book.markup import environment, number
 from icl_book.markup import interval as interval
-from icl_book.widgets import HTML as HTML
-from icl_book.widgets import slider_figure as slider_figure
-from icl_book.widgets import ten as ten
 
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
 _DARK = "#3b3b3b"
@@ -212,7 +210,12 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
 
 
 def svg(figure: Figure) -> str:
-    """Return a figure as SVG text, byte-identical for identical figures; a frame of `slider_figure`."""
+    """Return a figure as SVG text, byte-identical for identical figures."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
+
+
+def ten(exponent: int) -> str:
+    """Format a power of ten in plain text, e.g. ``10⁴``; for heads of tables and labels."""
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -1,69 +1,70 @@
 """The population risk of softmax attention and of its competitors.
 
-- `exact`: the risk and its optimal window, by its `roots`; from `integrals` on the nodes of `quadrature`.
+- `result`: bias + noise = total. `search`: the lowest minimum in w, for `exact` and `gaussian`.
+- `exact`: the risk and its optimal window, from `integrals` on the nodes of `quadrature`.
 - `matrix`: the risk of any matrix and its gradient, a mean over `queries`. `flow`: gradient flow.
 - `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
-- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`; `gaussian_limits`: for many tokens;
-  `gaussian_covariance`: for tokens of any covariance. `ball`: many tokens, uniform in the unit ball.
-- `asymptotics`: laws for many tokens. `worst_case`: the worst function of a Lipschitz class.
+- `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
+- `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
+- `worst_case`: the worst function of a Lipschitz class.
 """
 
-from icl.risk.ball import BallLimit, ball_limit, least_ball_limit
 from icl.risk.baselines import (
     LinearOptimum,
     gaussian_linear_optimum,
-    gaussian_linear_risk,
     linear_optimum,
     linear_risk,
     nearest_neighbor_risk,
     neighbors_risk,
 )
-from icl.risk.certificate import FormMargin, form_margin
-from icl.risk.exact import OptimalWindow, Risk, mismatch_risk, optimal_window, population_risk
+from icl.risk.certificate import IsotropyCertificate, certify_isotropy
+from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, population_risk
 from icl.risk.flow import population_flow
-from icl.risk.gaussian import GaussianValue, GaussianWindow, gaussian_risk, gaussian_value, gaussian_window
-from icl.risk.gaussian_covariance import CommutingRisk, commuting_risk
-from icl.risk.gaussian_limits import (
+from icl.risk.gaussian import (
+    GaussianScale,
+    GaussianWindow,
+    gaussian_best_scale,
+    gaussian_risk,
+    gaussian_window,
+)
+from icl.risk.limits import (
+    BallLimit,
     HermiteFloor,
     OneToken,
-    hermite_floor,
+    least_ball_limit,
     least_hermite_floor,
     log_window_gap,
     one_token_gap,
 )
-from icl.risk.low_rank import LowRankRisk, low_rank_risk
-from icl.risk.matrix import MatrixRisk, curvatures, matrix_risk
+from icl.risk.low_rank import low_rank_risk
+from icl.risk.matrix import curvatures, matrix_risk
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
+from icl.risk.result import MatrixRisk, Risk, WindowRisk
 from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
     "BallLimit",
-    "CommutingRisk",
-    "FormMargin",
-    "GaussianValue",
+    "GaussianScale",
     "GaussianWindow",
     "HermiteFloor",
+    "IsotropyCertificate",
     "LinearOptimum",
-    "LowRankRisk",
     "MatrixRisk",
     "MonteCarlo",
     "OneToken",
     "OptimalWindow",
     "Risk",
+    "WindowRisk",
     "WorstCase",
-    "ball_limit",
     "bayes_linear_risk",
-    "commuting_risk",
+    "certify_isotropy",
     "curvatures",
-    "form_margin",
+    "gaussian_best_scale",
     "gaussian_linear_optimum",
-    "gaussian_linear_risk",
     "gaussian_risk",
-    "gaussian_value",
     "gaussian_window",
-    "hermite_floor",
     "least_ball_limit",
     "least_hermite_floor",
     "linear_optimum",

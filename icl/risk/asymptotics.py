@@ -1,7 +1,9 @@
-r"""Asymptotic laws of the optimal window for long contexts: the printed ones and the sharp ones.
+"""Asymptotic laws of the optimal window for long contexts: the printed ones and the sharp ones.
 
 Throughout ``Lambda = n L^2 / sigma^2`` and the kernel is ``exp(w x.x')`` on the unit sphere
-of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``).
+of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``). ``w``, ``n`` and
+``noise_std`` broadcast. Every function raises ValueError for arguments out of range, and TypeError for a
+task that is not rotation invariant or, where it takes a `bias_law`, has none.
 
 For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
 query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``:
@@ -32,7 +34,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, ive
 
 from icl.checks import broadcast, integer, real, reals
-from icl.risk.integrals import band, spectrum
+from icl.risk.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, MOST_DIM, Array
 
@@ -62,21 +64,7 @@ def _bessel(nu: float, w: Array) -> Array:
 
 
 def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> tuple[Array, Array]:
-    """Return bias and noise in the limit of many tokens in each window, in closed form.
-
-    Args:
-        task: A rotation-invariant class.
-        w: Inverse bandwidth, at most 1e8.
-        n: Context length.
-        noise_std: Noise standard deviation, >= 0.
-
-    Returns:
-        ``sum_l a_l (1 - r_l(w))^2`` and ``sigma^2 R_d(w) / n``; ``w``, ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
-    """
+    """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8."""
     check_task(task)
     n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
     w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
@@ -86,19 +74,9 @@ def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
 
 
 def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the minimizer of `many_token_risk` in w, between 1e-9 and 1e7.
+    """Return the minimizer of `many_token_risk` in w; ValueError if it is not between 1e-9 and 1e7.
 
-    Args:
-        task: A rotation-invariant class.
-        n: Context length, up to 1e100.
-        noise_std: Noise standard deviation, > 0.
-
-    Returns:
-        The window; ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range, or the minimum lies at an end.
+    n is at most 1e100, the noise above zero.
     """
     check_task(task)
     n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
@@ -131,7 +109,7 @@ def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
 def _bias_limit(task: Zonal, w: float) -> float:
     nu, last = (
         task.dim / 2 - 1,
-        int(min(band(task), 60 + math.ceil(12 * math.sqrt(w)))),
+        int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))),
     )  # r_l ~ e^(-l^2 / 2w)
     a, rest = spectrum(task, last)
     r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))
@@ -158,16 +136,8 @@ def bias_law(task: Zonal) -> tuple[float, float]:
 
     A narrow window of bandwidth ``w^(-1/2)`` shifts a smooth function by ``Laplacian f / (2 w)``, so
     the constant is ``E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4``. At a kink the shift is
-    of order ``w^(-1/2)`` within a bandwidth, which gives the law of classes with `Zonal.kink`.
-
-    Args:
-        task: A class with a kink (ReLU), or one whose spectrum falls fast (affine, cosine, ...).
-
-    Returns:
-        ``(constant, exponent)``.
-
-    Raises:
-        TypeError: For a rough class that does not declare its kink.
+    of order ``w^(-1/2)`` within a bandwidth, which gives the law of classes with `Zonal.kink`. A rough class
+    that does not declare its kink has no law: TypeError.
     """
     check_task(task)
     d = task.dim
@@ -191,19 +161,9 @@ def window_exponent(task: Zonal) -> float:
 
 
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the leading order of ``w*`` for n -> infinity at fixed L / sigma.
+    """Return the leading order of ``w*`` for n -> infinity at fixed L / sigma > 0.
 
-    Args:
-        task: A class with a `bias_law`.
-        n: Context length.
-        noise_std: Noise standard deviation, > 0.
-
-    Returns:
-        The minimizer of ``bias_law + sigma^2 kappa w^((d-1)/2) / n``; ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the class has no `bias_law`.
-        ValueError: If an argument is out of range.
+    It minimizes ``bias_law + sigma^2 kappa w^((d-1)/2) / n``.
     """
     n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
     constant, exponent = bias_law(task)
@@ -214,20 +174,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the context lengths, rounded, at which `sharp_window` is w.
-
-    Args:
-        task: A class with a `bias_law` other than zero.
-        w: Windows, > 0.
-        noise_std: Noise standard deviation, > 0.
-
-    Returns:
-        n; ``w`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the class has no `bias_law`.
-        ValueError: If an argument is out of range.
-    """
+    """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w = reals(w, "w", 1e-9, MOST)
     return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_exponent(task))))[()]
 
@@ -240,18 +187,11 @@ def risk_exponent(task: Zonal) -> float:
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
 
-    The unit is pretrained at L and tested at ``L' = ratio * L``. With bias law ``L^2 c w^-a`` the
-    noise at the optimum is ``2 a / (d - 1)`` times the bias, and optimal windows differ by the factor
-    ``ratio^(2 e)``, e the exponent of `window_exponent`:
+    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. With
+    bias law ``L^2 c w^-a`` the noise at the optimum is ``2 a / (d - 1)`` times the bias, and optimal windows
+    differ by the factor ``ratio^(2 e)``, e the exponent of `window_exponent`:
 
-        (ratio^2 + 2 a / (d - 1)) / ((1 + 2 a / (d - 1)) ratio^(2 - 2 a e)).
-
-    Args:
-        task: A class with a `bias_law` whose functions are proportional to L.
-        ratio: ``L' / L``, > 0.
-
-    Returns:
-        The factor, >= 1; it does not depend on n, sigma or L.
+        (ratio^2 + 2 a / (d - 1)) / ((1 + 2 a / (d - 1)) ratio^(2 - 2 a e)) >= 1, whatever n, sigma and L are.
     """
     ratio = reals(ratio, "ratio", 1e-50, 1e50)
     a, share = -bias_law(task)[1], -2 * bias_law(task)[1] / (task.dim - 1)

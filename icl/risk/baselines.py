@@ -1,7 +1,9 @@
-r"""Exact risks of the predictors compared with softmax attention: linear attention, nearest neighbors.
+"""Exact risks of the predictors compared with softmax attention: linear attention, nearest neighbors.
 
 The setting is that of `icl.risk`: tokens and query uniform on the unit sphere of R^d, a
-rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of variance sigma^2.
+rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of variance sigma^2. ``n``,
+``noise_std`` and the predictor's parameter broadcast; every function raises TypeError for a task that is
+not rotation invariant, and ValueError for an argument out of range.
 
 Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a convex quadratic in M
 that no rotation of M changes, so averaging M over rotations cannot hurt and some ``M = m I`` is
@@ -27,8 +29,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, expit
 
 from icl.checks import broadcast, reals
-from icl.risk.exact import Risk
 from icl.risk.gaussian import check_gaussian
+from icl.risk.result import Risk
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import MOST, Array
 from icl.tasks.gegenbauer import Polynomials
@@ -52,21 +54,7 @@ class LinearOptimum:
 
 
 def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Compute the population risk of linear attention with ``M = m I``.
-
-    Args:
-        task: A rotation-invariant class.
-        m: Multiple of the identity, any sign.
-        n: Context length, >= 1.
-        noise_std: Noise standard deviation, >= 0.
-
-    Returns:
-        The risk; ``m``, ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
-    """
+    """Compute the population risk of linear attention with ``M = m I``, m of any sign."""
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     m, n, noise_std = broadcast(m=reals(m, "m", -MOST, MOST), n=n, noise_std=noise_std)
     first, square = _moments(task, n, noise_std)
@@ -75,18 +63,6 @@ def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -
 
 def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOptimum:
     """Compute the best linear attention in closed form.
-
-    Args:
-        task: A rotation-invariant class.
-        n: Context length, >= 1.
-        noise_std: Noise standard deviation, >= 0.
-
-    Returns:
-        The optimum; ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
 
     >>> from icl.tasks import Affine
     >>> round(float(linear_optimum(Affine(dim=5), n=10, noise_std=0.0).risk), 3)
@@ -108,45 +84,12 @@ def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, Array]:
     return degree_one / d, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2
 
 
-def gaussian_linear_risk(
-    dim: int, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
-) -> Array:
-    """Compute the population risk of linear attention on Gaussian tokens and linear functions.
-
-    Args:
-        dim: Dimension d, 1 to 1000.
-        m: ``M = m I``, any sign.
-        n: Context length, 1 to 1e30.
-        noise_std: Noise standard deviation, >= 0.
-        lipschitz: Root mean square L of the slope, > 0.
-
-    Returns:
-        The risk; ``m``, ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        ValueError: If an argument is out of range.
-    """
-    dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
-    m = reals(m, "m", -MOST, MOST)
-    return square * (1 - m) ** 2 + m**2 * ((dim + 1) * square + dim * noise_std**2) / n
-
-
 def gaussian_linear_optimum(
     dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
 ) -> LinearOptimum:
     """Compute the best linear attention on Gaussian tokens and linear functions in closed form.
 
-    Args:
-        dim: Dimension d, 1 to 1000.
-        n: Context length, 1 to 1e30.
-        noise_std: Noise standard deviation, >= 0.
-        lipschitz: Root mean square L of the slope, > 0.
-
-    Returns:
-        The optimum, its floor zero; ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        ValueError: If an argument is out of range.
+    Arguments as in `icl.risk.gaussian_risk`; the floor is zero.
 
     >>> round(float(gaussian_linear_optimum(5, n=20, noise_std=0.0).risk), 6)  # 6 / 26
     0.230769
@@ -162,18 +105,6 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     This is softmax attention at ``w = infinity``. The probability that no token comes nearer
     than a cap of mass p is ``(1 - p)^n``; with ``n log(1 - p) = -e^u`` the mean over the
     nearest token is a trapezoid rule in u.
-
-    Args:
-        task: A rotation-invariant class.
-        n: Context length, >= 1.
-        noise_std: Noise standard deviation, >= 0.
-
-    Returns:
-        The risk, with slopes zero; ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
@@ -186,8 +117,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
 
     fine = bias(0.0625)
     error = np.abs(bias(0.125) - fine) / np.maximum(fine, 1e-300)
-    zero = np.zeros_like(fine)
-    return Risk(*(value[()] for value in (fine, np.asarray(noise_std**2), zero, zero, np.asarray(error))))
+    return Risk(*(np.asarray(value)[()] for value in (fine, noise_std**2, error)))
 
 
 def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
@@ -199,19 +129,6 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],
 
     where the mass of the cap has the law Beta(k + 1, n - k); for k = n the cap is the whole sphere.
-
-    Args:
-        task: A rotation-invariant class.
-        k: Number of neighbors, 1 to n.
-        n: Context length.
-        noise_std: Noise standard deviation, >= 0.
-
-    Returns:
-        The risk, with slopes zero; ``k``, ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
 
     >>> from icl.tasks import Affine
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
@@ -244,5 +161,4 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 
     rows = np.array([bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
     value, error = rows.T.reshape(2, *k.shape)
-    zero = np.zeros_like(value)
-    return Risk(*(v[()] for v in (value, noise_std**2 / k, zero, zero, error)))
+    return Risk(*(v[()] for v in (value, noise_std**2 / k, error)))

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icl.checks import integer
-from icl.risk.integrals import band, pulls, spectrum
+from icl.risk.integrals import attended_gegenbauer_means, bandlimit, spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array
 from icl.tasks.gegenbauer import Polynomials, multiplicity
@@ -51,7 +51,7 @@ _MOST_CELLS = 2000
 
 
 @dataclass(frozen=True)
-class FormMargin:
+class IsotropyCertificate:
     """A lower bound on H over all kappa > 0 and all c.
 
     Attributes:
@@ -70,32 +70,28 @@ class FormMargin:
     cells: int
 
 
-def form_margin(task: Zonal, n: int) -> FormMargin:
+def certify_isotropy(task: Zonal, n: int) -> IsotropyCertificate:
     """Bound from below the rise of the risk when a matrix turns attention away from the query.
 
-    Args:
-        task: A rotation-invariant class with a part of degree 1, or an even one with a part of degree 2.
-        n: Context length, >= 2.
-
-    Returns:
-        The bound, in units of the part of lowest degree. For even classes and n = 2 it is zero: there
-        m_l = 0 for all even l, and any rotation of ``w I`` is as good.
+    The class has a part of degree 1, or is even with a part of degree 2; n >= 2. The bound is in units of
+    the part of lowest degree. For even classes and n = 2 it is zero: there m_l = 0 for all even l, and any
+    rotation of ``w I`` is as good.
 
     Raises:
         TypeError: If the task is not rotation invariant.
         ValueError: If n is out of range or the class has neither part.
 
     >>> from icl.tasks import Affine
-    >>> form_margin(Affine(dim=5), n=20).margin  # only the part of degree 1
+    >>> certify_isotropy(Affine(dim=5), n=20).margin  # only the part of degree 1
     1.0
     """
     check_task(task)
     length = float(integer(n, "n", 2, MOST))
     part = _expand(task)
     if part.first == 2 and length == 2:
-        return FormMargin(0.0, 0.0, 0.0, 0)
+        return IsotropyCertificate(0.0, 0.0, 0.0, 0)
     start, margin = _near_zero(part, length)
-    values = lru_cache(None)(partial(_pulls, part.dim, length, int(part.degree[-1])))
+    values = lru_cache(None)(partial(_checked_means, part.dim, length, int(part.degree[-1])))
     cells, least, where, count = [(64.0, math.inf), (start, 64.0)], math.inf, start, 0
     while cells:
         left, right = cells.pop()
@@ -103,19 +99,19 @@ def form_margin(task: Zonal, n: int) -> FormMargin:
         (least, where), count = min((least, where), met), count + 1
         if least <= 0 or count > _MOST_CELLS:
             lost = values(where)[part.first - 1] < 1e3 * _SLACK * (1 + part.total)  # in the quadrature error
-            return FormMargin(-math.inf, math.inf if lost else least, float(where), count)
-        low = _over(part, length, left, right, values)
+            return IsotropyCertificate(-math.inf, math.inf if lost else least, float(where), count)
+        low = _lower_bound_on(part, length, left, right, values)
         if low >= _SHARE * met[0]:
             margin = min(margin, low)
         else:
             middle = 2 * left if right == math.inf else math.sqrt(left * right)
             cells += [(middle, right), (left, middle)]
-    return FormMargin(margin, least, float(where), count)
+    return IsotropyCertificate(margin, least, float(where), count)
 
 
-def _pulls(dim: int, n: float, degree: int, kappa: float) -> Array:
+def _checked_means(dim: int, n: float, degree: int, kappa: float) -> Array:
     """Return m_1, ..., m_degree; refuse values on which two rules differ by more than the slack."""
-    fine, coarse = (pulls(dim, kappa, n, degree, order) for order in (24, 20))
+    fine, coarse = (attended_gegenbauer_means(dim, kappa, n, degree, order) for order in (24, 20))
     if not np.abs(fine - coarse).max() <= _SLACK:
         raise ValueError(f"n={n:g}: two quadrature rules differ by more than {_SLACK:g} at kappa={kappa:g}")
     return fine
@@ -156,7 +152,7 @@ class _Expansion:
 
 @lru_cache(maxsize=64)
 def _expand(task: Zonal) -> _Expansion:
-    dim, last = task.dim, int(max(2, min(band(task), _DEGREES)))
+    dim, last = task.dim, int(max(2, min(bandlimit(task), _DEGREES)))
     a, rest = spectrum(task, last)
     degree = np.flatnonzero(a > 1e-18 * (a.sum() + rest)) + 1
     first = int(degree[0]) if degree.size else 0
@@ -196,7 +192,9 @@ def _value(part: _Expansion, m: Array) -> float:
     return float(np.min((part.ratio * m) @ part.table / m[0])) if m[0] > 0 else -math.inf
 
 
-def _over(part: _Expansion, n: float, left: float, right: float, values: Callable[[float], Array]) -> float:
+def _lower_bound_on(
+    part: _Expansion, n: float, left: float, right: float, values: Callable[[float], Array]
+) -> float:
     """Return a lower bound on H over all kappa between ``left`` and ``right`` and all c."""
     before = values(left)
     m, m_1 = before[part.degree - 1], before[0]

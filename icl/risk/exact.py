@@ -37,56 +37,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl.covariates import cap_quantile
 from icl.risk.integrals import integrate
-from icl.risk.roots import Interval, Settings, roots
+from icl.risk.result import WindowRisk
+from icl.risk.search import ProblemIndices, lowest
 from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import Array
 
-_FIRST, _RATIO = 0.1, 1.4  # of the scan in w
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
-@dataclass(frozen=True)
-class Risk:
-    """The population risk, split as on the slides.
-
-    Attributes:
-        bias: ``E (sum omega_i f(x_i) - f(x_q))^2``; contains the sampling variance of f.
-        noise: ``sigma^2 E sum omega_i^2``.
-        bias_slope: Derivative of ``bias`` in w.
-        noise_slope: Derivative of ``noise`` in w.
-        error: Estimated relative error of ``bias`` and ``noise``: what a coarser rule changes.
-
-    All are float64 arrays of the broadcast shape of the arguments (scalars if all were).
-    """
-
-    bias: Array
-    noise: Array
-    bias_slope: Array
-    noise_slope: Array
-    error: Array
-
-    @property
-    def total(self) -> Array:
-        """The risk, bias + noise."""
-        return self.bias + self.noise
-
-    @property
-    def slope(self) -> Array:
-        """Derivative of the risk in w."""
-        return self.bias_slope + self.noise_slope
-
-
-def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
-    """Compute the exact population risk of the attention unit ``M = w I``.
+def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
+    """Compute the exact population risk of the attention unit ``M = w I``, and its derivative in w.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
         w: Inverse bandwidth, >= 0 (kernel ``exp(w x.x')``, bandwidth ``w**-0.5``).
         n: Context length, >= 1; the cost does not grow with it.
-        noise_std: Standard deviation sigma of the label noise, >= 0.
-
-    Returns:
-        The risk and its derivative in w; ``w``, ``n`` and ``noise_std`` broadcast.
+        noise_std: Standard deviation sigma of the label noise, >= 0; it, ``w`` and ``n`` broadcast.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -100,7 +66,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     0.05
     """
     w, n, noise_std = check_setting(task, w, n, noise_std)
-    out = np.empty((5, w.size))
+    out = np.empty((5, w.size))  # bias, noise, error, and the slopes of the first two
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
     for value in np.unique(flat_w):  # one table serves every n and sigma
         here = flat_w == value
@@ -113,10 +79,10 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
                 f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
                 f"differ by {np.max(error):.1e}, more than {_TOLERANCE:g}"
             )
-        rows = np.stack([bias, noise, bias_slope, noise_slope, error])[:, back]
-        rows[[1, 3]] *= variance[here]
+        rows = np.stack([bias, noise, error, bias_slope, noise_slope])[:, back]
+        rows[[1, 4]] *= variance[here]
         out[:, here] = rows
-    return Risk(*(row[()] for row in out.reshape(5, *w.shape)))
+    return WindowRisk(*(row[()] for row in out.reshape(5, *w.shape)))
 
 
 @dataclass(frozen=True)
@@ -139,21 +105,11 @@ class OptimalWindow:
 
 
 def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
-    """Find the inverse bandwidth w with the smallest population risk.
+    """Find the inverse bandwidth w with the smallest population risk; arguments as in `population_risk`.
 
-    The risk is scanned upwards in w with a ratio of 1.4 and every minimum met is refined
-    as a root of the exact derivative; the best one, or w = 0, wins. The scan may stop where
-    the noise term alone exceeds the best risk so far, because that term never falls in w
-    (its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every set of tokens); with
-    little noise it stops where the query's nearest token has taken over.
-
-    Args:
-        task: A rotation-invariant class.
-        n: Context length, >= 1.
-        noise_std: Noise standard deviation, >= 0.
-
-    Returns:
-        The optimal window; ``n`` and ``noise_std`` broadcast.
+    The scan of `icl.risk.search` may stop where the noise term alone exceeds the best risk so far, because
+    that term never falls in w (its logarithmic derivative is ``2 (E_{2w} t - E_w t) >= 0`` for every set of
+    tokens); with little noise it stops where the query's nearest token has taken over.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -170,62 +126,41 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
     unique, back = np.unique(lengths, return_inverse=True)
 
-    def at(w: float, some: Settings) -> Array:
-        """Return risk, its derivative and its noise part for the settings ``some``."""
+    def curve(windows: Array, some: ProblemIndices) -> Array:
+        """Return risk, its derivative and its noise part, which never falls."""
         here, index = np.unique(back[some], return_inverse=True)
-        bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
-        s2 = variance[some]
-        return np.stack([bias + s2 * noise, bias_w + s2 * noise_w, s2 * noise])
+        s2, rows = variance[some], []
+        for w in windows:
+            try:
+                bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
+            except ValueError as problem:
+                raise ValueError(
+                    f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
+                    f"no minimum found up to w={w:.3g}; {problem}"
+                ) from None
+            rows.append([bias + s2 * noise, bias_w + s2 * noise_w, s2 * noise])
+        return np.array(rows)
 
     # At w = 0 the noise is stationary and the bias falls exactly if the class has a degree-1 part;
     # then zero is no minimum, even where the gain is below the rounding of the risk.
     a, rest = task.spectrum(1)
-    falls_at_zero = a[0] > 1e-12 * (a[0] + rest)
-    best_risk, first_slope, noise = at(0.0, np.arange(lengths.size))
+    falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
+    at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
         raise ValueError(f"noise_std={variance[lost][0] ** 0.5:g}: the best w for {task!r} is below rounding")
-    best_w, error = np.zeros_like(best_risk), np.zeros_like(best_risk)
-    lowest = best_risk.copy()
     # the scan's end without noise: on average less than one token is left within the kernel's reach
-    last_w = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
-    falling = np.full(lengths.size, falls_at_zero)
-    active = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
-    lower, w = 0.0, _FIRST
-    crossings: list[Interval] = []
-    try:
-        while active.size:
-            risk, slope, noise = at(w, active)
-            rises = slope >= 0  # zero for a class of constants
-            new = falling[active] & rises
-            if np.any(new):
-                crossings.append((lower, w, active[new]))
-            falling[active], lowest[active] = ~rises, np.minimum(lowest[active], risk)
-            active = active[~((noise > lowest[active]) | (rises & (w > last_w[active])))]
-            lower, w = w, w * _RATIO
-    except ValueError as problem:
-        raise ValueError(
-            f"n={lengths[active][0]:g}, noise_std={variance[active][0] ** 0.5:g}: "
-            f"no minimum found up to w={lower:.3g}; {problem}"
-        ) from None
-    for found, root, value, moved in roots(crossings, at):
-        better = (value < best_risk[found]) | (root < _FIRST)
-        here = found[better]
-        best_w[here], best_risk[here], error[here] = root[better], value[better], moved[better]
-    return OptimalWindow(*(v.reshape(n.shape)[()] for v in (best_w, best_risk, best_w > 0, error)))
+    last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
+    several = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
+    w, risk, error, _ = lowest(curve, at_zero, falls_at_zero, last, several)
+    w, risk, error = (row.reshape(n.shape) for row in (w, risk, error))
+    return OptimalWindow(w[()], risk[()], (w > 0)[()], error[()])
 
 
-def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
     """Compute the risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
 
-    Args:
-        trained: The class whose optimal window is used.
-        tested: The class the functions come from, of the same dimension.
-        n: Context length, of pretraining and test.
-        noise_std: Noise standard deviation, of both.
-
-    Returns:
-        The risk on ``tested``; ``n`` and ``noise_std`` broadcast.
+    The window is that of the class ``trained``, the risk that of ``tested``, with the same n and noise.
 
     Raises:
         TypeError: If a class is not rotation invariant.

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from icl.checks import integer, real, reals
 from icl.risk.integrals import integrate
-from icl.risk.matrix import matrix_risk, square
+from icl.risk.matrix import as_square_matrix, matrix_risk
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array
 
@@ -25,7 +25,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
         n: Context length.
         noise_std: Noise standard deviation.
         times: Increasing times >= 0; a gradient step of size eta takes time eta.
-        start: Where the flow starts: a number w >= 0 for ``w I``, or a matrix, shape (d, d).
+        start: A number w >= 0 for ``w I``, or a matrix, shape (d, d).
 
     Returns:
         w at the times, shape (len(times),), relative error about 1e-8; or M, shape (len(times), d, d), to
@@ -46,7 +46,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
     if not isinstance(start, list | tuple) and np.ndim(start) == 0:
         first = np.array([real(start, "start", 0, MOST)])
     else:
-        shape, first = (task.dim, task.dim), square(start, task.dim, "start").ravel()
+        shape, first = (task.dim, task.dim), as_square_matrix(start, task.dim, "start").ravel()
 
     calls = iter(range(_EVALUATIONS))
 

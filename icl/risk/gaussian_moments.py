@@ -44,12 +44,10 @@ def edges(most: float) -> Array:
 
 
 def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
-    """Compute the moments of the weights and their derivatives in tau.
+    """Compute the moments of the weights of n tokens, at most `MOST_TOKENS`, and their derivatives in tau.
 
-    Args:
-        tau: Standard deviations of the scores, >= 0, shape (k,).
-        n: Number of tokens, 1 to `MOST_TOKENS`.
-        drop: Chebyshev coefficients left out, to see what they change.
+    ``tau`` are standard deviations of the scores, shape (k,); ``drop`` Chebyshev coefficients are left out,
+    to see what they change.
 
     Returns:
         C, D, dC/dtau and dD/dtau, shape (4, k); relative error of C, and error of D / C, below 1e-12.
@@ -72,19 +70,24 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
     return out
 
 
-def query_means(dim: int, w: Array, n: float, order: int = ORDER, drop: int = 0) -> Array:
+def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0) -> Array:
     """Compute means over the query for L = 1, by Gauss rules on the panels on which C and D are polynomials.
 
-    Args:
-        dim: Dimension d.
-        w: Window parameters, shape (k,).
-        n: Number of tokens, 1 to `MOST_TOKENS`.
-        order: Nodes on each panel of r.
-        drop: As in `weight_moments`.
+    ``w`` and ``n`` have shape (k,); ``order`` is the number of nodes on each panel of r, ``drop`` as in
+    `weight_moments`.
 
     Returns:
         Bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``, shape (6, k).
     """
+    out = np.empty((6, w.size))
+    for length in np.unique(n):
+        here = n == length
+        values, back = np.unique(w[here], return_inverse=True)
+        out[:, here] = _query_means(dim, values, float(length), order, drop)[:, back]
+    return out
+
+
+def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     x, weight = _gauss(order)
     # the chi law is narrower than the normal law around its mode, and C is 1/n at least
     tail = math.sqrt(2 * (math.log(n) + 34))

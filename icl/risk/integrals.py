@@ -25,24 +25,19 @@ from icl.tasks.base import Array
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 200_000  # more Gegenbauer degrees than this are refused
-_HOPE = 1000  # after so many it is checked whether that many can be enough
+_CHECK_FEASIBLE_AFTER = 1000  # after so many it is checked whether that many can be enough
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
 _BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
 
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
-    """Compute bias, its w-derivative, noise / sigma^2, its w-derivative.
+    """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
 
-    Args:
-        task: The class.
-        w: Inverse bandwidth, >= 0.
-        n: Context lengths, shape (j,).
-        order: Gauss-Legendre nodes a panel.
-        slopes: Whether the derivatives are wanted; without them there are two rows.
+    ``order`` is the number of Gauss-Legendre nodes a panel.
 
     Returns:
-        Shape (4, j), or (2, j).
+        Shape (4, j), or (2, j) without the slopes.
 
     Raises:
         ValueError: If w is too large: for n, or for the degrees of the class.
@@ -55,23 +50,19 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
         if w * cap_quantile(task.dim, 1 / n[n > 1].min()) > _NARROW:
             raise ValueError(f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk")
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
-        for mesh in meshes(task.dim, w, n[n > 1], band(task), order):
-            total += _piece(task, w, n[n > 1], mesh, total[0], slopes)
+        for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order):
+            total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
     return out
 
 
-def attended(dim: int, w: float, n: float, degree: float = math.inf, order: int = 16) -> tuple[Array, Array]:
+def attended_angle_law(
+    dim: int, w: float, n: float, degree: float = math.inf, order: int = 16
+) -> tuple[Array, Array]:
     """Return the law of the angle to the query of a token drawn with attention's weights.
 
-    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h.
-
-    Args:
-        dim: Dimension d.
-        w: Inverse bandwidth, >= 0.
-        n: Context length, >= 2.
-        degree: Highest Gegenbauer degree of h, infinite for the finest that the window resolves.
-        order: Gauss-Legendre nodes a panel.
+    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h, of n >= 2 tokens.
+    ``degree`` is the highest Gegenbauer degree of h, infinite for the finest that the window resolves.
 
     Returns:
         Angles and their probabilities, each of shape (m,).
@@ -88,15 +79,15 @@ def attended(dim: int, w: float, n: float, degree: float = math.inf, order: int 
     return np.concatenate(thetas), np.concatenate(laws)
 
 
-def pulls(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
-    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)`` for l = 1..degree; arguments as in `attended`."""
-    theta, p = attended(dim, w, n, degree, order)
+def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
+    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, as means under `attended_angle_law`."""
+    theta, p = attended_angle_law(dim, w, n, degree, order)
     polynomials, step = Polynomials(dim, theta), max(1, _BLOCK // theta.size)
     rows = [polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)]
     return 1 - np.concatenate(rows)[1:]
 
 
-def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool) -> Array:
+def _integrate_mesh(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool) -> Array:
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
     p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
@@ -121,7 +112,7 @@ def _piece(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: b
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
-    pair, *pair_w = _pairs(task, mesh.theta, gap, gamma, table, two, before + one @ single)
+    pair, *pair_w = _pair_term(task, mesh.theta, gap, gamma, table, two, before + one @ single)
     bias = one @ single + two @ pair
     if not slopes:
         return np.stack([bias, one @ noise])
@@ -146,7 +137,7 @@ def _mean(table: Array, h: Array) -> Array:
     return np.asarray((table @ h[..., None])[..., 0])
 
 
-def _pairs(
+def _pair_term(
     task: Zonal, theta: Array, gap: Array, gamma: Array, table: Array, weight: Array, scale: Array
 ) -> Array:
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
@@ -193,7 +184,7 @@ def _pairs(
         a, rest = spectrum(task, last)
         a = a[degrees - 1]
         m = mean(polynomials.take(degrees.size).reshape(-1, *theta.shape).transpose(1, 2, 0))
-        done = _forget_unresolved(m, flat, done)
+        done = _freeze_below_rounding(m, flat, done)
         total += product(m, m) @ a
         if rest <= 0:
             return by_row(total)
@@ -202,7 +193,7 @@ def _pairs(
         allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
         if np.all(weight @ neglected <= allowed):
             return by_row(total + 2 * product(flat, left) - rest * product(flat, flat))
-        if task.kink > 0 and degrees[0] <= _HOPE < last:  # once
+        if task.kink > 0 and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:  # once
             neglected = _least_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
             if np.any(weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()):
                 raise ValueError(too_large)
@@ -223,7 +214,7 @@ def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     return np.asarray(rest * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0) * flat**2 / 100)
 
 
-def _forget_unresolved(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
 
     Changes m, (panels, rows, k, degrees), in place; returns which nodes are beyond their last degree.
@@ -246,7 +237,7 @@ def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 @lru_cache(maxsize=256)
-def band(task: Zonal) -> float:
+def bandlimit(task: Zonal) -> float:
     """Return the highest degree that changes a digit of the covariance."""
     for degree in (2, 32, 512, 4096):
         a, rest = spectrum(task, degree)

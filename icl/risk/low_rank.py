@@ -12,7 +12,6 @@ pair term is a single square. No matrix, symmetric or not, has a smaller risk th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import roots_gegenbauer
 
 from icl.checks import broadcast, integer, real, reals
+from icl.risk.result import Risk
 from icl.tasks.base import MOST, MOST_DIM, Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
@@ -27,41 +27,16 @@ _WORK = 2e9  # more exponentials than this (half a minute) are refused
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
-@dataclass(frozen=True)
-class LowRankRisk:
-    """Risk of ``M = c B B' + e B_perp B_perp'``, split as in `icl.risk.Risk`.
-
-    Attributes:
-        bias: Mean squared distance of the noiseless prediction to ``f(x_q)``.
-        noise: ``sigma^2 E sum omega_i^2``.
-        error: Estimated relative error of both: what a coarser rule changes.
-
-    All have the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
-    """
-
-    bias: Array
-    noise: Array
-    error: Array
-
-    @property
-    def total(self) -> Array:
-        """The risk, bias + noise."""
-        return self.bias + self.noise
-
-
-def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_std: ArrayLike) -> LowRankRisk:
-    """Compute the exact risk on the linear low-rank class.
+def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+    """Compute the exact risk of ``M = c B B' + e B_perp B_perp'`` on the linear low-rank class.
 
     Args:
         dim: Dimension d of the tokens.
         rank: Dimension k of the subspace, 1 <= k < d.
         c: Coefficient on ``B B'``, >= 0.
-        e: Coefficient on ``B_perp B_perp'``; its sign does not matter.
+        e: Coefficient on ``B_perp B_perp'``; its sign does not matter. Cost grows with ``c e (c + e)``.
         n: Context length, >= 1; several cost little more than one.
         noise_std: Noise standard deviation, >= 0; it broadcasts with ``n``.
-
-    Returns:
-        The risk; its cost grows with ``c e (c + e)``.
 
     Raises:
         ValueError: If an argument is out of range, if c and e are too large together, or if two rules
@@ -87,7 +62,7 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_s
         )
     rows = np.stack([*fine, error]).reshape(3, *lengths.shape)
     bias, noise, error, variance = np.broadcast_arrays(*rows, variance)
-    return LowRankRisk(bias[()], variance * noise, error[()])
+    return Risk(bias[()], variance * noise, error[()])
 
 
 def _count(dim: int, w: float) -> int:

@@ -26,8 +26,9 @@ from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import integer, matrix_rows, real
-from icl.risk.integrals import band, integrate, pulls, spectrum
-from icl.risk.queries import Queries, deterministic, randomized
+from icl.risk.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
+from icl.risk.queries import QueryRule, deterministic, randomized
+from icl.risk.result import MatrixRisk
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array
 from icl.tasks.gegenbauer import Polynomials
@@ -37,43 +38,11 @@ _DEGREES = 2**10  # more Gegenbauer degrees than this are refused
 _SETTLED = 1e-12  # a rule is not doubled again once doubling changes less than this
 
 
-@dataclass(frozen=True)
-class MatrixRisk:
-    """The population risk of a matrix and its gradient.
-
-    Attributes:
-        bias: ``E (sum omega_i f(x_i) - f(x_q))^2``.
-        noise: ``sigma^2 E sum omega_i^2``.
-        gradient: Derivative of ``total`` in the entries of M, shape (d, d).
-        error: Estimated error of bias, noise and each entry of the gradient, in units of the total: what
-            doubling the rule over the queries changed, or the standard error of the randomized rule, plus
-            what a coarser rule for the tokens changes.
-    """
-
-    bias: float
-    noise: float
-    gradient: Array
-    error: float
-
-    @property
-    def total(self) -> float:
-        """The risk, bias + noise."""
-        return self.bias + self.noise
-
-
 def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRisk:
-    """Compute the population risk of the attention unit with the key-query matrix M.
+    """Compute the population risk of the attention unit with the key-query matrix M, and its gradient.
 
-    Scores are ``x_i . M x_q``; tokens and query are uniform on the sphere.
-
-    Args:
-        task: A rotation-invariant class from `icl.tasks`.
-        M: Key-query matrix, shape (d, d).
-        n: Context length, >= 1.
-        noise_std: Standard deviation sigma of the label noise, >= 0.
-
-    Returns:
-        Risk, gradient and estimated error.
+    Scores are ``x_i . M x_q``; tokens and query are uniform on the sphere. M has shape (d, d); the other
+    arguments are those of `population_risk`, without broadcasting.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -81,12 +50,12 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)
-    >>> round(risk.noise, 12)  # equal weights average the noise
+    >>> round(float(risk.noise), 12)  # equal weights average the noise
     0.05
     """
     check_task(task)
     length, variance = float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2
-    matrix = square(M, task.dim)
+    matrix = as_square_matrix(M, task.dim)
     mean = partial(_mean, task, length, variance, matrix)
     rules, change = deterministic(matrix), 0.0
     if rules is None:
@@ -99,14 +68,12 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
             change = float(np.abs(row - before).max())
             if change <= _SETTLED * (row[0] + row[1]):
                 break
-    error = (
-        change / max(row[0] + row[1], 1e-300)
-        + _panel(task, length, _index(float(np.linalg.norm(matrix, 2)))).error
-    )
-    return MatrixRisk(float(row[0]), float(row[1]), row[2:].reshape(matrix.shape), float(error))
+    coarser = _panel(task, length, _index(float(np.linalg.norm(matrix, 2)))).error
+    error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
+    return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
 
 
-def square(M: Any, dim: int, name: str = "M") -> Array:
+def as_square_matrix(M: Any, dim: int, name: str = "M") -> Array:
     """Return a key-query matrix as a float64 array of shape (dim, dim), or raise ValueError."""
     matrix = np.array(matrix_rows(M, name))
     if matrix.shape != (dim, dim) or np.abs(matrix).max() > MOST:
@@ -117,13 +84,7 @@ def square(M: Any, dim: int, name: str = "M") -> Array:
 def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     """Compute the second derivatives of the risk at ``w (I + eps K)`` in eps, ``|K|_F^2 = d``.
 
-    By Schur's lemma the Hessian at a multiple of the identity is one number on each of three spaces.
-
-    Args:
-        task: A rotation-invariant class.
-        w: The multiple, >= 0.
-        n: Context length, >= 1.
-        noise_std: Noise standard deviation, >= 0.
+    By Schur's lemma the Hessian at a multiple w >= 0 of the identity is one number on each of three spaces.
 
     Returns:
         Shape (2, 3): for K a multiple of I, traceless symmetric, antisymmetric; and estimated errors, what
@@ -193,13 +154,17 @@ def _panel(task: Zonal, n: float, index: int) -> _Panel:
     curve = np.array([integrate(task, k, length, slopes=False)[:, 0] for k in kappa])
     coarse = integrate(task, kappa[0], length, order=12, slopes=False)[:, 0]
     error = float(np.max(np.abs(coarse - curve[0]) / np.maximum(curve[0], 1e-300)))
-    degree = int(min(band(task), 16 * math.ceil(right**0.5)))
+    degree = int(min(bandlimit(task), 16 * math.ceil(right**0.5)))
     while True:
         if degree > _DEGREES:
             raise ValueError(f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}")
         a, rest = spectrum(task, degree)
-        m = np.zeros((_NODES, degree)) if n == 1 else np.array([pulls(task.dim, k, n, degree) for k in kappa])
-        if degree >= band(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
+        m = (
+            np.zeros((_NODES, degree))
+            if n == 1
+            else np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
+        )
+        if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
             break
         degree *= 2
     transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
@@ -234,7 +199,7 @@ def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array)
     return out
 
 
-def _mean(task: Zonal, n: float, variance: float, M: Array, queries: Queries) -> Array:
+def _mean(task: Zonal, n: float, variance: float, M: Array, queries: QueryRule) -> Array:
     """Return the means of bias, noise and gradient, flat."""
     kappa, p = queries.kappa, queries.p
     divisor = np.where(kappa > 0, kappa, 1.0)

@@ -1,5 +1,8 @@
 """Risks by sampling contexts, to check the exact risk and to compare with it.
 
+Each estimate draws ``contexts`` contexts, 2 to 10^8, fixed in advance, from streams of ``seed``; n is at most
+10^7. ValueError for an argument out of range, or where the work is too large.
+
 PyTorch takes long to import and only sampling needs it: it is imported inside the functions.
 """
 
@@ -57,24 +60,11 @@ def monte_carlo_risk(
     seed: int = 0,
     integrate_labels: bool = False,
 ) -> MonteCarlo:
-    """Estimate the population risk by sampling contexts.
+    """Estimate the population risk of ``M = w I`` by sampling contexts.
 
-    Args:
-        task: A rotation-invariant class.
-        w: Inverse bandwidth, >= 0.
-        n: Context length, at most 10^7.
-        noise_std: Noise standard deviation, at most 10^100.
-        contexts: Number of sampled contexts, 2 to 10^8, fixed in advance. Time grows with ``contexts n d``,
-            with integrated labels with ``contexts n (n + d)``: at most 10^12.
-        seed: Seed of the streams.
-        integrate_labels: Sample tokens only and take the mean over f and the noise in closed form
-            (Rao-Blackwell: fewer contexts for the same error).
-
-    Returns:
-        Mean, standard error, interval.
-
-    Raises:
-        ValueError: If an argument is out of range, or the work is too large.
+    With ``integrate_labels`` only tokens are sampled and the mean over f and the noise is a closed form
+    (Rao-Blackwell: fewer contexts for the same error). Time grows with ``contexts n d``, with integrated
+    labels with ``contexts n (n + d)``: at most 10^12.
     """
     import torch
 
@@ -103,21 +93,8 @@ def bayes_linear_risk(
 
     Given the tokens, the best linear prediction is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
     ``k(1) - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = k(x_i . x_j)``, the uncentered second
-    moment; only the tokens are sampled. Softmax attention is linear in the labels, so no
-    window does better.
-
-    Args:
-        task: A rotation-invariant class.
-        n: Context length.
-        noise_std: Noise standard deviation; 0 uses the pseudo-inverse.
-        contexts: Number of sampled contexts, 2 to 10^8. Time grows with ``contexts n^3``.
-        seed: Seed of the streams.
-
-    Returns:
-        Mean, standard error, interval.
-
-    Raises:
-        ValueError: If an argument is out of range, or the work is too large.
+    moment; only the tokens are sampled, and without noise the pseudo-inverse is used. Softmax attention is
+    linear in the labels, so no window does better. Time grows with ``contexts n^3``.
     """
     n, noise_std = _checked(task, n, noise_std)
 
@@ -133,21 +110,8 @@ def ridge_risk(
 ) -> MonteCarlo:
     """Estimate the risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
 
-    It is linear in the labels, which are integrated out (`icl.tasks.quadratic_form`); tokens are sampled.
-
-    Args:
-        task: A rotation-invariant class.
-        n: Context length.
-        noise_std: Noise standard deviation.
-        penalty: Penalty on the slope, > 0; the intercept is free.
-        contexts: Number of sampled contexts, 2 to 10^8.
-        seed: Seed of the streams.
-
-    Returns:
-        Mean, standard error, interval.
-
-    Raises:
-        ValueError: If an argument is out of range, or the work is too large.
+    It is linear in the labels, which are integrated out (`icl.tasks.quadratic_form`); tokens are sampled. The
+    penalty is above zero; the intercept c is free.
     """
     import torch
 

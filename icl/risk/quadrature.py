@@ -60,17 +60,10 @@ class Mesh:
 
 
 def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16) -> list[Mesh]:
-    """Return the meshes on which the integrals for all context lengths ``n`` are sums.
+    """Return meshes on which the integrals for all context lengths ``n``, shape (j,), are sums that add up.
 
-    Args:
-        dim: Dimension d.
-        w: Inverse bandwidth.
-        n: Context lengths, shape (j,).
-        degree: Highest Gegenbauer degree of the class, infinite if there is none.
-        order: Gauss-Legendre nodes a panel; the panels are made for 16.
-
-    Returns:
-        Several meshes, whose sums add up.
+    ``degree`` is the highest Gegenbauer degree of the class, infinite if there is none; ``order`` the number
+    of Gauss-Legendre nodes a panel. The panels are made for 16.
     """
     groups, wide, nearest, reach = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree)
     out = []
@@ -78,8 +71,8 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
         out.append(Mesh(*_nodes_in_u(*edges, order), *_angles(dim, angles, order), below, above))
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
-        angles = _following(dim, w, u, nearest, reach)
-        out.append(Mesh(u, weight, *_angles(dim, angles, order), *_outside(dim, angles)))
+        angles = _panels_per_node(dim, w, u, nearest, reach)
+        out.append(Mesh(u, weight, *_angles(dim, angles, order), *_tail_masses(dim, angles)))
     return out
 
 
@@ -124,8 +117,8 @@ def _panels_of(
     wide = right - start > _WIDE
     groups = []
     if not wide.all():
-        for rows, angles in _shared(dim, w, start[~wide], right[~wide], nearest, peak, width, degree):
-            groups.append(((left[~wide][rows], right[~wide][rows]), angles, *_outside(dim, angles)))
+        for rows, angles in _shared_panels(dim, w, start[~wide], right[~wide], nearest, peak, width, degree):
+            groups.append(((left[~wide][rows], right[~wide][rows]), angles, *_tail_masses(dim, angles)))
     return groups, (left[wide], right[wide]), nearest, reach
 
 
@@ -160,13 +153,13 @@ def _nodes_in_u(left: Array, right: Array, order: int) -> tuple[Array, Array]:
     return u, np.where(first, weight / (1 + x), half * weight)
 
 
-def _outside(dim: int, edges: Array) -> tuple[Array, Array]:
+def _tail_masses(dim: int, edges: Array) -> tuple[Array, Array]:
     """Return the probabilities of the angles below and above all edges (last axis)."""
     half, near, far = (dim - 1) / 2, *np.sin(edges[:, [0, -1]].T[..., None] / 2) ** 2
     return betainc(half, half, near), betaincc(half, half, far)
 
 
-def _shared(
+def _shared_panels(
     dim: int, w: float, left: Array, right: Array, nearest: float, peak: float, width: float, degree: float
 ) -> Iterator[tuple[slice, Array]]:
     """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with as many."""
@@ -200,7 +193,7 @@ def _shared(
         start = rows.stop
 
 
-def _following(dim: int, w: float, u: Array, nearest: float, reach: float) -> Array:
+def _panels_per_node(dim: int, w: float, u: Array, nearest: float, reach: float) -> Array:
     """Return edges of angles for each u, shape (nodes, 1).
 
     The panels are those in y = tau - u, short where exp(-exp(-y)) turns, then longer.

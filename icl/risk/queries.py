@@ -23,7 +23,7 @@ _SCRAMBLINGS, _POINTS = 16, 2**11
 
 
 @dataclass(frozen=True)
-class Queries:
+class QueryRule:
     """One rule.
 
     Attributes:
@@ -39,7 +39,7 @@ class Queries:
     outer: Callable[[Array], Array]
 
 
-def deterministic(M: Array) -> Iterator[Queries] | None:
+def deterministic(M: Array) -> Iterator[QueryRule] | None:
     """Return rules for a matrix, each twice as fine as the one before; None if they would be too large."""
     blocks = _blocks(M)
     if blocks is None and len(M) > _MOST_DIM:
@@ -49,7 +49,7 @@ def deterministic(M: Array) -> Iterator[Queries] | None:
     return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
 
 
-def randomized(M: Array) -> Iterator[Queries]:
+def randomized(M: Array) -> Iterator[QueryRule]:
     """Return independent randomizations of a rule for any matrix."""
     return (_scrambled(M, seed) for seed in range(_SCRAMBLINGS))
 
@@ -73,7 +73,7 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     return bases, np.maximum(moduli, 0) * scale**2, cosines * scale
 
 
-def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> Queries:
+def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> QueryRule:
     """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
     sizes = [b.shape[1] for b in bases]
     u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
@@ -87,10 +87,10 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
     def outer(h: Array) -> Array:
         return np.asarray(sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True)))
 
-    return Queries(np.sqrt(u @ moduli), u @ cosines, p, outer)
+    return QueryRule(np.sqrt(u @ moduli), u @ cosines, p, outer)
 
 
-def _polar(M: Array, order: int) -> Queries:
+def _polar(M: Array, order: int) -> QueryRule:
     """Return a product rule in polar coordinates on half the sphere: nothing changes at -x."""
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
     x, p = np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size)
@@ -103,7 +103,7 @@ def _polar(M: Array, order: int) -> Queries:
     return _points(M, x, p)
 
 
-def _scrambled(M: Array, seed: int) -> Queries:
+def _scrambled(M: Array, seed: int) -> QueryRule:
     """Return scrambled Sobol points, mapped to the sphere."""
     from scipy.stats import qmc  # takes long to import, and only few matrices need it
 
@@ -111,6 +111,6 @@ def _scrambled(M: Array, seed: int) -> Queries:
     return _points(M, x / np.linalg.norm(x, axis=1, keepdims=True), np.full(_POINTS, 1 / _POINTS))
 
 
-def _points(M: Array, x: Array, p: Array) -> Queries:
+def _points(M: Array, x: Array, p: Array) -> QueryRule:
     z = x @ M.T
-    return Queries(np.linalg.norm(z, axis=1), (z * x).sum(1), p, lambda h: (x * h[:, None]).T @ x)
+    return QueryRule(np.linalg.norm(z, axis=1), (z * x).sum(1), p, lambda h: (x * h[:, None]).T @ x)

@@ -41,18 +41,10 @@ class WorstCase:
 
 
 def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: float = 1.0) -> WorstCase:
-    """Bracket the risk of the worst L-Lipschitz function at ``M = w I``.
+    """Bracket the risk of the worst L-Lipschitz function at ``M = w I``, in 2 to 150 dimensions.
 
-    Args:
-        dim: Dimension d of the tokens, 2 to 150.
-        w: Inverse bandwidth, >= 0.
-        n: Context length.
-        noise_std: Noise standard deviation.
-        lipschitz: Lipschitz constant L of the functions.
-
-    Returns:
-        The bracket; its ends differ by a factor of about ``2 d / (d - 1)``, the share of a cosine's
-        gradient in L^2.
+    The ends of the bracket differ by a factor of about ``2 d / (d - 1)``, the share of a cosine's gradient in
+    L^2.
 
     Raises:
         ValueError: If an argument is out of range, or the window so narrow that the worst functions may have

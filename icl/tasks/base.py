@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import broadcast, integer, real, reals
 from icl.streams import NativeStream
-from icl.tasks.gegenbauer import expansion
+from icl.tasks.gegenbauer import Polynomials
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +35,7 @@ Function = Callable[["torch.Tensor"], "torch.Tensor"]
 
 #: Largest dimension, and square roots of the smallest and largest squares of L and sigma that are computed.
 MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
+_MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
 
 
 @dataclass(frozen=True)
@@ -78,18 +80,17 @@ class Zonal:
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define covariance(cosine)")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        """Return the Gegenbauer coefficients of the covariance.
-
-        Args:
-            degree: Highest degree wanted, >= 1.
-
-        Returns:
-            ``(a_1, ..., a_degree)`` and the sum of all later coefficients.
+        """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
 
         Raises:
             ValueError: If a covariance given by the user has no expansion with coefficients >= 0.
         """
-        return expansion(self, degree)
+        if self.dim == 2:  # P_l oscillates too much to be fitted, and projections lose few digits
+            return _projected(self, degree)
+        degrees, a, rest = _fitted(self)
+        out, wanted = np.zeros(degree), degrees <= degree
+        out[degrees[wanted] - 1] = a[wanted]
+        return out, float(a[~wanted].sum() + rest)
 
     def variogram(self, theta: ArrayLike) -> Array:
         """Return ``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
@@ -98,6 +99,59 @@ class Zonal:
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
+
+
+def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return `Zonal.spectrum` on the circle, a Fourier series."""
+    nodes = 4 * degree + 200
+    theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
+    k = _finite(task, task.covariance(np.cos(theta)), theta)
+    a = 2 / nodes * np.array([k @ np.cos(i * theta) for i in range(degree + 1)])
+    a[0] /= 2
+    size = np.abs(k).max()
+    if np.any(a < -1e-9 * size):
+        raise ValueError(f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}")
+    a = np.where(a > 1e-15 * size, a, 0.0)  # below is rounding; Schoenberg: none is negative
+    rest = float(task.covariance(np.array(1.0)) - a.sum())
+    return a[1:], rest if rest > 1e-14 * size else 0.0
+
+
+def _finite(task: Zonal, values: Array, theta: Array) -> Array:
+    """Return values of a covariance or variogram at angles; refuse others than finite numbers."""
+    if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
+        raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
+    return values
+
+
+@lru_cache(maxsize=64)
+def _fitted(task: Zonal) -> tuple[Array, Array, float]:
+    """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
+
+    On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
+    rounding, and N_l multiplies that. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
+    a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
+    the fitted gamma only. Beyond 300 degrees P_l changes slowly with l; some stand for all.
+    """
+    sparse = np.round(300 * 1.04 ** np.arange(1, 100)).astype(int)
+    degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))  # of both parities
+    near = np.geomspace(2 / degrees[-1], 0.3, 225)
+    theta = np.concatenate([near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]])
+    gamma = _finite(task, task.variogram(theta), theta)
+    if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
+        return degrees, np.zeros(degrees.size), 0.0  # constants
+    rows = Polynomials(task.dim, theta).take(degrees[-1] + 1)[degrees]
+    table = np.stack([*rows, np.ones_like(theta)], axis=1)  # the last: degrees that no window resolves
+    from scipy.optimize import nnls  # takes long to import, and only classes of the user need it
+
+    weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())  # small angles matter in narrow windows
+    a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
+    misfit = np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max()
+    if not misfit <= _MISFIT:
+        raise ValueError(
+            f"{task!r}: no Gegenbauer coefficients >= 0 give the covariance (misfit "
+            f"{misfit:.1e}, allowed {_MISFIT:g}): not positive definite, or too rough"
+        )
+    return degrees, a[:-1], float(a[-1])
 
 
 def _scale(lipschitz: Any) -> float:
@@ -111,17 +165,8 @@ def check_task(task: Any, name: str = "task") -> None:
         raise TypeError(f"{name}={task!r}: must be a rotation-invariant class from icl.tasks")
 
 
-def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, Array, Array]:
-    """Check the arguments of a risk and broadcast them.
-
-    Args:
-        task: A rotation-invariant class.
-        w: Inverse bandwidth, finite, >= 0.
-        n: Context length, whole, >= 1.
-        noise_std: Noise standard deviation, finite, >= 0.
-
-    Returns:
-        ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape.
+def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, ...]:
+    """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -129,12 +174,11 @@ def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, A
             not broadcast.
     """
     check_task(task)
-    w, n, noise_std = broadcast(
+    return broadcast(
         w=reals(w, "w", 0, MOST),
         n=reals(n, "n", 1, MOST, whole=True),
         noise_std=reals(noise_std, "noise_std", 0, MOST),
     )
-    return w, n, noise_std
 
 
 class Task(Protocol):

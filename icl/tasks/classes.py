@@ -19,7 +19,7 @@ from icl.checks import real
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
 from icl.tasks.base import MOST, Array, Function, Rng, Zonal
-from icl.tasks.gegenbauer import Polynomials, multiplicity
+from icl.tasks.gegenbauer import multiplicity, shortfall
 
 if TYPE_CHECKING:
     import torch
@@ -155,15 +155,7 @@ class Cosine(Zonal):
         return a[1 : degree + 1], float(a[degree + 1 :].sum())
 
     def variogram(self, theta: ArrayLike) -> Array:
-        a = _even_coefficients(self)
-        theta = np.asarray(theta, dtype=float)
-        polynomials = Polynomials(self.dim, theta.ravel(), even=True)
-        polynomials.take(1)  # degree 0
-        total = np.zeros(theta.size)
-        for first in range(0, a.size, 16):
-            block = a[first : first + 16]
-            total += block @ polynomials.take(block.size)
-        return total.reshape(theta.shape)
+        return shortfall(self.dim, _even_coefficients(self), theta, even=True)
 
     def sample(self, rng: Rng, count: int) -> Function:
         u = uniform_sphere(rng, count, self.dim)
@@ -238,19 +230,7 @@ CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
 
 
 def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
-    """Return the class called ``name``, a key of `CLASSES`.
-
-    Args:
-        name: Key of `CLASSES`.
-        dim: Dimension of the covariates.
-        lipschitz: Lipschitz constant L.
-
-    Returns:
-        The task.
-
-    Raises:
-        ValueError: If the name is unknown or a value is out of range.
-    """
+    """Return the class called ``name``, a key of `CLASSES`, with Lipschitz constant L."""
     if name not in CLASSES:
         raise ValueError(f"task={name!r}: allowed are {', '.join(CLASSES)}")
     return CLASSES[name](dim, lipschitz)

@@ -43,15 +43,7 @@ class QuadraticRisk:
 
     @classmethod
     def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> QuadraticRisk:
-        """Return the form of a class at given tokens.
-
-        Args:
-            task: A rotation-invariant class.
-            tokens: Unit vectors (B, n + 1, d), float64; the query is last.
-            noise_std: Standard deviation of the label noise.
-
-        Returns:
-            The form.
+        """Return the form of a class at unit tokens (B, n + 1, d), float64; the query is last.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -75,13 +67,9 @@ class QuadraticRisk:
         return cls(float(task.covariance(np.array(1.0))), k[:, :-1, -1], gram, noise_std > 0)
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return the risks of the predictors with these weights.
+        """Return the risks of predictors with weights (..., B, n), shape (..., B), one for each context.
 
-        Args:
-            weights: (..., B, n).
-
-        Returns:
-            (..., B), one for each context: their mean over contexts is the risk, their spread its error.
+        Their mean over contexts is the risk, their spread its error.
         """
         return self.prior - 2 * self.gain(weights) + self.product(weights, weights)
 

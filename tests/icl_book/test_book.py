@@ -401,7 +401,7 @@ return [...document.querySelectorAll(".bd-article span.math mjx-container")]
 
 #: Where the first figure begins, and where the page ends.
 FIRST_FIGURE = """
-const first = document.querySelector(".bd-article :is(figure, .icl-live)");
+const first = document.querySelector(".bd-article :is(figure, .icl-interactive)");
 return [first.getBoundingClientRect().top + scrollY, document.documentElement.scrollHeight]
 """
 LONGEST = 14_000  # pixels of a chapter at 1280
@@ -605,33 +605,3 @@ def test_browser_checks_can_fail(browser, tmp_path):
     assert overflow(browser, "phone") > 0
     assert any("no" in e for e in seen.errors)
     assert "image-alt" in {rule for rule, _ in axe(browser)}
-
-
-@pytest.mark.browser
-def test_sliders_move_by_keyboard_and_independently(browser, tmp_path):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
-    from icl_book import plots
-
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
-    slider = plots.slider_figure([svg] * 3, [10, 100, 1000], "size", "a square")._repr_html_()
-    page = tmp_path / "sliders.html"
-    page.write_text(f"<html data-theme='light'><body>{slider}{slider}</body></html>")
-    look(browser, page.as_uri())
-
-    def state():
-        return browser.execute_script(
-            "return [...document.querySelectorAll('.icl-slider')].map(s => ["
-            "s.querySelector('output').textContent,"
-            "[...s.querySelectorAll('img')].map(i => i.hidden).indexOf(false),"
-            "s.querySelector('input').getAttribute('aria-valuetext')])"
-        )
-
-    first, second = browser.find_elements(By.CSS_SELECTOR, "input[type=range]")
-    assert state() == [["10", 0, "10"]] * 2
-    first.send_keys(Keys.ARROW_RIGHT)
-    second.send_keys(Keys.END)
-    assert state() == [["100", 1, "100"], ["1000", 2, "1000"]]
-    second.send_keys(Keys.HOME)
-    assert state() == [["100", 1, "100"], ["10", 0, "10"]]

@@ -18,6 +18,7 @@ from icl_book.claims import (
     Grade,
     Severity,
     Verdict,
+    arrays,
     cases,
     judge,
 )
@@ -200,8 +201,9 @@ def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
 
 def test_an_extrapolation_has_the_error_that_a_known_case_shows():
     def ends(*known):
-        columns = {"change": "change", "known": known} if known else {"error": 0.2}
-        (case,) = cases(pd.DataFrame({"value": [2.0], "change": -0.1}), kind="extrapolated", **columns)
+        limit, step, truth = known
+        frame = pd.DataFrame({"value": [2.0], "change": -0.1, "limit": limit, "step": step})
+        (case,) = cases(frame, kind="extrapolated", change="change", known=("limit", "step", truth))
         return case.interval
 
     assert ends(1.3, 0.1, 1.0) == pytest.approx((1.7, 2.3))  # misses by three times its change
@@ -209,13 +211,13 @@ def test_an_extrapolation_has_the_error_that_a_known_case_shows():
     assert ends(1.5, 0.0, 1.0) == (-INF, INF)
     assert ends(1.0, 0.0, 1.0) == (1.9, 2.1)
     frame = pd.DataFrame({"value": [2.0, 3.0], "change": 0.1, "limit": [1.2, 1.5]})
-    many = cases(frame, kind="extrapolated", change="change", known=("limit", 0.1, 1.0))
+    many = cases(frame, kind="extrapolated", change="change", known=("limit", "change", 1.0))
     assert np.allclose([c.interval for c in many], [(1.8, 2.2), (2.5, 3.5)])
 
 
 def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rules_too():
     def limit(value, error, **labels):
-        return cases(pd.DataFrame({"value": [value], **labels}), kind="extrapolated", error=error)
+        return cases(pd.DataFrame({"value": [value], "e": error, **labels}), kind="extrapolated", error="e")
 
     wide, narrow = limit(5.0, 3.5), limit(5.0, 0.1)
     assert judge(claim(resolution=0.5), narrow).verdict is Verdict.HOLDS
@@ -263,7 +265,7 @@ def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
     assert [type(x) for x in first.parameters.values()] == [str, int, float]
     ends = TABLE.assign(low=TABLE.slope - 0.5, high=TABLE.slope + 0.5)
     assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [first, second]
-    (named, _) = cases(TABLE, "slope", error=0.5, labels=["n"], name="$n_{{1}}$ = {n:g}")
+    (named, _) = cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
 
 
@@ -289,6 +291,24 @@ def test_the_judge_takes_tables_cases_and_lists_of_both():
     assert [c["name"] for c in card["cases"]] == ["top = 1", "top = 2", "one"] and card["control_passed"]
 
 
+def test_cases_of_arrays_are_those_of_their_table():
+    values, d, rng = np.arange(6.0).reshape(2, 3), np.array([[2], [5]]), np.random.default_rng(0)
+    frame = pd.DataFrame({"d": np.repeat([2, 5], 3), "n": ["a", "b", "c"] * 2, "value": values.ravel()})
+    frame = frame.assign(half=0.5, change=0.1, limit=1.3)
+    given = {"d": d, "n": ["a", "b", "c"]}
+    limits = {"change": "change", "known": ("limit", "change", 1.0)}
+    name = {"name": "$x_{{1}}$ at {d}, {n}", "labels": ["d", "n"]}
+    template = name["name"]
+    assert arrays.exact(template, values, 0.5, **given) == cases(frame, error="half", **name)
+    assert arrays.found(template, values, 9.0, **given) == cases(frame, kind="found", high=9.0, **name)
+    assert arrays.found("one {", 2.0, least=True) == Case("one {", 2.0, (-INF, 2.0), kind="found")
+    extrapolated = arrays.extrapolated(template, values, 0.1, known=(1.3, 0.1, 1.0), **given)
+    assert extrapolated == cases(frame, kind="extrapolated", **limits, **name)
+    drawn = rng.standard_normal((2, 3, 9))
+    long = frame.loc[frame.index.repeat(9)].assign(value=drawn.ravel(), seed=[*range(9)] * 6)
+    assert arrays.sampled(template, drawn, **given) == cases(long, samples="seed", **name)
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
@@ -303,7 +323,9 @@ def test_the_judge_takes_tables_cases_and_lists_of_both():
         (lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"), "found one end"),
         (lambda: cases(TABLE, "slope", kind="guessed"), "kind = 'guessed'"),
         (lambda: cases(TABLE, "slope", kind="extrapolated"), "needs an error, or a change and a known case"),
-        (lambda: cases(TABLE, "slope", kind="extrapolated", change=0.1), "a change and a known case"),
+        (lambda: cases(TABLE, "slope", kind="extrapolated", change="n"), "a change and a known case"),
+        (lambda: cases(TABLE, "slope", error=0.1), "error = 0.1: must be a column"),
+        (lambda: cases(TABLE, "slope", change="n", known=("n", 0.1, 1.0)), "not typed by hand"),
         (lambda: cases(TABLE, "slope", samples="d"), "at least 2"),
         (lambda: cases(TABLE, "slope", samples="error", labels=[]), "one of its samples twice"),
     ],

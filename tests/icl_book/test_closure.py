@@ -13,11 +13,6 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import closure, plan
 
-LIVE = {"attention_window", "exact_risk", "lemma1_covariance", "theorem2_scaling", "theorem3_generalization"}
-LIVE_TENSORS = {"lipschitz_bounds", "tensor_trick"}
-LIVE_WINDOWS = {"gaussian_tokens", "phase_diagram"}
-LIVE_DESCENT = {"icl_as_gradient_descent"}
-
 SOURCES = {name: (ROOT / "notebooks" / f"{name}.py").read_text() for name in plan.notebooks()}
 ALL = set(SOURCES)
 
@@ -34,6 +29,7 @@ def judging(prefix):
 
 
 CLAIMS = {name for name, source in SOURCES.items() if re.search(r"icl_book(\.| import .*)\bclaims\b", source)}
+INTERACTIVE = {name for name, source in SOURCES.items() if "icl_book.interactive" in source}
 TASKS = importing("tasks", "risk", "pretrain")  # both of the latter import icl.tasks
 EDITS = {
     # the science: a room, and the rooms above it
@@ -42,7 +38,7 @@ EDITS = {
     "icl/compiled/__init__.py": TASKS | importing("tensor_trick"),  # whose gradients stream
     "icl/compiled/softmax_kernels.py": TASKS,
     "icl/attention.py": TASKS,  # icl.risk.monte_carlo and icl.pretrain.model import it
-    "icl/tasks/tanh.py": TASKS,
+    "icl/tasks/expanded.py": TASKS,
     "icl/risk/exact.py": importing("risk"),
     "icl/pretrain/trainer.py": importing("pretrain"),
     "icl/tensor_trick/regressions.py": importing("tensor_trick"),
@@ -53,11 +49,7 @@ EDITS = {
     # what shapes an executed notebook
     "book/icl_book/plots.py": ALL,
     "book/icl_book/notebook.py": ALL,
-    "book/icl_book/moving.py": LIVE | LIVE_TENSORS | LIVE_WINDOWS | LIVE_DESCENT,
-    "book/icl_book/live.py": LIVE,
-    "book/icl_book/live_tensors.py": LIVE_TENSORS,
-    "book/icl_book/live_windows.py": LIVE_WINDOWS,
-    "book/icl_book/live_descent.py": LIVE_DESCENT,
+    "book/icl_book/interactive.py": INTERACTIVE,
     "requirements.lock": ALL,
     "notebooks/exact_risk.py": {"exact_risk"},
     # pages and machinery: nobody

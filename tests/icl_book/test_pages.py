@@ -416,7 +416,7 @@ def lost(source):
     return found
 
 
-SHOWN = ("plots.table(", "plots.slider_figure(", "judge(", "live(")
+SHOWN = ("plots.table(", "judge(", "interactive(")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)

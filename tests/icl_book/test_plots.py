@@ -1,7 +1,5 @@
 """Figures: the marks say what they should, and bad input is refused."""
 
-import re
-
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -96,32 +94,6 @@ def test_svg_is_reproducible(ax):
     plots.exact_curve(ax, [1, 2], [1, 2])
     assert plots.svg(ax.figure) == plots.svg(ax.figure)
     assert "<dc:date>" not in plots.svg(ax.figure)
-
-
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>{}</title></svg>'
-
-
-def test_slider_shows_one_frame_and_describes_all():
-    frames = [SVG.format(i) for i in range(3)]
-    page = plots.slider_figure(frames, [10, 100, 1000], "size <n>", 'a "curve"')._repr_html_()
-    frames = re.findall(r"<img[^>]*>", page)
-    assert len(frames) == 3 and [" hidden" in f for f in frames] == [False, True, True]
-    assert 'alt="a &quot;curve&quot; (size &lt;n&gt; = 100)"' in frames[1]
-    assert 'type="range" min="0" max="2" value="0"' in page and "<output>10</output>" in page
-    assert " id=" not in page and "http" not in page  # nothing to clash, nothing to fetch
-
-
-@pytest.mark.parametrize(
-    ("svgs", "values", "alt", "message"),
-    [
-        ([], [], "x", "0 frames"),
-        ([SVG], [1, 2], "x", "1 frames for 2 values"),
-        ([SVG], [1], " ", "alt is empty"),
-    ],
-)
-def test_slider_refuses(svgs, values, alt, message):
-    with pytest.raises(ValueError, match=message):
-        plots.slider_figure(svgs, values, "n", alt)
 
 
 def test_table_formats_the_rows_of_a_frame():

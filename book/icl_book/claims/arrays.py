@@ -51,6 +51,7 @@ def sampled(name: str, values: ArrayLike, **labels: Any) -> Made:
     """Make cases of the medians of independent values, shape (..., samples)."""
     shape = np.shape(values)
     mine = {key: np.expand_dims(np.asarray(value), -1) for key, value in labels.items()}
+    mine[" case"] = np.arange(math.prod(shape[:-1])).reshape(*shape[:-1], 1)  # labels may be alike
     return _made(name, shape[:-1], mine, shape, value=values, samples=np.arange(shape[-1]))
 
 
@@ -69,5 +70,7 @@ def _made(
     if "limit" in columns:
         columns["known"] = tuple(columns.pop(key) for key in ("limit", "step", "truth"))
     template = name if one else name.replace("{", "{{").replace("}", "}}")
-    made = cases(table, kind=kind, labels=list(labels), name=template, **columns)
+    made: list[Case] = cases(table, kind=kind, labels=list(labels), name=template, **columns)
+    for case in made:
+        case.parameters.pop(" case", None)
     return made if one else made[0]

@@ -56,11 +56,11 @@ def cases(
     frame: pd.DataFrame,
     value: str = "value",
     *,
-    error: Column | None = None,
+    error: str | None = None,
     low: Column | None = None,
     high: Column | None = None,
-    change: Column | None = None,
-    known: tuple[Column, Column, Column] | None = None,
+    change: str | None = None,
+    known: tuple[str, str, Column] | None = None,
     samples: str | None = None,
     kind: str = "exact",
     labels: list[str] | None = None,
@@ -71,7 +71,7 @@ def cases(
     Args:
         frame: The table. Columns that are not named below are labels: the claim's rule reads them.
         value: The column of the measured number.
-        error: Largest absolute error, computed or derived.
+        error: The column of the largest absolute error, computed or derived: an error bar is never typed.
         low: Lower end of an interval, in place of the error. Of found numbers it is what the infimum cannot
             pass, proved (``-math.inf`` without a proof), and the value is the smallest found.
         high: Upper end. Of found numbers it bounds the supremum, and the value is the largest found.
@@ -93,6 +93,8 @@ def cases(
     """
     given = [value, error, low, high, change, *(known or ()), samples]
     columns = [column for column in given if isinstance(column, str)]
+    if typed := [x for x in (error, change, *(known or ())[:2]) if x is not None and not isinstance(x, str)]:
+        raise ValueError(f"error = {typed[0]}: must be a column; errors are computed, not typed by hand")
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
     if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:
@@ -109,7 +111,7 @@ def cases(
     if kind not in ("exact", "extrapolated", "found") or (ends.count(None) == 1) != (kind == "found"):
         raise ValueError(f"kind = {kind!r}: exact and extrapolated have an error or two ends, found one end")
     if ends == [None, None]:
-        half = column(error or 0.0)
+        half = column(0.0 if error is None else error)
         if kind == "extrapolated":
             if (error is None) == (change is None) or (change is None) != (known is None):
                 raise ValueError(f"extrapolated {value!r}: needs an error, or a change and a known case")

@@ -12,7 +12,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +54,26 @@ def _plain(spec: Any) -> Any:
     return {str(k): _plain(v) for k, v in spec.items()} if isinstance(spec, Mapping) else spec
 
 
-def canonical(source: str, names: set[str] = frozenset()) -> str:
-    """Return code, or what it defines at its top by some names, as every Python from 3.11 on writes it."""
+def canonical(source: str, names: Set[str] = frozenset()) -> str:
+    """Return code without types, as every Python from 3.11 on writes it; of some names what defines them."""
     tree = ast.parse(source)
     if names:
-        targets = ((node, getattr(node, "targets", [node])) for node in tree.body)
-        tree.body = [
-            node for node, of in targets if names & {getattr(t, "id", getattr(t, "name", "")) for t in of}
-        ]
+        tree.body = [node for node in tree.body if names & _defined(node)]
     for node in ast.walk(tree):
-        match getattr(node, "body", None):
-            case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-                node.body = rest
+        match node:
+            case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                node.body = node.body[ast.get_docstring(node) is not None :]
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                node.returns = None
+            case ast.arg():
+                node.annotation = None
     return _VARIES.sub("", ast.dump(tree))
+
+
+def _defined(node: ast.stmt) -> set[str]:
+    targets = getattr(node, "targets", [node])
+    return {getattr(one, "id", getattr(one, "name", "")) for one in targets}
 
 
 def seed() -> int:
@@ -74,12 +81,13 @@ def seed() -> int:
     return int(digest(), 16) % (2**31 - 1) + 1
 
 
-def changes() -> list[dict]:
+def changes() -> list[dict[str, Any]]:
     """Return the entries: ``date``, ``rules`` (the digest after it), ``change``, ``claims`` changed."""
-    return yaml.safe_load(CHANGELOG.read_text(encoding="utf-8"))
+    entries: list[dict[str, Any]] = yaml.safe_load(CHANGELOG.read_text(encoding="utf-8"))
+    return entries
 
 
-def since(rules: str, entries: Sequence[Mapping]) -> set[str]:
+def since(rules: str, entries: Sequence[Mapping[str, Any]]) -> set[str]:
     """Return the ids of the claims that are judged otherwise than by the rules of a digest.
 
     Args:

@@ -213,35 +213,27 @@ class Claim:
         """Return the alternatives of all choices."""
         return tuple(a for choice in self.depends_on for a in choice.alternatives)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.expected is None:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
             object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected is Verdict.NOT_TESTABLE
-        ours = (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
+        ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
+        names = [a.name for a in self.alternatives]
         problems = [
             (self.own == bool(self.quote), "a quote and its place go with every authority but this book"),
             (bool(self.quote) != bool(self.place), "quote and place go together"),
             (not self.statement, "needs a quote or a reading"),
-            (
-                self.own and not untested and self.expected not in ours,
-                "this book's own are established, or not",
-            ),
-            (not self.own and self.expected in ours, "only this book's own statements are established"),
+            (self.own and not untested and not ours, "this book's own are established, or not"),
+            (not self.own and ours, "only this book's own statements are established"),
             (untested != bool(self.why_not), "why_not goes with 'not testable', and only with it"),
             ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
             ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
-            (
-                (self.corrected is None) != (self.corrected_rule is None),
-                "corrected and corrected_rule go together",
-            ),
-            (refused and not self.alternatives, "fails or is corrected, but names no alternative reading"),
+            (bool(self.corrected) != bool(self.corrected_rule), "corrected and corrected_rule go together"),
+            (refused and not names, "fails or is corrected, but names no alternative reading"),
             (refused != (self.severity is not None), "severity goes with a correction or a failure"),
-            (
-                len({a.name for a in self.alternatives}) != len(self.alternatives),
-                "two alternatives share a name",
-            ),
+            (len(set(names)) != len(names), "two alternatives share a name"),
         ]
         for wrong, message in problems:
             if wrong:

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 SOURCES = Path(__file__).resolve().parents[2] / "sources"
 
@@ -63,7 +64,7 @@ def _windows(text: list[str]) -> list[str]:
     ]
 
 
-def fingerprints(text: str) -> dict[str, list]:
+def fingerprints(text: str) -> dict[str, list[Any]]:
     """Return the fingerprints of all ``windows`` of a text, and the words before each of its ``lines``."""
     lines = [words(line) for line in text.splitlines()]
     before = [0, *accumulate(map(len, lines))][: len(lines)]
@@ -71,7 +72,7 @@ def fingerprints(text: str) -> dict[str, list]:
 
 
 @cache
-def source(key: str) -> dict:
+def source(key: str) -> dict[str, Any]:
     """Return the record of a source: its ``reference``, ``how`` it was read, its ``windows`` and ``lines``.
 
     Raises:
@@ -79,7 +80,8 @@ def source(key: str) -> dict:
     """
     if key not in NAMES:
         raise ValueError(f"source {key!r} is unknown; there are {', '.join(NAMES)}")
-    return json.loads((SOURCES / f"{key}.json").read_text(encoding="utf-8"))
+    record: dict[str, Any] = json.loads((SOURCES / f"{key}.json").read_text(encoding="utf-8"))
+    return record
 
 
 def place_in_words(place: str) -> str:

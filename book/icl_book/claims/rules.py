@@ -52,7 +52,7 @@ class Amount:
             _number(one, ANY)
 
     def __call__(self, labels: Mapping[str, Any]) -> float:
-        return _number(_chosen(self.spec, labels), labels)
+        return float(_number(_chosen(self.spec, labels), labels))
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,7 @@ import re
 from icl_book.site import docstrings
 
 #: What a page has that needs a script; scripts that are not listed are on every page.
-NEEDED_FOR = {
-    "risk.js": re.compile(r'data-figure="(risk|slope|price|gaussian|phases)"'),
-    "laws.js": re.compile(r'data-figure="(risk|slope|price)"'),
-    "gaussian.js": re.compile(r'data-figure="gaussian"'),
-    "phases.js": re.compile(r'data-figure="phases"'),
-    "descent.js": re.compile(r'data-figure="descent"'),
-    "tensors.js": re.compile(r'data-figure="kronecker"'),
-    "tokens.js": re.compile(r'data-figure="(circle|ellipse)"'),
-    "bounds.js": re.compile(r'data-figure="bounds"'),
-    "ellipse.js": re.compile(r'data-figure="ellipse"'),
-    "live.js": re.compile(r'class="icl-live"'),
-    "audit.js": re.compile(r'id="icl-audit"'),
-}
+NEEDED_FOR = {"audit.js": re.compile(r'id="icl-audit"')}
 
 
 def _without_thebe(app, pagename, templatename, context, doctree):

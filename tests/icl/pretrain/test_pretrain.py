@@ -237,7 +237,7 @@ def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, m
     try:
         units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
         with pytest.raises(type(error), match="planted"):
-            pretrain(units, 100_000, 8)
+            pretrain(units, 20_000, 8)
         assert len(seen) < 10_000, "the others stopped, too"
         fail = False
         assert pretrain(units, 4, 8).M.any() and set(seen) == {(1, switch)}

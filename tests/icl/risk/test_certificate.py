@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from icl.covariates import uniform_sphere
-from icl.risk import certificate, form_margin
-from icl.risk.integrals import pulls
+from icl.risk import certificate, certify_isotropy
+from icl.risk.integrals import attended_gegenbauer_means as means
 from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Harmonic, Quadratic, ReLU, Tanh
@@ -17,7 +17,7 @@ from icl.tasks.gegenbauer import Polynomials
 CLASSES = [ReLU(2), ReLU(5), Quadratic(3), Cosine(3, 4.0), Cosine(5, 6.0), Tanh(3, 2.0), Affine(4)]
 
 
-def test_pulls_against_sampling():
+def test_means_against_sampling():
     """Fixed sample; four numbers, each with the suite's false-alarm rate."""
     d, n, kappa, count = 3, 8, 4.0, 200_000
     x = uniform_sphere(stream(3, "monte carlo"), count, n, d)[..., 0].numpy()
@@ -25,7 +25,7 @@ def test_pulls_against_sampling():
     P = 1 - Polynomials(d, np.arccos(x).ravel()).take(5)[1:].reshape(4, count, n)
     samples = (weights * P).sum(-1)
     error = samples.std(1) / count**0.5
-    assert np.all(np.abs(samples.mean(1) - pulls(d, kappa, n, 4)) < Z * error)
+    assert np.all(np.abs(samples.mean(1) - means(d, kappa, n, 4)) < Z * error)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8])
@@ -33,7 +33,7 @@ def test_pulls_against_sampling():
 def test_inequalities_of_the_docstring(dim, n):
     """On a grid of kappa: what the certificate takes as proved."""
     kappa = np.concatenate([[1e-3], np.geomspace(0.01, 300, 60)])
-    m = np.array([pulls(dim, k, n, 24, 24) for k in kappa])
+    m = np.array([means(dim, k, n, 24, 24) for k in kappa])
     degree, step, rise = np.arange(1, 25), np.diff(kappa)[:, None], np.diff(m[:, :1], axis=0)
     steep = degree * (degree + dim - 2) / (dim - 1)
     change, slack = np.abs(np.diff(m, axis=0)), 1e-12
@@ -44,7 +44,7 @@ def test_inequalities_of_the_docstring(dim, n):
     assert np.all(m[-1, 0] - m[:, 0] <= np.log(n) / kappa + slack)
     # where intervals are narrow, the bound from second derivatives
     for k in (0.5, 3.0, 40.0):
-        left, middle, right = (pulls(dim, v, n, 24, 24) for v in (k, k + 0.05, k + 0.1))
+        left, middle, right = (means(dim, v, n, 24, 24) for v in (k, k + 0.05, k + 0.1))
         bulge = 0.1 * np.exp(0.2) * (right[0] - left[0]) / 4
         assert np.all(middle >= np.minimum(left, right) - bulge - slack)
     # the first term near zero, for even classes
@@ -57,14 +57,14 @@ def test_inequalities_of_the_docstring(dim, n):
 def test_bounds_hold_inside_intervals(task, n):
     """Random intervals, and inside them random kappa and c, with all degrees up to 600 of the spectrum."""
     part, rng = certificate._expand(task), np.random.default_rng(n)
-    values = lambda kappa: pulls(task.dim, kappa, n, int(part.degree[-1]), 24)  # noqa: E731
+    values = lambda kappa: means(task.dim, kappa, n, int(part.degree[-1]), 24)  # noqa: E731
     a, _ = task.spectrum(600)
     for _ in range(12):
         left = 10 ** rng.uniform(-1.5, 1.5)
         right = left * (1 + 10 ** rng.uniform(-2, 0)) if rng.random() < 0.8 else np.inf
-        low = certificate._over(part, n, left, right, values)
+        low = certificate._lower_bound_on(part, n, left, right, values)
         for kappa in rng.uniform(left, min(right, 8 * left), 3):
-            m = pulls(task.dim, kappa, n, 600, 24)
+            m = means(task.dim, kappa, n, 600, 24)
             theta = np.concatenate([rng.uniform(0.01, np.pi - 0.01, 200), [0.01, np.pi - 0.01]])
             missed = Polynomials(task.dim, theta).take(601)[1:]
             turned = (a * m) @ missed / (a[part.first - 1] * m[part.first - 1] * missed[part.first - 1])
@@ -94,13 +94,13 @@ def test_one_interval_by_hand(m_2, right):
     if low > 0:  # then H is smallest at c = -1; look at c = 1 alone
         part = dataclasses.replace(part, table=np.array([[1.0], [4.0]]))
         by_hand = 1 + ratio * 4 * low / (0.2 if right < np.inf else 0.1 + np.log(4) / 50)
-    assert certificate._over(part, n, left, right, values) == pytest.approx(by_hand, abs=1e-9)
+    assert certificate._lower_bound_on(part, n, left, right, values) == pytest.approx(by_hand, abs=1e-9)
 
 
 @pytest.mark.parametrize("task", CLASSES, ids=str)
 @pytest.mark.parametrize("n", [3, 20, 10**6])
 def test_certificates(task, n):
-    proof = form_margin(task, n)
+    proof = certify_isotropy(task, n)
     if (task, n) == (Cosine(5, 6.0), 3):  # turning away lowers the risk at large kappa
         assert proof.margin == -np.inf and proof.least < 0
     else:
@@ -110,25 +110,25 @@ def test_certificates(task, n):
 def test_the_failure_is_real():
     """Where it gives up for a negative value, that value is negative by sampling, too."""
     task, n, count = Cosine(5, 6.0), 3, 400_000
-    proof = form_margin(task, n)
+    proof = certify_isotropy(task, n)
     t = uniform_sphere(stream(5, "monte carlo"), count, n, 5)[..., 0].numpy()
     weights = torch.softmax(proof.kappa * torch.from_numpy(t), -1).numpy()
     a, _ = task.spectrum(40)
     theta = np.linspace(0.05, np.pi / 2, 60)
     gaps = Polynomials(5, theta).take(41)[1:]
     P = 1 - Polynomials(5, np.arccos(t).ravel()).take(41)[1:]
-    worst = np.argmin((a * pulls(5, proof.kappa, n, 40)) @ gaps)
+    worst = np.argmin((a * means(5, proof.kappa, n, 40)) @ gaps)
     samples = (weights * ((a * gaps[:, worst]) @ P).reshape(count, n)).sum(-1)
     assert samples.mean() + Z * samples.std() / count**0.5 < 0
 
 
 def test_two_tokens():
     """n = 2: all even m_l vanish; even classes do not feel the direction, ReLU has its linear part."""
-    assert np.abs(pulls(5, 7.0, 2, 12)[1::2]).max() < 1e-13
+    assert np.abs(means(5, 7.0, 2, 12)[1::2]).max() < 1e-13
     # high degrees, where the mesh in u must follow them
-    assert np.abs(pulls(2, 256.0, 2, 128)[1::2]).max() < 1e-12
-    assert form_margin(Quadratic(5), 2).margin == 0
-    assert form_margin(ReLU(5), 2).margin > 0.4
+    assert np.abs(means(2, 256.0, 2, 128)[1::2]).max() < 1e-12
+    assert certify_isotropy(Quadratic(5), 2).margin == 0
+    assert certify_isotropy(ReLU(5), 2).margin > 0.4
 
 
 def test_the_degrees_left_out():
@@ -157,5 +157,5 @@ def test_polynomials_between_chebyshev_points():
 )
 def test_bad_input(task, n, message):
     with pytest.raises(ValueError, match=message) as error:
-        form_margin(task, n)
+        certify_isotropy(task, n)
     assert "\n" not in str(error.value)

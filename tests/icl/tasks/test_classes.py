@@ -1,6 +1,6 @@
 """Covariances, their expansions, and sampled functions agree with each other."""
 
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -12,39 +12,62 @@ from icl.risk import population_risk
 from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import CLASSES, Affine, Cosine, Quadratic, ReLU, Zonal, make_task
-from icl.tasks.gegenbauer import Polynomials, multiplicity, one_minus_gegenbauer
+from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 DIMS = [2, 3, 5, 8, 33]
 TASKS = [cls(d, L) for d in DIMS for cls in (Affine, ReLU) for L in (1.0, 0.3)]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
 
-@pytest.mark.parametrize("dim", DIMS[1:])
-def test_gegenbauer_recurrence_against_scipy(dim):
-    theta = np.array([1e-3, 0.3, 1.2, 3.0])
-    a = dim / 2 - 1
-    for degree, q in enumerate(islice(one_minus_gegenbauer(dim, theta), 13)):
-        p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(degree, a, 1.0)
-        assert np.allclose(1 - q, p, atol=1e-13)
+def plain_recurrence(dim, theta, even):
+    """Yield 1 - P_l by differences of successive polynomials, in NumPy."""
 
+    def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
+        return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
 
-def test_gegenbauer_on_the_circle_is_the_cosine():
-    theta = np.array([1e-9, 0.3, 3.0])
-    for degree, q in enumerate(islice(one_minus_gegenbauer(2, theta), 41)):
-        expected = 2 * np.sin(degree * theta / 2) ** 2
-        assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)  # a tiny angle keeps all digits
-        assert np.allclose(q, expected, atol=1e-13)
+    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
+    q, step = np.zeros_like(gap), np.zeros_like(gap)
+    for i in count(0, 2 if even else 1):
+        yield q
+        ahead, behind = (up(i) * up(i + 1), (1 - up(i)) * (1 - up(i - 1))) if even else (up(i), 1 - up(i))
+        step = behind / ahead * step + 1 / ahead * (gap * (1 - q))
+        q = q + step
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 200])
 @pytest.mark.parametrize("even", [False, True])
-def test_compiled_recurrence_is_the_plain_one(dim, even):
+def test_polynomials_in_pieces_against_the_plain_recurrence(dim, even):
     theta = np.r_[0.0, np.geomspace(1e-8, np.pi, 41)]
     polynomials = Polynomials(dim, theta, even)
     ours = np.concatenate([polynomials.take(many) for many in (1, 2, 40, 300)])
-    plain = np.stack(list(islice(one_minus_gegenbauer(dim, theta, even), len(ours))))
+    plain = np.stack(list(islice(plain_recurrence(dim, theta, even), len(ours))))
     # rounded differently: by as much as an angle's last digit moves P_l
     assert np.all(np.abs(ours - plain) <= 1e-12 * plain + 1e-14)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_polynomials_are_normalized_gegenbauer_polynomials(dim):
+    theta, a = np.array([1e-9, 1e-3, 0.3, 1.2, 3.0]), dim / 2 - 1
+    for degree, q in enumerate(Polynomials(dim, theta).take(13)):
+        if dim == 2:
+            expected = 2 * np.sin(degree * theta / 2) ** 2
+            assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)  # a tiny angle keeps all digits
+            assert np.allclose(q, expected, atol=1e-13)
+        else:
+            p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(degree, a, 1.0)
+            assert np.allclose(1 - q, p, atol=1e-13)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8])
+def test_the_angle_law_makes_polynomials_orthogonal(dim):
+    """E P_k P_l = 1 / N_l for k = l, else 0; and a sum of them is taken apart again."""
+    theta, p = angle_quadrature(dim, 80)
+    P = 1 - Polynomials(dim, theta).take(13)
+    assert np.allclose((P * p) @ P.T, np.diag(1 / multiplicity(dim, 12)), atol=1e-12)
+    a = np.random.default_rng(0).random(12)
+    gamma = shortfall(dim, a, theta[None])
+    assert gamma.shape == (1, 80) and np.allclose(gamma, a @ (1 - P[1:]), rtol=1e-13)
+    assert np.allclose(shortfall(dim, a[1::2], theta, even=True), a[1::2] @ (1 - P[2::2]), rtol=1e-12)
 
 
 def test_multiplicity_counts_harmonics():
@@ -60,7 +83,7 @@ def test_expansion_sums_to_the_variogram(task):
     a, rest = task.spectrum(degree)
     assert (a >= 0).all() and rest >= 0
     theta = np.array([0.05, 0.7, np.pi / 2, 2.8])
-    q = np.stack(list(islice(one_minus_gegenbauer(task.dim, theta), degree + 1)))[1:]
+    q = Polynomials(task.dim, theta).take(degree + 1)[1:]
     expected = Zonal.variogram(task, theta)
     # the degrees left out oscillate; their sum lies within [0, 2 rest]
     assert np.all(np.abs(a @ q + rest - expected) <= rest + 1e-12)

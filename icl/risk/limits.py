@@ -1,7 +1,7 @@
-r"""Limits of softmax attention on Gaussian tokens for many tokens.
+r"""Limits of softmax attention for many tokens that do not lie on a sphere: Gaussian, and uniform in a ball.
 
-Given the query, the weights ``exp(w x . x_q)`` tilt the law N(0, I) of a token to N(w x_q, I). For n to
-infinity the prediction tends to the mean of f under it,
+*Gaussian.* Given the query, the weights ``exp(w x . x_q)`` tilt the law N(0, I) of a token to N(w x_q, I).
+For n to infinity the prediction tends to the mean of f under it,
 
     h(x_q) = E f(g + w x_q),   g ~ N(0, I):
 
@@ -13,6 +13,23 @@ f smoothed over a fixed width of one, whatever w is. On functions of one project
 
 For linear functions the distance of the best window from 1 is derived to leading order (`log_window_gap`), by
 `one_token_gap`.
+
+*Ball.* Tokens and query are uniform in the unit ball of R^d, ``f(x) = beta . x`` with ``E beta beta'`` a
+multiple of the identity. The prediction at a query of length r tends to ``beta . x`` averaged with the
+density ``exp(w x . x_q)``, the gradient of the logarithm of
+
+    E exp(s u . x) = Gamma(d/2 + 1) (2 / s)^(d/2) I_{d/2}(s),   |u| = 1, s = w r:
+
+it is ``A(s) beta . u`` with ``A = I_{d/2+1} / I_{d/2}``, the mean resultant length on the sphere in d + 2
+dimensions, whose projection the ball is. In units of the variance of f the limit of the risk is
+
+    E (r - A(w r))^2 / E r^2,   with density d r^(d-1) of r.
+
+A is strictly concave, so that no w makes it the identity; and where w grows without end, A tends to one, the
+length of the longest tokens, for queries of every length. The best w is finite, and a floor remains.
+
+Label noise enters none of these limits: its part of the risk tends to zero. Arguments out of range are a
+ValueError.
 """
 
 from __future__ import annotations
@@ -24,24 +41,27 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import poly2herme
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.special import expit, gamma, gammaln
 
 from icl.checks import broadcast, integer, real, reals
-from icl.risk.gaussian import MOST_W
+from icl.risk.asymptotics import resultant_length
 from icl.tasks.base import LEAST, MOST, Array
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 PEAK = 2 / math.sqrt(5)  # r^2 over log n of the queries that decide
 _MOST_LOG = 1e8
 _MOST_DEGREE, _MOST_COEFFICIENT = 30, 1e30
+_BALL_W = 0.01, 1e6  # windows between which the ball's best one is looked for
+_ORDER, _COARSE = 16, 12  # Gauss nodes a panel of the two rules for the ball
 
 
 @dataclass(frozen=True)
 class HermiteFloor:
-    """The least limit of the risk over all windows.
+    """The least limit of the risk over all w >= 0, on Gaussian tokens.
 
     Attributes:
-        w: The window parameter that attains it, >= 0.
+        w: The window parameter that attains it.
         risk: The limit of the risk for n to infinity there.
         power: ``E (f - E f)^2``, the risk of the best constant.
     """
@@ -64,57 +84,43 @@ class OneToken:
     error: Array
 
 
-def hermite_floor(coefficients: ArrayLike, w: ArrayLike) -> Array:
-    """Compute the limit of the risk for n to infinity of a function of one projection.
+@dataclass(frozen=True)
+class BallLimit:
+    """The least limit of the risk over all windows, on tokens in the ball.
 
-    Args:
-        coefficients: c_0, ..., c_K of ``f(x) = sum_k c_k He_k(u . x)``, u a unit vector, K <= 30.
-        w: Window parameter, 0 to 100.
-
-    Returns:
-        The limit, of the shape of ``w``. Label noise does not enter: its part of the risk tends to zero.
-
-    Raises:
-        ValueError: If an argument is out of range.
-
-    >>> float(hermite_floor([1.0, 2.0], 1.0))  # affine functions are recovered
-    0.0
+    Attributes:
+        w: The window parameter that attains it.
+        risk: The limit of the risk there, in units of the variance of f.
+        error: Estimated relative error of both: what a coarser rule changes, and rounding.
     """
-    w = reals(w, "w", 0, MOST_W)
-    return np.asarray(sum(k * p(w) ** 2 for k, p in _missed(coefficients)))[()]
+
+    w: float
+    risk: float
+    error: float
 
 
 def least_hermite_floor(coefficients: ArrayLike) -> HermiteFloor:
     """Find the window with the smallest limit of the risk for a function of one projection.
 
-    The limit is a polynomial in w, and its stationary points are roots of its derivative.
-
-    Args:
-        coefficients: c_0, ..., c_K of ``f(x) = sum_k c_k He_k(u . x)``, K <= 30.
-
-    Returns:
-        The minimum over w >= 0.
-
-    Raises:
-        ValueError: If an argument is out of range.
+    The function is ``f(x) = sum_k c_k He_k(u . x)``, u a unit vector, with coefficients c_0, ..., c_K,
+    K <= 30. The limit is a polynomial in w, and its stationary points are roots of its derivative.
 
     >>> round(least_hermite_floor([0.0, 0.0, 1.0]).risk, 12)  # a third of the power 2
     0.666666666667
     """
-    parts = _missed(coefficients)
+    c, parts = _missed(coefficients)
     curve = sum((k * p**2 for k, p in parts), Polynomial([0.0]))
     roots = np.roots(np.trim_zeros(curve.deriv().coef, "b")[::-1])
     stationary = roots.real[(np.abs(roots.imag) < 1e-6) & (roots.real > 0)]
     candidates = np.concatenate([[0.0], stationary])
     values = np.sum([k * p(candidates) ** 2 for k, p in parts], axis=0)
-    c = reals(coefficients, "coefficients", -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
     power = sum(math.factorial(k) * float(c[k]) ** 2 for k in range(1, c.size))
     best = int(np.argmin(values))
     return HermiteFloor(float(candidates[best]), float(values[best]), power)
 
 
-def _missed(coefficients: ArrayLike) -> list[tuple[float, Polynomial]]:
-    """Return k! and the polynomial ``c_k - h_k`` in w for every degree k."""
+def _missed(coefficients: ArrayLike) -> tuple[Array, list[tuple[float, Polynomial]]]:
+    """Return the checked coefficients, and k! and the polynomial ``c_k - h_k`` in w for every degree k."""
     c = reals(coefficients, "coefficients", -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
     if c.ndim != 1 or not 1 <= c.size <= _MOST_DEGREE + 1:
         raise ValueError(
@@ -124,7 +130,7 @@ def _missed(coefficients: ArrayLike) -> list[tuple[float, Polynomial]]:
     powers = np.stack(
         [np.pad(poly2herme(row[: j + 1]), (0, c.size - j - 1)) for j, row in enumerate(np.eye(c.size))], 1
     )
-    return [(float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k]) for k in range(c.size)]
+    return c, [(float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k]) for k in range(c.size)]
 
 
 def log_window_gap(dim: int, log_n: ArrayLike) -> Array:
@@ -135,16 +141,6 @@ def log_window_gap(dim: int, log_n: ArrayLike) -> Array:
         1 - w* ~ K_d l^(d/2 + 1) n^(-1/a).
 
     It is `one_token_gap` by Laplace's method: queries with ``r^2`` near ``2 l / sqrt 5`` dominate.
-
-    Args:
-        dim: Dimension d, 1 to 1000.
-        log_n: Logarithm of the context length, above 0 to 1e8.
-
-    Returns:
-        The logarithm, of the shape of ``log_n``.
-
-    Raises:
-        ValueError: If an argument is out of range.
     """
     d, log_n = integer(dim, "dim", 1, 1000), reals(log_n, "log_n", 1e-3, _MOST_LOG)
     a = GOLDEN
@@ -168,17 +164,8 @@ def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: f
     Half the slope of the risk at ``w = 1`` is the gap. This derives `log_window_gap` and is no proof: the
     error of the replacement is not bounded.
 
-    Args:
-        dim: Dimension d, 1 to 1000.
-        log_n: Logarithm of the context length, 10 to 1e8.
-        noise_std: Standard deviation sigma of the label noise, >= 0.
-        lipschitz: Root mean square L of the slope, > 0.
-
-    Returns:
-        The logarithm of the gap; ``log_n`` and ``noise_std`` broadcast.
-
-    Raises:
-        ValueError: If an argument is out of range, or shapes do not broadcast.
+    d is at most 1000 and log n between 10 and 1e8; ``log_n`` and ``noise_std`` broadcast, ``lipschitz`` is
+    the root mean square of the slope.
 
     >>> l = 1e6  # a context no table of tokens could hold
     >>> bool(abs(one_token_gap(5, l, 0.5).log_gap - log_window_gap(5, l)) < 1e-4)
@@ -218,3 +205,38 @@ def _one_token(d: int, log_n: float, spread: float, step: float, order: int) -> 
     square, r = (r * r / d)[:, None], r[:, None]
     slope = square * (r * c_tau - 12 * third - 6 * r * third_tau) + spread * r * c_tau
     return shift + math.log(0.5 * float(np.sum(p * slope)))
+
+
+def least_ball_limit(dim: int) -> BallLimit:
+    """Find the window with the smallest limit of the risk on tokens uniform in the unit ball, d <= 64.
+
+    >>> best = least_ball_limit(5)
+    >>> round(best.w, 3), round(best.risk, 5)  # the window stops, and 1.6 % of the variance stays
+    (18.891, 0.0155)
+    """
+    dim = integer(dim, "dim", 1, 64)
+    grid = np.geomspace(*_BALL_W, 161)
+    at = int(np.argmin([_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
+    around = grid[at - 1], grid[at + 1]
+    w, coarse = (
+        brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13) for k in (_ORDER, _COARSE)
+    )
+    risk, other = _ball_limit(dim, w, _ORDER)[0], _ball_limit(dim, coarse, _COARSE)[0]
+    changes = abs(coarse / w - 1), abs(other / risk - 1)
+    return BallLimit(w, risk, max(*changes, float(np.finfo(float).eps)))
+
+
+def _ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
+    """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
+    x, weight = np.polynomial.legendre.leggauss(order)
+    edges = np.concatenate(
+        [[0.0], np.geomspace(1, max(w, 2), int(np.ceil(np.log2(max(w, 2)))) + 1) / max(w, 2)]
+    )
+    half = np.diff(edges)[:, None] / 2
+    r = (edges[:-1, None] + half * (1 + x)).ravel()
+    p = (half * weight).ravel() * dim * r ** (dim - 1)
+    s = w * r
+    length = resultant_length(dim + 2, s)
+    turn = 1 - length**2 - (dim + 1) * length / s  # A'
+    miss, power = r - length, dim / (dim + 2)
+    return float(p @ miss**2) / power, float(-2 * p @ (miss * r * turn)) / power

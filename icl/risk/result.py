@@ -1,0 +1,61 @@
+"""The result of all exact risks: bias + noise = total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icl.tasks.base import Array
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The population risk, split as on the slides.
+
+    Attributes:
+        bias: ``E (sum omega_i f(x_i) - f(x_q))^2``; contains the sampling variance of f.
+        noise: ``sigma^2 E sum omega_i^2``.
+        error: Estimated relative error of both: what a coarser rule changes.
+
+    All are float64 arrays of the broadcast shape of the arguments (scalars if all were).
+    """
+
+    bias: Array
+    noise: Array
+    error: Array
+
+    @property
+    def total(self) -> Array:
+        """The risk, bias + noise."""
+        return self.bias + self.noise
+
+
+@dataclass(frozen=True)
+class WindowRisk(Risk):
+    """The risk of ``M = w I``, with its derivative in w.
+
+    Attributes:
+        bias_slope: Derivative of ``bias``.
+        noise_slope: Derivative of ``noise``.
+    """
+
+    bias_slope: Array
+    noise_slope: Array
+
+    @property
+    def slope(self) -> Array:
+        """Derivative of the risk in w."""
+        return self.bias_slope + self.noise_slope
+
+
+@dataclass(frozen=True)
+class MatrixRisk(Risk):
+    """The risk of one matrix M, with its gradient.
+
+    Attributes:
+        gradient: Derivative of ``total`` in the entries of M, shape (d, d).
+        error: Estimated error of bias, noise and each entry of the gradient, in units of the total: what
+            doubling the rule over the queries changed, or the standard error of the randomized rule, plus
+            what a coarser rule for the tokens changes.
+    """
+
+    gradient: Array

@@ -1,0 +1,135 @@
+"""The lowest minimum in w of many risks at once, on nodes that all of them share.
+
+Risk and slope are analytic where Re w > 0: over a ratio of 1.4 in w, the slope is a polynomial of degree 10
+in log w to about 1e-11. A wide interval needs fewer nodes than all its parts, but there slopes may span many
+decades, so that the last coefficients have to be looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+
+from icl.tasks.base import Array
+
+ProblemIndices = NDArray[np.intp]
+#: From windows (k,) and problems (p,) to risk, slope in w, and a part of it that never falls, (k, 3, p).
+Curve = Callable[[Array, ProblemIndices], Array]
+Interval = tuple[float, float, ProblemIndices]  # of w, and the problems whose slope turns positive in it
+
+FIRST, RATIO = 0.1, 1.4  # of the scan in w
+_WIDEST = 4.1  # a wider ratio in w spoils the nodes of too many problems
+_DIGITS = 32  # natural logarithm of what is asked of the polynomials
+_ROUNDING = 1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
+_LAST = 3e-9  # most that the last coefficients may move a root: about ten times its error
+
+
+class Minima(NamedTuple):
+    """Minimizers, the risks there, relative errors of the minimizers, and second derivatives of the risk."""
+
+    w: Array
+    risk: Array
+    error: Array
+    curvature: Array
+
+
+def lowest(
+    curve: Curve, at_zero: Array, falls: bool, last: Array, active: ProblemIndices, ahead: int = 1
+) -> Minima:
+    """Find the lowest minimum of each risk over w >= 0.
+
+    Risks are scanned upwards in w with a ratio of 1.4, and every minimum met is refined as a root of the
+    derivative; the best one, or w = 0, wins. The scan of a risk ends where its part that never falls exceeds
+    the lowest risk so far, or where it rises beyond ``last``. The scale of w is that on which the scan begins
+    at 0.1, with ``ahead`` windows at once; ``at_zero`` are the risks at w = 0, ``falls`` says whether they
+    fall there, and those that are not ``active`` stay there.
+
+    Raises:
+        ValueError: What ``curve`` raises.
+    """
+    lowest_seen, falling = at_zero.copy(), np.full(at_zero.size, falls)
+    lower, crossings = 0.0, list[Interval]()
+    windows = FIRST * RATIO ** np.arange(ahead, dtype=float)
+    while active.size:
+        scanned = active
+        for w, rows in zip(windows, curve(windows, scanned), strict=True):
+            risk, slope, floor = rows[:, np.isin(scanned, active)]
+            rises = slope >= 0  # zero for a class of constants
+            new = falling[active] & rises
+            if np.any(new):
+                crossings.append((lower, w, active[new]))
+            falling[active], lowest_seen[active] = ~rises, np.minimum(lowest_seen[active], risk)
+            active = active[~((floor > lowest_seen[active]) | (rises & (w > last[active])))]
+            lower = w
+        windows = windows[-1:] * RATIO
+    best = np.stack([np.zeros_like(at_zero), at_zero, *np.zeros((2, at_zero.size))])
+    for found, row in _roots(crossings, curve):
+        better = (row[1] < best[1, found]) | (row[0] < FIRST)
+        best[:, found[better]] = row[:, better]
+    return Minima(*best)
+
+
+def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
+    """Yield problems and the rows of `Minima` at their roots, of as many intervals at once as allowed."""
+    widest, start = math.log(_WIDEST), 0
+    while start < len(intervals):
+        lower = intervals[start][0]
+        limit = lower * math.exp(widest) if lower > 0 else 0.0
+        count = max(1, sum(upper < limit for _, upper, _ in intervals[start:]))
+        found = _refine(intervals[start : start + count], curve)
+        if found is None:
+            widest /= 2
+        else:
+            start += count
+            yield found
+
+
+def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
+    """Refine neighboring intervals as one; None if that is too wide.
+
+    In log w, or in w for an interval that begins at zero. Bisection on polynomials costs little. The risk is
+    the slope's integral, corrected by the values at the nodes.
+    """
+    lower, upper = group[0][0], group[-1][1]
+    grow = lower > 0
+    start, stop = (math.log(lower), math.log(upper)) if grow else (lower, upper)
+    half = (stop - start) / 2
+    problems = np.concatenate([some for *_, some in group])
+    nodes = math.ceil(_DIGITS / math.asinh(math.pi / 2 / half))
+    x = np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
+    w = start + half * (1 + x)
+    w = np.exp(w) if grow else w
+    try:
+        values = curve(w, problems)
+    except ValueError:  # w is too large for problems of the first intervals
+        if len(group) > 1:
+            return None
+        raise
+    slope = values[:, 1] * half * (w[:, None] if grow else 1.0)
+    coefficients = chebyshev.chebfit(x, slope, nodes - 1)
+    integral = chebyshev.chebint(coefficients)
+    rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
+    ends = np.repeat([ends for *ends, _ in group], [some.size for *_, some in group], axis=0).T
+    left, right = ((np.log(ends) if grow else ends) - start) / half - 1
+    for _ in range(45):
+        middle = (left + right) / 2
+        rising = _series(middle, coefficients) > 0
+        left, right = np.where(rising, left, middle), np.where(rising, middle, right)
+    steepness = np.abs(_series(middle, chebyshev.chebder(coefficients)))
+    moved = half * np.abs(coefficients[-2:]).max(0) / steepness  # by the last coefficients, in log w or in w
+    if len(group) > 1 and np.any(moved > _LAST):
+        return None
+    root = np.exp(start + half * (1 + middle)) if grow else start + half * (1 + middle)
+    scale = root if grow else 1.0
+    risk, error = _series(middle, integral) + _series(middle, rest), moved * scale / root
+    return problems, np.stack([root, risk, np.maximum(error, _ROUNDING), steepness / (half * scale) ** 2])
+
+
+def _series(x: Array, coefficients: NDArray[np.floating]) -> Array:
+    """Evaluate column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
+    return np.asarray(chebyshev.chebval(x, coefficients, tensor=False))
