@@ -2,10 +2,9 @@
 # make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
 # make check                          format, lint, types, imports, unit tests: two minutes
 # make test                           every test
-# PROFILE=profiles/slurm runs the notebooks of a book or a sweep as jobs of a cluster.
+# PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
-#                                     a table and a page of curves; GRID=grid.yml reads a file;
-#                                     FORCE=1 starts what may take more than two days
+#                                     tables of cases and numbers; GRID=grid.yml reads a file
 # make replicate SEED=1,2             every sampled verdict again, with fresh random numbers, and a table
 # make confirm                        the confirmatory run: results/confirmatory
 # make bench | lab | sync | lock | clean
@@ -23,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: book pdf check test bench sweep replicate confirm lab sync lock clean
 
 book: .venv/.installed
-	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)" $(if $(FORCE),--force)
+	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 check: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
@@ -38,13 +37,13 @@ bench: .venv/.installed
 
 sweep: .venv/.installed
 	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --collect "$(COLLECT)" --preset "$(PRESET)" \
-	  --jobs "$(JOBS)" --profile "$(PROFILE)" $(if $(FORCE),--force)
+	  --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 replicate: .venv/.installed
-	@$(PY) -m icl_book replicate --seed "$(SEED)" --jobs "$(JOBS)"
+	@$(PY) -m icl_book replicate --seed "$(SEED)" --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 confirm: .venv/.installed
-	@$(PY) -m icl_book confirm --jobs "$(JOBS)"
+	@$(PY) -m icl_book confirm --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 pdf: .venv/.installed
 	@$(PY) -m icl_book.site.pdf --preset "$(PRESET)"

@@ -25,8 +25,8 @@ CLAIMS = "book/icl_book/claims"
 ROOMS = {
     "attention": (["icl/attention.py"], ["tests/icl/test_attention.py"]),
     "judge": (
-        [f"{CLAIMS}/judge.py", f"{CLAIMS}/case.py", "icl/statistics.py"],
-        ["tests/icl_book/test_claims.py", "tests/icl/test_statistics.py"],
+        [f"{CLAIMS}/judge.py", f"{CLAIMS}/case.py", f"{CLAIMS}/rules.py", "icl/statistics.py"],
+        ["tests/icl_book/test_claims.py", "tests/icl_book/test_registry.py", "tests/icl/test_statistics.py"],
     ),
     "tensor_trick": (["icl/tensor_trick"], ["tests/icl/tensor_trick"]),
     "risk": (["icl/risk"], ["tests/icl/risk"]),

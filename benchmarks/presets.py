@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/presets.py
 
-Writes benchmarks/results/presets.json, which the book's table of run times is written from. It runs no
-notebook: run `make book PRESET=...` on a quiet machine first. Of the paper preset the committed results
-count. A notebook without a finished run keeps the seconds of before.
+Writes benchmarks/results/presets.json, which the book shows. It runs no notebook: run `make book PRESET=...`
+on a quiet machine first. Of the paper preset the committed results count. A notebook without a finished run
+keeps the seconds of before.
 """
 
 import json

@@ -537,10 +537,7 @@ interactive(
     start={"functions": "affine", "d": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0},
     best=best,
     squares={"bias": "L", "noise": "sigma"},
-    labels=(
-        "window parameter w (the window narrows to the right)",
-        "mean squared error",
-    ),
+    labels=("window parameter w (to the right: narrower)", "mean squared error"),
     experiment="Move n to 10⁸: the ring, the lowest point, goes to the right, and the risk "
     "falls. Then move σ until the ring is back where it was.",
     alt="Bias, noise and their sum, the risk, against the window parameter w, both axes "

@@ -263,7 +263,7 @@ interactive(
         "rho": "L′ / L",
     },
     start={"functions": "ReLU", "d": 5, "n": 1000.0, "rho": 10**0.3},
-    labels=("L′ of the test / L of pretraining (right of 1: window too wide)", "price"),
+    labels=("L′ / L (right of 1: the window is too wide)", "price"),
     experiment="Move L′ / L from 2 to ½: which mistake is cheaper? Then move d to 3 and try "
     "again.",
     alt="Risk with the window for the wrong Lipschitz constant over the least risk, against "

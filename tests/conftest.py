@@ -14,7 +14,7 @@ torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 
 
 #: Files whose tests share what took long to make. Each file's tests run in one process and start first.
-WHOLE = ("test_book.py", "test_pipeline.py", "test_preload.py", "test_sweep.py")
+WHOLE = ("test_book.py", "test_pipeline.py")
 
 
 class Scheduling(LoadScopeScheduling):

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,6 @@ import psutil
 
 from icl_book.claims import changes
 from icl_book.provenance import ROOT
-from icl_book.runner import preload, schedule
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 HANGING = 600  # seconds after which whatever is waited for will not come
@@ -26,10 +24,6 @@ def until(condition, tell=lambda: None):
     while not condition():
         assert time.monotonic() - start < HANGING, tell()
         time.sleep(0.1)
-
-
-def gone(process):
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 class Copy:
@@ -56,10 +50,6 @@ class Copy:
         self.preset()
         self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
         self.environment.pop("MPLBACKEND", None)
-        self.environment.pop(preload.SOCKET, None)
-        self.temporary = Path(tempfile.mkdtemp(prefix="icl-book-"))  # a short path, for sockets
-        self.environment["TMPDIR"] = str(self.temporary)
-        self.server = {}
         claims = root / "book" / "claims"
         shutil.rmtree(claims)
         claims.mkdir()
@@ -86,56 +76,38 @@ class Copy:
         assert old in file.read_text()
         file.write_text(file.read_text().replace(old, new))
 
-    @contextmanager
-    def kernels(self):
-        """Let all programs started meanwhile share one server of kernels."""
-        with preload.preloaded(schedule.thread_settings(2)):
-            self.server = {preload.SOCKET: os.environ[preload.SOCKET]} if preload.SOCKET in os.environ else {}
-            yield self
-        shutil.rmtree(self.temporary)
-
     def processes(self):
         """Processes at work in the copy, however they were started."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if Path(process.cwd()).is_relative_to(self.root) and not gone(process):
+                if Path(process.cwd()).is_relative_to(self.root) and process.status() != "zombie":
                     found.append(process)
         return found
 
-    def left_behind(self):
-        """Processes, temporary files and half-written files that nothing will end or remove any more."""
-        halves = [*self.root.glob("_build/**/*.part")]
-        return [*self.processes(), *self.temporary.iterdir(), *halves]
-
-    def until_nothing_is_left(self):
-        until(lambda: not self.left_behind(), self.left_behind)
-
-    def start(self, *words, alone=False, **options):
-        """Start the command line; ``alone`` if it shall not share a server."""
+    def start(self, *words, **options):
+        """Start the command line."""
         return subprocess.Popen(
             [sys.executable, "-m", "icl_book", *words],
             cwd=self.root,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=self.environment | ({} if alone else self.server),
+            env=self.environment,
             **options,
         )
 
-    def run(self, *words, alone=False):
-        process = self.start(*words, alone=alone)
+    def run(self, *words):
+        process = self.start(*words)
         said, _ = process.communicate(timeout=HANGING)
         return process.returncode, said
 
     def asleep(self, process):
-        """Wait until the notebook tiny, which ``process`` runs, sleeps; returns its kernel."""
+        """Wait until the notebook tiny, which ``process`` runs, sleeps."""
         file = self.root / "notebooks" / "asleep"
         until(lambda: process.poll() is not None or (file.is_file() and file.read_text()))
         assert process.poll() is None, process.communicate()[0]
-        kernel = psutil.Process(int(file.read_text()))
         file.unlink()
-        return kernel
 
     @contextmanager
     def awake(self):

@@ -17,7 +17,6 @@ import yaml
 from icl_book import notebook
 from icl_book.parameters import validate
 from icl_book.runner import plan
-from icl_book.runner.closure import contents
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = plan.notebooks()
@@ -263,7 +262,7 @@ def test_binder_installs_the_lock():
 
 
 def test_the_package_carries_the_data_that_chapters_read(tmp_path, monkeypatch):
-    read = {p for n in NOTEBOOKS for p in contents((ROOT / "notebooks" / f"{n}.py").read_text(), n).data}
+    read = {p for n in NOTEBOOKS for p in re.findall(r'notebook\.data\("([^"]+)"\)', plan.source(n))}
     assert len(read) >= 3
     monkeypatch.setattr(notebook, "ROOT", tmp_path)  # as where only the package is installed
     for path in read:

@@ -1,7 +1,131 @@
-"""``python -m icl_book``: the runner."""
+"""The command line: ``python -m icl_book book | execute | sweep | rules | confirm | replicate | sync``."""
 
+from __future__ import annotations
+
+import argparse
+import os
 import sys
 
-from icl_book.runner.cli import main
+from icl_book.parameters import BadInput
+from icl_book.runner import plan
+from icl_book.runner.schedule import schedule
 
-sys.exit(main())
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    whole = argparse.ArgumentParser(prog="python -m icl_book", description="Execute and sync notebooks.")
+    commands = whole.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("execute", help="execute one notebook")
+    one.add_argument("-p", dest="values", action="append", default=[], metavar="NAME=VALUE")
+    one.add_argument("--label", default="", help="printed before each line, e.g. '1 of 2'")
+    one.add_argument("--root-seed", type=int, help="root of the random streams; by default ICL_SEED")
+    one.add_argument("--device", help="where it computes; by default ICL_DEVICE")
+    one.add_argument("--digest", default="", help="refuse to run unless the run has this digest")
+    book = commands.add_parser("book", help="execute what is not done and build the book")
+    sweep = commands.add_parser("sweep", help="execute one notebook over a grid of parameters")
+    sweep.add_argument("--grid", default="", help="e.g. 'noise_std=0.5,1 seed=0,1', or a YAML file")
+    sweep.add_argument("--collect", default="", metavar="NAMES", help="names of glued numbers, e.g. risk,w")
+    confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
+    repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
+    repeat.add_argument("--seed", required=True, help="roots of the streams, positive integers, e.g. 1,2,3")
+    for command in (one, sweep):
+        command.add_argument("name")
+    for command in (one, book, sweep):
+        command.add_argument("--preset", default="quick")
+    for command in (book, sweep, confirm, repeat):
+        command.add_argument("--jobs", default="2")
+        command.add_argument("--profile", default="", help="a cluster's settings, e.g. profiles/slurm")
+    commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
+    commands.add_parser("sync", help="rewrite notebooks/*.ipynb from notebooks/*.py")
+    return whole
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        print("interrupted; what is done is kept, the same command goes on from there", flush=True)
+        return 130
+    except BadInput as error:
+        print(f"error: {error}", file=sys.stderr)
+    except OSError as error:  # a full disk, a folder that may not be written
+        print(f"error: {error.filename or 'a file'}: {error.strerror}; what is done is kept", file=sys.stderr)
+    return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    match options.command:
+        case "execute":
+            _execute(options)
+        case "book":
+            plan.for_book(options.preset)
+            runs = plan.plan(options.preset)
+            if status := schedule(runs, options.jobs, options.profile):
+                return status
+            from icl_book.site import assemble
+
+            pages = [f"{run.name}={run.path}" for run in runs]
+            return assemble.main(["--preset", options.preset, *pages])
+        case "sweep":
+            return _sweep(options)
+        case "confirm":
+            from icl_book.runner import again
+
+            return again.confirm(options.jobs, options.profile)
+        case "replicate":
+            from icl_book.runner import again
+
+            if not all(map(str.isdecimal, words := options.seed.split(","))):
+                raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
+            return again.replicate([int(word) for word in words], options.jobs, options.profile)
+        case "rules":
+            from icl_book.claims import changes
+
+            print(changes.digest())
+        case "sync":
+            from icl_book.runner.execute import sync
+
+            for path in sync():
+                print(f"wrote {os.path.relpath(path)}")
+    return 0
+
+
+def _execute(options: argparse.Namespace) -> None:
+    """Execute a preset's run with ``name=value`` words applied to it."""
+    from icl_book.runner.execute import execute
+
+    changes = {}
+    for word in options.values:
+        key, equals, value = word.partition("=")
+        if not equals or not value:
+            raise BadInput(f"-p {word!r}: must look like name=value")
+        try:
+            changes[key] = plan.literal(value)
+        except BadInput as error:
+            raise BadInput(f"-p {key}: {error}") from None
+    run = plan.configure(options.name, options.preset, changes, options.root_seed, options.device)
+    if options.digest not in ("", run.digest):
+        raise BadInput(f"{run.name}: notebook, code, lock or data changed since the run was asked for")
+    execute(run, options.label)
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    """Run a sweep and write its tables."""
+    if not options.grid:
+        raise BadInput(
+            'sweep needs a notebook and a grid: make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
+        )
+    runs = plan.plan(options.preset, options.name, options.grid)
+    if status := schedule(runs, options.jobs, options.profile):
+        return status
+    from icl_book.runner import table
+
+    folder = table.write(runs, [name for name in options.collect.split(",") if name])
+    print(f"tables: {os.path.relpath(folder)}/cases.csv, numbers.csv, and the same as .parquet")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -165,7 +165,7 @@
         `<rect class="frame" x="${box.left}" y="${box.top}" width="${w}" height="${h}"/>` +
         across.ticks.map((v) => text(across.at(v), box.bottom + 17, number(v), "middle")).join("") +
         up.ticks.map((u) => text(box.left - 7, up.at(u) + 4, number(u), "end")).join("") +
-        text((box.left + box.right) / 2, height - 7, given.labels[0], "middle") +
+        text(width / 2, height - 7, given.labels[0], "middle") +
         text(-(box.top + box.bottom) / 2, 14, given.labels[1], "middle", 'transform="rotate(-90)"');
       if (read.textContent !== said.join(" ")) read.textContent = said.join(" ");
       root.dataset.values = JSON.stringify(values);

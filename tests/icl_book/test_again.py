@@ -1,49 +1,13 @@
 """Fresh random streams: the confirmatory run and replications."""
 
-import csv
 import json
-import os
-import subprocess
-import sys
 
+import pandas as pd
 import pytest
 
 from icl_book.claims import changes
 from icl_book.parameters import BadInput
-from icl_book.provenance import ROOT
 from icl_book.runner import again, plan
-from icl_book.runner.plan import Run
-
-DRAW = "from icl.streams import stream; print(stream(3, 'tasks', 2).standard_normal())"
-
-
-def drawn(seed):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)} | ({"ICL_SEED": seed} if seed is not None else {})
-    done = subprocess.run(
-        [sys.executable, "-c", DRAW], env=environment, capture_output=True, text=True, check=False
-    )
-    return done.stdout if done.returncode == 0 else done.stderr.splitlines()[-1]
-
-
-def test_the_environment_moves_every_stream():
-    assert drawn(None) == drawn("") == drawn("0") != drawn("1") != drawn("2")
-    assert drawn("1") == drawn("1")
-    for wrong in ("-1", str(2**31), "one"):
-        assert drawn(wrong).startswith(f"ValueError: ICL_SEED='{wrong}': must be")
-
-
-def test_fresh_streams_have_an_address_of_their_own_and_never_reach_the_book(monkeypatch):
-    monkeypatch.delenv("ICL_SEED", raising=False)
-    plain = plan.plan("quick", "theorem2_scaling")[0]
-    address = plain.digest
-    with again.streams(7):
-        moved = plan.plan("quick", "theorem2_scaling")[0]
-        assert moved.digest != address and moved.exploring and not plain.exploring
-    assert "ICL_SEED" not in os.environ and plan.plan("quick", "theorem2_scaling")[0].digest == address
-    assert plan.plan("confirmatory", "theorem2_scaling")[0].exploring
-    with pytest.raises(BadInput, match="seed=0: must be"), again.streams(0):
-        pass
-
 
 SIZES = ("dim", "dims", "context_length", "n_values", "radii", "sizes", "large_sizes", "more_dims")
 
@@ -58,87 +22,88 @@ def test_the_confirmatory_run_shares_no_setting_with_the_book():
     for run in plan.plan("confirmatory"):
         (quick,) = plan.plan("quick", run.name)
         sizes = {name: (values(run, name), values(quick, name)) for name in SIZES if values(run, name)}
-        if run.judges:
-            assert any(not here & there for here, there in sizes.values()), run.name
+        assert run.exploring and run.root_seed == 0
+        if "judge(" in plan.source(run.name):
+            assert run.overrides and any(not here & there for here, there in sizes.values()), run.name
             for name, (here, there) in sizes.items():
                 assert here == there or not here & there, f"{run.name}: {name}"
 
 
-def case(kind, value):
-    row = dict.fromkeys(again.CASE) | {"name": "a", "measured": value, "interval": [value, value]}
-    return row | {"kind": kind, "samples": 32, "outcome": "agrees"}
+def case(kind, value, name="a"):
+    row = dict.fromkeys(again.CASE) | {"name": name, "measured": value, "interval": [value, value]}
+    return row | {"kind": kind, "samples": 32, "outcome": "agrees", "parameters": {"d": 3}}
 
 
-def result(verdict, kind="sampled", name="n", other="contradicts"):
-    card = dict.fromkeys(again.CARD) | {"id": f"P1.{kind}", "verdict": verdict, "expected": "holds"}
+def result(run, kind="sampled", other="contradicts"):
+    card = dict.fromkeys(again.CARD) | {"id": f"P1.{kind}", "verdict": "holds", "expected": "established"}
     card |= {"readings": {"ours": "agrees", "another": other}}
-    card |= {"cases": [case(kind, 0.5)], "control_cases": [case("exact", 2.0) | {"name": "far"}]}
-    card |= {"other_readings": {"another": [case(kind, 0.7), case(kind, 0.9) | {"name": "b"}]}}
-    return dict.fromkeys(again.RECORD) | {"name": name, "root_seed": plan.root_seed(), "cards": [card]}
+    card |= {"cases": [case(kind, 0.5)], "control_cases": [case("exact", 2.0, "far")]}
+    card |= {"other_readings": {"another": [case(kind, 0.7), case(kind, 0.9, "b")]}}
+    found = dict.fromkeys(again.RECORD) | {"name": run.name, "root_seed": run.root_seed, "parameters": {}}
+    return found | {"cards": [card]}
 
 
 @pytest.fixture
-def tree(tmp_path, monkeypatch):
+def asked(tmp_path, monkeypatch):
+    """What is asked for: of each call of the scheduler the root seed and the names of the notebooks."""
+    monkeypatch.delenv("ICL_SEED", raising=False)
     monkeypatch.setattr(again, "ROOT", tmp_path)
     monkeypatch.setattr(changes, "problems", list)
-    runs = [Run("theorem2_scaling", "quick", {}), Run("tensor_trick", "quick", {})]
-    monkeypatch.setattr(again, "plan", lambda *_: runs)
-    return tmp_path
+    runs, calls = {}, []
+
+    def planned(preset, seed=0):
+        made = [plan.Run(n, preset, {"dims": [4]}, True, seed, "cpu", n) for n in ("sampling", "exact")]
+        runs.update({run.path: run for run in made})
+        return made
+
+    def found(path):
+        run = runs[path]
+        if run.name == "exact":
+            return result(run, "exact")
+        return result(run, other="undecided" if run.root_seed == 5 else "contradicts")
+
+    def schedule(some, jobs, profile):
+        calls.append((some[0].root_seed, [run.name for run in some], jobs))
+        return calls.fails
+
+    calls = type("Calls", (list,), {"fails": 0})()
+    monkeypatch.setattr(plan.Run, "path", property(lambda run: (run.name, run.root_seed)))
+    for name, value in (("plan", planned), ("collect", found), ("schedule", schedule)):
+        monkeypatch.setattr(again, name, value)
+    return calls
 
 
-def test_confirm_writes_what_it_finds_whatever_it_says(tree, monkeypatch, capsys):
-    seen = []
-    monkeypatch.setattr(again, "record", lambda run: result("inconclusive", name=run.name))
-
-    def schedule(settings, jobs):
-        seen.append((settings["preset"], os.environ["ICL_SEED"], jobs))
-        return 0
-
-    assert again.confirm(schedule, "2") == 0
-    assert seen == [("confirmatory", str(changes.seed()), "2")]
-    written = json.loads((tree / "results/confirmatory/theorem2_scaling.json").read_text())
+def test_confirm_writes_what_it_finds_whatever_it_says(asked, tmp_path, capsys):
+    assert again.confirm("2") == 0
+    assert asked == [(changes.seed(), ["sampling", "exact"], "2")]
+    written = json.loads((tmp_path / "results/confirmatory/sampling.json").read_text())
     assert written["rules"] == changes.digest() and written["root_seed"] == changes.seed()
     (card,) = written["cards"]
-    assert card["verdict"] == "inconclusive" and card["readings"]["another"] == "contradicts"
+    assert card["verdict"] == "holds" and card["readings"]["another"] == "contradicts"
     assert card["cases"][0]["samples"] == 32 and card["cases"][0]["outcome"] == "agrees"
     assert [c["measured"] for c in card["other_readings"]["another"]] == [0.7, 0.9]
     assert "2 verdicts, 2 not as in the book" in capsys.readouterr().out
 
 
-def test_confirm_refuses_rules_without_an_entry(tree, monkeypatch):
+def test_confirm_refuses_rules_without_an_entry(asked, monkeypatch):
     monkeypatch.setattr(changes, "problems", lambda: ["book/changelog.yml: say what changed"])
     with pytest.raises(BadInput, match="say what changed"):
-        again.confirm(lambda *_: 0, "2")
+        again.confirm("2")
 
 
-def test_replicate_compares_sampled_claims_reading_by_reading(tree, monkeypatch, capsys):
-    monkeypatch.delenv("ICL_SEED", raising=False)
-
-    def found(run):
-        if run.name == "tensor_trick":
-            return result("holds", "exact")
-        return result("holds", other="undecided" if os.environ.get("ICL_SEED") == "5" else "contradicts")
-
-    asked = []
-    monkeypatch.setattr(again, "record", found)
-    assert again.replicate(lambda settings, jobs: asked.append(settings["only"]) or 0, [5, 6], "2") == 0
-    assert asked == ["theorem2_scaling tensor_trick", "theorem2_scaling", "theorem2_scaling"]
-    five, six = (json.loads((tree / f"results/replications/{seed}.json").read_text()) for seed in (5, 6))
+def test_replicate_compares_sampled_claims_reading_by_reading(asked, tmp_path, capsys):
+    assert again.replicate([5, 6], "2") == 0
+    assert asked == [(0, ["sampling", "exact"], "2"), (5, ["sampling"], "2"), (6, ["sampling"], "2")]
+    five, six = (json.loads((tmp_path / f"results/replications/{seed}.json").read_text()) for seed in (5, 6))
     assert five["changed"] == {"P1.sampled": {"another": ["contradicts", "undecided"]}} and five["seed"] == 5
     assert six["changed"] == {} and six["claims"].keys() == {"P1.sampled"}
     assert six["claims"]["P1.sampled"]["cases"] == {"a": 0.5, "b": 0.9, "far": 2.0}, "ours, of two a"
     assert "P1.sampled: another: undecided, before contradicts" in capsys.readouterr().out
-    lines = list(csv.DictReader((tree / "_build/sweeps/replications/table.csv").open()))
-    assert [(x["seed"], x["notebook"], x["claim"], x["verdict"]) for x in lines] == [
-        (seed, "theorem2_scaling", "P1.sampled", "holds") for seed in "056"
-    ]
-    assert all(float(x["low"]) <= float(x["measured"]) <= float(x["high"]) for x in lines)
-
-
-def test_a_replication_compares_with_the_book_s_own_streams(tree, monkeypatch):
-    monkeypatch.setenv("ICL_SEED", "3")
-    with pytest.raises(BadInput, match="ICL_SEED=3: the book has the root seed 0"):
-        again.replicate(lambda *_: pytest.fail("it ran"), [5], "2")
+    cases = pd.read_csv(tmp_path / "_build/sweeps/replications/cases.csv")
+    assert cases["root_seed"].tolist() == [0] * 3 + [5] * 3 + [6] * 3 and set(cases["d"]) == {3}
+    assert (
+        set(cases["claim"]) == {"P1.sampled"} and cases["measured"].between(cases["low"], cases["high"]).all()
+    )
 
 
 def test_what_moved_names_the_readings():
@@ -152,6 +117,7 @@ def test_what_moved_names_the_readings():
     }
 
 
-def test_a_run_that_fails_writes_nothing(tree):
-    assert again.replicate(lambda *_: 3, [5], "2") == 3 and again.confirm(lambda *_: 3, "2") == 3
-    assert not (tree / "results").exists()
+def test_a_run_that_fails_writes_nothing(asked, tmp_path):
+    asked.fails = 3
+    assert again.replicate([5], "2") == 3 and again.confirm("2") == 3
+    assert not (tmp_path / "results").exists()

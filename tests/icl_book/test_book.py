@@ -4,7 +4,6 @@ import json
 import os
 import re
 import time
-from contextlib import nullcontext
 from functools import cache
 from html.parser import HTMLParser
 from importlib import resources
@@ -21,7 +20,6 @@ from icl_book.claims.claim import OWN
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import execute
-from icl_book.runner.preload import preloaded
 from icl_book.runner.record import collect, seal
 from icl_book.site import assemble, pdf, verify
 
@@ -32,14 +30,7 @@ NOTEBOOKS = [p.removeprefix("notebooks/") for p in PAGES if p.startswith("notebo
 
 
 @pytest.fixture(scope="session")
-def kernels():
-    """A server of kernels, if any notebook of the smoke preset is still to be executed."""
-    with preloaded({}) if any(not run.path.is_file() for run in plan.plan("smoke")) else nullcontext():
-        yield
-
-
-@pytest.fixture(scope="session")
-def executed(kernels):
+def executed():
     """The smoke preset's executed notebooks by name."""
     return {run.name: execute(run) for run in plan.plan("smoke")}
 
@@ -54,7 +45,7 @@ def book(executed):
 
 
 @pytest.mark.parametrize("name", plan.notebooks())
-def test_smoke_preset_executes_every_notebook(name, kernels):
+def test_smoke_preset_executes_every_notebook(name):
     (run,) = plan.plan("smoke", name)
     record = collect(execute(run))
     assert record["name"] == name and record["preset"] == "smoke"

@@ -1,20 +1,26 @@
-"""The whole path, run for real: a small book in a copy of the tree."""
+"""The whole path, run for real: a small book and sweeps in a copy of the tree; killed, shared, resumed."""
 
-import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
+import pandas as pd
+import psutil
 import pytest
 
-from smallbook import HANGING, Copy
+from icl_book.runner.record import collect
+from smallbook import HANGING, Copy, until
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    with Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path").kernels() as copy:
-        yield copy
+    return Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +30,7 @@ def built(copy):
     return copy, said
 
 
-def test_progress_says_which_of_how_many_and_where_the_book_is(built):
+def test_a_book_is_built_with_progress_and_with_nothing_changed_no_file_changes(built):
     copy, said = built
     assert "quick: 2 runs, 2 to do" in said
     for i, name in ((1, "tiny"), (2, "other")):
@@ -32,28 +38,23 @@ def test_progress_says_which_of_how_many_and_where_the_book_is(built):
     assert str(Path("_build", "book", "quick", "index.html")) in said
     assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page("other")
 
-
-def test_with_nothing_changed_nothing_runs_and_no_file_changes(built):
-    copy, _ = built
-
     def state():
         files = [p for p in (copy.root / "_build").rglob("*") if p.is_file() and ".lock" not in p.name]
         return {p: p.stat().st_mtime_ns for p in files}
 
     before = state()
     status, said = copy.run("book")
-    assert status == 0 and "0 to do" in said and "started" not in said
-    assert "nothing has changed" in said and "staging" not in said
+    assert status == 0 and "0 to do" in said and "nothing has changed" in said and "staging" not in said
     assert len(before) > 10 and state() == before
 
 
-def test_no_stale_number_survives_an_edit_of_the_package_or_of_a_notebook(built):
+def test_no_stale_number_survives_an_edit_and_reverting_it_runs_nothing(built):
     copy, _ = built
     first = copy.done("tiny") | copy.done("other")
     copy.edit("icl/statistics.py", "FALSE_ALARM_RATE = 1e-5", "FALSE_ALARM_RATE = 3e-5")
     copy.log()  # the rules call it
     copy.edit("book/introduction.md", "A small book", "A short book")
-    status, said = copy.run("book", "--jobs", "1", alone=True)
+    status, said = copy.run("book", "--jobs", "1")
     assert status == 0 and "2 to do" in said, said
     assert said.index("tiny: started") < said.index("tiny: done") < said.index("other: started"), (
         "notebooks start in the order of the preset"
@@ -65,9 +66,7 @@ def test_no_stale_number_survives_an_edit_of_the_package_or_of_a_notebook(built)
     copy.log()
     copy.edit("notebooks/other.py", "constant is", "the number is")
     status, said = copy.run("book")
-    assert status == 0 and "1 to do" in said and "tiny: started" not in said, (
-        "reverting an edit runs nothing again, and only what was edited runs"
-    )
+    assert status == 0 and "1 to do" in said and "tiny: started" not in said, "only what was edited runs"
     assert first <= copy.done("tiny") | copy.done("other")
     assert "constant is 1e-05" in copy.page() and "the number is 1e-05" in copy.page("other")
 
@@ -87,7 +86,7 @@ def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(bu
         assert "1 to do" in said and last.startswith("FAILED") and f"tiny: {expected}" in last
         assert copy.done("tiny") == good and copy.page() == page
     (failed,) = (copy.root / "_build" / "runs" / "quick").glob("tiny.*.failed.ipynb")
-    assert json.loads(failed.read_text())["metadata"]["icl"]["parameters"]["seed"] == seed
+    assert f'"seed": {seed}' in failed.read_text()
     copy.preset()
     status, said = copy.run("book")
     assert status == 0 and "0 to do" in said
@@ -132,26 +131,100 @@ def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
         assert expected is None or expected in done.stderr
 
 
-def test_a_second_book_waits_for_the_first_and_a_sweep_of_another_notebook_does_not(built):
+def test_two_books_and_a_single_run_at_once_share_each_run(built):
     copy, _ = built
     copy.preset("{seed: 9}")
     first = copy.start("book")
     copy.asleep(first)
-    second = copy.start("book")
-    waits = f"waiting for process {first.pid}, which does the same: book-quick\n"
-    assert second.stdout.readline() == waits
+    others = [copy.start("book"), copy.start("execute", "tiny")]
+    waits = r"(\[1 of 1\] )?tiny: another process runs it; waiting for its result\n"
+    assert "1 to do" in others[0].stdout.readline()
+    assert all(re.fullmatch(waits, process.stdout.readline()) for process in others)
     status, said = copy.run("sweep", "other", "--grid", "seed=5")
     assert status == 0 and "[1 of 1] other: done" in said and "waiting" not in said
-    assert first.poll() is None and second.poll() is None
+    assert all(process.poll() is None for process in (first, *others))
     with copy.awake():
-        said = [process.communicate(timeout=HANGING)[0] for process in (first, second)]
-    assert first.returncode == 0 and "1 to do" in said[0], said[0]
-    assert second.returncode == 0 and "0 to do" in said[1] and "nothing has changed" in said[1], said[1]
+        said = [process.communicate(timeout=HANGING)[0] for process in (first, *others)]
+    assert [process.returncode for process in (first, *others)] == [0, 0, 0], said
+    assert "tiny: done in" in said[0] and all("tiny: already done" in s for s in said[1:])
     assert "constant is 1e-05" in copy.page()
     copy.preset()
 
 
-def test_the_box_of_numbers_is_on_the_page(built):
-    copy, _ = built
-    page = copy.page()
-    assert "icl-numbers" in page and ">rate<" in re.sub(r"</?span[^>]*>", "", page)
+# ------------------------------------------------------------------------------ sweeps
+@pytest.mark.parametrize(
+    "i, whom, how", [(1, "all", signal.SIGKILL), (2, "all", signal.SIGINT), (3, "runner", signal.SIGKILL)]
+)
+def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, how):
+    sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
+    before = copy.done("tiny", "quick/sweep")
+    process = copy.start(*sweep, start_new_session=True)
+    copy.asleep(process)
+    until(lambda: copy.done("tiny", "quick/sweep") > before)
+    if whom == "all":
+        os.killpg(process.pid, how)
+    else:
+        process.kill()
+    assert process.wait(timeout=HANGING) != 0
+    process.stdout.close()
+    if whom == "all":  # a runner killed alone leaves its runs to their end, and the next call shares them
+        until(lambda: not copy.processes(), copy.processes)  # kernels end with who runs their notebook
+    with copy.awake():
+        status, said = copy.run(*sweep)
+        until(lambda: not copy.processes(), copy.processes)
+    assert status == 0 and "2 runs, 1 to do" in said and "unlock" not in said, said
+    assert not [*copy.root.glob("_build/**/*.part"), *copy.root.glob("_build/**/*.failed.*")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(3))
+def test_a_sweep_killed_at_a_random_moment_finishes_with_the_numbers_of_an_undisturbed_one(copy, moment):
+    random, grid = Random(moment), f"seed=0,1,2 noise_std=2.{moment}"
+    sweep = ("sweep", "tiny", "--grid", grid, "--jobs", "2")
+    process = copy.start(*sweep, start_new_session=True)
+    time.sleep(random.uniform(0, 12))
+    whom = random.choice(["all", *copy.processes()])
+    with suppress(ProcessLookupError, psutil.NoSuchProcess):
+        if whom == "all":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            whom.kill()
+    process.communicate(timeout=HANGING)
+    status, said = copy.run(*sweep)
+    assert status == 0 and "unlock" not in said, said
+    found = [collect(path) for path in copy.done("tiny", "quick/sweep")]
+    found = [one for one in found if one["parameters"]["noise_std"] == float(f"2.{moment}")]
+    assert sorted(one["parameters"]["seed"] for one in found) == [0, 1, 2]
+    assert all(one["cards"][0]["cases"] == found[0]["cards"][0]["cases"] for one in found)
+
+
+def test_an_error_of_snakemake_reaches_the_user_and_the_last_line_names_what_failed(copy):
+    copy.edit("Snakefile", "rule all:", "1 / 0\n\n\nrule all:")
+    status, said = copy.run("sweep", "tiny", "--grid", "seed=3")
+    assert status != 0 and "division by zero" in said, said
+    assert re.match(r"FAILED after \d+ s: 1 of 1 runs not done, see above$", said.splitlines()[-1]), said
+    copy.edit("Snakefile", "1 / 0\n\n\nrule all:", "rule all:")
+    status, said = copy.run("sweep", "tiny", "--grid", "seed=8,3")
+    last = said.splitlines()[-1]
+    assert status != 0 and re.match(r"FAILED after \d+ s: tiny: cell 7: RuntimeError: planted", last), said
+    assert "seed=8" in last and "Error in rule" not in said
+
+
+def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
+    assert copy.run("execute", "tiny")[0] == 0  # as the book does
+    book, before = copy.done("tiny"), copy.done("tiny", "quick/sweep")
+    sweep = ("sweep", "tiny", "--grid", "noise_std=0.5,1.5 seed=0,7", "--jobs", "2", "--collect", "rate")
+    status, said = copy.run(*sweep)
+    assert status == 0 and "4 runs, 3 to do" in said, "the preset's own point is done already"
+    assert "X: refuted, expected established" in said, "exploring reports a surprise and does not fail"
+    assert len(copy.done("tiny", "quick/sweep") - before) == 3 and copy.done("tiny") == book
+    status, said = copy.run(*sweep)
+    assert status == 0 and "0 to do" in said
+    folder = copy.root / said.splitlines()[-1].split()[1].removesuffix("/cases.csv,")
+    cases, numbers = (pd.read_parquet(folder / f"{name}.parquet") for name in ("cases", "numbers"))
+    assert cases[["noise_std", "seed", "verdict", "measured"]].values.tolist() == [
+        [noise_std, *judged]
+        for noise_std in (0.5, 1.5)
+        for judged in ([0, "established", 1.0], [7, "refuted", -1.0])
+    ]
+    assert numbers["number"].tolist() == ["rate"] * 4 and set(numbers["value"]) == {1e-5}

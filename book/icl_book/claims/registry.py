@@ -27,17 +27,13 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ENTRIES = TypeAdapter(dict[str, Claim])
 
 
+@cache
 def registry() -> dict[str, Claim]:
     """Return all claims of both papers by id, in the order of the files, which are read once.
 
     Raises:
         ValueError: As `load`.
     """
-    return dict(_registry())
-
-
-@cache
-def _registry() -> dict[str, Claim]:
     return load(FOLDER)
 
 

@@ -1,7 +1,7 @@
-"""The runner.
+"""The runner: notebooks with parameters, executed once and found again by a digest of what they depend on.
 
-- `plan`: what there is to run, and the address of each run. `execute`: one notebook through papermill.
-- `record`: what an executed notebook found, and whether its file is whole. `folders`: temporary folders.
-- `preload`: a process that forks kernels with everything imported; `provisioner`: how papermill gets them.
-- `cli`: the command line, ``python -m icl_book``.
+- `plan`: what there is to run, and the address of each run; its digest alone decides what is stale.
+- `execute`: one notebook through papermill, whole or not at all. `record`: what an executed notebook found.
+- `schedule`: Snakemake runs what is missing, here or on a cluster.
+- `table`: the tables of a sweep. `again`: the confirmatory run and replications.
 """

@@ -1,9 +1,8 @@
 """What there is to run, and the address of each run.
 
-A run is a notebook with parameters. Its address is a digest of all that its numbers
-depend on (`closure` says which code): a run whose file exists is done, an edit of what it
-depends on changes the address, so no stale number survives and reverting an edit costs
-nothing. Nothing slow is imported here.
+A run is a notebook with parameters, a root seed and a device. Its address is a digest of all that its numbers
+depend on: a run whose file exists is done, an edit of what it depends on changes the address, so no stale
+number survives and reverting an edit costs nothing. Time stamps count for nothing.
 """
 
 from __future__ import annotations
@@ -15,23 +14,29 @@ import json
 import os
 import re
 import reprlib
+import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from icl import streams
+from icl_book import provenance
 from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
-from icl_book.runner.closure import contents, names_claim, reach
 
 #: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
 CONFIRMATORY = "confirmatory"
 #: The packages that numbers depend on, beside the lock file: what is installed need not follow it.
 COMPUTING = ("numpy", "scipy", "torch", "numba")
+#: The files that any chapter's numbers and cards may depend on. The site and the runner are not among them.
+SOURCES = ["icl/**/*", "book/icl_book/[a-z]*.py", "book/icl_book/claims/**/*", "book/claims/*"]
+SOURCES += ["book/icl_book/templates/card*", "benchmarks/results/*", "requirements.lock"]
 
 
 @dataclass(frozen=True)
@@ -45,39 +50,18 @@ class Run:
         exploring: Whether the caller changed the preset's values or the random streams, or the
             preset is that of the confirmatory run. Such a run never reaches the book, so its verdicts are
             reported but do not fail it.
+        root_seed: Root of the random streams, see `icl.streams`.
+        device: Where it computes, a value of ``ICL_DEVICE``.
+        digest: Of notebook, parameters, root seed, device, sources and installed versions.
     """
 
     name: str
     preset: str
-    overrides: dict
-    exploring: bool = False
-
-    @property
-    def digest(self) -> str:
-        """Digest of notebook, parameters, code it can reach, installed versions, device setting and data."""
-        text = source(self.name)
-        files = {ROOT / "requirements.lock"} | reach(text, f"notebooks/{self.name}.py", ROOT)
-        total = hashlib.sha256(
-            json.dumps(
-                [text, self.overrides, os.environ.get("ICL_DEVICE", ""), installed(), root_seed()],
-                sort_keys=True,
-            ).encode()
-        )
-        for path in sorted(files):
-            content = path.read_bytes() if path.is_file() else b"missing"
-            total.update(f"\0{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(content).digest())
-        return total.hexdigest()[:16]
-
-    def unseen(self, claims: Iterable[str]) -> str | None:
-        """Return the first of these claims that the notebook neither makes nor names, if any."""
-        found = contents(source(self.name), f"notebooks/{self.name}.py")
-        return next((c for c in claims if not (found.own_claim or names_claim(found, c))), None)
-
-    @property
-    def judges(self) -> bool:
-        """Whether the notebook names a claim."""
-        found = contents(source(self.name), f"notebooks/{self.name}.py")
-        return bool(found.ids or found.beginnings or found.own_claim)
+    overrides: dict[str, Any]
+    exploring: bool
+    root_seed: int
+    device: str
+    digest: str
 
     @property
     def path(self) -> Path:
@@ -85,47 +69,54 @@ class Run:
         folder = ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
         return folder / f"{self.name}.{self.digest}.ipynb"
 
+    @property
+    def words(self) -> str:
+        """What ``python -m icl_book execute`` is told, on whatever machine, quoted for a shell."""
+        words = [self.name, "--preset", self.preset, "--root-seed", str(self.root_seed)]
+        words += ["--device", self.device, "--digest", self.digest]
+        return shlex.join(words + [w for k, v in self.overrides.items() for w in ("-p", f"{k}={v}")])
+
+    def __str__(self) -> str:
+        seed = {"ICL_SEED": self.root_seed} if self.root_seed else {}
+        return ", ".join(f"{k}={v}" for k, v in (self.overrides | seed).items())
+
 
 def root_seed() -> int:
-    """Return the root of all random streams; see `icl.streams`.
-
-    Raises:
-        BadInput: If ``ICL_SEED`` is set and no such root.
-    """
+    """Return the root of all random streams that ``ICL_SEED`` asks for; BadInput if it is no such root."""
     try:
-        from icl import streams  # here: it imports NumPy
-
         return streams.root_seed()
     except ValueError as error:
         raise BadInput(str(error)) from None
 
 
-def for_book(preset: str) -> None:
-    """Refuse to make a book of what may not reach it.
+def device() -> str:
+    """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it."""
+    if wanted := os.environ.get("ICL_DEVICE"):
+        return wanted  # a node of a cluster may have what this machine has not
+    return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
-    Raises:
-        BadInput: If the preset is that of the confirmatory run, or ``ICL_SEED`` moves the random streams.
-    """
+
+def for_book(preset: str) -> None:
+    """Raise BadInput for a preset or an ``ICL_SEED`` whose results may not reach the book."""
     if preset == CONFIRMATORY:
         raise BadInput(f"preset {preset!r}: makes no book; make confirm runs it")
     if seed := root_seed():
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
 
 
-@cache
-def installed() -> list[str]:
-    """Return the versions of Python and of the packages that numbers depend on, as they are installed."""
-    return [sys.version, *map(version, COMPUTING)]
+def sources() -> str:
+    """Return a digest of `SOURCES` by content, and of the versions of Python and of `COMPUTING`."""
+    total = hashlib.sha256(json.dumps([sys.version, *map(version, COMPUTING)]).encode())
+    for path in sorted({p for pattern in SOURCES for p in ROOT.glob(pattern)}):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"\0{path.relative_to(ROOT)}\0{content}".encode())
+    return total.hexdigest()
 
 
 def notebooks() -> list[str]:
     """Names of all notebooks."""
     return sorted(p.stem for p in (ROOT / "notebooks").glob("*.py"))
-
-
-def threads(jobs: int) -> int:
-    """Return how many threads a run computes with while ``jobs`` of them share the cores."""
-    return max(1, (os.cpu_count() or 1) // jobs)
 
 
 def source(name: str) -> str:
@@ -135,14 +126,14 @@ def source(name: str) -> str:
     return (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
 
 
-def defaults(name: str) -> dict:
+def defaults(name: str) -> dict[str, Any]:
     """The parameters cell's values, read without running anything."""
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
         raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
     try:
-        return {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}
+        return {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}  # type: ignore[attr-defined]
     except (AttributeError, ValueError, SyntaxError):
         raise BadInput(f"notebook {name}: its parameters cell must be lines: name = literal") from None
 
@@ -152,12 +143,12 @@ def _yaml(text: str) -> object:
     return yaml.safe_load(text)
 
 
-def _entries(preset: str) -> dict:
+def _entries(preset: str) -> dict[str, Any]:
     """A preset's entries by notebook; no entry at all is an empty preset."""
     path = ROOT / "presets" / f"{preset}.yml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yml")))
-        raise BadInput(f"preset {preset!r}: does not exist; there are {known}")
+    known = sorted(p.stem for p in path.parent.glob("*.yml"))
+    if preset not in known:
+        raise BadInput(f"preset {preset!r}: does not exist; there are {', '.join(known)}")
     try:
         values = _yaml(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -165,21 +156,67 @@ def _entries(preset: str) -> dict:
     return values if isinstance(values, dict) else {}
 
 
-def _preset(preset: str, name: str) -> dict:
-    """A preset's values for one notebook."""
-    values = _entries(preset).get(name)
-    if not isinstance(values, dict):
-        raise BadInput(f"presets/{preset}.yml: needs an entry '{name}:' with parameters, or '{name}: {{}}'")
-    return {k: number(v) for k, v in values.items()}
+def literal(text: str) -> Any:
+    """Read numbers, lists and names as YAML writes them; see `icl_book.parameters.number`.
+
+    Raises:
+        BadInput: If it is not YAML, or nested without end.
+    """
+    try:
+        if text.count("[") > 1000:
+            raise RecursionError
+        return number(yaml.load(text, yaml.BaseLoader))  # everything is text, or a list or dict of it
+    except (yaml.YAMLError, RecursionError):
+        raise BadInput(f"{reprlib.repr(text)}: must be a number or a list of numbers") from None
 
 
-def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
+def read_grid(grid: str) -> dict[str, list[Any]]:
+    """Read the values that a sweep tries in all combinations.
+
+    Args:
+        grid: Words, ``"noise_std=0.5,1 seed=0,1"``, where a list is one value of a list parameter,
+            ``"dims=[2,3],[5]"``; or the path of a YAML file with the same, ``noise_std: [0.5, 1]``.
+
+    Raises:
+        BadInput: If it reads otherwise or names a parameter twice.
+    """
+    axes: dict[str, Any]
+    words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
+    try:
+        if grid.endswith((".yml", ".yaml")):
+            text = (ROOT / grid).read_text(encoding="utf-8")
+            axes = {key: number(values) for key, values in literal(text).items()}
+        else:
+            axes = {key: literal(f"[{values}]") for key, _, values in words}
+            if len(axes) < len(words):
+                raise BadInput
+        if not all(isinstance(values, list) and values and "" not in values for values in axes.values()):
+            raise BadInput
+    except (BadInput, AttributeError, OSError, ValueError):
+        raise BadInput(
+            f"grid {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file with "
+            "lines name: [value, value]"
+        ) from None
+    return {key: [v for i, v in enumerate(values) if v not in values[:i]] for key, values in axes.items()}
+
+
+def configure(
+    name: str,
+    preset: str,
+    changes: Mapping[str, object],
+    seed: int | None = None,
+    where: str | None = None,
+    code: str | None = None,
+) -> Run:
     """A run with a preset's values and the caller's changes to them.
 
     Args:
         name: The notebook.
         preset: Name of the preset.
         changes: The caller's values.
+        seed: Root of the random streams; by default `root_seed`.
+        where: By default `device`.
+        code: What `sources` returns, for a caller who has many runs.
 
     Returns:
         The run; what equals the notebook's own values is no override.
@@ -187,79 +224,28 @@ def configure(name: str, preset: str, changes: Mapping[str, object]) -> Run:
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
-    own = defaults(name)
-    values = _preset(preset, name)
-    own, values, changes = (validate(part, own) for part in (own, values, changes))
-    wanted = {**own, **values, **changes}
+    own, given = defaults(name), _entries(preset).get(name)
+    if not isinstance(given, dict):
+        raise BadInput(f"presets/{preset}.yml: needs an entry '{name}:' with parameters, or '{name}: {{}}'")
+    given = {k: number(v) for k, v in given.items()}
+    own, given, changes = (validate(part, own) for part in (own, given, changes))
+    wanted = {**own, **given, **changes}
     overrides = {k: v for k, v in wanted.items() if v != own[k]}
-    exploring = wanted != {**own, **values} or preset == CONFIRMATORY or root_seed() > 0
-    return Run(name, preset, overrides, exploring)
+    seed = root_seed() if seed is None else seed
+    exploring = wanted != {**own, **given} or preset == CONFIRMATORY or seed > 0
+    depends = [source(name), overrides, seed, where := where or device(), code or sources()]
+    digest = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]
+    return Run(name, preset, overrides, exploring, seed, where, digest)
 
 
-def literal(text: str) -> object:
-    """Read a number, a list or a word as YAML writes them; see `icl_book.parameters.number`.
-
-    Raises:
-        BadInput: If it is not YAML, or nested without end.
-    """
-    try:
-        if text.count("[") > 100:
-            raise RecursionError
-        return number(yaml.load(text, yaml.BaseLoader))  # everything is text or a list of it
-    except (yaml.YAMLError, RecursionError):
-        raise BadInput(f"{reprlib.repr(text)}: must be a number or a list of numbers") from None
-
-
-def read_grid(grid: str) -> dict[str, list]:
-    """Read the values that a sweep tries in all combinations.
-
-    Args:
-        grid: Words, ``"noise_std=0.5,1 seed=0,1"``, where a list is one value of a list parameter,
-            ``"dims=[2,3],[5]"``; or the path of a YAML file with the same, ``noise_std: [0.5, 1]``.
-
-    Returns:
-        The values by parameter, each once.
-
-    Raises:
-        BadInput: If it reads otherwise or names a parameter twice.
-    """
-    if grid.endswith((".yml", ".yaml")):
-        path = ROOT / grid
-        if not path.is_file():
-            raise BadInput(f"grid {grid!r}: no such file in {ROOT}")
-        try:
-            axes = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)
-        except (yaml.YAMLError, RecursionError, ValueError):
-            axes = None
-        if not (isinstance(axes, dict) and axes and all(isinstance(v, list) and v for v in axes.values())):
-            raise BadInput(f"grid {grid!r}: must be YAML with lines name: [value, value]")
-        return {key: _once(number(values)) for key, values in axes.items()}
-    axes = {}
-    for word in re.sub(r",\s+", ",", grid).split():
-        key, _, text = word.partition("=")
-        try:
-            values = literal(f"[{text}]")
-        except BadInput:
-            values = []
-        if not (isinstance(values, list) and values and all(value != "" for value in values)):
-            raise BadInput(f"grid {word!r}: must look like name=value,value")
-        if key in axes:
-            raise BadInput(f"grid {word!r}: names {key} a second time")
-        axes[key] = _once(values)
-    return axes
-
-
-def _once(values: list) -> list:
-    return [value for i, value in enumerate(values) if value not in values[:i]]
-
-
-def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:
+def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None = None) -> list[Run]:
     """The runs of a book, or of a sweep of one notebook; all checked, nothing started.
 
     Args:
         preset: Name of the preset.
         name: One notebook; without it all of them.
         grid: Values to try in all combinations, see `read_grid`.
+        seed: Root of the random streams; by default `root_seed`.
 
     Returns:
         The runs in the order in which they start: that of the preset's entries, and of the grid.
@@ -268,8 +254,7 @@ def plan(preset: str, name: str | None = None, grid: str = "") -> list[Run]:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
     axes = [[(key, value) for value in values] for key, values in read_grid(grid).items()]
-    found, entries = [], list(_entries(preset))
-    for notebook in [name] if name else sorted(notebooks(), key=(entries + notebooks()).index):
-        for point in itertools.product(*axes):
-            found.append(configure(notebook, preset, dict(point)))
-    return found
+    points = [dict(point) for point in itertools.product(*axes)]
+    entries, where, code = list(_entries(preset)), device(), sources()
+    names = [name] if name else sorted(notebooks(), key=(entries + notebooks()).index)
+    return [configure(one, preset, point, seed, where, code) for one in names for point in points]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from icl_book.parameters import BadInput
 from icl_book.provenance import CARD_MIME, FOOTER_MIME
@@ -14,26 +16,18 @@ from icl_book.provenance import CARD_MIME, FOOTER_MIME
 _GLUED = "application/papermill.record/text/plain"
 
 
-def seal(node: Mapping) -> None:
+def seal(node: Mapping[str, Any]) -> None:
     """Write a checksum of all else into an executed notebook's metadata."""
     node["metadata"]["icl"]["checksum"] = _checksum(node)
 
 
-def _checksum(node: Mapping) -> str:
+def _checksum(node: Mapping[str, Any]) -> str:
     own = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
-    text = json.dumps([node["cells"], own], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([node["cells"], own], sort_keys=True).encode()).hexdigest()
 
 
-def read_json(path: Path | str) -> object:
-    """Read a JSON file.
-
-    Args:
-        path: The file.
-
-    Raises:
-        BadInput: If it cannot be read or is not JSON, naming it.
-    """
+def read_json(path: Path | str) -> Any:
+    """Read a JSON file; BadInput, naming it, if it cannot be read or is not JSON."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -42,34 +36,34 @@ def read_json(path: Path | str) -> object:
         raise BadInput(f"{os.path.relpath(path)}: damaged, not JSON") from None
 
 
-def read(path: Path | str) -> dict:
-    """Read a notebook that this runner executed to its end.
-
-    Args:
-        path: The executed notebook.
-
-    Returns:
-        Its content.
-
-    Raises:
-        BadInput: If it is damaged, was changed since, or was not executed by this runner.
-    """
-    node = read_json(path)
+def read(path: Path | str) -> dict[str, Any]:
+    """Read an executed notebook; BadInput if it is damaged, was edited, or did not run to its end."""
+    node: dict[str, Any] = read_json(path)
     try:
-        sealed = node["metadata"]["icl"]["checksum"]
-        whole = sealed == _checksum(node)
+        sealed, now = node["metadata"]["icl"]["checksum"], _checksum(node)
     except (KeyError, TypeError):
         raise BadInput(f"{os.path.relpath(path)}: not executed to its end by icl_book") from None
-    if not whole:
+    if sealed != now:
         raise BadInput(f"{os.path.relpath(path)}: damaged or edited, its checksum does not agree")
     return node
 
 
-def collect(path: Path | str) -> dict:
-    """Read what an executed notebook found.
+def whole(path: Path) -> bool:
+    """Return whether an executed notebook is there and as it was written; say so if it is damaged."""
+    try:
+        return path.is_file() and bool(read(path))
+    except BadInput as error:
+        print(f"{error}; it will run again", flush=True)
+        return False
 
-    Args:
-        path: The executed notebook.
+
+def collect(path: Path | str) -> dict[str, Any]:
+    """Read what an executed notebook found, see `record`; BadInput as `read`."""
+    return record(read(path))
+
+
+def record(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an executed notebook found.
 
     Returns:
         ``name``, ``preset``, ``parameters``, ``digest``, ``root_seed``, ``exploring``, ``seconds``,
@@ -77,17 +71,8 @@ def collect(path: Path | str) -> dict:
         all verdict cards, and ``numbers``, what was glued, by name.
 
     Raises:
-        BadInput: As `read`, or if the notebook does not end with one ``notebook.footer()``.
+        BadInput: If the notebook does not end with one ``notebook.footer()``.
     """
-    node = read(path)
-    try:
-        return record(node)
-    except BadInput as error:
-        raise BadInput(f"{os.path.relpath(path)}: {error}") from None
-
-
-def record(node: Mapping) -> dict:
-    """Return the same from a notebook's content."""
     outputs = [o for c in node["cells"] for o in c.get("outputs", [])]
     shown = [o.get("data", {}) for o in outputs]
     footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
@@ -103,14 +88,11 @@ def record(node: Mapping) -> dict:
     )
 
 
-def keep_whole(path: Path) -> bool:
-    """Return whether an executed notebook is there and whole; remove it, and say so, if it is damaged."""
-    if not path.is_file():
-        return False
-    try:
-        read(path)
-    except BadInput as error:
-        print(f"{error}; it will run again", flush=True)
-        path.unlink(missing_ok=True)
-        return False
-    return True
+def value(text: str) -> object:
+    """Return the literal or number whose ``repr`` a notebook glued, or the text itself."""
+    for convert in (ast.literal_eval, float):  # nan and inf are no literals
+        try:
+            return convert(text)
+        except (ValueError, SyntaxError):
+            pass
+    return text

@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
+from filelock import FileLock
 
 from icl_book import repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.lock import alone
 from icl_book.site.stage import stage
 
 
@@ -170,7 +170,8 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
     Raises:
         BookError: If anything is wrong; the last good book stays as it is.
     """
-    with alone(root / "_build" / f".lock-site-{preset}", f"pages of the book, {preset}"):
+    (root / "_build").mkdir(exist_ok=True)
+    with FileLock(root / "_build" / f".lock-site-{preset}"):
         return _build(preset, notebooks, root)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from bs4 import BeautifulSoup
 
-from icl_book.runner.table import value
+from icl_book.runner.record import value
 
 #: Style-sheet class of the box.
 BOX = "icl-numbers"
