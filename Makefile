@@ -46,7 +46,7 @@ confirm: .venv/.installed
 	@$(PY) -m icl_book confirm --jobs "$(JOBS)" --profile "$(PROFILE)"
 
 pdf: .venv/.installed
-	@$(PY) -m icl_book.site.pdf --preset "$(PRESET)"
+	@$(PY) -m icl_book.site.pdf "$(PRESET)"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab notebooks

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 _MATH, _CODE = re.compile(r"(\$[^$]*\$|`[^`]+`)"), "`"
@@ -90,10 +90,10 @@ def badge(verdict: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the package's templates; what is not marked as HTML is escaped."""
+    """Return the environment of the package's templates; in those of HTML, text is escaped."""
     made = Environment(
         loader=PackageLoader("icl_book"),
-        autoescape=True,
+        autoescape=select_autoescape(["html.j2"], default=False),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,

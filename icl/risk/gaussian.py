@@ -77,6 +77,7 @@ def gaussian_risk(
     """Compute the exact population risk of the attention unit ``M = w I`` on Gaussian tokens.
 
     Tokens and query are N(0, I_d), functions are ``f(x) = beta . x`` with ``E |beta|^2 = lipschitz^2``.
+    ``w``, ``n`` and ``noise_std`` broadcast.
 
     Args:
         dim: Dimension d, 1 to 1000.
@@ -84,9 +85,6 @@ def gaussian_risk(
         n: Context length, 1 to 1e30; the cost does not grow with it.
         noise_std: Standard deviation sigma of the label noise, >= 0.
         lipschitz: Root mean square L of the slope ``|beta|``, > 0.
-
-    Returns:
-        The risk and its derivative in w; ``w``, ``n`` and ``noise_std`` broadcast.
 
     Raises:
         ValueError: If an argument is out of range, or shapes do not broadcast.

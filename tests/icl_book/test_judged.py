@@ -5,7 +5,8 @@ import json
 import pytest
 
 from icl_book.parameters import BadInput
-from icl_book.site import findings, judged
+from icl_book.provenance import ROOT
+from icl_book.site import judged, stage
 
 CARD = {
     "id": "P1.T",
@@ -20,7 +21,7 @@ SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"
 
 
 def test_a_role_shows_the_case_and_links_to_the_card():
-    text = judged.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, judged.on_page)
+    text = judged.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link)
     assert '<a class="icl-judged" href="#claim-P1.T" title="judged: P1.T">3.3</a> %' in text
     assert ">(P1.T)</a>." in text
     assert judged.resolve("{judged}`P1.T | d = 2 | .0f`", CARDS, lambda claim, text: text) == "inf"
@@ -40,9 +41,9 @@ def test_a_role_that_names_nothing_is_a_problem(role, message):
 
 
 def test_a_run_of_other_sizes_names_the_claim_alone():
-    assert ">(P1.T)</a>" in judged.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, judged.on_page)
+    assert ">(P1.T)</a>" in judged.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link)
     with pytest.raises(BadInput, match="no card of P1.U"):
-        judged.resolve("{judged}`P1.U`", CARDS, judged.on_page)
+        judged.resolve("{judged}`P1.U`", CARDS, stage.link)
 
 
 GOOD = [
@@ -77,24 +78,30 @@ def test_a_number_that_moves_is_a_problem(tmp_path):
         (tmp_path / folder).mkdir()
         moved = {"claims": {"P1.T": {"cases": {"d = 5, n = 1e12": 0.0326}}}}
         (tmp_path / folder / "1.json").write_text(json.dumps({"cards": cards} if cards else moved))
-    answer = {"chapter": GOOD[0]}
-    runs = [{"name": "chapter", "cards": [CARD]}]
-    assert judged.book(answer, runs, tmp_path, {"findings": GOOD[1]}) == []
-    now = [{"name": "chapter", "cards": [CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}]}]
-    problems = judged.book(answer, now, tmp_path, {})
+    others = list(judged.other_runs(tmp_path))
+    assert judged.problems("x", GOOD[0], CARDS, others) == []
+    now = {"P1.T": CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}}
+    problems = judged.problems("x", GOOD[0], now, others)
     assert ["3.4 here, 3.3 in paper" in problems[0], "3.4 here, 3.3 in seed 1" in problems[1]] == [True, True]
 
 
-def test_findings_are_lists_of_judged_numbers(monkeypatch):
-    monkeypatch.setattr(findings, "FINDINGS", (("a", GOOD[0]), ("b", GOOD[2])))
-    runs = [{"name": "a", "cards": [CARD]}]
-    text = findings.markdown(runs)
-    assert text.startswith("1. At $d=5$") and "../notebooks/a.html#claim-P1.T" in text and "2. " not in text
+def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
+    (tmp_path / "book").mkdir()
+    front = tmp_path / "book/introduction.md"
+    front.write_text(
+        f"# T\n\n## What we found\n\n1. {GOOD[0]} [Read\n   on](../notebooks/a)\n2. More.\n\n## Next\n3. No\n"
+    )
+    said = judged.findings(tmp_path)
+    assert said == [f"1. {GOOD[0]} [Read on](../notebooks/a)", "2. More."]
+    assert judged.problems("x", said[0], CARDS) == []
     page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
-    assert findings.readme(page, runs) == (
+    assert judged.readme(page, said[:1], CARDS) == (
         "a\n<!-- findings:begin -->\n1. At $d=5$ and $n=10^{12}$ it is 3.3 % away. Judged by P1.T. "
         "[Read on](notebooks/a.ipynb)\n<!-- findings:end -->\nb\n"
     )
+    front.write_text("# Nothing yet\n")
+    assert judged.findings(tmp_path) == []
+    assert len(judged.findings(ROOT)) >= 5
 
 
 def test_the_short_answer_ends_with_its_paragraph():

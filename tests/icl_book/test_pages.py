@@ -6,13 +6,10 @@ import json
 import re
 
 import jsonschema
-import numpy as np
 import pytest
 from bs4 import BeautifulSoup
-from numpy.typing import ArrayLike, NDArray
-from sphinx.util.typing import stringify_annotation
 
-from icl_book import claims, markup
+from icl_book import claims
 from icl_book.claims import (
     Alternative,
     Authority,
@@ -27,7 +24,7 @@ from icl_book.claims import (
     sampled,
 )
 from icl_book.provenance import ROOT
-from icl_book.site import audit, docstrings, export, extension, pages, verify
+from icl_book.site import audit, extension, stage, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -69,14 +66,12 @@ def test_verifier_sees(old, new, message):
 
 def test_verifier_sees_missing_page_card_and_search_index(tmp_path):
     (tmp_path / "a.html").write_text(GOOD + '<div id="claim-P1.x">')
-    run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}], "numbers": {"risk": "1"}}
+    run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}]}
     toc = {"root": "a", "parts": [{"chapters": [{"file": "b", "sections": [{"file": "notebooks/n"}]}]}]}
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks/n.html").write_text('<div class="icl-card" id="claim-P1.x">')
     assert verify.book(tmp_path, toc, [run]) == [
         "b: page is missing from the book",
-        "notebooks/n: claim-P1.x: has no link to the code that computes it",
-        "notebooks/n: has no box that names the numbers which the notebook keeps",
         "notebooks/n: card of claim P1.y is not on the page",
         "searchindex.js: the book has no search index",
     ]
@@ -158,8 +153,16 @@ def found(again=(), repeated=(), log=()):
     return audit.entries(registry(), [run_of(*cards)], again, repeated, log)
 
 
+def written(part, entries=None, again=(), repeated=()):
+    """A generated part of a page."""
+    context = audit.context(found(again, repeated) if entries is None else entries, again, repeated)
+    module = stage.pages(**context, rooms={}, titles={"n": "A chapter"})
+    text = str(getattr(module, part)())
+    return text if part == "audit" else re.sub(r"(?<=\S)\n(?=[\w<])", " ", text)
+
+
 def test_audit_says_everything():
-    text = audit.page(found([run_of(card("P1.b", 0.2))]), {"n": "A chapter"}.get)
+    text = written("audit", found([run_of(card("P1.b", 0.2))]))
     for part in (
         "### [A chapter](../notebooks/n.ipynb)",
         '<blockquote class="icl-quote"><p>all <span',
@@ -197,10 +200,10 @@ OTHER_READING = SAME | {"readings": SAME["readings"] | {"another grid": "agrees"
 
 def test_an_entry_says_how_often_every_reading_came_again():
     """A reading that changed sides is named, though the verdict is the same."""
-    text = audit.page(found(repeated=[{"P1.b": SAME}, {"P1.b": OTHER_READING}]), {"n": "A chapter"}.get)
+    text = written("audit", found(repeated=[{"P1.b": SAME}, {"P1.b": OTHER_READING}]))
     assert text.count("the same in every reading in 1 of 2 replications. What changed: another grid.") == 1
     assert text.count("replications") == 1  # the others have none
-    text = audit.page(found(repeated=[{"P1.b": SAME}]), {"n": "A chapter"}.get)
+    text = written("audit", found(repeated=[{"P1.b": SAME}]))
     assert "in 1 of 1 replications" in text and "What changed" not in text
 
 
@@ -208,7 +211,7 @@ def test_what_only_confirms_is_folded_and_what_differs_is_not():
     again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2))]
     holds = {"verdict": "holds", "readings": {"as we read it": "agrees"}}
     repeated = [{"P1.a": holds, "P1.b": reading} for reading in (SAME, OTHER_READING)]
-    page = BeautifulSoup(audit.page(found(again, repeated), {"n": "A chapter"}.get), "html.parser")
+    page = BeautifulSoup(written("audit", found(again, repeated)), "html.parser")
     for name, differs in (("P1.a", False), ("P1.b", True)):
         entry = page.find(id=f"audit-{name}")
         fold = entry.details.extract()
@@ -223,63 +226,61 @@ def test_what_an_earlier_rule_judged_says_so():
     assert changes.since("newer", log) == set()
     again = [run_of(card("P1.a", 0.2), card("P1.b", 0.2)) | {"rules": "old", "date": "2026-01-01"}]
     everything = found(again, [{"rules": "old", "claims": {"P1.b": SAME}}], log)
-    text = audit.page(everything, {"n": "A chapter"}.get)
+    text = written("audit", everything)
     assert text.count("Confirmatory run, by an earlier rule: ") == 1 == text.count("Confirmatory run: ")
     assert "replications" not in text
-    assert audit.confirmatory(everything, again).count("by an earlier rule |") == 1
+    assert written("confirmatory_runs", everything, again).count("by an earlier rule |") == 1
 
 
 def test_levels_are_the_ones_of_the_intervals():
-    text = audit.levels(found())
+    text = written("levels")
     miss = sampled("x", range(60)).miss
     assert "controls included: 11. Of these 6 are exact" in text and "and 5 sampled" in text
     assert f"at most {miss:.2g} for one number" in text and f"{5 * miss:.2g} are expected" in text
 
 
 def test_totals_are_by_authority_and_count_roots():
-    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", audit.tally(found(), "authors")))
+    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", written("counts_authors")))
     assert rows == {"holds": "1", "holds corrected": "1"}
-    assert "| follow from these | 1 |" in audit.tally(found(), "authors")
-    assert ">not testable</span> | 1 |" in audit.tally(found(), "others")
-    assert ">established</span> | 1 |" in audit.tally(found(), "book")
+    assert "| follow from these | 1 |" in written("counts_authors")
+    assert ">not testable</span> | 1 |" in written("counts_others")
+    assert ">established</span> | 1 |" in written("counts_book")
 
 
 @pytest.mark.parametrize("change", [{"grade": Grade.IDENTITY}, {"cannot_fail": "it is a definition"}])
 def test_what_cannot_fail_is_counted_apart(change):
-    entries = [
-        dataclasses.replace(e, claim=dataclasses.replace(e.claim, **change)) if e.claim.id == "P1.a" else e
-        for e in found()
-    ]
-    total = audit.tally(entries, "authors")
+    claim = dataclasses.replace(registry()["P1.a"], **change)
+    entries = audit.entries(registry() | {"P1.a": claim}, [run_of(card("P1.a", 0.5), card("P1.b", 2.0))])
+    total = written("counts_authors", entries)
     assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
-    block = pages.readme_block(entries)
+    block = written("readme", entries)
     assert "P1, statements of its authors: 1 tested, *holds corrected* 1; 1 are identities or cannot" in block
-    assert "cannot fail" not in audit.tally(found(), "authors") + audit.tally(found(), "others")
+    assert "cannot fail" not in written("counts_authors") + written("counts_others")
 
 
 def test_confirmatory_table_shows_what_differs():
     stamp = {"rules": "abc", "date": "2026-01-01"}
     again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | stamp]
-    text = audit.confirmatory(found(again), again)
+    text = written("confirmatory_runs", again=again)
     assert "2 statements were judged again" in text
     assert "1 are the same in every reading, 1 differ in the verdict, 0 in a reading only" in text
     assert "our own reading: 4 agree, 0 undecided, 0 contradict; in this book 2 agree, 0 undecided, 2" in text
     assert "P1.b" in text and "P1.a<" not in text
     assert "control" not in text
     again = [run_of(card("P1.a", 0.4, control=0.5)) | stamp]
-    weak = audit.confirmatory(found(again), again)
+    weak = written("confirmatory_runs", again=again)
     assert 'as it must be in 1 of them: <a href="#audit-P1.a">' in weak
-    assert "no confirmatory run" in audit.confirmatory(found(), [])
+    assert "no confirmatory run" in written("confirmatory_runs")
 
 
 def test_a_reading_that_changed_sides_is_not_the_same():
     """The verdict stays, one of its readings does not."""
     run = run_of(card("P1.b", 2.0)) | {"rules": "abc", "date": "2026-01-01"}
     run["cards"][0]["readings"]["another grid"] = "agrees"
-    text = audit.confirmatory(found([run]), [run])
+    text = written("confirmatory_runs", again=[run])
     assert "0 are the same in every reading, 0 differ in the verdict, 1 in a reading only" in text
     assert "| another grid: contradicts here, agrees there |" in text
-    page = audit.page(found([run]), {"n": "A chapter"}.get)
+    page = written("audit", found([run]))
     assert "Confirmatory run: another grid: contradicts here, agrees there." in page
     assert "the same" not in page
 
@@ -287,43 +288,43 @@ def test_a_reading_that_changed_sides_is_not_the_same():
 def test_replications_name_what_changed():
     run = {"seed": 6, "rules": "abcdefghijk", "claims": {"P1.a": SAME, "P1.b": SAME}}
     run["changed"] = {"P1.b": {"at $|x| = 1$": ["agrees", None]}}
-    assert "| 2 | P1.b: at $\\|x\\| = 1$: agrees here, not judged there |" in audit.replications([run])
+    assert "| 2 | P1.b: at $\\|x\\| = 1$: agrees here, not judged there |" in written(
+        "replication_runs", repeated=[run]
+    )
+
+
+SCHEMA = json.loads((ROOT / "book/_static/audit.schema.json").read_text())
 
 
 def test_audit_json_follows_its_schema():
-    document = json.loads(export.as_json(found(), "abc"))
-    jsonschema.validate(document, export.SCHEMA)
+    document = json.loads(audit.as_json(found(), "abc"))
+    jsonschema.validate(document, SCHEMA)
     assert [c["id"] for c in document["claims"]] == list(registry()) and document["claims"][0][
         "chapter"
     ] == "n"
     document["claims"][0]["verdict"] = "true"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, export.SCHEMA)
+        jsonschema.validate(document, SCHEMA)
 
 
 def test_the_introduction_lists_the_authors_statements_that_do_not_simply_hold():
-    table = pages.verdict_table(found())
+    table = written("verdicts")
     assert "#audit-P1.b" in table and "$b \\le 9$" in table
     assert "P1.a" not in table and "P1.c" not in table and "P2.c" not in table
 
 
-def test_readme_block_is_rewritten_and_nothing_else():
-    text = "# T\n<!-- verdicts:begin -->\nstale\n<!-- verdicts:end -->\nrest\n"
-    new = pages.readme(text, found())
-    assert new.startswith("# T\n") and new.endswith("<!-- verdicts:end -->\nrest\n") and "stale" not in new
-    assert "- P1, statements of its authors: 2 tested, *holds* 1, *holds corrected* 1." in new
-    assert "| slides (constant) | all" in new
-    assert "$\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in new
-    assert pages.readme(new, found()) == new
-    with pytest.raises(ValueError, match="has no"):
-        pages.readme("# T\n", found())
+def test_the_readme_says_what_is_corrected():
+    text = written("readme")
+    assert "- P1, statements of its authors: 2 tested, *holds* 1, *holds corrected* 1;" in text
+    assert "| slides (constant) | all" in text
+    assert "$\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in text
 
 
 def test_readme_is_in_step_with_the_registry():
-    block = pages.README_BLOCK.search((ROOT / "README.md").read_text())
-    assert block and len(block[0].splitlines()) <= 17, "README.md has no verdict block, or a long one"
-    fixed = [audit.Entry(c) for c in claims.registry().values()]
-    assert block[0] == pages.README_BLOCK.sub(lambda m: m[1] + pages.readme_block(fixed) + m[2], block[0]), (
+    page = (ROOT / "README.md").read_text()
+    block = page.partition("<!-- verdicts:begin -->\n")[2].partition("<!-- verdicts:end -->")[0]
+    assert block and len(block.splitlines()) <= 17, "README.md has no verdict block, or a long one"
+    assert block == written("readme", audit.entries(claims.registry(), [])), (
         "README.md is out of step; run: make book && python -m icl_book.site.assemble --readme"
     )
 
@@ -337,18 +338,17 @@ def test_readme_shows_a_picture_that_is_there():
     ("text", "rst"),
     [
         ("Size ``a|b`` of |x|.", "Size ``a|b`` of \\|x\\|."),
-        (
-            "It *contradicts* it; *shape: sizes (*shape, d)",
-            "It *contradicts* it; \\*shape: sizes (\\*shape, d)",
-        ),
+        ("It *contradicts* it; *shape: (*shape, d)", "It *contradicts* it; \\*shape: (\\*shape, d)"),
         ("Rate $w^{*}$ here.", "Rate :math:`w^{*}` here."),
-        ("With\n\n    a = |b|\n\nand", "With\n\n.. code-block:: text\n\n    a = |b|\n\nand"),
+        ("With\n\n    a = |b|\n\nand", "With\n\n::\n\n    a = |b|\n\nand"),
         (">>> f(*x)  # $", ">>> f(*x)  # $"),
-        ("Args:\n    x: a|b", "Args:\n    x: a\\|b"),
+        ("Args:\n    x: a|b\n\n        more", "Args:\n    x: a\\|b\n\n        more"),
     ],
 )
 def test_docstrings_become_restructured_text(text, rst):
-    assert "\n".join(docstrings.convert(text.split("\n"))) == rst
+    lines = text.split("\n")
+    extension.docstring(None, "function", "f", None, None, lines)
+    assert "\n".join(lines) == rst
 
 
 # ---------------------------------------------------------------- what CONTRIBUTING.md sends people to
@@ -430,47 +430,16 @@ def test_a_lost_table_is_found():
 
 def test_a_formula_keeps_its_brackets_and_punctuation():
     formula = '<span class="math notranslate nohighlight">\\(n=2\\)</span>'
-    assert extension.unbroken(f"at ({formula}), and {formula} or") == (
-        f'at <span class="icl-whole">({formula}),</span> and {formula} or'
+    context = {"body": f"at ({formula}), and {formula} or", "script_files": []}
+    extension.page(None, "p", "page.html", context, None)
+    whole = '<span class="icl-whole">'
+    assert context["body"] == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
+
+
+def test_a_caption_is_cut_where_it_says_enough():
+    cut = stage.first_sentence
+    assert (
+        cut("Exact. Left: the risk of $1. x$ (see Fig. 2. below). More.")
+        == "Exact. Left: the risk of $1. x$ (see Fig. 2. below)."
     )
-
-
-@pytest.mark.parametrize(
-    ("shown", "wanted"),
-    [
-        ("<td>-0.5 [-1, 2], (-.3)</td>", "<td>\u22120.5 [\u22121, 2], (\u2212.3)</td>"),
-        ("2026-11-22, 3-4, a-1, f(x)-1, 1e5, 12e-3a4, a1e-05", None),
-        ("at 1e-06, -2.5e-05 and 5.6e+42.", "at 10⁻⁶, \u22122.5·10⁻⁵ and 5.6·10⁴²."),
-        ("10 % of L' &lt;= L, d &gt;= 2", "10\u00a0% of L' ≤ L, d ≥ 2"),
-        ("||M||, |a| || b", "‖M‖, |a| || b"),
-        ("arXiv:2402.11639.", '<a href="https://arxiv.org/abs/2402.11639">arXiv:2402.11639</a>.'),
-        ("<code>-1</code><pre>\n<span>-1</span></pre><dt>f(a=<em>-1</em>)</dt>", None),
-        ('<span class="math n">\\(-1\\)</span><div class="math n"><span>(1)</span>\\[-1\\]</div>', None),
-        ('<p title="-1" style="margin: -1px">', None),
-        (
-            '<span class="a">-1</span><div class="b">-2</div>',
-            '<span class="a">\u22121</span><div class="b">\u22122</div>',
-        ),
-    ],
-)
-def test_numbers_of_a_page_are_typeset(shown, wanted):
-    assert extension.typeset(shown) == (wanted or shown)
-
-
-def test_no_quotation_is_typeset_otherwise_than_it_was_read():
-    for claim in claims.registry().values():
-        words = markup.prose(claim.quote)
-        assert extension.typeset(words) == words, claim.id
-
-
-@pytest.mark.parametrize("mode", ["smart", "fully-qualified-except-typing"])
-def test_types_of_arrays_are_named_and_not_written_out(mode):
-    def written(kind):
-        return docstrings.short(f"(a: {stringify_annotation(kind, mode)}, b: int)").replace("~", "")
-
-    assert written(NDArray[np.float64]) == "(a: NDArray[numpy.float64], b: int)"
-    assert written(tuple[NDArray[np.intp], int]) == "(a: tuple[NDArray[numpy.int64], int], b: int)"
-    if mode == "smart":  # the form of signatures
-        assert written(ArrayLike) == "(a: ArrayLike, b: int)"
-        assert written(ArrayLike | None) == "(a: ArrayLike | None, b: int)"
-    assert written(list[np.ndarray]) == "(a: list[numpy.ndarray], b: int)"
+    assert cut("The paper's Fig. 1 with functions. More") == "The paper's Fig. 1 with functions."

@@ -24,10 +24,14 @@ from pathlib import Path
 import yaml
 from filelock import FileLock
 
+from icl.files import write_atomically
 from icl_book import repository
+from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.site.stage import stage
+from icl_book.runner.plan import plan
+from icl_book.runner.record import collect, read, record
+from icl_book.site import audit, judged, stage, verify
 
 
 class BookError(Exception):
@@ -53,19 +57,15 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
 
 def gather(
     notebooks: Mapping[str, Path], toc: dict, preset: str, root: Path = ROOT
-) -> tuple[list[dict], dict, list[str]]:
+) -> tuple[list[dict], list[str]]:
     """Read the executed notebooks.
 
     What was drawn from another root seed than 0, is of another preset, or has parameters of the caller's own
     does not belong in the book.
 
     Returns:
-        What `icl_book.runner.record.collect` says of each, the registry, and the problems found.
+        What `icl_book.runner.record.collect` says of each, and the problems found.
     """
-    from icl_book import claims
-    from icl_book.runner.record import read, record
-    from icl_book.site import findings, judged, verify
-
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
     problems = [
         f"notebooks/{n}: in _toc.yml, but no executed notebook was given"
@@ -73,76 +73,57 @@ def gather(
         if n not in notebooks
     ]
     problems += [f"notebooks/{n}: given, but not in _toc.yml" for n in notebooks if n not in wanted]
-    collected, answers = [], {}
+    runs, answers = [], {}
     for name in (n for n in wanted if n in notebooks):
         try:
             content = read(notebooks[name])
             problems += verify.notebook(name, content)
-            answers[name] = judged.short_answer(content)
-            collected.append(found := record(content))
-            own = (found["preset"], found.get("root_seed"), found.get("exploring"))
+            answers[f"notebooks/{name}"] = judged.short_answer(content)
+            runs.append(run := record(content))
+            own = (run["preset"], run.get("root_seed"), run.get("exploring"))
             if own != (preset, 0, False):
                 said = f"preset {own[0]}, root seed {own[1]}, exploring: {own[2]}"
                 problems.append(f"notebooks/{name}: {said}; a book shows its preset, drawn from root seed 0")
         except BadInput as error:
             problems.append(f"notebooks/{name}: {error}")
-    registry = claims.registry()
-    if not problems:
-        problems = verify.cards(collected, registry, preset)
-        problems += verify.rules(registry, sorted((root / "notebooks").glob("*.py")))
+    problems = problems or verify.cards(runs, registry(), preset) + verify.rules(registry())
     if not problems and preset == "quick":  # of other sizes a sentence does not speak
-        front = {f"finding {name}": text for name, text in findings.FINDINGS if name in answers}
-        problems = judged.book(answers, collected, root / "results", front)
-        page = (root / "README.md").read_text(encoding="utf-8") if front else ""
-        if findings.readme(page, collected) != page:
+        cards = {card["id"]: card for run in runs for card in run["cards"]}
+        others, said = list(judged.other_runs(root / "results")), judged.findings(root)
+        for run in runs:
+            where = f"notebooks/{run['name']}"
+            problems += judged.problems(where, answers[where], {c["id"]: c for c in run["cards"]}, others)
+        for text in said:
+            problems += judged.problems("book/introduction", text, cards, others)
+        if (
+            said
+            and judged.readme(page := (root / "README.md").read_text(encoding="utf-8"), said, cards) != page
+        ):
             problems.append("README.md: the findings moved; run: python -m icl_book.site.assemble --readme")
-    return collected, registry, problems
+    return runs, problems
 
 
-def sphinx(source: Path, output: Path, builder: str = "html") -> Path:
-    """Run jupyter-book; return the folder of pages.
-
-    Args:
-        source: The staged tree.
-        output: Where it works; what is there is deleted.
-        builder: ``"html"``, with warnings as errors, or ``"singlehtml"``.
+def sphinx(source: Path, output: Path) -> Path:
+    """Run jupyter-book on a staged tree, warnings as errors; return the folder of pages.
 
     Raises:
         BookError: If it fails or warns; the message carries the warnings.
     """
     shutil.rmtree(output, ignore_errors=True)
-    environment = os.environ | {
-        "MPLBACKEND": "agg",
-        "NO_COLOR": "1",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "book")]),
-    }
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
+    words = ["build", str(source), "--path-output", str(output), "-W", "--keep-going", "--quiet"]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; sys.modules['rfc3987_syntax'] = None  # slow to import, unused\n"
-            "from jupyter_book.cli.main import main; main()",
-            "build",
-            str(source),
-            "--path-output",
-            str(output),
-            "--builder",
-            builder,
-            *(["-W"] if builder == "html" else []),
-            "--keep-going",
-            "--quiet",
-        ],
+        [Path(sys.executable).with_name("jupyter-book"), *words],
         capture_output=True,
         text=True,
-        env=environment,
+        env=os.environ | {"MPLBACKEND": "agg", "NO_COLOR": "1", "PYTHONPATH": paths},
         check=False,
     )
-    html = output / "_build" / builder
     if done.returncode:
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
         raise BookError("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
-    return html
+    return output / "_build" / "html"
 
 
 def swap(new: Path, place: Path) -> None:
@@ -176,8 +157,6 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
 
 
 def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
-    from icl_book.site import verify
-
     start = time.perf_counter()
 
     def say(text: str) -> None:
@@ -185,8 +164,7 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
 
     place = root / "_build" / "book" / preset
     missing = [f"{name}: no such file: {path}" for name, path in notebooks.items() if not path.is_file()]
-    if missing:
-        raise BookError("\n".join(missing))
+    _refuse(missing)
     now, stamp = digest(preset, notebooks, root), place / ".digest"
     if stamp.is_file() and stamp.read_text() == now:
         say("nothing has changed")
@@ -194,38 +172,47 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
 
     say(f"staging {len(notebooks)} executed notebooks")
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    collected, registry, problems = gather(notebooks, toc, preset, root)
-    if problems:
-        raise BookError("\n".join(problems))
+    runs, problems = gather(notebooks, toc, preset, root)
+    _refuse(problems)
     site = root / "_build" / "site" / preset
-    stage(site, notebooks, collected, registry, root)
+    stage.stage(site, notebooks, runs, registry(), root)
     say(f"jupyter-book, {len(verify.toc_pages(toc))} pages, warnings are errors")
-    html = sphinx(site, root / "_build" / "site" / f"{preset}.html")
+    html = sphinx(site, site.with_name(f"{preset}.html"))
     say("verifying pages")
-    if problems := verify.book(html, toc, collected):
-        raise BookError("\n".join(problems))
+    _refuse(verify.book(html, toc, runs))
     (html / ".digest").write_text(now)
     swap(html, place)
     say("done")
     return place / "index.html"
 
 
-def readme(root: Path = ROOT) -> None:
-    """Rewrite README.md's verdict block from the last quick results, and redraw its picture."""
-    from icl.files import write_atomically
-    from icl_book import claims
-    from icl_book.runner.plan import plan
-    from icl_book.runner.record import collect
-    from icl_book.site import audit, findings, pages, picture
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise BookError("\n".join(problems))
 
-    files = [run.path for run in plan("quick")]
-    if missing := [f.name for f in files if not f.is_file()]:
-        raise BookError(f"{missing[0]}: no quick results for the present sources; run: make book")
-    results = [collect(f) for f in files]
-    path = root / "README.md"
-    text = pages.readme(path.read_text(encoding="utf-8"), audit.entries(claims.registry(), results))
-    write_atomically(path, findings.readme(text, results))
-    picture.draw(root / "book" / "_static" / "picture.svg")
+
+def readme(root: Path = ROOT) -> None:
+    """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
+    files = {run.name: run.path for run in plan("quick")}
+    _refuse(
+        [
+            f"{f.name}: no quick results for the present sources; run: make book"
+            for f in files.values()
+            if not f.is_file()
+        ]
+    )
+    runs = [collect(f) for f in files.values()]
+    found = stage.entries(registry(), runs, root)
+    block = stage.pages(**audit.context(*found), rooms={}).readme()
+    text = (root / "README.md").read_text(encoding="utf-8")
+    text = re.sub(
+        r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)",
+        lambda m: m[1] + block + m[2],
+        text,
+        flags=re.S,
+    )
+    cards = {card["id"]: card for run in runs for card in run["cards"]}
+    write_atomically(root / "README.md", judged.readme(text, judged.findings(root), cards))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,67 +1,62 @@
 r"""Numbers in a short answer or a finding: each is a case of a card, and links to it.
 
-A chapter writes ``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the
-case's name and the format, a factor before it if need be (``100*.0f``), and ``{judged}`P1.T2.sharp` `` where
-a number is typed, such as an exponent of the statement.
+A text says ``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case and
+the format, a factor before it if need be (``100*.0f``), and ``{judged}`P1.T2.sharp` `` where a number
+is typed, such as an exponent of the statement. The findings are the numbered list of the front page.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from icl_book.parameters import BadInput
+from icl_book.runner.record import read_json
+from icl_book.site.audit import cases
+
+Cards = Mapping[str, Mapping[str, Any]]
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")
 _SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+_FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
+_README = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
 _NUMBER = re.compile(r"10\^\{?(-?\d+)\}?|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _WORDS = {"half": 0.5, "one": 1, "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
 # Numbers that only name something, and roles that write their own
 _NAMES = re.compile(
     r"\b(?:Theorem|Lemma|Fig(?:ure|\.)|Question|paper|Section)s? \d+(?:\.\d+)?|arXiv[ :]\d{4}\.\d{5}"
-    r"|\{(?:numref|eq|cite:\w+|prf:ref|doc|ref|term)\}`[^`]*`|\]\([^)]*\)",
+    r"|\{(?:numref|eq|cite:\w+|prf:ref|doc|ref|term)\}`[^`]*`|\]\([^)]*\)|^\d+\.(?: |$)",
     re.IGNORECASE,
 )
 
-Cards = Mapping[str, Mapping]
 
-
-def rows(card: Mapping) -> Iterator[Mapping]:
-    """Yield the measured cases of a card's record, of all readings and of the control."""
-    yield from card["cases"]
-    for others in card.get("other_readings", {}).values():
-        yield from others
-    yield from card.get("control_cases", ())
-
-
-def short_answer(content: Mapping) -> str:
+def short_answer(content: Mapping[str, Any]) -> str:
     """Return the short answer of a notebook's content, empty if it has none."""
     texts = ("".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown")
     return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
 
 
-def _show(text: str, cards: Cards, lenient: bool = False) -> tuple[str, str]:
-    """Return the claim that a role names, and the number it shows, empty without a case."""
-    claim, *rest = (part.strip() for part in text.split(" | "))
-    if claim not in cards:
-        raise BadInput(f"{{judged}}`{text}`: no card of {claim} is on this page")
-    if not rest:
-        return claim, ""
-    if len(rest) != 2:
-        raise BadInput(f"{{judged}}`{text}`: must be a claim, or a claim, a case and a format")
-    found = [row["measured"] for row in rows(cards[claim]) if row["name"] == rest[0]]
-    if not found and lenient:
-        return claim, ""
-    if not found:
-        raise BadInput(f"{{judged}}`{text}`: {claim} has no case of this name")
-    return claim, _formatted(found[0], rest[1])
+def findings(root: Path) -> list[str]:
+    """Return the findings of the front page as they are written there, each on one line; maybe none."""
+    found = _FINDINGS.search((root / "book" / "introduction.md").read_text(encoding="utf-8"))
+    return (
+        [" ".join(item.split()) for item in re.split(r"^(?=\d+\. )", found[1], flags=re.M) if item]
+        if found
+        else []
+    )
 
 
-def _formatted(value: float | str, form: str) -> str:
-    factor, star, spec = form.rpartition("*")
-    return format(float(value) * (float(factor) if star else 1), spec)
+def readme(text: str, said: Sequence[str], cards: Cards) -> str:
+    """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
+
+    def plain(finding: str) -> str:
+        claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
+        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, lambda claim, number: number))
+        return re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"Judged by {claims}. [Read on](\1.ipynb)", shown)
+
+    return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
 
 
 def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
@@ -70,25 +65,40 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
     Args:
         text: Markdown.
         cards: Records of cards by claim.
-        link: From a claim and the text shown, empty for a claim alone, to what stands on the page.
+        link: From a claim and the number shown, empty for a claim alone, to what stands on the page.
 
     Raises:
         BadInput: For a claim that is not judged.
     """
-    return ROLE.sub(lambda m: link(*_show(m[1], cards, lenient=True)), text)
+
+    def show(role: re.Match[str]) -> str:
+        claim, case, form = _parts(role[1], cards)
+        values = [row["measured"] for row in cases(cards[claim]) if row["name"] == case]
+        return link(claim, _formatted(values[0], form) if values else "")
+
+    return ROLE.sub(show, text)
 
 
-def on_page(claim: str, text: str, page: str = "") -> str:
-    """Write a link to a card as inline HTML."""
-    name = text or f"({claim})"
-    return f'<a class="icl-judged" href="{page}#claim-{claim}" title="judged: {claim}">{name}</a>'
+def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
+    """Return claim, case and format of a role; the last two are empty if it names a claim alone."""
+    claim, *rest = (part.strip() for part in role.split(" | "))
+    if claim not in cards:
+        raise BadInput(f"{{judged}}`{role}`: no card of {claim} is on this page")
+    if len(rest) not in (0, 2):
+        raise BadInput(f"{{judged}}`{role}`: must be a claim, or a claim, a case and a format")
+    return claim, *(rest or ("", ""))
+
+
+def _formatted(value: float | str, form: str) -> str:
+    factor, star, spec = form.rpartition("*")
+    return format(float(value) * (float(factor) if star else 1), spec)
 
 
 def sentences(text: str) -> list[str]:
     """Split prose into sentences; a full stop inside a formula or a role ends none."""
     kept: list[str] = []
 
-    def keep(match: re.Match) -> str:
+    def keep(match: re.Match[str]) -> str:
         kept.append(match[0])
         return f"\0{len(kept) - 1}\0"
 
@@ -108,13 +118,13 @@ def words(text: str) -> set[float]:
     return {float(v) for word, v in _WORDS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE)}
 
 
-def _said(card: Mapping) -> str:
+def _said(card: Mapping[str, Any]) -> str:
     fields = ("statement", "quote", "quantity", "quantifier", "corrected")
     parts = [card.get(k) or "" for k in fields] + [*card["readings"], *card["depends_on"]]
-    return " ".join([*parts, *(row["name"] for row in rows(card))])
+    return " ".join([*parts, *(row["name"] for row in cases(card))])
 
 
-def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping] = ()) -> list[str]:
+def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, Any]] = ()) -> list[str]:
     """Find numbers that no card judges, sizes that a sentence leaves out, and numbers that move.
 
     Args:
@@ -130,14 +140,17 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping] = ()
         allowed: set[float] = set()
         for match in ROLE.finditer(sentence):
             try:
-                claim, shown = _show(match[1], cards)
+                claim, case, form = _parts(match[1], cards)
             except BadInput as error:
                 found.append(f"{where}: {error}")
                 continue
             allowed |= digits(_said(cards[claim])) | words(_said(cards[claim]))
-            if shown:
-                _, case, form = (part.strip() for part in match[1].split(" | "))
+            values = [row["measured"] for row in cases(cards[claim]) if row["name"] == case]
+            if case and not values:
+                found.append(f"{where}: {{judged}}`{match[1]}`: {claim} has no case of this name")
+            elif case:
                 sizes |= digits(case)
+                shown = _formatted(values[0], form)
                 found += [
                     f"{start}: {claim}, {case}: {shown} here, {now} in {run}"
                     for run, value in elsewhere(others, claim, case)
@@ -151,45 +164,22 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping] = ()
     return found
 
 
-def elsewhere(runs: Iterable[Mapping], claim: str, case: str) -> Iterator[tuple[str, float | str]]:
+def elsewhere(runs: Iterable[Mapping[str, Any]], claim: str, case: str) -> Iterator[tuple[str, float | str]]:
     """Yield where else a case of a claim was measured, and what."""
     for run in runs:
         for card in run["cards"]:
             if card["id"] == claim:
-                yield from ((run["name"], row["measured"]) for row in rows(card) if row["name"] == case)
+                yield from ((run["name"], row["measured"]) for row in cases(card) if row["name"] == case)
 
 
-def book(
-    answers: Mapping[str, str], runs: Sequence[Mapping], committed: Path, front: Mapping[str, str]
-) -> list[str]:
-    """Find problems of all short answers and findings.
-
-    Args:
-        answers: The short answer of each chapter, as its source has it.
-        runs: What `icl_book.runner.record.collect` says of each executed notebook.
-        committed: Folder of the results of other presets and other random streams.
-        front: The findings, by what they are called in a message.
-    """
-    others = list(other_runs(committed))
-    every = {card["id"]: card for run in runs for card in run["cards"]}
-    found = []
-    for run in runs:
-        mine = {card["id"]: card for card in run["cards"]}
-        found += problems(f"notebooks/{run['name']}", answers.get(run["name"], ""), mine, others)
-    for where, text in front.items():
-        found += problems(where, text, every, others)
-    return found
-
-
-def other_runs(committed: Path) -> Iterator[dict]:
-    """Yield the cards of the committed results, with the name of the run."""
+def other_runs(committed: Path) -> Iterator[dict[str, Any]]:
+    """Yield the cards of the committed results of other presets and streams, with the name of the run."""
     for preset in ("paper", "confirmatory"):
         for path in sorted((committed / preset).glob("*.json")):
-            yield {"name": preset, "cards": json.loads(path.read_text(encoding="utf-8"))["cards"]}
+            yield {"name": preset, "cards": read_json(path)["cards"]}
     for path in sorted((committed / "replications").glob("*.json")):
-        claims = json.loads(path.read_text(encoding="utf-8")).get("claims", {})
         cards = [
             {"id": i, "cases": [{"name": k, "measured": v} for k, v in card["cases"].items()]}
-            for i, card in claims.items()
+            for i, card in read_json(path).get("claims", {}).items()
         ]
         yield {"name": f"seed {path.stem}", "cards": cards}

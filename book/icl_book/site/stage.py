@@ -1,119 +1,168 @@
-"""The tree that jupyter-book reads: prose, executed notebooks in reading order, generated pages, MathJax."""
+"""The tree that jupyter-book reads: sources, executed notebooks, what `templates/pages.md.j2` generates."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from icl_book import repository
-from icl_book.provenance import ROOT
+from icl_book.claims import Claim, Verdict, changes
+from icl_book.markup import environment
+from icl_book.notebook import data
+from icl_book.runner.record import read_json
+from icl_book.site import audit, judged
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
-
 #: MathJax that draws formulas: one file, no fonts.
-DRAWN = "tex-svg-full.js"
-
-
-def mathjax() -> Path:
-    """Return the folder of the locked package that holds MathJax."""
-    return Path(next(iter(find_spec("mathjax").submodule_search_locations))) / "static/mathjax"
+MATHJAX = "static/mathjax/es5/tex-svg-full.js"
+#: Characters below which a caption's first words say nothing of the figure, as in "Exact."
+ENOUGH = 15
 
 
 def stage(
-    target: Path, notebooks: Mapping[str, Path], collected: list[dict], registry: dict, root: Path = ROOT
+    target: Path,
+    notebooks: Mapping[str, Path],
+    runs: Sequence[Mapping[str, Any]],
+    registry: Mapping[str, Claim],
+    root: Path,
 ) -> None:
     """Write the tree.
 
     Args:
         target: Where; what is there is deleted.
         notebooks: Executed notebook by name.
-        collected: What `icl_book.runner.record.collect` says of each.
-        registry: All claims.
+        runs: What `icl_book.runner.record.collect` says of each, in the order of the table of contents.
+        registry: All claims by id.
         root: The repository.
     """
-    from icl_book.claims import changes
-    from icl_book.notebook import data
-    from icl_book.runner.record import read_json
-    from icl_book.site import (
-        audit,
-        durations,
-        export,
-        findings,
-        gallery,
-        judged,
-        numbers,
-        pages,
-        picture,
-        sameness,
-        sources,
-    )
-
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
     shutil.copy(root / "_toc.yml", target)
     (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
+    static, generated = target / "book" / "_static", target / "book" / "_generated"
+    (static / "mathjax").mkdir()
+    shutil.copy(Path(find_spec("mathjax").submodule_search_locations[0]) / MATHJAX, static / "mathjax")
+
+    cards = {card["id"]: card for run in runs for card in run["cards"]}
+    place = {card["id"]: run["name"] for run in runs for card in run["cards"]}
     url = repository.address(root)
-    for path in (target / "book").glob("*.md"):  # MyST does not substitute inside code blocks
+    for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
-        path.write_text(text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1]), encoding="utf-8")
+        text = text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1])  # MyST leaves code blocks alone
+        text = judged.resolve(
+            text, cards, lambda claim, number: link(claim, number, f"../notebooks/{place[claim]}.html")
+        )
+        path.write_text(text, encoding="utf-8")
     (target / "notebooks").mkdir()
-    executed = {name: json.loads(path.read_text(encoding="utf-8")) for name, path in notebooks.items()}
-    names = sources.Names((code for content in executed.values() for code in sources.code(content)), root)
-    titles = {
-        name: re.search(r"^# (.+)$", "".join(content["cells"][0]["source"]), re.MULTILINE)[1]
-        for name, content in executed.items()
-    }
-    generated = target / "book" / "_generated"
-    runs = {run["name"]: run for run in collected}
-    in_order = {name: executed[name] for name in runs}  # as in the table of contents
-    drawn = gallery.page(in_order, titles, generated / "gallery")
-    for name, content in executed.items():
-        cards = {card["id"]: card for card in runs[name]["cards"]}
+    (generated / "gallery").mkdir(parents=True)
+    titles, drawn = {}, {}
+    for run in runs:
+        name, own = run["name"], {card["id"]: card for card in run["cards"]}
+        content = read_json(notebooks[name])
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
-                cell["source"] = judged.resolve("".join(cell["source"]), cards, judged.on_page)
-        sources.annotate(content, names)
-        numbers.add(content, runs[name])
-        for output in (o for cell in content["cells"] for o in cell.get("outputs", [])):
-            for mime in [m for m in output.get("data", {}) if m.startswith("application/vnd.icl.")]:
-                del output["data"][mime]  # records for machines; the page shows their HTML
+                cell["source"] = judged.resolve("".join(cell["source"]), own, link)
+        titles[name] = re.search(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)[1]
+        drawn[name] = list(figures(content, generated / "gallery"))
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    static = target / "book" / "_static" / "mathjax"
-    static.mkdir(parents=True)
-    shutil.copy(mathjax() / "es5" / DRAWN, static)
-    shutil.copy(mathjax() / "LICENSE", static)
+    found = entries(registry, runs, root)
+    module = pages(
+        **audit.context(*found),
+        runs=runs,
+        titles=titles,
+        drawn=drawn,
+        rooms=rooms(root),
+        versions={what: v for run in runs for what, v in run["versions"].items()}
+        | {"python": sys.version.split()[0]}
+        | {name: version(name) for name in BUILT_WITH},
+        presets=read_json(data("benchmarks/results/presets.json")),
+        rounding=read_json(data("benchmarks/results/determinism.json")),
+    )
+    for name, macro in vars(module).items():
+        if callable(macro) and not name.startswith("_"):
+            (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
+    (static / "audit.json").write_text(audit.as_json(found[0], changes.digest()), encoding="utf-8")
 
+
+def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple:
+    """Return all claims with what was found, and the records of the confirmatory run and the replications."""
     kinds = ("confirmatory", "replications")
     again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
-    found = audit.entries(registry, collected, again, repeated, changes.changes())
-    built = {"python": sys.version.split()[0]} | {name: version(name) for name in BUILT_WITH}
-    for name, text in {
-        "picture": picture.markdown(generated / "picture.svg"),
-        "verdicts": pages.verdict_table(found),
-        "findings": findings.markdown(collected),
-        **{f"counts-{name}": audit.tally(found, name) for name in audit.GROUPS},
-        "levels": audit.levels(found),
-        "confirmatory": audit.confirmatory(found, again),
-        "replications": audit.replications(repeated),
-        "changelog": audit.changelog(changes.changes()),
-        "sources": audit.sources(),
-        "audit": audit.page(found, titles.__getitem__),
-        "provenance": pages.provenance(collected, built),
-        "determinism": sameness.markdown(read_json(data("benchmarks/results/determinism.json"))),
-        "durations": durations.markdown(read_json(data("benchmarks/results/presets.json"))),
-        **pages.api(names),
-        "gallery": drawn,
-    }.items():
-        (generated / f"{name}.md").write_text(text, encoding="utf-8")
-    for name, text in {
-        "audit.json": export.as_json(found, changes.digest()),
-        "audit.schema.json": json.dumps(export.SCHEMA, indent=1) + "\n",
-    }.items():
-        (target / "book" / "_static" / name).write_text(text, encoding="utf-8")
+    return audit.entries(registry, runs, again, repeated, changes.changes()), again, repeated
+
+
+def pages(**context: Any) -> Any:
+    """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
+    made = environment().overlay()
+    made.filters = made.filters | {
+        "line": _line,
+        "cell": _cell,
+        "github": _github,
+        "sentence": first_sentence,
+    }
+    known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
+    return made.get_template("pages.md.j2").make_module(known)
+
+
+def link(claim: str, text: str, page: str = "") -> str:
+    """Write a link to a card as inline HTML."""
+    name = text or f"({claim})"
+    return f'<a class="icl-judged" href="{page}#claim-{claim}" title="judged: {claim}">{name}</a>'
+
+
+def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]]:
+    """Yield each named figure of an executed notebook, and write its drawing for the gallery."""
+    for cell in content["cells"]:
+        settings = cell["metadata"].get("mystnb", {})
+        for output in cell.get("outputs", []):
+            drawing = output.get("data", {}).get("image/svg+xml")
+            if drawing and (name := settings.get("figure", {}).get("name")):
+                (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
+                file = f"/book/_generated/gallery/{name}.svg"
+                alt = settings.get("image", {}).get("alt", "")
+                yield {"name": name, "file": file, "alt": alt, "caption": settings["figure"]["caption"]}
+
+
+def rooms(root: Path) -> dict[str, list[tuple[str, list[str]]]]:
+    """List the public modules of each package of `icl`, with the names that the package itself exports."""
+    found = {}
+    for package in sorted((root / "icl").glob("*/__init__.py")):
+        listed = re.search(r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S)
+        exported = ast.literal_eval(listed[1]) if listed else []
+        names = [p.stem for p in sorted(package.parent.glob("[!_]*.py"))]
+        found[package.parent.name] = [(f"icl.{package.parent.name}.{name}", exported) for name in names]
+    return found
+
+
+def _line(markdown: str) -> str:
+    return " ".join(markdown.split())
+
+
+def _cell(markdown: str) -> str:
+    return _line(markdown).replace("|", "\\|")
+
+
+def _github(markdown: str) -> str:
+    """Write mathematics as tables of GitHub take it: they allow no bar inside."""
+    bars = ("\\|", "\\Vert "), ("|", "\\vert ")
+    return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
+
+
+def first_sentence(caption: str) -> str:
+    """Return a caption up to a full stop or colon outside mathematics and brackets that says enough."""
+    parts = caption.split("$")
+    for i in range(0, len(parts), 2):
+        for end in re.finditer(r"[.:](\s|$)", parts[i]):
+            said = "$".join([*parts[:i], parts[i][: end.start()]])
+            if len(said) >= ENOUGH and said.count("(") == said.count(")") and not said.endswith("Fig"):
+                return f"{said}."
+    return caption

@@ -12,6 +12,7 @@ from icl.checks import integer, real, reals
 from icl.covariates import cap_quantile
 from icl.risk import (
     asymptotics,
+    gaussian_risk,
     linear_risk,
     low_rank_risk,
     mismatch_risk,
@@ -86,6 +87,13 @@ def test_baselines_and_laws(a, n, noise_std):
     finite_or_refused(lambda: low_rank_risk(5, a, 3.0, 0.0, 10, 0.1), "rank")
     finite_or_refused(lambda: Harmonic(3, a).spectrum(1)[0], "degree")
     finite_or_refused(lambda: population_flow(Affine(3), 5, 0.1, [0.0, 1.0], a), "start", "w")
+
+
+@bounded
+@given(numbers, numbers, numbers, numbers, numbers)
+def test_gaussian_risk(dim, w, n, noise_std, lipschitz):
+    names = ("dim", "w", "n", "noise_std", "lipschitz")
+    finite_or_refused(lambda: gaussian_risk(dim, w, n, noise_std, lipschitz), *names)
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.uint8(3), np.float32(3), np.array(3)])

@@ -37,6 +37,9 @@ def test_sharp_window(dim, cls, wrong):
 def test_exponents():
     assert asymptotics.window_exponent(Affine(3)) == pytest.approx(2 / 6)
     assert asymptotics.window_exponent(ReLU(3)) == pytest.approx(2 / 5)
+    assert asymptotics.risk_exponent(Affine(5)) == pytest.approx(-4 / 8)
+    assert asymptotics.risk_exponent(ReLU(5)) == pytest.approx(-3 / 7)
+    assert asymptotics.bias_law(Affine(5, 2.0))[0] == pytest.approx(4 * 16 / 60, rel=1e-12)
     assert asymptotics.printed_exponents(4) == (0.25, 0.5)
     assert asymptotics.sketch_exponents(4) == (1 / 6, 1 / 3)
     with pytest.raises(TypeError, match="smooth classes only"):
@@ -51,10 +54,6 @@ def test_smooth_classes_follow_their_laplacian(task):
     w = 1e6
     bias = population_risk(task, w, 1e40, 0.0).bias
     assert exponent == -2 and bias / (constant * w**-2.0) == pytest.approx(1, rel=1e-3)
-
-
-def test_the_affine_law_is_the_closed_form():
-    assert asymptotics.bias_law(Affine(5, 2.0))[0] == pytest.approx(4 * 16 / 60, rel=1e-12)
 
 
 class Kinked(Zonal):
@@ -80,11 +79,6 @@ def test_mismatch_penalty_is_a_price():
     for cls in (Affine, ReLU):
         price = asymptotics.mismatch_penalty(cls(3), ratio)
         assert price[20] == pytest.approx(1.0) and np.all(np.delete(price, 20) > 1)
-
-
-def test_risk_exponents():
-    assert asymptotics.risk_exponent(Affine(5)) == pytest.approx(-4 / 8)
-    assert asymptotics.risk_exponent(ReLU(5)) == pytest.approx(-3 / 7)
 
 
 MANY = [Affine(2), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(5), Affine(16), ReLU(16)]

@@ -31,7 +31,7 @@ def warnings_are_errors():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, integrate_labels", zip(CLASSES, [True, False] * 3, strict=False))
+@pytest.mark.parametrize("name, integrate_labels", [*zip(CLASSES, [True, False] * 3, strict=False)])
 @pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (5, 9.4, 40, 0.1)])
 def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
     """That it is the risk of softmax attention on sampled functions; its digits are `oracles.risk`'s."""
