@@ -88,5 +88,4 @@ def configuration(root: Path) -> str:
     config["launch_buttons"] = {}
     if address(root) == PLACEHOLDER:
         config["html"] |= {"use_repository_button": False, "use_issues_button": False}
-    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110)
-    return text
+    return str(yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110))
