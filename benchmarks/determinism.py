@@ -12,15 +12,12 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
+from common import save
 
 from icl import streams
-from icl.files import write_atomically
-from icl_book import provenance
 
-OUT = Path(__file__).parent / "results" / "determinism.json"
 SECONDS = 300  # the longest that a process may take
 ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 RISK, TRAINED = {"dims": (2, 5), "w": (1.0, 30.0), "n": (20, 10**6), "noise_std": 0.5}, {"d": 3, "n": 10}
@@ -117,25 +114,16 @@ def main():
     with ThreadPoolExecutor(2) as pool:  # of processes
         found = dict(zip(columns, pool.map(lambda how: measure(*how), columns.values()), strict=True))
     wanted, usual = found.pop("reference")
-    record = {
-        "machine": provenance.machine(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
-        "reference": usual,
-        "differences": {},
-        "without_effect": [],
-    }
+    differences, without_effect = {}, []
     for name, (values, seen) in found.items():
-        forced = columns[name][0]
-        if forced and seen == usual:
-            record["without_effect"].append(name)  # e.g. no such processor
+        if columns[name][0] and seen == usual:
+            without_effect.append(name)  # e.g. no such processor
         else:
             each = {result: difference(values[result], wanted[result]) for result in values}
-            record["differences"][name] = {"seen": seen, "largest": each}
-    record["cpu_seconds"] = sum(os.times()[:4])  # of this process and those that it started
-    print(json.dumps(record, indent=1), flush=True)
-    OUT.parent.mkdir(exist_ok=True)
-    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
+            differences[name] = {"seen": seen, "largest": each}
+    parts = {"reference": usual, "differences": differences, "without_effect": without_effect}
+    seconds = sum(os.times()[:4])  # of this process and those that it started
+    save("determinism", parts | {"cpu_seconds": seconds})
 
 
 if __name__ == "__main__":

@@ -6,9 +6,7 @@ Writes benchmarks/results/exact_risk.json. Times are CPU seconds of one process 
 Carlo is this package's own vectorized sampler in float64, which checks to compute the same number.
 """
 
-import json
 import os
-import subprocess
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tests"))  # the oracles
@@ -16,42 +14,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded: CPU sec
 
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+from common import clock, save, spread
 
-from icl.files import write_atomically
-from icl.risk import (
-    certify_isotropy,
-    gaussian_risk,
-    gaussian_window,
-    matrix_risk,
-    monte_carlo_risk,
-    optimal_window,
-    population_risk,
-)
+from icl.risk import monte_carlo_risk, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import CLASSES, Affine, ReLU, make_task
-from icl_book import provenance
 from oracles import risk as oracle
-
-OUT = Path(__file__).parent / "results" / "exact_risk.json"
-
-
-def cpu(call, repeats):
-    """Median, least and largest CPU seconds of single calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return {"median": float(np.median(times)), "min": min(times), "max": max(times), "repeats": repeats}
 
 
 def values(task, w, n, repeats):
-    """Single values at windows that differ a little: the panels of the last call are kept."""
+    """CPU seconds of single values at windows that differ a little: the panels of the last call are kept."""
     windows = iter(w * (1 + 1e-9 * np.arange(repeats)))
-    return cpu(lambda: population_risk(task, next(windows), n, 0.5), repeats)
+    return spread([clock(lambda: population_risk(task, next(windows), n, 0.5))[1] for _ in range(repeats)])
 
 
 def evaluations():
@@ -91,46 +67,6 @@ def phase_diagram():
         "wall_seconds": time.perf_counter() - wall,
         "parts_cpu_seconds": parts,
     }
-
-
-def gaussian_tokens():
-    """The first window of a process, that of a context length not met before, and of one met; one value."""
-    setting = "from icl.risk import gaussian_window; import time; t = time.process_time();"
-    setting += "gaussian_window(5, 1000, 0.5); print(time.process_time() - t)"
-    first = [float(subprocess.check_output([sys.executable, "-c", setting])) for _ in range(5)]
-    gaussian_window(5, 1000, 0.5)
-    fresh = iter(range(1001, 2000))
-    return {
-        "first_window_of_a_process": {
-            "median": float(np.median(first)),
-            "min": min(first),
-            "max": max(first),
-        },
-        "window_at_a_new_n": cpu(lambda: gaussian_window(5, next(fresh), 0.5), 21),
-        "window_at_a_known_n": cpu(lambda: gaussian_window(5, 1000, 0.5), 21),
-        "value_at_a_new_n": cpu(lambda: gaussian_risk(5, 0.9, next(fresh), 0.5), 21),
-        "value_at_a_known_n": cpu(lambda: gaussian_risk(5, 0.9, 1000, 0.5), 21),
-    }
-
-
-def matrices():
-    """Risk and gradient of a matrix, d = 5, without and with the tables of its class; a certificate."""
-    basis = np.linalg.qr(stream(0, "evaluation").standard_normal((5, 5))).Q
-    cases = {
-        "two eigenvalues": basis @ np.diag([3.0, 3.0, 3.0, 3.0, 9.0]) @ basis.T,
-        "rank one": basis @ np.diag([9.0, 0.0, 0.0, 0.0, 0.0]) @ basis.T,
-        "five eigenvalues": basis @ np.diag([2.0, 3.5, 5.0, 6.5, 8.0]) @ basis.T,
-        "general": 4 * np.eye(5) + stream(1, "evaluation").standard_normal((5, 5)),
-    }
-    rows = {}
-    for cls in (Affine, ReLU):
-        for i, (name, M) in enumerate(cases.items()):
-            first = cpu(partial(matrix_risk, cls(5, 1 + 1e-9 * i), M, 20, 0.5), 1)  # a class without tables
-            again = cpu(partial(matrix_risk, cls(5), M, 20, 0.5), 5)
-            error = matrix_risk(cls(5), M, 20, 0.5).error
-            rows[f"{cls.__name__}, {name}"] = {"first": first, "again": again, "error": error}
-        rows[f"{cls.__name__}, certificate"] = cpu(partial(certify_isotropy, cls(5), 20), 5)
-    return rows
 
 
 def against_sampling():
@@ -182,24 +118,9 @@ def accuracy(settings):
 
 def main():
     settings = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    record = {
-        "machine": provenance.machine(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
-    }
-    for name, measure in (
-        ("evaluation", evaluations),
-        ("growth", growth),
-        ("against_sampling", against_sampling),
-        ("gaussian_tokens", gaussian_tokens),
-        ("phase_diagram", phase_diagram),
-        ("matrices", matrices),
-        ("accuracy", partial(accuracy, settings)),
-    ):
-        record[name] = measure()
-        print(name, json.dumps(record[name], indent=1), flush=True)
-    OUT.parent.mkdir(exist_ok=True)
-    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
+    parts = (evaluations, growth, against_sampling, phase_diagram)
+    named = {"evaluation" if part is evaluations else part.__name__: part for part in parts}
+    save("exact_risk", named | {"accuracy": partial(accuracy, settings)})
 
 
 if __name__ == "__main__":

@@ -8,22 +8,18 @@ thing. The limit of a GPU is measured in the same run: what its own library draw
 multiplies a second at sizes that fill it, in the precision that is used (no TF32).
 """
 
-import json
 import sys
 from functools import partial
-from pathlib import Path
 
 import torch
-from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, clock, loop, spread, work
+from common import clock, save, spread
+from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, loop, members_of, work
 
-from icl.files import write_atomically
-from icl.pretrain import UnitConfig, batches, pretrain, trainer
+from icl.pretrain import pretrain
 from icl.streams import stream
 from icl.tasks import ReLU
 from icl.tensor_trick import gradient
-from icl_book import provenance
 
-OUT = Path(__file__).parent / "results" / "gpu.json"
 NATIVE = {"stream": "native", "dtype": "float32"}
 #: d, n, contexts a step, seeds, steps of the loop and of the sweep
 SETTINGS = {
@@ -41,7 +37,7 @@ def seconds(call, many=1):
         for _ in range(many):
             call()
 
-    return clock(all_calls, True)[0] / many
+    return clock(all_calls, torch.cuda.synchronize)[0] / many
 
 
 def limits():
@@ -70,14 +66,7 @@ def best(call):
 
 def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
     """A step of all units: the loop on the GPU, the sweep on it, the sweep on the processor, all threads."""
-    members = {
-        "separate tokens": [
-            UnitConfig(ReLU(d, L), NOISE, n, 1000 * k + s)
-            for k, L in enumerate(LIPSCHITZ)
-            for s in range(seeds)
-        ],
-        "shared across L": [UnitConfig(ReLU(d, L), NOISE, n, s) for L in LIPSCHITZ for s in range(seeds)],
-    }
+    members = members_of(ReLU(d), n, LIPSCHITZ, seeds)
     units = len(LIPSCHITZ) * seeds
     calls = {
         "loop, GPU": (partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size, "cuda"), units / slow_steps)
@@ -104,46 +93,12 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
             needs[k] / rates[k if k in rates else f"{k} float32"] for k in needs
         )  # one after the other
         out[name] = {
-            "over the loop on the GPU": spread(
-                [a / b for a, b in zip(times["loop, GPU"], ours, strict=True)]
-            ),
-            "over the processor": spread(
-                [a / b for a, b in zip(times[f"{name}, processor"], ours, strict=True)]
-            ),
+            "over the loop on the GPU": ratio(times["loop, GPU"], ours),
+            "over the processor": ratio(times[f"{name}, processor"], ours),
             "contexts a second": spread([units * batch_size / value for value in ours]),
             "fraction of the limit": spread([least / value for value in ours]),
         }
     return out
-
-
-def constants(repeats):
-    """Two constants of the trainer against what they were: ms a step of the small sweep.
-
-    Random numbers for many steps at once on the GPU; on the processor, threads with enough work each.
-    """
-    d, n, batch_size, seeds, _, steps = SETTINGS["small"]
-    found = {}
-    for module, name, values, device in (
-        (batches, "_BLOCKS", ({"cuda": batches._BLOCKS["cpu"]}, batches._BLOCKS), "cuda"),
-        (trainer, "_MIN_ELEMENTS_PER_THREAD", (1, trainer._MIN_ELEMENTS_PER_THREAD), "cpu"),
-    ):
-        for shared in (False, True):
-            members = [
-                UnitConfig(ReLU(d, L), NOISE, n, s if shared else 1000 * k + s)
-                for k, L in enumerate(LIPSCHITZ)
-                for s in range(seeds)
-            ]
-            call = partial(pretrain, members, steps, batch_size, RATE, device, shared_tokens=shared, **NATIVE)
-            rows = {"before": [], "now": []}
-            for _ in range(repeats + 1):
-                for which, value in zip(rows, values, strict=True):
-                    setattr(module, name, value)
-                    rows[which].append(1e3 * seconds(call) / steps)
-            found[f"{name}, {'shared across L' if shared else 'separate tokens'}"] = {
-                which: spread(times[1:])
-                for which, times in rows.items()  # the first compiles
-            }
-    return found
 
 
 def regression(n, d, dtype, rates, repeats):
@@ -204,20 +159,14 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     rates = limits()
-    record = {
+    parts = {
         "gpu": torch.cuda.get_device_name(),
-        "machine": provenance.machine(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
         "threads": torch.get_num_threads(),
         "limits a second": rates,
-        "pretraining": {name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()},
-        "constants": constants(repeats),
-        "regression": [regression(*row, rates, repeats) for row in ROWS],
+        "pretraining": lambda: {name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()},
+        "regression": lambda: [regression(*row, rates, repeats) for row in ROWS],
     }
-    text = json.dumps(record, indent=1)
-    print(text)
-    write_atomically(OUT, text + "\n")
+    save("gpu", parts)
 
 
 if __name__ == "__main__":

@@ -7,29 +7,26 @@ competitors run one after the other, and ratios are taken within a repeat. Wall 
 machine has other work; CPU time of the process is given beside it.
 """
 
-import gc
-import json
 import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from common import clock, save, spread
 from numba import njit
 
 from icl.compiled import elementary, random_numbers
-from icl.files import write_atomically
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.batches import BatchSampler
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU
-from icl_book import measure, provenance
+from icl_book import measure
 
-OUT = Path(__file__).parent / "results" / "pretraining.json"
 LIPSCHITZ, SEEDS, NOISE, RATE = (0.1, 0.3, 1.0, 3.0, 10.0), 10, 0.1, 0.05
 THREADS = torch.get_num_threads()
 FAST = {"stream": "native", "dtype": "float32"}
@@ -77,16 +74,6 @@ def same_thing():
     difference = float(np.abs(fast - slow).max() / np.abs(slow).max())
     assert difference < 1e-3, "the competitors must compute the same thing"
     return difference
-
-
-def clock(call, synchronize=False):
-    """(wall, CPU) seconds of a call."""
-    gc.collect()
-    wall, cpu = time.perf_counter(), time.process_time()
-    call()
-    if synchronize:
-        torch.cuda.synchronize()
-    return np.array([time.perf_counter() - wall, time.process_time() - cpu])
 
 
 def with_threads(count, call):
@@ -145,23 +132,16 @@ def work(d, n, units, token_sets):
     }  # scores, and the sum of pulls; labels and the rest neglected
 
 
-def spread(values):
-    return {
-        "median": float(np.median(values)),
-        "min": float(np.min(values)),
-        "max": float(np.max(values)),
-        "repeats": len(values),
-    }
+def members_of(task, n, values, seeds):
+    """Units for every Lipschitz constant and seed; those of one seed see the same tokens, or none do."""
+    units = [[UnitConfig(replace(task, lipschitz=L), NOISE, n, s) for s in range(seeds)] for L in values]
+    apart = [[replace(u, seed=1000 * k + u.seed) for u in row] for k, row in enumerate(units)]
+    return {"separate tokens": sum(apart, []), "shared across L": sum(units, [])}
 
 
 def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
     """The whole sweep against the loop; seconds are for one step of all its units."""
-    members = {
-        "separate tokens": [
-            UnitConfig(ReLU(d, L), NOISE, n, 1000 * k + s) for k, L in enumerate(values) for s in range(seeds)
-        ],
-        "shared across L": [UnitConfig(ReLU(d, L), NOISE, n, s) for L in values for s in range(seeds)],
-    }
+    members = members_of(ReLU(d), n, values, seeds)
     with_threads(1, lambda: pretrain(members["separate tokens"][:1], 1, 64, RATE, **FAST))  # compiled by now
     units, token_sets = (
         len(values) * seeds,
@@ -280,25 +260,17 @@ def rao_blackwell():
 
 def main():
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
-    record = {
-        "machine": provenance.machine(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
+    parts = {
         "threads": THREADS,
         "load before": os.getloadavg(),
-        "difference of the competitors": same_thing(),
+        "difference of the competitors": same_thing,
+        "sweep": partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 300, repeats),
+        "large": partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)),
+        "growth": growth,
+        "rao_blackwell": rao_blackwell,
+        "load after": os.getloadavg,
     }
-    for name, job in (
-        ("sweep", partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 300, repeats)),
-        ("large", partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2))),
-        ("growth", growth),
-        ("rao_blackwell", rao_blackwell),
-    ):
-        record[name] = job()
-        print(name, json.dumps(record[name], indent=1), flush=True)
-    record["load after"] = os.getloadavg()
-    OUT.parent.mkdir(exist_ok=True)
-    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
+    save("pretraining", parts)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,18 @@ ratio is the median over rounds of (contender's seconds / ours), so that what el
 both. Every contender is checked to compute the same numbers. Peak memory comes from fresh processes.
 """
 
-import json
 import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import torch
+from common import save
 
-from icl.files import write_atomically
 from icl.streams import stream
-from icl.tensor_trick import gradient, hvp, plain_gradient, plain_hvp, streaming
-from icl_book import measure, provenance
+from icl.tensor_trick import gradient, hvp, plain_gradient, plain_hvp
+from icl_book import measure
 
-OUT = Path(__file__).parent / "results" / "tensor_trick.json"
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 SETTINGS = ((4096, 64), (1024, 1024))
 
@@ -104,11 +101,7 @@ def setting(n, d, dtype, kind, product, rounds):
             del calls[name]
             continue
         assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
-    products = {
-        "product": lambda *_: square @ square,
-        "our product": lambda *_: streaming._product(square, square),
-    }
-    calls |= products
+    calls["product"] = lambda *_: square @ square
     seconds = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -120,8 +113,7 @@ def setting(n, d, dtype, kind, product, rounds):
         for name, s in seconds.items()
     }
     flops = (4 * n * n * d + 4 * n * d * d) if not product else (6 * n * n * d + 6 * n * d * d)
-    # our rate of operations in matrix products, relative to that of one product: PyTorch's, the fastest known
-    shares = [flops / 2 / 1024**3 * r for r in (ratio["product"], min(ratio[name] for name in products))]
+    share = flops / 2 / 1024**3 * ratio["product"]  # our rate of operations, relative to that of one product
     return {
         "n": n,
         "d": d,
@@ -129,9 +121,8 @@ def setting(n, d, dtype, kind, product, rounds):
         "kind": kind,
         "what": "hvp" if product else "gradient",
         "median_seconds": {name: sorted(s)[rounds // 2] for name, s in seconds.items()},
-        "times_ours": {name: r for name, r in ratio.items() if name not in products},
-        "share_of_product_rate": shares[0],
-        "share_of_best_rate": shares[1],
+        "times_ours": {name: r for name, r in ratio.items() if name != "product"},
+        "share_of_product_rate": share,
         "failed": failed,
     }
 
@@ -158,25 +149,22 @@ def memory():
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     torch.set_num_threads(THREADS)
-    record = {
-        "machine": provenance.machine(),
-        "versions": provenance.versions(),
-        "commit": provenance.commit(),
+    settings = [
+        (n, d, dtype, kind, product, rounds)
+        for n, d in SETTINGS
+        for dtype in (torch.float32, torch.float64)
+        for kind in ("normalized", "rescaled")
+        for product in (False, True)
+    ]
+    parts = {
         "threads": THREADS,
         "rounds": rounds,
         "load_before": os.getloadavg()[0],
-        "memory": memory(),
-        "settings": [],
+        "memory": memory,
+        "settings": lambda: [setting(*each) for each in settings],
+        "load_after": lambda: os.getloadavg()[0],
     }
-    for n, d in SETTINGS:
-        for dtype in (torch.float32, torch.float64):
-            for kind in ("normalized", "rescaled"):
-                for product in (False, True):
-                    record["settings"].append(setting(n, d, dtype, kind, product, rounds))
-                    print(json.dumps(record["settings"][-1]), flush=True)
-    record["load_after"] = os.getloadavg()[0]
-    OUT.parent.mkdir(exist_ok=True)
-    write_atomically(OUT, json.dumps(record, indent=1) + "\n")
+    save("tensor_trick", parts)
 
 
 if __name__ == "__main__":

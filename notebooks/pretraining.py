@@ -579,26 +579,6 @@ plots.table(
     f"wall time; processor: {gpu['machine']['cpu']}, {gpu['threads']} threads.",
 )
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
-plots.table(
-    ("constant of the trainer, tokens", "ms a step before", "ms a step now"),
-    [
-        (
-            name.replace("_BLOCKS", "steps drawn at once").replace(
-                "_LEAST", "work of a thread"
-            ),
-            cell(row["before"], "{:.2f}"),
-            cell(row["now"], "{:.2f}"),
-        )
-        for name, row in gpu["constants"].items()
-        if name != "commit"
-    ],
-    "The small sweep, before and after two constants of the trainer were chosen: for "
-    "how many steps the GPU draws random numbers at once, and how much work a thread "
-    "of the processor has at least. From the trial in which they were chosen, after "
-    "the table above, whose ratios are those of before; not measured again since.",
-)
-
 # %% [markdown]
 # Growth around a middle setting, as fitted exponents, and what integrating the labels out is worth:
 

@@ -24,7 +24,8 @@ def declared(root: Path) -> str:
     Args:
         root: The repository.
     """
-    return yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    return url
 
 
 def remote(root: Path) -> str | None:
@@ -87,4 +88,4 @@ def configuration(root: Path) -> str:
     config["launch_buttons"] = {}
     if address(root) == PLACEHOLDER:
         config["html"] |= {"use_repository_button": False, "use_issues_button": False}
-    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110)
+    return str(yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110))

@@ -95,7 +95,7 @@ def tiled(
             rows = slice(start, start + height)
             b = None if B is None else B[rows]
             memory = spare[:, : len(A1[rows])]
-            logits = [torch.mm(a[rows], columns, out=S) for a, S in zip(moved, memory, strict=True)]
+            logits = [torch.mm(a[rows], A2.T, out=S) for a, S in zip(moved, memory, strict=True)]
             if squared and b is not None:
                 from icl.compiled.regressions import squared_gradient, squared_hvp  # numba is slow to import
 
@@ -104,5 +104,5 @@ def tiled(
                 W = logits[0]
             else:
                 W = row_gradient(logits[0], b, kind) if V is None else row_hvp(logits[0], logits[1], b, kind)
-            torch.mm(W, A2, out=W_A2[rows])
+            torch.mm(W, columns.T, out=W_A2[rows])  # the layout that MKL is fastest with
     return A1.T @ W_A2

@@ -1,0 +1,38 @@
+"""What the benchmarks share: clock, spread of repeated numbers, and the record in benchmarks/results."""
+
+import gc
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from icl.files import write_atomically
+from icl_book import provenance
+
+
+def clock(call, synchronize=lambda: None):
+    """(wall, CPU) seconds of a call; ``synchronize`` waits for a GPU."""
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    synchronize()
+    return np.array([time.perf_counter() - wall, time.process_time() - cpu])
+
+
+def spread(values):
+    return {
+        "median": float(np.median(values)),
+        "min": float(np.min(values)),
+        "max": float(np.max(values)),
+        "repeats": len(values),
+    }
+
+
+def save(name, parts):
+    """Compute the parts, values or functions without arguments, print each, and write them as one record."""
+    record = provenance.origin()
+    for key, part in parts.items():
+        record[key] = part() if callable(part) else part
+        print(key, json.dumps(record[key], indent=1), flush=True)
+    write_atomically(Path(__file__).parent / "results" / f"{name}.json", json.dumps(record, indent=1) + "\n")
