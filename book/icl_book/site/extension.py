@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -39,10 +40,10 @@ def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, l
     lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
-def page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+def page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Leave a page without scripts of live kernels, and its formulas on one line with their punctuation."""
 
-    def live(script: object) -> bool:  # needs a server and a CDN, and included twice it is an error
+    def live(script: Any) -> bool:  # needs a server and a CDN, and included twice it is an error
         return "thebe" in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
 
     context["script_files"] = [script for script in context.get("script_files", []) if not live(script)]
@@ -50,7 +51,7 @@ def page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: 
         context["body"] = MARKED.sub(lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"])
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
     app.connect("html-page-context", page, priority=900)

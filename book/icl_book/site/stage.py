@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def stage(
     (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
     static, generated = target / "book" / "_static", target / "book" / "_generated"
     (static / "mathjax").mkdir()
-    shutil.copy(Path(find_spec("mathjax").submodule_search_locations[0]) / MATHJAX, static / "mathjax")
+    shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
     cards = {card["id"]: card for run in runs for card in run["cards"]}
     place = {card["id"]: run["name"] for run in runs for card in run["cards"]}
@@ -70,7 +70,7 @@ def stage(
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
-        titles[name] = re.search(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)[1]
+        (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         drawn[name] = list(figures(content, generated / "gallery"))
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
@@ -93,7 +93,7 @@ def stage(
     (static / "audit.json").write_text(audit.as_json(found[0], changes.digest()), encoding="utf-8")
 
 
-def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple:
+def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
     """Return all claims with what was found, and the records of the confirmatory run and the replications."""
     kinds = ("confirmatory", "replications")
     again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
