@@ -186,7 +186,7 @@ def typed_errors(source):
             getattr(f, "id", getattr(f, "attr", "")) for f in [call.func, *call.args[:1]]
         } & ERRORS.keys()
         for place, keywords in map(ERRORS.get, kinds):
-            known = [k.value.elts[:-1] for k in call.keywords if k.arg == "known" and hasattr(k.value, "elts")]
+            known = [getattr(k.value, "elts", [])[:-1] for k in call.keywords if k.arg == "known"]
             bars = [*call.args[place:][:1], *(k.value for k in call.keywords if k.arg in keywords)]
             if any(by_hand(bar, typed) for bar in [*bars, *sum(known, [])]):
                 yield ast.unparse(call)
