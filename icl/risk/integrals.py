@@ -34,13 +34,8 @@ _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
     """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
 
-    ``order`` is the number of Gauss-Legendre nodes a panel.
-
-    Returns:
-        Shape (4, j), or (2, j) without the slopes.
-
-    Raises:
-        ValueError: If w is too large: for n, or for the degrees of the class.
+    The result has shape (4, j), or (2, j) without the slopes; ``order`` is the number of Gauss-Legendre nodes
+    a panel. ValueError if w is too large: for n, or for the degrees of the class.
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
@@ -62,10 +57,8 @@ def attended_angle_law(
     """Return the law of the angle to the query of a token drawn with attention's weights.
 
     ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h, of n >= 2 tokens.
-    ``degree`` is the highest Gegenbauer degree of h, infinite for the finest that the window resolves.
-
-    Returns:
-        Angles and their probabilities, each of shape (m,).
+    ``degree`` is the highest Gegenbauer degree of h, infinite for the finest that the window resolves. Angles
+    and probabilities have shape (m,).
     """
     thetas, laws = [], []
     for mesh in meshes(dim, w, np.array([n]), degree, order):
