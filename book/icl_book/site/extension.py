@@ -49,7 +49,7 @@ def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, l
 
 def signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
-) -> tuple:
+) -> tuple[str | None, ...]:
     """Write types of arrays as in the source."""
     return tuple(text and ARRAY.sub(r"NDArray[\1]", text) for text in (given, returned))
 

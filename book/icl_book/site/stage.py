@@ -24,8 +24,8 @@ BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "dja
 #: MathJax that draws formulas: one file, no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: What most chapters call: first on its page of the API.
-WANTED = ("Affine", "ReLU", "Cosine", "make_task", "population_risk", "optimal_window", "matrix_risk")
-WANTED += ("gaussian_risk", "monte_carlo_risk", "mismatch_risk", "UnitConfig", "pretrain", "loss", "gradient")
+WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
+    monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: Characters below which a caption's first words say nothing of the figure, as in "Exact."
 ENOUGH = 15
 
