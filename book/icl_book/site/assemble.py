@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 from filelock import FileLock
@@ -56,8 +57,8 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
 
 
 def gather(
-    notebooks: Mapping[str, Path], toc: dict, preset: str, root: Path = ROOT
-) -> tuple[list[dict], list[str]]:
+    notebooks: Mapping[str, Path], toc: dict[str, Any], preset: str, root: Path = ROOT
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the executed notebooks.
 
     What was drawn from another root seed than 0, is of another preset, or has parameters of the caller's own
@@ -89,16 +90,14 @@ def gather(
     problems = problems or verify.cards(runs, registry(), preset) + verify.rules(registry())
     if not problems and preset == "quick":  # of other sizes a sentence does not speak
         cards = {card["id"]: card for run in runs for card in run["cards"]}
-        others, said = list(judged.other_runs(root / "results")), judged.findings(root)
+        others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
         for run in runs:
             where = f"notebooks/{run['name']}"
             problems += judged.problems(where, answers[where], {c["id"]: c for c in run["cards"]}, others)
-        for text in said:
+        for text in findings:
             problems += judged.problems("book/introduction", text, cards, others)
-        if (
-            said
-            and judged.readme(page := (root / "README.md").read_text(encoding="utf-8"), said, cards) != page
-        ):
+        page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
+        if findings and judged.readme(page, findings, cards) != page:
             problems.append("README.md: the findings moved; run: python -m icl_book.site.assemble --readme")
     return runs, problems
 

@@ -56,7 +56,7 @@ class Entry:
     earlier: bool
 
     @property
-    def differences(self) -> dict[str, list]:
+    def differences(self) -> dict[str, list[Any]]:
         """Return the verdict and readings in which the confirmatory run differs, here and there."""
         return moved(self.record, self.confirmed) if self.confirmed else {}
 
@@ -128,7 +128,9 @@ def cases(record: Record) -> list[Record]:
     return [case for rows in groups for case in rows]
 
 
-def context(found: Sequence[Entry], confirmatory: Sequence[Record], replications: Sequence[Record]) -> dict:
+def context(
+    found: Sequence[Entry], confirmatory: Sequence[Record], replications: Sequence[Record]
+) -> dict[str, Any]:
     """Return what the templates of audit and front page show."""
     numbers = [case for e in found for case in cases(e.record)]
     again = [e for e in found if e.notebook and e.confirmed]
@@ -148,7 +150,7 @@ def context(found: Sequence[Entry], confirmatory: Sequence[Record], replications
         "moved": [e for e in again if e.differences],
         "verdicts_moved": sum("verdict" in e.differences for e in again),
         "here": sides(case for e in again for case in e.record["cases"]),
-        "there": sides(case for e in again for case in e.confirmed["cases"]),
+        "there": sides(case for e in again if e.confirmed for case in e.confirmed["cases"]),
         "confirmatory": confirmatory,
         "replications": sorted(replications, key=lambda run: run["seed"]),
         "sources": {name: source(key) for key, name in NAMES.items()},

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from icl_book.site import audit, judged
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 #: MathJax that draws formulas: one file, no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
+#: What most chapters call: first on its page of the API.
+WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
+    monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: Characters below which a caption's first words say nothing of the figure, as in "Exact."
 ENOUGH = 15
 
@@ -49,7 +52,7 @@ def stage(
     (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
     static, generated = target / "book" / "_static", target / "book" / "_generated"
     (static / "mathjax").mkdir()
-    shutil.copy(Path(find_spec("mathjax").submodule_search_locations[0]) / MATHJAX, static / "mathjax")
+    shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
     cards = {card["id"]: card for run in runs for card in run["cards"]}
     place = {card["id"]: run["name"] for run in runs for card in run["cards"]}
@@ -70,7 +73,7 @@ def stage(
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
-        titles[name] = re.search(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)[1]
+        (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         drawn[name] = list(figures(content, generated / "gallery"))
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
@@ -93,7 +96,7 @@ def stage(
     (static / "audit.json").write_text(audit.as_json(found[0], changes.digest()), encoding="utf-8")
 
 
-def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple:
+def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
     """Return all claims with what was found, and the records of the confirmatory run and the replications."""
     kinds = ("confirmatory", "replications")
     again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
@@ -132,14 +135,15 @@ def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]
                 yield {"name": name, "file": file, "alt": alt, "caption": settings["figure"]["caption"]}
 
 
-def rooms(root: Path) -> dict[str, list[tuple[str, list[str]]]]:
-    """List the public modules of each package of `icl`, with the names that the package itself exports."""
+def rooms(root: Path) -> dict[str, dict[str, Any]]:
+    """List what the API shows of each package of `icl`: names by kind, most wanted first, and modules."""
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
         listed = re.search(r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S)
-        exported = ast.literal_eval(listed[1]) if listed else []
-        names = [p.stem for p in sorted(package.parent.glob("[!_]*.py"))]
-        found[package.parent.name] = [(f"icl.{package.parent.name}.{name}", exported) for name in names]
+        names = sorted(ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED)
+        kinds = [("class" if n[0].isupper() else "function", n) for n in names if not n.isupper()]
+        modules = [path.stem for path in sorted(package.parent.glob("[!_]*.py"))]
+        found[package.parent.name] = {"kinds": kinds, "names": names, "modules": modules}
     return found
 
 

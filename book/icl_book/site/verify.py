@@ -23,17 +23,17 @@ LOADED += (
 )
 
 
-def toc_pages(toc: dict) -> list[str]:
+def toc_pages(toc: dict[str, Any]) -> list[str]:
     """List the documents of a `_toc.yml`, root first, without suffix."""
 
-    def below(node: dict) -> list[str]:
+    def below(node: dict[str, Any]) -> list[str]:
         children = [*node.get("parts", ()), *node.get("chapters", ()), *node.get("sections", ())]
         return [page for c in children for page in ([c["file"]] if "file" in c else []) + below(c)]
 
     return [toc["root"], *below(toc)]
 
 
-def notebook(name: str, content: dict) -> list[str]:
+def notebook(name: str, content: dict[str, Any]) -> list[str]:
     """Find problems of an executed notebook: failed or skipped cells, warnings shown to readers."""
     problems = []
     for i, cell in enumerate(content["cells"]):
@@ -140,7 +140,7 @@ def page(name: str, text: str) -> list[str]:
     return problems
 
 
-def book(html: Path, toc: dict, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+def book(html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Find problems of a built book: pages missing, with problems of their own, or without a card.
 
     Args:
