@@ -173,7 +173,8 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
         status, said = copy.run(*sweep)
         until(lambda: not copy.processes(), copy.processes)
     assert status == 0 and "2 runs, 1 to do" in said and "unlock" not in said, said
-    assert not [*copy.root.glob("_build/**/*.part"), *copy.root.glob("_build/**/*.failed.*")]
+    runs = copy.root / "_build" / "runs" / "quick" / "sweep"
+    assert not [*runs.glob(".*.part"), *runs.glob("*.failed.*")]
 
 
 @pytest.mark.slow

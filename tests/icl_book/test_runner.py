@@ -32,7 +32,7 @@ def tree(tmp_path, monkeypatch):
     (tmp_path / "presets" / "broken.yml").write_text("tiny: {noise_std: [}\n")
     shutil.copy(TINY, tmp_path / "notebooks" / "tiny.py")
     (tmp_path / "_config.yml").write_text("repository: {url: https://example.org/book}\n")
-    for module in (plan, execute, schedule, table):
+    for module in (plan, execute, record, schedule, table):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
     for name in ("ICL_SEED", "ICL_DEVICE"):
@@ -190,7 +190,7 @@ def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, mon
         (run,) = plan.plan("quick")
         with pytest.raises(BadInput, match=reason):
             execute.execute(run)
-        assert not run.path.exists() and reason in execute.reason_file(run).read_text()
+        assert not run.path.exists() and reason in run.reason.read_text()
 
 
 def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
@@ -213,13 +213,13 @@ def test_only_the_last_few_outputs_are_kept_and_what_a_neighbor_writes_is_left_a
             (folder / f"tiny.{i}{suffix}").write_text("x")
             os.utime(folder / f"tiny.{i}{suffix}", (i, i))
     others = [folder / name for name in ("tinier.1.ipynb", ".tiny.0.ipynb.7.part")]
-    for other in (*others, execute.failed_path(run), execute.reason_file(run)):
+    for other in (*others, run.failed, run.reason):
         other.write_text("x")
     execute.execute(run)
     done = {p for p in folder.glob("tiny.*.ipynb") if "failed" not in p.name}
     assert done == {run.path, *(folder / f"tiny.{i}.ipynb" for i in range(5, 9))}
     assert all(other.is_file() for other in others) and (folder / "tiny.3.failed.ipynb").is_file()
-    assert not execute.failed_path(run).exists() and not execute.reason_file(run).exists()
+    assert not run.failed.exists() and not run.reason.exists()
 
 
 DAMAGE = {
@@ -242,7 +242,7 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
     path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
     with pytest.raises(BadInput, match=path.name):
         record.collect(path)
-    assert path.name in "".join(assemble.gather({"tiny": path}, TOC, "quick")[2])
+    assert path.name in "".join(assemble.gather({"tiny": path}, TOC, "quick")[1])
     with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
         schedule.schedule([run], "1")
     said = capsys.readouterr().out
@@ -267,7 +267,7 @@ def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed,
     (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
     monkeypatch.setattr(execute, "_papermill", finishing())
     path = execute.execute(plan.plan(preset, "tiny", grid, seed)[0])
-    problems = assemble.gather({"tiny": path}, TOC, "quick", tree)[2]
+    problems = assemble.gather({"tiny": path}, TOC, "quick", tree)[1]
     refused = [p for p in problems if "a book shows its preset, drawn from root seed 0" in p]
     assert len(refused) == bool(said) and all(said in p and "\n" not in p for p in refused)
     assert record.collect(path)["root_seed"] == seed
@@ -286,14 +286,14 @@ def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed,
         ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
         ("execute tiny -p noise_std=.inf", "noise_std='.inf': must be a finite number >= 0"),
         ("execute tiny -p noise_std=" + "9" * 400, "noise_std=999"),
-        ("execute tiny -p noise_std=&a[*a]", "-p noise_std: '&a[*a]': must be a number"),
-        ("execute tiny -p noise_std=" + "[" * 2000, "-p noise_std: '[[["),
-        ("execute tiny -p noise_std=", "-p 'noise_std=': must look like name=value"),
-        ("execute tiny -p noise_std", "-p 'noise_std': must look like name=value"),
+        ("execute tiny -p noise_std=&a[*a]", "values 'noise_std=&a[*a]': must be words name=value,value"),
+        ("execute tiny -p noise_std=" + "[" * 2000, "values 'noise_std=["),
+        ("execute tiny -p noise_std=", "values 'noise_std=': must be words name=value"),
+        ("execute tiny -p noise_std", "values 'noise_std': must be words name=value"),
         ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
         ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
         ("execute tiny -p seed=true", "seed='true': must be an integer >= 0"),
-        ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since the run was asked for"),
+        ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since it was asked for"),
         ("book --preset wrong", "noise_std=-1: must be"),
         ("book --preset confirmatory", "preset 'confirmatory': makes no book; make confirm runs it"),
         ("book --jobs 0", "jobs='0': must be an integer >= 1"),
@@ -302,12 +302,12 @@ def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed,
         ("sweep nothing --grid seed=0", "notebook 'nothing': does not exist"),
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
         ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
-        ("sweep tiny --grid seed", "grid 'seed': must be words name=value,value"),
-        ("sweep tiny --grid seed=1,,2", "grid 'seed=1,,2': must be words name=value,value"),
-        ("sweep tiny --grid seed=[", "grid 'seed=[': must be words name=value,value"),
-        ("sweep tiny --grid none.yml", "grid 'none.yml': must be words"),
-        ("sweep tiny --grid presets/broken.yml", "grid 'presets/broken.yml': must be words"),
-        ("sweep tiny --grid presets/quick.yml", "grid 'presets/quick.yml': must be words"),
+        ("sweep tiny --grid seed", "values 'seed': must be words name=value,value"),
+        ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
+        ("sweep tiny --grid seed=[", "values 'seed=[': must be words name=value,value"),
+        ("sweep tiny --grid none.yml", "values 'none.yml': must be words"),
+        ("sweep tiny --grid presets/broken.yml", "values 'presets/broken.yml': must be words"),
+        ("sweep tiny --grid presets/quick.yml", "values 'presets/quick.yml': must be words"),
         ("sweep tiny --grid seed=0 --profile none", "profile='none': must be a folder with a config.yaml"),
         ("replicate --seed 1,x", "seed='1,x': must be positive integers"),
         ("replicate --seed 0", "seed=0: must be an integer from 1 to 2**31 - 1"),
@@ -321,7 +321,7 @@ def test_bad_input_is_one_line_before_anything_starts(tree, capsys, words, expec
 
 def test_a_grid_names_each_parameter_once(tree, capsys):
     assert main(["sweep", "tiny", "--grid", "seed=3 seed=4"]) == 1
-    assert "grid 'seed=3 seed=4': must be words name=value,value, each name once" in capsys.readouterr().err
+    assert "values 'seed=3 seed=4': must be words name=value,value, each name once" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
