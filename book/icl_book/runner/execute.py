@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +115,7 @@ def _papermill(run: Run, shown: str) -> Any:
             last = now
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
-    node.metadata["icl"] = {"name": run.name, "preset": run.preset, "digest": run.digest}
-    node.metadata["icl"] |= {"parameters": defaults(run.name) | run.overrides}
-    node.metadata["icl"] |= {"root_seed": run.root_seed, "exploring": run.exploring}
+    node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
             done = papermill.execute_notebook(

@@ -16,6 +16,7 @@ import re
 import reprlib
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +24,6 @@ from typing import Any
 
 import yaml
 
-from icl import streams
 from icl_book import provenance
 from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
@@ -96,6 +96,8 @@ class Run:
 def root_seed() -> int:
     """Return the root of all random streams that ``ICL_SEED`` asks for; BadInput if it is no such root."""
     try:
+        from icl import streams  # which reads it, too
+
         return streams.root_seed()
     except ValueError as error:
         raise BadInput(str(error)) from None
@@ -116,14 +118,9 @@ def for_book(preset: str) -> None:
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
 
 
-def sources() -> str:
-    """Return a digest of `SOURCES` by content, and of the versions of Python and of `COMPUTING`."""
-    total = hashlib.sha256(json.dumps([sys.version, *map(version, COMPUTING)]).encode())
-    for path in sorted({p for pattern in SOURCES for p in ROOT.glob(pattern)}):
-        if path.is_file() and "__pycache__" not in path.parts:
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"\0{path.relative_to(ROOT)}\0{content}".encode())
-    return total.hexdigest()
+def sources() -> list[str]:
+    """Return a digest of `SOURCES` by content, and the versions of Python and of `COMPUTING`."""
+    return [provenance.fingerprint(ROOT, SOURCES), sys.version, *map(version, COMPUTING)]
 
 
 def notebooks() -> list[str]:
@@ -192,7 +189,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
     return {key: [v for i, v in enumerate(values) if v not in values[:i]] for key, values in axes.items()}
 
 
-def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: str = "") -> str:
+def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[str] = ()) -> str:
     """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
     depends = [source(name), overrides, seed, where, code or sources()]
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]

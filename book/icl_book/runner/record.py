@@ -66,7 +66,7 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an executed notebook found.
 
     Returns:
-        ``name``, ``preset``, ``parameters``, ``digest``, ``root_seed``, ``exploring``, ``seconds``,
+        What `icl_book.runner.plan.Run` says of it, and ``parameters``, ``seconds``,
         ``device``, ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, ``cards``, the records of
         all verdict cards, and ``numbers``, what was glued, by name.
 
