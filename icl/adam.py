@@ -17,15 +17,9 @@ def minimize(
 ) -> tuple[list[Tensor], Tensor]:
     """Minimize the sum of an objective's values with the step sizes ``learning_rate * (1 - step / steps)``.
 
-    Adam works entry by entry, so problems that are stacked in the variables do not affect each other.
-
-    Args:
-        objective: Maps ``(step, *variables)`` to values of any shape, one for each stacked problem; a
-            random objective draws what belongs to ``step = 0, ..., steps - 1``.
-        start: Initial variables, which are not changed.
-        steps: Number of steps, >= 1.
-        learning_rate: Initial step size.
-        optimizer: Used with its defaults for everything but the step size.
+    Adam works entry by entry, so problems that are stacked in the variables do not affect each other. The
+    objective maps ``(step, *variables)`` to values of any shape, one for each stacked problem; a random one
+    draws what belongs to ``step = 0, ..., steps - 1``. Of another optimizer only the step size is set.
 
     Returns:
         The variables after the last step, and the values before each step, (steps, *values).

@@ -36,12 +36,8 @@ def linear_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
     """Return the whole output token of the query, (..., d + 1), ITA slides eq. (1); its last entry predicts.
 
-    Args:
-        tokens: The paper's ``Z`` with its columns as rows, shape (..., n + 1, d + 1): the
-            last entry of a row is the label, the last row the query with label 0.
-        W_V: Value matrix, (d + 1, d + 1).
-        W_K: Key matrix, (k, d + 1) for any k.
-        W_Q: Query matrix, (k, d + 1).
+    The tokens are the paper's ``Z`` with its columns as rows, (..., n + 1, d + 1): the last entry of a row is
+    the label, the last row the query with label 0. W_V is (d + 1, d + 1), W_K and W_Q are (k, d + 1).
     """
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)

@@ -92,10 +92,8 @@ class Ellipsoid:
 class LowRank:
     """Covariates ``x = B u + e B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
 
-    Attributes:
-        basis: B, orthonormal columns, shape (d, k) with 1 <= k < d, rows as tuples (an array is
-            converted). ``S^0`` is the two points -1 and 1.
-        outside: e, the length of the part outside the subspace.
+    B, the ``basis``, has orthonormal columns, (d, k) with 1 <= k < d, rows as tuples (an array is converted);
+    ``S^0`` is the two points -1 and 1. ``outside`` is e.
     """
 
     basis: tuple[tuple[float, ...], ...]
@@ -129,15 +127,8 @@ def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tenso
     """Move uniform covariates away from the query, along great circles, until ``x_i . x_q <= limit``.
 
     The part orthogonal to the query keeps its direction; the inner product is drawn from its law,
-    ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit.
-
-    Args:
-        x: Uniform on the sphere, (..., n + 1, d); the query is last.
-        limit: In (-1, 1]; 1 is the whole sphere.
-        u: Uniform numbers in [0, 1], (..., n).
-
-    Returns:
-        Shape (..., n + 1, d).
+    ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit, in (-1, 1].
+    x is (..., n + 1, d), the query last; u are uniform numbers in [0, 1], (..., n).
     """
     import torch
 

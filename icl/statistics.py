@@ -20,11 +20,7 @@ Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, lower and upper end, (...), of Student-t intervals at `FALSE_ALARM_RATE`.
 
-    Args:
-        values: Independent, (..., samples).
-
-    Raises:
-        ValueError: If there are fewer than two samples.
+    Values are independent, (..., samples); fewer than two samples are a ValueError.
     """
     values = np.asarray(values, dtype=float)
     n = values.shape[-1]
@@ -36,21 +32,16 @@ def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return medians of independent values with distribution-free intervals.
+    """Return medians of independent values (..., samples) with distribution-free intervals.
 
     The interval is ``[v_(k), v_(m + 1 - k)]`` of the m sorted values. It misses the median with probability
     ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. The largest k is taken for which
     that is at most `FALSE_ALARM_RATE`; with fewer than 18 values there is none, and k = 1, the range. With
     fewer than 8 even the range misses more often than `LARGEST_MISS`, and the interval is the whole line.
-
-    Args:
-        values: Independent, (..., samples).
+    Fewer than two samples are a ValueError.
 
     Returns:
         Median, lower end and upper end, each of shape (...), and the probability that the interval misses.
-
-    Raises:
-        ValueError: If there are fewer than two samples.
     """
     ordered = np.sort(np.asarray(values, dtype=float), axis=-1)
     m = ordered.shape[-1]
@@ -67,17 +58,9 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the last local slope of log y in log x, and how much it changed in the last step.
 
-    The change is the error that is quoted for an exponent read off at the end of a sweep.
-
-    Args:
-        x: Increasing positive abscissas, shape (k,), k >= 3.
-        y: Positive values, shape (..., k).
-
-    Returns:
-        Slope between the last two points, and its absolute difference from the slope before; shape (...).
-
-    Raises:
-        ValueError: If there are fewer than three points.
+    The change is the error that is quoted for an exponent read off at the end of a sweep. Abscissas x
+    increase, (k,), y is (..., k), both are positive; fewer than three points are a ValueError. The results,
+    (...), are the slope between the last two points, and its absolute difference from the slope before.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.ndim != 1 or len(x) < 3 or y.shape[-1:] != x.shape:

@@ -1,8 +1,7 @@
 """Pretraining of attention units, many at once.
 
 - `config`: what a unit is (`UnitConfig`) and what a sweep shares (`Settings`).
-- `trainer`: `pretrain`, its result, and the loop over steps of stacked units.
-- `grid`: settings times seeds in one call, `train_grid`.
+- `trainer`: `pretrain`, the same for settings times seeds (`train_grid`), and the loop over steps.
 - `batches`: contexts as pure functions of (seed, step). `model`: prediction and gradient of stacked units.
 - `metrics`: test error and matrix norms of trained units.
 - `architectures`: several heads, two layers, a loss at every position. `finite`: finitely many contexts.
@@ -10,7 +9,6 @@
 
 from icl.pretrain.batches import draw_contexts
 from icl.pretrain.config import Settings, UnitConfig
-from icl.pretrain.grid import TrainedGrid, train_grid
-from icl.pretrain.trainer import Pretrained, pretrain
+from icl.pretrain.trainer import Pretrained, TrainedGrid, pretrain, train_grid
 
 __all__ = ["Pretrained", "Settings", "TrainedGrid", "UnitConfig", "draw_contexts", "pretrain", "train_grid"]

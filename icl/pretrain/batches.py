@@ -37,14 +37,9 @@ def draw_contexts(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Draw covariates (count, n + 1, d), query last, function values and noisy labels, (count, n + 1).
 
-    Args:
-        task: Class of the functions, a new one for each context.
-        noise_std: Standard deviation of the Gaussian label noise.
-        context_length: n.
-        count: Number of contexts.
-        source: Returns the stream of "covariates", "tasks" or "noise", drawn from in this order, for
-            example ``partial(stream, seed)``.
-        covariates: Their distribution (`icl.covariates`); None is the unit sphere.
+    Every context has a function of its own. ``source`` returns the stream of "covariates", "tasks" or
+    "noise", drawn from in this order, for example ``partial(stream, seed)``. The distribution of the
+    covariates is one of `icl.covariates`; None is the unit sphere.
     """
     law, shape = covariates or Sphere(task.dim), (task.dim, context_length + 1, count)
     x = law.from_normal(_normal(source("covariates"), shape))
@@ -129,11 +124,8 @@ def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[
     """Return ``omega -> K omega - k_q + sigma^2 omega``, half the gradient of the risk in the weights.
 
     It is that of `icl.tasks.QuadraticRisk`, for stacks of units and contexts next to each other. Classes
-    without degrees above 1 (affine, linear) cost n d a context, the others n^2.
-
-    Args:
-        sets: As in `BatchSampler`, on the unit sphere and with rotation-invariant classes.
-        x: Covariates, (S, 1, d, n + 1, B). The weights omega are (S, K, n, B).
+    without degrees above 1 (affine, linear) cost n d a context, the others n^2. Covariates x are
+    (S, 1, d, n + 1, B) on the unit sphere, the weights omega (S, K, n, B).
     """
     classes = [[cast(Zonal, unit.task) for unit in units] for units in sets]
 

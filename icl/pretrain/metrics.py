@@ -72,21 +72,12 @@ def evaluation_error(
 ) -> Array:
     """Return the mean squared distance to the clean query label, on the same contexts at all times.
 
-    Args:
-        trained: Units and, if recorded, their history.
-        task: Class that the test functions are drawn from; need not be the one trained on.
-        noise_std: Of the context's labels.
-        context_length: n at test.
-        contexts: Number of contexts, each with a function of its own; at most 10^8.
-        seed: Seed of the test set, the same for all units. None tests each unit on the set of its own seed:
-            units of different seeds are independent, and an interval over seeds covers the test set too.
-        covariates: Distribution of the covariates; None is the unit sphere.
+    All arguments but ``trained`` describe the test set, which may be unlike the one trained on. Each of at
+    most 10^8 contexts has a function of its own. Without a seed (None) each unit is tested on the set of its
+    own seed: units of different seeds are independent, and an interval over seeds covers the test set too.
 
     Returns:
         Shape (len(record) + 1, units): at the recorded steps and, last, at the end.
-
-    Raises:
-        ValueError: If an argument is out of range.
     """
     checked = UnitConfig(task, noise_std, context_length, seed or 0, covariates)  # refuses bad arguments
     law, noise_std, context_length = checked.covariate_law, checked.noise_std, checked.context_length

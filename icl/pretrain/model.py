@@ -110,14 +110,9 @@ def gradient(
 ) -> Tensor:
     """Return the gradient of the mean loss of S x K units on one batch, (S, K, P).
 
-    Args:
-        layout: Of the parameters.
-        theta: Packed parameters, (S, K, P).
-        activation: Key of `icl.attention.ACTIVATIONS`.
-        x: Tokens, (S, 1, d, n + 1, B).
-        y: Labels, (S, K, n + 1, B); None where they are integrated out.
-        risk_gradient: For reduced units, labels integrated out: the function that takes weights
-            (S, K, n, B) to ``K omega - k_q + sigma^2 omega``, see `icl.pretrain.batches`.
+    Packed parameters are (S, K, P), tokens (S, 1, d, n + 1, B), labels (S, K, n + 1, B). Where those are
+    None, integrated out, ``risk_gradient`` takes the weights of reduced units, (S, K, n, B), to ``K omega -
+    k_q + sigma^2 omega``, see `icl.pretrain.batches`.
     """
     context, query, scale = x[..., :-1, :], x[..., -1, :], 2 / x.shape[-1]
     scores, values = _scores(layout, theta, x, y)

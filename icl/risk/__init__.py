@@ -1,14 +1,16 @@
 """The population risk of softmax attention and of its competitors.
 
 - `result`: bias + noise = total. `search`: the lowest minimum in w, for `exact` and `gaussian`.
-- `exact`: the risk and its optimal window, from `integrals` on the nodes of `quadrature`.
-- `matrix`: the risk of any matrix and its gradient, a mean over `queries`. `flow`: gradient flow.
+- `exact`: the risk, its optimal window and the worst function, from `integrals` on the nodes of `quadrature`.
+- `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
 - `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
-- `worst_case`: the worst function of a Lipschitz class.
+
+All functions raise TypeError for a task that is not rotation invariant, and ValueError for an argument out of
+range or shapes that do not broadcast.
 """
 
 from icl.risk.baselines import (
@@ -20,8 +22,14 @@ from icl.risk.baselines import (
     neighbors_risk,
 )
 from icl.risk.certificate import IsotropyCertificate, certify_isotropy
-from icl.risk.exact import OptimalWindow, mismatch_risk, optimal_window, population_risk
-from icl.risk.flow import population_flow
+from icl.risk.exact import (
+    OptimalWindow,
+    WorstCase,
+    mismatch_risk,
+    optimal_window,
+    population_risk,
+    worst_case_risk,
+)
 from icl.risk.gaussian import (
     GaussianScale,
     GaussianWindow,
@@ -39,10 +47,9 @@ from icl.risk.limits import (
     one_token_gap,
 )
 from icl.risk.low_rank import low_rank_risk
-from icl.risk.matrix import curvatures, matrix_risk
+from icl.risk.matrix import curvatures, matrix_risk, population_flow
 from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.risk.result import MatrixRisk, Risk, WindowRisk
-from icl.risk.worst_case import WorstCase, worst_case_risk
 
 __all__ = [
     "BallLimit",

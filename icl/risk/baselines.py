@@ -2,8 +2,7 @@
 
 The setting is that of `icl.risk`: tokens and query uniform on the unit sphere of R^d, a
 rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of variance sigma^2. ``n``,
-``noise_std`` and the predictor's parameter broadcast; every function raises TypeError for a task that is
-not rotation invariant, and ValueError for an argument out of range.
+``noise_std`` and the predictor's parameter broadcast.
 
 Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a convex quadratic in M
 that no rotation of M changes, so averaging M over rotations cannot hurt and some ``M = m I`` is
@@ -40,13 +39,7 @@ _DEGREES = 400  # of a covariance whose mean over a cap is computed; later ones 
 
 @dataclass(frozen=True)
 class LinearOptimum:
-    """Best linear attention for a class.
-
-    Attributes:
-        m: The multiple of the identity that is best.
-        risk: The population risk there.
-        floor: Limit of the risk for n to infinity; no n and no M goes below it.
-    """
+    """Best linear attention, ``M = m I``, its risk, and a floor: no n and no M goes below it."""
 
     m: Array
     risk: Array

@@ -57,11 +57,9 @@ class IsotropyCertificate:
     Attributes:
         margin: The bound; positive certifies that every minimizer is a multiple of the identity.
             Minus infinity where it was given up.
-        least: The least value of H met at the ends of intervals: the infimum is at most that, and where it
-            is negative, turning attention away lowers the risk at that kappa. Infinite if none was met,
-            because the part of lowest degree is too weak.
-        kappa: Where it was met.
-        cells: Intervals in kappa.
+        least: The least value of H met at the ends of the ``cells`` (intervals in kappa): the infimum is at
+            most that, and where it is negative, turning attention away lowers the risk at that ``kappa``.
+            Infinite if none was met, because the part of lowest degree is too weak.
     """
 
     margin: float
@@ -76,10 +74,6 @@ def certify_isotropy(task: Zonal, n: int) -> IsotropyCertificate:
     The class has a part of degree 1, or is even with a part of degree 2; n >= 2. The bound is in units of
     the part of lowest degree. For even classes and n = 2 it is zero: there m_l = 0 for all even l, and any
     rotation of ``w I`` is as good.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If n is out of range or the class has neither part.
 
     >>> from icl.tasks import Affine
     >>> certify_isotropy(Affine(dim=5), n=20).margin  # only the part of degree 1
@@ -119,25 +113,15 @@ def _checked_means(dim: int, n: float, degree: int, kappa: float) -> Array:
 
 @dataclass(frozen=True)
 class _Expansion:
-    """A class in units of its first part.
-
-    Attributes:
-        dim: Dimension.
-        degree: f and all l > f with a_l > 0 up to the last one considered.
-        ratio: a_l / a_f.
-        steep: P_l'(1).
-        rest: Sum of ``a_l R_l / a_f`` over the degrees left out.
-        table: r_l at Chebyshev points, shape (degrees, points).
-        stretch: By how much a polynomial of the last degree can exceed its values there.
-    """
+    """A class in units of its first part."""
 
     dim: int
-    degree: NDArray[np.intp]
-    ratio: Array
-    steep: Array
-    rest: float
-    table: Array
-    stretch: float
+    degree: NDArray[np.intp]  # f and all l > f with a_l > 0 up to the last one considered
+    ratio: Array  # a_l / a_f
+    steep: Array  # P_l'(1)
+    rest: float  # sum of a_l R_l / a_f over the degrees left out
+    table: Array  # r_l at Chebyshev points, (degrees, points)
+    stretch: float  # by how much a polynomial of the last degree can exceed its values there
 
     @property
     def first(self) -> int:

@@ -35,12 +35,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icl.checks import integer, real
 from icl.covariates import cap_quantile
 from icl.risk.integrals import integrate
 from icl.risk.result import WindowRisk
 from icl.risk.search import ProblemIndices, lowest
-from icl.tasks import Zonal, check_setting, check_task
-from icl.tasks.base import Array
+from icl.tasks import Cosine, Harmonic, Zonal, check_setting, check_task
+from icl.tasks.base import LEAST, MOST, Array
 
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
@@ -90,12 +91,10 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal inverse bandwidth.
+        w: Optimal inverse bandwidth; it and the others have the broadcast shape of ``n`` and ``noise_std``.
         risk: The risk there.
         interior: Whether the minimum lies at w > 0 (False: equal weights are best).
         error: Estimated relative error of w: what the last coefficients of the slope's expansion may move.
-
-    All are arrays of the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
     """
 
     w: Array
@@ -112,9 +111,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     tokens); with little noise it stops where the query's nearest token has taken over.
 
     Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range, or the risk still falls at the
-            largest w that can be computed.
+        ValueError: Also if the risk still falls at the largest w that can be computed.
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -160,14 +157,60 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
     """Compute the risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
 
-    The window is that of the class ``trained``, the risk that of ``tested``, with the same n and noise.
-
-    Raises:
-        TypeError: If a class is not rotation invariant.
-        ValueError: If the dimensions differ or an argument is out of range.
+    The window is that of the class ``trained``, the risk that of ``tested``, of the same dimension, with the
+    same n and noise.
     """
     check_task(trained, "trained")
     check_task(tested, "tested")
     if trained.dim != tested.dim:
         raise ValueError(f"tested.dim={tested.dim}: must be that of the trained class, {trained.dim}")
     return population_risk(tested, optimal_window(trained, n, noise_std).w, n, noise_std)
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Bracket of the largest risk over all L-Lipschitz functions.
+
+    Attributes:
+        lower: Risk of the worst of the cosines.
+        upper: A number that no L-Lipschitz function exceeds.
+        wavenumber: b of that cosine ``(L / b) cos(b u.x)``.
+        degree: The degree at which the upper bound is attained.
+    """
+
+    lower: float
+    upper: float
+    wavenumber: float
+    degree: int
+
+
+def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: float = 1.0) -> WorstCase:
+    """Bracket the risk of the worst L-Lipschitz function at ``M = w I``, in 2 to 150 dimensions.
+
+    The bias of a fixed f does not change when f is rotated. As a quadratic form it is therefore diagonal in
+    the degree of spherical harmonics (Schur's lemma), ``sum_l c_l |f_l|^2`` with ``c_l`` the exact bias of
+    the class with covariance ``P_l``; and ``sum_l l (l + d - 2) |f_l|^2 = E |grad f|^2 <= L^2``. Hence it is
+    at most ``L^2 max_l c_l / (l (l + d - 2))``. From below, each ``(L / b) cos(b u.x)`` is L-Lipschitz. The
+    two differ by a factor of about ``2 d / (d - 1)``, the share of a cosine's gradient in L^2.
+
+    Raises:
+        ValueError: Also if the window is so narrow that the worst functions may have degrees beyond 200.
+    """
+    dim, square = integer(dim, "dim", 2, 150), real(lipschitz, "lipschitz", LEAST, MOST) ** 2
+    w, n, noise_std = real(w, "w", 0, MOST), integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST)
+    noise = float(population_risk(Harmonic(dim), w, n, noise_std).noise)
+    best, degree, at = 0.0, 0, 1
+    while 4 / (at * (at + dim - 2)) > best:  # c_l <= E sum omega_i 2 (1 - P_l) <= 4
+        if at > 200 or 3 * (degree + dim / 2) > 300:  # the largest L that `Cosine` has
+            raise ValueError(f"w={w:g}, n={n:g}, dim={dim}: the worst degree may be beyond 200")
+        value = float(population_risk(Harmonic(dim, degree=at), w, n, 0.0).bias) / (at * (at + dim - 2))
+        if value > best:
+            best, degree = value, at
+        at += 1
+
+    def cosine(b: float) -> float:
+        return float(population_risk(Cosine(dim, b), w, n, 0.0).bias) / b**2
+
+    waves = np.geomspace(0.1, 3.0, 25) * (degree + dim / 2)
+    wavenumber = float(max(waves, key=cosine))
+    return WorstCase(square * cosine(wavenumber) + noise, square * best + noise, wavenumber, degree)

@@ -40,13 +40,12 @@ class GaussianWindow:
     """The minimizer of the population risk over w on Gaussian tokens.
 
     Attributes:
-        w: Optimal window parameter; 0 for a single token, for which none matters.
+        w: Optimal window parameter; 0 for a single token, for which none matters. It and the others have the
+            broadcast shape of ``n`` and ``noise_std``.
         risk: The risk there.
         gap: ``1 - w``, with its own digits where it is far below the rounding of w.
         error: Estimated relative error of w: what a coarser rule for the slope changes, and rounding.
         gap_error: Estimated relative error of ``gap``, the same way.
-
-    All are arrays of the broadcast shape of ``n`` and ``noise_std`` (scalars if both were).
     """
 
     w: Array
@@ -86,9 +85,6 @@ def gaussian_risk(
         noise_std: Standard deviation sigma of the label noise, >= 0.
         lipschitz: Root mean square L of the slope ``|beta|``, > 0.
 
-    Raises:
-        ValueError: If an argument is out of range, or shapes do not broadcast.
-
     >>> risk = gaussian_risk(5, w=3.0, n=1, noise_std=0.5)
     >>> round(float(risk.bias), 12)  # one token has all weight: E (beta . (x - x_q))^2 = 2 L^2
     2.0
@@ -111,7 +107,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: flo
     falls in w. In one dimension with hardly any noise it stops at w = 10.
 
     Raises:
-        ValueError: If an argument is out of range, shapes do not broadcast, or the risk falls up to w = 10.
+        ValueError: Also if the risk falls up to w = 10.
 
     >>> d, sigma, n = 5, 0.5, [100, 10**6]
     >>> best = gaussian_window(d, n, sigma)
@@ -167,9 +163,6 @@ def gaussian_best_scale(
     ``w^2 = 1 / (d + 2)`` and large n it is ``(1 + 2 / d)^(d / 2 + 1)`` times the risk of linear attention.
 
     Arguments as in `gaussian_risk`; ``w``, ``n`` and ``noise_std`` broadcast.
-
-    Raises:
-        ValueError: If an argument is out of range, or shapes do not broadcast.
     """
     dim, square, (w, n, noise_std) = check_gaussian(dim, lipschitz, w, n, noise_std)
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2 / square
@@ -194,11 +187,7 @@ def _best_scale(w: Array, variance: Array, rows: Array) -> Array:
 def check_gaussian(
     dim: int, lipschitz: float, w: ArrayLike | None = None, n: ArrayLike = 1, noise_std: ArrayLike = 0
 ) -> tuple[int, float, tuple[Array, ...]]:
-    """Check the arguments of a risk on Gaussian tokens; return dim, L^2, and w (if given), n, noise_std.
-
-    Raises:
-        ValueError: For the first number out of range, and for shapes that do not broadcast.
-    """
+    """Check the arguments of a risk on Gaussian tokens; return dim, L^2, and w (if given), n, noise_std."""
     dim, scale = integer(dim, "dim", 1, _MOST_DIM), real(lipschitz, "lipschitz", LEAST, MOST)
     arrays = {} if w is None else {"w": reals(w, "w", 0, MOST_W)}
     arrays |= {

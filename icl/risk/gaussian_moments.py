@@ -35,6 +35,7 @@ MOST_TOKENS = _REACH[-1]
 _STEP = 0.22  # of the lattice, in units of the scale on which exp(-exp(x)) turns
 _NODES = 28  # Chebyshev nodes of a panel in tau
 ORDER = 18  # of the Gauss rule on each panel of r
+_GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
 def edges(most: float) -> Array:
@@ -47,10 +48,8 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
     """Compute the moments of the weights of n tokens, at most `MOST_TOKENS`, and their derivatives in tau.
 
     ``tau`` are standard deviations of the scores, shape (k,); ``drop`` Chebyshev coefficients are left out,
-    to see what they change.
-
-    Returns:
-        C, D, dC/dtau and dD/dtau, shape (4, k); relative error of C, and error of D / C, below 1e-12.
+    to see what they change. The result is C, D, dC/dtau and dD/dtau, shape (4, k); relative error of C, and
+    error of D / C, below 1e-12.
     """
     if n == 1:
         return np.array([[1.0], [0.0], [0.0], [0.0]]) * np.ones_like(tau)
@@ -74,10 +73,8 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
     """Compute means over the query for L = 1, by Gauss rules on the panels on which C and D are polynomials.
 
     ``w`` and ``n`` have shape (k,); ``order`` is the number of nodes on each panel of r, ``drop`` as in
-    `weight_moments`.
-
-    Returns:
-        Bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``, shape (6, k).
+    `weight_moments`. The result is bias, C, their derivatives in w, ``r^2 C / d`` and ``r^2 (C - 6 D) / d``,
+    shape (6, k).
     """
     out = np.empty((6, w.size))
     for length in np.unique(n):
@@ -88,7 +85,7 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
 
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
-    x, weight = _gauss(order)
+    x, weight = _GAUSS(order)
     # the chi law is narrower than the normal law around its mode, and C is 1/n at least
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
@@ -119,12 +116,6 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
         ]
     )
     return np.add.reduceat(rows * p, starts[:-1], axis=1)
-
-
-@lru_cache(maxsize=8)
-def _gauss(order: int) -> tuple[Array, Array]:
-    """Return the nodes and weights of the Gauss rule on (-1, 1)."""
-    return np.polynomial.legendre.leggauss(order)
 
 
 def _position(tau: Array, low: float, high: float) -> tuple[Array, Array]:

@@ -34,13 +34,8 @@ _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
     """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
 
-    ``order`` is the number of Gauss-Legendre nodes a panel.
-
-    Returns:
-        Shape (4, j), or (2, j) without the slopes.
-
-    Raises:
-        ValueError: If w is too large: for n, or for the degrees of the class.
+    The result has shape (4, j), or (2, j) without the slopes; ``order`` is the number of Gauss-Legendre nodes
+    a panel. ValueError if w is too large: for n, or for the degrees of the class.
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
@@ -56,16 +51,10 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     return out
 
 
-def attended_angle_law(
-    dim: int, w: float, n: float, degree: float = math.inf, order: int = 16
-) -> tuple[Array, Array]:
-    """Return the law of the angle to the query of a token drawn with attention's weights.
+def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
+    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, for n >= 2 tokens.
 
-    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h, of n >= 2 tokens.
-    ``degree`` is the highest Gegenbauer degree of h, infinite for the finest that the window resolves.
-
-    Returns:
-        Angles and their probabilities, each of shape (m,).
+    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
     """
     thetas, laws = [], []
     for mesh in meshes(dim, w, np.array([n]), degree, order):
@@ -76,12 +65,7 @@ def attended_angle_law(
         power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), -700))
         thetas.append(mesh.theta.ravel())
         laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
-    return np.concatenate(thetas), np.concatenate(laws)
-
-
-def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
-    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, as means under `attended_angle_law`."""
-    theta, p = attended_angle_law(dim, w, n, degree, order)
+    theta, p = np.concatenate(thetas), np.concatenate(laws)
     polynomials, step = Polynomials(dim, theta), max(1, _BLOCK // theta.size)
     rows = [polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)]
     return 1 - np.concatenate(rows)[1:]

@@ -58,13 +58,7 @@ _ORDER, _COARSE = 16, 12  # Gauss nodes a panel of the two rules for the ball
 
 @dataclass(frozen=True)
 class HermiteFloor:
-    """The least limit of the risk over all w >= 0, on Gaussian tokens.
-
-    Attributes:
-        w: The window parameter that attains it.
-        risk: The limit of the risk for n to infinity there.
-        power: ``E (f - E f)^2``, the risk of the best constant.
-    """
+    """The least limit of the risk over all w >= 0, on Gaussian tokens; ``power`` is ``E (f - E f)^2``."""
 
     w: float
     risk: float
@@ -73,12 +67,7 @@ class HermiteFloor:
 
 @dataclass(frozen=True)
 class OneToken:
-    """``1 - w*`` with one heavy token.
-
-    Attributes:
-        log_gap: Its logarithm.
-        error: Estimated error of the logarithm: what a coarser quadrature changes, and rounding.
-    """
+    """The logarithm of ``1 - w*`` with one heavy token; error: what a coarser rule changes, and rounding."""
 
     log_gap: Array
     error: Array
@@ -86,12 +75,9 @@ class OneToken:
 
 @dataclass(frozen=True)
 class BallLimit:
-    """The least limit of the risk over all windows, on tokens in the ball.
+    """The least limit of the risk over all windows, on tokens in the ball, in units of the variance of f.
 
-    Attributes:
-        w: The window parameter that attains it.
-        risk: The limit of the risk there, in units of the variance of f.
-        error: Estimated relative error of both: what a coarser rule changes, and rounding.
+    ``error`` is the estimated relative error of both: what a coarser rule changes, and rounding.
     """
 
     w: float

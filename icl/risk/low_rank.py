@@ -30,17 +30,11 @@ _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_std: ArrayLike) -> Risk:
     """Compute the exact risk of ``M = c B B' + e B_perp B_perp'`` on the linear low-rank class.
 
-    Args:
-        dim: Dimension d of the tokens.
-        rank: Dimension k of the subspace, 1 <= k < d.
-        c: Coefficient on ``B B'``, >= 0.
-        e: Coefficient on ``B_perp B_perp'``; its sign does not matter. Cost grows with ``c e (c + e)``.
-        n: Context length, >= 1; several cost little more than one.
-        noise_std: Noise standard deviation, >= 0; it broadcasts with ``n``.
+    The subspace has dimension ``rank``, 1 <= k < d. c is at least 0, and the sign of e does not matter; cost
+    grows with ``c e (c + e)``. ``n`` and ``noise_std`` broadcast, and several cost little more than one.
 
     Raises:
-        ValueError: If an argument is out of range, if c and e are too large together, or if two rules
-            differ by more than 1e-7.
+        ValueError: Also if c and e are too large together, or if two rules differ by more than 1e-7.
     """
     dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
     if rank >= dim:

@@ -11,12 +11,18 @@ where L(kappa) is the risk of kappa I. In the mean over f, ``sum_ij omega_i omeg
 ``P_l(x_i . x_q)`` averages to ``P_l(x_i . z / kappa) P_l(c)`` over the rotations about z.
 
 The functions of kappa are tabulated on Chebyshev panels, once for each class and context length. The risk of
-M is the mean of rho over the query, by the rules of `icl.risk.queries`.
+M is the mean of rho over the query, by one of three rules:
+
+- If ``M'M`` and ``M + M'`` commute and have few joint eigenspaces (symmetric matrices with few eigenvalues),
+  both numbers depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
+- Else, in at most five dimensions, a product rule on the sphere, in polar coordinates.
+- Else scrambled Sobol points, with fixed seeds.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -24,10 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, roots_gegenbauer, roots_jacobi
 
-from icl.checks import integer, matrix_rows, real
+from icl.checks import integer, matrix_rows, real, reals
 from icl.risk.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
-from icl.risk.queries import QueryRule, deterministic, randomized
 from icl.risk.result import MatrixRisk
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, Array
@@ -36,6 +42,10 @@ from icl.tasks.gegenbauer import Polynomials
 _NODES = 20  # Chebyshev nodes of a panel [v, 2 v] in kappa
 _DEGREES = 2**10  # more Gegenbauer degrees than this are refused
 _SETTLED = 1e-12  # a rule is not doubled again once doubling changes less than this
+_MOST_BLOCKS, _MOST_DIM = 5, 5
+_QUERIES = 2**17  # most queries of a deterministic rule
+_SCRAMBLINGS, _POINTS = 16, 2**11
+_EVALUATIONS = 3000  # slopes along a flow; more take minutes
 
 
 def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRisk:
@@ -45,8 +55,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     arguments are those of `population_risk`, without broadcasting.
 
     Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range, or M is too large for the class (see `population_risk`).
+        ValueError: Also if M is too large for the class (see `population_risk`).
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)
@@ -57,9 +66,9 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     length, variance = float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2
     matrix = as_square_matrix(M, task.dim)
     mean = partial(_mean, task, length, variance, matrix)
-    rules, change = deterministic(matrix), 0.0
+    rules, change = _deterministic(matrix), 0.0
     if rules is None:
-        rows = np.stack([mean(queries) for queries in randomized(matrix)])
+        rows = np.stack([mean(queries) for queries in _randomized(matrix)])
         row, change = rows.mean(0), float(rows.std(0, ddof=1).max()) / len(rows) ** 0.5
     else:
         row = mean(next(rules))
@@ -89,10 +98,6 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     Returns:
         Shape (2, 3): for K a multiple of I, traceless symmetric, antisymmetric; and estimated errors, what
         the last two coefficients of the expansions in w and a coarser rule for the integrals change.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
     """
     check_task(task)
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
@@ -112,22 +117,65 @@ def _curvatures(panel: _Panel, d: int, w: float, variance: float) -> Array:
     return np.array([w * w * second, (2 * w * w * second + d * turn) / (d + 2), turn])
 
 
+def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, start: ArrayLike = 0.0) -> Array:
+    """Compute the curve of gradient flow, ``dM/dt = -gradient of the risk at M``.
+
+    It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
+    classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started there, the flow stays there and moves
+    w by ``dw/dt = -risk'(w) / d``. ``times`` increase, >= 0; a gradient step of size eta takes time eta. The
+    start is a number w >= 0 for ``w I``, or a matrix, shape (d, d).
+
+    Returns:
+        w at the times, shape (len(times),), relative error about 1e-8; or M, shape (len(times), d, d), to
+        the accuracy of `icl.risk.matrix_risk`.
+
+    Raises:
+        ValueError: Also if the flow is too long.
+    """
+    from scipy.integrate import solve_ivp  # takes long to import, and only flows need it
+
+    check_task(task)
+    length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
+    moments = reals(times, "times", 0)
+    if moments.ndim != 1 or np.any(np.diff(moments) < 0):
+        raise ValueError(f"times={times!r}: must be a sequence of increasing numbers >= 0")
+    shape: tuple[int, ...] = ()
+    if not isinstance(start, list | tuple) and np.ndim(start) == 0:
+        first = np.array([real(start, "start", 0, MOST)])
+    else:
+        shape, first = (task.dim, task.dim), as_square_matrix(start, task.dim, "start").ravel()
+
+    calls = iter(range(_EVALUATIONS))
+
+    def velocity(_: float, M: Array) -> Array:
+        if next(calls, None) is None:
+            raise ValueError(f"times up to {moments[-1]:g}: the flow of {task!r} takes too many steps")
+        if shape:
+            return -matrix_risk(task, M.reshape(shape), length, noise_std).gradient.ravel()
+        _, bias_w, _, noise_w = integrate(task, max(float(M[0]), 0.0), np.array([float(length)]))[:, 0]
+        return np.array([-(bias_w + variance * noise_w) / task.dim])
+
+    moments, back = np.unique(moments, return_inverse=True)
+    curve = first[:, None]
+    if moments.size and moments[-1] > 0:  # else there is nothing to integrate
+        try:
+            velocity(0.0, first)
+        except ValueError as problem:
+            raise ValueError(f"start={np.asarray(start).tolist()}: {problem}") from None
+        span = (0.0, float(moments[-1]))
+        curve = solve_ivp(velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12).y
+    return np.asarray(curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape))
+
+
 @dataclass(frozen=True)
 class _Panel:
-    """Chebyshev coefficients of functions of kappa on ``left <= kappa <= right``.
-
-    Attributes:
-        left, right: The ends.
-        curve: Bias and noise / sigma^2 of ``kappa I``, shape (nodes, 2).
-        pull: ``a_l m_l(kappa) / kappa``, shape (nodes, degrees).
-        error: Relative error of bias and noise: what a coarser rule changes at the right end.
-    """
+    """Chebyshev coefficients of functions of kappa on ``left <= kappa <= right``."""
 
     left: float
     right: float
-    curve: Array
-    pull: Array
-    error: float
+    curve: Array  # bias and noise / sigma^2 of kappa I, (nodes, 2)
+    pull: Array  # a_l m_l(kappa) / kappa, (nodes, degrees)
+    error: float  # relative, of bias and noise: what a coarser rule changes at the right end
 
     def at(self, kappa: Array, coefficients: Array, derivative: int = 0) -> Array:
         """Return one row for each column of ``coefficients``, (columns, len(kappa))."""
@@ -199,7 +247,7 @@ def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array)
     return out
 
 
-def _mean(task: Zonal, n: float, variance: float, M: Array, queries: QueryRule) -> Array:
+def _mean(task: Zonal, n: float, variance: float, M: Array, queries: _QueryRule) -> Array:
     """Return the means of bias, noise and gradient, flat."""
     kappa, p = queries.kappa, queries.p
     divisor = np.where(kappa > 0, kappa, 1.0)
@@ -207,3 +255,90 @@ def _mean(task: Zonal, n: float, variance: float, M: Array, queries: QueryRule) 
     bias, noise, along, beta = _conditional(task, n, variance, kappa, c)
     gradient = M @ queries.outer(along / divisor * p) + queries.outer(beta * p)
     return np.concatenate([[bias @ p, noise @ p], gradient.ravel()])
+
+
+@dataclass(frozen=True)
+class _QueryRule:
+    """Nodes x and their probabilities; the arrays have shape (q,)."""
+
+    kappa: Array  # |M x|
+    product: Array  # x . M x
+    p: Array
+    outer: Callable[[Array], Array]  # from h, (q,), to sum_q h x x', (d, d)
+
+
+def _deterministic(M: Array) -> Iterator[_QueryRule] | None:
+    """Return rules for a matrix, each twice as fine as the one before; None if they would be too large."""
+    blocks = _blocks(M)
+    if blocks is None and len(M) > _MOST_DIM:
+        return None
+    axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
+    orders = [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
+    return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
+
+
+def _randomized(M: Array) -> Iterator[_QueryRule]:
+    """Return independent randomizations of a rule for any matrix."""
+    return (_scrambled(M, seed) for seed in range(_SCRAMBLINGS))
+
+
+def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
+    """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and their eigenvalues.
+
+    None if they do not commute, or there are too many.
+    """
+    scale = float(np.linalg.norm(M, 2)) or 1.0
+    pair = [M.T @ M / scale**2, (M + M.T) / (2 * scale)]
+    values, basis = np.linalg.eigh(pair[0] + math.sqrt(2) * pair[1])
+    split = np.flatnonzero(np.diff(values) > 1e-12) + 1
+    bases = np.split(basis, split, axis=1)
+    moduli, cosines = (np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair)
+    rebuilt = [sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True)) for vs in (moduli, cosines)]
+    if len(bases) > _MOST_BLOCKS or any(
+        np.abs(a - b).max() > 1e-12 for a, b in zip(pair, rebuilt, strict=True)
+    ):
+        return None
+    return bases, np.maximum(moduli, 0) * scale**2, cosines * scale
+
+
+def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> _QueryRule:
+    """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
+    sizes = [b.shape[1] for b in bases]
+    u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
+    for i, size in enumerate(sizes[:-1]):
+        x, q = roots_jacobi(order, sum(sizes[i + 1 :]) / 2 - 1, size / 2 - 1)
+        share = np.tile((1 + x) / 2, len(p))[:, None]
+        u, left = np.repeat(u, order, axis=0), np.repeat(left, order, axis=0)
+        u, left, p = np.hstack([u, left * share]), left * (1 - share), np.outer(p, q / q.sum()).ravel()
+    u = np.hstack([u, left])
+
+    def outer(h: Array) -> Array:
+        return np.asarray(sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True)))
+
+    return _QueryRule(np.sqrt(u @ moduli), u @ cosines, p, outer)
+
+
+def _polar(M: Array, order: int) -> _QueryRule:
+    """Return a product rule in polar coordinates on half the sphere: nothing changes at -x."""
+    angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
+    x, p = np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size)
+    for dim in range(3, len(M) + 1):
+        t, q = roots_gegenbauer(order, (dim - 2) / 2)
+        if dim == len(M):
+            t, q = t[t > 0], q[t > 0]
+        x = np.hstack([np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]])
+        p = np.outer(q / q.sum(), p).ravel()
+    return _points(M, x, p)
+
+
+def _scrambled(M: Array, seed: int) -> _QueryRule:
+    """Return scrambled Sobol points, mapped to the sphere."""
+    from scipy.stats import qmc  # takes long to import, and only few matrices need it
+
+    x = ndtri(np.clip(qmc.Sobol(len(M), rng=seed).random(_POINTS), 1e-16, 1 - 1e-16))
+    return _points(M, x / np.linalg.norm(x, axis=1, keepdims=True), np.full(_POINTS, 1 / _POINTS))
+
+
+def _points(M: Array, x: Array, p: Array) -> _QueryRule:
+    z = x @ M.T
+    return _QueryRule(np.linalg.norm(z, axis=1), (z * x).sum(1), p, lambda h: (x * h[:, None]).T @ x)

@@ -32,13 +32,7 @@ _AT_ONCE, _IN_ALL = 1e8, 1e12
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """A sampled risk.
-
-    Attributes:
-        mean: Average over the contexts.
-        standard_error: Its standard error.
-        contexts: Number of independent contexts.
-    """
+    """A sampled risk: the average over independent contexts, and its standard error."""
 
     mean: float
     standard_error: float

@@ -40,23 +40,14 @@ _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 @dataclass(frozen=True)
 class Mesh:
-    """Panels of nodes in u, each with angles and their probabilities.
+    """Panels of k nodes in u, each panel with m angles and their probabilities."""
 
-    Attributes:
-        u: Nodes, shape (panels, k).
-        weight: Their weights, shape (panels, k).
-        theta: Angles, shape (panels, m).
-        p: Probabilities of the angles, shape (panels, m).
-        below: Probability of the nearer angles left out, where z is infinite; (panels, 1).
-        above: Probability of the farther angles left out, where z is zero; (panels, 1).
-    """
-
-    u: Array
+    u: Array  # (panels, k)
     weight: Array
-    theta: Array
+    theta: Array  # (panels, m)
     p: Array
-    below: Array
-    above: Array
+    below: Array  # probability of the nearer angles left out, where z is infinite; (panels, 1)
+    above: Array  # probability of the farther angles left out, where z is zero; (panels, 1)
 
 
 def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16) -> list[Mesh]:
@@ -66,9 +57,10 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     of Gauss-Legendre nodes a panel. The panels are made for 16.
     """
     groups, wide, nearest, reach = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree)
-    out = []
-    for edges, angles, below, above in groups:
-        out.append(Mesh(*_nodes_in_u(*edges, order), *_angles(dim, angles, order), below, above))
+    out = [
+        Mesh(*_nodes_in_u(*edges, order), *_angles(dim, angles, order), below, above)
+        for edges, angles, below, above in groups
+    ]
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))
         angles = _panels_per_node(dim, w, u, nearest, reach)

@@ -12,11 +12,10 @@ class Risk:
     """The population risk, split as on the slides.
 
     Attributes:
-        bias: ``E (sum omega_i f(x_i) - f(x_q))^2``; contains the sampling variance of f.
+        bias: ``E (sum omega_i f(x_i) - f(x_q))^2``; contains the sampling variance of f. It and the others
+            have the broadcast shape of the arguments (scalars if all were).
         noise: ``sigma^2 E sum omega_i^2``.
         error: Estimated relative error of both: what a coarser rule changes.
-
-    All are float64 arrays of the broadcast shape of the arguments (scalars if all were).
     """
 
     bias: Array
@@ -31,12 +30,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class WindowRisk(Risk):
-    """The risk of ``M = w I``, with its derivative in w.
-
-    Attributes:
-        bias_slope: Derivative of ``bias``.
-        noise_slope: Derivative of ``noise``.
-    """
+    """The risk of ``M = w I``, with the derivatives of bias and noise in w."""
 
     bias_slope: Array
     noise_slope: Array

@@ -48,9 +48,6 @@ def lowest(
     the lowest risk so far, or where it rises beyond ``last``. The scale of w is that on which the scan begins
     at 0.1, with ``ahead`` windows at once; ``at_zero`` are the risks at w = 0, ``falls`` says whether they
     fall there, and those that are not ``active`` stay there.
-
-    Raises:
-        ValueError: What ``curve`` raises.
     """
     lowest_seen, falling = at_zero.copy(), np.full(at_zero.size, falls)
     lower, crossings = 0.0, list[Interval]()

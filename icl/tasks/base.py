@@ -47,13 +47,9 @@ class Zonal:
     alone, the classes below have the same risk to 1e-9 for dim >= 5 and w <= 1000. In lower
     dimension rough ones (ReLU) lose more: 1e-7 in four, and in two 1e-8 for w <= 5 only.
 
-    Attributes:
-        dim: Dimension d of the covariates, 2 to 10,000.
-        label: The name of the class in text and figures.
-        homogeneous: Whether the functions are proportional to ``lipschitz``.
-
-    Raises:
-        ValueError: If dim, or an attribute ``lipschitz`` of the class, is out of range.
+    The dimension d is 2 to 10,000; ``label`` names the class in text and figures, ``homogeneous`` says
+    whether its functions are proportional to ``lipschitz``. ValueError if dim, or an attribute ``lipschitz``,
+    is out of range.
     """
 
     dim: int
@@ -166,13 +162,7 @@ def check_task(task: Any, name: str = "task") -> None:
 
 
 def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, ...]:
-    """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape.
-
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: For the first number out of range, or array with such an entry, and for shapes that do
-            not broadcast.
-    """
+    """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape."""
     check_task(task)
     return broadcast(
         w=reals(w, "w", 0, MOST),
@@ -182,11 +172,7 @@ def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, .
 
 
 class Task(Protocol):
-    """What pretraining asks of a class; every class of `icl.tasks` has it.
-
-    Attributes:
-        dim: Dimension of the covariates.
-    """
+    """What pretraining asks of a class; every class of `icl.tasks` has it."""
 
     @property
     def dim(self) -> int:

@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, jv
 
-from icl.checks import real
+from icl.checks import integer, real
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
 from icl.tasks.base import MOST, Array, Function, Rng, Zonal
-from icl.tasks.gegenbauer import multiplicity, shortfall
+from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 if TYPE_CHECKING:
     import torch
+
+_DEGREE = 200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 200 contributes 1e-13
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,79 @@ class Quadratic(Zonal):
         return lambda x: self.lipschitz * inner_products(q, x) ** 2
 
 
+@dataclass(frozen=True)
+class Expanded(Zonal):
+    """Base of classes that are known by finitely many Gegenbauer coefficients."""
+
+    def coefficients(self) -> Array:
+        """Return ``a_1, a_2, ...`` up to the last."""
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        a = self.coefficients()
+        a = np.concatenate([a, np.zeros(max(0, degree - a.size))])
+        return a[:degree], float(a[degree:].sum())
+
+    def variogram(self, theta: ArrayLike) -> Array:
+        a = self.coefficients()
+        return shortfall(self.dim, a[: np.flatnonzero(a > 1e-18 * a.max())[-1] + 1], theta)
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        theta = np.arccos(np.clip(cosine, -1, 1))
+        return np.asarray(self.coefficients().sum() - self.variogram(theta))
+
+
+@dataclass(frozen=True)
+class Tanh(Expanded):
+    """``f(x) = (L / b) tanh(b q.x)`` with ``q ~ U(S^{d-1})``: Lipschitz constant L, whatever b is.
+
+    A sigmoid is the same function, ``1 / (1 + exp(-s)) = (1 + tanh(s / 2)) / 2``. With ``lipschitz`` equal to
+    ``steepness`` the values lie in [-1, 1], and are the means of labels -1 and 1. The steepness b is between
+    1e-6 and 20: nearly linear if small, a smoothed step if large.
+    """
+
+    lipschitz: float = 1.0
+    steepness: float = 1.0
+    label = "tanh"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "steepness", real(self.steepness, "steepness", 1e-6, 20))
+
+    def coefficients(self) -> Array:
+        return (self.lipschitz / self.steepness) ** 2 * _tanh_expansion(self.dim, self.steepness)
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        q, scale = uniform_sphere(rng, count, self.dim), self.lipschitz / self.steepness
+        return lambda x: scale * (self.steepness * inner_products(q, x)).tanh()
+
+
+@dataclass(frozen=True)
+class Harmonic(Expanded):
+    """Zonal harmonics ``f(x) = sqrt(N_l) P_l(u.x)``, ``u ~ U(S^{d-1})``, l up to 1000: covariance ``P_l``."""
+
+    degree: int = 1
+    label = "harmonic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "degree", integer(self.degree, "degree", 1, 1000))
+
+    def coefficients(self) -> Array:
+        return np.array([0.0] * (self.degree - 1) + [1.0])
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
+        u, scale = uniform_sphere(rng, count, self.dim), math.sqrt(multiplicity(self.dim, self.degree)[-1])
+
+        def f(x: torch.Tensor) -> torch.Tensor:
+            cosine = inner_products(u, x).cpu()
+            return scale * torch.from_numpy(self.covariance(cosine.numpy())).to(x)
+
+        return f
+
+
 CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
     "affine": Affine,
     "relu": ReLU,
@@ -260,3 +335,12 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
     wave = jv(mu, large)
     size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)  # orders may underflow
     return np.where(short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size))
+
+
+@lru_cache(maxsize=64)
+def _tanh_expansion(dim: int, steepness: float) -> Array:
+    """Return ``a_1, ...``; by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
+    theta, p = angle_quadrature(dim, 4 * _DEGREE)
+    m = (1 - Polynomials(dim, theta).take(_DEGREE + 1)) @ (p * np.tanh(steepness * np.cos(theta)))
+    a: Array = multiplicity(dim, _DEGREE) * m**2
+    return a[1:]

@@ -33,11 +33,8 @@ class Projected:
     ``F_B^lin`` of ITA slides, Theorem 4, and ``Linear(k, 1, offset=2)``, ``Quadratic(k)``, ``Cosine(k, 4)``
     are the three links of the last slide. ``A = Sigma^{-1/2}`` makes a rotation-invariant class symmetric
     in the whitened coordinates of ``x = Sigma^{1/2} u`` (Lemma 1). Unlike g's class, this one is in
-    general not rotation invariant, and the exact risk does not apply to it.
-
-    Attributes:
-        task: The class of g, of dimension m.
-        matrix: A, shape (m, d), rows as tuples (an array is converted).
+    general not rotation invariant, and the exact risk does not apply to it. A is (m, d), with m the dimension
+    of g's class; rows are tuples (an array is converted).
     """
 
     task: Task
@@ -62,12 +59,9 @@ class Projected:
 class Network(Zonal):
     r"""Random two-layer networks ``f(x) = L sqrt(2 / m) sum_j a_j (q_j.x)_+``, ``q_j ~ U(S^{d-1})``.
 
-    ``a_j ~ N(0, 1)``, m hidden units. Rotation invariant, so the exact risk applies: the covariance is
-    that of the ReLU class, up to a factor and the intercept, whatever m is.
-
-    Attributes:
-        lipschitz: The scale L; the functions' Lipschitz constants are random, of this order.
-        hidden: m, the number of hidden units, 1 to 100,000.
+    ``a_j ~ N(0, 1)``, m = ``hidden`` units, 1 to 100,000. Rotation invariant, so the exact risk applies: the
+    covariance is that of the ReLU class, up to a factor and the intercept, whatever m is. The functions'
+    Lipschitz constants are random, of the order of L.
     """
 
     lipschitz: float = 1.0

@@ -39,12 +39,8 @@ class Polynomials:
 
     The three-term recurrence is run on the differences of successive polynomials, which are
     small together with theta, so narrow windows lose no digits. numba, which takes long to import, is loaded
-    by the first call of `take`.
-
-    Args:
-        dim: Dimension d >= 2.
-        theta: Angles, shape (m,).
-        even: Only the degrees 0, 2, 4, ..., at half the cost.
+    by the first call of `take`. Angles have shape (m,); with ``even`` only the degrees 0, 2, 4, ... are
+    computed, at half the cost.
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):

@@ -27,18 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuadraticRisk:
-    """The quadratic form of the risk for B contexts.
+    """The quadratic form of the risk for B contexts; ``noisy`` says whether sigma > 0."""
 
-    Attributes:
-        prior: ``k(1) = E f(x)^2``, the risk of predicting zero.
-        kernel_vector: ``k_q``, shape (B, n).
-        gram: ``K + sigma^2 I``, shape (B, n, n).
-        noisy: Whether sigma > 0.
-    """
-
-    prior: float
-    kernel_vector: torch.Tensor
-    gram: torch.Tensor
+    prior: float  # k(1) = E f(x)^2, the risk of predicting zero
+    kernel_vector: torch.Tensor  # k_q, (B, n)
+    gram: torch.Tensor  # K + sigma^2 I, (B, n, n)
     noisy: bool
 
     @classmethod
@@ -67,10 +60,7 @@ class QuadraticRisk:
         return cls(float(task.covariance(np.array(1.0))), k[:, :-1, -1], gram, noise_std > 0)
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return the risks of predictors with weights (..., B, n), shape (..., B), one for each context.
-
-        Their mean over contexts is the risk, their spread its error.
-        """
+        """Return the risks of predictors with weights (..., B, n) in each context, shape (..., B)."""
         return self.prior - 2 * self.gain(weights) + self.product(weights, weights)
 
     def gain(self, weights: torch.Tensor) -> torch.Tensor:

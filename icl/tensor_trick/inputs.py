@@ -16,13 +16,10 @@ TILE = 2**21
 def check_problem(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str, V: Tensor | None = None
 ) -> dict[str, Tensor]:
-    """Check kind, types, shapes and entries as `icl.tensor_trick.loss` documents.
+    """Check kind, types, shapes and entries as `icl.tensor_trick.loss` documents; return the tensors by name.
 
     The entries of a target that the kind uses are left to `check_result`. The target is the only array of
     n x m numbers, and an entry of it that is not finite makes the result not finite.
-
-    Returns:
-        The tensors given, by name.
     """
     target(B, kind)
     maybe = {"A1": A1, "A2": A2, "X": X, "B": B, "V": V}

@@ -38,10 +38,7 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
 
     Arguments and errors are those of `loss`. Large problems are computed in tiles of rows, with O(n d) memory
     beside the arguments. Small ones, and those that autograd or torch.func is to differentiate or to map,
-    are computed by `plain_gradient`.
-
-    Returns:
-        (..., d, e).
+    are computed by `plain_gradient`. The result is (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind)
     if can_tile(given.values()):
@@ -52,12 +49,9 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
 
 
 def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized") -> Tensor:
-    """Compute the Hessian of `loss` in X applied to the direction V (..., d, e).
+    """Compute the Hessian of `loss` in X applied to the direction V, both (..., d, e).
 
     The other arguments and the errors are those of `loss`; `gradient` says how it is computed.
-
-    Returns:
-        (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind, V)
     if can_tile(given.values()):

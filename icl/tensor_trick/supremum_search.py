@@ -31,11 +31,9 @@ SCALE = 3.0
 
 @dataclass(frozen=True)
 class Search:
-    """Outcome of a maximization from many random starts.
+    """Outcome of a maximization from many random starts: log10 of the largest value over all starts, (...).
 
-    Attributes:
-        best: (...), log10 of the largest value over all starts.
-        history: (steps + 1, ...), the same after each step; the first is of the random starts alone.
+    The history, (steps + 1, ...), is the same after each step; the first is of the random starts alone.
     """
 
     best: Tensor
@@ -74,16 +72,13 @@ def search(
     Args:
         function: One of `icl.tensor_trick.lipschitz.FUNCTIONS`.
         n: Rows of A.
-        Rs: Bounds on |A| and |x|, one problem each.
+        Rs: Bounds on |A| and |x|, one problem each; the result has shape (len(Rs),).
         starts: Starts per problem, the best of `SCREEN` times as many random draws.
         steps: Steps of `ascend`.
         rng: Where the draws come from, see `icl.streams`.
         columns: Columns of A.
         reach: |x| may be as long as reach * R.
         moving: "x" or "A".
-
-    Returns:
-        A `Search` over the problems, (len(Rs),).
     """
     R = torch.as_tensor(Rs, dtype=torch.float64)[:, None]
 
@@ -153,20 +148,10 @@ def search_loss(
 ) -> Search:
     """Search the largest derivative of a row loss over logits |s| <= radius, unit w and targets.
 
-    Args:
-        slope: The loss by its first derivative: maps logits, a direction and targets, all (..., n), to
-            the derivative along the direction, (...).
-        order: 1, 2 or 3.
-        n: Number of tokens.
-        radius: Longest s.
-        starts: As in `search`, and so are steps and rng.
-        steps: Steps of `ascend`.
-        rng: Where the draws come from.
-        sign: -1 looks for the most negative derivative; its absolute value is reported.
-        targets: Maps unconstrained numbers (..., n) to allowed targets.
-
-    Returns:
-        A `Search` over one problem, (1,).
+    The loss is given by its first derivative: ``slope`` maps logits, a direction and targets, all (..., n),
+    to the derivative along the direction, (...). ``order`` is 1, 2 or 3; ``sign=-1`` looks for the most
+    negative derivative, whose absolute value is reported; ``targets`` maps unconstrained numbers (..., n) to
+    allowed targets. The rest is as in `search`, with one problem.
     """
 
     def normal() -> Tensor:

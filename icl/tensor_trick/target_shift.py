@@ -20,14 +20,9 @@ from torch import Tensor
 def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
     """Compute the target with which the loss at the old logits is that at the new ones with the old target.
 
-    Computed from softmaxes and the ratio of row sums alone, so large logits do no harm as long as the
-    ratio itself is in range.
-
-    Args:
-        S: Logits before the move, (..., n, m).
-        S_next: Logits after it.
-        B: Target. Its row sums are kept if kind is "normalized", and if they were 1.
-        kind: "normalized" or "rescaled"; ValueError for any other.
+    Logits before and after the move are (..., n, m). The row sums of B are kept if kind is "normalized", and
+    if they were 1; ValueError for a kind other than that and "rescaled". Computed from softmaxes and the
+    ratio of row sums alone, so large logits do no harm as long as the ratio itself is in range.
     """
     F, F_next = torch.softmax(S, -1), torch.softmax(S_next, -1)
     match kind:

@@ -22,8 +22,7 @@ from icl_book.claims import (
     cases,
     judge,
 )
-from icl_book.claims.card import render, statement_record
-from icl_book.claims.strip import strips
+from icl_book.claims.card import render, statement_record, strips
 
 INF = math.inf
 QUOTE = {"quote": "the number is at least one", "place": "talk:1"}

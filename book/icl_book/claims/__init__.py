@@ -3,38 +3,16 @@
 - `claim`: a statement as data: who says it, what is judged, what the verdict rests on.
 - `registry`: the claims of both papers, from ``book/claims/*.yml``. `rules`: what a statement permits.
 - `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
-- `card`: what a page and the audit show, as data and as HTML, with its `strip` plots.
+- `card`: what a page and the audit show, as data and as HTML, with its strip plots.
 - `arrays`: evidence as parallel arrays, until all chapters hand over tables.
 - `quotes`: verifies quotations. `changes`: when a rule changed.
 """
 
-from icl.statistics import FALSE_ALARM_RATE
 from icl_book.claims.arrays import exact, extrapolated, found, sampled
-from icl_book.claims.card import Card
-from icl_book.claims.case import Case, Range, cases
-from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Rule, Severity, Verdict
+from icl_book.claims.case import Case, cases
+from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import other_readings, registry
 
-__all__ = [
-    "FALSE_ALARM_RATE",
-    "Alternative",
-    "Authority",
-    "Card",
-    "Case",
-    "Choice",
-    "Claim",
-    "Grade",
-    "Range",
-    "Rule",
-    "Severity",
-    "Verdict",
-    "cases",
-    "exact",
-    "extrapolated",
-    "found",
-    "judge",
-    "other_readings",
-    "registry",
-    "sampled",
-]
+__all__ = ["Alternative", "Authority", "Case", "Choice", "Claim", "Grade", "Severity", "Verdict"]
+__all__ += ["cases", "exact", "extrapolated", "found", "judge", "other_readings", "registry", "sampled"]

@@ -1,22 +1,28 @@
 """The verdict card: a statement with its evidence as plain data, and as HTML by one template.
 
-The record is all that a card, the audit and the front page show; ``templates/card.html.j2`` shows it.
+The record is all that a card, the audit and the front page show; ``templates/card.html.j2`` shows it. A strip
+plot shows the numbers of each reading against what it permits, at a glance.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from icl_book.claims.claim import OWN, Claim, Verdict
 from icl_book.claims.quotes import place_in_words
-from icl_book.claims.strip import strips
 from icl_book.markup import environment, interval, number
 from icl_book.provenance import CARD_MIME
 
 Record = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+#: Lengths of a strip, in pixels.
+WIDTH, MARGIN = 200, 8
+QUARTER = (WIDTH - 2 * MARGIN) / 4
 
 #: What a record says of a claim in the claim's own words.
 SAID = (
@@ -113,6 +119,63 @@ def _size(limit: float | str, unit: str) -> str:
     """Format a detection limit with two digits: 210, not 2.1e+02."""
     x = float(limit)
     return f"{number(f'{x:.2g}', '.0f' if 99.5 <= x < 1e5 else '.2g')} {unit}".strip()
+
+
+def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Place the marks of a card's strips: our reading with the control, the others, the correction.
+
+    A strip is a band for the permitted range, dots with intervals, hollow for controls. Each number is placed
+    relative to its own range: the ends of a range lie at a quarter and at three quarters of the width, and
+    numbers far outside move towards the margins. The strip has no scale; the table has.
+    """
+    ours, *others = record["readings"]
+    alone = not (others or record["corrected"])
+    yield _strip("" if alone else ours, record["cases"], record["control_cases"])
+    for name in others:
+        yield _strip(name, record["other_readings"][name])
+    if record["corrected"]:
+        names = {"permitted_corrected": "permitted", "outcome_corrected": "outcome"}
+        rows = [row | {ours: row[theirs] for theirs, ours in names.items()} for row in record["cases"]]
+        yield _strip("corrected", rows)
+
+
+def _strip(name: str, rows: Rows, control: Rows = ()) -> dict[str, Any]:
+    every = [*rows, *control]
+    ends = [tuple(map(float, row["permitted"])) for row in every]
+    gaps = [abs(float(row["measured"]) - end) for row, both in zip(every, ends, strict=True) for end in both]
+    unit = median([gap for gap in gaps if 0 < gap < math.inf] or [1.0])  # of length beside a single end
+    marks = []
+    for i, (row, (low, high)) in enumerate(zip(every, ends, strict=True)):
+        three = [float(x) for x in (row["interval"][0], row["measured"], row["interval"][1])]
+        css = row["outcome"] if i < len(rows) else "hollow"
+        marks.append((*(_place(x, low, high, unit) for x in three), css))
+    return {
+        "name": name,
+        "words": _words(rows) + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
+        "left": 0 if all(math.isinf(low) for low, _ in ends) else MARGIN + QUARTER,
+        "right": WIDTH if all(math.isinf(high) for _, high in ends) else MARGIN + 3 * QUARTER,
+        "marks": marks,
+    }
+
+
+def _words(rows: Rows) -> str:
+    """Say how many numbers agree, contradict and are undecided."""
+    found, n = [row["outcome"] for row in rows], len(rows)
+    text = f"{found.count('agrees')} of {n} number{'s lie' if n > 1 else ' lies'} in the permitted range"
+    if against := found.count("contradicts"):
+        text += f", {against} contradict{'s' * (against == 1)}"
+    return text + (f", {unclear} undecided" if (unclear := found.count("undecided")) else "")
+
+
+def _place(x: float, low: float, high: float, unit: float) -> float:
+    if math.isinf(low):
+        t = 1 + (x - high) / unit
+    elif math.isinf(high):
+        t = -1 + (x - low) / unit
+    else:
+        t = (x - (low + high) / 2) / ((high - low) / 2 or unit)
+    t = t / (1 + abs(t)) if math.isfinite(t) else math.copysign(1, t)
+    return round(MARGIN + 2 * QUARTER * (1 + t), 1)
 
 
 environment().filters |= {"strips": strips, "spread": _spread, "size": _size}

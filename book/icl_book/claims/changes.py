@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from icl_book.claims.claim import Claim
 from icl_book.claims.registry import load
 
 ROOT = Path(__file__).resolve().parents[3]
 CHANGELOG = ROOT / "book" / "changelog.yml"
 
-#: What judges, and what it calls of `icl.statistics`.
-JUDGES = ("rules.py", "case.py", "judge.py")
-CALLED = {"FALSE_ALARM_RATE", "LARGEST_MISS", "median_interval"}
+#: What judges, and what of a claim it reads.
+CODE = (*(f"book/icl_book/claims/{name}.py" for name in ("rules", "case", "judge")), "icl/statistics.py")
+DATA = ("id", "authority", "quantity", "rule", "corrected_rule", "resolution", "grade", "alternatives")
 
 #: In what versions of Python differ when they write a syntax tree, and layout.
 _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
@@ -34,46 +33,19 @@ _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 def digest(root: Path = ROOT) -> str:
     """Return the digest of all rules: of the claims' data, and of the code that judges, not of its layout."""
-    data = [_rules(claim) for claim in load(root / "book" / "claims").values()]
-    code = [canonical((root / "book/icl_book/claims" / name).read_text(encoding="utf-8")) for name in JUDGES]
-    code.append(canonical((root / "icl/statistics.py").read_text(encoding="utf-8"), CALLED))
-    return hashlib.sha256(json.dumps([data, code], sort_keys=True).encode()).hexdigest()[:16]
+    claims = load(root / "book" / "claims").values()
+    data = [(*attrgetter(*DATA)(claim), bool(claim.control)) for claim in claims]
+    code = [canonical((root / name).read_text(encoding="utf-8")) for name in CODE]
+    return hashlib.sha256(repr([data, code]).encode()).hexdigest()[:16]
 
 
-def _rules(claim: Claim) -> dict[str, Any]:
-    """Return what of a claim can change its verdict."""
-    names = ("id", "authority", "quantity", "rule", "corrected_rule", "resolution", "grade")
-    readings = [[a.name, _plain(a.rule), a.late] for a in claim.alternatives]
-    data = {name: _plain(getattr(claim, name)) for name in names}
-    return data | {"control": bool(claim.control), "readings": readings}
-
-
-def _plain(spec: Any) -> Any:
-    """Return the data of a rule, with texts for keys."""
-    spec = getattr(spec, "spec", spec)
-    return {str(k): _plain(v) for k, v in spec.items()} if isinstance(spec, Mapping) else spec
-
-
-def canonical(source: str, names: Set[str] = frozenset()) -> str:
-    """Return code without types, as every Python from 3.11 on writes it; of some names what defines them."""
+def canonical(source: str) -> str:
+    """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
     tree = ast.parse(source)
-    if names:
-        tree.body = [node for node in tree.body if names & _defined(node)]
     for node in ast.walk(tree):
-        match node:
-            case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                node.body = node.body[ast.get_docstring(node) is not None :]
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                node.returns = None
-            case ast.arg():
-                node.annotation = None
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body[:1] = [ast.Pass()]
     return _VARIES.sub("", ast.dump(tree))
-
-
-def _defined(node: ast.stmt) -> set[str]:
-    targets = getattr(node, "targets", [node])
-    return {getattr(one, "id", getattr(one, "name", "")) for one in targets}
 
 
 def seed() -> int:

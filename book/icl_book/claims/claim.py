@@ -74,18 +74,13 @@ class Severity(StrEnum):
     MESSAGE = "message"
 
 
-def _callable(kind: Callable[[Any], Any]) -> BeforeValidator:
-    """Make a callable of labels of what a file says; one that is written in Python stays."""
-    return BeforeValidator(lambda given: given if callable(given) else kind(given))
-
-
 def _named(key: str) -> BeforeValidator:
     """Let a text stand for an entry that has nothing else."""
     return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
 
 
 Labels = Mapping[str, Any]
-Rule = Annotated[Callable[[Labels], tuple[float, float]], _callable(rules.Rule)]
+Rule = Annotated[Callable[[Labels], tuple[float, float]], BeforeValidator(rules.Rule)]
 
 #: A number stays one; what a file writes as a text or a choice depends on the labels.
 _resolution = BeforeValidator(lambda given: rules.Amount(given) if isinstance(given, str | dict) else given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ SPEAKERS = (
     | dict.fromkeys(("notes2", "closeness", "largeprompt"), Authority.OTHER)
 )
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ENTRIES = TypeAdapter(dict[str, Claim])
 
 
@@ -61,27 +60,34 @@ def load(folder: Path) -> dict[str, Claim]:
     return found
 
 
+class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
+    """Reads YAML, and refuses a key that stands twice in one mapping, of which YAML would take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for at, (key, _) in enumerate(node.value):
+            if key.value in keys[:at]:
+                said = f"{key.value} stands twice in one entry"
+                raise yaml.MarkedYAMLError(problem=said, problem_mark=key.start_mark)
+        return dict(super().construct_mapping(node, deep))
+
+
 def _read(path: Path) -> dict[str, Claim]:
-    place = f"book/claims/{path.name}"
-    loader = _LOADER(path.read_text(encoding="utf-8"))
+    place, root = f"book/claims/{path.name}", None
+    loader = _Loader(path.read_text(encoding="utf-8"))
     try:
         root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
-        problems = list(_twice(root))
         entries = loader.construct_document(root)
-        for (key, _), entry in zip(root.value, entries.values(), strict=not problems):
-            speaker = SPEAKERS.get(str(entry.get("place", "")).partition(":")[0])
-            entry.setdefault("authority", speaker)
+        for (key, _), entry in zip(root.value, entries.values(), strict=True):
+            entry.setdefault("authority", SPEAKERS.get(str(entry.get("place", "")).partition(":")[0]))
             entry |= {"id": key.value, "where": f"{place}:{key.start_mark.line + 1}"}
-        if not problems:
-            return _ENTRIES.validate_python(entries)
+        return _ENTRIES.validate_python(entries)
     except yaml.MarkedYAMLError as error:
         problems = [(error.problem_mark.line + 1, error.problem)]
     except AttributeError:
         problems = [(1, "an id and a mapping are needed for each claim")]
     except ValidationError as error:
         problems = [(_line(root, e["loc"]), _said(e)) for e in error.errors()]
-    finally:
-        loader.dispose()
     raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
 
 
@@ -101,24 +107,7 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
 
 def _said(error: Any) -> str:
     """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
-    keys = ", ".join(
-        step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
-    )
-    said = error["msg"].removeprefix("Value error, ")
-    given = (
-        f", not {error['input']!r}" if isinstance(error["input"], str) and said.startswith("Input") else ""
-    )
-    return f"{keys}: {said}{given}"
-
-
-def _twice(node: yaml.Node) -> Iterator[tuple[int, str]]:
-    """Find keys that stand twice in one mapping, of which YAML would take the last."""
-    if isinstance(node, yaml.MappingNode):
-        keys = [key.value for key, _ in node.value]
-        for at, (key, value) in enumerate(node.value):
-            if key.value in keys[:at]:
-                yield key.start_mark.line + 1, f"{key.value} stands twice in one entry"
-            yield from _twice(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            yield from _twice(value)
+    keys = [step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")]
+    said, given = error["msg"].removeprefix("Value error, "), error["input"]
+    wrong = f", not {given!r}" if isinstance(given, str) and said.startswith("Input") else ""
+    return f"{', '.join(keys)}: {said}{wrong}"

@@ -17,24 +17,19 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import CodeType
 from typing import Any
 
-OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.LtE)
+SYNTAX = (ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, *OPERATORS)
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
 #: Labels with which arithmetic is tried before there is a case: every one has the same odd value.
-ANY: Mapping[str, Any] = defaultdict(lambda: math.pi)
+ANY: Mapping[str, Any] = defaultdict(lambda: math.pi, FUNCTIONS)
 
 
 @dataclass(frozen=True)
@@ -103,36 +98,23 @@ def _chosen(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 
 def _number(one: Any, labels: Mapping[str, Any]) -> Any:
-    if isinstance(one, str):
-        return _value(_parsed(one), labels)
-    if isinstance(one, bool) or not isinstance(one, int | float):
+    if isinstance(one, bool) or not isinstance(one, str | int | float):
         raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
-    return one
+    if not isinstance(one, str):
+        return one
+    try:  # what is evaluated has no attribute, no text, and no name but labels and the functions above
+        return eval(_parsed(one), {"__builtins__": {}} | FUNCTIONS, labels)
+    except NameError as error:
+        has = f"the case has {list(labels)}"
+        raise ValueError(f"the rule needs the label {error.name!r}; {has}") from None
+    except (SyntaxError, TypeError):
+        raise ValueError(f"{one!r} is no arithmetic with numbers and labels") from None
 
 
 @cache
-def _parsed(text: str) -> ast.expr:
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        raise ValueError(f"{text!r} is no arithmetic") from None
-
-
-def _value(node: ast.expr, labels: Mapping[str, Any]) -> Any:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return number
-        case ast.Name(id=name):
-            try:
-                return labels[name]
-            except KeyError:
-                raise ValueError(f"the rule needs the label {name!r}; the case has {list(labels)}") from None
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, labels)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return OPERATORS[type(op)](_value(left, labels), _value(right, labels))
-        case ast.Compare(left=left, ops=[ast.LtE()], comparators=[right]):
-            return _value(left, labels) <= _value(right, labels)
-        case ast.Call(func=ast.Name(id=name), args=[argument]) if name in FUNCTIONS:
-            return FUNCTIONS[name](_value(argument, labels))
-    raise ValueError(f"{ast.unparse(node)!r} is no arithmetic with numbers and labels")
+def _parsed(text: str) -> CodeType:
+    tree = ast.parse(text.strip(), mode="eval")
+    for node in ast.walk(tree.body):
+        if not isinstance(node, SYNTAX) or isinstance(getattr(node, "value", 0), str | bytes):
+            raise SyntaxError
+    return compile(tree, "rule", "eval")
