@@ -23,7 +23,6 @@ from icl.risk import (
     asymptotics,
     bayes_linear_risk,
     certify_isotropy,
-    flow,
     gaussian_risk,
     gaussian_window,
     least_ball_limit,
@@ -278,7 +277,7 @@ def test_a_class_that_lacks_a_method_says_which(method):
 
 
 def test_a_flow_that_would_not_end_is_refused(monkeypatch):
-    monkeypatch.setattr(flow, "_EVALUATIONS", 100)
+    monkeypatch.setattr("icl.risk.matrix._EVALUATIONS", 100)
     with pytest.raises(ValueError, match=r"times up to 1e\+30: the flow of ReLU"):
         population_flow(ReLU(3), 20, 0.5, [0, 1e30])
 
