@@ -443,3 +443,17 @@ def test_a_caption_is_cut_where_it_says_enough():
         == "Exact. Left: the risk of $1. x$ (see Fig. 2. below)."
     )
     assert cut("The paper's Fig. 1 with functions. More") == "The paper's Fig. 1 with functions."
+
+
+def test_the_api_lists_every_public_name_the_most_wanted_first():
+    rooms = stage.rooms(ROOT)
+    assert [name for name in stage.WANTED if not any(name in room["names"] for room in rooms.values())] == []
+    assert rooms["risk"]["kinds"][0][0] == "function" and ("class", "Risk") in rooms["risk"]["kinds"]
+
+
+def test_types_of_arrays_are_named_and_not_written_out():
+    written = "(a: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.float64]], b: int)"
+    assert extension.signature(None, "function", "f", None, None, written, None) == (
+        "(a: NDArray[float64], b: int)",
+        None,
+    )

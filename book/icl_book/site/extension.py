@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 #: In a docstring: code, which stays, ``$...$``, and lone marks that reStructuredText would read.
 MARKUP = re.compile(r"``.+?``|`[^`\n]+`|\*\w[^*\n]*\w\*|\$([^$]+)\$|[*|]", re.S)
 SECTION = re.compile(r"\w+:\n +\S")
 EXAMPLE = re.compile(r"\s*>>>")
+#: What Sphinx makes of ``NDArray[float64]``.
+ARRAY = re.compile(
+    r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], "
+    r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
+)
 #: A formula of a page with the marks that must stay on its line.
 MARKED = re.compile(r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*")
 
@@ -40,6 +47,20 @@ def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, l
     lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
+def signature(
+    app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
+) -> tuple[str | None, ...]:
+    """Write types of arrays as in the source."""
+    return tuple(text and ARRAY.sub(r"NDArray[\1]", text) for text in (given, returned))
+
+
+def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Write types of arrays as in the source, where autodoc does not count them to a signature."""
+    for annotation in list(doctree.findall(addnodes.desc_annotation)):
+        if (short := ARRAY.sub(r"NDArray[\1]", text := annotation.astext())) != text:
+            annotation.children = [nodes.Text(short)]
+
+
 def page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
     """Leave a page without scripts of live kernels, and its formulas on one line with their punctuation."""
 
@@ -54,5 +75,7 @@ def page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", signature)
+    app.connect("doctree-resolved", properties)
     app.connect("html-page-context", page, priority=900)
     return {"parallel_read_safe": True}

@@ -23,6 +23,9 @@ from icl_book.site import audit, judged
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 #: MathJax that draws formulas: one file, no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
+#: What most chapters call: first on its page of the API.
+WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
+    monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: Characters below which a caption's first words say nothing of the figure, as in "Exact."
 ENOUGH = 15
 
@@ -132,14 +135,15 @@ def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]
                 yield {"name": name, "file": file, "alt": alt, "caption": settings["figure"]["caption"]}
 
 
-def rooms(root: Path) -> dict[str, list[tuple[str, list[str]]]]:
-    """List the public modules of each package of `icl`, with the names that the package itself exports."""
+def rooms(root: Path) -> dict[str, dict[str, Any]]:
+    """List what the API shows of each package of `icl`: names by kind, most wanted first, and modules."""
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
         listed = re.search(r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S)
-        exported = ast.literal_eval(listed[1]) if listed else []
-        names = [p.stem for p in sorted(package.parent.glob("[!_]*.py"))]
-        found[package.parent.name] = [(f"icl.{package.parent.name}.{name}", exported) for name in names]
+        names = sorted(ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED)
+        kinds = [("class" if n[0].isupper() else "function", n) for n in names if not n.isupper()]
+        modules = [path.stem for path in sorted(package.parent.glob("[!_]*.py"))]
+        found[package.parent.name] = {"kinds": kinds, "names": names, "modules": modules}
     return found
 
 
