@@ -28,8 +28,8 @@ ROOMS = {
         [f"{CLAIMS}/judge.py", f"{CLAIMS}/case.py", f"{CLAIMS}/rules.py", "icl/statistics.py"],
         ["tests/icl_book/test_claims.py", "tests/icl_book/test_registry.py", "tests/icl/test_statistics.py"],
     ),
-    "tensor_trick": (["icl/tensor_trick"], ["tests/icl/tensor_trick"]),
-    "risk": (["icl/risk"], ["tests/icl/risk"]),
+    "tensor_trick": (["icl/tensor_trick"], ["tests/icl/tensor_trick", "tests/icl/test_bad_input.py"]),
+    "risk": (["icl/risk"], ["tests/icl/risk", "tests/icl/test_bad_input.py"]),
 }
 SECONDS = 900  # a mutant that runs longer is found: it does not come to an end
 #: Draws the sample and skips all others. `X | Y` stands in annotations only, which nothing evaluates.

@@ -287,13 +287,14 @@ interactive(
     labels=("angle in degrees", "label"),
     log="",
     ylim=(-1.9, 1.9),
-    experiment="Move w from 0 to 1000: the prediction leaves the mean of all labels, meets "
-    "the wave, and in the end follows the noise of one token. Then drag the query.",
-    alt="Labels of forty tokens on the circle against their angle, each a disc whose area is "
-    "its attention weight, large near the query; the target, a wave, and the prediction at "
-    "every angle.",
-    caption="Area of a disc: its weight for this query. Fixed: the tokens, and their noise, "
-    "σ = 0.3.",
+    experiment="Move w from 0 to 1000: the prediction leaves the mean of all labels, "
+    "meets the wave, and in the end follows the noise of one token. Then drag the "
+    "query.",
+    alt="Labels of forty tokens on the circle against their angle, each a disc whose "
+    "area is its attention weight, large near the query; the target, a wave, and the "
+    "prediction at every angle.",
+    caption="Area of a disc: its weight for this query. Fixed: the tokens, and their "
+    "noise, σ = 0.3.",
 )
 
 # %% [markdown]

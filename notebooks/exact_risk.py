@@ -538,11 +538,11 @@ interactive(
     best=best,
     squares={"bias": "L", "noise": "sigma"},
     labels=("window parameter w (to the right: narrower)", "mean squared error"),
-    experiment="Move n to 10⁸: the ring, the lowest point, goes to the right, and the risk "
-    "falls. Then move σ until the ring is back where it was.",
-    alt="Bias, noise and their sum, the risk, against the window parameter w, both axes "
-    "logarithmic. As the window narrows, the noise rises and the bias falls, then rises a "
-    "little; the minimum is marked.",
+    experiment="Move n to 10⁸: the ring, the lowest point, goes to the right, and the "
+    "risk falls. Then move σ until the ring is back where it was.",
+    alt="Bias, noise and their sum, the risk, against the window parameter w, both "
+    "axes logarithmic. As the window narrows, the noise rises and the bias falls, "
+    "then rises a little; the minimum is marked.",
     caption="All numbers are exact: the risk is L² · bias + σ² · noise.",
 )
 

@@ -165,7 +165,7 @@ plt.show()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Attention weights (areas of the discs) of tokens on the ellipse $x=(2\\cos\\theta,\\sin\\theta)$, at equal steps of $\\theta$, for the query at $\\theta_q=60°$ (red) and $w=10$. Left: $M=w\\Sigma^{-1}$, the weights depend on $\\theta-\\theta_q$ alone. Right: $M=\\frac w2I$.", "name": "fig-ellipse"}, "image": {"alt": "Twice the same tokens on an ellipse. Left the weight is spread evenly to both sides of the query, right nearly all of it is on tokens between the query and the end of the long axis."}}
 def draw_ellipse(w=10.0):
-    """Draw the weights with the matrix of the lemma, and with a multiple of the identity."""
+    """Draw the weights with the lemma's matrix, and with a multiple of the identity."""
     lengths, figure = np.array([2.0, 1.0]), plt.figure(figsize=(6.6, 2.4))
     theta = np.deg2rad(np.arange(-180, 180, 15))
     tokens = lengths * np.stack([np.cos(theta), np.sin(theta)], axis=-1)

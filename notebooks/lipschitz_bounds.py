@@ -393,12 +393,13 @@ interactive(
     start={"g": "f of a row", "n": 100.0, "R": 4.0},
     labels=("R", "log₁₀ of the Lipschitz constant"),
     log="",
-    experiment="Move R from 4 to 6: the printed constants gain fifty powers of ten, ours "
-    "nearly nothing. Then choose u: there the printed bounds grow as they should.",
-    alt="Printed and sharp Lipschitz constants against R, the vertical axis in powers of ten. "
-    "For the softmax row f two printed curves climb to more than ninety; the sharp constant "
-    "stays near zero.",
-    caption="The papers assume R ≥ 4. Ours: attained for u and α, upper bounds for 1/α and f.",
+    experiment="Move R from 4 to 6: the printed constants gain fifty powers of ten, "
+    "ours nearly nothing. Then choose u: there the printed bounds grow as they should.",
+    alt="Printed and sharp Lipschitz constants against R, the vertical axis in powers "
+    "of ten. For the softmax row f two printed curves climb to more than ninety; the "
+    "sharp constant stays near zero.",
+    caption="The papers assume R ≥ 4. Ours: attained for u and α, upper bounds for "
+    "1/α and f.",
 )
 
 # %% tags=["hide-output", "hide-input"] mystnb={"figure": {"caption": "Looseness of each printed bound at one $n$: log10 of the bound divided by our proven constant, for each $R$. A negative number would be a violation.", "name": "fig-lip-loose"}, "image": {"alt": "Table of numbers as a heat map, rows the printed Lipschitz bounds, columns R from one half to six. Rows for u and alpha hold numbers between about one and sixteen; the rows for one over alpha and f grow from a few to about sixty and ninety-five at R equal to six. No number is negative."}, "code_prompt_show": "The figure: {type}"}

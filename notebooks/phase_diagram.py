@@ -217,11 +217,13 @@ interactive(
     labels=("window parameter w", "risk / least risk"),
     log="x",
     ylim=(0.9, 2),
-    experiment="Move L up until the ring, the best window, leaves the frame: it jumps to "
-    "w = 0. Then move n until it is back.",
-    alt="Risk over the least risk against the window parameter, with the levels of equal "
-    "weights and of the nearest neighbor. The curve has two minima, one at equal weights.",
-    caption=f"Exact; cosines, σ = {noise_std:g}. Equal weights, w = 0, are left of the axis.",
+    experiment="Move L up until the ring, the best window, leaves the frame: it jumps "
+    "to w = 0. Then move n until it is back.",
+    alt="Risk over the least risk against the window parameter, with the levels of "
+    "equal weights and of the nearest neighbor. The curve has two minima, one at "
+    "equal weights.",
+    caption=f"Exact; cosines, σ = {noise_std:g}. "
+    "Equal weights, w = 0, are left of the axis.",
 )
 
 # %% [markdown]

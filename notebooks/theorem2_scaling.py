@@ -179,10 +179,10 @@ interactive(
     labels=("context length n", "local slope"),
     log="x",
     ylim=(0, 1),
-    experiment="Move n until the slope has settled on the sharp law. Then move d: is the law "
-    "in the printed range?",
-    alt="Local slope of the best window against the context length, which settles on the "
-    "sharp law, and the printed exponents as horizontal lines.",
+    experiment="Move n until the slope has settled on the sharp law. Then move d: is "
+    "the law in the printed range?",
+    alt="Local slope of the best window against the context length, which settles on "
+    "the sharp law, and the printed exponents as horizontal lines.",
     caption="Exact windows w*, between n − 10 % and n + 10 %.",
 )
 

@@ -238,7 +238,7 @@ for ratio in (2.0, 0.5, 10.0, 0.1):
 
 # %% tags=["hide-input"]
 def price_table():
-    """Return the price of the window for L = 1, sigma = 1, where the functions have L'."""
+    """Return the price of the window for L = sigma = 1, where functions have L'."""
     rows, rho, lengths = [], 10 ** (np.arange(-20, 21) / 20), 10.0 ** np.arange(1, 9)
     classes = {"ReLU": ReLU, "affine": Affine}
     for (name, task), d in itertools.product(classes.items(), (3, 5, 8)):
@@ -264,12 +264,13 @@ interactive(
     },
     start={"functions": "ReLU", "d": 5, "n": 1000.0, "rho": 10**0.3},
     labels=("L′ / L (right of 1: the window is too wide)", "price"),
-    experiment="Move L′ / L from 2 to ½: which mistake is cheaper? Then move d to 3 and try "
-    "again.",
-    alt="Risk with the window for the wrong Lipschitz constant over the least risk, against "
-    "the ratio of the constants: one where they agree, larger on both sides, close to its "
-    "limit for long contexts.",
-    caption="Price: risk over the least risk, no unit. Exact; L = σ = 1 in pretraining.",
+    experiment="Move L′ / L from 2 to ½: which mistake is cheaper? Then move d to 3 "
+    "and try again.",
+    alt="Risk with the window for the wrong Lipschitz constant over the least risk, "
+    "against the ratio of the constants: one where they agree, larger on both sides, "
+    "close to its limit for long contexts.",
+    caption="Price: risk over the least risk, no unit. Exact; L = σ = 1 in "
+    "pretraining.",
 )
 
 # %% [markdown]

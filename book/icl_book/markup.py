@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 _MATH, _CODE = re.compile(r"(\$[^$]*\$|`[^`]+`)"), "`"
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: What is typed, in escaped text, and what is printed for it.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<![\w*\\])\*(?=\S)([^*]+?)(?<=[^\s\\])\*(?![\w*])", r"<em>\1</em>"),
@@ -73,19 +72,19 @@ def _piece(text: str) -> str:
     return inner
 
 
+def ten(exponent: int | str) -> str:
+    """Format a power of ten in plain text, e.g. ``10⁴``; for heads of tables and labels."""
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def _power(head: str, sign: str, digits: str) -> str:
-    raised = f"{sign.strip('+')}{digits}".translate(_RAISED)
-    return f"10{raised}" if head == "1" else f"{head}·10{raised}"
+    power = ten(f"{sign.strip('+')}{digits}")
+    return power if head == "1" else f"{head}·{power}"
 
 
 def style_class(verdict: str) -> str:
     """Return the style-sheet class of a verdict, e.g. ``icl-holds-corrected``."""
     return f"icl-{verdict.replace(' ', '-')}"
-
-
-def badge(verdict: str) -> str:
-    """Format a verdict as a badge that says it in words and in color."""
-    return f'<span class="icl-badge {style_class(verdict)}">{html.escape(verdict)}</span>'
 
 
 @cache

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from icl_book.markup import environment, number
 from icl_book.markup import interval as interval
+from icl_book.markup import ten as ten
 
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
 _DARK = "#3b3b3b"
@@ -214,8 +215,3 @@ def svg(figure: Figure) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
-
-
-def ten(exponent: int) -> str:
-    """Format a power of ten in plain text, e.g. ``10⁴``; for heads of tables and labels."""
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -19,11 +19,7 @@ _HOSTED = re.compile(
 
 
 def declared(root: Path) -> str:
-    """Return the address that ``_config.yml`` declares.
-
-    Args:
-        root: The repository.
-    """
+    """Return the address that ``_config.yml`` declares."""
     url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     return url
 
@@ -31,11 +27,7 @@ def declared(root: Path) -> str:
 def remote(root: Path) -> str | None:
     """Return the web address of the remote ``origin``, without user, password and ``.git``.
 
-    Args:
-        root: The repository.
-
-    Returns:
-        None without a remote, or where it is a folder.
+    It is None without a remote, or where that is a folder.
     """
     try:
         ask = ["git", "-C", str(root), "config", "--get", "remote.origin.url"]
@@ -47,23 +39,15 @@ def remote(root: Path) -> str | None:
 
 
 def address(root: Path) -> str:
-    """Return the declared address; where it is the placeholder, that of the remote, if there is one.
-
-    Args:
-        root: The repository.
-    """
+    """Return the declared address; where it is the placeholder, that of the remote, if there is one."""
     here = declared(root)
     return (remote(root) or here) if here == PLACEHOLDER else here
 
 
 def adopt(root: Path) -> bool:
-    """Write the remote's address where the placeholder stands, in ``_config.yml`` and ``CITATION.cff``.
+    """Write the remote's address for the placeholder in ``_config.yml`` and ``CITATION.cff``.
 
-    Args:
-        root: The repository.
-
-    Returns:
-        Whether anything was written.
+    It returns whether anything was written.
     """
     here, there = declared(root), address(root)
     for path in (root / "_config.yml", root / "CITATION.cff") if there != here else ():
@@ -76,9 +60,6 @@ def configuration(root: Path) -> str:
 
     A launch button opens the notebook as committed, which installs the package from the declared address. So
     there is none while that is the placeholder; links to the repository need its address only.
-
-    Args:
-        root: The repository.
     """
     text = (root / "_config.yml").read_text(encoding="utf-8")
     if declared(root) != PLACEHOLDER:

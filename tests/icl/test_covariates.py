@@ -8,7 +8,6 @@ import torch
 from scipy.special import betainc
 from scipy.stats import beta, ks_2samp, kstest
 
-from icl.checks import matrix_rows
 from icl.covariates import Ellipsoid, LowRank, cap_quantile, restrict_to_cap, uniform_sphere
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import stream
@@ -42,11 +41,6 @@ def test_cap_quantile_of_the_smallest_masses_is_a_number_and_inverts_the_law(dim
             assert dim == 2 and mass < 1e-148
 
 
-def test_dimension_one_is_no_sphere():
-    with pytest.raises(ValueError, match="dim=1"):
-        uniform_sphere(stream(0, "covariates"), 3, 1)
-
-
 def test_token_laws_of_the_theorems():
     basis = np.linalg.qr(stream(0, "tasks").standard_normal((5, 2))).Q
     x = LowRank(basis, 0.5).from_normal(torch.from_numpy(stream(0, "covariates").standard_normal((50, 4, 5))))
@@ -57,22 +51,6 @@ def test_token_laws_of_the_theorems():
     y = Ellipsoid(A).from_normal(torch.from_numpy(stream(0, "covariates").standard_normal((7, 3))))
     assert np.allclose(np.linalg.norm(np.linalg.solve(A, y.numpy().T), axis=0), 1)
     assert Ellipsoid(A) == Ellipsoid(A.tolist()) and hash(Ellipsoid(A)) == hash(Ellipsoid(A.tolist()))
-
-
-@pytest.mark.parametrize(
-    "call, name",
-    [
-        (lambda: Ellipsoid(np.ones((2, 3))), "matrix"),
-        (lambda: LowRank(np.ones((3, 2))), "basis"),
-        (lambda: LowRank(np.eye(3)), "basis"),
-        (lambda: LowRank(np.eye(3)[:, :1], math.inf), "outside=inf"),
-        (lambda: matrix_rows([1.0], "matrix"), "matrix"),
-        (lambda: matrix_rows([[math.nan]], "matrix"), "matrix"),
-    ],
-)
-def test_bad_laws_are_named(call, name):
-    with pytest.raises(ValueError, match=name):
-        call()
 
 
 @pytest.mark.parametrize("dim, limit", [(2, 0.3), (3, -0.5), (5, 0.6)])
@@ -94,10 +72,8 @@ def test_cap_has_the_law_of_uniform_covariates_that_are_far_enough(dim, limit):
     assert torch.allclose(rest, scale * before, rtol=0, atol=1e-9)
 
 
-def test_cap_of_the_whole_sphere_is_uniform_and_bad_limits_are_named():
+def test_cap_of_the_whole_sphere_is_uniform():
     u = np.array([[0.0, 0.5, 1.0]])
     x = uniform_sphere(stream(0, "covariates"), 1, 4, 3)
     moved = restrict_to_cap(x, 1.0, u)
     assert torch.allclose((moved[:, :-1] * moved[:, -1:]).sum(-1), torch.tensor(2 * u - 1))
-    with pytest.raises(ValueError, match="limit=-1"):
-        restrict_to_cap(x, -1, u)

@@ -7,27 +7,14 @@ from pathlib import Path
 
 import icl
 
+SLOW = ("torch", "numba", "scipy.stats", "scipy.integrate")
+REPORT = f"; print(*(name for name in {SLOW} if name in sys.modules))"
 
-def loaded(code):
-    """Which of the slow packages a fresh interpreter has loaded after ``code``."""
-    names = ("torch", "numba", "scipy.stats", "scipy.integrate")
-    report = f"\nimport sys; print(*(name for name in {names} if name in sys.modules))"
+
+def test_the_exact_risk_needs_no_torch_and_imports_load_nothing_slow():
+    code = "import sys, icl.risk, icl.tasks, icl.covariates, icl.streams" + REPORT
+    code += "; icl.risk.population_risk(icl.tasks.ReLU(5), 10.0, 100, 0.5)" + REPORT
     env = os.environ | {"PYTHONPATH": str(Path(icl.__file__).parents[1])}
-    run = subprocess.run(
-        [sys.executable, "-c", code + report], env=env, capture_output=True, text=True, check=True
-    )
-    return set(run.stdout.split())
-
-
-def test_imports_load_nothing_slow():
-    assert loaded("import icl.risk, icl.tasks, icl.covariates, icl.streams") == set()
-
-
-def test_exact_risk_needs_no_torch():
-    code = "from icl.risk import population_risk; from icl.tasks import ReLU\n"
-    assert "torch" not in loaded(code + "population_risk(ReLU(5), 10.0, 100, 0.5)")
-
-
-def test_sampling_finds_torch():
-    code = "from icl.risk import monte_carlo_risk; from icl.tasks import ReLU\n"
-    assert "torch" in loaded(code + "monte_carlo_risk(ReLU(5), 10.0, 10, 0.5, 100)")
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    imported, computed = run.stdout.splitlines()
+    assert imported == "" and "torch" not in computed

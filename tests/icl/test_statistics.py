@@ -12,8 +12,6 @@ def test_interval_is_scipys():
     mean, low, high = t_interval(values)
     ends = stats.t.interval(1 - FALSE_ALARM_RATE, 11, values.mean(-1), stats.sem(values, axis=-1))
     assert np.allclose(mean, values.mean(-1)) and np.allclose([low, high], ends, rtol=1e-9)
-    with pytest.raises(ValueError, match="at least 2"):
-        t_interval([1.0])
 
 
 def test_local_slope_of_a_power_law_and_of_a_sum_of_two():
@@ -22,15 +20,7 @@ def test_local_slope_of_a_power_law_and_of_a_sum_of_two():
     assert np.allclose(slope, [-0.4, 2]) and np.all(error < 1e-12)
     slope, error = local_slope(x, x + x**2)
     assert abs(slope - 2) < error < 1e-4
-    with pytest.raises(ValueError, match="at least 3 points"):
-        local_slope(x[:2], x[:2])
 
 
 def test_half_width_of_an_interval_of_a_normal_mean():
     assert pytest.approx(stats.norm.isf(FALSE_ALARM_RATE / 2), rel=1e-12) == Z
-
-
-@pytest.mark.parametrize("points", [3, 5])
-def test_local_slope_wants_as_many_values_as_abscissas(points):
-    with pytest.raises(ValueError, match="as many in both"):
-        local_slope(np.arange(1.0, 5.0), np.ones(points))

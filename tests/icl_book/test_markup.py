@@ -47,14 +47,6 @@ def test_intervals(ends, digits, text):
     assert markup.interval(ends, digits) == text
 
 
-def test_prose_sets_mathematics_and_keeps_intervals_and_equations_on_a_line():
-    html = markup.prose("If $a<b$\n then d = 5, 3 % of [0.1, 0.2] & [two words here]")
-    assert html == (
-        'If <span class="math notranslate nohighlight">\\(a&lt;b\\)</span> then d\u00a0=\u00a05, '
-        "3\u00a0% of [0.1,\u00a00.2] &amp; [two words here]"
-    )
-
-
 def test_badges_have_a_class_for_every_verdict():
     sheet = (PACKAGE.parent / "_static" / "icl.css").read_text()
     for verdict in Verdict:
@@ -81,7 +73,12 @@ def test_an_installed_package_has_the_templates():
             "2 * 3 * 4 and $a*b*c$",
             r'2 * 3 * 4 and <span class="math notranslate nohighlight">\(a*b*c\)</span>',
         ),
+        (
+            "If $a<b$\n then d = 5, 3 % of [0.1, 0.2] & [two words here]",
+            'If <span class="math notranslate nohighlight">\\(a&lt;b\\)</span> then d\u00a0=\u00a05, '
+            "3\u00a0% of [0.1,\u00a00.2] &amp; [two words here]",
+        ),
     ],
 )
-def test_emphasis_and_code_of_prose(markdown, shown):
+def test_prose_marks_up_words_mathematics_and_numbers(markdown, shown):
     assert markup.prose(markdown) == shown

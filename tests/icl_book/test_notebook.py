@@ -83,17 +83,10 @@ def test_setup_reads_the_names_from_the_parameters_cell():
     namespace["noise_std"] = -1  # the reader changes it and runs the cell again
     with pytest.raises(BadInput, match="noise_std=-1: must be"):
         notebook.setup(namespace)
-    with pytest.raises(BadInput, match="no parameters cell was executed"):
-        notebook.setup(kernel("import math"))
-    with pytest.raises(BadInput, match="seed=-1: must be"):  # a name that the reader added to it
-        notebook.setup(kernel("dims = [2]", "dims = [2]\nseed = -1"))
     notebook.setup(kernel("dims = [2]", "dims = [3]\nseed = 1", "shown = 2"))
     assert notebook._started["parameters"] == {"dims": [3], "seed": 1}
-
-
-def test_a_whole_float_is_an_integer_also_for_the_notebook():
-    notebook.setup(namespace := kernel("steps = 1e3\nnoise_std = 1"))
-    assert namespace["steps"] == 1000 and isinstance(namespace["steps"], int) and namespace["noise_std"] == 1
+    notebook.setup(namespace := kernel("steps = 1e3"))
+    assert namespace["steps"] == 1000 and isinstance(namespace["steps"], int)
 
 
 def test_a_notebook_runs_as_a_plain_script(tmp_path):
@@ -108,36 +101,41 @@ def test_a_notebook_runs_as_a_plain_script(tmp_path):
     assert "BadInput: steps=0.5: must be an integer >= 1" in done.stderr
 
 
-@pytest.mark.parametrize("extra", [3, "x", [1], {"a": 1}, None, True, 0.5])
-def test_setup_refuses_an_injected_parameter_that_nobody_reads(extra):
-    for name in ("nois_std", "contexts"):  # unknown anywhere, and known to other notebooks
-        with pytest.raises(BadInput, match=rf"unknown parameter {name}=.*this notebook has noise_std"):
-            notebook.setup(kernel("noise_std = 0.1", f"# Parameters\n{name} = {extra!r}"))
-
-
 @pytest.mark.parametrize(
-    ("values", "good"),
-    [("[1, 2]", True), ("[1, 2, 8]", True), ("[1]", False), ("[2, 1]", False), ("[1, 1]", False)],
+    ("cells", "needs", "message"),
+    [
+        # Unknown anywhere, and known to other notebooks
+        (
+            ["noise_std = 0.1", "# Parameters\nnois_std = 3"],
+            {},
+            "unknown parameter nois_std=3: this notebook",
+        ),
+        (["noise_std = 0.1", "# Parameters\ncontexts = None"], {}, "unknown parameter contexts=None: this"),
+        (["frobnication = 1"], {}, "frobnication: not in the vocabulary"),
+        (["import math"], {}, "no parameters cell was executed"),
+        (["dims = [2]", "dims = [2]\nseed = -1"], {}, "seed=-1: must be"),  # a name that the reader added
+        (
+            ["n_decades = [1]"],
+            {"n_decades": 2},
+            r"n_decades=\[1\]: must have 2 or more entries in increasing",
+        ),
+        (["n_decades = [2, 1]"], {"n_decades": 2}, "must have 2 or more entries in increasing order"),
+        (["n_decades = [1, 1]"], {"n_decades": 2}, "must have 2 or more entries in increasing order"),
+        (
+            ["dims = [5, 3]\nranks = [2]"],
+            {"ranks": "dims"},
+            r"ranks=\[2\]: must have as many entries as dims=",
+        ),
+    ],
 )
-def test_a_notebook_says_how_many_increasing_entries_it_needs(values, good):
-    namespace = kernel(f"n_decades = {values}")
-    if good:
-        return notebook.setup(namespace, n_decades=2)
-    with pytest.raises(
-        BadInput, match=rf"n_decades={re.escape(values)}: must have 2 or more entries in incr"
-    ):
-        notebook.setup(namespace, n_decades=2)
+def test_setup_refuses_what_the_notebook_cannot_use(cells, needs, message):
+    with pytest.raises(BadInput, match=message):
+        notebook.setup(kernel(*cells), **needs)
 
 
-def test_a_notebook_says_which_lists_go_together():
+def test_setup_takes_lists_that_are_long_enough_and_go_together():
+    notebook.setup(kernel("n_decades = [1, 2, 8]"), n_decades=2)
     notebook.setup(kernel("dims = [5, 3]\nranks = [2, 1]"), ranks="dims")
-    with pytest.raises(BadInput, match=r"ranks=\[2\]: must have as many entries as dims=\[5, 3\]"):
-        notebook.setup(kernel("dims = [5, 3]\nranks = [2]"), ranks="dims")
-
-
-def test_setup_refuses_names_without_meaning():
-    with pytest.raises(BadInput, match="frobnication: not in the vocabulary"):
-        notebook.setup(kernel("frobnication = 1"))
 
 
 def test_bad_input_shows_itself_in_one_line_in_a_notebook():
@@ -174,7 +172,7 @@ def test_provenance_is_plain_data_and_says_where():
     assert record[0]["cores"] >= 1 and {"python", "numpy", "torch"} <= set(record[1])
 
 
-def test_commit_is_dirty_where_sources_differ_not_where_a_run_wrote_a_result(monkeypatch, tmp_path):
+def test_commit_is_dirty_where_sources_differ_and_unknown_without_git(monkeypatch, tmp_path):
     def git(*words):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
 
@@ -188,9 +186,6 @@ def test_commit_is_dirty_where_sources_differ_not_where_a_run_wrote_a_result(mon
     assert provenance.commit()["dirty"] is False
     (tmp_path / "code.py").write_text("2\n")
     assert provenance.commit()["dirty"] is True
-
-
-def test_commit_is_unknown_without_git(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert provenance.commit() is None
 

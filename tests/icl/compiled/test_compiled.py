@@ -16,11 +16,9 @@ import icl
 from icl.compiled import elementary, random_numbers, regressions, softmax_kernels
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products, normalize, planes
-from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.model import ParameterLayout, gradient
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import NativeStream, stream
-from icl.tasks import ReLU
 from icl.tensor_trick import row_gradient, row_hvp
 
 
@@ -118,7 +116,7 @@ def test_planes_are_normalized_and_projected():
     assert torch.allclose(inner_products(q, planes(x)).double(), expected, rtol=0, atol=5e-7)
 
 
-@pytest.mark.parametrize("d, n, B", [(3, 1, 64), (3, 20, 100), (3, 8, 7), (20, 30, 130)])
+@pytest.mark.parametrize("d, n, B", [(3, 1, 64), (3, 20, 100), (3, 8, 7), (4, 30, 130)])
 def test_gradient_is_the_plain_one(d, n, B):
     rng = stream(d, "monte carlo")
     x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[..., B : 2 * B]  # of a block
@@ -131,15 +129,6 @@ def test_gradient_is_the_plain_one(d, n, B):
     takes_all = torch.tensor([[[500.0, 0.0, 0.0, 0.0]]])
     out = softmax_kernels.gradient(takes_all, one, torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1))
     assert out.abs().max() < 1e-30
-
-
-def test_a_diverging_member_is_seen():
-    members = [UnitConfig(ReLU(3), 0.2, 8, 1), UnitConfig(ReLU(3), 0.2, 8, 2, learning_rate=1e38)]
-    with pytest.warns(RuntimeWarning, match="diverged"):
-        trained = pretrain(members, 10, 64, 0.05, stream="native", dtype="float32")
-    assert trained.diverged == (members[1],)
-    alone = pretrain(members[:1], 10, 64, 0.05, stream="native", dtype="float32")
-    assert np.array_equal(trained.M[0], alone.M[0])
 
 
 @pytest.mark.parametrize("kind", ["normalized", "rescaled"])

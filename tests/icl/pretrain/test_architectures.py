@@ -76,7 +76,7 @@ def test_contexts_are_those_of_the_native_streams():
 
 
 def test_stacked_models_are_trained_as_if_alone():
-    contexts = [sample_contexts(ReLU(D), on_sphere, 0.1, S, 16, 2, step) for step in range(30)]
+    contexts = [sample_contexts(ReLU(D), on_sphere, 0.1, S, 16, 2, step) for step in range(10)]
 
     def train(models):
         def loss(step, M, c):
@@ -84,7 +84,7 @@ def test_stacked_models_are_trained_as_if_alone():
             return ((predict_heads(M, c, x, y) - y[..., -1]) ** 2).mean(-1)
 
         start = normal(S, H, D, D).float()[models], torch.full((S, H), 1 / H)[models]
-        return minimize(loss, start, 30, 0.1)[0]
+        return minimize(loss, start, 10, 0.1)[0]
 
     both, second = train(slice(None)), train(slice(1, 2))
     for a, b in zip(both, second, strict=True):

@@ -6,7 +6,6 @@ import torch
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.pretrain import finite
 from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.streams import stream
 from icl.tasks import ReLU
@@ -54,15 +53,6 @@ def test_a_pool_holds_so_many_functions_and_no_others():
     assert not torch.isin(other, distinct).any()
 
 
-def test_a_pool_is_drawn_once(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(finite, "uniform_sphere", lambda *a: drawn.append(a) or uniform_sphere(*a))
-    pool = ReLUPool(3, 2.0, 4, 5)
-    for step in range(3):
-        pool.sample(stream(1, "tasks", step), 2)
-    assert len(drawn) == 1
-
-
 def test_the_pool_has_the_covariance_of_its_class():
     pool, cosine = ReLUPool(3, 2.0, 20_000, 0), 0.4
     x = torch.tensor([[[1.0, 0.0, 0.0], [cosine, (1 - cosine**2) ** 0.5, 0.0]]]).double()
@@ -70,5 +60,3 @@ def test_the_pool_has_the_covariance_of_its_class():
     product = (f[:, 0] * f[:, 1]).numpy()
     error = 5 * product.std() / len(product) ** 0.5 * 2**0.5  # the pool is random, and so are the picks
     assert abs(product.mean() - ReLU(3, 2.0).covariance(np.array(cosine))) < error
-    with pytest.raises(ValueError, match="size=0"):
-        ReLUPool(3, 2.0, 0, 0)

@@ -28,13 +28,6 @@ def test_a_grid_is_trained_setting_by_setting_and_seed_by_seed():
     assert portable.trained.settings.learning_rate == 0.3
 
 
-def test_lists_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="different lengths: {'task': 2, 'noise_std': 3}"):
-        train_grid([ReLU(3), Affine(3)], [0.1, 0.2, 0.3], 8, 3)
-    with pytest.raises(ValueError, match="seeds=0"):
-        train_grid(ReLU(3), 0.1, 8, 0)
-
-
 @pytest.mark.parametrize("kind, dtype", [(stream, torch.float64), (NativeStream, torch.float32)])
 def test_contexts_are_drawn_from_the_streams(kind, dtype):
     x, f, y = draw_contexts(ReLU(3, 2.0), 0.5, 6, 40, partial(kind, 7))

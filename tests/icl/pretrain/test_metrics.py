@@ -63,12 +63,6 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     assert own[0, 0] == own[0, 1] != own[0, 2]  # all start at zero: the test sets alone make the difference
 
 
-def test_whole_floats_are_numbers_of_tokens_and_contexts():
-    trained = pretrain([UnitConfig(ReLU(3), 0.2, 8, 0)], 5, 4)
-    plain = evaluation_error(trained, ReLU(3), 0.2, 10, 100)
-    assert np.array_equal(evaluation_error(trained, ReLU(3), 0.2, 1e1, 1e2), plain)
-
-
 def test_turned_units_attend_to_the_opposite_end():
     units = [UnitConfig(ReLU(3), 0.2, 8, 0), UnitConfig(ReLU(3), 0.2, 8, 1, width=2, initial_std=0.5)]
     trained = pretrain(units, 5, 4, record=(2,))
@@ -87,11 +81,9 @@ def test_turned_units_attend_to_the_opposite_end():
         metrics.scale_scores(trained, [-1])
 
 
-def test_other_tokens_and_bad_values():
+def test_other_tokens():
     basis = np.eye(4)[:, :2]
     task = Projected(Linear(2), basis.T)
     trained = pretrain([UnitConfig(task, 0.1, 8, 0, LowRank(basis))], 100, 32, 0.2, record=(0,))
     before, after = evaluation_error(trained, task, 0.1, 8, covariates=LowRank(basis))[:, 0]
     assert after < before / 2
-    with pytest.raises(ValueError, match="contexts=0"):
-        evaluation_error(trained, task, 0.1, 8, contexts=0)

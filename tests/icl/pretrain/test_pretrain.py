@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -40,7 +39,7 @@ def assert_same(fast, slow, rtol=1e-8):
         assert np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max(), name
 
 
-@pytest.mark.parametrize("width", [None, 1, 4, 9])
+@pytest.mark.parametrize("width", [None, 1, 5])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_unit_takes_the_path_of_the_slow_reference(activation, width):
     unit = UnitConfig(ReLU(3, 2.0), 0.2, 8, 1, activation=activation, width=width, initial_std=0.5)
@@ -210,13 +209,14 @@ def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
     assert FALSE_ALARM_RATE < 1e-4
 
 
-def test_a_diverging_unit_is_named_and_leaves_the_others_alone():
+@pytest.mark.parametrize("options", [{}, {"stream": "native", "dtype": "float32"}], ids=["double", "single"])
+def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options):
     good = UnitConfig(Affine(3), 0.2, 8, 1)
     bad = dataclasses.replace(good, learning_rate=1e308)
     with pytest.warns(RuntimeWarning, match="learning_rate=1e.308"):
-        both = pretrain([good, bad], 30, 4, 0.1, shared_tokens=True)
+        both = pretrain([good, bad], 30, 4, 0.1, shared_tokens=True, **options)
     assert both.diverged == (bad,) and np.isfinite(both.M[0]).all()
-    assert_same(both.parameters[0], alone(good, 30, 4, 0.1))
+    assert np.array_equal(both.M[0], pretrain([good], 30, 4, 0.1, **options).M[0])
 
 
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
@@ -253,77 +253,3 @@ def test_predictions_and_a_single_token():
     theta = torch.randn(1, 1, 9, dtype=torch.float64)
     assert torch.allclose(predict(unit.layout, theta, "softmax", x, y), y[:, :, 0])
     assert not gradient(unit.layout, theta, "softmax", x, y).any()  # its weight is one whatever M is
-
-
-def assert_named(call, bad):
-    """The error names the parameter and its value."""
-    ((name, value),) = bad.items()
-    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}")):
-        call(**bad)
-
-
-SETTINGS = {
-    "steps": (0, True),
-    "batch_size": (0,),
-    "learning_rate": (0.0, "0.1"),
-    "stream": ("fast",),
-    "dtype": ("half",),
-    "optimizer": ("lion",),
-    "schedule": ("cosine",),
-    "record": ((3,), (2, 1)),
-    "shared_tokens": ("no",),
-    "device": ("gpu",),
-}
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_bad_settings_are_named(name):
-    plain = {"units": [UnitConfig(Affine(3), 1.0, 4, 0)], "steps": 2, "batch_size": 4}
-    for value in SETTINGS[name]:
-        assert_named(lambda **bad: pretrain(**plain | bad), {name: value})
-
-
-@pytest.mark.parametrize(
-    "units, message",
-    [
-        ([], "dimension"),
-        ([UnitConfig(Affine(d), 1.0, 4, d) for d in (3, 4)], "dimension"),
-        ([UnitConfig(Affine(3), 1.0, n, 0) for n in (3, 4)], "units 0 and 1 both have seed=0"),
-    ],
-)
-def test_units_that_do_not_go_together_are_refused(units, message):
-    with pytest.raises(ValueError, match=message):
-        pretrain(units, 2, 4)
-
-
-UNITS = {
-    "noise_std": (-1.0, "0.1", True),
-    "learning_rate": (-1.0, True),
-    "seed": (-1, False),
-    "covariates": ("sphere", Ellipsoid(np.eye(2))),
-    "context_length": (0,),
-    "task": ("affine",),
-    "activation": ("exp",),
-    "width": (0,),
-    "initial_std": (-1.0,),
-}
-
-
-@pytest.mark.parametrize("name", UNITS)
-def test_bad_units_are_named(name):
-    plain = {"task": Affine(3), "noise_std": 1.0, "context_length": 4, "seed": 0, "initial_std": 1.0}
-    for value in UNITS[name]:
-        assert_named(lambda **bad: UnitConfig(**plain | bad), {name: value})
-    for start in ({"width": 3}, {"activation": "relu"}):
-        with pytest.raises(ValueError, match="initial_std=0"):
-            UnitConfig(**plain | start | {"initial_std": 0.0})
-
-
-def test_numpy_scalars_are_the_numbers_that_they_hold():
-    plain = UnitConfig(Affine(3), 0.5, 8, 2, learning_rate=0.25, width=2, initial_std=1.0)
-    numbers = np.float32(0.5), np.int64(8), np.uint8(2)
-    other = UnitConfig(Affine(3), *numbers, None, np.float64(0.25), width=np.int32(2), initial_std=1)
-    assert other == plain and repr(other) == repr(plain)
-    settings = np.int64(2), np.int16(4), np.float32(0.5)
-    same = pretrain([plain], *settings, record=[np.int8(1)]).settings
-    assert same == pretrain([plain], 2, 4, 0.5, record=(1,)).settings

@@ -1,28 +1,19 @@
 """The exact risk against the independent reference, the reference against mpmath, and planted bugs."""
 
-import importlib
 import math
-import shutil
-import sys
-import warnings
+from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-import icl
 from icl.risk import population_risk
-from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, make_task
 from oracles import risk as oracle
+from planted import planted
 
-
-@pytest.fixture(autouse=True)
-def warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 DIMS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
@@ -126,12 +117,10 @@ def mpmath_risk(task, w, n, degrees):
     "task, w, n, degrees",
     [
         (Affine(2), 3.0, 20, 1),
-        (Affine(5, 3.0), 12.0, 7, 1),
         (Linear(3), 0.1, 10**6, 1),
         (Quadratic(16, 3.0), 8.0, 10**9, 2),
         (Cosine(3, 6.0), 6.0, 10**4, 40),
         (Cosine(8, 0.1), 8.0, 100, 6),
-        (ReLU(3), 1.0, 9, 40),
         (ReLU(8, 0.3), 3.0, 10**8, 40),
         (ReLU(64), 4.0, 2, 24),
     ],
@@ -143,24 +132,16 @@ def test_reference_against_mpmath(task, w, n, degrees):
     assert abs(float(ours[0] / bias - 1)) < 1e-13 and abs(float(ours[1] / noise - 1)) < 1e-13
 
 
-def test_reference_knows_its_classes():
-    class Mine(Zonal):
-        pass
-
-    with pytest.raises(TypeError, match="built-in"):
-        oracle.population_risk(Mine(3), 1.0, 5, 0.1)
-
-
 # ------------------------------------------------------------------------------------ planted bugs
-#: Modules that together compute the risk. A planted bug is one text that occurs once in all of them, and what
-#: it becomes; when code moves between them, nothing changes here.
+#: Modules that together compute the risk, those that others use first.
 MODULES = [
-    "tasks/gegenbauer",
-    "tasks/base",
-    "tasks/classes",
-    "risk/quadrature",
-    "risk/integrals",
-    "risk/exact",
+    "tasks.gegenbauer",
+    "tasks.base",
+    "tasks.classes",
+    "tasks",
+    "risk.quadrature",
+    "risk.integrals",
+    "risk.exact",
 ]
 BUGS = {
     "exponent d - 1 in the density": ("constant + (dim - 2) * np.log", "constant + (dim - 1) * np.log"),
@@ -195,52 +176,33 @@ BUGS = {
 }
 
 
-@pytest.fixture
-def variant(tmp_path, monkeypatch):
-    """A function that imports a copy of the package with ``old`` replaced; its classes and its exact risk."""
-    before = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "icl"}
-
-    def load(old="", new=""):
-        copy = tmp_path / "icl"
-        shutil.copytree(Path(icl.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        sources = {copy / f"{name}.py": (copy / f"{name}.py").read_text() for name in MODULES}
-        if old:
-            assert sum(text.count(old) for text in sources.values()) == 1, f"{old!r} must occur once"
-        for path, text in sources.items():
-            path.write_text(text.replace(old, new) if old else text)
-        for name in before:
-            if not name.startswith("icl.compiled"):  # no bug is planted there, and compiling takes long
-                del sys.modules[name]
-        monkeypatch.syspath_prepend(tmp_path)
-        tasks, risk = (importlib.import_module(f"icl.{name}") for name in ("tasks.classes", "risk.exact"))
-        assert Path(risk.__file__).is_relative_to(tmp_path)
-        return tasks, risk
-
-    yield load
-    for name in [name for name in sys.modules if name.split(".")[0] == "icl"]:
-        del sys.modules[name]
-    sys.modules.update(before)
+CHEAP = 12.0, np.array([2.0, 15.0]), 0.3
 
 
-def misfit(tasks, risk):
-    """Largest relative error of bias, noise and slope on one cheap setting; infinite if refused."""
-    w, n, noise_std = 12.0, np.array([2.0, 15.0]), 0.3
-    truth = [oracle.population_risk(ReLU(4), x, n, noise_std) for x in (w, w - 1e-4, w + 1e-4)]
-    slope = (sum(truth[2]) - sum(truth[1])) / 2e-4
+@lru_cache
+def truth():
+    """Bias, noise and slope of one cheap setting by the reference."""
+    w, *more = CHEAP
+    low, middle, high = (oracle.population_risk(ReLU(4), w + h, *more) for h in (-1e-4, 0, 1e-4))
+    return *middle, (sum(high) - sum(low)) / 2e-4
+
+
+def misfit(monkeypatch, old="", new=""):
+    """Largest relative error of bias, noise and slope; infinite if refused."""
+    *_, tasks, _, _, risk = planted(monkeypatch, MODULES, old, new)
     try:
-        r = risk.population_risk(tasks.ReLU(4), w, n, noise_std)
+        r = risk.population_risk(tasks.ReLU(4), *CHEAP)
     except ValueError as error:
         assert "two quadrature rules differ" in str(error) or "falls too slowly" in str(error)
         return math.inf
-    pairs = ((r.bias, truth[0][0]), (r.noise, truth[0][1]), (r.slope, slope))
-    return max(np.max(np.abs(ours / exact - 1)) for ours, exact in pairs)
+    return np.abs(np.array([r.bias, r.noise, r.slope]) / truth() - 1).max()
 
 
-def test_nothing_planted_nothing_found(variant):
-    assert misfit(*variant()) < 5e-9  # rounding in the difference quotient
+def test_nothing_planted_nothing_found(monkeypatch):
+    assert misfit(monkeypatch) < 5e-9  # rounding in the difference quotient
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
-def test_planted_bug_is_found(bug, variant):
-    assert misfit(*variant(*BUGS[bug])) > 1e-7
+def test_planted_bug_is_found(bug, monkeypatch):
+    assert misfit(monkeypatch, *BUGS[bug]) > 1e-7

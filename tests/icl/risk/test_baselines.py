@@ -145,18 +145,3 @@ def test_ridge_is_above_the_floor_of_all_linear_predictors():
         for f, more in ((ridge_risk, [0.25 * 9]), (bayes_linear_risk, []))
     )
     assert floor.mean < ridge.mean < 1.2 * floor.mean
-
-
-@pytest.mark.parametrize(
-    "call, name",
-    [
-        (lambda: linear_risk(Affine(3), 1.0, 0, 0.1), "n=0"),
-        (lambda: linear_optimum(Affine(3), 5, -1.0), "noise_std=-1.0"),
-        (lambda: nearest_neighbor_risk(Affine(3), 2.5, 0.1), "n=2.5"),
-        (lambda: neighbors_risk(Affine(3), 6, 5, 0.1), "k=6"),
-        (lambda: ridge_risk(Affine(3), 5, 0.1, 0.0), "penalty=0.0"),
-    ],
-)
-def test_bad_values_are_named(call, name):
-    with pytest.raises(ValueError, match=name):
-        call()

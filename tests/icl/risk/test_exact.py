@@ -1,8 +1,5 @@
 """The exact risk against closed forms, sampling and itself (see also test_accuracy.py)."""
 
-import math
-import warnings
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -17,17 +14,11 @@ from icl.risk import (
     population_flow,
     population_risk,
 )
-from icl.risk.asymptotics import effective_fraction, resultant_length, sharp_window, window_exponent
+from icl.risk.asymptotics import effective_fraction, resultant_length
 from icl.statistics import Z
-from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
-from oracles import risk as oracle
+from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, make_task
 
-
-@pytest.fixture(autouse=True)
-def warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.mark.slow
@@ -98,7 +89,7 @@ def test_nearest_neighbor_limit(task, n):
 def test_waves_finer_than_the_window():
     """On the circle, against one fine grid: the mesh must follow the function, not the kernel alone."""
     L, w, n = 300.0, 3.0, 1000
-    theta, degrees = (np.arange(8192) + 0.5) * np.pi / 8192, np.arange(2, 800, 2)
+    theta, degrees = (np.arange(2048) + 0.5) * np.pi / 2048, np.arange(2, 800, 2)
     a = 2 * jv(degrees, L) ** 2
     missing = 1 - np.cos(np.outer(theta, degrees))
     bias, p = 0.0, 1 / theta.size
@@ -121,15 +112,6 @@ def test_scaling(cls):
     assert population_risk(cls(4), 7.0, 50, 0.0).noise == 0
     a, b = optimal_window(cls(5, 10.0), 100, 1.0), optimal_window(cls(5, 1.0), 100, 0.1)
     assert a.w == pytest.approx(b.w, rel=1e-9) and a.risk == pytest.approx(100 * b.risk, rel=1e-9)
-
-
-@pytest.mark.parametrize("dim", [2, 3, 5, 8])
-def test_sharp_law_at_the_longest_contexts(dim):
-    """At n = 1e12 the optimum is near the law, and so is its exponent; test_rates goes to the limit."""
-    for task in (Affine(dim), ReLU(dim)):
-        w = optimal_window(task, np.array([1e11, 1e12, 1e13]), 1.0).w
-        assert w[1] == pytest.approx(sharp_window(task, 1e12, 1.0), rel=0.1)
-        assert math.log10(w[2] / w[0]) / 2 == pytest.approx(window_exponent(task), rel=0.1)
 
 
 @pytest.mark.parametrize("task", [Affine(3), ReLU(2), ReLU(8), Cosine(5, 4.0)], ids=str)
@@ -172,42 +154,6 @@ def test_enormous_noise():
     """sigma to infinity: w* falls like sigma^-2 and stays resolved."""
     a, b = (float(optimal_window(Affine(5), 20, s).w) for s in (1e2, 1e4))
     assert a / b == pytest.approx(1e4, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "bad, name",
-    [
-        (dict(w=-1.0), "w=-1.0"),
-        (dict(w=float("nan")), "w=nan"),
-        (dict(n=0), "n=0"),
-        (dict(n=2.5), "n=2.5"),
-        (dict(noise_std=-0.1), "noise_std=-0.1"),
-        (dict(noise_std=math.inf), "noise_std=inf"),
-        (dict(n="20"), "n='20'"),
-        (dict(w=1e12, n=1e30, task=ReLU(2)), "w is too large for ReLU"),
-    ],
-)
-def test_bad_values_are_named(bad, name):
-    with pytest.raises(ValueError, match=name.replace("(", r"\(")) as error:
-        population_risk(**{"task": Affine(3), "w": 1.0, "n": 20, "noise_std": 0.1} | bad)
-    assert "\n" not in str(error.value)
-
-
-def test_only_rotation_invariant_classes():
-    with pytest.raises(TypeError, match="rotation-invariant"):
-        population_risk("affine", 1.0, 20, 0.1)
-
-
-def test_a_class_of_your_own():
-    """Only the covariance is given; spectrum and variogram follow by quadrature."""
-
-    class Mine(Zonal):
-        def covariance(self, cosine):
-            return (1 + 2 * np.asarray(cosine) ** 2) / (self.dim * (self.dim + 2))  # f(x) = (u.x)^2
-
-    r = population_risk(Mine(4), 6.0, 40, 0.2)
-    bias, noise = oracle.population_risk(Quadratic(4), 6.0, 40, 0.2)
-    assert (r.bias, r.noise) == (pytest.approx(bias, rel=1e-9), pytest.approx(noise, rel=1e-9))
 
 
 def test_refuses_what_it_cannot_vouch_for(monkeypatch):
@@ -257,8 +203,6 @@ def test_mismatch():
     assert same == pytest.approx(best.risk, rel=1e-10)
     w = optimal_window(ReLU(5, 0.3), 100, 0.3).w
     assert other == population_risk(ReLU(5), w, 100, 0.3).total > 1.5 * same
-    with pytest.raises(ValueError, match="tested.dim=4"):
-        mismatch_risk(ReLU(5), ReLU(4), 100, 0.3)
 
 
 def test_population_flow_descends_to_the_optimum():
@@ -270,15 +214,6 @@ def test_population_flow_descends_to_the_optimum():
     h = 1e-4
     (_, step) = population_flow(ReLU(5), 20, 0.1, [0.0, h])
     assert step == pytest.approx(-h * population_risk(ReLU(5), 0.0, 20, 0.1).slope / 5, rel=1e-4)
-    with pytest.raises(ValueError, match="times="):
-        population_flow(ReLU(5), 20, 0.1, [1.0, 0.5])
-
-
-@pytest.mark.parametrize("name", ["affine", "relu", "cosine"])
-def test_kriging_is_a_floor(name):
-    task = make_task(name, 3)
-    floor = bayes_linear_risk(task, 20, 0.3, contexts=2000)
-    assert floor.interval[1] < optimal_window(task, 20, 0.3).risk
 
 
 def test_kriging_of_one_token():

@@ -1,14 +1,12 @@
 """The risk on Gaussian tokens against sums over all scores, an independent reference, mpmath and sampling."""
 
 import math
-import sys
-import types
 
 import numpy as np
 import pytest
 
-from icl.risk import gaussian as gaussian_module
 from icl.risk import (
+    gaussian,
     gaussian_best_scale,
     gaussian_linear_optimum,
     gaussian_moments,
@@ -17,6 +15,7 @@ from icl.risk import (
 )
 from icl.statistics import Z
 from oracles import gaussian as oracle
+from planted import planted
 
 
 # ------------------------------------------------------------------------------------- exact values
@@ -27,10 +26,9 @@ def test_sums_over_all_scores(dim, w, n, step):
     assert np.allclose([r.bias, r.noise], expected, rtol=1e-10, atol=0)
 
 
-@pytest.mark.parametrize("dim, w, n", [(3, 0.5, 30), pytest.param(3, 1.0, 10**12, marks=pytest.mark.slow)])
-def test_reference(dim, w, n):
-    r = gaussian_risk(dim, w, n, 1.0)
-    assert np.allclose([r.bias, r.noise], oracle.population_risk(dim, w, n, nodes=70), rtol=1e-10, atol=0)
+def test_reference():
+    r = gaussian_risk(3, 0.5, 30, 1.0)
+    assert np.allclose([r.bias, r.noise], oracle.population_risk(3, 0.5, 30, nodes=70), rtol=1e-10, atol=0)
 
 
 @pytest.mark.slow
@@ -72,17 +70,13 @@ def test_slopes_of_the_moments(tau, n):
     assert middle[3] == pytest.approx(d @ stencil, rel=1e-7, abs=1e-9 * middle[0])
 
 
-def test_both_tables_agree():
+def test_both_tables_agree(monkeypatch):
     """Up to 1e12 tokens a shorter table serves; the longer one gives the same."""
     tau = np.linspace(0, 14, 50)
     short = gaussian_moments.weight_moments(tau, 1e12)
-    reach, gaussian_moments._REACH = gaussian_moments._REACH, (1e30,)
-    try:
-        gaussian_moments._series.cache_clear()
-        assert np.allclose(gaussian_moments.weight_moments(tau, 1e12), short, rtol=1e-10, atol=1e-14)
-    finally:
-        gaussian_moments._REACH = reach
-        gaussian_moments._series.cache_clear()
+    monkeypatch.setattr(gaussian_moments, "_REACH", (1e30,))
+    monkeypatch.setattr(gaussian_moments, "_series", gaussian_moments._series.__wrapped__)
+    assert np.allclose(gaussian_moments.weight_moments(tau, 1e12), short, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("w", [0.0, 0.3, 10.0])
@@ -204,7 +198,7 @@ def test_gap_has_its_own_digits():
 @pytest.mark.parametrize("dim, n, noise_std", [(2, 2, 0.0), (5, 30, 0.5), (5, 10**9, 0.5)])
 def test_errors_cover_what_a_poor_rule_does(monkeypatch, dim, n, noise_std):
     best, value = gaussian_window(dim, n, noise_std), gaussian_best_scale(dim, 0.4, n, noise_std)
-    monkeypatch.setattr(gaussian_module.query_means, "__defaults__", (4, 0))
+    monkeypatch.setattr(gaussian.query_means, "__defaults__", (4, 0))
     poor, other = gaussian_window(dim, n, noise_std), gaussian_best_scale(dim, 0.4, n, noise_std)
     assert abs(poor.w / best.w - 1) <= 1.1 * poor.error and poor.error > 2 * best.error
     assert abs(poor.gap / best.gap - 1) <= 1.1 * poor.gap_error
@@ -213,38 +207,21 @@ def test_errors_cover_what_a_poor_rule_does(monkeypatch, dim, n, noise_std):
 
 # ------------------------------------------------------------------------------------ planted bugs
 BUGS = {
-    "gaussian_moments": {
-        "no cubic term": ("(2 - w) * c - 6 * w * w * d)", "(2 - w) * c)"),
-        "sixth for half": ("+ w * (2 - w) * c - 6 *", "+ w * (2 - w) * c - 3 *"),
-        "squared score": ("w * (2 - w) * c - 6", "w * (1 - w) * c - 6"),
-        "density of the query": ("(dim - 1) * np.log(r)", "dim * np.log(r)"),
-        "width of the query": ("weight_moments(w * r, n, drop)", "weight_moments(w * r * r, n, drop)"),
-        "slope of C": ("r * c_tau, r * d_tau", "c_tau, r * d_tau"),
-        "slope of D": ("- 12 * w * d - 6", "- 6 * w * d - 6"),
-        "n tokens for n - 1": ("np.exp((n - 1) * log_phi", "np.exp(n * log_phi"),
-        "pairs of one token": ("(n - 1) * pair", "n * pair"),
-        "third moment": ("m3 / 2 - m4 / 6,", "m3 - m4 / 6,"),
-        "square of the second": ("np.exp(-log_phi) / 6", "np.exp(-log_phi) / 2"),
-        "slope of tau^2": ("4 * tau / high**2", "2 * tau / high**2"),
-        "mass above forgotten": ("rows[:, 1] + after", "rows[:, 1]"),
-        "step of u": ("return skip * _STEP, log_phi", "return _STEP, log_phi"),
-    }
+    "no cubic term": ("(2 - w) * c - 6 * w * w * d)", "(2 - w) * c)"),
+    "sixth for half": ("+ w * (2 - w) * c - 6 *", "+ w * (2 - w) * c - 3 *"),
+    "squared score": ("w * (2 - w) * c - 6", "w * (1 - w) * c - 6"),
+    "density of the query": ("(dim - 1) * np.log(r)", "dim * np.log(r)"),
+    "width of the query": ("weight_moments(w * r, n, drop)", "weight_moments(w * r * r, n, drop)"),
+    "slope of C": ("r * c_tau, r * d_tau", "c_tau, r * d_tau"),
+    "slope of D": ("- 12 * w * d - 6", "- 6 * w * d - 6"),
+    "n tokens for n - 1": ("np.exp((n - 1) * log_phi", "np.exp(n * log_phi"),
+    "pairs of one token": ("(n - 1) * pair", "n * pair"),
+    "third moment": ("m3 / 2 - m4 / 6,", "m3 - m4 / 6,"),
+    "square of the second": ("np.exp(-log_phi) / 6", "np.exp(-log_phi) / 2"),
+    "slope of tau^2": ("4 * tau / high**2", "2 * tau / high**2"),
+    "mass above forgotten": ("rows[:, 1] + after", "rows[:, 1]"),
+    "step of u": ("return skip * _STEP, log_phi", "return _STEP, log_phi"),
 }
-
-
-def planted(monkeypatch, old="", new="", name="gaussian"):
-    """The risk and the moments of a copy of both modules, with ``old`` replaced in one of them."""
-    copies = {}
-    for module in (gaussian_moments, gaussian_module):
-        text = open(module.__file__).read()
-        short = module.__name__.rsplit(".", 1)[1]
-        if old and short == name:
-            assert text.count(old) == 1, f"{old!r} must occur once"
-            text = text.replace(old, new)
-        copies[short] = types.ModuleType(module.__name__)
-        monkeypatch.setitem(sys.modules, module.__name__, copies[short])
-        exec(compile(text, module.__file__, "exec"), copies[short].__dict__)
-    return copies["gaussian"].gaussian_risk, copies["gaussian_moments"].weight_moments
 
 
 @pytest.mark.slow
@@ -254,30 +231,17 @@ def test_planted_bugs(monkeypatch):
     low, middle, high = (oracle.population_risk(dim, w + k * h, n, nodes=70) for k in (-1, 0, 1))
     expected = [*middle, (high[0] - low[0]) / (2 * h), oracle.two_tokens(tau)[0]]
 
-    def misfit(name="gaussian", old="", new=""):
-        risk, weight_moments = planted(monkeypatch, old, new, name)
-        r = risk(dim, w, n, 1.0)
-        found = [r.bias, r.noise, r.bias_slope, weight_moments(np.array([tau]), 2)[0, 0]]
+    def misfit(old="", new=""):
+        moments, risk = planted(monkeypatch, ("risk.gaussian_moments", "risk.gaussian"), old, new)
+        r = risk.gaussian_risk(dim, w, n, 1.0)
+        found = [r.bias, r.noise, r.bias_slope, moments.weight_moments(np.array([tau]), 2)[0, 0]]
         return np.abs(np.array(found) / expected - 1).max()
 
     assert misfit() < 1e-6  # the difference quotient of the reference
-    for name, bugs in BUGS.items():
-        assert not [bug for bug, change in bugs.items() if misfit(name, *change) < 1e-5]
+    assert not [bug for bug, change in BUGS.items() if misfit(*change) < 1e-5]
 
 
 # --------------------------------------------------------------------------------------- arguments
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (lambda: gaussian_risk(0, 1.0, 5, 0.1), "dim=0: must be an integer >= 1 and <= 1000"),
-        (lambda: gaussian_risk(5, -1.0, 5, 0.1), "w=-1.0: must be a finite number >= 0"),
-        (lambda: gaussian_risk(5, [1, 2], [1, 2, 3], 0.1), "must broadcast"),
-        (lambda: gaussian_window(5, 2.5, 0.1), "n=2.5: must be an integer"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        call()
 
 
 def test_shapes_broadcast():

@@ -61,18 +61,3 @@ def test_attending_to_the_complement_costs():
     risks = [low_rank_risk(5, 2, 7.1, e, 20, 0.1).total for e in (0.0, 0.5, 1.0)]
     assert risks[0] < risks[1] < risks[2]
     assert low_rank_risk(5, 2, 7.1, -0.5, 20, 0.1).total == pytest.approx(risks[1], rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "bad, name",
-    [
-        (dict(rank=5), "rank=5"),
-        (dict(rank=0), "rank=0"),
-        (dict(c=-1.0), "c=-1.0"),
-        (dict(e=math.nan), "e=nan"),
-        (dict(n=0), "n=0"),
-    ],
-)
-def test_bad_values_are_named(bad, name):
-    with pytest.raises(ValueError, match=name):
-        low_rank_risk(**{"dim": 5, "rank": 2, "c": 1.0, "e": 0.0, "n": 5, "noise_std": 0.1} | bad)

@@ -29,7 +29,7 @@ def gaussian(dim, scale):
 @pytest.mark.parametrize(
     "task", [Affine(5), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), ReLU(200)], ids=str
 )
-@pytest.mark.parametrize("w", [0.0, 0.3, 1.0, 7.0, 60.0])
+@pytest.mark.parametrize("w", [0.0, 1.0, 60.0])
 @pytest.mark.parametrize("n", [1, 20, 10**9])
 def test_multiples_of_the_identity(task, w, n):
     ours, other = matrix_risk(task, w * np.eye(task.dim), n, 0.5), population_risk(task, w, n, 0.5)
@@ -175,19 +175,3 @@ def test_flow_of_a_matrix():
     assert straight == pytest.approx(
         population_flow(task, n, noise_std, times, 0.5)[:, None, None] * np.eye(2), abs=1e-6
     )
-
-
-@pytest.mark.parametrize(
-    "M, message",
-    [
-        (np.eye(2), r"M: shape \(2, 2\), must be \(3, 3\)"),
-        (3.0, "M=3.0: must be a matrix"),
-        (np.full((3, 3), np.nan), "M=.*must be a matrix of finite numbers"),
-        (1e300 * np.eye(3), "M: shape .* entries at most 1e"),
-        (1e9 * np.eye(3), "too large"),
-    ],
-)
-def test_bad_matrices_are_named(M, message):
-    with pytest.raises(ValueError, match=message) as error:
-        matrix_risk(ReLU(3), M, 20, 0.1)
-    assert "\n" not in str(error.value)

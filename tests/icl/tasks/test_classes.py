@@ -1,7 +1,5 @@
 """Covariances, their expansions, and sampled functions agree with each other."""
 
-from itertools import count, islice
-
 import numpy as np
 import pytest
 import torch
@@ -19,30 +17,16 @@ TASKS = [cls(d, L) for d in DIMS for cls in (Affine, ReLU) for L in (1.0, 0.3)]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
 
-def plain_recurrence(dim, theta, even):
-    """Yield 1 - P_l by differences of successive polynomials, in NumPy."""
-
-    def up(i):  # cos(theta) P_i = up(i) P_{i+1} + (1 - up(i)) P_{i-1}
-        return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
-
-    gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
-    q, step = np.zeros_like(gap), np.zeros_like(gap)
-    for i in count(0, 2 if even else 1):
-        yield q
-        ahead, behind = (up(i) * up(i + 1), (1 - up(i)) * (1 - up(i - 1))) if even else (up(i), 1 - up(i))
-        step = behind / ahead * step + 1 / ahead * (gap * (1 - q))
-        q = q + step
-
-
 @pytest.mark.parametrize("dim", [2, 3, 8, 200])
 @pytest.mark.parametrize("even", [False, True])
-def test_polynomials_in_pieces_against_the_plain_recurrence(dim, even):
-    theta = np.r_[0.0, np.geomspace(1e-8, np.pi, 41)]
+def test_polynomials_in_pieces_are_those_at_once(dim, even):
+    """And the even ones have a recurrence of their own."""
+    theta = np.r_[0.0, np.geomspace(1e-8, np.pi / (2 if even else 1), 41)]
     polynomials = Polynomials(dim, theta, even)
     ours = np.concatenate([polynomials.take(many) for many in (1, 2, 40, 300)])
-    plain = np.stack(list(islice(plain_recurrence(dim, theta, even), len(ours))))
+    once = Polynomials(dim, theta).take(2 * 343)[:: 2 if even else 1][:343]
     # rounded differently: by as much as an angle's last digit moves P_l
-    assert np.all(np.abs(ours - plain) <= 1e-12 * plain + 1e-14)
+    assert np.all(np.abs(ours - once) <= 1e-12 * once + 1e-14)
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -134,24 +118,6 @@ def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     assert quotient.max() > 0.7 * L
 
 
-@pytest.mark.parametrize(
-    "bad, name",
-    [
-        (lambda: Affine(1), "dim=1"),
-        (lambda: Affine(2.5), "dim=2.5"),
-        (lambda: ReLU(3, 0.0), "lipschitz=0.0"),
-        (lambda: Cosine(3, float("nan")), "lipschitz=nan"),
-        (lambda: Affine(3, -1.0), "lipschitz=-1.0"),
-        (lambda: make_task("rleu", 3), "task='rleu'"),
-        (lambda: ReLU(3, "1"), "lipschitz='1'"),
-    ],
-)
-def test_bad_values_are_named(bad, name):
-    with pytest.raises(ValueError, match=name) as error:
-        bad()
-    assert "\n" not in str(error.value)
-
-
 def test_float32_points_give_float32_values():
     x = uniform_sphere(stream(0, "covariates"), 4, 2, 3).float()
     for name in CLASSES:
@@ -168,20 +134,10 @@ def user_class(task):
     return Mine(task.dim)
 
 
-@pytest.mark.parametrize("dim", [5, 16, 256])
+@pytest.mark.parametrize("dim", [5, 256])
 @pytest.mark.parametrize("cls, lipschitz", [(Affine, 1.0), (ReLU, 1.0), (Cosine, 3.0), (Quadratic, 2.0)])
 def test_a_covariance_alone_gives_the_risk(cls, lipschitz, dim):
     task, n = cls(dim, lipschitz), np.array([1.0, 3.0, 30.0, 1e4, 1e8])
     for w in (0.0, 100.0, 1000.0):
         ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
         assert np.allclose(ours, exact, rtol=1e-9, atol=0), (w, ours / exact - 1)
-
-
-@pytest.mark.parametrize("dim", [2, 3, 5, 64])
-def test_a_covariance_that_is_none_is_refused(dim):
-    class Mine(Zonal):
-        def covariance(self, cosine):
-            return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3  # a negative coefficient of P_3
-
-    with pytest.raises(ValueError, match="not positive definite"):
-        Mine(dim).spectrum(10)

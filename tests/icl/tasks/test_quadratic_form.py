@@ -66,13 +66,3 @@ def test_kriging_beats_what_is_near_it():
     floor = form.risk(best)
     for other in (softmax(x, 3.0), best + 1e-3 * torch.eye(N, dtype=x.dtype)[0]):
         assert (form.risk(other) > floor).all()
-
-
-def test_bad_tokens_are_refused():
-    with pytest.raises(ValueError, match=r"tokens of shape \(4, 5, 2\): must be"):
-        QuadraticRisk.of(Affine(3), torch.zeros(4, 5, 2), 0.1)
-    x = tokens()[:3]
-    for wrong in (3 * x, x + 1e-3, x * torch.nan):
-        with pytest.raises(ValueError, match="tokens: must be unit vectors"):
-            QuadraticRisk.of(Affine(D), wrong, 0.1)
-    QuadraticRisk.of(Affine(D), x.float().double(), 0.1)  # unit to single precision

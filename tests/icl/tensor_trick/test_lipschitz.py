@@ -51,10 +51,16 @@ def test_gain_and_size_are_those_of_the_function(function):
 @pytest.mark.parametrize("n, radius", [(2, 0.3), (5, 1.0), (5, 4.0), (40, 2.0), (40, 7.0)])
 def test_largest_exponential_against_a_general_optimizer(n, radius):
     rng, best = np.random.default_rng(0), -math.inf
+
+    def value_and_slope(z):
+        direction = z / np.linalg.norm(z)
+        weights = np.exp(radius * direction)
+        slope = radius * (weights - direction * (weights @ direction)) / np.linalg.norm(z) / weights.sum()
+        return -np.log(weights.sum()), -slope
+
     for i in range(30):
         start = rng.standard_normal(n) ** (1 if i % 2 else 5)
-        done = minimize(lambda z: -np.log(np.exp(radius * z / np.linalg.norm(z)).sum()), start)
-        best = max(best, -done.fun)
+        best = max(best, -minimize(value_and_slope, start, jac=True).fun)
     assert largest_exponential(n, radius) == pytest.approx(best / LN10, abs=1e-7)
 
 
@@ -143,21 +149,8 @@ def test_loss_search_finds_the_two_token_optimum():
     p = [(15 - math.sqrt(33)) / 24, (15 + math.sqrt(33)) / 24]
     high, low = (4 * q * q * (1 - q) * (2 - 3 * q) for q in p)
     how = {"radius": 36.0, "starts": 24, "steps": 200}
-    for n in (2, 6):
-        for sign, wanted in ((1.0, high), (-1.0, -low)):
-            found = search_loss(along("normalized"), 2, n, rng=stream(5, "initialization"), sign=sign, **how)
-            assert 10 ** found.best.item() == pytest.approx(wanted, rel=1e-2)
+    for n, sign, wanted in ((2, 1.0, high), (6, -1.0, -low)):
+        found = search_loss(along("normalized"), 2, n, rng=stream(5, "initialization"), sign=sign, **how)
+        assert 10 ** found.best.item() == pytest.approx(wanted, rel=1e-2)
     slope = 10 ** search_loss(along("normalized"), 1, 6, rng=stream(5, "initialization"), **how).best.item()
     assert slope == pytest.approx(8 * math.sqrt(2) / 27, rel=1e-2) and slope <= 8 * math.sqrt(2) / 27 + 1e-9
-
-
-def test_unknown_functions_are_refused():
-    s = torch.zeros(3, dtype=torch.float64)
-    for call in (
-        lambda: log_jacobian_norm("q", s, s),
-        lambda: log_norm("q", s),
-        lambda: proven_constant("q", 3, 1.0),
-        lambda: worst_logits("q", 3, 1.0),
-    ):
-        with pytest.raises(ValueError, match="function is 'q'; allowed: u, alpha, 1/alpha, f"):
-            call()

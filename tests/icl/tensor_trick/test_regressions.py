@@ -1,6 +1,6 @@
 """icl.tensor_trick against torch.func, the literal Kronecker form, and central differences."""
 
-import math
+from functools import partial
 
 import pytest
 import torch
@@ -77,16 +77,6 @@ def test_against_torch_func_batched(kind, targets):
     slope = torch.func.grad(total)
     close(gradient(A1, A2, X, B, kind), slope(X))
     close(hvp(A1, A2, X, B, V, kind), torch.func.jvp(slope, (X,), (V,))[1])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_whole_hessian_against_torch_func(kind):
-    A1, A2, X, B, _ = problem(5, 4, 2, 3, seed=3)
-    wanted = torch.func.hessian(lambda x: loss(A1, A2, unvec(x, 2, 3), B, kind))(vec(X))
-    directions = torch.eye(6, dtype=torch.float64).unflatten(-1, (2, 3))
-    H = vec(hvp(A1, A2, X, B, directions, kind))
-    close(H, wanted)
-    close(H, H.T, 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["normalized", "rescaled"])
@@ -211,22 +201,10 @@ def test_what_must_shrink_is_told(kind, logit, target, cause):
         loss(one, one, X, torch.full((2, 2), target, dtype=torch.float64), kind)
 
 
-def test_overflow_of_the_logits_is_told():
-    big = torch.full((2, 2), 1e200, dtype=torch.float64)
-    with pytest.raises(OverflowError, match="logits"):
-        loss(big, big, big, big)
-
-
 # bad input: one line that names the argument
 
 
-def ones(*shape, dtype=torch.float64, device="cpu", first=1.0):
-    A = torch.ones(*shape, dtype=dtype, device=device)
-    if first != 1.0:
-        A[0, 0] = first
-    return A
-
-
+ones = partial(torch.ones, dtype=torch.float64)
 BAD = {
     "kind": (ValueError, "kind is 'softmax'; allowed: normalized", {"kind": "softmax"}),
     "list": (TypeError, "A1 is a list; a torch tensor", {"A1": [[1.0]]}),
@@ -241,8 +219,6 @@ BAD = {
     "V": (ValueError, r"V has shape \(2, 2\); it must end", {"V": ones(2, 2)}),
     "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5), "B": ones(3, 4, 3)}),
     "no targets": (ValueError, "B is None; kind 'normalized' needs", {"B": None}),
-    "NaN": (ValueError, "A2 has a NaN or infinite entry", {"A2": ones(3, 5, first=math.nan)}),
-    "infinite": (ValueError, "V has a NaN or infinite entry", {"V": ones(2, 5, first=math.inf)}),
 }
 
 
