@@ -25,7 +25,7 @@ which extrapolations of the exact risk are calibrated: `many_token_risk`, `many_
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.polynomial import Chebyshev
@@ -40,6 +40,7 @@ from icl.tasks.base import MOST, MOST_DIM, Array
 
 #: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
 KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
+_vectorize = partial(np.vectorize, otypes=[float])
 
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
@@ -68,8 +69,8 @@ def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     check_task(task)
     n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
     w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
-    bias = np.vectorize(lambda v: _bias_limit(task, v), otypes=[float])(w)
-    fraction = np.vectorize(lambda v: effective_fraction(task.dim, v), otypes=[float])(w)
+    bias = _vectorize(lambda v: _bias_limit(task, v))(w)
+    fraction = _vectorize(lambda v: effective_fraction(task.dim, v))(w)
     return bias[()], (noise_std**2 * fraction / n)[()]
 
 
@@ -87,15 +88,12 @@ def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
         if at in (0, log_w.size - 1):
             raise ValueError(f"{task!r}: no minimum between 1e-9 and 1e7 for sigma^2 / n = {price:g}")
         ends = log_w[at - 1], log_w[at + 1]
-        near = Chebyshev.interpolate(
-            np.vectorize(lambda v: _bias_limit(task, math.exp(v)), otypes=[float]), 14, ends
-        )
-        falls = near.deriv()
-        return math.exp(
-            brentq(lambda v: falls(v) + price * _noise_slope(task.dim, math.exp(v)), *ends, xtol=1e-13)
-        )
+        falls = Chebyshev.interpolate(near, 14, ends).deriv()
+        root = brentq(lambda v: falls(v) + price * _noise_slope(task.dim, math.exp(v)), *ends, xtol=1e-13)
+        return math.exp(root)
 
-    return np.asarray(np.vectorize(window, otypes=[float])(noise_std**2 / n))[()]
+    near = _vectorize(lambda v: _bias_limit(task, math.exp(v)))
+    return np.asarray(_vectorize(window)(noise_std**2 / n))[()]
 
 
 @lru_cache(maxsize=64)
@@ -107,12 +105,9 @@ def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
 
 
 def _bias_limit(task: Zonal, w: float) -> float:
-    nu, last = (
-        task.dim / 2 - 1,
-        int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))),
-    )  # r_l ~ e^(-l^2 / 2w)
+    nu, last = task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
-    r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))
+    r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))  # ~ e^(-l^2 / 2w)
     return float(a @ (1 - r) ** 2 + rest)
 
 

@@ -1,15 +1,24 @@
 """Function classes and their covariances.
 
-- `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it.
-- `classes`: affine, ReLU, cosine, linear, quadratic, a smooth step, and one degree alone.
-- `composed`: a class of projected covariates, and random networks.
+- `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it. `Projected` covariates.
+- `classes`: affine, ReLU, cosine, linear, quadratic, a smooth step, one degree alone, random networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `gegenbauer`: the polynomials that all spectra are written in, and the law of the angle.
 """
 
-from icl.tasks.base import Function, Task, Zonal, check_setting, check_task
-from icl.tasks.classes import CLASSES, Affine, Cosine, Harmonic, Linear, Quadratic, ReLU, Tanh, make_task
-from icl.tasks.composed import Network, Projected
+from icl.tasks.base import Function, Projected, Task, Zonal, check_setting, check_task
+from icl.tasks.classes import (
+    CLASSES,
+    Affine,
+    Cosine,
+    Harmonic,
+    Linear,
+    Network,
+    Quadratic,
+    ReLU,
+    Tanh,
+    make_task,
+)
 from icl.tasks.gegenbauer import angle_quadrature
 from icl.tasks.quadratic_form import QuadraticRisk
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import broadcast, integer, real, reals
+from icl.checks import broadcast, integer, matrix_rows, real, reals
+from icl.layout import linear_map
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials
 
@@ -59,7 +60,8 @@ class Zonal:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
         if hasattr(self, "lipschitz"):
-            object.__setattr__(self, "lipschitz", _scale(self.lipschitz))
+            value = real(self.lipschitz, "lipschitz", 0, above=True)
+            object.__setattr__(self, "lipschitz", real(value, "lipschitz", LEAST, MOST))  # and its square
 
     @property
     def kink(self) -> float:
@@ -150,11 +152,6 @@ def _fitted(task: Zonal) -> tuple[Array, Array, float]:
     return degrees, a[:-1], float(a[-1])
 
 
-def _scale(lipschitz: Any) -> float:
-    value = real(lipschitz, "lipschitz", 0.0, above=True)
-    return real(value, "lipschitz", LEAST, MOST)  # its square must be a number, too
-
-
 def check_task(task: Any, name: str = "task") -> None:
     """Raise TypeError if ``task`` is not a rotation-invariant class."""
     if not isinstance(task, Zonal):
@@ -172,7 +169,12 @@ def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, .
 
 
 class Task(Protocol):
-    """What pretraining asks of a class; every class of `icl.tasks` has it."""
+    """What pretraining asks of a class; every class of `icl.tasks` has it.
+
+    Draw with ``torch.as_tensor(rng.standard_normal(shape))`` and
+    ``torch.as_tensor(rng.uniform(low, high, shape))``, then the class works with both kinds of streams. It
+    should be a frozen dataclass, so that results can say what it was.
+    """
 
     @property
     def dim(self) -> int:
@@ -180,3 +182,33 @@ class Task(Protocol):
 
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, dim) points for (count, n) values."""
+
+
+@dataclass(frozen=True)
+class Projected:
+    """``f(x) = g(A x)`` with g drawn from another class.
+
+    ``A = B'`` with orthonormal columns B gives the low-rank classes: ``Projected(Linear(k), B.T)`` is
+    ``F_B^lin`` of ITA slides, Theorem 4, and ``Linear(k, 1, offset=2)``, ``Quadratic(k)``, ``Cosine(k, 4)``
+    are the three links of the last slide. ``A = Sigma^{-1/2}`` makes a rotation-invariant class symmetric
+    in the whitened coordinates of ``x = Sigma^{1/2} u`` (Lemma 1). Unlike g's class, this one is in
+    general not rotation invariant, and the exact risk does not apply to it. A is (m, d), with m the dimension
+    of g's class; rows are tuples (an array is converted).
+    """
+
+    task: Task
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
+        if len(self.matrix) != self.task.dim:
+            raise ValueError(f"matrix has {len(self.matrix)} rows: must be the dimension of {self.task!r}")
+
+    @property
+    def dim(self) -> int:
+        """Dimension d of the tokens."""
+        return len(self.matrix[0])
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        g = self.task.sample(rng, count)
+        return lambda x: g(linear_map(self.matrix, x))

@@ -295,6 +295,56 @@ class Harmonic(Expanded):
         return f
 
 
+@dataclass(frozen=True)
+class Network(Zonal):
+    r"""Random two-layer networks ``f(x) = L sqrt(2 / m) sum_j a_j (q_j.x)_+``, ``q_j ~ U(S^{d-1})``.
+
+    ``a_j ~ N(0, 1)``, m = ``hidden`` units, 1 to 100,000. Rotation invariant, so the exact risk applies: the
+    covariance is that of the ReLU class, up to a factor and the intercept, whatever m is. The functions'
+    Lipschitz constants are random, of the order of L.
+    """
+
+    lipschitz: float = 1.0
+    hidden: int = 32
+    label = "network"
+    homogeneous = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "hidden", integer(self.hidden, "hidden", 1, 100_000))
+
+    # E (q.x)_+ (q.x')_+ = (arc-cosine kernel) / 2d, and the ReLU class has L^2/3 times twice that
+    @property
+    def _relu(self) -> ReLU:
+        return ReLU(self.dim, self.lipschitz * math.sqrt(3))
+
+    @property
+    def kink(self) -> float:
+        return self._relu.kink
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        return self._relu.covariance(cosine) - self.lipschitz**2
+
+    def variogram(self, theta: ArrayLike) -> Array:
+        return self._relu.variogram(theta)
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        return self._relu.spectrum(degree)
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
+        q = uniform_sphere(rng, count, self.hidden, self.dim)
+        a = torch.as_tensor(rng.standard_normal((count, self.hidden)))
+        scale = self.lipschitz * math.sqrt(2 / self.hidden)
+
+        def f(x: torch.Tensor) -> torch.Tensor:
+            inner = x @ q.to(x).mT  # (count, n, hidden)
+            return scale * (inner.clamp(min=0) * a.to(x).unsqueeze(1)).sum(-1)
+
+        return f
+
+
 CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
     "affine": Affine,
     "relu": ReLU,

@@ -4,7 +4,8 @@ With vec reading a matrix row by row, $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_
 $j$ of the logits $S=A_1XA_2^\top$ is $A_jx$ with $x=\mathrm{vec}(X)$ and the block $A_j=A_1[j,:]\otimes A_2$.
 A regression on a matrix is therefore a sum of regressions on its rows.
 
-The functions named ``kron_*`` form the product explicitly. They are slow references, for small problems.
+``kron_loss``, ``kron_gradient`` and ``kron_hvp`` form the product explicitly: slow references, for small
+problems. TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -20,12 +21,7 @@ from icl.tensor_trick.inputs import check_matrices, require_tensor
 
 
 def vec(X: Tensor) -> Tensor:
-    """Stack the rows of a matrix (..., d, e): entry (i, j) becomes entry i * e + j of (..., d * e).
-
-    Raises:
-        TypeError: If X is not a tensor.
-        ValueError: If X has fewer than two dimensions.
-    """
+    """Stack the rows of a matrix (..., d, e): entry (i, j) becomes entry i * e + j of (..., d * e)."""
     require_tensor("X", X)
     if X.ndim < 2:
         raise ValueError(f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed")
@@ -33,12 +29,7 @@ def vec(X: Tensor) -> Tensor:
 
 
 def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor:
-    """Return the matrix (..., rows, cols) whose `vec` is x, by default a square one.
-
-    Raises:
-        TypeError: If x is not a tensor.
-        ValueError: If x has no dimension or its length does not fit.
-    """
+    """Return the matrix (..., rows, cols) whose `vec` is x, by default a square one."""
     require_tensor("x", x)
     if x.ndim < 1:
         raise ValueError("x is a scalar; a vector (..., rows * cols) is needed")
@@ -61,14 +52,8 @@ def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor
 def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
     """Return the block A_j = A1[j, :] (x) A2, which is rows j*m ... (j+1)*m - 1 of A1 (x) A2.
 
-    ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``.
-
-    Shapes: A1 (..., n, d), A2 (..., m, e), the block (..., m, d * e).
-
-    Raises:
-        TypeError: If A1 or A2 is not a floating tensor, or dtypes differ.
-        ValueError: If shapes or devices do not fit.
-        IndexError: If A1 has no row j.
+    ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``. Shapes: A1 (..., n, d), A2 (..., m, e),
+    the block (..., m, d * e). IndexError if A1 has no row j.
     """
     check_matrices(A1=A1, A2=A2)
     j, n = integer(j, "j"), A1.shape[-2]
