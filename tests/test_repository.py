@@ -10,7 +10,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import jupytext
 import pytest
 import yaml
 
@@ -35,28 +34,6 @@ def test_pairs_agree(monkeypatch):
     install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())["cells"][1]
     assert f"install -q icl[notebook]@git+{url}" in "".join(install["source"])
     assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
-
-
-#: An exercise, one paragraph, and its solution right below.
-EXERCISE = re.compile(
-    r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
-)
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_chapters_have_the_order_that_readers_expect(name):
-    """The short answer opens, parameters come first and the footer last, each exercise has its solution."""
-    cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
-    code = [c for c in cells if c.cell_type == "code"]
-    begin = next(i for i, c in enumerate(code) if "parameters" in c.metadata.get("tags", []))
-    assert notebook.assignments(code[begin].source)
-    assert code[begin + 1].source.count("notebook.setup(globals()") == 1
-    assert code[-1].source.strip().endswith("notebook.footer()")
-    assert "**Short answer.**" in cells[0].source
-    text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
-    solved = [int(number) for number in EXERCISE.findall(text)]
-    assert solved == list(range(1, text.count("**Exercise ") + 1)) != []
-    assert [line for c in code for line in c.source.splitlines() if len(line) > 88] == [], "too wide"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
