@@ -1,5 +1,6 @@
 """icl.tensor_trick against torch.func, the literal Kronecker form, and central differences."""
 
+import math
 from functools import partial
 
 import pytest
@@ -186,6 +187,8 @@ BAD = {
     "V": (ValueError, r"V has shape \(2, 2\); it must end", {"V": ones(2, 2)}),
     "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5), "B": ones(3, 4, 3)}),
     "no targets": (ValueError, "B is None; kind 'normalized' needs", {"B": None}),
+    "NaN": (ValueError, "A2 has a NaN or infinite entry", {"A2": math.nan * ones(3, 5)}),
+    "infinite": (ValueError, "V has a NaN or infinite entry", {"V": math.inf * ones(2, 5)}),
 }
 
 
