@@ -10,11 +10,12 @@ import sys
 import tomllib
 from pathlib import Path
 
-import jupytext
 import pytest
 import yaml
 
 from icl_book import notebook
+from icl_book.claims.registry import FOLDER
+from icl_book.markup import environment
 from icl_book.parameters import validate
 from icl_book.runner import execute, plan
 
@@ -35,28 +36,6 @@ def test_pairs_agree(monkeypatch):
     install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())["cells"][1]
     assert f"install -q icl[notebook]@git+{url}" in "".join(install["source"])
     assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
-
-
-#: An exercise, one paragraph, and its solution right below.
-EXERCISE = re.compile(
-    r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
-)
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_chapters_have_the_order_that_readers_expect(name):
-    """The short answer opens, parameters come first and the footer last, each exercise has its solution."""
-    cells = jupytext.read(ROOT / "notebooks" / f"{name}.py").cells
-    code = [c for c in cells if c.cell_type == "code"]
-    begin = next(i for i, c in enumerate(code) if "parameters" in c.metadata.get("tags", []))
-    assert notebook.assignments(code[begin].source)
-    assert code[begin + 1].source.count("notebook.setup(globals()") == 1
-    assert code[-1].source.strip().endswith("notebook.footer()")
-    assert "**Short answer.**" in cells[0].source
-    text = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
-    solved = [int(number) for number in EXERCISE.findall(text)]
-    assert solved == list(range(1, text.count("**Exercise ") + 1)) != []
-    assert [line for c in code for line in c.source.splitlines() if len(line) > 88] == [], "too wide"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -196,16 +175,19 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         assert more == ({"pages": {"pages": "write", "id-token": "write"}} if path == WORKFLOW else {})
 
 
-def test_the_package_carries_the_data_that_chapters_read(tmp_path, monkeypatch):
+def test_the_package_carries_claims_templates_and_the_data_that_chapters_read(tmp_path, monkeypatch):
+    """A wheel has what the patterns match, through links; `.ci/package` builds one."""
+    package, patterns = ROOT / "book" / "icl_book", PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
     read = {p for n in NOTEBOOKS for p in re.findall(r'notebook\.data\("([^"]+)"\)', plan.source(n))}
-    assert len(read) >= 3
     monkeypatch.setattr(notebook, "ROOT", tmp_path)  # as where only the package is installed
-    for path in read:
-        found = notebook.data(path)
-        assert found.is_relative_to(ROOT / "book" / "icl_book")
-        assert found.read_bytes() == (ROOT / path).read_bytes()
-        patterns = PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
-        assert any(found.relative_to(ROOT / "book" / "icl_book").match(p) for p in patterns)
+    data = [notebook.data(path) for path in read]
+    assert [path.read_bytes() for path in data] == [(ROOT / path).read_bytes() for path in read]
+    claims = [*FOLDER.glob("*.yml")]
+    templates = [package / "templates" / name for name in environment().list_templates()]
+    assert FOLDER.resolve() == ROOT / "book" / "claims"
+    assert len(data) >= 3 and len(claims) == 2 and len(templates) >= 2
+    for path in (*data, *claims, *templates):
+        assert any(path.relative_to(package).match(pattern) for pattern in patterns), path
 
 
 def test_icl_alone_needs_few_packages():

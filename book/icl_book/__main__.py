@@ -18,8 +18,6 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("execute", help="execute one notebook")
     one.add_argument("-p", dest="values", action="append", default=[], metavar="NAME=VALUE")
     one.add_argument("--label", default="", help="printed before each line, e.g. '1 of 2'")
-    one.add_argument("--root-seed", type=int, help="root of the random streams; by default ICL_SEED")
-    one.add_argument("--device", help="where it computes; by default ICL_DEVICE")
     one.add_argument("--digest", default="", help="refuse to run unless the run has this digest")
     book = commands.add_parser("book", help="execute what is not done and build the book")
     sweep = commands.add_parser("sweep", help="execute one notebook over a grid of parameters")
@@ -56,9 +54,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Do what is asked for; what is slow to import is imported by the command that needs it."""
     match options.command:
         case "execute":
-            _execute(options)
+            from icl_book.runner.execute import execute
+
+            for run in plan.plan(options.preset, options.name, " ".join(options.values)):
+                if options.digest not in ("", run.digest):
+                    raise BadInput(f"{run.name}: notebook, code, lock or data changed since it was asked for")
+                execute(run, options.label)
         case "book":
             plan.for_book(options.preset)
             runs = plan.plan(options.preset)
@@ -69,7 +73,16 @@ def _run(options: argparse.Namespace) -> int:
             pages = [f"{run.name}={run.path}" for run in runs]
             return assemble.main(["--preset", options.preset, *pages])
         case "sweep":
-            return _sweep(options)
+            if not (options.name and options.grid):
+                example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
+                raise BadInput(f"sweep needs a notebook and a grid: {example}")
+            runs = plan.plan(options.preset, options.name, options.grid)
+            if status := schedule(runs, options.jobs, options.profile):
+                return status
+            from icl_book.runner import table
+
+            folder = table.write(runs, [name for name in options.collect.split(",") if name])
+            print(f"tables: {os.path.relpath(folder)}/cases.csv, numbers.csv, and the same as .parquet")
         case "confirm":
             from icl_book.runner import again
 
@@ -89,41 +102,6 @@ def _run(options: argparse.Namespace) -> int:
 
             for path in sync():
                 print(f"wrote {os.path.relpath(path)}")
-    return 0
-
-
-def _execute(options: argparse.Namespace) -> None:
-    """Execute a preset's run with ``name=value`` words applied to it."""
-    from icl_book.runner.execute import execute
-
-    changes = {}
-    for word in options.values:
-        key, equals, value = word.partition("=")
-        if not equals or not value:
-            raise BadInput(f"-p {word!r}: must look like name=value")
-        try:
-            changes[key] = plan.literal(value)
-        except BadInput as error:
-            raise BadInput(f"-p {key}: {error}") from None
-    run = plan.configure(options.name, options.preset, changes, options.root_seed, options.device)
-    if options.digest not in ("", run.digest):
-        raise BadInput(f"{run.name}: notebook, code, lock or data changed since the run was asked for")
-    execute(run, options.label)
-
-
-def _sweep(options: argparse.Namespace) -> int:
-    """Run a sweep and write its tables."""
-    if not options.grid:
-        raise BadInput(
-            'sweep needs a notebook and a grid: make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
-        )
-    runs = plan.plan(options.preset, options.name, options.grid)
-    if status := schedule(runs, options.jobs, options.profile):
-        return status
-    from icl_book.runner import table
-
-    folder = table.write(runs, [name for name in options.collect.split(",") if name])
-    print(f"tables: {os.path.relpath(folder)}/cases.csv, numbers.csv, and the same as .parquet")
     return 0
 
 

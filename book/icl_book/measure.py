@@ -13,9 +13,9 @@ import resource
 import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,9 @@ from icl_book.provenance import ROOT, resident_bytes
 
 #: Where Linux lets a process forget its peak.
 RESET = Path("/proc/self/clear_refs")
+
+#: What was prepared, in the process that is forked for each job.
+_names: dict[str, Any] = {}
 
 
 class Cost(NamedTuple):
@@ -87,44 +90,37 @@ def memory_total() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _measure(answer: Connection, statement: str, setup: str, repeats: int, names: dict[str, Any]) -> None:
-    """Send seconds and peak memory of a statement in this process, or one line that says why it failed."""
+def _measure(statement: str, setup: str, repeats: int) -> tuple[float, int]:
+    """Return seconds and peak memory of a statement in this process."""
+    exec(setup, _names)  # our own caller's code, in a process of its own
+    code = compile(statement, "<statement>", "exec")
     try:
-        exec(setup, names)  # our own caller's code, in a process of its own
-        code = compile(statement, "<statement>", "exec")
-        try:
-            RESET.write_text("5")  # forget how high it was during set-up
-        except OSError as error:
-            raise RuntimeError(f"{RESET} cannot be written, so that no peak is measurable here") from error
-        before = resident_bytes("VmRSS")
-        exec(code, names)
-        peak = resident_bytes() - before
-        seconds = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            exec(code, names)
-            seconds.append(time.perf_counter() - start)
-        answer.send((min(seconds), max(peak, 0)))
-    except BaseException as error:  # told to the parent, whatever it is
-        answer.send(" ".join("".join(traceback.format_exception_only(error)).split()))
+        RESET.write_text("5")  # forget how high it was during set-up
+    except OSError as error:
+        raise RuntimeError(f"{RESET} cannot be written, so that no peak is measurable here") from error
+    before = resident_bytes("VmRSS")
+    exec(code, _names)
+    peak = resident_bytes() - before
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        exec(code, _names)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), max(peak, 0)
 
 
 def _main() -> None:
     jobs, prepare, repeats = json.load(sys.stdin)
-    names: dict[str, Any] = {}
-    exec(prepare, names)
-    fork, outcomes = multiprocessing.get_context("fork"), []
+    exec(prepare, _names)
+    outcomes: list[Any] = []
     for statement, setup in jobs:
-        reading, writing = fork.Pipe(duplex=False)
-        child = fork.Process(target=_measure, args=(writing, statement, setup, repeats, names))
-        child.start()
-        writing.close()
-        try:
-            outcomes.append(reading.recv())
-            child.join()
-        except EOFError:
-            child.join()
-            outcomes.append(f"killed by signal {-(child.exitcode or 0)}; out of memory?")
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
+            try:
+                outcomes.append(fork.submit(_measure, statement, setup, repeats).result())
+            except BrokenProcessPool:
+                outcomes.append("killed; out of memory?")
+            except BaseException as error:  # told to the caller, whatever it is
+                outcomes.append(" ".join(f"{type(error).__name__}: {error}".split()))
     print(json.dumps(outcomes))
 
 

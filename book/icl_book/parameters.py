@@ -46,13 +46,7 @@ class Real:
 
 
 Reals = partial(Real, several=True)
-
-
-def Integer(meaning: str, low: int = 0, high: float = 1e6, several: bool = False) -> Real:
-    """Return the parameter with integer values."""
-    return Real(meaning, low, high, True, several)
-
-
+Integer = partial(Real, whole=True)
 Integers = partial(Integer, several=True)
 
 #: Every parameter that any notebook of the book may have.
@@ -113,17 +107,11 @@ PARAMETERS: dict[str, Real] = {
 
 
 def validate(values: Mapping[str, object], allowed: Iterable[str]) -> dict[str, object]:
-    """Check names, types and ranges of parameters.
-
-    Args:
-        values: Value by parameter name.
-        allowed: Names that the notebook has.
-
-    Returns:
-        The values, integers also where they were written as ``1e3``.
+    """Return parameters by name, integers also where they were written as ``1e3``.
 
     Raises:
-        BadInput: Naming the first parameter that is wrong, its value and what is allowed.
+        BadInput: Naming the first parameter that is wrong, its value and what is allowed, also if its name
+            is not among the notebook's, ``allowed``.
     """
     allowed = list(allowed)
     for name, value in values.items():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +71,16 @@ def resident_bytes(field: str = "VmHWM") -> int:
         return int(lines[field].split()[0]) * 1024
     except (OSError, KeyError):
         return 0
+
+
+def fingerprint(root: Path, patterns: Iterable[str]) -> str:
+    """Return a digest of the files below ``root`` that match, by name and content."""
+    total = hashlib.sha256()
+    for path in sorted({p for pattern in patterns for p in root.glob(pattern)}):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"\0{path.relative_to(root).as_posix()}\0{content}".encode())
+    return total.hexdigest()
 
 
 def versions() -> dict[str, str]:

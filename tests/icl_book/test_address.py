@@ -34,18 +34,14 @@ def point(tree, url):
         "git@github.com:some-body/the.book.git",
         "ssh://git@github.com/some-body/the.book",
         "ssh://git@github.com:22/some-body/the.book.git",
+        *("/srv/book.git", "../book", "file:///srv/book.git", "host:book"),
     ],
 )
-def test_every_form_of_a_remote_gives_the_web_address(tree, url):
+def test_every_form_of_a_remote_gives_the_web_address_and_a_folder_is_none(tree, url):
     point(tree, url)
-    assert repository.remote(tree) == "https://github.com/some-body/the.book"
-
-
-@pytest.mark.parametrize("url", ["/srv/book.git", "../book", "file:///srv/book.git", "host:book"])
-def test_a_folder_is_no_address(tree, url):
-    point(tree, url)
-    assert repository.remote(tree) is None
-    assert repository.address(tree) == repository.PLACEHOLDER
+    found = "https://github.com/some-body/the.book" if "some-body" in url else None
+    assert repository.remote(tree) == found
+    assert repository.address(tree) == (found or repository.PLACEHOLDER)
 
 
 def test_without_an_address_the_book_has_no_buttons_that_lead_nowhere(tree):

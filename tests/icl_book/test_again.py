@@ -7,7 +7,7 @@ import pytest
 
 from icl_book.claims import changes
 from icl_book.parameters import BadInput
-from icl_book.runner import again, plan
+from icl_book.runner import again, plan, record
 
 SIZES = ("dim", "dims", "context_length", "n_values", "radii", "sizes", "large_sizes", "more_dims")
 
@@ -30,24 +30,24 @@ def test_the_confirmatory_run_shares_no_setting_with_the_book():
 
 
 def case(kind, value, name="a"):
-    row = dict.fromkeys(again.CASE) | {"name": name, "measured": value, "interval": [value, value]}
-    return row | {"kind": kind, "samples": 32, "outcome": "agrees", "parameters": {"d": 3}}
+    row = {"name": name, "measured": value, "interval": [value, value], "outcome": "agrees"}
+    return row | {"kind": kind, "samples": 32, "parameters": {"d": 3}}
 
 
 def result(run, kind="sampled", other="contradicts"):
-    card = dict.fromkeys(again.CARD) | {"id": f"P1.{kind}", "verdict": "holds", "expected": "established"}
+    card = {"id": f"P1.{kind}", "verdict": "holds", "expected": "established"}
     card |= {"readings": {"ours": "agrees", "another": other}}
     card |= {"cases": [case(kind, 0.5)], "control_cases": [case("exact", 2.0, "far")]}
     card |= {"other_readings": {"another": [case(kind, 0.7), case(kind, 0.9, "b")]}}
-    found = dict.fromkeys(again.RECORD) | {"name": run.name, "root_seed": run.root_seed, "parameters": {}}
-    return found | {"cards": [card]}
+    return {"name": run.name, "root_seed": run.root_seed, "seconds": 1.0, "parameters": {}, "cards": [card]}
 
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
     """What is asked for: of each call of the scheduler the root seed and the names of the notebooks."""
     monkeypatch.delenv("ICL_SEED", raising=False)
-    monkeypatch.setattr(again, "ROOT", tmp_path)
+    for module in (again, record):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(changes, "problems", list)
     runs, calls = {}, []
 

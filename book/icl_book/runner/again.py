@@ -3,50 +3,26 @@
 The confirmatory run uses the preset ``confirmatory``: sizes that the book does not use, and more seeds. They
 were new in the first such run only. The root of its random streams follows from the rules
 (`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
-cards rest on sampled numbers. Both write small results, whatever they say, and runs are compared reading by
+cards rest on sampled numbers. Both write what they find, whatever it says, and runs are compared reading by
 reading.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from icl.files import write_atomically
 from icl_book.claims import changes
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import table
 from icl_book.runner.plan import CONFIRMATORY, for_book, plan
-from icl_book.runner.record import collect
+from icl_book.runner.record import collect, keep, readings
 from icl_book.runner.schedule import schedule
-
-#: What a small result keeps of a record, of a card and of a case.
-RECORD = ("name", "preset", "parameters", "root_seed", "seconds", "device", "machine", "versions", "commit")
-CARD = ["id", "verdict", "expected", "stability", "readings", "control_passed"]
-CARD += ["detection_limit", "detection_limit_least"]
-CASE = ("name", "measured", "interval", "outcome", "samples", "kind", "permitted", "permitted_corrected")
-
-
-def small(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a record."""
-
-    def rows(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return [{k: case[k] for k in CASE} for case in cases]
-
-    cards = [
-        {k: card[k] for k in CARD}
-        | {k: rows(card[k]) for k in ("cases", "control_cases")}
-        | {"other_readings": {name: rows(cases) for name, cases in card["other_readings"].items()}}
-        for card in found["cards"]
-    ]
-    return {k: found[k] for k in RECORD} | {"cards": cards}
 
 
 def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str | None]]:
@@ -64,7 +40,7 @@ def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list
 
 
 def confirm(jobs: str, profile: str = "") -> int:
-    """Run the confirmatory preset and write ``results/confirmatory``.
+    """Run the confirmatory preset and write ``results/confirmatory``, a record of each notebook that judges.
 
     Only notebooks for which the preset names new sizes take part: the others judge nothing.
 
@@ -79,15 +55,13 @@ def confirm(jobs: str, profile: str = "") -> int:
     runs = [run for run in plan(CONFIRMATORY, seed=changes.seed()) if run.overrides]
     if status := schedule(runs, jobs, profile):
         return status
-    found = [collect(run.path) for run in runs]
-    folder = ROOT / "results" / "confirmatory"
     stamp = {"rules": changes.digest(), "date": datetime.now(UTC).date().isoformat()}
-    for one in found:
-        if one["cards"]:
-            _write(folder / f"{one['name']}.json", stamp | small(one))
-    cards = [card for one in found for card in one["cards"]]
+    found = [record for run in runs if (record := collect(run.path))["cards"]]
+    for record in found:
+        keep(f"{CONFIRMATORY}/{record['name']}", stamp | record)
+    cards = [card for record in found for card in record["cards"]]
     changed = [card for card in cards if card["verdict"] != card["expected"]]
-    print(f"{len(cards)} verdicts, {len(changed)} not as in the book; results in {folder.relative_to(ROOT)}")
+    print(f"{len(cards)} verdicts, {len(changed)} not as in the book; results in results/{CONFIRMATORY}")
     for card in changed:
         print(f"{card['id']}: {card['verdict']}, in the book {card['expected']}")
     return 0
@@ -111,24 +85,28 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     for seed in seeds:
         if not 0 < seed < 2**31:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")
-    names, was, frames = None, {}, []
+    frames: list[pd.DataFrame] = []
+    was: dict[str, Any] = {}
+    names = None
     for seed in [0, *seeds]:
         runs = [run for run in plan("quick", seed=seed) if names is None or run.name in names]
         if status := schedule(runs, jobs, profile):
             return status
-        found = [one for run in runs if (one := _sampled(collect(run.path)))["cards"]]
-        frames += [table.cases(one) for one in found]
-        now = {card["id"]: card for one in found for card in one["cards"]}
+        found = [collect(run.path) for run in runs]
+        for record in found:
+            record["cards"] = list(filter(sampled, record["cards"]))
+        frames += map(table.cases, found)
+        now = {card["id"]: card for record in found for card in record["cards"]}
         if seed == 0:
-            names, was = [one["name"] for one in found], now
+            names, was = {record["name"] for record in found if record["cards"]}, now
             continue
         changed = {i: different for i in was if (different := moved(was[i], now[i]))}
         claims = {
-            i: {"verdict": card["verdict"], "readings": card["readings"], "cases": _measured(card)}
+            i: {"verdict": card["verdict"], "readings": card["readings"], "cases": measured(card)}
             for i, card in now.items()
         }
         result = {"seed": seed, "rules": changes.digest(), "claims": claims, "changed": changed}
-        _write(ROOT / "results" / "replications" / f"{seed}.json", result)
+        keep(f"replications/{seed}", result)
         print(f"seed {seed}: {len(now)} sampled claims, {len(changed)} changed in the verdict or a reading")
         for name, different in changed.items():
             print(f"{name}: " + "; ".join(f"{k}: {new}, before {old}" for k, (old, new) in different.items()))
@@ -138,22 +116,14 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     return 0
 
 
-def _sampled(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with those of its cards only whose verdicts rest on sampled numbers."""
-    kept = [card for card in found["cards"] if any(case["kind"] == "sampled" for case in _evidence(card))]
-    return {**found, "cards": kept}
+def sampled(card: Mapping[str, Any]) -> bool:
+    """Return whether a verdict rests on sampled numbers, in any reading."""
+    return any(case["kind"] == "sampled" for cases in readings(card).values() for case in cases)
 
 
-def _evidence(card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the cases of all readings of a card, ours last."""
-    return [*(case for cases in card["other_readings"].values() for case in cases), *card["cases"]]
-
-
-def _measured(card: Mapping[str, Any]) -> dict[str, float]:
+def measured(card: Mapping[str, Any]) -> dict[str, float]:
     """Return the measured numbers of all cases by name; of a name that occurs twice, ours."""
-    return {case["name"]: case["measured"] for case in [*card["control_cases"], *_evidence(card)]}
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(content, indent=1) + "\n")
+    ours, *others = readings(card).values()
+    return {
+        case["name"]: case["measured"] for cases in (card["control_cases"], *others, ours) for case in cases
+    }

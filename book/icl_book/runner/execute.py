@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from icl.files import write_atomically
 from icl_book import repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.plan import Run, configure, defaults, notebooks
-from icl_book.runner.record import record, seal, whole
+from icl_book.runner.plan import Run, address, defaults, notebooks
+from icl_book.runner.record import keep, record, seal, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
 HOSTED = (
@@ -27,16 +28,6 @@ HOSTED = (
     '    get_ipython().run_line_magic("pip", "install -q icl[notebook]@git+{url}")'
 )
 KEPT = 5  # executed notebooks kept per notebook and preset
-
-
-def failed_path(run: Run) -> Path:
-    """Where papermill writes while a run is under way; what remains of one that failed or was killed."""
-    return run.path.with_suffix(".failed.ipynb")
-
-
-def reason_file(run: Run) -> Path:
-    """Where a run that failed says why, in one line."""
-    return run.path.with_suffix(".failed.txt")
 
 
 def execute(run: Run, label: str = "") -> Path:
@@ -72,16 +63,14 @@ def execute(run: Run, label: str = "") -> Path:
         found = record(node)
         surprises = _surprises(run, found["cards"])
         if run.preset == "paper" and not run.exploring:
-            committed = ROOT / "results" / "paper" / f"{run.name}.json"
-            committed.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(committed, json.dumps(found, indent=1) + "\n")
+            keep(f"paper/{run.name}", found)
         write_atomically(path, json.dumps(node, indent=1))
         _forget(run)
     except BadInput as error:
         reason = f"{error} (with {run})" if run.exploring else str(error)
         with suppress(OSError):  # a full disk, a folder that is gone
-            write_atomically(reason_file(run), reason)
-        seconds, where = time.perf_counter() - start, os.path.relpath(failed_path(run))
+            write_atomically(run.reason, reason)
+        seconds, where = time.perf_counter() - start, os.path.relpath(run.failed)
         raise BadInput(f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})") from None
     finally:
         lock.release()
@@ -97,7 +86,7 @@ def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     Raises:
         BadInput: If they fail the run, or if what it depends on changed meanwhile.
     """
-    if configure(run.name, run.preset, defaults(run.name) | run.overrides, run.root_seed, run.device) != run:
+    if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")
     found = [
         f"{c['id']}: {c['verdict']}, expected {c['expected']}"
@@ -126,14 +115,12 @@ def _papermill(run: Run, shown: str) -> Any:
             last = now
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
-    node.metadata["icl"] = {"name": run.name, "preset": run.preset, "digest": run.digest}
-    node.metadata["icl"] |= {"parameters": defaults(run.name) | run.overrides}
-    node.metadata["icl"] |= {"root_seed": run.root_seed, "exploring": run.exploring}
+    node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
             done = papermill.execute_notebook(
                 node,
-                failed_path(run),
+                run.failed,
                 parameters=run.overrides,
                 kernel_name="python3",
                 language="python",
@@ -168,9 +155,9 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     before = dict(os.environ)
     paths = filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])
     with tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True) as folder:
-        os.environ |= {"ICL_SEED": str(run.root_seed), "ICL_DEVICE": run.device, "PYTHONHASHSEED": "0"}
+        os.environ |= run.environment | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"}
         os.environ |= {"IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "JUPYTER_PREFER_ENV_PATH": "1"}
-        os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
         connection = {"connection_file": f"{folder}/kernel.json"}
         try:
@@ -183,7 +170,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 def _forget(run: Run) -> None:
     """Drop what failed before a run succeeded, and of the book's runs all but the last few of a notebook."""
-    for left in (failed_path(run), reason_file(run)):
+    for left in (run.failed, run.reason):
         left.unlink(missing_ok=True)
     if not run.exploring:
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]

@@ -16,16 +16,14 @@ import re
 import reprlib
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from icl import streams
 from icl_book import provenance
 from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
@@ -70,10 +68,24 @@ class Run:
         return folder / f"{self.name}.{self.digest}.ipynb"
 
     @property
+    def failed(self) -> Path:
+        """Where papermill writes while a run is under way; what remains of one that failed or was killed."""
+        return self.path.with_suffix(".failed.ipynb")
+
+    @property
+    def reason(self) -> Path:
+        """Where a run that failed says why, in one line."""
+        return self.path.with_suffix(".failed.txt")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables that it depends on."""
+        return {"ICL_SEED": str(self.root_seed), "ICL_DEVICE": self.device}
+
+    @property
     def words(self) -> str:
         """What ``python -m icl_book execute`` is told, on whatever machine, quoted for a shell."""
-        words = [self.name, "--preset", self.preset, "--root-seed", str(self.root_seed)]
-        words += ["--device", self.device, "--digest", self.digest]
+        words = [self.name, "--preset", self.preset, "--digest", self.digest]
         return shlex.join(words + [w for k, v in self.overrides.items() for w in ("-p", f"{k}={v}")])
 
     def __str__(self) -> str:
@@ -84,6 +96,8 @@ class Run:
 def root_seed() -> int:
     """Return the root of all random streams that ``ICL_SEED`` asks for; BadInput if it is no such root."""
     try:
+        from icl import streams  # which reads it, too
+
         return streams.root_seed()
     except ValueError as error:
         raise BadInput(str(error)) from None
@@ -104,14 +118,9 @@ def for_book(preset: str) -> None:
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
 
 
-def sources() -> str:
-    """Return a digest of `SOURCES` by content, and of the versions of Python and of `COMPUTING`."""
-    total = hashlib.sha256(json.dumps([sys.version, *map(version, COMPUTING)]).encode())
-    for path in sorted({p for pattern in SOURCES for p in ROOT.glob(pattern)}):
-        if path.is_file() and "__pycache__" not in path.parts:
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(f"\0{path.relative_to(ROOT)}\0{content}".encode())
-    return total.hexdigest()
+def sources() -> list[str]:
+    """Return a digest of `SOURCES` by content, and the versions of Python and of `COMPUTING`."""
+    return [provenance.fingerprint(ROOT, SOURCES), sys.version, *map(version, COMPUTING)]
 
 
 def notebooks() -> list[str]:
@@ -138,11 +147,6 @@ def defaults(name: str) -> dict[str, Any]:
         raise BadInput(f"notebook {name}: its parameters cell must be lines: name = literal") from None
 
 
-@cache
-def _yaml(text: str) -> object:
-    return yaml.safe_load(text)
-
-
 def _entries(preset: str) -> dict[str, Any]:
     """A preset's entries by notebook; no entry at all is an empty preset."""
     path = ROOT / "presets" / f"{preset}.yml"
@@ -150,28 +154,14 @@ def _entries(preset: str) -> dict[str, Any]:
     if preset not in known:
         raise BadInput(f"preset {preset!r}: does not exist; there are {', '.join(known)}")
     try:
-        values = _yaml(path.read_text(encoding="utf-8"))
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise BadInput(f"presets/{preset}.yml: not YAML: {' '.join(str(error).split())}") from None
     return values if isinstance(values, dict) else {}
 
 
-def literal(text: str) -> Any:
-    """Read numbers, lists and names as YAML writes them; see `icl_book.parameters.number`.
-
-    Raises:
-        BadInput: If it is not YAML, or nested without end.
-    """
-    try:
-        if text.count("[") > 1000:
-            raise RecursionError
-        return number(yaml.load(text, yaml.BaseLoader))  # everything is text, or a list or dict of it
-    except (yaml.YAMLError, RecursionError):
-        raise BadInput(f"{reprlib.repr(text)}: must be a number or a list of numbers") from None
-
-
 def read_grid(grid: str) -> dict[str, list[Any]]:
-    """Read the values that a sweep tries in all combinations.
+    """Read the values that are tried in all combinations.
 
     Args:
         grid: Words, ``"noise_std=0.5,1 seed=0,1"``, where a list is one value of a list parameter,
@@ -180,62 +170,29 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
     Raises:
         BadInput: If it reads otherwise or names a parameter twice.
     """
-    axes: dict[str, Any]
     words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
+    text = "".join(f"{key}: [{values}]\n" for key, _, values in words)
     try:
         if grid.endswith((".yml", ".yaml")):
             text = (ROOT / grid).read_text(encoding="utf-8")
-            axes = {key: number(values) for key, values in literal(text).items()}
-        else:
-            axes = {key: literal(f"[{values}]") for key, _, values in words}
-            if len(axes) < len(words):
-                raise BadInput
+        found = yaml.load(text, yaml.BaseLoader)  # everything is text, or a list or dict of it
+        axes: dict[str, Any] = {key: number(values) for key, values in found.items()} if words else {}
+        if len(axes) < len(words):
+            raise BadInput
         if not all(isinstance(values, list) and values and "" not in values for values in axes.values()):
             raise BadInput
-    except (BadInput, AttributeError, OSError, ValueError):
+    except (AttributeError, OSError, RecursionError, ValueError, yaml.YAMLError):
         raise BadInput(
-            f"grid {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file with "
-            "lines name: [value, value]"
+            f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "
+            "with lines name: [value, value]"
         ) from None
     return {key: [v for i, v in enumerate(values) if v not in values[:i]] for key, values in axes.items()}
 
 
-def configure(
-    name: str,
-    preset: str,
-    changes: Mapping[str, object],
-    seed: int | None = None,
-    where: str | None = None,
-    code: str | None = None,
-) -> Run:
-    """A run with a preset's values and the caller's changes to them.
-
-    Args:
-        name: The notebook.
-        preset: Name of the preset.
-        changes: The caller's values.
-        seed: Root of the random streams; by default `root_seed`.
-        where: By default `device`.
-        code: What `sources` returns, for a caller who has many runs.
-
-    Returns:
-        The run; what equals the notebook's own values is no override.
-
-    Raises:
-        BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
-    """
-    own, given = defaults(name), _entries(preset).get(name)
-    if not isinstance(given, dict):
-        raise BadInput(f"presets/{preset}.yml: needs an entry '{name}:' with parameters, or '{name}: {{}}'")
-    given = {k: number(v) for k, v in given.items()}
-    own, given, changes = (validate(part, own) for part in (own, given, changes))
-    wanted = {**own, **given, **changes}
-    overrides = {k: v for k, v in wanted.items() if v != own[k]}
-    seed = root_seed() if seed is None else seed
-    exploring = wanted != {**own, **given} or preset == CONFIRMATORY or seed > 0
-    depends = [source(name), overrides, seed, where := where or device(), code or sources()]
-    digest = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]
-    return Run(name, preset, overrides, exploring, seed, where, digest)
+def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[str] = ()) -> str:
+    """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
+    depends = [source(name), overrides, seed, where, code or sources()]
+    return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None = None) -> list[Run]:
@@ -248,13 +205,24 @@ def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None 
         seed: Root of the random streams; by default `root_seed`.
 
     Returns:
-        The runs in the order in which they start: that of the preset's entries, and of the grid.
+        The runs in the order in which they start: that of the preset's entries, and of the grid. What equals
+        the notebook's own values is no override.
 
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
-    axes = [[(key, value) for value in values] for key, values in read_grid(grid).items()]
-    points = [dict(point) for point in itertools.product(*axes)]
-    entries, where, code = list(_entries(preset)), device(), sources()
-    names = [name] if name else sorted(notebooks(), key=(entries + notebooks()).index)
-    return [configure(one, preset, point, seed, where, code) for one in names for point in points]
+    entries, axes, where, code = _entries(preset), read_grid(grid), device(), sources()
+    seed, runs = root_seed() if seed is None else seed, []
+    for one in [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index):
+        own, given = defaults(one), entries.get(one)
+        if not isinstance(given, dict):
+            raise BadInput(f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'")
+        own = validate(own, own)
+        usual = own | validate({k: number(v) for k, v in given.items()}, own)
+        for point in itertools.product(*axes.values()):
+            wanted = usual | validate(dict(zip(axes, point, strict=True)), own)
+            overrides = {k: v for k, v in wanted.items() if v != own[k]}
+            exploring = wanted != usual or preset == CONFIRMATORY or seed > 0
+            digest = address(one, overrides, seed, where, code)
+            runs.append(Run(one, preset, overrides, exploring, seed, where, digest))
+    return runs

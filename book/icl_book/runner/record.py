@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
@@ -10,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from icl.files import write_atomically
 from icl_book.parameters import BadInput
-from icl_book.provenance import CARD_MIME, FOOTER_MIME
+from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
 
 _GLUED = "application/papermill.record/text/plain"
 
@@ -66,7 +66,7 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an executed notebook found.
 
     Returns:
-        ``name``, ``preset``, ``parameters``, ``digest``, ``root_seed``, ``exploring``, ``seconds``,
+        What `icl_book.runner.plan.Run` says of it, and ``parameters``, ``seconds``,
         ``device``, ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, ``cards``, the records of
         all verdict cards, and ``numbers``, what was glued, by name.
 
@@ -88,11 +88,14 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def value(text: str) -> object:
-    """Return the literal or number whose ``repr`` a notebook glued, or the text itself."""
-    for convert in (ast.literal_eval, float):  # nan and inf are no literals
-        try:
-            return convert(text)
-        except (ValueError, SyntaxError):
-            pass
-    return text
+def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the cases of a card by reading, our own reading first."""
+    ours, *_ = card["readings"]
+    return {ours: card["cases"], **card["other_readings"]}
+
+
+def keep(name: str, content: Mapping[str, Any]) -> None:
+    """Write a result that is committed, ``results/<name>.json``."""
+    path = ROOT / "results" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(content, indent=1) + "\n")

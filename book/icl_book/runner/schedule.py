@@ -13,7 +13,6 @@ from pathlib import Path
 
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.execute import reason_file
 from icl_book.runner.plan import Run
 from icl_book.runner.record import whole
 
@@ -48,7 +47,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     if not left:
         return 0
     for run in left:
-        reason_file(run).unlink(missing_ok=True)
+        run.reason.unlink(missing_ok=True)
     start, calls = time.perf_counter(), ROOT / "_build" / "calls"
     calls.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=calls, ignore_cleanup_errors=True) as folder:
@@ -57,24 +56,22 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
             for i, run in enumerate(left, 1)
         }
         threads = max(1, (os.cpu_count() or 1) // int(jobs))
-        content = {"python": sys.executable, "threads": threads, "tasks": tasks}
+        environment = [f"{k}={v}" for k, v in left[0].environment.items()]  # the same for all runs of a call
+        content = {"python": sys.executable, "environment": environment, "threads": threads, "tasks": tasks}
         Path(folder, "plan.json").write_text(json.dumps(content), encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--cores", jobs]
         command += ["--jobs", jobs, "--profile", profile] if profile else []
         command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
-        with Path(folder, "said").open("w+", encoding="utf-8") as said:  # runs speak on the standard output
-            status = subprocess.run(command, cwd=ROOT, stderr=said, check=False).returncode
-            said.seek(0)
-            lines = [line for line in said.read().splitlines() if line.strip()]
+        done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
     seconds = time.perf_counter() - start
-    if status == 0:
+    if done.returncode == 0:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
-    reasons = [f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := reason_file(r)).is_file()]
+    reasons = [f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := r.reason).is_file()]
     if not reasons:
-        print(*lines[-SHOWN:], sep="\n")
+        print(*filter(str.strip, done.stderr.splitlines()[-SHOWN:]), sep="\n")
     if silent := sum(not whole(run.path) for run in left) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
         reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons)}", flush=True)
-    return status
+    return done.returncode

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from icl.files import atomic_path
-from icl_book.parameters import BadInput
+from icl_book.parameters import BadInput, number
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
-from icl_book.runner.record import collect, value
+from icl_book.runner.record import collect, readings
 
 
 def cases(found: Mapping[str, Any]) -> pd.DataFrame:
@@ -30,29 +30,22 @@ def cases(found: Mapping[str, Any]) -> pd.DataFrame:
     """
     rows = []
     for card in found["cards"]:
-        ours, *_ = card["readings"]
-        for reading, some in ({ours: card["cases"]} | card["other_readings"]).items():
+        for reading, some in readings(card).items():
             for case in some:
                 low, high = case["interval"]
-                own = _run(found) | {"claim": card["id"], "verdict": card["verdict"], "reading": reading}
-                own |= {"case": case["name"], "outcome": case["outcome"], "evidence": case["kind"]}
-                own |= {"measured": float(case["measured"]), "low": float(low), "high": float(high)}
-                own["samples"] = case["samples"]
-                labels = {f"case {k}" if k in own else k: v for k, v in case["parameters"].items()}
-                rows.append(own | labels)
+                row = _run(found) | {"claim": card["id"], "verdict": card["verdict"], "reading": reading}
+                row |= {"case": case["name"], "outcome": case["outcome"], "evidence": case["kind"]}
+                row |= {"measured": float(case["measured"]), "low": float(low), "high": float(high)}
+                row |= {"samples": case["samples"]}
+                rows.append(row | {f"case {k}" if k in row else k: v for k, v in case["parameters"].items()})
     return pd.DataFrame(rows)
 
 
 def numbers(found: Mapping[str, Any]) -> pd.DataFrame:
     """Return a row for each glued number: what `cases` says of the run, ``number`` (its name), ``value``."""
-    glued = ((name, value(text)) for name, text in found["numbers"].items())
-    return pd.DataFrame(
-        [
-            _run(found) | {"number": name, "value": float(one)}
-            for name, one in glued
-            if isinstance(one, int | float)
-        ]
-    )
+    glued = {name: number(text) for name, text in found["numbers"].items()}
+    rows = [{"number": name, "value": float(v)} for name, v in glued.items() if isinstance(v, int | float)]
+    return pd.DataFrame([_run(found) | row for row in rows])
 
 
 def _run(found: Mapping[str, Any]) -> dict[str, Any]:

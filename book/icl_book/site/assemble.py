@@ -26,7 +26,7 @@ import yaml
 from filelock import FileLock
 
 from icl.files import write_atomically
-from icl_book import repository
+from icl_book import provenance, repository
 from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
@@ -43,17 +43,10 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
     """Digest of everything the book is made from."""
     inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*/*.json"
     inputs += " benchmarks/results/*.json"
-    files = {
-        p.relative_to(root).as_posix(): p
-        for pattern in inputs.split()
-        for p in root.glob(pattern)
-        if p.is_file() and "__pycache__" not in p.parts
-    }
-    files |= {f"notebooks/{name}": path for name, path in notebooks.items()}
-    total = hashlib.sha256(f"{preset} {sys.version} {repository.address(root)}".encode())
-    for name in sorted(files):
-        total.update(f"\0{name}\0{hashlib.sha256(files[name].read_bytes()).hexdigest()}".encode())
-    return total.hexdigest()
+    words = [preset, sys.version, repository.address(root), provenance.fingerprint(root, inputs.split())]
+    for name in sorted(notebooks):
+        words += [name, hashlib.sha256(notebooks[name].read_bytes()).hexdigest()]
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()
 
 
 def gather(
