@@ -26,7 +26,12 @@ ROOMS = {
     "attention": (["icl/attention.py"], ["tests/icl/test_attention.py"]),
     "judge": (
         [f"{CLAIMS}/judge.py", f"{CLAIMS}/case.py", f"{CLAIMS}/rules.py", "icl/statistics.py"],
-        ["tests/icl_book/test_claims.py", "tests/icl_book/test_registry.py", "tests/icl/test_statistics.py"],
+        [
+            "tests/icl_book/test_claims.py",
+            "tests/icl_book/test_registry.py",
+            "tests/icl/test_statistics.py",
+            "tests/icl/test_bad_input.py",
+        ],
     ),
     "tensor_trick": (["icl/tensor_trick"], ["tests/icl/tensor_trick", "tests/icl/test_bad_input.py"]),
     "risk": (["icl/risk"], ["tests/icl/risk", "tests/icl/test_bad_input.py"]),

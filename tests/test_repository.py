@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from icl_book import notebook
+from icl_book.claims.registry import FOLDER
+from icl_book.markup import environment
 from icl_book.parameters import validate
 from icl_book.runner import execute, plan
 
@@ -173,16 +175,19 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         assert more == ({"pages": {"pages": "write", "id-token": "write"}} if path == WORKFLOW else {})
 
 
-def test_the_package_carries_the_data_that_chapters_read(tmp_path, monkeypatch):
+def test_the_package_carries_claims_templates_and_the_data_that_chapters_read(tmp_path, monkeypatch):
+    """A wheel has what the patterns match, through links; `.ci/package` builds one."""
+    package, patterns = ROOT / "book" / "icl_book", PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
     read = {p for n in NOTEBOOKS for p in re.findall(r'notebook\.data\("([^"]+)"\)', plan.source(n))}
-    assert len(read) >= 3
     monkeypatch.setattr(notebook, "ROOT", tmp_path)  # as where only the package is installed
-    for path in read:
-        found = notebook.data(path)
-        assert found.is_relative_to(ROOT / "book" / "icl_book")
-        assert found.read_bytes() == (ROOT / path).read_bytes()
-        patterns = PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
-        assert any(found.relative_to(ROOT / "book" / "icl_book").match(p) for p in patterns)
+    data = [notebook.data(path) for path in read]
+    assert [path.read_bytes() for path in data] == [(ROOT / path).read_bytes() for path in read]
+    claims = [*FOLDER.glob("*.yml")]
+    templates = [package / "templates" / name for name in environment().list_templates()]
+    assert FOLDER.resolve() == ROOT / "book" / "claims"
+    assert len(data) >= 3 and len(claims) == 2 and len(templates) >= 2
+    for path in (*data, *claims, *templates):
+        assert any(path.relative_to(package).match(pattern) for pattern in patterns), path
 
 
 def test_icl_alone_needs_few_packages():

@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
             pages = [f"{run.name}={run.path}" for run in runs]
             return assemble.main(["--preset", options.preset, *pages])
         case "sweep":
-            if not options.grid:
+            if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
                 raise BadInput(f"sweep needs a notebook and a grid: {example}")
             runs = plan.plan(options.preset, options.name, options.grid)

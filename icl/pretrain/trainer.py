@@ -257,9 +257,7 @@ class UnitStack:
         kind = _kind(first, settings, device)
         self.compiled = kind == "compiled"
         per_context = start.shape[0] * start.shape[1] * first.context_length * first.task.dim
-        self.piece = min(
-            settings.batch_size, max(16, _ELEMENTS[kind][1] // per_context)
-        )  # contexts at a time
+        self.piece = max(16, _ELEMENTS[kind][1] // per_context)  # contexts at a time
         self.recorded: list[Tensor] = []  # parameters after the recorded steps
 
     def train(self, stopped: threading.Event) -> None:
@@ -365,9 +363,7 @@ def _check_seeds(units: Sequence[UnitConfig]) -> None:
     for index, unit in enumerate(units):
         if first.setdefault(unit.seed, index) != index:
             both = f"units {first[unit.seed]} and {index} both have seed={unit.seed}"
-            raise ValueError(
-                f"{both}: give each its own, or let them see the same covariates: shared_tokens=True"
-            )
+            raise ValueError(f"{both}: give each its own, or let them see the same: shared_tokens=True")
 
 
 def _collect(

@@ -87,7 +87,7 @@ def gaussian_linear_optimum(
     >>> round(float(gaussian_linear_optimum(5, n=20, noise_std=0.0).risk), 6)  # 6 / 26
     0.230769
     """
-    dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
+    dim, square, (_, n, noise_std) = check_gaussian(dim, lipschitz, 0.0, n, noise_std)
     spread = (dim + 1 + dim * noise_std**2 / square) / n
     return LinearOptimum(1 / (1 + spread), square * spread / (1 + spread), 0.0)
 

@@ -118,7 +118,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: flo
     >>> gaussian_best_scale(d, (d + 2) ** -0.5, n, sigma).risk < best.risk  # a value scale helps
     array([ True,  True])
     """
-    dim, square, (n, noise_std) = check_gaussian(dim, lipschitz, n=n, noise_std=noise_std)
+    dim, square, (_, n, noise_std) = check_gaussian(dim, lipschitz, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2 / square
     # Where tau is small the risk is that of linear attention, a parabola with its minimum at ``first``.
     first = n / (n + dim * (1 + variance))
@@ -166,9 +166,8 @@ def gaussian_best_scale(
     """
     dim, square, (w, n, noise_std) = check_gaussian(dim, lipschitz, w, n, noise_std)
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2 / square
-    fine, coarse = (
-        _best_scale(flat_w, variance, query_means(dim, flat_w, flat_n, **rule)) for rule in ({}, _COARSE)
-    )
+    rules = query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE)
+    fine, coarse = (_best_scale(flat_w, variance, rows) for rows in rules)
     changes = np.abs(coarse - fine) / np.maximum(fine, np.finfo(float).tiny)
     rows = (fine[0], square * fine[1], np.max(changes, axis=0, initial=_EPS))
     return GaussianScale(*(row.reshape(w.shape)[()] for row in rows))
@@ -185,16 +184,12 @@ def _best_scale(w: Array, variance: Array, rows: Array) -> Array:
 
 
 def check_gaussian(
-    dim: int, lipschitz: float, w: ArrayLike | None = None, n: ArrayLike = 1, noise_std: ArrayLike = 0
+    dim: int, lipschitz: float, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 ) -> tuple[int, float, tuple[Array, ...]]:
-    """Check the arguments of a risk on Gaussian tokens; return dim, L^2, and w (if given), n, noise_std."""
+    """Check the arguments of a risk on Gaussian tokens; return dim, L^2, and w, n, noise_std in one shape."""
     dim, scale = integer(dim, "dim", 1, _MOST_DIM), real(lipschitz, "lipschitz", LEAST, MOST)
-    arrays = {} if w is None else {"w": reals(w, "w", 0, MOST_W)}
-    arrays |= {
-        "n": reals(n, "n", 1, MOST_TOKENS, whole=True),
-        "noise_std": reals(noise_std, "noise_std", 0, MOST),
-    }
-    return dim, scale**2, broadcast(**arrays)
+    w, n = reals(w, "w", 0, MOST_W), reals(n, "n", 1, MOST_TOKENS, whole=True)
+    return dim, scale**2, broadcast(w=w, n=n, noise_std=reals(noise_std, "noise_std", 0, MOST))
 
 
 def _polish(
@@ -212,9 +207,7 @@ def _polish(
 
     for _ in range(3):
         move, _ = step()
-        gap, w = (
-            np.where(w > 0.5, gap + move, 1 - (w - move)),
-            np.where(w > 0.5, 1 - (gap + move), w - move),
-        )
+        near, gap, w = w > 0.5, gap + move, w - move
+        gap, w = np.where(near, gap, 1 - w), np.where(near, 1 - gap, w)
     (last, risk), (other, _) = step(), step(**_COARSE)
     return w, risk, gap, np.abs(last) + np.abs(other - last)

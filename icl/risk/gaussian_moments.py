@@ -60,9 +60,8 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
         here = panel == k
         y, slope = _position(tau[here], float(edge[k]), float(edge[k + 1]))
         used = _NODES - drop
-        log_c, ratio, log_c_y, ratio_y = (
-            np.polynomial.chebyshev.chebvander(y, used - 1) @ _series(n, int(k))[:used]
-        ).T
+        basis = np.polynomial.chebyshev.chebvander(y, used - 1)
+        log_c, ratio, log_c_y, ratio_y = (basis @ _series(n, int(k))[:used]).T
         c = np.exp(log_c)
         c_slope = c * log_c_y * slope
         out[:, here] = c, ratio * c, c_slope, ratio_y * slope * c + ratio * c_slope
@@ -134,12 +133,8 @@ def _series(n: float, panel: int) -> Array:
     power = width * n * np.exp((n - 1) * log_phi)
     c = np.sum(power * m2, -1)
     d = np.sum(power * (diagonal - (n - 1) * pair), -1)
-    return (
-        np.asarray(_fit() @ np.stack([np.log(c), d / c], -1))
-        .reshape(2, _NODES, 2)
-        .swapaxes(0, 1)
-        .reshape(_NODES, 4)
-    )
+    fitted: Array = _fit() @ np.stack([np.log(c), d / c], -1)
+    return fitted.reshape(2, _NODES, 2).swapaxes(0, 1).reshape(_NODES, 4)
 
 
 @lru_cache(maxsize=1)
@@ -183,9 +178,8 @@ def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -
     dead, alive = -np.expm1(-z), np.exp(-z)
     margin = math.ceil(12 * tau * fine / _STEP)
     lags = np.arange(x[0] - u[-1] * fine - margin, x[-1] - u[0] * fine + margin + 1)
-    density = np.exp(-0.5 * (lags * (_STEP / fine / tau)) ** 2) * (
-        _STEP / fine / tau / math.sqrt(2 * math.pi)
-    )
+    step = _STEP / fine / tau
+    density = np.exp(-0.5 * (lags * step) ** 2) * (step / math.sqrt(2 * math.pi))
     windows = sliding_window_view(density[margin : density.size - margin], x.size)[:: skip * fine][::-1]
     first = margin + (u[-1] - u) * fine  # where the window of u begins
     before = np.concatenate([[0.0], np.cumsum(density)])[first]

@@ -113,9 +113,8 @@ def _missed(coefficients: ArrayLike) -> tuple[Array, list[tuple[float, Polynomia
             f"coefficients of shape {c.shape}: must be a sequence of 1 to {_MOST_DEGREE + 1} numbers"
         )
     # column j: the coefficients of t^j in the basis of Hermite polynomials
-    powers = np.stack(
-        [np.pad(poly2herme(row[: j + 1]), (0, c.size - j - 1)) for j, row in enumerate(np.eye(c.size))], 1
-    )
+    columns = [poly2herme(row[: j + 1]) for j, row in enumerate(np.eye(c.size))]
+    powers = np.stack([np.pad(column, (0, c.size - column.size)) for column in columns], 1)
     return c, [(float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k]) for k in range(c.size)]
 
 
@@ -158,16 +157,12 @@ def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: f
     True
     """
     d, scale = integer(dim, "dim", 1, 1000), real(lipschitz, "lipschitz", LEAST, MOST)
-    given = broadcast(
-        log_n=reals(log_n, "log_n", 10, _MOST_LOG), noise_std=reals(noise_std, "noise_std", 0, MOST)
-    )
-    log_n, noise_std = given
+    log_n, noise_std = reals(log_n, "log_n", 10, _MOST_LOG), reals(noise_std, "noise_std", 0, MOST)
+    log_n, noise_std = broadcast(log_n=log_n, noise_std=noise_std)
     out = np.empty((2, log_n.size))
     for k, (length, sigma) in enumerate(zip(log_n.ravel(), noise_std.ravel(), strict=True)):
-        fine, coarse = (
-            _one_token(d, float(length), 1 + (sigma / scale) ** 2, *rule)
-            for rule in ((0.2, 400), (0.25, 300))
-        )
+        spread = 1 + (sigma / scale) ** 2
+        fine, coarse = (_one_token(d, float(length), spread, *rule) for rule in ((0.2, 400), (0.25, 300)))
         out[:, k] = fine, abs(fine - coarse) + np.finfo(float).eps * length
     return OneToken(*(row.reshape(log_n.shape)[()] for row in out))
 
@@ -204,9 +199,8 @@ def least_ball_limit(dim: int) -> BallLimit:
     grid = np.geomspace(*_BALL_W, 161)
     at = int(np.argmin([_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
     around = grid[at - 1], grid[at + 1]
-    w, coarse = (
-        brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13) for k in (_ORDER, _COARSE)
-    )
+    rules = _ORDER, _COARSE
+    w, coarse = (brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13) for k in rules)
     risk, other = _ball_limit(dim, w, _ORDER)[0], _ball_limit(dim, coarse, _COARSE)[0]
     changes = abs(coarse / w - 1), abs(other / risk - 1)
     return BallLimit(w, risk, max(*changes, float(np.finfo(float).eps)))
@@ -215,9 +209,8 @@ def least_ball_limit(dim: int) -> BallLimit:
 def _ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
     x, weight = np.polynomial.legendre.leggauss(order)
-    edges = np.concatenate(
-        [[0.0], np.geomspace(1, max(w, 2), int(np.ceil(np.log2(max(w, 2)))) + 1) / max(w, 2)]
-    )
+    most = max(w, 2)
+    edges = np.concatenate([[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most])
     half = np.diff(edges)[:, None] / 2
     r = (edges[:-1, None] + half * (1 + x)).ravel()
     p = (half * weight).ravel() * dim * r ** (dim - 1)

@@ -207,11 +207,9 @@ def _panel(task: Zonal, n: float, index: int) -> _Panel:
         if degree > _DEGREES:
             raise ValueError(f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}")
         a, rest = spectrum(task, degree)
-        m = (
-            np.zeros((_NODES, degree))
-            if n == 1
-            else np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
-        )
+        m = np.zeros((_NODES, degree))
+        if n > 1:
+            m = np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
         if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
             break
         degree *= 2

@@ -58,8 +58,7 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
     """
     groups, wide, nearest, reach = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree)
     out = [
-        Mesh(*_nodes_in_u(*edges, order), *_angles(dim, angles, order), below, above)
-        for edges, angles, below, above in groups
+        Mesh(*_nodes_in_u(*us, order), *_angles(dim, angles, order), *rest) for us, angles, *rest in groups
     ]
     if wide[0].size:
         u, weight = (x.reshape(-1, 1) for x in _nodes_in_u(*wide, order))

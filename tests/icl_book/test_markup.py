@@ -1,7 +1,6 @@
 """Numbers, intervals, mathematics and badges as text."""
 
 import math
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -51,14 +50,6 @@ def test_badges_have_a_class_for_every_verdict():
     sheet = (PACKAGE.parent / "_static" / "icl.css").read_text()
     for verdict in Verdict:
         assert f".{markup.style_class(verdict)}" in sheet and f">{verdict}</span>" in macros().badge(verdict)
-
-
-def test_an_installed_package_has_the_templates():
-    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())
-    carried = project["tool"]["setuptools"]["package-data"]["icl_book"]
-    templates = [Path("templates", name) for name in markup.environment().list_templates()]
-    assert len(templates) >= 2
-    assert all(any(path.match(pattern) for pattern in carried) for path in templates)
 
 
 @pytest.mark.parametrize(

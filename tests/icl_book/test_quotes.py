@@ -108,6 +108,7 @@ PAPER, JUDGE, STATISTICS = "book/claims/paper1.yml", "book/icl_book/claims/judge
         (PAPER, "rule: {at_least: 0.2}", "rule: {at_least: 0.2}  # far", False),
         (PAPER, "resolution: 0.01", "resolution: 0.02", True),
         (PAPER, "quantity: sampled error", "quantity: error", True),
+        (PAPER, "late: true", "late: false", True),
         (PAPER, "reading: $w^*$ grows with $L$", "reading: $w^*$ rises with $L$", False),
         (JUDGE, "high < first", "high <= first", True),
         (JUDGE, "def judge(", "# a comment\n\n\ndef judge(", False),

@@ -16,7 +16,7 @@ from planted import planted
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-DIMS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
+DIMS = (2, 3, 4, 5, 8, 32, 256)
 
 
 # ------------------------------------------------------------------------- against the reference
@@ -36,8 +36,8 @@ def settings(w_max, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("w_max, tolerance, seed, part", [(1e3, 1e-10, 0, 1), (1e5, 1e-8, 1, 7)])
-def test_two_thousand_settings(w_max, tolerance, seed, part):
-    """2,300 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
+def test_many_settings(w_max, tolerance, seed, part):
+    """1,600 settings: d to 256, n to 1e12; the reported error, too, has to cover what is seen."""
     for task, w, n, noise_std in islice(settings(w_max, seed), 0, None, part):
         bias, noise = oracle.population_risk(task, w, n, noise_std)
         r = population_risk(task, w, n, noise_std)

@@ -1,5 +1,7 @@
 """The certificate of the form of the minimizer: its inequalities, its bounds, and where it must give up."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -66,6 +68,32 @@ def test_bounds_hold_inside_intervals(task, n):
             missed = Polynomials(task.dim, theta).take(601)[1:]
             turned = (a * m) @ missed / (a[part.first - 1] * m[part.first - 1] * missed[part.first - 1])
             assert turned.min() >= low - 1e-9
+
+
+@pytest.mark.parametrize("m_2, right", [(0.0, 0.5), (0.05, 0.5), (-0.05, 0.5), (0.3, np.inf)])
+def test_one_interval_by_hand(m_2, right):
+    """Degrees 1 and 2 on the circle, m_1 from 0.1 to 0.2; r_2 = 2 (1 + c) lies between 0 and 4."""
+    d, left, n, ratio = 2, 0.4 if right < np.inf else 50.0, 4, 0.2
+    part = certificate._Expansion(
+        d,
+        np.array([1, 2]),
+        np.array([1.0, ratio]),
+        np.array([1.0, 4.0]),
+        0.0,
+        np.array([[1.0, 1], [4, 0]]),
+        1.0,
+    )
+    values = {left: np.array([0.1, m_2]), right: np.array([0.2, m_2])}.__getitem__
+    if right < np.inf:
+        low = m_2 - 0.1 * 0.1 * np.exp(0.2) / 4  # delta times rise times exp(2 delta) over 4
+        by_hand = 1 + ratio * 4 * min(low / (0.1 if low < 0 else 0.2), 0)
+    else:
+        low = 0.3 - 4 * np.log(4) / 50
+        by_hand = 1 + ratio * 4 * min(low / (0.1 + np.log(4) / 50), 0)
+    if low > 0:  # then H is smallest at c = -1; look at c = 1 alone
+        part = dataclasses.replace(part, table=np.array([[1.0], [4.0]]))
+        by_hand = 1 + ratio * 4 * low / (0.2 if right < np.inf else 0.1 + np.log(4) / 50)
+    assert certificate._lower_bound_on(part, n, left, right, values) == pytest.approx(by_hand, abs=1e-9)
 
 
 @pytest.mark.parametrize("task", CLASSES, ids=str)

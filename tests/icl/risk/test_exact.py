@@ -10,6 +10,7 @@ from icl.risk import (
     integrals,
     mismatch_risk,
     monte_carlo_risk,
+    nearest_neighbor_risk,
     optimal_window,
     population_flow,
     population_risk,
@@ -83,6 +84,7 @@ def test_nearest_neighbor_limit(task, n):
     limit = 2 * np.trapezoid(beyond**n, task.variogram(theta))  # by parts
     r = population_risk(task, 1e5, n, 1.0)
     assert r.bias == pytest.approx(limit, rel=2e-3)
+    assert nearest_neighbor_risk(task, n, 1.0).bias == pytest.approx(limit, rel=1e-8)
     assert 1 - 2e-3 < r.noise < 1
 
 
@@ -126,15 +128,17 @@ def test_slope_against_differences(task, w, n):
         assert ours == pytest.approx((values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor)
 
 
-def test_broadcasting_equals_one_by_one():
-    w, n, s = np.array([[0.0], [3.0], [40.0]]), np.array([1, 20, 10**6]), 0.3
-    whole = population_risk(ReLU(3), w, n, s)
-    assert whole.total.shape == (3, 3)
-    for i in range(3):
-        for j in range(3):
-            one = population_risk(ReLU(3), float(w[i, 0]), int(n[j]), s)
-            assert whole.total[i, j] == pytest.approx(one.total, rel=1e-12)
-            assert whole.slope[i, j] == pytest.approx(one.slope, rel=1e-9, abs=1e-13)
+def test_many_at_once_equal_one_by_one():
+    w, n, s = np.array([[0.0], [3.0], [40.0]]), np.array([1, 20, 10**6]), np.array([0.1, 1.0, 5.0])
+    whole, best = population_risk(ReLU(3), w, n, 0.3), optimal_window(ReLU(3), n[1:, None], s)
+    assert whole.total.shape == (3, 3) and best.w.shape == (2, 3)
+    for i, j in np.ndindex(3, 3):
+        one = population_risk(ReLU(3), float(w[i, 0]), int(n[j]), 0.3)
+        assert whole.total[i, j] == pytest.approx(one.total, rel=1e-12)
+        assert whole.slope[i, j] == pytest.approx(one.slope, rel=1e-9, abs=1e-13)
+        if i:
+            alone = optimal_window(ReLU(3), int(n[i]), float(s[j]))
+            assert best.w[i - 1, j] == pytest.approx(alone.w, rel=1e-8)
 
 
 def test_cosine_at_zero_and_with_two_minima():
@@ -186,15 +190,6 @@ def test_optimum_is_lowest_and_that_of_a_root_finder(task, n, noise_std):
     assert best.risk == pytest.approx(population_risk(task, root, n, noise_std).total, rel=1e-11)
     grid = population_risk(task, best.w * np.geomspace(0.01, 10, 40), n, noise_std).total
     assert best.risk <= grid.min() * (1 + 1e-12)
-
-
-def test_many_optima_at_once_equal_one_by_one():
-    n, noise_std = np.array([[10], [300]]), np.array([0.1, 1.0, 5.0])
-    together = optimal_window(ReLU(3), n, noise_std)
-    for i in range(2):
-        for j in range(3):
-            alone = optimal_window(ReLU(3), int(n[i, 0]), float(noise_std[j]))
-            assert together.w[i, j] == pytest.approx(alone.w, rel=1e-8)
 
 
 def test_mismatch():

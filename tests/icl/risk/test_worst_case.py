@@ -25,16 +25,6 @@ def test_harmonics_have_a_gegenbauer_covariance(dim, degree):
     np.testing.assert_allclose(Harmonic(dim, degree=degree).covariance(t), expected, atol=1e-11)
 
 
-def test_harmonics_are_sampled_with_their_covariance():
-    task, count = Harmonic(3, degree=3), 40_000
-    x = uniform_sphere(stream(0, "covariates"), 1, 2, 3).expand(count, -1, -1)
-    f = task.sample(stream(0, "tasks"), count)(x)
-    product = f[:, 0] * f[:, 1]
-    expected = float(task.covariance(np.array(float(x[0, 0] @ x[0, 1]))))
-    assert abs(float(product.mean()) - expected) < Z * float(product.std()) / count**0.5
-    assert float((f**2).mean()) == pytest.approx(1.0, rel=0.1)
-
-
 @pytest.mark.parametrize("task", [Affine(3), ReLU(3), Cosine(5, 3.0)], ids=str)
 def test_the_bias_is_a_sum_over_degrees(task):
     """Schur: bias = sum_l a_l c_l, c_l the bias of degree l alone."""

@@ -6,7 +6,6 @@ import torch
 
 from icl.covariates import Ellipsoid, LowRank, Sphere
 from icl.layout import normalize, planes
-from icl.statistics import Z
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Cosine, Linear, Network, Projected, Quadratic, ReLU
 
@@ -49,13 +48,3 @@ def test_projected_functions():
     a = Linear(2).sample(stream(0, "tasks"), 6)
     assert torch.allclose(task.sample(stream(0, "tasks"), 6)(x), a(x @ torch.from_numpy(BASIS)) + 2)
     assert hash(task) == hash(Projected(Linear(2, 1.0, 2.0), BASIS.T)) and task.dim == 4
-
-
-@pytest.mark.parametrize("hidden", [1, 8])
-def test_network_has_its_covariance(hidden):
-    task, count = Network(3, 2.0, hidden), 40_000
-    x = normalize(torch.from_numpy(stream(0, "covariates").standard_normal((2, 3))))
-    values = task.sample(stream(0, "tasks"), count)(x.expand(count, 2, 3)).numpy()
-    product = values[:, 0] * values[:, 1]
-    expected = task.covariance(np.array(float(x[0] @ x[1])))
-    assert abs(product.mean() - expected) < Z * product.std() / count**0.5

@@ -140,20 +140,6 @@ def test_any_number_of_threads_shares_the_rows(threads):
         close(value, wanted)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_tiles_are_the_same_without_compiled_rows(kind, monkeypatch):
-    given = problem(70, 90, 6, 7, dtype=torch.float32)
-    fast = tiled(*given, kind)
-    used = []
-    for name in ("row_gradient", "row_hvp"):
-        way = getattr(tiling, name)
-        monkeypatch.setattr(tiling, name, lambda *a, name=name, way=way: used.append(name) or way(*a))
-    monkeypatch.setattr(tiling, "_SQUARED", ())
-    for ours, theirs in zip(fast, tiled(*given, kind), strict=True):
-        close(ours, theirs, 1e-5)
-    assert used == ["row_gradient", "row_hvp"]
-
-
 def test_memory_layout_and_history_of_the_input_do_not_matter():
     A1, A2, X, B, _ = problem()
     turned = [t.T.contiguous().T.requires_grad_() for t in (A1, A2, X, B)]
