@@ -4,8 +4,8 @@
     python tests/golden.py --freeze PATH.ipynb ...    write, for the chapters given
 
 A refactoring reproduces every card: its verdict, its readings, the permitted ranges, and the measured values
-to 1e-9. Random values are those of the locked versions on the processor of the commit that froze them; what is
-measured of a machine (seconds, memory) is not frozen.
+to 1e-9. Random values are those of the locked versions on the processor of the commit that froze them;
+what is measured of a machine (seconds, memory) is not frozen.
 """
 
 from __future__ import annotations
