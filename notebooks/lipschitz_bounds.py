@@ -270,7 +270,7 @@ plots.table(
 # ```
 #
 # For $\alpha^{-1}$ the best scores are not all equal: for many tokens it pays to raise one of them.
-# `icl.tensor_trick.lipschitz.extremal` scans scores of the form $(a,b,\dots,b)$ for it and $(a,b,c,\dots,c)$ for $f$.
+# `icl.tensor_trick.lipschitz.worst_logits` scans scores of the form $(a,b,\dots,b)$ for it and $(a,b,c,\dots,c)$ for $f$.
 #
 # **Exercise 1.** Show that $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$ for
 # the matrix $F$ of softmax rows.

@@ -157,7 +157,8 @@ def _shared_panels(
     right = np.maximum(right, 0.0)
     ends = np.stack([np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width], axis=1)
     if w > 0:
-        ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
+        with np.errstate(over="ignore"):  # the least of all w makes infinity, which is clipped
+            ends = 2 * np.arcsin(np.sqrt(np.clip(ends / (2 * w), 0, 1)))
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -101,6 +102,7 @@ def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
 
 def _papermill(run: Run, shown: str) -> Any:
     """Run all cells and return the notebook, sealed; BadInput says in one line what went wrong."""
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema's: slow, unused
     import jupytext
     import papermill
     from traitlets.config import Config
