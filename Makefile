@@ -1,6 +1,6 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
 # make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
-# make check                          format, lint, types, imports, unit tests: two minutes
+# make check                          format, lint, types, imports, unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
