@@ -207,3 +207,17 @@ def test_nothing_is_unpickled():
             name, keys = ast.unparse(call.func), {k.arg: ast.unparse(k.value) for k in call.keywords}
             assert not re.match(r"(c?pickle|marshal|joblib|shelve|dill)\.|torch\.load$", name), path
             assert name not in ("np.load", "numpy.load") or keys.get("allow_pickle") == "False", path
+
+
+ROOMS = sorted(
+    path.parent for package in ("icl", "book/icl_book") for path in (ROOT / package).glob("*/__init__.py")
+)
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_the_map_of_a_room_names_its_modules_and_no_other(room):
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    modules = {path.stem for path in room.glob("*.py")} - {"__init__"}
+    assert modules <= set(re.findall(r"`(\w+)`", text))
+    heads = re.findall(r"(?:^- |\. )((?:`\w+`(?:, )?)+):", text, re.M)
+    assert set(re.findall(r"\w+", " ".join(heads))) <= modules
