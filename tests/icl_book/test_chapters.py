@@ -30,7 +30,6 @@ beyond_closeness
 beyond_pretraining
 beyond_tasks
 certificates
-dimension_scaling
 exact_risk
 gaussian_tokens
 icl_as_gradient_descent
@@ -43,7 +42,6 @@ norm_growth
 optimization
 phase_diagram
 pretraining
-tensor_trick
 theorem2_extremes
 theorem3_generalization
 theorem4_low_rank
