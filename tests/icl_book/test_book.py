@@ -234,7 +234,7 @@ def plant_verdict(content):
         for o in c["outputs"]
         if provenance.CARD_MIME in o.get("data", {})
     )
-    next(records)["verdict"] = "fails as printed"
+    next(records)["verdict"] = "false as printed"
 
 
 def plant_no_footer(content):
@@ -249,7 +249,7 @@ def plant_unexecuted(content):
     ("plant", "message"),
     [
         (plant_error, "failed with ZeroDivisionError: division by zero"),
-        (plant_verdict, "verdict is 'fails as printed', expected"),
+        (plant_verdict, "verdict is 'false as printed', expected"),
         (plant_unexecuted, "was not executed"),
         (plant_no_footer, "notebook.footer"),
     ],
