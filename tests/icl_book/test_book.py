@@ -189,7 +189,7 @@ def test_license_of_the_text_is_shown(book):
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
     pypdf = pytest.importorskip("pypdf")
-    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_sketch"])
+    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"])
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
         assert [item.title for item in made.outline] == ["glossary", "theorem2 sketch"]
         text = "\n".join(page.extract_text() for page in made.pages)
@@ -234,7 +234,7 @@ def plant_verdict(content):
         for o in c["outputs"]
         if provenance.CARD_MIME in o.get("data", {})
     )
-    next(records)["verdict"] = "fails as printed"
+    next(records)["verdict"] = "false as printed"
 
 
 def plant_no_footer(content):
@@ -249,7 +249,7 @@ def plant_unexecuted(content):
     ("plant", "message"),
     [
         (plant_error, "failed with ZeroDivisionError: division by zero"),
-        (plant_verdict, "verdict is 'fails as printed', expected"),
+        (plant_verdict, "verdict is 'false as printed', expected"),
         (plant_unexecuted, "was not executed"),
         (plant_no_footer, "notebook.footer"),
     ],

@@ -382,7 +382,7 @@ def test_intervals_cover_the_median_of_skew_laws_as_often_as_they_say(law):
 def test_record_is_strict_json_and_complete():
     card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
     record = json.loads(json.dumps(card.record(), allow_nan=False))  # an infinite range is a string
-    assert record["verdict"] == "holds corrected" and record["cases"][0]["permitted"] == [1.0, "inf"]
+    assert record["verdict"] == "false as printed, corrected" and record["cases"][0]["permitted"] == [1.0, "inf"]
     assert record["control_cases"][0]["measured"] == -9.0
     assert record["authority"] == "authors' talk, read by OCR"
     assert record["readings"] == {"as we read it": "contradicts", "narrower": "contradicts"}
@@ -441,4 +441,4 @@ def test_a_card_that_objects_is_never_folded():
     assert folded(judge(claim(own=True), at(2.0), folded=True))
     assert not folded(judge(claim(), at(0.5), folded=True))
     surprise = judge(claim(Verdict.FAILS, readings=[WIDER]), at(7.0), folded=True)
-    assert not folded(surprise) and "Not what we expected: fails as printed." in page(surprise)
+    assert not folded(surprise) and "Not what we expected: false as printed." in page(surprise)

@@ -125,7 +125,7 @@ def test_verifier_judges_the_judgments():
     assert verify.cards([run_of(*good)], registry()) == []
     assert verify.cards([run_of(*good[1:])], registry()) == ["claim P1.a: no notebook judges it"]
     assert verify.cards([run_of(good[0], card("P1.b", 0.2), *good[2:])], registry()) == [
-        "notebooks/n: claim P1.b: verdict is 'holds', expected 'holds corrected'"
+        "notebooks/n: claim P1.b: verdict is 'holds', expected 'false as printed, corrected'"
     ]
     assert verify.cards([run_of(card("P1.a", 0.5, control=0.5), *good[1:])], registry()) == [
         "notebooks/n: claim P1.a: the negative control was not judged as it must be"
@@ -139,7 +139,7 @@ def test_verifier_judges_the_judgments():
     weak["cards"][0]["verdict"] = "inconclusive"
     assert verify.cards([weak], registry()) != []
     assert verify.cards([weak], registry(), "smoke") == [] == verify.cards([weak], registry(), "paper")
-    weak["cards"][0]["verdict"] = "fails as printed"
+    weak["cards"][0]["verdict"] = "false as printed"
     assert verify.cards([weak], registry(), "smoke") != [] == verify.cards([weak], registry(), "paper")
 
 
@@ -181,7 +181,7 @@ def test_audit_says_everything():
         'id="audit-P2.c"',
         'data-authority="machine-written summary"',
         'data-chapter="A chapter"',
-        "Confirmatory run: verdict: holds corrected here, holds there; as we read it: contradicts here, ",
+        "Confirmatory run: verdict: false as printed, corrected here, holds there; as we read it: contradicts here, ",
         "another grid: contradicts here, agrees there. Its cases: 2 agree, 0 undecided, 0 contradict.",
     ):
         assert part in text, part
@@ -192,7 +192,7 @@ def test_audit_says_everything():
 
 
 SAME = {
-    "verdict": "holds corrected",
+    "verdict": "false as printed, corrected",
     "readings": dict.fromkeys(("as we read it", "another grid"), "contradicts"),
 }
 OTHER_READING = SAME | {"readings": SAME["readings"] | {"another grid": "agrees"}}
@@ -240,8 +240,8 @@ def test_levels_are_the_ones_of_the_intervals():
 
 
 def test_totals_are_by_authority_and_count_roots():
-    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", written("counts_authors")))
-    assert rows == {"holds": "1", "holds corrected": "1"}
+    rows = dict(re.findall(r">([a-z ,]+)</span> \| (.*) \|", written("counts_authors")))
+    assert rows == {"holds": "1", "false as printed, corrected": "1"}
     assert "| follow from these | 1 |" in written("counts_authors")
     assert ">not testable</span> | 1 |" in written("counts_others")
     assert ">established</span> | 1 |" in written("counts_book")
@@ -254,7 +254,7 @@ def test_what_cannot_fail_is_counted_apart(change):
     total = written("counts_authors", entries)
     assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
     block = written("readme", entries)
-    assert "P1, statements of its authors: 1 tested, *holds corrected* 1; 1 are identities or cannot" in block
+    assert "P1, statements of its authors: 1 tested, *false as printed, corrected* 1; 1 are identities or cannot" in block
     assert "cannot fail" not in written("counts_authors") + written("counts_others")
 
 
@@ -315,7 +315,7 @@ def test_the_introduction_lists_the_authors_statements_that_do_not_simply_hold()
 
 def test_the_readme_says_what_is_corrected():
     text = written("readme")
-    assert "- P1, statements of its authors: 2 tested, *holds* 1, *holds corrected* 1;" in text
+    assert "- P1, statements of its authors: 2 tested, *holds* 1, *false as printed, corrected* 1;" in text
     assert "| slides (constant) | all" in text
     assert "$\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in text
 
