@@ -16,7 +16,6 @@ from matplotlib.image import imread
 
 from chromium import SIZES, look, resize
 from icl_book import claims, provenance, repository
-from icl_book.claims.claim import OWN
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.runner.execute import execute
@@ -77,15 +76,12 @@ def test_every_page_exists_and_none_has_a_problem(book):
 def test_all_cards_are_on_their_pages_and_all_claims_in_the_audit(book):
     from bs4 import BeautifulSoup
 
-    audit, first = ((book / f"book/{name}.html").read_text() for name in ("audit", "introduction"))
+    audit = (book / "book/audit.html").read_text()
     chapters = "".join((book / f"notebooks/{name}.html").read_text() for name in NOTEBOOKS)
     soup = BeautifulSoup(audit, "html.parser")
     for claim in claims.registry().values():
         head = soup.find(id=f"audit-{claim.id}")
         assert head, claim.id
-        verdict = head.select_one(".icl-badge").get_text(strip=True)
-        listed = claim.authority in OWN and verdict not in ("holds", "not testable")
-        assert (f'#audit-{claim.id}"' in first) == listed, f"{claim.id}: {verdict}"
         if claim.rule is not None:
             assert chapters.count(f'id="claim-{claim.id}"') == 1, claim.id
             assert f'.html#claim-{claim.id}"' in audit, claim.id
