@@ -1,8 +1,5 @@
 """Build the book from executed notebooks: stage, generate, run jupyter-book, verify, swap in.
 
-    python -m icl_book.site.assemble --preset quick theorem2_scaling=PATH.ipynb tensor_trick=PATH.ipynb
-    python -m icl_book.site.assemble --readme
-
 The finished book is `_build/book/<preset>/index.html`. A build that fails, or whose pages
 do not pass `verify`, never replaces the last good one. With all inputs unchanged it
 returns at once.
@@ -10,7 +7,6 @@ returns at once.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import re
@@ -35,10 +31,6 @@ from icl_book.runner.record import collect, read, record
 from icl_book.site import audit, judged, stage, verify
 
 
-class BookError(Exception):
-    """The book cannot be built; the message says why, a line for each reason."""
-
-
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
     inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*/*.json"
@@ -61,17 +53,12 @@ def gather(
         What `icl_book.runner.record.collect` says of each, and the problems found.
     """
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
-    problems = [
-        f"notebooks/{n}: in _toc.yml, but no executed notebook was given"
-        for n in wanted
-        if n not in notebooks
-    ]
-    problems += [f"notebooks/{n}: given, but not in _toc.yml" for n in notebooks if n not in wanted]
+    apart = sorted(set(wanted) ^ set(notebooks))
+    problems = [f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks" for name in apart]
     runs, answers = [], {}
     for name in (n for n in wanted if n in notebooks):
         try:
             content = read(notebooks[name])
-            problems += verify.notebook(name, content)
             answers[f"notebooks/{name}"] = judged.short_answer(content)
             runs.append(run := record(content))
             own = (run["preset"], run.get("root_seed"), run.get("exploring"))
@@ -80,7 +67,7 @@ def gather(
                 problems.append(f"notebooks/{name}: {said}; a book shows its preset, drawn from root seed 0")
         except BadInput as error:
             problems.append(f"notebooks/{name}: {error}")
-    problems = problems or verify.cards(runs, registry(), preset) + verify.rules(registry())
+    problems = problems or verify.cards(runs, registry()) + verify.rules(registry())
     if not problems and preset == "quick":  # of other sizes a sentence does not speak
         cards = {card["id"]: card for run in runs for card in run["cards"]}
         others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
@@ -91,7 +78,7 @@ def gather(
             problems += judged.problems("book/introduction", text, cards, others)
         page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
         if findings and judged.readme(page, findings, cards) != page:
-            problems.append("README.md: the findings moved; run: python -m icl_book.site.assemble --readme")
+            problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
 
@@ -99,7 +86,7 @@ def sphinx(source: Path, output: Path) -> Path:
     """Run jupyter-book on a staged tree, warnings as errors; return the folder of pages.
 
     Raises:
-        BookError: If it fails or warns; the message carries the warnings.
+        BadInput: If it fails or warns; the message carries the warnings.
     """
     shutil.rmtree(output, ignore_errors=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
@@ -114,7 +101,7 @@ def sphinx(source: Path, output: Path) -> Path:
     if done.returncode:
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
-        raise BookError("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
+        raise BadInput("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
     return output / "_build" / "html"
 
 
@@ -141,7 +128,7 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
         The book's entry page.
 
     Raises:
-        BookError: If anything is wrong; the last good book stays as it is.
+        BadInput: If anything is wrong; the last good book stays as it is.
     """
     (root / "_build").mkdir(exist_ok=True)
     with FileLock(root / "_build" / f".lock-site-{preset}"):
@@ -155,8 +142,6 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
         print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
     place = root / "_build" / "book" / preset
-    missing = [f"{name}: no such file: {path}" for name, path in notebooks.items() if not path.is_file()]
-    _refuse(missing)
     now, stamp = digest(preset, notebooks, root), place / ".digest"
     if stamp.is_file() and stamp.read_text() == now:
         say("nothing has changed")
@@ -180,20 +165,12 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
 
 def _refuse(problems: list[str]) -> None:
     if problems:
-        raise BookError("\n".join(problems))
+        raise BadInput("\n".join(["the book is not built", *problems]))
 
 
 def readme(root: Path = ROOT) -> None:
     """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
-    files = {run.name: run.path for run in plan("quick")}
-    _refuse(
-        [
-            f"{f.name}: no quick results for the present sources; run: make book"
-            for f in files.values()
-            if not f.is_file()
-        ]
-    )
-    runs = [collect(f) for f in files.values()]
+    runs = [collect(run.path) for run in plan("quick")]
     found = stage.entries(registry(), runs, root)
     block = stage.pages(**audit.context(*found), rooms={}).readme()
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -205,29 +182,3 @@ def readme(root: Path = ROOT) -> None:
     )
     cards = {card["id"]: card for run in runs for card in run["cards"]}
     write_atomically(root / "README.md", judged.readme(text, judged.findings(root), cards))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m icl_book.site.assemble", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--preset", default="quick")
-    parser.add_argument("--readme", action="store_true", help="rewrite README.md's verdict table and picture")
-    parser.add_argument("notebooks", nargs="*", metavar="NAME=PATH.ipynb")
-    options = parser.parse_args(arguments)
-    try:
-        if options.readme:
-            readme()
-            return 0
-        pairs = [text.partition("=") for text in options.notebooks]
-        if bad := [name for name, equals, path in pairs if not (name and equals and path)]:
-            raise BookError(f"argument {bad[0]!r}: must look like NAME=PATH.ipynb")
-        print(build(options.preset, {name: Path(path) for name, _, path in pairs}))
-    except (BookError, BadInput) as error:
-        print(f"book: not built\n{error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
