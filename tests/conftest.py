@@ -14,7 +14,7 @@ torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 
 
 class Scheduling(LoadScopeScheduling):
-    """Deals out tests one by one, but in groups, which start first, those that share what took long to make."""
+    """Deals out tests one by one, and first, in groups, those that share what took long to make."""
 
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]

@@ -1,4 +1,4 @@
-"""The command line: ``python -m icl_book book | execute | sweep | confirm | replicate | readme | rules | sync``."""
+"""The command line: ``python -m icl_book COMMAND``, ``--help`` lists the commands."""
 
 from __future__ import annotations
 

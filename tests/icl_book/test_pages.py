@@ -336,17 +336,6 @@ def test_docstrings_become_restructured_text(text, rst):
     assert "\n".join(lines) == rst
 
 
-# ---------------------------------------------------------------- what CONTRIBUTING.md sends people to
-
-
-def test_paths_named_in_contributing_exist():
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    paths = re.findall(r"`((?:book|icl|tests|presets|notebooks)/[\w./]*)`", text)
-    assert (
-        len(paths) > 5 and [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
-    )
-
-
 # ---------------------------------------------------------------- numbers in prose
 
 #: Numbers that prose may quote, each with its source.
@@ -419,15 +408,6 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
     extension.page(None, "p", "page.html", context, None)
     whole = '<span class="icl-whole">'
     assert context["body"] == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
-
-
-def test_a_caption_is_cut_where_it_says_enough():
-    cut = stage.first_sentence
-    assert (
-        cut("Exact. Left: the risk of $1. x$ (see Fig. 2. below). More.")
-        == "Exact. Left: the risk of $1. x$ (see Fig. 2. below)."
-    )
-    assert cut("The paper's Fig. 1 with functions. More") == "The paper's Fig. 1 with functions."
 
 
 def test_the_api_lists_every_public_name_the_most_wanted_first():

@@ -134,6 +134,7 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     return Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
 
 

@@ -16,7 +16,6 @@ from icl_book.__main__ import main
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, record, schedule, table
-from icl_book.site import assemble
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 
@@ -234,35 +233,11 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
     path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
     with pytest.raises(BadInput, match=path.name):
         record.collect(path)
-    assert path.name in "".join(assemble.gather({"tiny": path}, TOC, "quick")[1])
     with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
         schedule.schedule([run], "1")
     said = capsys.readouterr().out
     assert "it will run again" in said and "1 runs, 1 to do" in said
     assert record.collect(execute.execute(run)) == before and path.read_text() == content
-
-
-TOC = {"root": "book/introduction", "chapters": [{"file": "notebooks/tiny"}]}
-
-
-@pytest.mark.parametrize(
-    ("seed", "preset", "grid", "said"),
-    [
-        (5, "quick", "", "root seed 5, exploring: True"),
-        (0, "confirmatory", "", "preset confirmatory"),
-        (0, "smoke", "", "preset smoke"),
-        (0, "quick", "noise_std=2", "exploring: True"),
-        (0, "quick", "", ""),
-    ],
-)
-def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed, preset, grid, said):
-    (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
-    monkeypatch.setattr(execute, "_papermill", finishing())
-    path = execute.execute(plan.plan(preset, "tiny", grid, seed)[0])
-    problems = assemble.gather({"tiny": path}, TOC, "quick", tree)[1]
-    refused = [p for p in problems if "a book shows its preset, drawn from root seed 0" in p]
-    assert len(refused) == bool(said) and all(said in p and "\n" not in p for p in refused)
-    assert record.collect(path)["root_seed"] == seed
 
 
 # ------------------------------------------------------------------------- command line

@@ -46,39 +46,32 @@ def gather(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the executed notebooks.
 
-    What was drawn from another root seed than 0, is of another preset, or has parameters of the caller's own
-    does not belong in the book.
-
     Returns:
         What `icl_book.runner.record.collect` says of each, and the problems found.
+
+    Raises:
+        BadInput: If one is damaged.
     """
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
-    apart = sorted(set(wanted) ^ set(notebooks))
-    problems = [f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks" for name in apart]
-    runs, answers = [], {}
-    for name in (n for n in wanted if n in notebooks):
-        try:
-            content = read(notebooks[name])
-            answers[f"notebooks/{name}"] = judged.short_answer(content)
-            runs.append(run := record(content))
-            own = (run["preset"], run.get("root_seed"), run.get("exploring"))
-            if own != (preset, 0, False):
-                said = f"preset {own[0]}, root seed {own[1]}, exploring: {own[2]}"
-                problems.append(f"notebooks/{name}: {said}; a book shows its preset, drawn from root seed 0")
-        except BadInput as error:
-            problems.append(f"notebooks/{name}: {error}")
-    problems = problems or verify.cards(runs, registry()) + verify.rules(registry())
-    if not problems and preset == "quick":  # of other sizes a sentence does not speak
-        cards = {card["id"]: card for run in runs for card in run["cards"]}
-        others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
-        for run in runs:
-            where = f"notebooks/{run['name']}"
-            problems += judged.problems(where, answers[where], {c["id"]: c for c in run["cards"]}, others)
-        for text in findings:
-            problems += judged.problems("book/introduction", text, cards, others)
-        page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
-        if findings and judged.readme(page, findings, cards) != page:
-            problems.append("README.md: the findings moved; run: python -m icl_book readme")
+    if apart := sorted(set(wanted) ^ set(notebooks)):
+        return [], [
+            f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks" for name in apart
+        ]
+    contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
+    runs = list(map(record, contents.values()))
+    problems = verify.cards(runs, registry()) + verify.rules(registry())
+    if problems or preset != "quick":  # of other sizes a sentence does not speak
+        return runs, problems
+    cards = {card["id"]: card for run in runs for card in run["cards"]}
+    others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
+    for (where, content), run in zip(contents.items(), runs, strict=True):
+        own = {card["id"]: card for card in run["cards"]}
+        problems += judged.problems(where, judged.short_answer(content), own, others)
+    for text in findings:
+        problems += judged.problems("book/introduction", text, cards, others)
+    page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
+    if findings and judged.readme(page, findings, cards) != page:
+        problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
 

@@ -26,8 +26,6 @@ MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: What most chapters call: first on its page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: Characters below which a caption's first words say nothing of the figure, as in "Exact."
-ENOUGH = 15
 
 
 def stage(
@@ -106,12 +104,7 @@ def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], ro
 def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
-    made.filters = made.filters | {
-        "line": _line,
-        "cell": _cell,
-        "github": _github,
-        "sentence": first_sentence,
-    }
+    made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github}
     known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
     return made.get_template("pages.md.j2").make_module(known)
 
@@ -159,14 +152,3 @@ def _github(markdown: str) -> str:
     """Write mathematics as tables of GitHub take it: they allow no bar inside."""
     bars = ("\\|", "\\Vert "), ("|", "\\vert ")
     return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
-
-
-def first_sentence(caption: str) -> str:
-    """Return a caption up to a full stop or colon outside mathematics and brackets that says enough."""
-    parts = caption.split("$")
-    for i in range(0, len(parts), 2):
-        for end in re.finditer(r"[.:](\s|$)", parts[i]):
-            said = "$".join([*parts[:i], parts[i][: end.start()]])
-            if len(said) >= ENOUGH and said.count("(") == said.count(")") and not said.endswith("Fig"):
-                return f"{said}."
-    return caption
