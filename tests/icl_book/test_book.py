@@ -166,12 +166,8 @@ def test_launch_buttons_and_repository_come_from_one_place(book):
     """Links to the repository where its address is known; launch buttons where the notebooks know it too."""
     url = repository.address(ROOT)
     page = (book / "notebooks/theorem2_scaling.html").read_text()
-    path = url.removeprefix("https://github.com/")
     launches = repository.declared(ROOT) != repository.PLACEHOLDER
     assert ("colab.research.google.com" in page) == launches == ("mybinder.org" in page)
-    if launches:
-        assert f"colab.research.google.com/github/{path}/blob/main/notebooks/theorem2_scaling.ipynb" in page
-        assert f"mybinder.org/v2/gh/{path}/main" in page
     assert (f'href="{url}"' in page) == (url != repository.PLACEHOLDER)
     for source in [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]:
         for found in re.findall(r"https://github\.com/[\w.-]+/[\w.-]+", source.read_text()):
@@ -250,16 +246,8 @@ def test_warning_of_sphinx_is_an_error(tmp_path):
 
 def test_digest_sees_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
-    files = [
-        "_config.yml",
-        "_toc.yml",
-        "book/a.md",
-        "book/_static/icl.css",
-        "icl/a.py",
-        "requirements.lock",
-        "results/paper/x.json",
-        "benchmarks/results/x.json",
-    ]
+    files = "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock".split()
+    files += ["results/paper/x.json", "benchmarks/results/x.json"]
     for name in files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("repository: {url: here}\n")

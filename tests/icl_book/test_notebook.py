@@ -96,9 +96,6 @@ def test_a_notebook_runs_as_a_plain_script(tmp_path):
     script.write_text(text + "# %%\nnotebook.glue('n', steps)\nprint(steps)\nnotebook.footer()\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("20\nComputed in ")
-    script.write_text(text.replace("2e1", "0.5"))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert "BadInput: steps=0.5: must be an integer >= 1" in done.stderr
 
 
 @pytest.mark.parametrize(
