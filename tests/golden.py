@@ -70,7 +70,8 @@ def main(arguments: list[str]) -> int:
         text = json.dumps(master | found, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         MASTER.write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
         return 0
-    lines = [d for name, own in found.items() for d in differences(own, master.get(name, {}), name)]
+    frozen = {i: card for own in master.values() for i, card in own.items()}  # a card may change its chapter
+    lines = [d for own in found.values() for i in own for d in differences(own[i], frozen.get(i, {}), i)]
     print("\n".join(lines) or f"{sum(map(len, found.values()))} cards of {len(found)} chapters as frozen")
     return bool(lines)
 

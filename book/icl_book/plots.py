@@ -8,10 +8,12 @@ blindness, and every series also has its own marker or label.
 from __future__ import annotations
 
 import io
+import itertools
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -49,6 +51,9 @@ COLORS = {
     "normalized": _BLUE,
     "rescaled": _RED,
 }
+
+#: Markers of sampled series, in order.
+MARKERS = "os^Dv<>"
 
 _RC = {
     "figure.figsize": (5.8, 3.6),
@@ -129,6 +134,113 @@ def sampled_points(
     } | points
     ends = np.stack([y - low, high - y])
     return ax.errorbar(x, y, yerr=ends, fmt=marker, label=label, color=color, **marks)
+
+
+def colors(levels: Iterable[Any]) -> dict[Any, Any]:
+    """Return a color for each value of a column: a ramp for numbers, the role's or the next for words."""
+    levels = list(dict.fromkeys(levels))
+    if all(isinstance(level, (int, float, np.number)) for level in levels):
+        return dict(zip(levels, ramp(len(levels)), strict=True))
+    spare = itertools.cycle(PALETTE)
+    return {level: COLORS.get(str(level).lower()) or next(spare) for level in levels}
+
+
+def panels(
+    frame: pd.DataFrame, col: str, labels: tuple[str, str], log: str = "", *, title: str = "{}", **facets: Any
+) -> dict[Any, Axes]:
+    """Make a panel for each value of a column, 7.6 inches wide together.
+
+    Args:
+        frame: A tidy table.
+        col: The column.
+        labels: Names of both axes.
+        log: Which axes are logarithmic: "", "x", "y" or "xy".
+        title: Template of a panel's title.
+        facets: ``wrap``, panels in a row; ``height`` in inches; ``sharex`` and ``sharey``, true by default.
+
+    Returns:
+        The panels by the column's values.
+    """
+    levels = list(dict.fromkeys(frame[col]))
+    across = min(len(levels), facets.pop("wrap", 4))
+    height = facets.pop("height", 3.4 if across < 3 else 2.8)
+    figure, axes = plt.subplots(
+        down := -(-len(levels) // across),
+        across,
+        figsize=(7.6, height * down),
+        squeeze=False,
+        **{"sharex": True, "sharey": True} | facets,
+    )
+    for ax in axes.ravel()[len(levels) :]:
+        ax.remove()
+    out = dict(zip(levels, axes.ravel(), strict=False))
+    for level, ax in out.items():
+        ax.set(title=title.format(level))
+        ax.set(**{f"{axis}scale": "log" for axis in log})
+    for i, axis in itertools.product(range(down), range(across)):
+        if i * across + axis < len(levels):
+            axes[i, axis].set_xlabel(labels[0] if (i + 1) * across + axis >= len(levels) else "")
+            axes[i, axis].set_ylabel(labels[1] if axis == 0 else "")
+    return out
+
+
+def lines(
+    axes: Axes | Mapping[Any, Axes],
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    hue: str,
+    *,
+    col: str | None = None,
+    label: str = "{}",
+    **line: Any,
+) -> None:
+    """Draw exact values of a tidy table as lines, a color for each value of ``hue``.
+
+    Args:
+        axes: One panel, or panels by the values of the column ``col``.
+        frame: The table.
+        x: Column of the abscissa.
+        y: Column of the ordinate.
+        hue: Column of the colors, see `colors`.
+        col: Column of the panels.
+        label: Template of the legend's text from the value of ``hue``; empty for none.
+        line: Any other property of a line.
+    """
+    shades = colors(frame[hue])
+    for ax, level, group in _series(axes, frame, hue, col):
+        exact_curve(ax, group[x], group[y], label.format(level) or None, **{"color": shades[level]} | line)
+
+
+def points(
+    axes: Axes | Mapping[Any, Axes],
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    hue: str,
+    *,
+    ends: tuple[str, str] = ("low", "high"),
+    col: str | None = None,
+    label: str = "{}",
+    **marks: Any,
+) -> None:
+    """Draw sampled values of a tidy table as points with intervals, a color and marker for each ``hue``.
+
+    ``ends`` are the columns of the intervals' ends; the others are as in `lines`.
+    """
+    shades = colors(frame[hue])
+    for ax, level, group in _series(axes, frame, hue, col):
+        marker = MARKERS[list(shades).index(level) % len(MARKERS)]
+        low, high = (group[end] for end in ends)
+        options = {"color": shades[level], "marker": marker} | marks
+        sampled_points(ax, group[x], group[y], low, high, label.format(level) or None, **options)
+
+
+def _series(
+    axes: Axes | Mapping[Any, Axes], frame: pd.DataFrame, hue: str, col: str | None
+) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
+    for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
+        yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
 
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:

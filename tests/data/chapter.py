@@ -29,27 +29,44 @@ from icl_book import notebook, plots
 
 notebook.setup(globals())
 
-# %% mystnb={"figure": {"caption": "Optimal window $w^*$ against the dimension $d$, ReLU class, exact.", "name": "fig-chapter"}, "image": {"alt": "A curve of the optimal window against the dimension."}} tags=["hide-input"]
+# %% tags=["hide-input"]
 windows = [optimal_window(ReLU(d), context_length, noise_std).w for d in dims]
 figure, ax = plt.subplots()
 plots.exact_curve(ax, dims, windows)
-ax.set(xlabel="dimension $d$", ylabel="optimal window $w^*$")
+ax.set(xlabel="dimension d", ylabel="window parameter w*")
 plt.show()
 
 # %% [markdown]
-# ## What is printed
+# ```{caption} fig-chapter
+# :alt: A curve of the best window parameter against the dimension.
+#
+# Best window parameter $w^*$ against the dimension $d$, ReLU class, exact.
+# ```
+#
+# ## In plain words
+#
+# What happens, and in which direction.
+#
+# ## As printed, and what is true
 #
 # > The statement, verbatim (its source).
 #
-# ```{admonition} Corrected
+# ```{admonition} What is true
 # :class: tip
-# What is true instead, if it needs a correction.
+# What holds instead, if it needs a correction.
 # ```
-
-# %% [markdown]
-# ## What is measured
+#
+# ## By hand
+#
+# A case small enough for a pencil.
+#
+# ## Experiment
 #
 # What the next cell computes, and why.
+#
+# ## To remember
+#
+# One sentence.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -188,7 +188,7 @@ def test_license_of_the_text_is_shown(book):
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
     pypdf = pytest.importorskip("pypdf")
-    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_sketch"])
+    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"])
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
         assert [item.title for item in made.outline] == ["glossary", "theorem2 sketch"]
         text = "\n".join(page.extract_text() for page in made.pages)

@@ -182,7 +182,7 @@ def test_commit_is_dirty_where_sources_differ_and_unknown_without_git(monkeypatc
     assert provenance.commit() is None
 
 
-BALANCING = ["theorem2_scaling", "theorem2_sketch", "theorem2_extremes", "phase_diagram"]
+BALANCING = ["theorem2_scaling", "theorem2_extremes", "phase_diagram"]
 
 
 @pytest.mark.parametrize("name", BALANCING)
@@ -192,10 +192,3 @@ def test_chapters_whose_laws_balance_noise_refuse_to_have_none(name):
     begin, imports = (body for body in bodies if body.startswith("dims =") or "notebook.setup(" in body)
     with pytest.raises(BadInput, match="noise_std=0: must be positive"):
         kernel(begin, "# Parameters\nnoise_std = 0", imports)
-
-
-@pytest.mark.parametrize("dims, high", [([2, 3], [5]), ([3, 4, 12], [4])])
-def test_a_card_about_high_dimensions_has_one_in_every_run(dims, high):
-    source = (ROOT / "notebooks/theorem2_scaling.py").read_text(encoding="utf-8")
-    (line,) = re.findall(r"(?m)^high_dims = .*$", source)
-    assert kernel(f"dims = {dims}", line)["high_dims"] == high

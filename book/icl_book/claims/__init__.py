@@ -14,5 +14,8 @@ from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, 
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import other_readings, registry
 
-__all__ = ["Alternative", "Authority", "Case", "Choice", "Claim", "Grade", "Severity", "Verdict"]
+#: How a table of exponents at the ends of sweeps is judged, with the columns of `icl.experiments`.
+LIMIT = {"kind": "extrapolated", "change": "change", "known": ("limit", "step", "truth")}
+
+__all__ = ["LIMIT", "Alternative", "Authority", "Case", "Choice", "Claim", "Grade", "Severity", "Verdict"]
 __all__ += ["cases", "exact", "extrapolated", "found", "judge", "other_readings", "registry", "sampled"]

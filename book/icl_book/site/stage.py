@@ -26,6 +26,8 @@ MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: What most chapters call: first on its page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
+#: A caption, below the cell that draws the figure.
+CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
 
 
 def stage(
@@ -71,6 +73,7 @@ def stage(
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
+        captions(content)
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         drawn[name] = list(figures(content, generated / "gallery"))
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
@@ -113,6 +116,25 @@ def link(claim: str, text: str, page: str = "") -> str:
     """Write a link to a card as inline HTML."""
     name = text or f"({claim})"
     return f'<a class="icl-judged" href="{page}#claim-{claim}" title="judged: {claim}">{name}</a>'
+
+
+def captions(content: dict[str, Any]) -> None:
+    """Turn the caption below a code cell into what MyST-NB reads: the cell's figure, its name and alt text.
+
+    A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:alt:`` and what a reader cannot
+    see, a blank line, and the caption. What follows it stays.
+    """
+    cells: list[dict[str, Any]] = []
+    for cell in content["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown" and (found := CAPTION.match(source)):
+            name, alt, caption = (" ".join(part.split()) for part in found.groups())
+            settings = cells[-1]["metadata"].setdefault("mystnb", {})
+            settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
+            cell["source"] = source[found.end() :]
+        if "".join(cell["source"]).strip():
+            cells.append(cell)
+    content["cells"] = cells
 
 
 def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]]:

@@ -1,0 +1,67 @@
+"""Tidy tables of settings and of repeated runs, and the limits of sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from icl.statistics import local_slope, median_interval
+from icl.tasks import Affine, Cosine, ReLU
+
+#: The classes of functions by the names that the book prints; each is called with (dim, lipschitz).
+TASKS: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
+
+#: Columns of a limit at the end of a sweep: its ``value`` and the ``change`` in the last step; the same,
+#: ``limit`` and ``step``, of a known case whose limit is the ``truth``, which calibrates the error.
+LIMIT = ("value", "change", "limit", "step", "truth")
+
+
+def exponent(x: ArrayLike, exact: ArrayLike, known: ArrayLike, truth: float) -> tuple[Any, ...]:
+    """Return the last local slopes of log y in log x for an exact and a known curve, as `LIMIT` has them."""
+    return (*local_slope(x, exact), *local_slope(x, known), truth)
+
+
+def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iterable[Any]) -> pd.DataFrame:
+    """Measure in every combination of settings.
+
+    Args:
+        measure: Called with one setting, a keyword for each of ``values``; returns one number for each of
+            ``columns``, or arrays of equal lengths, a row for each entry.
+        columns: The names of what it returns.
+        **values: What each setting takes on; the last changes fastest.
+
+    Returns:
+        One row for each setting (and entry): its values, then the columns.
+    """
+    settings = pd.MultiIndex.from_product(values.values(), names=values.keys()).to_frame(index=False)
+    parts = []
+    for setting in settings.to_dict("records"):
+        found = measure(**setting)
+        row = dict(zip(columns, found if len(columns) > 1 else (found,), strict=True))
+        parts.append(pd.DataFrame({**setting, **row}, index=None if _rows(row) else [0]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _rows(row: dict[str, Any]) -> bool:
+    return any(getattr(value, "ndim", 0) for value in row.values())
+
+
+def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
+    """Return the median of repeated runs for each setting, with its distribution-free interval.
+
+    Args:
+        frame: One row for each setting and run.
+        value: The column of the number.
+        by: The columns of the setting; the order of the rows stays.
+
+    Returns:
+        Columns ``by``, ``median``, ``low`` and ``high`` (`icl.statistics.median_interval`).
+    """
+    rows = []
+    for setting, group in frame.groupby(list(by), sort=False):
+        middle, low, high, _ = median_interval(group[value].to_numpy(dtype=float))
+        rows.append([*setting, float(middle), float(low), float(high)])
+    return pd.DataFrame(rows, columns=[*by, "median", "low", "high"])
