@@ -93,6 +93,7 @@ class Copy:
 
     def start(self, *words, **options):
         """Start the command line."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
         return subprocess.Popen(
             [sys.executable, "-m", "icl_book", *words],
             cwd=self.root,
@@ -134,12 +135,13 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     return Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
 
 
 @pytest.fixture(scope="module")
-def built(copy):
+def built(tmp_path_factory):
+    """A copy of its own: sweeps may have run before."""
+    copy = Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
     status, said = copy.run("book")
     assert status == 0, said
     return copy, said
