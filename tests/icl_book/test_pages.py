@@ -154,30 +154,30 @@ def test_audit_says_everything():
         "authors' talk, read by OCR: ITA slides, line 7</footer>".replace("'", "&#39;"),
         "We judge: ",
         "Corrected: ",
-        "Severity: constant.",
+        "What is wrong is the constant.",
         "Not tested: it is lost",
         "This book states: ours",
         "Contradicted in 2 of 2 readings.",
         "another grid: 0 of 2 numbers lie in the permitted range, 2 contradict.",
         'Follows from <a href="#audit-P1.a">P1.a</a>.',
-        "Detection limit: an error of",
+        "We would have noticed an error of",
         "Negative control: far: rejected, as it must be",
         '<a href="../notebooks/n.html#claim-P1.b">card</a>',
         'id="audit-P2.c"',
         'data-authority="machine-written summary"',
         'data-chapter="A chapter"',
-        "Confirmatory run: verdict: holds corrected here, holds there; as we read it: contradicts here, ",
-        "another grid: contradicts here, agrees there. Its cases: 2 agree, 0 undecided, 0 contradict.",
+        "Judged again on other sizes: verdict: false as printed, corrected here, holds there; as we read",
+        "another grid: contradicts here, agrees there (2 agree).",
     ):
         assert part in text, part
-    assert text.count("Confirmatory run") == 1
+    assert text.count("on other sizes") == 1
     assert "\n\n" not in text.partition("<article")[2].partition("</article>")[0], (
         "a blank line ends raw HTML"
     )
 
 
 SAME = {
-    "verdict": "holds corrected",
+    "verdict": "false as printed, corrected",
     "readings": dict.fromkeys(("as we read it", "another grid"), "contradicts"),
 }
 OTHER_READING = SAME | {"readings": SAME["readings"] | {"another grid": "agrees"}}
@@ -200,8 +200,8 @@ def test_what_only_confirms_is_folded_and_what_differs_is_not():
     for name, differs in (("P1.a", False), ("P1.b", True)):
         entry = page.find(id=f"audit-{name}")
         fold = entry.details.extract()
-        assert fold.summary.get_text().startswith("Evidence: proved here")
-        for words in ("Confirmatory run", "replications"):
+        assert fold.summary.get_text().startswith("Proved here, and checked at 2 settings")
+        for words in ("on other sizes", "replications"):
             assert (words in entry.get_text(), words in fold.get_text()) == (differs, not differs)
 
 
@@ -212,7 +212,7 @@ def test_what_an_earlier_rule_judged_says_so():
     again = [run_of(card("P1.a", 0.2), card("P1.b", 0.2)) | {"rules": "old", "date": "2026-01-01"}]
     everything = found(again, [{"rules": "old", "claims": {"P1.b": SAME}}], log)
     text = written("audit", everything)
-    assert text.count("Confirmatory run, by an earlier rule: ") == 1 == text.count("Confirmatory run: ")
+    assert text.count("on other sizes, by an earlier rule: ") == 1 == text.count("on other sizes: ")
     assert "replications" not in text
     assert written("confirmatory_runs", everything, again).count("by an earlier rule |") == 1
 
@@ -225,8 +225,8 @@ def test_levels_are_the_ones_of_the_intervals():
 
 
 def test_totals_are_by_authority_and_count_roots():
-    rows = dict(re.findall(r">([a-z ]+)</span> \| (.*) \|", written("counts_authors")))
-    assert rows == {"holds": "1", "holds corrected": "1"}
+    rows = dict(re.findall(r">([a-z ,]+)</span> \| (.*) \|", written("counts_authors")))
+    assert rows == {"holds": "1", "false as printed, corrected": "1"}
     assert "| follow from these | 1 |" in written("counts_authors")
     assert ">not testable</span> | 1 |" in written("counts_others")
     assert ">established</span> | 1 |" in written("counts_book")
@@ -239,7 +239,10 @@ def test_what_cannot_fail_is_counted_apart(change):
     total = written("counts_authors", entries)
     assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
     block = written("readme", entries)
-    assert "P1, statements of its authors: 1 tested, *holds corrected* 1; 1 are identities or cannot" in block
+    assert (
+        "P1, statements of its authors: 1 tested, *false as printed, corrected* 1; 1 are identities or cannot"
+        in block
+    )
     assert "cannot fail" not in written("counts_authors") + written("counts_others")
 
 
@@ -249,7 +252,7 @@ def test_confirmatory_table_shows_what_differs():
     text = written("confirmatory_runs", again=again)
     assert "2 statements were judged again" in text
     assert "1 are the same in every reading, 1 differ in the verdict, 0 in a reading only" in text
-    assert "our own reading: 4 agree, 0 undecided, 0 contradict; in this book 2 agree, 0 undecided, 2" in text
+    assert "our own reading: 4 agree; in this book 2 agree, 2 contradict" in text
     assert "P1.b" in text and "P1.a<" not in text
     assert "control" not in text
     again = [run_of(card("P1.a", 0.4, control=0.5)) | stamp]
@@ -266,7 +269,7 @@ def test_a_reading_that_changed_sides_is_not_the_same():
     assert "0 are the same in every reading, 0 differ in the verdict, 1 in a reading only" in text
     assert "| another grid: contradicts here, agrees there |" in text
     page = written("audit", found([run]))
-    assert "Confirmatory run: another grid: contradicts here, agrees there." in page
+    assert "on other sizes: another grid: contradicts here, agrees there (2 contradict)." in page
     assert "the same" not in page
 
 
@@ -300,7 +303,7 @@ def test_the_introduction_lists_the_authors_statements_that_do_not_simply_hold()
 
 def test_the_readme_says_what_is_corrected():
     text = written("readme")
-    assert "- P1, statements of its authors: 2 tested, *holds* 1, *holds corrected* 1;" in text
+    assert "- P1, statements of its authors: 2 tested, *holds* 1, *false as printed, corrected* 1;" in text
     assert "| slides (constant) | all" in text
     assert "$\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in text
 

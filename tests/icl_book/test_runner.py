@@ -145,7 +145,7 @@ def finishing(*cards, meanwhile=lambda: None, glued=()):
 
 
 CARD = {"id": "X", "verdict": "holds", "expected": "holds", "as_expected": True, "control_passed": True}
-OTHER = CARD | {"verdict": "fails as printed", "as_expected": False}
+OTHER = CARD | {"verdict": "false as printed", "as_expected": False}
 OPEN = OTHER | {"verdict": "inconclusive"}
 
 
@@ -316,7 +316,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
     def write(path, text):
         raise OSError(28, "No space left on device", str(path))
 
-    for card, said in ((CARD, "No space left on device"), (OTHER, "X: fails as printed, expected holds")):
+    for card, said in ((CARD, "No space left on device"), (OTHER, "X: false as printed, expected holds")):
         monkeypatch.setattr(execute, "_papermill", finishing(card))
         monkeypatch.setattr(execute, "write_atomically", write)
         assert main(["execute", "tiny"]) == 1

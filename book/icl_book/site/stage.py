@@ -15,8 +15,10 @@ from typing import Any
 
 from icl_book import repository
 from icl_book.claims import Claim, Verdict, changes
+from icl_book.claims.card import render
 from icl_book.markup import environment
-from icl_book.notebook import data
+from icl_book.notebook import data as data_file
+from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json
 from icl_book.site import audit, judged
 
@@ -66,6 +68,8 @@ def stage(
         path.write_text(text, encoding="utf-8")
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
+    found = entries(registry, runs, root)
+    audited = {e.record["id"]: e for e in found[0]}
     titles, drawn = {}, {}
     for run in runs:
         name, own = run["name"], {card["id"]: card for card in run["cards"]}
@@ -74,11 +78,15 @@ def stage(
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
         captions(content)
+        for data in (
+            output.get("data", {}) for cell in content["cells"] for output in cell.get("outputs", [])
+        ):
+            if record := data.get(CARD_MIME):
+                data["text/html"] = render(record, audited[record["id"]])
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         drawn[name] = list(figures(content, generated / "gallery"))
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    found = entries(registry, runs, root)
     module = pages(
         **audit.context(*found),
         runs=runs,
@@ -88,8 +96,8 @@ def stage(
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
-        presets=read_json(data("benchmarks/results/presets.json")),
-        rounding=read_json(data("benchmarks/results/determinism.json")),
+        presets=read_json(data_file("benchmarks/results/presets.json")),
+        rounding=read_json(data_file("benchmarks/results/determinism.json")),
     )
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
@@ -99,9 +107,11 @@ def stage(
 
 def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
     """Return all claims with what was found, and the records of the confirmatory run and the replications."""
-    kinds = ("confirmatory", "replications")
-    again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
-    return audit.entries(registry, runs, again, repeated, changes.changes()), again, repeated
+    kinds = ("confirmatory", "replications", "paper")
+    again, repeated, large = (
+        [read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds
+    )
+    return audit.entries(registry, runs, again, repeated, changes.changes(), large), again, repeated
 
 
 def pages(**context: Any) -> Any:

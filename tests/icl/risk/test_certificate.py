@@ -58,7 +58,7 @@ def test_bounds_hold_inside_intervals(task, n):
     part, rng = certificate._expand(task), np.random.default_rng(n)
     values = lambda kappa: means(task.dim, kappa, n, int(part.degree[-1]), 24)  # noqa: E731
     a, _ = task.spectrum(600)
-    for _ in range(12):
+    for _ in range(6):
         left = 10 ** rng.uniform(-1.5, 1.5)
         right = left * (1 + 10 ** rng.uniform(-2, 0)) if rng.random() < 0.8 else np.inf
         low = certificate._lower_bound_on(part, n, left, right, values)
