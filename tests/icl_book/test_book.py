@@ -18,7 +18,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from chromium import SIZES, look, resize
 from icl_book import claims, repository
-from icl_book.claims.claim import OWN
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
@@ -80,15 +79,12 @@ def test_every_page_exists_and_none_has_a_problem(book):
 def test_all_cards_are_on_their_pages_and_all_claims_in_the_audit(book):
     from bs4 import BeautifulSoup
 
-    audit, first = ((book / f"book/{name}.html").read_text() for name in ("audit", "introduction"))
+    audit = (book / "book/audit.html").read_text()
     chapters = "".join((book / f"notebooks/{name}.html").read_text() for name in NOTEBOOKS)
     soup = BeautifulSoup(audit, "html.parser")
     for claim in claims.registry().values():
         head = soup.find(id=f"audit-{claim.id}")
         assert head, claim.id
-        verdict = head.select_one(".icl-badge").get_text(strip=True)
-        listed = claim.authority in OWN and verdict not in ("holds", "not testable")
-        assert (f'#audit-{claim.id}"' in first) == listed, f"{claim.id}: {verdict}"
         if claim.rule is not None:
             assert chapters.count(f'id="claim-{claim.id}"') == 1, claim.id
             assert f'.html#claim-{claim.id}"' in audit, claim.id

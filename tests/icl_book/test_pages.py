@@ -295,10 +295,17 @@ def test_audit_json_follows_its_schema():
         jsonschema.validate(document, SCHEMA)
 
 
-def test_the_introduction_lists_the_authors_statements_that_do_not_simply_hold():
-    table = written("verdicts")
-    assert "#audit-P1.b" in table and "$b \\le 9$" in table
-    assert "P1.a" not in table and "P1.c" not in table and "P2.c" not in table
+def test_the_verdict_as_a_whole_counts_independent_statements_and_what_stayed():
+    again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | {"rules": "abc", "date": "2026-01-01"}]
+    runs = [{"seed": 6, "rules": "abc", "claims": {"P1.a": SAME, "P1.b": SAME}, "changed": {"P1.b": {}}}]
+    context = audit.context(found(again), again, runs)
+    text = " ".join(str(stage.pages(**context, rooms={}).whole()).split())
+    assert (
+        "Of 2 independent statements by the authors of paper 1 that data could contradict, 1 hold, " in text
+    )
+    assert "0 are true in some fair readings and false in others, and 1 is false as printed." in text
+    assert "Judged again on other sizes, 1 of this book's 2 verdicts stayed;" in text
+    assert "with fresh random numbers, 1 of 2 did in every reading." in text
 
 
 def test_the_readme_says_what_is_corrected():

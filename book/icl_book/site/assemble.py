@@ -7,6 +7,7 @@ returns at once.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -27,7 +28,7 @@ from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan
-from icl_book.runner.record import collect, read, record
+from icl_book.runner.record import collect, read, read_json, record
 from icl_book.site import audit, judged, stage, verify
 
 
@@ -70,7 +71,7 @@ def gather(
     for text in findings:
         problems += judged.problems("book/introduction", text, cards, others)
     page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
-    if findings and judged.readme(page, findings, cards) != page:
+    if findings and judged.readme(page, stage.findings(runs, root), cards) != page:
         problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
@@ -163,7 +164,8 @@ def _refuse(problems: list[str]) -> None:
 
 def readme(root: Path = ROOT) -> None:
     """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
-    runs = [collect(run.path) for run in plan("quick")]
+    files = {run.name: run.path for run in plan("quick")}
+    runs = [collect(path) for path in files.values()]
     found = stage.entries(registry(), runs, root)
     block = stage.pages(**audit.context(*found), rooms={}).readme()
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -174,4 +176,6 @@ def readme(root: Path = ROOT) -> None:
         flags=re.S,
     )
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    write_atomically(root / "README.md", judged.readme(text, judged.findings(root), cards))
+    write_atomically(root / "README.md", judged.readme(text, stage.findings(runs, root), cards))
+    (drawn,) = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", stage.moving(read_json(files[stage.FRONT])))
+    write_atomically(root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode())

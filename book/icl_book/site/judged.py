@@ -1,8 +1,9 @@
 r"""Numbers in a short answer or a finding: each is a case of a card, and links to it.
 
 A text says ``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case and
-the format, a factor before it if need be (``100*.0f``), and ``{judged}`P1.T2.sharp` `` where a number
-is typed, such as an exponent of the statement. The findings are the numbered list of the front page.
+the format, a factor before it if need be (``100*.0f``), ``{judged}`P1.T2.sharp` `` where a number is typed,
+such as an exponent of the statement, and ``{judged}`P1.T2.sharp | verdict` `` for the verdict. The findings
+are the numbered list of the front page.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
 
     def show(role: re.Match[str]) -> str:
         claim, case, form = _parts(role[1], cards)
+        if role[1].endswith("| verdict"):
+            return link(claim, cards[claim]["verdict"])
         values = _measured(cards[claim], case)
         return link(claim, _formatted(values[0], form) if values else "")
 
@@ -80,13 +83,15 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
 
 
 def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
-    """Return claim, case and format of a role; the last two are empty if it names a claim alone."""
+    """Return claim, case and format of a role; the last two are empty if it names a claim or its verdict."""
     claim, *rest = (part.strip() for part in role.split(" | "))
     if claim not in cards:
         raise BadInput(f"{{judged}}`{role}`: no card of {claim} is on this page")
-    if len(rest) not in (0, 2):
-        raise BadInput(f"{{judged}}`{role}`: must be a claim, or a claim, a case and a format")
-    return claim, *(rest or ("", ""))
+    if rest in ([], ["verdict"]):
+        return claim, "", ""
+    if len(rest) != 2:
+        raise BadInput(f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format")
+    return claim, rest[0], rest[1]
 
 
 def _measured(card: Mapping[str, Any], case: str) -> list[float | str]:
