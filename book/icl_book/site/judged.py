@@ -76,7 +76,7 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
         claim, case, form = _parts(role[1], cards)
         if role[1].endswith("| verdict"):
             return link(claim, cards[claim]["verdict"])
-        values = [row["measured"] for row in cases(cards[claim]) if row["name"] == case]
+        values = _measured(cards[claim], case)
         return link(claim, _formatted(values[0], form) if values else "")
 
     return ROLE.sub(show, text)
@@ -92,6 +92,10 @@ def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
     if len(rest) != 2:
         raise BadInput(f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format")
     return claim, rest[0], rest[1]
+
+
+def _measured(card: Mapping[str, Any], case: str) -> list[float | str]:
+    return [row["measured"] for row in cases(card) if row["name"] == case]
 
 
 def _formatted(value: float | str, form: str) -> str:
@@ -150,15 +154,17 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
                 found.append(f"{where}: {error}")
                 continue
             allowed |= digits(_said(cards[claim])) | words(_said(cards[claim]))
-            values = [row["measured"] for row in cases(cards[claim]) if row["name"] == case]
+            values = _measured(cards[claim], case)
             if case and not values:
                 found.append(f"{where}: {{judged}}`{match[1]}`: {claim} has no case of this name")
             elif case:
                 sizes |= digits(case)
                 shown = _formatted(values[0], form)
                 found += [
-                    f"{start}: {claim}, {case}: {shown} here, {now} in {run}"
-                    for run, value in elsewhere(others, claim, case)
+                    f"{start}: {claim}, {case}: {shown} here, {now} in {run['name']}"
+                    for run in others
+                    for card in run["cards"]
+                    for value in (_measured(card, case) if card["id"] == claim else ())
                     if (now := _formatted(value, form)) != shown
                 ]
         bare = ROLE.sub(" ", sentence)
@@ -167,14 +173,6 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
         if missing := sizes - digits(bare) - words(bare):
             found.append(f"{start}: {min(missing):g} is a size of the case, but not in the sentence")
     return found
-
-
-def elsewhere(runs: Iterable[Mapping[str, Any]], claim: str, case: str) -> Iterator[tuple[str, float | str]]:
-    """Yield where else a case of a claim was measured, and what."""
-    for run in runs:
-        for card in run["cards"]:
-            if card["id"] == claim:
-                yield from ((run["name"], row["measured"]) for row in cases(card) if row["name"] == case)
 
 
 def other_runs(committed: Path) -> Iterator[dict[str, Any]]:

@@ -32,8 +32,6 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
 CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "exact_risk"
-#: Characters below which a caption's first words say nothing of the figure, as in "Exact."
-ENOUGH = 15
 
 
 def stage(
@@ -130,12 +128,7 @@ def findings(runs: Sequence[Mapping[str, Any]], root: Path) -> list[str]:
 def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
-    made.filters = made.filters | {
-        "line": _line,
-        "cell": _cell,
-        "github": _github,
-        "sentence": first_sentence,
-    }
+    made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github}
     known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
     return made.get_template("pages.md.j2").make_module(known)
 
@@ -209,14 +202,3 @@ def _github(markdown: str) -> str:
     """Write mathematics as tables of GitHub take it: they allow no bar inside."""
     bars = ("\\|", "\\Vert "), ("|", "\\vert ")
     return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
-
-
-def first_sentence(caption: str) -> str:
-    """Return a caption up to a full stop or colon outside mathematics and brackets that says enough."""
-    parts = caption.split("$")
-    for i in range(0, len(parts), 2):
-        for end in re.finditer(r"[.:](\s|$)", parts[i]):
-            said = "$".join([*parts[:i], parts[i][: end.start()]])
-            if len(said) >= ENOUGH and said.count("(") == said.count(")") and not said.endswith("Fig"):
-                return f"{said}."
-    return caption
