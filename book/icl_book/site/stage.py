@@ -17,7 +17,6 @@ from icl_book import repository
 from icl_book.claims import Claim, Verdict, changes, registry
 from icl_book.claims.card import render
 from icl_book.markup import environment
-from icl_book.notebook import data as data_file
 from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json
 from icl_book.site import audit, judged
@@ -90,8 +89,7 @@ def stage(
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
-        presets=read_json(data_file("benchmarks/results/presets.json")),
-        rounding=read_json(data_file("benchmarks/results/determinism.json")),
+        measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
