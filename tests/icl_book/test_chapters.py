@@ -31,7 +31,6 @@ beyond_pretraining
 beyond_tasks
 certificates
 dimension_scaling
-exact_risk
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
