@@ -30,7 +30,6 @@ beyond_closeness
 beyond_pretraining
 beyond_tasks
 certificates
-exact_risk
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
@@ -40,9 +39,7 @@ lipschitz_bounds
 nonlinear_low_rank
 norm_growth
 optimization
-phase_diagram
 pretraining
-theorem2_extremes
 theorem3_generalization
 theorem4_low_rank
 """.split()
