@@ -3,6 +3,8 @@
 - `tables`: settings as a table, medians of repeated runs, the classes by the names that the book prints.
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
+- `lipschitz`: constants printed, proved, built and found. `curvature`: step sizes and passes.
+- `target_shift`: moves of weights, data and target; layers that imitate a step.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
 - `extremes`: much noise, no noise, long contexts.
 - `phases`: the map of windows, waves, the law of smooth classes.

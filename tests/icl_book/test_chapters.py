@@ -31,14 +31,11 @@ beyond_pretraining
 beyond_tasks
 certificates
 gaussian_tokens
-icl_as_gradient_descent
 learned_parameters
 lemma1_covariance
 linear_attention
-lipschitz_bounds
 nonlinear_low_rank
 norm_growth
-optimization
 pretraining
 theorem3_generalization
 theorem4_low_rank
