@@ -23,7 +23,6 @@ EXERCISE = re.compile(
 OLD = """
 attention_window
 beyond_activations
-beyond_adaptive_window
 beyond_architecture
 beyond_classification
 beyond_closeness
@@ -45,7 +44,6 @@ phase_diagram
 pretraining
 tensor_trick
 theorem2_extremes
-theorem3_generalization
 theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
