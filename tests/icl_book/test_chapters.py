@@ -40,10 +40,8 @@ lipschitz_bounds
 nonlinear_low_rank
 norm_growth
 optimization
-phase_diagram
 pretraining
 tensor_trick
-theorem2_extremes
 theorem3_generalization
 theorem4_low_rank
 """.split()
