@@ -30,7 +30,6 @@ beyond_closeness
 beyond_pretraining
 beyond_tasks
 certificates
-dimension_scaling
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
@@ -41,7 +40,6 @@ nonlinear_low_rank
 norm_growth
 optimization
 pretraining
-tensor_trick
 theorem3_generalization
 theorem4_low_rank
 """.split()
