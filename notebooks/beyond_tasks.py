@@ -13,10 +13,7 @@
 # %% [markdown]
 # # Other functions
 #
-# **Short answer.** For *every* rotation-invariant class of smooth functions the window
-# has a sharp law, known from kernel regression, whose one constant is the mean squared
-# Laplacian of the functions and not their Lipschitz constant ({numref}`fig-smooth`).
-# One softmax unit sees second moments only: random networks of any width have the
+# **Short answer.** One softmax unit sees second moments only: random networks of any width have the
 # window of the ReLU class, and whether one unit serves three classes *equally well*
 # depends on the reading. Without rotation invariance the window becomes an ellipsoid,
 # narrow where functions change fast.
@@ -31,7 +28,6 @@ seeds = 10  # pretrained units of each setting
 steps = 800  # optimizer steps
 batch_size = 64  # fresh contexts at each step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-steepnesses = [0.5, 2.0, 4.0, 8.0]  # steepness beta of the tanh classes
 hidden_units = [1, 8, 64]  # hidden units m of the networks that units are pretrained on
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
@@ -44,54 +40,17 @@ from scipy.special import hyp0f1, ive
 
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error
-from icl.risk import asymptotics, optimal_window, population_risk
+from icl.risk import optimal_window, population_risk
 from icl.statistics import t_interval
-from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU, Tanh, Zonal
+from icl.tasks import Affine, Cosine, Network, ReLU, Tanh, Zonal
 from icl_book import notebook, plots
-from icl_book.claims import exact, extrapolated, judge, sampled
+from icl_book.claims import exact, judge, sampled
 
 notebook.setup(globals(), n_decades=2)
 
 # %% tags=["hide-input"]
 DEGREE = 140  # of the expansions: where these classes are resolved
-
-
-def laplacian(task, gradient=False):
-    """Return E (Laplacian of f)^2; with gradient=True E |gradient of f|^2."""
-    a, _ = task.spectrum(DEGREE)
-    degrees = np.arange(1, DEGREE + 1)
-    level = degrees * (degrees + task.dim - 2.0)
-    return a @ level ** (1 if gradient else 2)
-
-
-def law(task, n, curvature):
-    """Return the window parameter of the sharp law."""
-    noise = (task.dim - 1) * asymptotics.noise_constant(task.dim) * noise_std**2
-    return (curvature * n / noise) ** (2 / (task.dim + 3))
-
-
-# %% tags=["hide-input"]
 d = dims[0]
-n = 10.0 ** np.array(n_decades)
-curves = {
-    k: {
-        beta: optimal_window(Tanh(k, lipschitz, beta), n, noise_std).w
-        for beta in steepnesses
-    }
-    for k in dims
-}
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Optimal window $w^*$ against the context length $n$ for $f=\\frac L\\beta\\tanh(\\beta\\,q\\cdot x)$, all with the same Lipschitz constant $L$; one color for each steepness $\\beta$, one panel for each dimension. Solid: exact. Dashed: the law with the mean squared Laplacian. Dimensionless.", "name": "fig-smooth"}, "image": {"alt": "One log-log panel for each dimension. Four rising curves, one for each steepness, that run into parallel dashed lines. Steeper functions have the largest window parameters in long contexts, although all have the same Lipschitz constant; in short contexts the order is not the same."}}
-figure, axes = plt.subplots(1, len(dims), figsize=(3.8 * len(dims), 3.5), squeeze=False)
-for ax, k in zip(axes[0], dims, strict=True):
-    for beta, color in zip(steepnesses, plots.ramp(len(steepnesses)), strict=True):
-        task = Tanh(k, lipschitz, beta)
-        plots.exact_curve(ax, n, curves[k][beta], rf"$\beta$ = {beta:g}", color)
-        ax.plot(n, law(task, n, laplacian(task)), "--", color=color, linewidth=1)
-    ax.set(xscale="log", yscale="log", xlabel="context length n", title=f"d = {k}")
-axes[0, 0].set_ylabel("optimal window parameter w*")
-axes[0, 0].legend(fontsize=9)
-plt.show()
 
 # %% [markdown]
 # ## The questions
@@ -107,134 +66,11 @@ plt.show()
 # and Cosine functions performs equally well for inference on any particular one of
 # those tasks".
 #
-# ## Smooth classes: a sharp law
+# ## Smooth classes
 #
-# Expand the class covariance in {term}`Gegenbauer polynomials`, $k=\sum_la_lP_l$. A
-# large window parameter $w$ acts on the spherical harmonics of degree $l$ like a short
-# time $\frac1{2w}$ of heat flow,
+# Question 2 is answered in [](/notebooks/phase_diagram.ipynb): *every* smooth rotation-invariant class has a sharp law,
+# tanh and sigmoid among them, whose one constant is the mean squared Laplacian of the functions.
 #
-# $$1-\lambda_l(w)=\frac{l(l+d-2)}{2w}+O(w^{-2}),$$
-#
-# so that
-#
-# $$L_{\rm bias}\sim\frac{1}{4w^2}\sum_la_l\,\big(l(l+d-2)\big)^2=\frac{\mathbb E(\Delta f)^2}{4w^2},$$
-#
-# where $\Delta$ is the Laplacian of the sphere. Together with $L_{\rm noise}\sim\sigma^2\kappa w^{(d-1)/2}/n$, minimizing gives
-#
-# $$w^*\sim\Big[\frac{\mathbb E(\Delta f)^2}{(d-1)\,\kappa}\,\frac n{\sigma^2}\Big]^{2/(d+3)} .$$ (eq-smooth)
-#
-# *By hand.* Affine functions have $a_1=L^2/(3d)$ and $\Delta(q\cdot x)=-(d-1)\,q\cdot x$, so
-# $\mathbb E(\Delta f)^2=(d-1)^2L^2/(3d)$, and {eq}`eq-smooth` becomes the affine law of the chapter on Theorem 2. For the
-# ReLU class the sum diverges (the kink), which is why its exponent, $2/(d+2)$, is another one.
-#
-# **Exercise 1.** Compute $\mathbb E(\Delta f)^2$ for $f=L(q\cdot x)^2$ from its only
-# nonconstant degree.
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Degree 2: $(2d)^2a_2=4d^2\cdot\frac{2(d-1)L^2}{d^2(d+2)}=\frac{8(d-1)L^2}{d+2}$.
-# ```
-#
-# **Exercise 2.** Two classes have the same mean squared Laplacian. Do they have the
-# same optimal window at $n=100$?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Not in general: at small $n$ the variation inside the window counts, and higher terms
-# of the bias.
-# ```
-#
-# **The experiment.** $f(x)=\frac L\beta\tanh(\beta\,q\cdot x)$ with $q\sim U(S^{d-1})$ has the Lipschitz constant $L$ for *every* steepness
-# $\beta$: it is nearly linear for small $\beta$ and a smoothed step of height $2L/\beta$ for large $\beta$. (A sigmoid is the same function:
-# $\sigma(s)=\frac12+\frac12\tanh\frac s2$, and constants never matter.)
-
-# %% tags=["hide-input"]
-rows = []
-for beta in steepnesses:
-    task = Tanh(d, lipschitz, beta)
-    rows.append(
-        [
-            f"{beta:g}",
-            f"{np.sqrt(laplacian(task, gradient=True)):.3f}",
-            f"{np.sqrt(laplacian(task)):.3f}",
-            *(f"{w:#.3g}" if w < 100 else f"{w:.0f}" for w in curves[d][beta]),
-        ]
-    )
-plots.table(
-    [
-        r"steepness $\beta$",
-        "rms gradient",
-        "rms Laplacian",
-        *(f"$w^*$, {plots.ten(k)}" for k in n_decades),
-    ],
-    rows,
-    f"Exact optimal windows $w^*$ at context lengths n = {plots.ten(n_decades[0])} to "
-    f"{plots.ten(n_decades[-1])}, for classes with the same Lipschitz constant "
-    rf"L = {lipschitz:g}; d = {d}, $\sigma$ = {noise_std:g}. "
-    "rms: root mean square over the sphere",
-)
-
-# %% [markdown]
-# The rule "larger Lipschitz constant, smaller window" compares classes that differ by a *factor*. Classes of the same
-# Lipschitz constant can have different windows, and in short contexts, where the mean squared gradient counts, their order
-# need not be the same as in long ones.
-#
-# **The law's constant.** We follow the exact window to the context lengths at which the law predicts $w=10^2,10^3,10^4$
-# and extrapolate linearly in $1/w$. The last change is taken for the error: it is an upper estimate for the quadratic class with
-# infinitely many tokens in the window, where the limit is known. Cosines and affine functions are judged in [](phase_diagram).
-
-
-# %% tags=["hide-input"]
-def extrapolate(w, task, n):
-    """Return the limit of the window w over the law, and its last change."""
-    r = w / law(task, n, laplacian(task))
-    limits = r[1:] - np.diff(r) / np.diff(1 / w) / w[1:]
-    return limits[1], abs(limits[1] - limits[0])
-
-
-def limit_over_law(task):
-    """Extrapolate the exact window."""
-    one = law(task, 1.0, laplacian(task))
-    far = np.round((np.array([1e2, 1e3, 1e4]) / one) ** ((task.dim + 3) / 2))
-    return extrapolate(optimal_window(task, far, noise_std).w, task, far)
-
-
-def known_limit(k):
-    """Extrapolate the best window of many tokens, quadratic class, where slopes cancel.
-
-    Returns:
-        The limit, its last change, and the truth.
-    """
-    w, task = np.array([1e2, 1e3, 1e4]), Quadratic(k, lipschitz)
-    A, twice = (asymptotics.resultant_length(k, v) for v in (w, 2 * w))
-    kept, rise = 1 - k / w * A, k / w * (A / w - (1 - A**2 - (k - 1) / w * A))
-    noise = [asymptotics.effective_fraction(k, v) for v in w] * (twice - A)
-    a = task.spectrum(2)[0][1]  # bias a (1 - kept)^2, noise sigma^2 R / n
-    return *extrapolate(w, task, noise_std**2 * noise / (a * (1 - kept) * rise)), 1.0
-
-
-SMOOTH = {
-    "tanh, steepness 2": lambda k: Tanh(k, lipschitz, 2.0),
-    "tanh, steepness 4": lambda k: Tanh(k, lipschitz, 4.0),
-    "quadratic": lambda k: Quadratic(k, lipschitz),
-}
-k = np.array(dims)[:, None]
-limits, changes = np.array(
-    [[limit_over_law(make(m)) for make in SMOOTH.values()] for m in dims]
-).transpose(2, 0, 1)
-judge(
-    "P1.beyond.smooth",
-    extrapolated(
-        "{label}, d = {k}",
-        limits,
-        changes,
-        known=np.array([known_limit(m) for m in dims]).T[..., None],
-        label=list(SMOOTH),
-        k=k,
-    ),
-)
-
-# %% [markdown]
 # ## Bias and window, for every class
 # For its two classes the rebuttal says that the bias increases with the size of the window. In long contexts harmonics show it for *every*
 # rotation-invariant class. There
@@ -282,14 +118,14 @@ two = list(CLASSES)[:2]  # those that the rebuttal speaks of
 rises = np.array([[rise_beyond(CLASSES[name](m)) for name in two] for m in dims])
 judge(
     "P1.rebuttal.bias",
-    exact("{label}, d = {k}", slopes, label=list(CLASSES), k=k),
+    exact("{label}, d = {k}", slopes, label=list(CLASSES), k=np.array(dims)[:, None]),
     readings={
         r"$L_{\rm bias}$ at a fixed context length, the square taken first "
         "(P1.W.bias-turns): its slope in windows narrower than its best one": exact(
             f"{{label}}, d = {{k}}, n = {context_length}",
             *np.moveaxis(rises, -1, 0),
             label=two,
-            k=k,
+            k=np.array(dims)[:, None],
         )
     },
 )
@@ -601,7 +437,6 @@ plt.show()
 #
 # ## Limits
 #
-# - *Sigmoid and tanh classes* (question 2): {eq}`eq-smooth` needs long contexts; the figure shows how long.
 # - *No rotation invariance* (question 5): we did not derive the optimal $M$; it is measured, at one size.
 # - *Not answered*: trained networks as tasks, deep ones, discrete data, and language. "Functions learned by large language models in
 #   practice" (a review) are out of reach of this book.

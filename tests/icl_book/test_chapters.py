@@ -29,8 +29,6 @@ beyond_closeness
 beyond_pretraining
 beyond_tasks
 certificates
-dimension_scaling
-exact_risk
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
@@ -40,10 +38,7 @@ lipschitz_bounds
 nonlinear_low_rank
 norm_growth
 optimization
-phase_diagram
 pretraining
-tensor_trick
-theorem2_extremes
 theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]

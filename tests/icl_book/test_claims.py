@@ -341,8 +341,9 @@ def seeds(values):
 
 
 def test_sampled_interval_is_distribution_free():
-    (case,) = seeds(np.arange(32.0))
-    middle, low, high, miss = median_interval(np.arange(32.0))
+    values = np.random.default_rng(5).permutation(np.arange(32.0))
+    (case,) = seeds(values)
+    middle, low, high, miss = median_interval(values)
     assert (case.measured, case.interval, case.miss) == (middle, (low, high), miss) and middle == 15.5
 
     def misses(k):  # fewer than k of 32 values lie below the median, or above
@@ -358,22 +359,6 @@ def test_few_seeds_have_the_range_and_very_few_have_no_interval():
     assert ten.interval == (0.0, 9.0) and ten.miss == pytest.approx(2 / 2**10)
     assert seeds(np.arange(7.0))[0].interval == (-INF, INF)
     assert judge(claim(), seeds([2.0, 3.0])).verdict is Verdict.INCONCLUSIVE
-
-
-@pytest.mark.parametrize("law", ["standard_normal", "exponential", "chisquare", "lognormal", "half normal"])
-def test_intervals_cover_the_median_of_skew_laws_as_often_as_they_say(law):
-    rng, draws, m = np.random.default_rng(5), 20_000, 10
-    values, median = {
-        "standard_normal": lambda: (rng.standard_normal((draws, m)), 0.0),
-        "exponential": lambda: (rng.exponential(size=(draws, m)), math.log(2)),
-        "chisquare": lambda: (rng.chisquare(1, (draws, m)), 0.454936423119573),
-        "lognormal": lambda: (rng.lognormal(size=(draws, m)), 1.0),
-        "half normal": lambda: (abs(rng.standard_normal((draws, m))), 0.674489750196082),
-    }[law]()
-    _, low, high, miss = median_interval(values)
-    misses = np.sum((median < low) | (median > high))
-    # Binomial with mean 39: 5.5 standard deviations, a false alarm in fewer than 1e-6 of all runs
-    assert abs(misses - draws * miss) < 5.5 * math.sqrt(draws * miss)
 
 
 # ------------------------------------------------------------------------------- cards
