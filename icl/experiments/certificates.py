@@ -93,7 +93,7 @@ def worst_slopes(dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.
         lengths, sigma = LENGTHS * more, noise_std * more**0.5
         rows = []
         for w, n in zip(optimal_window(ReLU(dim, lipschitz), lengths, sigma).w, lengths, strict=True):
-            wave = population_risk(Cosine(dim, w**0.5), w, n, sigma).total
+            wave = float(population_risk(Cosine(dim, w**0.5), w, n, sigma).total)
             bound = worst_case_risk(dim, float(w), int(n), sigma, lipschitz).upper
             rows.append((bound, wave * lipschitz**2))
         return np.transpose(rows)

@@ -182,7 +182,7 @@ def _exact_least(task: Zonal, n: Array, noise_std: Any) -> Array:
 
 def _many_token_least(task: Zonal, n: Array, noise_std: Any) -> Array:
     w = asymptotics.many_token_window(task, n, noise_std)
-    return np.sum(asymptotics.many_token_risk(task, w, n, noise_std), axis=0)
+    return np.asarray(np.sum(asymptotics.many_token_risk(task, w, n, noise_std), axis=0))
 
 
 @lru_cache(maxsize=256)
