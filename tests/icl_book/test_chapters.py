@@ -24,11 +24,7 @@ OLD = """
 attention_window
 beyond_activations
 beyond_adaptive_window
-beyond_architecture
-beyond_classification
-beyond_closeness
 beyond_pretraining
-beyond_tasks
 certificates
 dimension_scaling
 exact_risk
