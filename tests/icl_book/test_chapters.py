@@ -27,7 +27,6 @@ beyond_adaptive_window
 beyond_pretraining
 certificates
 dimension_scaling
-exact_risk
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
