@@ -58,44 +58,45 @@ d, n = dims[0], n_values[1]
 
 # %% tags=["hide-input"]
 heads = layers.heads(d, n_values, lipschitz, noise_std, contexts)
-steepness = np.geomspace(lipschitz_values[0], lipschitz_values[-1], 7)
-windows = classification.windows(d, steepness, flips, [n])
+sizes = (contexts, seeds, layer_steps, batch_size, learning_rate)
+pairs = layers.trained_heads(d, n, lipschitz, noise_std, *sizes).assign(n=n, kind="")
+two_trained = tables.medians(pairs, "ratio", ["n", "kind"])
+windows = classification.windows(
+    d, np.geomspace(lipschitz_values[0], lipschitz_values[-1], 7), flips, [n]
+)
 units = classification.trained_windows(
     d, n, lipschitz_values, flips, seeds, label_steps, device=device
 )
+trained = tables.medians(units, "w", ["L", "p"])
 tasks = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
 far = closeness.far_queries(tasks, context_length, similarities, noise_std, contexts)
+shown = far[(far.task == "affine") & (far.method != "softmax with gain")]
+shown = shown.assign(low=shown.low.clip(1e-4))
+
+# %% tags=["hide-input"]
+steep = (d, context_length, 2 * lipschitz, unit_noise_std)
 broken = functions.broken_invariance(
-    d,
-    context_length,
-    2 * lipschitz,
-    unit_noise_std,
-    seeds,
-    function_steps,
-    batch_size,
-    device=device,
+    *steep, seeds, function_steps, batch_size, device=device
 )
 
 # %% tags=["hide-input"]
-figure, ((many, labels), (distant, axes)) = plt.subplots(2, 2, figsize=(7.6, 6.2))
+figure, ((many, labels), (distant, axes)) = plt.subplots(2, 2, figsize=(7.6, 6.4))
 plots.points(many, heads, "n", "ratio", "model")
+plots.points(many, two_trained, "n", "median", "kind", label="two, trained", color="k")
 many.set(xscale="log", xlabel="context length n", ylabel="risk over one head's")
-many.set(title="1. several heads", ylim=(None, 1.1))
+many.set_xticks(n_values, n_values)
 plots.lines(labels, windows, "L", "w", "p", label="p = {}, exact")
-trained = tables.medians(units, "w", ["L", "p"])
-plots.points(labels, trained, "L", "median", "p", label="p = {}, trained")
-labels.set(xscale="log", yscale="log", xlabel="steepness L of the boundary")
-labels.set(title="2. classification", ylabel="window parameter w")
-shown = far[(far.task == "affine") & (far.method != "softmax with gain")]
-plots.points(distant, shown.assign(low=shown.low.clip(1e-4)), "limit", "risk", "method")
-distant.set(yscale="log", xlabel="largest similarity of an example and the query")
-distant.set(title="3. no close example", ylabel="risk / variance of f")
+plots.points(labels, trained, "L", "median", "p", label="trained")
+labels.set(xlabel="steepness L of the boundary", ylabel="window parameter w")
+plots.points(distant, shown, "limit", "risk", "method")
+distant.set(yscale="log", xlabel="largest similarity to the query")
+distant.set_ylabel("risk / variance of f")
 diagonal = tables.medians(broken, "entry", ["kind", "axis"])
 plots.points(axes, diagonal, "axis", "median", "kind")
-axes.set(
-    title="4. no rotation invariance", xlabel="axis i", ylabel="diagonal entry of M"
-)
-for ax in (many, labels, distant, axes):
+axes.set(xlabel="axis i", ylabel="diagonal entry i of M", xticks=diagonal.axis)
+questions = ("several heads", "classification", "no close example", "no invariance")
+for i, (ax, title) in enumerate(zip(figure.axes, questions, strict=True), 1):
+    ax.set_title(f"{i}. {title}")
     ax.legend(fontsize=8)
 plt.show()
 
@@ -103,12 +104,11 @@ plt.show()
 # ```{caption} fig-beyond
 # :alt: Four panels. More heads lower the risk, most in long contexts. The window parameter of classifiers rises with the
 # steepness of the boundary and falls with flipped labels; trained units lie on the curves. Without close examples softmax
-# becomes worse than one and kriging stays below. Without invariance the diagonal of M is uneven.
+# is worse than one and kriging stays below. Without invariance the diagonal of M is uneven.
 #
 # Four questions. 1: Risk of several heads over that of the best single head. 2: Exact windows of classifiers (lines) and
-# trained units (points). 3: Risk on affine functions if no example is closer to the query than the abscissa says; one is
-# as bad as knowing only the mean of $f$. 4: Diagonal of trained matrices $M$, if functions or covariates single out
-# directions. Points have intervals.
+# trained units. 3: Risk on affine functions if no example is closer to the query than the abscissa says; one is as bad as
+# knowing only the mean of $f$. 4: Diagonal of trained matrices, if functions or covariates single out directions.
 # ```
 #
 # ## In plain words
@@ -117,14 +117,12 @@ plt.show()
 # The region that counts is its {term}`window`, and its number is the {term}`window parameter` $w$: large $w$, narrow window.
 # Reviewers asked what is left beyond this setting, and the authors answered in their rebuttal. We measured:
 #
-# - **Layers.** A second head of opposite sign cancels bias, which helps most in long contexts. Attention repeated without
-#   anything else makes tokens equal.
-# - **Classification.** More flipped labels need a wider window, smaller $w$. A steeper boundary between the classes needs a
-#   narrower one, larger $w$.
+# - **Layers.** A second head of opposite sign cancels bias, most in long contexts. Attention repeated without anything else
+#   makes all tokens equal.
+# - **Classification.** More flipped labels need a wider window, smaller $w$; a steeper boundary needs a narrower one.
 # - **Closeness.** A {term}`unit` learns which directions count if a matrix can single them out. It does not extrapolate: a
 #   mean of labels lies between labels.
-# - **Other functions.** Less rotation invariance, more different widths: narrow along the directions in which functions
-#   change fast.
+# - **Other functions.** Without rotation invariance the window becomes an ellipsoid, narrow where functions change fast.
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
@@ -135,71 +133,57 @@ plt.show()
 # | examples around the query | kept away from the query |
 # | rotation-invariant functions and covariates | broken in three ways |
 # | covariates uniform on the sphere | kept, but for low-rank tokens and the crowded ones |
-# | at most a few hundred examples, $d$ small | kept; no language, no discrete tokens |
+# | at most a few hundred examples, small $d$ | kept; no language, no discrete tokens |
 # ```
 #
 # ## First question: several heads, several layers?
 #
-# A machine-written summary asks how the "number of parameters, layers, heads" matters, and three of four reviews name the
-# single layer as a limit. The authors answer:
-#
-# > the covariates themselves change across layers, so a deeper transformer does not simply implement a kernel estimator
-# > with a different kernel
-#
-# > We believe the post-attention multi-layer perceptron (MLP) block and/or layer normalization has to be incorporated into
-# > the model and analysis to prevent the tokens from collapsing to a single point
+# A machine-written summary asks how the "number of parameters, layers, heads" matters. Three of four reviews name the single
+# layer as a limit. The authors answer that "a deeper transformer does not simply implement a kernel estimator with a
+# different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
-# Two layers are no kernel estimator. Attention alone does collapse: if tokens have length at most one, all weights are at
-# least $e^{-2w}/n$, so a layer shrinks the range of each coordinate at least by the factor $1-e^{-2w}$. The simplest
-# normalization, projection to the sphere, does not prevent it in wide windows.
+# Two layers are no kernel estimator. Attention alone does collapse: for tokens of length at most one all weights are at
+# least $e^{-2w}/n$, so a layer shrinks the range of each coordinate at least by the factor $1-e^{-2w}$. Projection to the
+# sphere, the simplest normalization, does not prevent it in wide windows.
 # ```
 #
 # **By hand.** For smooth $f$ one head has the bias $\frac1{2w}\Delta f$. Give two heads, with $w$ and $2w$, the gains $-1$ and
-# $2$. The gains sum to one, and the bias is $-\frac1{2w}+\frac2{4w}=0$ times $\Delta f$. In statistics this is a kernel of
-# higher order; it needs a *negative* gain. Here are the best gains at the longest context:
-
-# %%
-longest = heads[heads.n == n_values[-1]]
-plots.table(
-    longest,
-    {
-        "model": "{model}",
-        "risk over one head's": "{ratio:.3f} [{low:.3f}, {high:.3f}]",
-        "windows w": "{windows}",
-        "gains": "{gains}",
-    },
-    f"ReLU class, d = {d}, L = {lipschitz:g}, n = {n_values[-1]}; labels integrated out.",
-)
-
-# %%
-sizes = (contexts, seeds, layer_steps, batch_size, learning_rate)
-pairs = layers.trained_heads(d, n, lipschitz, noise_std, *sizes)
-print(
-    f"two heads trained at n = {n}: {pairs.ratio.median():.3f} of one head's least risk"
-)
-print(f"gains of opposite signs: {pairs.opposite.sum()} of {seeds} seeds")
-
-# %% [markdown]
+# $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. This is a kernel of higher order, and needs a
+# *negative* gain. Training finds only part of it ({numref}`fig-beyond`, panel 1).
+#
 # **Exercise 1.** Three heads can cancel two orders of bias. Which gains do $w$, $2w$, $3w$ need?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # $\sum_hc_h=1$, $\sum_hc_h/h=0$, $\sum_hc_h/h^2=0$: $c=(\frac12,-4,\frac92)$.
 # ```
-#
+
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Best windows and gains: {type}"}
+plots.table(
+    heads,
+    {
+        "heads": "n = {n}, {model}",
+        "risk over one head's": "{ratio:.3f} [{low:.3f}, {high:.3f}]",
+        "windows w": "{windows}",
+        "gains": "{gains}",
+    },
+    f"ReLU class, d = {d}, L = {lipschitz:g}; labels integrated out. Two trained heads "
+    f"have gains of opposite signs in {pairs.opposite.sum()} of {seeds} seeds.",
+)
+
+# %% [markdown]
 # **Two layers.** We train one layer, and two with and without a residual connection, on functions of half of the
 # coordinates, as in [](/notebooks/theorem4_low_rank.ipynb). With a kernel $K(x_i,x_q)$ the ratio of two weights would not
 # depend on the other examples. We draw the others anew and see how much its logarithm changes; one layer is the control.
 
 # %%
-problem = layers.LowRankProblem(lipschitz, noise_std)
-trained_layers = layers.two_layers(
-    problem, seeds, layer_steps, batch_size, learning_rate, test_contexts
+low_rank = layers.LowRankProblem(lipschitz, noise_std)
+deep = layers.two_layers(
+    low_rank, seeds, layer_steps, batch_size, learning_rate, test_contexts
 )
-two = trained_layers[trained_layers.kind != "one layer"]
-one = trained_layers[trained_layers.kind == "one layer"]
+two, one = deep[deep.kind != "one layer"], deep[deep.kind == "one layer"]
 judge(
     "P1.rebuttal.deeper",
     cases(two[["kind", "seed", "others"]], "others", samples="seed", name="{kind}"),
@@ -209,8 +193,8 @@ judge(
 
 # %% [markdown]
 # The rebuttal also says that "the first layer could learn to project onto the relevant subspace". Without a residual
-# connection it does so in part: we redraw the irrelevant part of all tokens and measure how much of what layer one returns
-# changes. For the tokens themselves this share is one half.
+# connection it does so in part. The card holds how much of what layer one returns changes if the irrelevant part of all
+# tokens is drawn anew; for the tokens themselves that is one half.
 
 # %% tags=["hide-input"]
 bare = two.loc[two.kind == "two layers, no residual", ["kind", "seed", "share"]]
@@ -225,15 +209,15 @@ judge(
 
 # %% [markdown]
 # **Many layers.** The update $x_i\leftarrow\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$, nothing else. At $w=0$ one
-# layer makes all tokens equal. {numref}`fig-collapse` shows how long it takes at larger $w$.
+# layer makes all tokens equal.
 
 # %% tags=["hide-input"]
 depths = np.unique(np.geomspace(1, max_depth, 25).round().astype(int))
 spreads = layers.spreads(d, collapse_windows, depths)
 means = spreads.groupby(["tokens", "w", "layers"], sort=False).spread.mean()
 means = means.clip(1e-8).reset_index()
-labels_of = ("layers", "relative spread of the tokens")
-panels = plots.panels(means, "tokens", labels_of, "xy", height=2.9)
+names = ("layers", "relative spread")
+panels = plots.panels(means, "tokens", names, "xy", height=2.4)
 plots.lines(panels, means, "layers", "spread", "w", col="tokens", label="w = {:g}")
 panels["attention alone"].legend(fontsize=8)
 plt.show()
@@ -247,7 +231,7 @@ plt.show()
 # that do not see each other.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 wide = [w for w in collapse_windows if w <= judged_window]
 factors = layers.contractions(d, wide, max_depth)
 sphere = spreads[spreads.tokens == "projected to the sphere"]
@@ -266,23 +250,18 @@ judge("P1.beyond.sphere", after, folded=True)
 # %% [markdown]
 # ## Second question: classification?
 #
-# Two reviews ask about classification, one of them about *selection* or *copying* of labels. The authors:
-#
-# > The nature of the attention estimate will not change based on the loss function, so it will again be a nearest neighbors
-# > estimate in the classification setting. Thus, we expect that the optimal attention weights will again scale with the
-# > label noise level and inversely with the Lipschitzness of the labels
+# Two reviews ask about classification, one of them about *selection* or *copying* of labels. The authors answer that the
+# estimate "will again be a nearest neighbors estimate", and name how it should scale (first card).
 #
 # ```{admonition} What is true
 # :class: tip
-# Let labels be $\pm1$ with mean $f(x)=(1-2p)\tanh(L\,q\cdot x)$: a boundary through the origin with a ramp of width about
-# $1/L$, and labels flipped with probability $p$. As $y_i^2=1$, the noise around $f$ has the mean variance
-# $\sigma^2=1-\mathbb Ef^2$. The weights depend on neither $f$ nor the labels, so the squared loss has the exact risk of the class of
-# $f$ with this $\sigma$. The *window* follows the noise and $L$ as the authors expect. The weight matrix $wI$ does the
-# opposite.
+# Let labels be $\pm1$ with mean $f(x)=(1-2p)\tanh(L\,q\cdot x)$: a boundary with a ramp of width about $1/L$, and labels
+# flipped with probability $p$. As $y_i^2=1$, the noise has the variance $\sigma^2=1-\mathbb Ef^2$. The weights depend on neither
+# $f$ nor labels, so the squared loss has the exact risk of the class of $f$ with this $\sigma$. The *window* follows noise and
+# $L$ as the authors expect; the weight matrix $wI$ does the opposite.
 # ```
 #
-# **By hand.** For a steep boundary $f=\pm(1-2p)$. Without flips $\sigma=0$; with $p=\frac14$, $f=\pm\frac12$ and
-# $\sigma^2=\frac34$. In code:
+# **By hand.** For a steep boundary $f=\pm(1-2p)$: without flips $\sigma=0$, with $p=\frac14$ $\sigma^2=\frac34$. In code:
 
 # %%
 for p in (0.0, 0.1, 0.25):
@@ -291,20 +270,18 @@ for p in (0.0, 0.1, 0.25):
     best = optimal_window(mean, n=30, noise_std=sigma)
     print(f"p = {p:.2f}   sigma = {sigma:.3f}   best w = {best.w:.2f}")
 
-# %%
+# %% tags=["hide-input"]
 noisier, steeper = classification.exponents(d, n)
+words = {"L": (noisier, "more flips"), "p": (steeper, "larger L")}
 evidence = {
     power: [
         cases(
             table[[label, "m", "varied", power, f"{power}_error"]],
             power,
             error=f"{power}_error",
-            name=f"{words}, {label} = {{{label}:g}}, n = {{m}}",
+            name=f"{what}, {label} = {{{label}:g}}, n = {{m}}",
         )
-        for table, label, words in (
-            (noisier, "L", "more flips"),
-            (steeper, "p", "larger L"),
-        )
+        for label, (table, what) in words.items()
     ]
     for power in ("width", "w")
 }
@@ -321,11 +298,12 @@ judge(
 # $f=0$. Only noise is left, and it is least at $w=0$, the mean of all labels.
 # ```
 #
-# **Cross-entropy.** The unit's output gets a learned gain $a$, and we minimize $\log(1+e^{-y_qa\hat f})$ over $M$ and $a$.
-# There is no exact theory here. The trained $M$ still gives more weight to nearer examples, in every direction; its window
-# is another one than that of the squared loss.
+# **Cross-entropy.** The output gets a learned gain $a$, and we minimize $\log(1+e^{-y_qa\hat f})$ over $M$ and $a$. There is no
+# exact theory here. The trained $M$ still gives more weight to nearer examples, in every direction; its window is another
+# one than that of the squared loss. *Copying* would show as a largest weight close to one. It is far from one at every
+# setting tried, and copying the nearest label is worse everywhere.
 
-# %%
+# %% tags=["hide-input"]
 ends = [lipschitz_values[0], lipschitz_values[-1]]
 entropy = classification.cross_entropy(d, n, ends, flips, seeds, label_steps)
 judge(
@@ -337,12 +315,10 @@ judge(
     folded=True,
 )
 
-# %% tags=["hide-input"]
-rates = classification.error_rates(d, n, ends, [*flips, 0.3], test_contexts)
-ratios = tables.medians(entropy, "ratio", ["L", "p"])
-rates = rates.merge(ratios, how="left").fillna(np.nan)
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Cross-entropy and copying: {type}"}
+rates = classification.error_rates(d, n, ends, flips, test_contexts)
 plots.table(
-    rates,
+    rates.merge(tables.medians(entropy, "ratio", ["L", "p"])),
     {
         "class": "L = {L:g}, p = {p:g}",
         "$w$, cross-entropy over squared loss": "{median:.2f}",
@@ -354,28 +330,21 @@ plots.table(
 )
 
 # %% [markdown]
-# *Copying* would show as a largest weight close to one, at the best window of the squared loss. It is far from one at every
-# setting tried, and copying the nearest label is worse everywhere.
-#
 # ## Third question: what if nothing is close?
 #
-# A review: "LLMs often perform well even when there are no 'close' examples in the context". The authors answer that
-# earlier layers can learn what close means, and that behind a shared projection
-#
-# > the attention weights again learn the projection and implement a nearest neighbors regressor in the range of the
-# > projection with appropriate neighborhood size
-#
-# > More complex hierarchies likely require additional layers to learn
+# A review: "LLMs often perform well even when there are no 'close' examples in the context". The authors answer that earlier
+# layers can learn what close means. Behind a shared projection one unit finds the "appropriate neighborhood size", and
+# "More complex hierarchies likely require additional layers to learn".
 #
 # ```{admonition} What is true
 # :class: tip
-# Both, for the functions that we tried. Tokens $x=Bu+B_\perp v$ and $M=wBB^\top$ have the scores $w\,u_i\cdot u_q$: exactly the
-# problem of $u$, whose best window is known. Units trained with a full $M$ end there. Without close examples one softmax
-# unit fails, whatever $w$ is.
+# Both, for the functions that we tried. For tokens $x=Bu+B_\perp v$ and $M=wBB^\top$ the scores are $w\,u_i\cdot u_q$: exactly
+# the problem of $u$, whose best window is known, and units trained with a full $M$ end there. Without close examples one
+# softmax unit fails, whatever $w$ is.
 # ```
 #
-# The units start at random. Small batches bias where Adam settles, so several batch sizes are used and the largest is
-# judged.
+# The units start at random, and the links $g$ of $f(x)=g(B^\top x)$ are nonlinear. Small batches bias where Adam settles, so
+# there are several batch sizes, and the largest is judged.
 
 # %%
 behind = closeness.behind_projection(
@@ -384,12 +353,15 @@ behind = closeness.behind_projection(
 largest = behind[behind.batch == batch_sizes[-1]]
 window = largest[["link", "seed", "window"]].assign(what="window")
 outside = largest[["link", "seed", "outside"]].assign(what="outside")
+
+# %% tags=["hide-input"]
 judge(
     "P1.rebuttal.links",
     [
         cases(window, "window", samples="seed", name="{link}: window"),
         cases(outside, "outside", samples="seed", name="{link}: outside $B$"),
     ],
+    folded=True,
 )
 
 # %% [markdown]
@@ -397,16 +369,10 @@ judge(
 # have the same $|x|$, and no $M$ makes $x^\top Mx_q$ a distance between $|x|$ and $|x_q|$. We train units on $x$, and units
 # that are given $|x|$, as if an earlier layer had computed it.
 
-# %%
+# %% tags=["hide-input"]
+hierarchy = (d, 2 * lipschitz, noise_std, context_length)
 absolute = closeness.nonlinear_first(
-    d,
-    2 * lipschitz,
-    noise_std,
-    context_length,
-    seeds,
-    link_steps,
-    batch_size,
-    learning_rate,
+    *hierarchy, seeds, link_steps, batch_size, learning_rate
 )
 judge(
     "P1.rebuttal.hierarchies",
@@ -419,21 +385,20 @@ judge(
 
 # %% [markdown]
 # **Far queries** ({numref}`fig-beyond`, panel 3). All examples have similarity at most $\tau$ with the query. We compare
-# predictors that are linear in the labels: softmax at its best $w$, the nearest label, linear attention, and
-# {term}`kriging`, the best of all, which knows the covariance of the class. Softmax ends above one: it is worse than knowing
-# only the mean of $f$. Kriging explains most of an affine function even if no example lies in the query's hemisphere. It
-# fails for ReLU functions too, whose other side of the kink is not in the context.
+# predictors that are linear in the labels, each at its best: softmax, the nearest label, linear attention, and
+# {term}`kriging`, the best of all, which knows the covariance of the class. Softmax ends above one, worse than knowing only
+# the mean of $f$. Kriging explains most of an affine function even if no example lies in the query's hemisphere. It fails for
+# ReLU functions, whose other side of the kink is not in the context.
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "The table: {type}"}
-hemisphere = far[far.limit == min(similarities, key=abs)]
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Both classes: {type}"}
+hemisphere = min(similarities, key=abs)
 plots.table(
-    hemisphere,
+    far[far.limit == hemisphere],
     {
-        "class": "{task}",
-        "predictor": "{method}",
+        "class": "{task}, {method}",
         "risk / variance of f": "{risk:.3f} [{low:.3f}, {high:.3f}]",
     },
-    f"No example more similar than {min(similarities, key=abs):g}; d = {d}, "
+    f"No example more similar than {hemisphere:g}; d = {d}, "
     f"n = {context_length}, L = {lipschitz:g}, sigma = {noise_std:g}.",
 )
 
@@ -442,71 +407,62 @@ plots.table(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Without noise its answer is a mean of the labels, so at most $\tau$. The squared error is at least $(1-\tau)^2$. A gain does
+# Without noise its answer is a mean of the labels, so at most $\tau$: the squared error is at least $(1-\tau)^2$. A gain does
 # not repair it for affine functions, because it scales the constant along.
 # ```
 #
 # ## Fourth question: other functions?
 #
-# Three of four reviews find affine and ReLU functions simple. The authors answer one of them:
-#
-# > A model that is pretrained on Affine, ReLU and Cosine functions performs equally well for inference on any particular
-# > one of those tasks
-#
-# and say of the trade behind the window that "the bias of the estimator should increase with an increase in the size of the
-# attention window [...] and we establish this for these two function classes".
+# Three of four reviews find affine and ReLU functions simple. The authors answer with the trade of bias and variance
+# (next card), and with a mixture of three classes (the card after it).
 #
 # ```{admonition} What is true
 # :class: tip
 # In long contexts the bias of *every* rotation-invariant class falls with $w$:
 # $L_{\rm bias}=\sum_la_l(1-\lambda_l)^2$, where $a_l$ is the spectrum of the class and
 # $\lambda_l(w)=I_{l+d/2-1}(w)/I_{d/2-1}(w)$ grows with $w$. At a *fixed* context length it rises again where few tokens are
-# left in the window. A unit of the mixture loses little on each class in short contexts; its risk is nowhere the same on
-# all three.
+# left in the window. A unit of the mixture loses little in short contexts; its risk is nowhere the same on all three.
 # ```
 #
 # **By hand.** For affine functions in $d=3$ only $l=1$ counts: $\lambda_1=\coth w-\frac1w$, which is $0.31$ at $w=1$ and $0.90$ at
 # $w=10$. The bias falls from $0.47$ to $0.01$ of the variance.
 
-# %%
+# %% tags=["hide-input"]
 beyond = functions.bias_beyond(dims, context_length)
 (fixed,) = other_readings("P1.rebuttal.bias")
-short = cases(
-    beyond, "slope", error="error", name=f"{{label}}, d = {{k}}, n = {context_length}"
-)
+short = f"{{label}}, d = {{k}}, n = {context_length}"
 judge(
     "P1.rebuttal.bias",
     functions.bias_slopes(dims),
     value="slope",
     name="{label}, d = {k}",
-    readings={fixed: short},
+    readings={fixed: cases(beyond, "slope", error="error", name=short)},
 )
 
 # %% [markdown]
 # **One unit for three classes.** If each class gives a third of the tasks, the loss is the mean of three exact risks, and
 # the best window of the mixture is exact too. Dimension, context length, noise and the formula of the cosines are ours.
 
-
 # %%
-def by_setting(table, *labels, start="{label}, "):
-    groups = table.groupby(["d", "n", "sigma"], sort=False)
-    options = {"error": "error", "labels": list(labels)}
-    end = "d = {}, n = {:g}, $\\sigma$ = {:g}"
-    return [
-        cases(group, "price", name=start + end.format(*setting), **options)
-        for setting, group in groups
-    ]
-
-
 lengths, noises = (
-    (context_length, 5 * context_length),
-    (unit_noise_std / 5, unit_noise_std),
+    [context_length, 5 * context_length],
+    [unit_noise_std / 5, unit_noise_std],
 )
 served = functions.serve(dims, lengths, noises)
 waves = functions.serve(dims, lengths, noises, phase=True)
 long = functions.serve(dims, [1e8], [unit_noise_std])
 
-# %%
+
+# %% tags=["hide-input"]
+def by_setting(table, *labels, start="{label}, "):
+    groups = table.groupby(["d", "n", "sigma"], sort=False)
+    options = {"error": "error", "labels": list(labels)}
+    end = "d = {}, n = {:g}, $\\sigma$ = {:g}"
+    return [
+        cases(g, "price", name=start + end.format(*s), **options) for s, g in groups
+    ]
+
+
 mixed, phased, far_off = (
     by_setting(table[table.start == "mixture"], "label")
     for table in (served, waves, long)
@@ -522,22 +478,15 @@ judge("P1.rebuttal.mixture", mixed, readings=dict(evidence_of))
 # %% [markdown]
 # **Random networks.** Given the tokens, a softmax unit is linear in the labels, so its risk knows a class by its covariance
 # alone. That of a random two-layer network, the arc-cosine kernel {cite:p}`cho2009`, does not depend on the number of hidden
-# units, and is that of the ReLU class with $\sqrt3L$. So are the windows of trained units:
+# units, and is that of the ReLU class with $\sqrt3L$. Trained units agree.
 
-# %%
-trained_on_networks = functions.networks(
-    d,
-    context_length,
-    unit_noise_std,
-    hidden_units,
-    seeds,
-    function_steps,
-    batch_size,
-    device=device,
-)
+# %% tags=["hide-input"]
+random_networks = (d, context_length, unit_noise_std, hidden_units)
 judge(
     "P1.beyond.networks",
-    trained_on_networks,
+    functions.networks(
+        *random_networks, seeds, function_steps, batch_size, device=device
+    ),
     value="ratio",
     samples="seed",
     name="L = {L:g}, {m} hidden",
@@ -547,11 +496,11 @@ judge(
 # %% [markdown]
 # **Without rotation invariance** ({numref}`fig-beyond`, panel 4). Slopes with preferred directions, or a kink at a fixed
 # place, make $M$ largest where functions change fastest. Where tokens crowd the window is wider. The control is the
-# invariant class: its diagonal is flat. With the kink at a fixed place $f$ depends on $x_1$ alone, yet $M$ does not ignore
-# the other directions (last column): on the sphere the rest of the token carries $\sqrt{1-x_1^2}$, which a window in $x_1$
-# needs.
+# invariant class, whose diagonal is flat. With the kink at a fixed place $f$ depends on $x_1$ alone, yet no unit ignores the
+# other directions (table, last column): on the sphere the rest of the token carries $\sqrt{1-x_1^2}$, which a window in
+# $x_1$ needs.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "The matrices: {type}"}
 per_unit = broken.groupby(["kind", "seed"], sort=False)[["gain", "rest"]].first()
 plots.table(
     per_unit.groupby("kind", sort=False).median().reset_index(),
@@ -564,15 +513,14 @@ plots.table(
 )
 
 # %% [markdown]
-# **Exercise 4.** Which window has a unit that is trained on networks with $m=1$ hidden unit and tested on $m=64$?
+# **Exercise 4.** A unit is trained on networks with $m=1$ hidden unit and tested on $m=64$. Is its window right?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The right one: both classes have the same covariance, so the same risk for every $w$.
+# Yes: both classes have the same covariance, so the same risk for every $w$.
 # ```
 #
-# *Not answered*: deep trained networks, layers with MLPs, discrete tokens, language. For layers, "no gain" would only mean
-# that this training found none.
+# *Not answered*: deep trained networks, layers with MLPs, discrete tokens, language.
 #
 # ## To remember
 #
