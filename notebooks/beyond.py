@@ -57,44 +57,41 @@ device = notebook.device()
 d, n = dims[0], n_values[1]
 
 # %% tags=["hide-input"]
-heads = layers.heads(d, n_values, lipschitz, noise_std, contexts)
-sizes = (contexts, seeds, layer_steps, batch_size, learning_rate)
-pairs = layers.trained_heads(d, n, lipschitz, noise_std, *sizes).assign(n=n, kind="")
-two_trained = tables.medians(pairs, "ratio", ["n", "kind"])
-windows = classification.windows(
-    d, np.geomspace(lipschitz_values[0], lipschitz_values[-1], 7), flips, [n]
-)
+depths = np.unique(np.geomspace(1, max_depth, 25).round().astype(int))
+spreads = layers.spreads(d, collapse_windows, depths)
+steepness = np.geomspace(lipschitz_values[0], lipschitz_values[-1], 13)
+windows = classification.windows(d, steepness, flips, [n])
 units = classification.trained_windows(
     d, n, lipschitz_values, flips, seeds, label_steps, device=device
 )
-trained = tables.medians(units, "w", ["L", "p"])
 tasks = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
 far = closeness.far_queries(tasks, context_length, similarities, noise_std, contexts)
+steep = (d, context_length, 2 * lipschitz, unit_noise_std, seeds, function_steps)
+broken = functions.broken_invariance(*steep, batch_size, device=device)
+
+# %% tags=["hide-input"]
+means = spreads.groupby(["tokens", "w", "layers"], sort=False).spread.mean()
+means = means.clip(1e-8).reset_index(["w", "layers"])
+trained = tables.medians(units, "w", ["L", "p"])
 shown = far[(far.task == "affine") & (far.method != "softmax with gain")]
 shown = shown.assign(low=shown.low.clip(1e-4))
+diagonal = tables.medians(broken, "entry", ["kind", "axis"])
 
 # %% tags=["hide-input"]
-steep = (d, context_length, 2 * lipschitz, unit_noise_std)
-broken = functions.broken_invariance(
-    *steep, seeds, function_steps, batch_size, device=device
-)
-
-# %% tags=["hide-input"]
-figure, ((many, labels), (distant, axes)) = plt.subplots(2, 2, figsize=(7.6, 6.4))
-plots.points(many, heads, "n", "ratio", "model")
-plots.points(many, two_trained, "n", "median", "kind", label="two, trained", color="k")
-many.set(xscale="log", xlabel="context length n", ylabel="risk over one head's")
-many.set_xticks(n_values, n_values)
+figure, ((many, labels), (distant, axes)) = plt.subplots(2, 2, figsize=(7.6, 5.8))
+alone, projected = means.loc["attention alone"], means.loc["projected to the sphere"]
+plots.lines(many, alone, "layers", "spread", "w", label="w = {:g}")
+plots.lines(many, projected, "layers", "spread", "w", label="", ls="--")
+many.set(xscale="log", yscale="log", xlabel="layers", ylabel="spread of the tokens")
 plots.lines(labels, windows, "L", "w", "p", label="p = {}, exact")
-plots.points(labels, trained, "L", "median", "p", label="trained")
+plots.points(labels, trained, "L", "median", "p", label="p = {}, trained")
 labels.set(xlabel="steepness L of the boundary", ylabel="window parameter w")
 plots.points(distant, shown, "limit", "risk", "method")
 distant.set(yscale="log", xlabel="largest similarity to the query")
 distant.set_ylabel("risk / variance of f")
-diagonal = tables.medians(broken, "entry", ["kind", "axis"])
 plots.points(axes, diagonal, "axis", "median", "kind")
 axes.set(xlabel="axis i", ylabel="diagonal entry i of M", xticks=diagonal.axis)
-questions = ("several heads", "classification", "no close example", "no invariance")
+questions = ("many layers", "classification", "no close example", "no invariance")
 for i, (ax, title) in enumerate(zip(figure.axes, questions, strict=True), 1):
     ax.set_title(f"{i}. {title}")
     ax.legend(fontsize=8)
@@ -102,13 +99,15 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-beyond
-# :alt: Four panels. More heads lower the risk, most in long contexts. The window parameter of classifiers rises with the
-# steepness of the boundary and falls with flipped labels; trained units lie on the curves. Without close examples softmax
-# is worse than one and kriging stays below. Without invariance the diagonal of M is uneven.
+# :alt: Four panels. The spread of tokens falls to zero within ten layers in wide windows, and in narrow ones stays for
+# hundreds. The window parameter of classifiers rises with the steepness of the boundary and falls with flipped labels;
+# trained units lie on the curves. Without close examples softmax is worse than one and kriging stays below. Without
+# invariance the diagonal of M is uneven.
 #
-# Four questions. 1: Risk of several heads over that of the best single head. 2: Exact windows of classifiers (lines) and
-# trained units. 3: Risk on affine functions if no example is closer to the query than the abscissa says; one is as bad as
-# knowing only the mean of $f$. 4: Diagonal of trained matrices, if functions or covariates single out directions.
+# Four questions. 1: Spread of tokens after many layers of attention alone, and projected to the sphere (dashed), cut at
+# $10^{-8}$. 2: Exact windows of classifiers (lines) and trained units. 3: Risk on affine functions if no example is closer
+# to the query; one is as bad as knowing only the mean of $f$. 4: Diagonal of trained matrices, if functions or covariates
+# single out directions.
 # ```
 #
 # ## In plain words
@@ -151,7 +150,8 @@ plt.show()
 #
 # **By hand.** For smooth $f$ one head has the bias $\frac1{2w}\Delta f$. Give two heads, with $w$ and $2w$, the gains $-1$ and
 # $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. This is a kernel of higher order, and needs a
-# *negative* gain. Training finds only part of it ({numref}`fig-beyond`, panel 1).
+# *negative* gain. Training finds only part of it (last line of
+# the table).
 #
 # **Exercise 1.** Three heads can cancel two orders of bias. Which gains do $w$, $2w$, $3w$ need?
 #
@@ -160,7 +160,10 @@ plt.show()
 # $\sum_hc_h=1$, $\sum_hc_h/h=0$, $\sum_hc_h/h^2=0$: $c=(\frac12,-4,\frac92)$.
 # ```
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Best windows and gains: {type}"}
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Several heads: {type}"}
+heads = layers.heads(d, n_values, lipschitz, noise_std, contexts)
+sizes = (contexts, seeds, layer_steps, batch_size, learning_rate)
+pairs = layers.trained_heads(d, n, lipschitz, noise_std, *sizes)
 plots.table(
     heads,
     {
@@ -169,8 +172,9 @@ plots.table(
         "windows w": "{windows}",
         "gains": "{gains}",
     },
-    f"ReLU class, d = {d}, L = {lipschitz:g}; labels integrated out. Two trained heads "
-    f"have gains of opposite signs in {pairs.opposite.sum()} of {seeds} seeds.",
+    f"ReLU class, d = {d}, L = {lipschitz:g}; labels integrated out. Two heads trained "
+    f"at n = {n}: median {pairs.ratio.median():.3f}, gains of opposite signs in "
+    f"{pairs.opposite.sum()} of {seeds} seeds.",
 )
 
 # %% [markdown]
@@ -209,27 +213,7 @@ judge(
 
 # %% [markdown]
 # **Many layers.** The update $x_i\leftarrow\sum_jw_{ij}x_j$ with $w_{ij}\propto e^{w\,x_i\cdot x_j}$, nothing else. At $w=0$ one
-# layer makes all tokens equal.
-
-# %% tags=["hide-input"]
-depths = np.unique(np.geomspace(1, max_depth, 25).round().astype(int))
-spreads = layers.spreads(d, collapse_windows, depths)
-means = spreads.groupby(["tokens", "w", "layers"], sort=False).spread.mean()
-means = means.clip(1e-8).reset_index()
-names = ("layers", "relative spread")
-panels = plots.panels(means, "tokens", names, "xy", height=2.4)
-plots.lines(panels, means, "layers", "spread", "w", col="tokens", label="w = {:g}")
-panels["attention alone"].legend(fontsize=8)
-plt.show()
-
-# %% [markdown]
-# ```{caption} fig-collapse
-# :alt: Two log-log panels of the spread against the number of layers. Left: in wide windows the spread falls to zero within
-# ten layers, in narrow ones it stays on plateaus for hundreds. Right: the same order, and everything later.
-#
-# Mean squared distance of 32 tokens to their mean, relative to the start, cut at $10^{-8}$. Plateaus are clusters of tokens
-# that do not see each other.
-# ```
+# layer makes all tokens equal. Plateaus ({numref}`fig-beyond`, panel 1) are clusters of tokens that do not see each other.
 
 # %% tags=["hide-input"]
 wide = [w for w in collapse_windows if w <= judged_window]
@@ -513,13 +497,6 @@ plots.table(
 )
 
 # %% [markdown]
-# **Exercise 4.** A unit is trained on networks with $m=1$ hidden unit and tested on $m=64$. Is its window right?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Yes: both classes have the same covariance, so the same risk for every $w$.
-# ```
-#
 # *Not answered*: deep trained networks, layers with MLPs, discrete tokens, language.
 #
 # ## To remember
