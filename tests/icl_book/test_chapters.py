@@ -26,7 +26,6 @@ beyond_activations
 beyond_adaptive_window
 beyond_pretraining
 certificates
-dimension_scaling
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
@@ -36,10 +35,7 @@ lipschitz_bounds
 nonlinear_low_rank
 norm_growth
 optimization
-phase_diagram
 pretraining
-tensor_trick
-theorem2_extremes
 theorem3_generalization
 theorem4_low_rank
 """.split()

@@ -182,7 +182,7 @@ def test_commit_is_dirty_where_sources_differ_and_unknown_without_git(monkeypatc
     assert provenance.commit() is None
 
 
-BALANCING = ["theorem2_scaling", "theorem2_extremes", "phase_diagram"]
+BALANCING = ["theorem2_scaling", "phase_diagram"]
 
 
 @pytest.mark.parametrize("name", BALANCING)
