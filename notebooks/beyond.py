@@ -150,7 +150,7 @@ plt.show()
 #
 # **By hand.** For smooth $f$ one head has the bias $\frac1{2w}\Delta f$. Give two heads, with $w$ and $2w$, the gains $-1$ and
 # $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. This is a kernel of higher order, and needs a
-# *negative* gain. Training finds only part of it (last line of
+# *negative* gain. Training finds only part of it (below
 # the table).
 #
 # **Exercise 1.** Three heads can cancel two orders of bias. Which gains do $w$, $2w$, $3w$ need?
