@@ -1,6 +1,8 @@
 """What the book's chapters measure and is too long for a cell: parameters in, tidy tables out.
 
 - `tables`: settings as a table, medians of repeated runs, the classes by the names that the book prints.
+- `layers`, `classification`, `closeness`, `functions`: several heads and layers, labels -1 and 1, what
+  *close* means, other classes of functions.
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.

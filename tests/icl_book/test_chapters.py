@@ -23,11 +23,7 @@ EXERCISE = re.compile(
 OLD = """
 attention_window
 beyond_activations
-beyond_architecture
-beyond_classification
-beyond_closeness
 beyond_pretraining
-beyond_tasks
 certificates
 gaussian_tokens
 icl_as_gradient_descent
