@@ -53,7 +53,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from icl.experiments import adaptive, tables, theorem3
+from icl.experiments import adaptive, functions, tables, theorem3
 from icl.risk import mismatch_risk, optimal_window
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
@@ -537,7 +537,7 @@ judge(
 third, *others = kinds[0], *kinds[3:]
 on_cosines = units[(units.tested == kinds[2]) & units.trained.isin([third, *others])]
 on_cosines = on_cosines.assign(same=on_cosines.trained == third)
-settings = [(Cosine, 8), (theorem3.Waves, 3), (theorem3.Waves, 8)]
+settings = [(Cosine, 8), (functions.Waves, 3), (functions.Waves, 8)]
 elsewhere_cosines = [
     theorem3.windows_on_cosines(make, d, context_length, unit_noise_std)
     for make, d in settings

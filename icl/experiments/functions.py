@@ -63,10 +63,15 @@ def bias_beyond(dims: Sequence[int], n: int, lipschitz: float = 2.0) -> pd.DataF
 
 @dataclass(frozen=True)
 class Waves(Zonal):
-    """``cos(u.x + phase)`` with a uniform phase, by its covariance."""
+    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a uniform phase, by its covariance."""
+
+    lipschitz: float = 1.0
+    label = "cosine with phase"
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        return np.asarray(hyp0f1(self.dim / 2, (np.asarray(cosine, dtype=float) - 1) / 2) / 2)
+        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
+        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
+        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
 
 
 @dataclass(frozen=True)

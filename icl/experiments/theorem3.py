@@ -9,7 +9,6 @@ tokens (`icl.risk.asymptotics`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,8 +16,8 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import hyp0f1
 
+from icl.experiments.functions import Waves
 from icl.experiments.tables import LIMIT, TASKS, exponent, measured
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
@@ -29,19 +28,6 @@ Array = NDArray[np.float64]
 CLASSES = ("affine", "ReLU")
 #: Windows at which limits are read; the law says at which context lengths they are the best ones.
 FAR = (1e3, 1e4, 1e5)
-
-
-@dataclass(frozen=True)
-class Waves(Zonal):
-    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a uniform phase, by its covariance."""
-
-    lipschitz: float = 1.0
-    label = "cosine with phase"
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
-        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
-        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
 
 
 # ---------------------------------------------------------------- at given context lengths

@@ -24,7 +24,6 @@ OLD = """
 attention_window
 beyond_activations
 beyond_pretraining
-certificates
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters

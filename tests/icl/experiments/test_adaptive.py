@@ -24,7 +24,7 @@ def test_sampled_risks_agree_with_the_exact_ones_and_adapting_helps_smooth_tasks
     assert ((known.low < 1) & (known.high > 1)).all()
     fixed = adaptive.mixture_prices(3, [12], mixture=(0.5, 8.0)).price[0]
     smooth = found[(found.L == 0.5) & (found.method != "known L")]
-    assert (smooth.high < fixed).all()
+    assert (smooth.high < fixed).all() and (found["mean"] > 0.8).all()
     assert (adaptive.linear_floor(3, 12, 200, mixture=(0.5, 8.0)).floor < 1).all()
 
 

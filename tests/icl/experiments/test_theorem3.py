@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from icl.experiments import theorem3
-from icl.experiments.theorem3 import Waves
+from icl.experiments.functions import Waves
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, ReLU
 
@@ -43,6 +43,9 @@ def test_limits_for_long_contexts_are_near_their_closed_forms():
     for quantity in theorem3.QUANTITIES:
         found = theorem3.slopes(quantity, [4], 1.0, 1.0, [0.5])
         assert np.allclose(found[["value", "limit"]], found[["truth"]], atol=0.01), quantity
+    exact, _ = theorem3._far("ReLU", 4, 1.0, 1.0)
+    growing = theorem3.QUANTITIES["risk over L'^2, L' / L the root of n"][0](exact, 1.0)
+    assert np.allclose(growing, exact.risk(exact.n**0.5) / exact.n, rtol=1e-12)
     assert theorem3.slopes("risk", [3], 1.0, 1.0, more=1).truth[0] == pytest.approx(-3 / 6)
     for found in (
         theorem3.noise_shares([4], 1.0, 1.0),
