@@ -147,7 +147,7 @@ plt.show()
 # If $M=wBB^\top$, scores are $w\,u_i\cdot u_q$: *exactly* the problem in $k$ dimensions without the irrelevant part. So "appropriate neighborhood size"
 # has a number, the exact optimal window of $g$'s class in $k$ dimensions. Units with a full $M$ start at random. Small batches bias where
 # Adam settles (as with [low rank](theorem4_low_rank)), so the units are trained with several batch sizes, and the largest is judged; this
-# was decided after batches of 64 alone had left the window somewhat wide. What it means for the risk is in [](nonlinear_low_rank).
+# was decided after batches of 64 alone had left the window somewhat wide. What it means for the risk is in [](theorem4_low_rank).
 
 # %% tags=["hide-input"]
 basis = np.eye(dim)[:, :rank]

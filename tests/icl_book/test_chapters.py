@@ -32,13 +32,11 @@ beyond_tasks
 certificates
 dimension_scaling
 exact_risk
-gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
 lemma1_covariance
 linear_attention
 lipschitz_bounds
-nonlinear_low_rank
 norm_growth
 optimization
 phase_diagram
@@ -46,7 +44,6 @@ pretraining
 tensor_trick
 theorem2_extremes
 theorem3_generalization
-theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]
