@@ -34,7 +34,6 @@ dimension_scaling
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
-lemma1_covariance
 linear_attention
 lipschitz_bounds
 nonlinear_low_rank
