@@ -216,7 +216,7 @@ plt.show()
 # The figure shows a representation error $\rho(M,B)$ and the test error during pretraining, for softmax and linear attention. Its caption
 # says that softmax attention learns the subspace. In the rebuttal the authors *suspect* what such a unit does: it learns the projection and
 # averages over neighbors **in its range**, with a neighborhood suited to the link and the noise. That suspicion is judged in
-# [](beyond_closeness).
+# [](beyond).
 #
 # Not printed in any source available to us: the law of $w$ (we take $w=Ba$ with $a$
 # uniform on the unit sphere of $\mathbb R^k$, as in Theorem 4), the law of the tokens,

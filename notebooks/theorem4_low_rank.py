@@ -110,7 +110,7 @@ plt.show()
 # ```{admonition} What is true here
 # :class: tip
 # The law of the tokens matters: on the uniform law on $S^{d-1}$ the best unit does *not* ignore irrelevant directions
-# ([](/notebooks/beyond_tasks.ipynb)). Here the question for all $d\times d$ matrices comes down to two numbers $c$ and $e$ (proved below).
+# ([](/notebooks/beyond.ipynb)). Here the question for all $d\times d$ matrices comes down to two numbers $c$ and $e$ (proved below).
 # On a grid of them the theorem then holds where it is stated; neither $n=2$ nor $\sigma=0$ nor symmetry is needed at the settings listed,
 # and of $C$ only that it leaves room for the best $c$.
 # ```

@@ -6,6 +6,7 @@ done nothing else. Peaks need Linux, where a process can forget how much memory 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import resource
@@ -14,9 +15,12 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from icl_book.provenance import resident_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Where Linux lets a process forget its peak.
 RESET = Path("/proc/self/clear_refs")
@@ -74,6 +78,21 @@ def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> li
                     raise RuntimeError(f"{statement}: {type(error).__name__}: {error}") from None
                 costs.append(None)
     return costs
+
+
+def table(settings: pd.DataFrame, statement: str, setup: str, prepare: str, repeats: int = 1) -> pd.DataFrame:
+    """Measure in every row of a table of settings; its columns fill the templates of statement and set-up.
+
+    Returns:
+        The table with two more columns: ``seconds`` and ``peak`` in bytes, NaN where a process died for
+        want of memory. The rest is as in `in_subprocesses`.
+    """
+    import pandas as pd  # slow to import, and every new process imports this module
+
+    rows = settings.to_dict("records")
+    jobs = [(statement.format(**row), setup.format(**row)) for row in rows]
+    costs = [cost or (math.nan, math.nan) for cost in in_subprocesses(jobs, prepare, repeats)]
+    return settings.join(pd.DataFrame(costs, columns=["seconds", "peak"], index=settings.index))
 
 
 def limit_memory(more: int) -> None:

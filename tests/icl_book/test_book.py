@@ -319,7 +319,7 @@ const first = document.querySelector(".bd-article :is(figure, .icl-interactive)"
 return [first.getBoundingClientRect().top + scrollY, document.documentElement.scrollHeight]
 """
 #: Chapters whose first figure needs most of what they compute, and stands where that is done.
-LATE = ("notebooks/dimension_scaling", "notebooks/optimization", "notebooks/tensor_trick")
+LATE = ("notebooks/optimization",)
 LONGEST = 14_000  # pixels of a chapter at 1280
 
 

@@ -23,14 +23,8 @@ EXERCISE = re.compile(
 OLD = """
 attention_window
 beyond_activations
-beyond_adaptive_window
-beyond_architecture
-beyond_classification
-beyond_closeness
 beyond_pretraining
-beyond_tasks
 certificates
-dimension_scaling
 gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
@@ -40,8 +34,6 @@ nonlinear_low_rank
 norm_growth
 optimization
 pretraining
-tensor_trick
-theorem3_generalization
 theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]

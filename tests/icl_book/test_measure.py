@@ -2,6 +2,7 @@
 
 import sys
 
+import pandas as pd
 import pytest
 
 from icl_book import measure
@@ -55,3 +56,14 @@ def test_jobs_share_what_was_prepared_and_nothing_else_and_may_die_for_want_of_m
 
 def test_memory_total_is_plausible():
     assert 256 * MIB < measure.memory_total() < 2**50
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can forget an earlier peak")
+def test_a_table_of_settings_is_measured_row_by_row():
+    settings = pd.DataFrame({"mib": [50, 500], "limit": [2**30, 100 * 2**20]}, index=[3, 1])
+    setup = "kept = b'1' * (300 * 2**20); limit_memory({limit})"
+    prepare = "from icl_book.measure import limit_memory"
+    found = measure.table(settings, "b'1' * ({mib} * 2**20)", setup, prepare)
+    assert found.index.tolist() == [3, 1] and found.mib.tolist() == [50, 500]
+    assert abs(found.peak[3] - 50 * MIB) < 2 * MIB and found.seconds[3] > 0
+    assert found.loc[1, ["seconds", "peak"]].isna().all()
