@@ -1,4 +1,4 @@
-"""What the benchmarks share: clock, spread of repeated numbers, and the record in benchmarks/results."""
+"""What the benchmarks share: clock, repeats in turn, their spread, and the record in benchmarks/results."""
 
 import gc
 import json
@@ -18,6 +18,12 @@ def clock(call, synchronize=lambda: None):
     call()
     synchronize()
     return np.array([time.perf_counter() - wall, time.process_time() - cpu])
+
+
+def interleaved(measures, repeats):
+    """Arrays of what the functions return, by name: in each repeat all run one after the other."""
+    rows = [{name: measure() for name, measure in measures.items()} for _ in range(repeats)]
+    return {name: np.array([row[name] for row in rows]) for name in measures}
 
 
 def spread(values):

@@ -12,7 +12,7 @@ import sys
 from functools import partial
 
 import torch
-from common import clock, save, spread
+from common import clock, interleaved, save, spread
 from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, loop, members_of, work
 
 from icl.pretrain import pretrain
@@ -27,6 +27,7 @@ SETTINGS = {
     "wide": (5, 20, 4096, SEEDS, 100, 50),
     "long": (20, 1000, 256, 1, 20, 8),
 }
+PLACES = (("GPU", "cuda"), ("processor", "cpu"))
 ROWS = ((8192, 64, torch.float64), (8192, 64, torch.float32))
 
 
@@ -55,10 +56,6 @@ def limits():
     return found
 
 
-def ratio(theirs, ours):
-    return spread([a / b for a, b in zip(theirs, ours, strict=True)])
-
-
 def best(call):
     call()
     return min(seconds(call, 3) for _ in range(5))
@@ -71,32 +68,28 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
     calls = {
         "loop, GPU": (partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size, "cuda"), units / slow_steps)
     }
-    for name, units_of_it in members.items():
-        for device, where in (("cuda", "GPU"), ("cpu", "processor")):
-            shared = name == "shared across L"
-            call = partial(
-                pretrain, units_of_it, fast_steps, batch_size, RATE, device, shared_tokens=shared, **NATIVE
-            )
-            calls[f"{name}, {where}"] = (call, 1 / fast_steps)
-    times = {name: [] for name in calls}
+    for name, some in members.items():
+        step = partial(pretrain, some, fast_steps, batch_size, RATE, **NATIVE)
+        step = partial(step, shared_tokens=name == "shared across L")
+        calls |= {
+            f"{name}, {where}": (partial(step, device=device), 1 / fast_steps) for where, device in PLACES
+        }
     for call, _ in calls.values():
         call()  # compiled and allocated by now
-    for _ in range(repeats):
-        for name, (call, share) in calls.items():
-            times[name].append(seconds(call) * share)
-    out = {"d": d, "n": n, "batch": batch_size, "units": units, "ms a step": {}}
-    for name, values in times.items():
-        out["ms a step"][name] = spread([1e3 * value for value in values])
+    times = interleaved({name: partial(seconds, call) for name, (call, _) in calls.items()}, repeats)
+    times = {name: values * calls[name][1] for name, values in times.items()}
+    out = {"d": d, "n": n, "batch": batch_size, "units": units}
+    out["ms a step"] = {name: spread(1e3 * values) for name, values in times.items()}
     for name, sets in (("separate tokens", units), ("shared across L", seeds)):
         needs, ours = work(d, n, units, sets), times[f"{name}, GPU"]
         least = batch_size * sum(
             needs[k] / rates[k if k in rates else f"{k} float32"] for k in needs
         )  # one after the other
         out[name] = {
-            "over the loop on the GPU": ratio(times["loop, GPU"], ours),
-            "over the processor": ratio(times[f"{name}, processor"], ours),
-            "contexts a second": spread([units * batch_size / value for value in ours]),
-            "fraction of the limit": spread([least / value for value in ours]),
+            "over the loop on the GPU": spread(times["loop, GPU"] / ours),
+            "over the processor": spread(times[f"{name}, processor"] / ours),
+            "contexts a second": spread(units * batch_size / ours),
+            "fraction of the limit": spread(least / ours),
         }
     return out
 
@@ -127,10 +120,8 @@ def regression(n, d, dtype, rates, repeats):
         k: float((call().cpu().double() - reference).norm() / reference.norm()) for k, call in calls.items()
     }
     assert max(off.values()) < (1e-10 if dtype == torch.float64 else 1e-3), off
-    times = {name: [] for name in calls}
-    for _ in range(repeats):
-        for name, call in calls.items():
-            times[name].append(seconds(call, 1 if "processor" in name else 10))
+    once = {k: partial(seconds, call, 1 if "processor" in k else 10) for k, call in calls.items()}
+    times = interleaved(once, repeats)
     name = str(dtype).removeprefix("torch.")
     least = 2 * n * n * d / rates[f"multiply-adds {name}"] + n * n / rates["exponentials"]
     memory = {}
@@ -144,10 +135,10 @@ def regression(n, d, dtype, rates, repeats):
         "d": d,
         "dtype": name,
         "relative difference to float64 on the processor": off,
-        "ms": {key: spread([1e3 * v for v in values]) for key, values in times.items()},
-        "over autograd": ratio(times["autograd, GPU"], times["ours, GPU"]),
-        "over the processor": ratio(times["ours, processor"], times["ours, GPU"]),
-        "fraction of the limit": spread([least / value for value in times["ours, GPU"]]),
+        "ms": {key: spread(1e3 * values) for key, values in times.items()},
+        "over autograd": spread(times["autograd, GPU"] / times["ours, GPU"]),
+        "over the processor": spread(times["ours, processor"] / times["ours, GPU"]),
+        "fraction of the limit": spread(least / times["ours, GPU"]),
         "peak bytes beyond the inputs": memory,
     }
 

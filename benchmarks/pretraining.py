@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 import torch
 import torch.nn.functional as F
-from common import clock, save, spread
+from common import clock, interleaved, save, spread
 from numba import njit
 
 from icl.compiled import elementary, random_numbers
@@ -143,30 +143,25 @@ def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
     """The whole sweep against the loop; seconds are for one step of all its units."""
     members = members_of(ReLU(d), n, values, seeds)
     with_threads(1, lambda: pretrain(members["separate tokens"][:1], 1, 64, RATE, **FAST))  # compiled by now
-    units, token_sets = (
-        len(values) * seeds,
-        {"separate tokens": len(values) * seeds, "shared across L": seeds},
-    )
+    units = len(values) * seeds
+    token_sets = {"separate tokens": units, "shared across L": seeds}
     slow = partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size)
     threads = min((1, THREADS), key=lambda count: with_threads(count, lambda: (slow(), clock(slow)[0])[1]))
-    rows = {name: [] for name in ("loop", *members)}
-    limits = {name: [] for name in members}
-    for _ in range(repeats):
-        rows["loop"].append(with_threads(threads, lambda: clock(slow)) / slow_steps * units)
-        rates = side_by_side(2**22)
-        for name, sweep_members in members.items():
-            fast = partial(
-                pretrain,
-                sweep_members,
-                fast_steps,
-                batch_size,
-                RATE,
-                shared_tokens=name == "shared across L",
-                **FAST,
-            )
-            rows[name].append(clock(fast) / fast_steps)
-            needs = work(d, n, units, token_sets[name])
-            limits[name].append(sum(batch_size * needs[key] * rates[key] for key in needs))
+    measures = {
+        "loop": lambda: with_threads(threads, lambda: clock(slow)) / slow_steps * units,
+        "rates": lambda: list(side_by_side(2**22).values()),
+    }
+    for name, some in members.items():
+        fast = partial(pretrain, some, fast_steps, batch_size, RATE, shared_tokens=name != "separate tokens")
+        measures[name] = lambda fast=fast: clock(partial(fast, **FAST)) / fast_steps
+    seconds = interleaved(measures, repeats)  # wall and CPU, for one step of all units
+    rates = seconds.pop("rates")
+
+    def times(name):
+        return {
+            f"ms a step, {kind}": spread(1e3 * seconds[name][:, k]) for k, kind in enumerate(("wall", "CPU"))
+        }
+
     table = {
         "d": d,
         "n": n,
@@ -174,20 +169,16 @@ def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
         "units": units,
         "threads of the loop": threads,
         "steps timed": {"loop": slow_steps, "sweep": fast_steps},
-        "loop": {
-            "ms a step, wall": spread([1e3 * r[0] for r in rows["loop"]]),
-            "ms a step, CPU": spread([1e3 * r[1] for r in rows["loop"]]),
-        },
+        "loop": times("loop"),
     }
     for name in members:
-        pairs = list(zip(rows["loop"], rows[name], limits[name], strict=True))
-        table[name] = {
-            "ms a step, wall": spread([1e3 * r[0] for r in rows[name]]),
-            "ms a step, CPU": spread([1e3 * r[1] for r in rows[name]]),
-            "ratio, wall": spread([a[0] / b[0] for a, b, _ in pairs]),
-            "ratio, CPU": spread([a[1] / b[1] for a, b, _ in pairs]),
-            "contexts a second": spread([units * batch_size / r[0] for r in rows[name]]),
-            "fraction of the limit, wall": spread([c / b[0] for _, b, c in pairs]),
+        ratio, wall = seconds["loop"] / seconds[name], seconds[name][:, 0]
+        limit = batch_size * rates @ list(work(d, n, units, token_sets[name]).values())
+        table[name] = times(name) | {
+            "ratio, wall": spread(ratio[:, 0]),
+            "ratio, CPU": spread(ratio[:, 1]),
+            "contexts a second": spread(units * batch_size / wall),
+            "fraction of the limit, wall": spread(limit / wall),
         }
     return table
 

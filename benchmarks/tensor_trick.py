@@ -10,10 +10,10 @@ both. Every contender is checked to compute the same numbers. Peak memory comes 
 import os
 import shutil
 import sys
-import time
 
+import numpy as np
 import torch
-from common import save
+from common import clock, interleaved, save
 
 from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, plain_gradient, plain_hvp
@@ -102,16 +102,9 @@ def setting(n, d, dtype, kind, product, rounds):
             continue
         assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
     calls["product"] = lambda *_: square @ square
-    seconds = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call(*given, kind)
-            seconds[name].append(time.perf_counter() - start)
-    ratio = {
-        name: sorted(t / u for t, u in zip(s, seconds["streaming"], strict=True))[rounds // 2]
-        for name, s in seconds.items()
-    }
+    wall = {name: lambda call=call: clock(lambda: call(*given, kind))[0] for name, call in calls.items()}
+    seconds = interleaved(wall, rounds)
+    ratio = {name: float(np.median(s / seconds["streaming"])) for name, s in seconds.items()}
     flops = (4 * n * n * d + 4 * n * d * d) if not product else (6 * n * n * d + 6 * n * d * d)
     share = flops / 2 / 1024**3 * ratio["product"]  # our rate of operations, relative to that of one product
     return {
@@ -120,7 +113,7 @@ def setting(n, d, dtype, kind, product, rounds):
         "dtype": str(dtype).removeprefix("torch."),
         "kind": kind,
         "what": "hvp" if product else "gradient",
-        "median_seconds": {name: sorted(s)[rounds // 2] for name, s in seconds.items()},
+        "median_seconds": {name: float(np.median(s)) for name, s in seconds.items()},
         "times_ours": {name: r for name, r in ratio.items() if name != "product"},
         "share_of_product_rate": share,
         "failed": failed,

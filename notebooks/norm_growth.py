@@ -465,7 +465,7 @@ plt.show()
 # :class: dropdown
 # Without noise $w^*$ depends on $n$ and $d$ only, not on $L$; at fixed $n$ it stays
 # finite as $L/\sigma\to\infty$, against the reading with $n$ fixed (see
-# [](/notebooks/theorem2_extremes.ipynb)).
+# [](/notebooks/phase_diagram.ipynb)).
 # ```
 
 # %% tags=["remove-input"]

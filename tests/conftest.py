@@ -13,16 +13,14 @@ from chromium import browser  # noqa: F401, a fixture
 torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 
 
-#: Files whose tests share what took long to make. Each file's tests run in one process and start first.
-WHOLE = ("test_book.py", "test_pipeline.py")
-
-
 class Scheduling(LoadScopeScheduling):
-    """Deals out tests one by one, those of a file in `WHOLE` together."""
+    """Deals out tests one by one, and first, in groups, those that share what took long to make."""
 
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
-        return file if file.endswith(WHOLE) else nodeid
+        if file.endswith("test_pipeline.py"):
+            return f"{file} sweep" if "sweep" in nodeid else file
+        return file if file.endswith("test_book.py") and "test_page_in_browser" not in nodeid else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,4 +1,4 @@
-// Filters for the audit page. Without this script the page is the whole list.
+// Filters for the audit page, which opens with what does not simply hold. Without this script it is the whole list.
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("icl-audit");
@@ -24,13 +24,22 @@ document.addEventListener("DOMContentLoaded", () => {
     return field(text, control);
   };
 
+  // What a reader looks for first: verdicts other than that a statement holds, or cannot be tested.
+  const SIMPLE = ["holds", "established", "not testable"], OBJECTS = "does not simply hold";
+  const has = (entry, key, value) =>
+    value === OBJECTS ? !SIMPLE.includes(entry.dataset[key]) : entry.dataset[key] === value;
   const selects = {};
   for (const [key, text] of Object.entries(keys)) {
     const counts = new Map();
     for (const entry of entries) counts.set(entry.dataset[key], (counts.get(entry.dataset[key]) || 0) + 1);
     const options = [...counts].sort().map(([value, count]) => [value, `${value} (${count})`]);
+    if (key === "verdict") {
+      const count = entries.filter((entry) => has(entry, key, OBJECTS)).length;
+      options.unshift([OBJECTS, `${OBJECTS} (${count})`]);
+      if (!wanted.size && !location.hash) wanted.set(key, OBJECTS);
+    }
     selects[key] = select(text, [["", "all"], ...options]);
-    if (counts.has(wanted.get(key))) selects[key].value = wanted.get(key);
+    if (options.some(([value]) => value === wanted.get(key))) selects[key].value = wanted.get(key);
   }
   const order = select("Order", [["", "chapters"], ["id", "name"], ["verdict", "verdict"], ["authority", "who says it"]]);
   const text = document.createElement("input");
@@ -59,7 +68,7 @@ document.addEventListener("DOMContentLoaded", () => {
     let shown = 0;
     for (const entry of entries) {
       const fits =
-        Object.keys(keys).every((key) => !selects[key].value || entry.dataset[key] === selects[key].value) &&
+        Object.keys(keys).every((key) => !selects[key].value || has(entry, key, selects[key].value)) &&
         asked.every((word) => words.get(entry).includes(word));
       entry.hidden = !fits;
       shown += fits;
@@ -78,7 +87,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (text.value) query.set("text", text.value);
     history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);
   };
-  form.addEventListener("input", update);
+  for (const event of ["input", "change"]) form.addEventListener(event, update);
   form.addEventListener("reset", () => setTimeout(update));
   const reveal = () => {
     const target = document.getElementById(location.hash.slice(1));

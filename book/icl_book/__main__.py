@@ -1,4 +1,4 @@
-"""The command line: ``python -m icl_book book | execute | sweep | rules | confirm | replicate | sync``."""
+"""The command line: ``python -m icl_book COMMAND``, ``--help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     for command in (book, sweep, confirm, repeat):
         command.add_argument("--jobs", default="2")
         command.add_argument("--profile", default="", help="a cluster's settings, e.g. profiles/slurm")
+    commands.add_parser("readme", help="rewrite README.md's findings and verdicts from the quick results")
     commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
     commands.add_parser("sync", help="rewrite notebooks/*.ipynb from notebooks/*.py")
     return whole
@@ -70,8 +71,7 @@ def _run(options: argparse.Namespace) -> int:
                 return status
             from icl_book.site import assemble
 
-            pages = [f"{run.name}={run.path}" for run in runs]
-            return assemble.main(["--preset", options.preset, *pages])
+            print(assemble.build(options.preset, {run.name: run.path for run in runs}))
         case "sweep":
             if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
@@ -93,6 +93,10 @@ def _run(options: argparse.Namespace) -> int:
             if not all(map(str.isdecimal, words := options.seed.split(","))):
                 raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
             return again.replicate([int(word) for word in words], options.jobs, options.profile)
+        case "readme":
+            from icl_book.site import assemble
+
+            assemble.readme()
         case "rules":
             from icl_book.claims import changes
 

@@ -83,8 +83,8 @@ def _power(head: str, sign: str, digits: str) -> str:
 
 
 def style_class(verdict: str) -> str:
-    """Return the style-sheet class of a verdict, e.g. ``icl-holds-corrected``."""
-    return f"icl-{verdict.replace(' ', '-')}"
+    """Return the style-sheet class of a verdict, e.g. ``icl-false-as-printed-corrected``."""
+    return f"icl-{verdict.replace(',', '').replace(' ', '-')}"
 
 
 @cache

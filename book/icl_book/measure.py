@@ -6,20 +6,21 @@ done nothing else. Peaks need Linux, where a process can forget how much memory 
 
 from __future__ import annotations
 
-import json
+import math
 import multiprocessing
 import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from icl_book.provenance import ROOT, resident_bytes
+from icl_book.provenance import resident_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Where Linux lets a process forget its peak.
 RESET = Path("/proc/self/clear_refs")
@@ -53,27 +54,45 @@ def in_subprocesses(
 
     Raises:
         ValueError: If repeats is below 1.
-        RuntimeError: If a job fails for another reason, or the system cannot reset a peak; the message ends
-            with the last line of error output.
+        RuntimeError: If a job fails for another reason, or the system cannot reset a peak.
+        Exception: What ``prepare`` raises.
     """
     if repeats < 1:
         raise ValueError(f"repeats={repeats}: must be at least 1")
-    path = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "book"), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "icl_book.measure"],
-        input=json.dumps([jobs, prepare, repeats]),
-        text=True,
-        capture_output=True,
-        env=os.environ | {"PYTHONPATH": path},
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"measuring: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
-    outcomes = json.loads(done.stdout.splitlines()[-1])
-    for (statement, _), outcome in zip(jobs, outcomes, strict=True):
-        if isinstance(outcome, str) and "memory" not in outcome.lower():
-            raise RuntimeError(f"{statement}: {outcome}")
-    return [None if isinstance(outcome, str) else Cost(*outcome) for outcome in outcomes]
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new:
+        return new.submit(_in_forks, jobs, prepare, repeats).result()
+
+
+def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> list[Cost | None]:
+    """Measure each job in a fork of this process."""
+    exec(prepare, _names)  # our own caller's code, as all that is executed here
+    costs: list[Cost | None] = []
+    for statement, setup in jobs:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
+            try:
+                costs.append(fork.submit(_measure, statement, setup, repeats).result())
+            except (BrokenProcessPool, MemoryError):
+                costs.append(None)
+            except Exception as error:
+                if "memory" not in str(error).lower():  # PyTorch's error has no type of its own
+                    raise RuntimeError(f"{statement}: {type(error).__name__}: {error}") from None
+                costs.append(None)
+    return costs
+
+
+def table(settings: pd.DataFrame, statement: str, setup: str, prepare: str, repeats: int = 1) -> pd.DataFrame:
+    """Measure in every row of a table of settings; its columns fill the templates of statement and set-up.
+
+    Returns:
+        The table with two more columns: ``seconds`` and ``peak`` in bytes, NaN where a process died for
+        want of memory. The rest is as in `in_subprocesses`.
+    """
+    import pandas as pd  # slow to import, and every new process imports this module
+
+    rows = settings.to_dict("records")
+    jobs = [(statement.format(**row), setup.format(**row)) for row in rows]
+    costs = [cost or (math.nan, math.nan) for cost in in_subprocesses(jobs, prepare, repeats)]
+    return settings.join(pd.DataFrame(costs, columns=["seconds", "peak"], index=settings.index))
 
 
 def limit_memory(more: int) -> None:
@@ -90,9 +109,9 @@ def memory_total() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _measure(statement: str, setup: str, repeats: int) -> tuple[float, int]:
-    """Return seconds and peak memory of a statement in this process."""
-    exec(setup, _names)  # our own caller's code, in a process of its own
+def _measure(statement: str, setup: str, repeats: int) -> Cost:
+    """Measure a statement in this process."""
+    exec(setup, _names)
     code = compile(statement, "<statement>", "exec")
     try:
         RESET.write_text("5")  # forget how high it was during set-up
@@ -106,23 +125,4 @@ def _measure(statement: str, setup: str, repeats: int) -> tuple[float, int]:
         start = time.perf_counter()
         exec(code, _names)
         seconds.append(time.perf_counter() - start)
-    return min(seconds), max(peak, 0)
-
-
-def _main() -> None:
-    jobs, prepare, repeats = json.load(sys.stdin)
-    exec(prepare, _names)
-    outcomes: list[Any] = []
-    for statement, setup in jobs:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
-            try:
-                outcomes.append(fork.submit(_measure, statement, setup, repeats).result())
-            except BrokenProcessPool:
-                outcomes.append("killed; out of memory?")
-            except BaseException as error:  # told to the caller, whatever it is
-                outcomes.append(" ".join(f"{type(error).__name__}: {error}".split()))
-    print(json.dumps(outcomes))
-
-
-if __name__ == "__main__":
-    _main()
+    return Cost(min(seconds), max(peak, 0))

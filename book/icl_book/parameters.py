@@ -65,6 +65,7 @@ PARAMETERS: dict[str, Real] = {
     "seed": Integer("root of all random streams", 0, 2**32 - 1),
     "seeds": Integer("number of independent repetitions; an interval needs two", 2, 10_000),
     "steps": Integer("optimizer steps", 1, 10**7),
+    "training_steps": Integers("optimizer steps, one number for each experiment", 1, 10**7),
     "batch_size": Integer("contexts per optimizer step", 1),
     "batch_sizes": Integers("contexts per optimizer step", 1),
     "learning_rate": Real("step size of the optimizer"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from icl.statistics import local_slope, median_interval
 from icl.tasks import Affine, Cosine, ReLU
 
+Array = NDArray[np.float64]
 #: The classes of functions by the names that the book prints; each is called with (dim, lipschitz).
 TASKS: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 
@@ -22,6 +24,16 @@ LIMIT = ("value", "change", "limit", "step", "truth")
 def exponent(x: ArrayLike, exact: ArrayLike, known: ArrayLike, truth: float) -> tuple[Any, ...]:
     """Return the last local slopes of log y in log x for an exact and a known curve, as `LIMIT` has them."""
     return (*local_slope(x, exact), *local_slope(x, known), truth)
+
+
+def extrapolated(ratio: Array, small: Array) -> tuple[float, float]:
+    """Extrapolate a ratio linearly in a small number to zero, from three settings.
+
+    Returns:
+        The limit by the last two, and what leaving out the last one changes.
+    """
+    ends = ratio[1:] - np.diff(ratio) / np.diff(small) * small[1:]
+    return ends[1], abs(ends[1] - ends[0])
 
 
 def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iterable[Any]) -> pd.DataFrame:
@@ -47,6 +59,12 @@ def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iter
 
 def _rows(row: dict[str, Any]) -> bool:
     return any(getattr(value, "ndim", 0) for value in row.values())
+
+
+def over(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return the ratio of two best windows, and its error."""
+    ratio = first.w / second.w
+    return ratio, ratio * (first.error + second.error)
 
 
 def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 from icl.covariates import cap_quantile
-from icl.experiments.tables import LIMIT, TASKS, exponent, measured
+from icl.experiments.tables import LIMIT, TASKS, exponent, extrapolated, measured
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
@@ -135,17 +135,12 @@ def law_constants(dims: Sequence[int], lipschitz: float, noise_std: float) -> pd
     one does.
     """
 
-    def limit(w: Array, law: Array) -> tuple[float, float]:
-        ratio, bandwidth = w / law, w**-0.5
-        ends = ratio[1:] - np.diff(ratio) / np.diff(bandwidth) * bandwidth[1:]
-        return ends[1], abs(ends[1] - ends[0])
-
     def one(kind: str, d: int) -> tuple[Any, ...]:
         task = TASKS[kind](d, lipschitz)
         n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], noise_std)
         law = asymptotics.sharp_window(task, n, noise_std)
-        known = asymptotics.many_token_window(task, n, noise_std)
-        return (*limit(optimal_window(task, n, noise_std).w, law), *limit(known, law), 1.0)
+        exact, known = optimal_window(task, n, noise_std).w, asymptotics.many_token_window(task, n, noise_std)
+        return (*extrapolated(exact / law, exact**-0.5), *extrapolated(known / law, known**-0.5), 1.0)
 
     return measured(one, LIMIT, kind=CLASSES, d=dims)
 

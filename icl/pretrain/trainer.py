@@ -228,7 +228,7 @@ def train_grid(
         {name: value[i] if isinstance(value, list) else value for name, value in given.items()}
         for i in range(next(iter(lengths.values()), 1))
     ]
-    seeds = integer(seeds, "seeds", 1)
+    seeds = integer(seeds, "seeds", 1, 10**6)
     units = [UnitConfig(**setting, seed=seed) for setting in settings for seed in range(seeds)]
     fast: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
     return TrainedGrid(pretrain(units, steps, batch_size, learning_rate, device, **fast | options), seeds)

@@ -74,12 +74,6 @@ def test_full_unit_reduces_to_M():
     assert torch.equal(out[:, :4], torch.zeros_like(out[:, :4]))
 
 
-def test_query_is_not_in_the_denominator():
-    """With one token in the context the prediction is its label, whatever the query."""
-    x, y, query = context(n=1)
-    assert torch.allclose(softmax_attention(x, y, query, 9 * torch.eye(4, dtype=x.dtype)), y[:, 0])
-
-
 def test_linear_attention_is_odd_in_the_query():
     x, y, query = context()
     M = torch.eye(4, dtype=x.dtype)

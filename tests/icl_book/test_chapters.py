@@ -23,27 +23,15 @@ EXERCISE = re.compile(
 OLD = """
 attention_window
 beyond_activations
-beyond_adaptive_window
-beyond_architecture
-beyond_classification
-beyond_closeness
 beyond_pretraining
-beyond_tasks
 certificates
-dimension_scaling
-exact_risk
 icl_as_gradient_descent
 learned_parameters
-lemma1_covariance
 linear_attention
 lipschitz_bounds
 norm_growth
 optimization
-phase_diagram
 pretraining
-tensor_trick
-theorem2_extremes
-theorem3_generalization
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]

@@ -161,18 +161,16 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
 
 def test_detection_limits_in_words():
     card = judge(claim(), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)])
-    assert "0.26 would be seen in the most sensitive case; in the least sensitive one it takes 13." in page(
-        card
-    )
+    assert "We would have noticed an error of 0.26, in the least sensitive case 13." in page(card)
     assert judge(claim(), at(0.5, error=0.1)).record()["detection_limit"] is None
     assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["detection_limit"] == pytest.approx(0.6)
     for limit, unit, words in [
-        (2.1e2, "decades", "an error of 210 decades would be seen."),
+        (2.1e2, "decades", "an error of 210 decades."),
         (9.9e9, "x", "an error of 9.9·10⁹ x"),
-        (0.0512, "x", "an error of 0.051 x"),
+        (0.0512, "x", "an error of 0.051 x."),
         (1e-9, "$x$", "an error of 10⁻⁹ <span"),
-        (0.0, "", "Detection limit: any error at all would be seen."),
-        (INF, "", "Detection limit: none; the statement bounds nothing here."),
+        (0.0, "", "We would have noticed any error at all."),
+        (INF, "", "The statement bounds nothing here, so no error would have been noticed."),
     ]:
         assert words in page(judge(claim(unit=unit), at(1.0 + limit)))
 
@@ -343,8 +341,9 @@ def seeds(values):
 
 
 def test_sampled_interval_is_distribution_free():
-    (case,) = seeds(np.arange(32.0))
-    middle, low, high, miss = median_interval(np.arange(32.0))
+    values = np.random.default_rng(5).permutation(np.arange(32.0))
+    (case,) = seeds(values)
+    middle, low, high, miss = median_interval(values)
     assert (case.measured, case.interval, case.miss) == (middle, (low, high), miss) and middle == 15.5
 
     def misses(k):  # fewer than k of 32 values lie below the median, or above
@@ -362,27 +361,14 @@ def test_few_seeds_have_the_range_and_very_few_have_no_interval():
     assert judge(claim(), seeds([2.0, 3.0])).verdict is Verdict.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("law", ["standard_normal", "exponential", "chisquare", "lognormal", "half normal"])
-def test_intervals_cover_the_median_of_skew_laws_as_often_as_they_say(law):
-    rng, draws, m = np.random.default_rng(5), 20_000, 10
-    values, median = {
-        "standard_normal": lambda: (rng.standard_normal((draws, m)), 0.0),
-        "exponential": lambda: (rng.exponential(size=(draws, m)), math.log(2)),
-        "chisquare": lambda: (rng.chisquare(1, (draws, m)), 0.454936423119573),
-        "lognormal": lambda: (rng.lognormal(size=(draws, m)), 1.0),
-        "half normal": lambda: (abs(rng.standard_normal((draws, m))), 0.674489750196082),
-    }[law]()
-    _, low, high, miss = median_interval(values)
-    misses = np.sum((median < low) | (median > high))
-    # Binomial with mean 39: 5.5 standard deviations, a false alarm in fewer than 1e-6 of all runs
-    assert abs(misses - draws * miss) < 5.5 * math.sqrt(draws * miss)
-
-
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
     card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
     record = json.loads(json.dumps(card.record(), allow_nan=False))  # an infinite range is a string
-    assert record["verdict"] == "holds corrected" and record["cases"][0]["permitted"] == [1.0, "inf"]
+    assert record["verdict"] == "false as printed, corrected" and record["cases"][0]["permitted"] == [
+        1.0,
+        "inf",
+    ]
     assert record["control_cases"][0]["measured"] == -9.0
     assert record["authority"] == "authors' talk, read by OCR"
     assert record["readings"] == {"as we read it": "contradicts", "narrower": "contradicts"}
@@ -441,4 +427,4 @@ def test_a_card_that_objects_is_never_folded():
     assert folded(judge(claim(own=True), at(2.0), folded=True))
     assert not folded(judge(claim(), at(0.5), folded=True))
     surprise = judge(claim(Verdict.FAILS, readings=[WIDER]), at(7.0), folded=True)
-    assert not folded(surprise) and "Not what we expected: fails as printed." in page(surprise)
+    assert not folded(surprise) and "Not what we expected: false as printed." in page(surprise)

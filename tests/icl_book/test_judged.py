@@ -10,6 +10,7 @@ from icl_book.site import judged, stage
 
 CARD = {
     "id": "P1.T",
+    "verdict": "holds",
     "statement": "grows like $(nL^2/\\sigma^2)^{2/(d+2)}$",
     "readings": {"as we read it": "agrees"},
     "depends_on": [],
@@ -24,7 +25,8 @@ def test_a_role_shows_the_case_and_links_to_the_card():
     text = judged.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link)
     assert '<a class="icl-judged" href="#claim-P1.T" title="judged: P1.T">3.3</a> %' in text
     assert ">(P1.T)</a>." in text
-    assert judged.resolve("{judged}`P1.T | d = 2 | .0f`", CARDS, lambda claim, text: text) == "inf"
+    for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
+        assert judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text: text) == shown
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ def test_a_role_shows_the_case_and_links_to_the_card():
     [
         ("P1.U", "no card of P1.U"),
         ("P1.T | d = 3 | .1f", "no case of this name"),
-        ("P1.T | d = 2", "a claim, or a"),
+        ("P1.T | d = 2", "its verdict, or a"),
     ],
 )
 def test_a_role_that_names_nothing_is_a_problem(role, message):

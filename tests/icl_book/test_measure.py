@@ -2,6 +2,7 @@
 
 import sys
 
+import pandas as pd
 import pytest
 
 from icl_book import measure
@@ -18,7 +19,7 @@ def test_peak_is_of_the_statement_alone():
 
 
 def test_a_peak_that_cannot_be_reset_is_not_reported():
-    setup = "import __main__, pathlib; __main__.RESET = pathlib.Path('/no/such/file')"
+    setup = "from icl_book import measure as m; m.RESET = m.Path('/no/such/file')"
     with pytest.raises(RuntimeError, match="/no/such/file cannot be written, so that no peak is measurable"):
         measure.in_subprocesses([("x = b'1' * 2**20", setup)])
 
@@ -32,7 +33,7 @@ def test_seconds_are_those_of_the_fastest_repetition():
 def test_failures_are_told():
     with pytest.raises(RuntimeError, match="1 / 0: ZeroDivisionError"):
         measure.in_subprocesses([("1 / 0", "pass")])
-    with pytest.raises(RuntimeError, match="measuring: ModuleNotFoundError"):
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         measure.in_subprocesses([("pass", "pass")], "import no_such_module")
     with pytest.raises(ValueError, match="repeats=0"):
         measure.in_subprocesses([("pass", "pass")], repeats=0)
@@ -55,3 +56,14 @@ def test_jobs_share_what_was_prepared_and_nothing_else_and_may_die_for_want_of_m
 
 def test_memory_total_is_plausible():
     assert 256 * MIB < measure.memory_total() < 2**50
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can forget an earlier peak")
+def test_a_table_of_settings_is_measured_row_by_row():
+    settings = pd.DataFrame({"mib": [50, 500], "limit": [2**30, 100 * 2**20]}, index=[3, 1])
+    setup = "kept = b'1' * (300 * 2**20); limit_memory({limit})"
+    prepare = "from icl_book.measure import limit_memory"
+    found = measure.table(settings, "b'1' * ({mib} * 2**20)", setup, prepare)
+    assert found.index.tolist() == [3, 1] and found.mib.tolist() == [50, 500]
+    assert abs(found.peak[3] - 50 * MIB) < 2 * MIB and found.seconds[3] > 0
+    assert found.loc[1, ["seconds", "peak"]].isna().all()

@@ -93,6 +93,7 @@ class Copy:
 
     def start(self, *words, **options):
         """Start the command line."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
         return subprocess.Popen(
             [sys.executable, "-m", "icl_book", *words],
             cwd=self.root,
@@ -138,7 +139,9 @@ def copy(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built(copy):
+def built(tmp_path_factory):
+    """A copy of its own: sweeps may have run before."""
+    copy = Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
     status, said = copy.run("book")
     assert status == 0, said
     return copy, said
@@ -185,64 +188,38 @@ def test_no_stale_number_survives_an_edit_and_reverting_it_runs_nothing(built):
     assert "constant is 1e-05" in copy.page() and "the number is 1e-05" in copy.page("other")
 
 
-@pytest.mark.parametrize(
-    "seed, expected", [(8, "cell 7: RuntimeError: planted failure"), (7, "X: refuted, expected established")]
-)
-def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(built, seed, expected):
+def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(built):
     copy, _ = built
     good, page = copy.done("tiny"), copy.page()
-    copy.preset(f"{{seed: {seed}}}")
-    for _ in range(2 if seed == 8 else 1):
+    copy.preset("{seed: 8}")
+    for _ in range(2):
         status, said = copy.run("book")
         (line,) = [x for x in said.splitlines() if x.startswith("error")]
+        expected = "cell 7: RuntimeError: planted failure"
         assert status != 0 and "tiny: failed after" in line and expected in line and "Traceback" not in said
         last = said.splitlines()[-1]
         assert "1 to do" in said and last.startswith("FAILED") and f"tiny: {expected}" in last
         assert copy.done("tiny") == good and copy.page() == page
     (failed,) = (copy.root / "_build" / "runs" / "quick").glob("tiny.*.failed.ipynb")
-    assert f'"seed": {seed}' in failed.read_text()
+    assert '"seed": 8' in failed.read_text()
     copy.preset()
     status, said = copy.run("book")
     assert status == 0 and "0 to do" in said
-    failed.unlink()
-
-
-FIGURE = """# %% mystnb={"figure": {"caption": "A line from zero to one", "name": "fig-line"}}
-import matplotlib.pyplot as plt
-
-plt.plot([0, 1])
-plt.show()
-
-"""
-
-
-def test_a_figure_without_alt_text_fails_the_build_and_the_last_good_book_stays(built):
-    copy, _ = built
-    page, end = copy.page("other"), "# %%\nnotebook.footer"
-    copy.edit("notebooks/other.py", end, FIGURE + end)
-    status, said = copy.run("book")
-    problems = [line for line in said.splitlines() if line.startswith("notebooks/")]
-    assert status != 0 and "[1 of 1] other: done" in said and len(problems) == 1, said
-    assert re.match(r"notebooks/other: image \S+ has no alt text", problems[0])
-    assert copy.page("other") == page and (copy.root / "_build/book/quick/index.html").is_file()
-    copy.edit("notebooks/other.py", FIGURE + end, end)
 
 
 def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
     copy, _ = built
     status, said = copy.run("sync")
     assert status == 0 and "wrote notebooks/tiny.ipynb" in said
-    for name, expected in (("noise_std", None), ("nois_std", "unknown parameter nois_std=0.25: this note")):
-        done = subprocess.run(
-            [sys.executable, "-m", "papermill", "notebooks/tiny.ipynb", "out.ipynb", "-p", name, "0.25"],
-            cwd=copy.root,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=copy.environment,
-        )
-        assert (done.returncode == 0) == (expected is None), done.stderr[-2000:]
-        assert expected is None or expected in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "papermill", "notebooks/tiny.ipynb", "out.ipynb", "-p", "nois_std", "0.25"],
+        cwd=copy.root,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=copy.environment,
+    )
+    assert done.returncode != 0 and "unknown parameter nois_std=0.25: this note" in done.stderr
 
 
 def test_two_books_and_a_single_run_at_once_share_each_run(built):
@@ -292,7 +269,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", range(3))
+@pytest.mark.parametrize("moment", range(2))
 def test_a_sweep_killed_at_a_random_moment_finishes_with_the_numbers_of_an_undisturbed_one(copy, moment):
     random, grid = Random(moment), f"seed=0,1,2 noise_std=2.{moment}"
     sweep = ("sweep", "tiny", "--grid", grid, "--jobs", "2")
@@ -313,7 +290,7 @@ def test_a_sweep_killed_at_a_random_moment_finishes_with_the_numbers_of_an_undis
     assert all(one["cards"][0]["cases"] == found[0]["cards"][0]["cases"] for one in found)
 
 
-def test_an_error_of_snakemake_reaches_the_user_and_the_last_line_names_what_failed(copy):
+def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(copy):
     copy.edit("Snakefile", "rule all:", "1 / 0\n\n\nrule all:")
     status, said = copy.run("sweep", "tiny", "--grid", "seed=3")
     assert status != 0 and "division by zero" in said, said

@@ -1,10 +1,8 @@
 """Quotations are verbatim, and a quotation with one word changed is not."""
 
-import ast
 import inspect
 import shutil
 import subprocess
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,7 +57,7 @@ def test_windows_from_different_places_are_no_quotation():
         assert "in no one place" in quotes.problems("z a b c d e", "here:1")[0]
         assert "is on line 2" in quotes.problems("g a b c d e", "here:1")[0]
         assert quotes.problems(f"z a b c d {GAP} a b c d", "here:1") == []
-        assert "does not come after" in quotes.problems(f"g a b c {GAP} z a b c", "here:2")[0]
+        assert "on line 1, not after the piece" in quotes.problems(f"g a b c {GAP} z a b c", "here:2")[0]
 
 
 def test_words_ignore_fonts_but_not_signs():
@@ -77,7 +75,7 @@ def test_fingerprints_know_lines_and_hold_no_text():
 
 
 def test_few_words_unknown_words_unknown_sources_and_wrong_lines_are_named():
-    assert f"fewer than {WINDOW} words" in quotes.problems("too short", "talk:1")[0]
+    assert f"no one place of {WINDOW} words" in quotes.problems("too short", "talk:1")[0]
     assert "does not say" in quotes.problems("Why is the softmax so much better than all", "talk:1")[0]
     with pytest.raises(ValueError, match="'elsewhere' is unknown"):
         quotes.problems("one two three four", "elsewhere:1")
@@ -120,29 +118,16 @@ def test_what_can_change_a_verdict_changes_the_digest_and_nothing_else_does(tmp_
     for name in (PAPER, "book/claims/paper2.yml", *changes.CODE):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    assert changes.digest(tmp_path) == changes.digest()
     text = (tmp_path / path).read_text()
     assert old in text
     (tmp_path / path).write_text(text.replace(old, new, 1))
-    assert (changes.digest(tmp_path) != changes.digest()) == counts
-
-
-SYNTAX = """
-@decorated(a, *b, **c)
-class A(B):
-    x: int = 0
-    y = f"{d!r:>{width}} {e:.2f} and 'f' {g['h']}", None, ..., -1e-300, {**i, "j": 1}, lambda *k, l=1: l
-
-    async def m(self, n, /, o=None, *p, q, **r) -> str:
-        return [s for s in t if s] or (u := 1)
-"""
+    assert (changes.digest(tmp_path) != changes.changes()[-1]["rules"]) == counts
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-def test_every_python_writes_code_in_the_same_way(version, tmp_path):
-    """What judges, and what it could be written in; no package is needed."""
-    (tmp_path / "syntax.py").write_text(SYNTAX)
-    paths = [tmp_path / "syntax.py", *(ROOT / name for name in changes.CODE)]
+def test_every_python_writes_code_in_the_same_way(version):
+    """No package is needed."""
+    paths = [ROOT / name for name in changes.CODE]
     program = f"import ast, re, sys\n_VARIES = re.compile({changes._VARIES.pattern!r})\n"
     program += inspect.getsource(changes.canonical)
     program += "for path in sys.argv[1:]: print(canonical(open(path).read()))"
@@ -160,73 +145,3 @@ def test_a_quote_that_is_not_verbatim_fails_the_book():
     wrong = replace(QUOTED[0], quote="nobody has ever written these very words")
     (problem,) = verify.rules({wrong.id: wrong})
     assert problem.startswith(f"{wrong.where}: claim {wrong.id}: ") and "does not say" in problem
-
-
-# ---------------------------------------------------------------- error bars
-#: Where each kind of evidence takes its error: the place among the arguments, and the keywords.
-ERRORS = {"exact": (2, {"error"}), "extrapolated": (2, {"change", "remainder"})}
-
-
-def by_hand(node, typed):
-    """Whether an expression is made of numbers alone, not all zero, or of names that are."""
-    parts = [n for n in ast.walk(node) if isinstance(n, ast.Call | ast.Attribute | ast.Name | ast.Constant)]
-    known = [isinstance(n, ast.Constant) or getattr(n, "id", "") in typed for n in parts]
-    return all(known) and any(isinstance(n, ast.Name) or n.value for n in parts)
-
-
-def typed_errors(source):
-    """Calls whose error bar is a number typed by hand, or a name for one."""
-    nodes = list(ast.walk(ast.parse(source)))
-    given = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    typed = set()
-    for node in nodes:
-        if isinstance(node, ast.Assign) and by_hand(node.value, typed):
-            typed |= {t.id for t in node.targets if isinstance(t, ast.Name) and given[t.id] == 1}
-    for call in (n for n in nodes if isinstance(n, ast.Call)):
-        kinds = {
-            getattr(f, "id", getattr(f, "attr", "")) for f in [call.func, *call.args[:1]]
-        } & ERRORS.keys()
-        for place, keywords in map(ERRORS.get, kinds):
-            known = [getattr(k.value, "elts", [])[:-1] for k in call.keywords if k.arg == "known"]
-            bars = [*call.args[place:][:1], *(k.value for k in call.keywords if k.arg in keywords)]
-            if any(by_hand(bar, typed) for bar in [*bars, *sum(known, [])]):
-                yield ast.unparse(call)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        'judge("X", exact("a", x, 0.01))',
-        "exact('a', x, error=1e-3)",
-        "extrapolated('a', x, change=2)",
-        "exact('a', x, -(1e-3 + 2))",
-        "BAR = 0.005\nTWICE = 2 * BAR\nexact('a', x, TWICE)",
-        "claims.exact('a', x, 0.01)",
-        "partial(exact, error=0.01)",
-        "extrapolated('a', x, remainder=1e-3)",
-        "extrapolated('a', x, step, known=(value, 0.1, 1.0))",
-        "extrapolated('a', x, step, known=(0.98, change, 1.0))",
-        "exact('a', x, [0.1, 0.2])",
-    ],
-)
-def test_an_error_bar_typed_by_hand_is_found(source):
-    assert len(list(typed_errors(source))) == 1
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "exact('a', x, spread)",
-        "exact('a', 3.0)",
-        "exact('a', x, 0.0)",
-        "found('a', x, 1.0)",
-        "bar = 0.1\nfor bar in bars: exact('a', x, bar)",
-        "extrapolated('a', x, step, known=(value, change, 2 / 3))",
-        "extrapolated('a', x, step, known=(*slopes, -4 / 5))",
-        "exact('a', x, 2 * risk.error)",
-        *(path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.py")),
-    ],
-    ids=lambda source: source[:40],
-)
-def test_no_error_bar_is_typed_by_hand(source):
-    assert list(typed_errors(source)) == []

@@ -16,7 +16,6 @@ from icl_book.__main__ import main
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, record, schedule, table
-from icl_book.site import assemble
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 
@@ -146,7 +145,7 @@ def finishing(*cards, meanwhile=lambda: None, glued=()):
 
 
 CARD = {"id": "X", "verdict": "holds", "expected": "holds", "as_expected": True, "control_passed": True}
-OTHER = CARD | {"verdict": "fails as printed", "as_expected": False}
+OTHER = CARD | {"verdict": "false as printed", "as_expected": False}
 OPEN = OTHER | {"verdict": "inconclusive"}
 
 
@@ -234,7 +233,6 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
     path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
     with pytest.raises(BadInput, match=path.name):
         record.collect(path)
-    assert path.name in "".join(assemble.gather({"tiny": path}, TOC, "quick")[1])
     with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
         schedule.schedule([run], "1")
     said = capsys.readouterr().out
@@ -242,40 +240,15 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
     assert record.collect(execute.execute(run)) == before and path.read_text() == content
 
 
-TOC = {"root": "book/introduction", "chapters": [{"file": "notebooks/tiny"}]}
-
-
-@pytest.mark.parametrize(
-    ("seed", "preset", "grid", "said"),
-    [
-        (5, "quick", "", "root seed 5, exploring: True"),
-        (0, "confirmatory", "", "preset confirmatory"),
-        (0, "smoke", "", "preset smoke"),
-        (0, "quick", "noise_std=2", "exploring: True"),
-        (0, "quick", "", ""),
-    ],
-)
-def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed, preset, grid, said):
-    (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
-    monkeypatch.setattr(execute, "_papermill", finishing())
-    path = execute.execute(plan.plan(preset, "tiny", grid, seed)[0])
-    problems = assemble.gather({"tiny": path}, TOC, "quick", tree)[1]
-    refused = [p for p in problems if "a book shows its preset, drawn from root seed 0" in p]
-    assert len(refused) == bool(said) and all(said in p and "\n" not in p for p in refused)
-    assert record.collect(path)["root_seed"] == seed
-
-
 # ------------------------------------------------------------------------- command line
 @pytest.mark.parametrize(
     "words, expected",
     [
         ("execute nothing", "notebook 'nothing': does not exist; there are tiny"),
-        ("execute ../tiny", "notebook '../tiny': does not exist"),
         (
             "execute tiny --preset huge",
             "preset 'huge': does not exist; there are broken, empty, quick, wrong",
         ),
-        ("execute tiny --preset ../presets/quick", "preset '../presets/quick': does not exist"),
         ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0 and <= 1e+06"),
         ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
         ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
@@ -283,30 +256,21 @@ def test_what_is_not_the_book_s_own_run_cannot_reach_it(tree, monkeypatch, seed,
         ("execute tiny -p noise_std=" + "9" * 400, "noise_std=999"),
         ("execute tiny -p noise_std=&a[*a]", "values 'noise_std=&a[*a]': must be words name=value,value"),
         ("execute tiny -p noise_std=" + "[" * 2000, "values 'noise_std=["),
-        ("execute tiny -p noise_std=", "values 'noise_std=': must be words name=value"),
         ("execute tiny -p noise_std", "values 'noise_std': must be words name=value"),
         ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
         ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
         ("execute tiny -p seed=true", "seed='true': must be an integer >= 0"),
         ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since it was asked for"),
         ("book --preset empty", "presets/empty.yml: needs an entry 'tiny:' with parameters, or 'tiny: {}'"),
-        ("book --preset wrong", "noise_std=-1: must be"),
         ("book --preset confirmatory", "preset 'confirmatory': makes no book; make confirm runs it"),
-        ("book --jobs 0", "jobs='0': must be an integer >= 1"),
         ("book --jobs many", "jobs='many': must be an integer >= 1"),
         ("sweep tiny", "sweep needs a notebook and a grid"),
-        ("sweep '' --grid seed=0", "sweep needs a notebook and a grid"),
-        ("sweep nothing --grid seed=0", "notebook 'nothing': does not exist"),
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
         ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
-        ("sweep tiny --grid seed", "values 'seed': must be words name=value,value"),
         ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
-        ("sweep tiny --grid seed=[", "values 'seed=[': must be words name=value,value"),
         ("sweep tiny --grid 'seed=3 seed=4'", "values 'seed=3 seed=4': must be words name=value,value, each"),
-        ("execute tiny -p seed=3 -p seed=4", "values 'seed=3 seed=4': must be words name=value,value, each"),
         ("sweep tiny --grid none.yml", "values 'none.yml': must be words"),
         ("sweep tiny --grid presets/broken.yml", "values 'presets/broken.yml': must be words"),
-        ("sweep tiny --grid presets/quick.yml", "values 'presets/quick.yml': must be words"),
         ("sweep tiny --grid seed=0 --profile none", "profile='none': must be a folder with a config.yaml"),
         ("replicate --seed 1,x", "seed='1,x': must be positive integers"),
         ("replicate --seed 0", "seed=0: must be an integer from 1 to 2**31 - 1"),
@@ -352,7 +316,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
     def write(path, text):
         raise OSError(28, "No space left on device", str(path))
 
-    for card, said in ((CARD, "No space left on device"), (OTHER, "X: fails as printed, expected holds")):
+    for card, said in ((CARD, "No space left on device"), (OTHER, "X: false as printed, expected holds")):
         monkeypatch.setattr(execute, "_papermill", finishing(card))
         monkeypatch.setattr(execute, "write_atomically", write)
         assert main(["execute", "tiny"]) == 1

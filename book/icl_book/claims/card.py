@@ -7,12 +7,13 @@ plot shows the numbers of each reading against what it permits, at a glance.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from icl_book.claims.claim import OWN, Claim, Verdict
+from icl_book.claims.claim import OWN, Claim, Grade, Verdict
 from icl_book.claims.quotes import place_in_words
 from icl_book.markup import environment, interval, number
 from icl_book.provenance import CARD_MIME
@@ -63,9 +64,9 @@ def macros() -> Any:
     return environment().get_template("card.html.j2").module
 
 
-def render(record: Mapping[str, Any]) -> str:
-    """Write a card as HTML, from its record."""
-    return str(macros().card(record))
+def render(record: Mapping[str, Any], entry: object = None) -> str:
+    """Write a card as HTML, from its record; on a page also what further runs found, its audit entry."""
+    return str(macros().card(record, entry))
 
 
 def statement_record(claim: Claim) -> Record:
@@ -119,6 +120,34 @@ def _size(limit: float | str, unit: str) -> str:
     """Format a detection limit with two digits: 210, not 2.1e+02."""
     x = float(limit)
     return f"{number(f'{x:.2g}', '.0f' if 99.5 <= x < 1e5 else '.2g')} {unit}".strip()
+
+
+#: What was done, by grade.
+DONE = {
+    Grade.IDENTITY: "An identity, checked",
+    Grade.PROVED: "Proved here, and checked",
+    Grade.CERTIFIED: "Certified over a continuum,",
+    Grade.EXACT: "Computed exactly",
+    Grade.EXTRAPOLATED: "Extrapolated from exact values",
+    Grade.SEARCHED: "The best that a search found,",
+    Grade.SAMPLED: "Sampled",
+    Grade.MEASURED: "Measured on this machine,",
+}
+
+
+def evidence(record: Record) -> str:
+    """Say what was done in how many cases, e.g. ``"Computed exactly at 6 settings"``."""
+    rows = record["cases"]
+    seeds = sorted({row["samples"] for row in rows if row["samples"]})
+    runs = f", each the median of {'–'.join(map(str, seeds[:1] + seeds[1:][-1:]))} runs" if seeds else ""
+    return f"{DONE[Grade(record['grade'])]} at {len(rows)} setting{'s' * (len(rows) > 1)}{runs}"
+
+
+def sides(rows: Rows) -> str:
+    """Write how many cases agree, are undecided and contradict."""
+    counts = Counter(row["outcome"] for row in rows)
+    named = {"agrees": "agree", "undecided": "undecided", "contradicts": "contradict"}
+    return ", ".join(f"{counts[key]} {word}" for key, word in named.items() if counts[key])
 
 
 def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -178,4 +207,10 @@ def _place(x: float, low: float, high: float, unit: float) -> float:
     return round(MARGIN + 2 * QUARTER * (1 + t), 1)
 
 
-environment().filters |= {"strips": strips, "spread": _spread, "size": _size}
+environment().filters |= {
+    "strips": strips,
+    "spread": _spread,
+    "size": _size,
+    "evidence": evidence,
+    "sides": sides,
+}

@@ -42,8 +42,8 @@ class Verdict(StrEnum):
     """The verdict on a statement; the last three are those on this book's own."""
 
     HOLDS = "holds"
-    CORRECTED = "holds corrected"
-    FAILS = "fails as printed"
+    CORRECTED = "false as printed, corrected"
+    FAILS = "false as printed"
     DEPENDS = "depends on the reading"
     INCONCLUSIVE = "inconclusive"
     NOT_TESTABLE = "not testable"
@@ -146,7 +146,7 @@ class Claim:
         implied_by: Claims that this one follows from; totals count only claims without.
         corrected: Our corrected statement (MyST markdown), if the printed one fails.
         corrected_rule: The range the corrected statement permits.
-        severity: How much is wrong, if it fails as printed or holds corrected.
+        severity: How much is wrong, if it is false as printed.
         control: What is broken in the negative control, in words; empty without one.
         unit: Unit of the detection limit, e.g. ``"in the exponent"``.
         resolution: What the card has to tell apart, e.g. the distance of the printed exponent from the

@@ -105,21 +105,20 @@ def problems(quote: str, place: str) -> list[str]:
     known, out, end = set(windows), [], 0
     for number, piece in enumerate(quote.split(GAP)):
         mine = words(piece)
-        first, wanted = " ".join(mine[:WINDOW]), _windows(mine)
-        if not wanted:
-            out.append(f"{place}: {piece.strip()!r} has fewer than {WINDOW} words")
-            continue
-        if lost := [start for start, window in enumerate(wanted) if window not in known]:
-            out.append(f"{place}: the source does not say {' '.join(mine[lost[0] : lost[0] + WINDOW])!r}")
-            continue
-        at = [i for i in range(len(windows)) if windows[i : i + len(wanted)] == wanted]
+        wanted = _windows(mine)
+        lost = next((start for start, window in enumerate(wanted) if window not in known), None)
+        at = [i for i in range(len(windows)) if wanted and windows[i : i + len(wanted)] == wanted]
         here = [i for i in at if number or bisect_right(lines, i) == int(line)]
         after = [i for i in here if i >= end]
-        if not at:
-            out.append(f"{place}: the source says {piece.strip()!r} in no one place")
-        elif not here:
-            out.append(f"{place}: {first!r} is on line {bisect_right(lines, at[0])}")
+        if lost is not None:
+            out.append(f"{place}: the source does not say {' '.join(mine[lost : lost + WINDOW])!r}")
+        elif not at:
+            out.append(
+                f"{place}: the source says {piece.strip()!r} in no one place of {WINDOW} words or more"
+            )
         elif not after:
-            out.append(f"{place}: {first!r} does not come after the piece before it")
-        end = after[0] + len(mine) if after else end
+            first = f"{' '.join(mine[:WINDOW])!r} is on line {bisect_right(lines, at[0])}"
+            out.append(f"{place}: {first}" + ", not after the piece before it" * bool(here))
+        else:
+            end = after[0] + len(mine)
     return out

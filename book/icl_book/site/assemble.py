@@ -1,8 +1,5 @@
 """Build the book from executed notebooks: stage, generate, run jupyter-book, verify, swap in.
 
-    python -m icl_book.site.assemble --preset quick theorem2_scaling=PATH.ipynb tensor_trick=PATH.ipynb
-    python -m icl_book.site.assemble --readme
-
 The finished book is `_build/book/<preset>/index.html`. A build that fails, or whose pages
 do not pass `verify`, never replaces the last good one. With all inputs unchanged it
 returns at once.
@@ -10,7 +7,7 @@ returns at once.
 
 from __future__ import annotations
 
-import argparse
+import base64
 import hashlib
 import os
 import re
@@ -31,12 +28,8 @@ from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan
-from icl_book.runner.record import collect, read, record
+from icl_book.runner.record import collect, read, read_json, record
 from icl_book.site import audit, judged, stage, verify
-
-
-class BookError(Exception):
-    """The book cannot be built; the message says why, a line for each reason."""
 
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
@@ -54,44 +47,32 @@ def gather(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Read the executed notebooks.
 
-    What was drawn from another root seed than 0, is of another preset, or has parameters of the caller's own
-    does not belong in the book.
-
     Returns:
         What `icl_book.runner.record.collect` says of each, and the problems found.
+
+    Raises:
+        BadInput: If one is damaged.
     """
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
-    problems = [
-        f"notebooks/{n}: in _toc.yml, but no executed notebook was given"
-        for n in wanted
-        if n not in notebooks
-    ]
-    problems += [f"notebooks/{n}: given, but not in _toc.yml" for n in notebooks if n not in wanted]
-    runs, answers = [], {}
-    for name in (n for n in wanted if n in notebooks):
-        try:
-            content = read(notebooks[name])
-            problems += verify.notebook(name, content)
-            answers[f"notebooks/{name}"] = judged.short_answer(content)
-            runs.append(run := record(content))
-            own = (run["preset"], run.get("root_seed"), run.get("exploring"))
-            if own != (preset, 0, False):
-                said = f"preset {own[0]}, root seed {own[1]}, exploring: {own[2]}"
-                problems.append(f"notebooks/{name}: {said}; a book shows its preset, drawn from root seed 0")
-        except BadInput as error:
-            problems.append(f"notebooks/{name}: {error}")
-    problems = problems or verify.cards(runs, registry(), preset) + verify.rules(registry())
-    if not problems and preset == "quick":  # of other sizes a sentence does not speak
-        cards = {card["id"]: card for run in runs for card in run["cards"]}
-        others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
-        for run in runs:
-            where = f"notebooks/{run['name']}"
-            problems += judged.problems(where, answers[where], {c["id"]: c for c in run["cards"]}, others)
-        for text in findings:
-            problems += judged.problems("book/introduction", text, cards, others)
-        page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
-        if findings and judged.readme(page, findings, cards) != page:
-            problems.append("README.md: the findings moved; run: python -m icl_book.site.assemble --readme")
+    if apart := sorted(set(wanted) ^ set(notebooks)):
+        return [], [
+            f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks" for name in apart
+        ]
+    contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
+    runs = list(map(record, contents.values()))
+    problems = verify.cards(runs, registry()) + verify.rules(registry())
+    if problems or preset != "quick":  # of other sizes a sentence does not speak
+        return runs, problems
+    cards = {card["id"]: card for run in runs for card in run["cards"]}
+    others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
+    for (where, content), run in zip(contents.items(), runs, strict=True):
+        own = {card["id"]: card for card in run["cards"]}
+        problems += judged.problems(where, judged.short_answer(content), own, others)
+    for text in findings:
+        problems += judged.problems("book/introduction", text, cards, others)
+    page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
+    if findings and judged.readme(page, stage.findings(runs, root), cards) != page:
+        problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
 
@@ -99,7 +80,7 @@ def sphinx(source: Path, output: Path) -> Path:
     """Run jupyter-book on a staged tree, warnings as errors; return the folder of pages.
 
     Raises:
-        BookError: If it fails or warns; the message carries the warnings.
+        BadInput: If it fails or warns; the message carries the warnings.
     """
     shutil.rmtree(output, ignore_errors=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
@@ -114,7 +95,7 @@ def sphinx(source: Path, output: Path) -> Path:
     if done.returncode:
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
-        raise BookError("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
+        raise BadInput("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
     return output / "_build" / "html"
 
 
@@ -141,7 +122,7 @@ def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path
         The book's entry page.
 
     Raises:
-        BookError: If anything is wrong; the last good book stays as it is.
+        BadInput: If anything is wrong; the last good book stays as it is.
     """
     (root / "_build").mkdir(exist_ok=True)
     with FileLock(root / "_build" / f".lock-site-{preset}"):
@@ -155,8 +136,6 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
         print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
     place = root / "_build" / "book" / preset
-    missing = [f"{name}: no such file: {path}" for name, path in notebooks.items() if not path.is_file()]
-    _refuse(missing)
     now, stamp = digest(preset, notebooks, root), place / ".digest"
     if stamp.is_file() and stamp.read_text() == now:
         say("nothing has changed")
@@ -180,20 +159,13 @@ def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
 
 def _refuse(problems: list[str]) -> None:
     if problems:
-        raise BookError("\n".join(problems))
+        raise BadInput("\n".join(["the book is not built", *problems]))
 
 
 def readme(root: Path = ROOT) -> None:
     """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
     files = {run.name: run.path for run in plan("quick")}
-    _refuse(
-        [
-            f"{f.name}: no quick results for the present sources; run: make book"
-            for f in files.values()
-            if not f.is_file()
-        ]
-    )
-    runs = [collect(f) for f in files.values()]
+    runs = [collect(path) for path in files.values()]
     found = stage.entries(registry(), runs, root)
     block = stage.pages(**audit.context(*found), rooms={}).readme()
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -204,30 +176,6 @@ def readme(root: Path = ROOT) -> None:
         flags=re.S,
     )
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    write_atomically(root / "README.md", judged.readme(text, judged.findings(root), cards))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m icl_book.site.assemble", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--preset", default="quick")
-    parser.add_argument("--readme", action="store_true", help="rewrite README.md's verdict table and picture")
-    parser.add_argument("notebooks", nargs="*", metavar="NAME=PATH.ipynb")
-    options = parser.parse_args(arguments)
-    try:
-        if options.readme:
-            readme()
-            return 0
-        pairs = [text.partition("=") for text in options.notebooks]
-        if bad := [name for name, equals, path in pairs if not (name and equals and path)]:
-            raise BookError(f"argument {bad[0]!r}: must look like NAME=PATH.ipynb")
-        print(build(options.preset, {name: Path(path) for name, _, path in pairs}))
-    except (BookError, BadInput) as error:
-        print(f"book: not built\n{error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    write_atomically(root / "README.md", judged.readme(text, stage.findings(runs, root), cards))
+    (drawn,) = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", stage.moving(read_json(files[stage.FRONT])))
+    write_atomically(root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode())

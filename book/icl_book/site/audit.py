@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icl_book.claims import Authority, Claim, Verdict
-from icl_book.claims.card import statement_record
+from icl_book.claims.card import sides, statement_record
 from icl_book.claims.changes import since
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
@@ -43,6 +43,7 @@ class Entry:
         group: Whose statement it is, a key of `GROUPS`.
         sure: Whether it was judged though no data could have contradicted it.
         confirmed: The card's record in the confirmatory run, if there is one.
+        paper: The card's record in the committed run of the preset `paper`, if there is one.
         repeated: Verdict and readings in each replication by the present rule.
         earlier: Whether the confirmatory run judged by an earlier rule.
     """
@@ -52,13 +53,18 @@ class Entry:
     group: str
     sure: bool
     confirmed: Record | None
+    paper: Record | None
     repeated: tuple[Record, ...]
     earlier: bool
 
     @property
     def differences(self) -> dict[str, list[Any]]:
         """Return the verdict and readings in which the confirmatory run differs, here and there."""
-        return moved(self.record, self.confirmed) if self.confirmed else {}
+        return self.against(self.confirmed) if self.confirmed else {}
+
+    def against(self, run: Record) -> dict[str, list[Any]]:
+        """Return the verdict and readings in which another record of the card differs, here and there."""
+        return moved(self.record, run)
 
     @property
     def unstable(self) -> list[str]:
@@ -77,6 +83,7 @@ def entries(
     confirmatory: Sequence[Record] = (),
     replications: Sequence[Record] = (),
     log: Sequence[Record] = (),
+    large: Sequence[Record] = (),
 ) -> list[Entry]:
     """Join the claims, in the registry's order, with their cards and what further runs found.
 
@@ -86,9 +93,12 @@ def entries(
         confirmatory: Records of the confirmatory run.
         replications: Records of the replications.
         log: The changes of the rules: what was judged by an earlier rule says so, or is left out.
+        large: Records of the committed run of the preset `paper`.
     """
     cards = {card["id"]: (card, run["name"]) for run in runs for card in run["cards"]}
     again = {card["id"]: card for run in confirmatory for card in run["cards"]}
+    # runs of earlier rules, whose records have no outcomes, are left out
+    most = {c["id"]: c for run in large for c in run["cards"] if all("outcome" in row for row in c["cases"])}
     old = {
         card["id"] for run in confirmatory for card in run["cards"] if card["id"] in since(run["rules"], log)
     }
@@ -98,7 +108,7 @@ def entries(
         group = next(name for name, members in GROUPS.items() if claim.authority in members)
         valid = [r["claims"][i] for r in replications if i in r["claims"] and i not in since(r["rules"], log)]
         sure = claim.rule is not None and not claim.tested
-        found.append(Entry(card, notebook, group, sure, again.get(i), tuple(valid), i in old))
+        found.append(Entry(card, notebook, group, sure, again.get(i), most.get(i), tuple(valid), i in old))
     return found
 
 
@@ -149,19 +159,12 @@ def context(
         "again": again,
         "moved": [e for e in again if e.differences],
         "verdicts_moved": sum("verdict" in e.differences for e in again),
-        "here": sides(case for e in again for case in e.record["cases"]),
-        "there": sides(case for e in again if e.confirmed for case in e.confirmed["cases"]),
+        "here": sides([case for e in again for case in e.record["cases"]]),
+        "there": sides([case for e in again if e.confirmed for case in e.confirmed["cases"]]),
         "confirmatory": confirmatory,
         "replications": sorted(replications, key=lambda run: run["seed"]),
         "sources": {name: source(key) for key, name in NAMES.items()},
-        "sides": sides,
     }
-
-
-def sides(some: Iterable[Record]) -> str:
-    """Write how many cases agree, are undecided and contradict."""
-    counts = Counter(case["outcome"] for case in some)
-    return f"{counts['agrees']} agree, {counts['undecided']} undecided, {counts['contradicts']} contradict"
 
 
 def as_json(found: Sequence[Entry], rules: str) -> str:

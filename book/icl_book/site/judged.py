@@ -1,8 +1,9 @@
 r"""Numbers in a short answer or a finding: each is a case of a card, and links to it.
 
 A text says ``{judged}`P1.T2.sharp | ReLU, d = 5 | .2f` `` where a number stands, with the claim, the case and
-the format, a factor before it if need be (``100*.0f``), and ``{judged}`P1.T2.sharp` `` where a number
-is typed, such as an exponent of the statement. The findings are the numbered list of the front page.
+the format, a factor before it if need be (``100*.0f``), ``{judged}`P1.T2.sharp` `` where a number is typed,
+such as an exponent of the statement, and ``{judged}`P1.T2.sharp | verdict` `` for the verdict. The findings
+are the numbered list of the front page.
 """
 
 from __future__ import annotations
@@ -73,20 +74,28 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
 
     def show(role: re.Match[str]) -> str:
         claim, case, form = _parts(role[1], cards)
-        values = [row["measured"] for row in cases(cards[claim]) if row["name"] == case]
+        if role[1].endswith("| verdict"):
+            return link(claim, cards[claim]["verdict"])
+        values = _measured(cards[claim], case)
         return link(claim, _formatted(values[0], form) if values else "")
 
     return ROLE.sub(show, text)
 
 
 def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
-    """Return claim, case and format of a role; the last two are empty if it names a claim alone."""
+    """Return claim, case and format of a role; the last two are empty if it names a claim or its verdict."""
     claim, *rest = (part.strip() for part in role.split(" | "))
     if claim not in cards:
         raise BadInput(f"{{judged}}`{role}`: no card of {claim} is on this page")
-    if len(rest) not in (0, 2):
-        raise BadInput(f"{{judged}}`{role}`: must be a claim, or a claim, a case and a format")
-    return claim, *(rest or ("", ""))
+    if rest in ([], ["verdict"]):
+        return claim, "", ""
+    if len(rest) != 2:
+        raise BadInput(f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format")
+    return claim, rest[0], rest[1]
+
+
+def _measured(card: Mapping[str, Any], case: str) -> list[float | str]:
+    return [row["measured"] for row in cases(card) if row["name"] == case]
 
 
 def _formatted(value: float | str, form: str) -> str:
@@ -145,15 +154,17 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
                 found.append(f"{where}: {error}")
                 continue
             allowed |= digits(_said(cards[claim])) | words(_said(cards[claim]))
-            values = [row["measured"] for row in cases(cards[claim]) if row["name"] == case]
+            values = _measured(cards[claim], case)
             if case and not values:
                 found.append(f"{where}: {{judged}}`{match[1]}`: {claim} has no case of this name")
             elif case:
                 sizes |= digits(case)
                 shown = _formatted(values[0], form)
                 found += [
-                    f"{start}: {claim}, {case}: {shown} here, {now} in {run}"
-                    for run, value in elsewhere(others, claim, case)
+                    f"{start}: {claim}, {case}: {shown} here, {now} in {run['name']}"
+                    for run in others
+                    for card in run["cards"]
+                    for value in (_measured(card, case) if card["id"] == claim else ())
                     if (now := _formatted(value, form)) != shown
                 ]
         bare = ROLE.sub(" ", sentence)
@@ -162,14 +173,6 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
         if missing := sizes - digits(bare) - words(bare):
             found.append(f"{start}: {min(missing):g} is a size of the case, but not in the sentence")
     return found
-
-
-def elsewhere(runs: Iterable[Mapping[str, Any]], claim: str, case: str) -> Iterator[tuple[str, float | str]]:
-    """Yield where else a case of a claim was measured, and what."""
-    for run in runs:
-        for card in run["cards"]:
-            if card["id"] == claim:
-                yield from ((run["name"], row["measured"]) for row in cases(card) if row["name"] == case)
 
 
 def other_runs(committed: Path) -> Iterator[dict[str, Any]]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from icl_book import repository
-from icl_book.claims import Claim, Verdict, changes
+from icl_book.claims import Claim, Verdict, changes, registry
+from icl_book.claims.card import render
 from icl_book.markup import environment
-from icl_book.notebook import data
+from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json
 from icl_book.site import audit, judged
 
@@ -28,15 +29,15 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: A caption, below the cell that draws the figure.
 CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
-#: Characters below which a caption's first words say nothing of the figure, as in "Exact."
-ENOUGH = 15
+#: The chapter whose last interactive figure is the front page's, too.
+FRONT = "exact_risk"
 
 
 def stage(
     target: Path,
     notebooks: Mapping[str, Path],
     runs: Sequence[Mapping[str, Any]],
-    registry: Mapping[str, Claim],
+    claims: Mapping[str, Claim],
     root: Path,
 ) -> None:
     """Write the tree.
@@ -45,7 +46,7 @@ def stage(
         target: Where; what is there is deleted.
         notebooks: Executed notebook by name.
         runs: What `icl_book.runner.record.collect` says of each, in the order of the table of contents.
-        registry: All claims by id.
+        claims: All claims by id.
         root: The repository.
     """
     shutil.rmtree(target, ignore_errors=True)
@@ -56,16 +57,8 @@ def stage(
     (static / "mathjax").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
-    cards = {card["id"]: card for run in runs for card in run["cards"]}
-    place = {card["id"]: run["name"] for run in runs for card in run["cards"]}
-    url = repository.address(root)
-    for path in (target / "book").glob("*.md"):
-        text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
-        text = text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1])  # MyST leaves code blocks alone
-        text = judged.resolve(
-            text, cards, lambda claim, number: link(claim, number, f"../notebooks/{place[claim]}.html")
-        )
-        path.write_text(text, encoding="utf-8")
+    found = entries(claims, runs, root)
+    audited = {e.record["id"]: e for e in found[0]}
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     titles, drawn = {}, {}
@@ -76,11 +69,17 @@ def stage(
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
         captions(content)
+        for data in (
+            output.get("data", {}) for cell in content["cells"] for output in cell.get("outputs", [])
+        ):
+            if record := data.get(CARD_MIME):
+                data["text/html"] = render(record, audited[record["id"]])
+        if name == FRONT:
+            (generated / "figure.html").write_text(moving(content), encoding="utf-8")
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
         drawn[name] = list(figures(content, generated / "gallery"))
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    found = entries(registry, runs, root)
     module = pages(
         **audit.context(*found),
         runs=runs,
@@ -90,31 +89,44 @@ def stage(
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
-        presets=read_json(data("benchmarks/results/presets.json")),
-        rounding=read_json(data("benchmarks/results/determinism.json")),
+        measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
+    cards = {card["id"]: card for run in runs for card in run["cards"]}
+    place = {card["id"]: run["name"] for run in runs for card in run["cards"]}
+    url = repository.address(root)
+    for path in (target / "book").glob("*.md"):
+        text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
+        text = text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1])  # MyST leaves code blocks alone
+        text = text.replace("{{ verdicts }}", _line(str(module.whole())))
+        text = judged.resolve(
+            text, cards, lambda claim, number: link(claim, number, f"../notebooks/{place[claim]}.html")
+        )
+        path.write_text(text, encoding="utf-8")
     (static / "audit.json").write_text(audit.as_json(found[0], changes.digest()), encoding="utf-8")
 
 
-def entries(registry: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
+def entries(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
     """Return all claims with what was found, and the records of the confirmatory run and the replications."""
-    kinds = ("confirmatory", "replications")
-    again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
-    return audit.entries(registry, runs, again, repeated, changes.changes()), again, repeated
+    kinds = ("confirmatory", "replications", "paper")
+    again, repeated, large = (
+        [read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds
+    )
+    return audit.entries(claims, runs, again, repeated, changes.changes(), large), again, repeated
+
+
+def findings(runs: Sequence[Mapping[str, Any]], root: Path) -> list[str]:
+    """Return the findings of the front page, with the verdict as a whole."""
+    whole = str(pages(**audit.context(*entries(registry(), runs, root)), rooms={}).whole())
+    return [text.replace("{{ verdicts }}", _line(whole)) for text in judged.findings(root)]
 
 
 def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
-    made.filters = made.filters | {
-        "line": _line,
-        "cell": _cell,
-        "github": _github,
-        "sentence": first_sentence,
-    }
+    made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github}
     known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
     return made.get_template("pages.md.j2").make_module(known)
 
@@ -142,6 +154,13 @@ def captions(content: dict[str, Any]) -> None:
         if "".join(cell["source"]).strip():
             cells.append(cell)
     content["cells"] = cells
+
+
+def moving(content: Mapping[str, Any]) -> str:
+    """Return the last interactive figure of an executed notebook; empty without one."""
+    outputs = [output for cell in content["cells"] for output in cell.get("outputs", [])]
+    pieces = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs]
+    return next((piece for piece in reversed(pieces) if "icl-interactive" in piece), "")
 
 
 def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]]:
@@ -181,14 +200,3 @@ def _github(markdown: str) -> str:
     """Write mathematics as tables of GitHub take it: they allow no bar inside."""
     bars = ("\\|", "\\Vert "), ("|", "\\vert ")
     return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
-
-
-def first_sentence(caption: str) -> str:
-    """Return a caption up to a full stop or colon outside mathematics and brackets that says enough."""
-    parts = caption.split("$")
-    for i in range(0, len(parts), 2):
-        for end in re.finditer(r"[.:](\s|$)", parts[i]):
-            said = "$".join([*parts[:i], parts[i][: end.start()]])
-            if len(said) >= ENOUGH and said.count("(") == said.count(")") and not said.endswith("Fig"):
-                return f"{said}."
-    return caption

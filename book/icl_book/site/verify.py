@@ -1,4 +1,4 @@
-"""Checks of executed notebooks and of finished pages. Each returns a list of problems, one line each."""
+"""Checks that neither a run nor Sphinx makes. Each returns a list of problems, one line each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from icl_book.claims import Claim, changes, quotes
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
-#: Verdicts of a preset too small to decide.
-UNDECIDED = ("inconclusive", "open")
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 #: What a browser loads by itself.
 LOADED = "script[src], img[src], iframe[src], source[src], video[src], object[data]"
@@ -33,34 +31,8 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
     return [toc["root"], *below(toc)]
 
 
-def notebook(name: str, content: dict[str, Any]) -> list[str]:
-    """Find problems of an executed notebook: failed or skipped cells, warnings shown to readers."""
-    problems = []
-    for i, cell in enumerate(content["cells"]):
-        if cell["cell_type"] != "code":
-            continue
-        where = f"notebooks/{name}: cell {i}"
-        if cell["source"] and cell.get("execution_count") is None:
-            problems.append(f"{where}: was not executed")
-        for output in cell.get("outputs", []):
-            if output["output_type"] == "error":
-                problems.append(f"{where}: failed with {output['ename']}: {output['evalue']}")
-            elif output.get("name") == "stderr":
-                text = "".join(output["text"]).strip().splitlines()
-                problems.append(f"{where}: prints to stderr: {text[0] if text else ''}")
-    return problems
-
-
-def cards(
-    runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim], preset: str = "quick"
-) -> list[str]:
-    """Find problems of the verdicts: every testable claim must be judged once, in `quick` as expected.
-
-    Args:
-        runs: What `icl_book.runner.record.collect` says of each executed notebook.
-        registry: All claims by id.
-        preset: Their preset: `smoke` may be too small to decide; in larger ones a difference is a result.
-    """
+def cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
+    """Find claims that are judged twice, or not though they can be; the runs themselves refuse a surprise."""
     problems: list[str] = []
     seen: dict[str, str] = {}
     for run in runs:
@@ -71,34 +43,17 @@ def cards(
             if card["id"] in seen:
                 problems.append(f"{where}: is judged already in notebooks/{seen[card['id']]}")
             seen[card["id"]] = run["name"]
-            weak = preset == "smoke" and card["verdict"] in UNDECIDED
-            if preset not in ("quick", "smoke"):
-                continue
-            if card["verdict"] != card["expected"] and not weak:
-                problems.append(f"{where}: verdict is {card['verdict']!r}, expected {card['expected']!r}")
-            elif not card["control_passed"] and preset == "quick":
-                problems.append(f"{where}: the negative control was not judged as it must be")
-    for claim in registry.values():
-        if claim.rule is not None and claim.id not in seen:
-            problems.append(f"claim {claim.id}: no notebook judges it")
-    return problems
+    missing = [claim.id for claim in registry.values() if claim.rule is not None and claim.id not in seen]
+    return problems + [f"claim {name}: no notebook judges it" for name in missing]
 
 
 def rules(registry: Mapping[str, Claim]) -> list[str]:
     """Find problems of the claims themselves: a quotation not verbatim, a change without an entry."""
     problems = changes.problems()
     for claim in registry.values():
-        found = (
-            [f"{claim.where}: claim {claim.id}: {p}" for p in quotes.problems(claim.quote, claim.place)]
-            if claim.quote
-            else []
-        )
-        found += [
-            f"claim {claim.id}: is implied by {i!r}, which is no claim"
-            for i in claim.implied_by
-            if i not in registry
-        ]
-        problems += found
+        said = quotes.problems(claim.quote, claim.place) if claim.quote else []
+        said += [f"is implied by {i!r}, which is no claim" for i in claim.implied_by if i not in registry]
+        problems += [f"{claim.where}: claim {claim.id}: {one}" for one in said]
     return problems
 
 
@@ -141,27 +96,19 @@ def page(name: str, text: str) -> list[str]:
 
 
 def book(html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Find problems of a built book: pages missing, with problems of their own, or without a card.
+    """Find problems of a built book: of each page of its table of contents, and cards that are on none.
 
     Args:
         html: Folder of the built pages.
         toc: The table of contents.
         runs: What `icl_book.runner.record.collect` says of each executed notebook.
     """
-    problems = []
-    expected = {f"notebooks/{run['name']}": [card["id"] for card in run["cards"]] for run in runs}
-    for document in toc_pages(toc):
-        path = html / f"{document}.html"
-        if not path.is_file():
-            problems.append(f"{document}: page is missing from the book")
-            continue
-        text = path.read_text(encoding="utf-8")
-        problems += page(document, text)
-        problems += [
-            f"{document}: card of claim {claim} is not on the page"
-            for claim in expected.get(document, ())
-            if f'id="claim-{claim}"' not in text
-        ]
-    if not (html / "searchindex.js").is_file():
-        problems.append("searchindex.js: the book has no search index")
+    texts = {name: (html / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
+    problems = [problem for name, text in texts.items() for problem in page(name, text)]
+    problems += [
+        f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"
+        for run in runs
+        for card in run["cards"]
+        if f'id="claim-{card["id"]}"' not in texts[f"notebooks/{run['name']}"]
+    ]
     return problems

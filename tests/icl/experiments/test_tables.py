@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from icl.experiments.tables import exponent, measured, medians
+from icl.experiments.tables import exponent, extrapolated, measured, medians
 from icl.experiments.theorem2 import sufficient_lengths
 
 
@@ -22,6 +22,13 @@ def test_medians_keep_the_order_of_settings():
 def test_exponents_of_a_power_law_do_not_change():
     x = np.array([1.0, 10.0, 100.0])
     assert np.allclose(exponent(x, x**2, x**3, 3.0), (2, 0, 3, 0, 3))
+
+
+def test_what_is_linear_in_a_small_number_is_extrapolated_exactly():
+    small = np.array([0.4, 0.2, 0.1])
+    assert np.allclose(extrapolated(3 + 2 * small, small), (3, 0))
+    limit, change = extrapolated(3 + small**2, small)
+    assert np.isclose(limit, 3 - 0.02) and np.isclose(change, 0.06)
 
 
 def test_a_statement_about_high_dimensions_has_one_in_every_run():

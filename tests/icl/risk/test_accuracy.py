@@ -47,9 +47,7 @@ def test_many_settings(w_max, tolerance, seed, part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task, w", [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4), (ReLU(16), 1e3)], ids=str
-)
+@pytest.mark.parametrize("task, w", [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4)], ids=str)
 def test_few_tokens_and_narrow_windows(task, w):
     n = np.arange(1.0, 9.0)
     bias, noise = oracle.population_risk(task, w, n, 1.0)
@@ -120,9 +118,7 @@ def mpmath_risk(task, w, n, degrees):
         (Linear(3), 0.1, 10**6, 1),
         (Quadratic(16, 3.0), 8.0, 10**9, 2),
         (Cosine(3, 6.0), 6.0, 10**4, 40),
-        (Cosine(8, 0.1), 8.0, 100, 6),
         (ReLU(8, 0.3), 3.0, 10**8, 40),
-        (ReLU(64), 4.0, 2, 24),
     ],
     ids=str,
 )

@@ -17,17 +17,6 @@ from icl.tasks.gegenbauer import Polynomials
 CLASSES = [ReLU(2), ReLU(5), Quadratic(3), Cosine(3, 4.0), Cosine(5, 6.0), Tanh(3, 2.0), Affine(4)]
 
 
-def test_means_against_sampling():
-    """Fixed sample; four numbers, each with the suite's false-alarm rate."""
-    d, n, kappa, count = 3, 8, 4.0, 200_000
-    x = uniform_sphere(stream(3, "monte carlo"), count, n, d)[..., 0].numpy()
-    weights = torch.softmax(kappa * torch.from_numpy(x), -1).numpy()
-    P = 1 - Polynomials(d, np.arccos(x).ravel()).take(5)[1:].reshape(4, count, n)
-    samples = (weights * P).sum(-1)
-    error = samples.std(1) / count**0.5
-    assert np.all(np.abs(samples.mean(1) - means(d, kappa, n, 4)) < Z * error)
-
-
 @pytest.mark.parametrize("dim", [2, 3, 8])
 @pytest.mark.parametrize("n", [2, 3, 20, 10**6])
 def test_inequalities_of_the_docstring(dim, n):
@@ -58,7 +47,7 @@ def test_bounds_hold_inside_intervals(task, n):
     part, rng = certificate._expand(task), np.random.default_rng(n)
     values = lambda kappa: means(task.dim, kappa, n, int(part.degree[-1]), 24)  # noqa: E731
     a, _ = task.spectrum(600)
-    for _ in range(12):
+    for _ in range(6):
         left = 10 ** rng.uniform(-1.5, 1.5)
         right = left * (1 + 10 ** rng.uniform(-2, 0)) if rng.random() < 0.8 else np.inf
         low = certificate._lower_bound_on(part, n, left, right, values)

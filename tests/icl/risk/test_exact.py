@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import betainc, ive, jv
+from scipy.special import betainc, jv
 
 from icl.risk import (
-    bayes_linear_risk,
     integrals,
     mismatch_risk,
     monte_carlo_risk,
@@ -15,16 +14,15 @@ from icl.risk import (
     population_flow,
     population_risk,
 )
-from icl.risk.asymptotics import effective_fraction, resultant_length
 from icl.statistics import Z
-from icl.tasks import CLASSES, Affine, Cosine, Linear, Quadratic, ReLU, make_task
+from icl.tasks import CLASSES, Affine, Cosine, Quadratic, ReLU, make_task
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, integrate_labels", [*zip(CLASSES, [True, False] * 3, strict=False)])
-@pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (5, 9.4, 40, 0.1)])
+@pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (5, 9.4, 20, 0.1)])
 def test_against_sampling(name, dim, w, n, noise_std, integrate_labels):
     """That it is the risk of softmax attention on sampled functions; its digits are `oracles.risk`'s."""
     task = make_task(name, dim)
@@ -56,22 +54,6 @@ def test_equal_weights(n):
     r = population_risk(Affine(5, 2.0), 0.0, n, 0.7)
     assert r.noise == pytest.approx(0.49 / n, rel=1e-12)
     assert r.bias == pytest.approx(4 / 15 * (1 + 1 / n), rel=1e-12)
-
-
-LONG = [Affine(2), Affine(3), Affine(16), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), Linear(4)]
-
-
-@pytest.mark.parametrize("task", LONG, ids=str)
-@pytest.mark.parametrize("w", [0.5, 10.0, 80.0, 300.0])
-def test_long_contexts(task, w):
-    """n to infinity: the mean of P_l under the kernel is I_(nu+l)(w) / I_nu(w); noise sigma^2 R_d / n."""
-    a, rest = task.spectrum(2000)
-    nu, degrees = task.dim / 2 - 1, np.arange(1, 2001)
-    kept = ive(nu + degrees, w) / ive(nu, w)
-    assert kept[0] == pytest.approx(resultant_length(task.dim, w), rel=1e-12)
-    r = population_risk(task, w, 1e40, 1.0)
-    assert r.bias == pytest.approx(a @ (1 - kept) ** 2 + rest, rel=1e-10)
-    assert r.noise * 1e40 == pytest.approx(effective_fraction(task.dim, w), rel=1e-9)
 
 
 @pytest.mark.parametrize("task", [Affine(2), Affine(5), ReLU(3), ReLU(8), Quadratic(3)], ids=str)
@@ -209,10 +191,3 @@ def test_population_flow_descends_to_the_optimum():
     h = 1e-4
     (_, step) = population_flow(ReLU(5), 20, 0.1, [0.0, h])
     assert step == pytest.approx(-h * population_risk(ReLU(5), 0.0, 20, 0.1).slope / 5, rel=1e-4)
-
-
-def test_kriging_of_one_token():
-    """n = 1: k(1) - E k(x.x_q)^2 / (k(1) + sigma^2); for the linear class E k^2 = 1 / d^3."""
-    sample = bayes_linear_risk(Linear(3), 1, 0.5, contexts=20_000)
-    expected = 1 / 3 - 1 / 27 / (1 / 3 + 0.25)
-    assert abs(sample.mean - expected) < Z * sample.standard_error

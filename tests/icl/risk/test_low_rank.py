@@ -54,10 +54,3 @@ def test_lengths_and_noises_broadcast():
     alone = [[low_rank_risk(5, 2, 6.0, 1.5, m, s) for s in (0.0, 0.5)] for m in (1, 20, 10**8)]
     assert table.bias == pytest.approx(np.array([[risk.bias for risk in row] for row in alone]), rel=1e-10)
     assert table.noise == pytest.approx(np.array([[risk.noise for risk in row] for row in alone]), rel=1e-10)
-
-
-def test_attending_to_the_complement_costs():
-    """Theorem 4's direction, in one setting with noise and n > 2; and the sign of e does not matter."""
-    risks = [low_rank_risk(5, 2, 7.1, e, 20, 0.1).total for e in (0.0, 0.5, 1.0)]
-    assert risks[0] < risks[1] < risks[2]
-    assert low_rank_risk(5, 2, 7.1, -0.5, 20, 0.1).total == pytest.approx(risks[1], rel=1e-12)

@@ -1,9 +1,7 @@
-"""The worst Lipschitz function: the harmonic classes, the decomposition, the bracket."""
+"""The worst Lipschitz function: the decomposition, the bracket."""
 
-import numpy as np
 import pytest
 import torch
-from scipy.special import eval_gegenbauer
 
 from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
@@ -11,18 +9,6 @@ from icl.risk import population_risk, worst_case_risk
 from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Harmonic, Linear, ReLU
-
-
-@pytest.mark.parametrize("dim, degree", [(2, 1), (3, 4), (5, 7), (8, 40)])
-def test_harmonics_have_a_gegenbauer_covariance(dim, degree):
-    t = np.linspace(-1, 1, 41)
-    nu = dim / 2 - 1
-    expected = (
-        np.cos(degree * np.arccos(t))
-        if dim == 2
-        else eval_gegenbauer(degree, nu, t) / eval_gegenbauer(degree, nu, 1.0)
-    )
-    np.testing.assert_allclose(Harmonic(dim, degree=degree).covariance(t), expected, atol=1e-11)
 
 
 @pytest.mark.parametrize("task", [Affine(3), ReLU(3), Cosine(5, 3.0)], ids=str)

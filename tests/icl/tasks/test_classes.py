@@ -66,12 +66,6 @@ def test_the_angle_law_makes_polynomials_orthogonal(dim):
     assert np.allclose(shortfall(dim, a[1::2], theta, even=True), a[1::2] @ (1 - P[2::2]), rtol=1e-12)
 
 
-def test_multiplicity_counts_harmonics():
-    assert multiplicity(2, 3).tolist() == [1, 2, 2, 2]
-    assert multiplicity(3, 4).tolist() == [1, 3, 5, 7, 9]
-    assert multiplicity(4, 4).tolist() == [1, 4, 9, 16, 25]
-
-
 @pytest.mark.parametrize("task", TASKS, ids=str)
 def test_expansion_sums_to_the_variogram(task):
     """gamma(theta) = sum_l a_l (1 - P_l): the closed forms of a_l against the closed form of k."""

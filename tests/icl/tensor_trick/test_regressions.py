@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from icl.tensor_trick import KINDS, TARGETED, gradient, hvp, kron_block, kronecker, loss, unvec, vec
+from icl.tensor_trick import KINDS, gradient, hvp, kron_block, kronecker, loss, unvec, vec
 
 # Unequal sizes on purpose: a transposed factor then has the wrong shape. The last is the paper's.
 SHAPES = [(1, 1, 1, 1), (3, 5, 2, 4), (6, 2, 3, 1), (4, 7, 5, 3), (5, 5, 3, 3)]
@@ -51,10 +51,6 @@ def test_trick_is_row_major(shape):
     close(torch.kron(A1, A2) @ vec(X), vec(S), 1e-13)
     for j in range(shape[0]):
         close(kron_block(A1, A2, j) @ vec(X), S[j], 1e-13)
-    column_major = vec(X.T)
-    close(torch.kron(A2, A1) @ column_major, vec(S.T), 1e-13)
-    if shape != (1, 1, 1, 1):  # the usual column-major vec with the factors in this order is wrong
-        assert (torch.kron(A1, A2) @ column_major - vec(S.T)).abs().max() > 0.1
 
 
 # the five regressions
@@ -77,42 +73,14 @@ def test_against_torch_func_batched(kind, targets):
     def total(Y):
         return loss(A1, A2, Y, B, kind).sum()
 
+    alone = [[loss(*(t[i, j] for t in (A1, A2, X, B)), kind) for j in range(3)] for i in range(2)]
+    close(loss(A1, A2, X, B, kind), torch.tensor(alone, dtype=X.dtype), 1e-13)
     slope = torch.func.grad(total)
     close(gradient(A1, A2, X, B, kind), slope(X))
     close(hvp(A1, A2, X, B, V, kind), torch.func.jvp(slope, (X,), (V,))[1])
 
 
-def test_row_shift_is_invisible():
-    """If A2 y = 1, moving X along w y' shifts whole rows of logits: three losses cannot see it."""
-    A1, A2, X, B, _ = problem(4, 5, 3, 3, seed=7)
-    A2[:, 2] = 1.0
-    w = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
-    V = torch.outer(w, torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64))
-    for kind in KINDS:
-        change = (loss(A1, A2, X + V, B, kind) - loss(A1, A2, X, B, kind)).abs()
-        moved = hvp(A1, A2, X, B, V, kind).abs().max()
-        if kind in ("normalized", "entropy"):
-            assert change < 1e-12 and moved < 1e-12
-        elif kind == "cross_entropy":  # log f is invariant as well, whatever the row sums of B
-            assert change < 1e-11 and moved < 1e-11
-        else:
-            assert change > 0.1 and moved > 0.1
-
-
 # batches, dtypes, devices
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_batch_is_a_loop_and_broadcasts(kind):
-    A1, A2, X, B, V = problem(4, 3, 2, 5, seed=8, batch=(3,))
-    A2 = A2[0]  # shared by the batch
-    for f, more in ((loss, ()), (gradient, ()), (hvp, (V,))):
-        together = f(A1, A2, X, B, *more, kind)
-        alone = torch.stack([f(A1[i], A2, X[i], B[i], *(v[i] for v in more), kind) for i in range(3)])
-        close(together, alone, 1e-13)
-    assert gradient(A1[0], A2, X[0], B, kind).shape == ((3, 2, 5) if kind in TARGETED else (2, 5))
-    mapped = torch.func.vmap(lambda a, x, b: gradient(a, A2, x, b, kind))(A1, X, B)
-    close(mapped, gradient(A1, A2, X, B, kind), 1e-13)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,7 +156,6 @@ BAD = {
     "batch": (ValueError, "do not broadcast", {"X": ones(2, 2, 5), "B": ones(3, 4, 3)}),
     "no targets": (ValueError, "B is None; kind 'normalized' needs", {"B": None}),
     "NaN": (ValueError, "A2 has a NaN or infinite entry", {"A2": math.nan * ones(3, 5)}),
-    "infinite": (ValueError, "V has a NaN or infinite entry", {"V": math.inf * ones(2, 5)}),
 }
 
 
@@ -207,20 +174,20 @@ def test_bad_input(case):
                 f(**args)
 
 
-def test_bad_vec_unvec_block():
-    with pytest.raises(ValueError, match="X has shape"):
-        vec(torch.ones(3))
-    with pytest.raises(TypeError, match="X is a list"):
-        vec([[1.0]])
-    with pytest.raises(ValueError, match="x has 6 entries"):
-        unvec(torch.ones(6))
-    with pytest.raises(ValueError, match="x has 6 entries"):
-        unvec(torch.ones(6), 4)
-    with pytest.raises(ValueError, match="x has 6 entries, which do not fill a 0 x"):
-        unvec(torch.ones(6), 0)
-    A = torch.ones(3, 2)
-    for j in (3, -1):
-        with pytest.raises(IndexError, match=f"j is {j}; A1 has rows 0 to 2"):
-            kron_block(A, A, j)
-    with pytest.raises(TypeError, match="A2 has dtype"):
-        kron_block(A, A.double(), 0)
+MATRIX = torch.ones(3, 2)
+BAD_BLOCKS = [
+    (vec, [torch.ones(3)], ValueError, "X has shape"),
+    (vec, [[[1.0]]], TypeError, "X is a list"),
+    *(
+        (unvec, [torch.ones(6), *rows], ValueError, "x has 6 entries, which do not fill")
+        for rows in ([], [4], [0])
+    ),
+    *((kron_block, [MATRIX, MATRIX, j], IndexError, f"j is {j}; A1 has rows 0 to 2") for j in (3, -1)),
+    (kron_block, [MATRIX, MATRIX.double(), 0], TypeError, "A2 has dtype"),
+]
+
+
+@pytest.mark.parametrize("call, given, error, message", BAD_BLOCKS)
+def test_bad_vec_unvec_block(call, given, error, message):
+    with pytest.raises(error, match=message):
+        call(*given)

@@ -1,0 +1,37 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from icl.experiments import costs
+
+
+def test_all_forms_compute_the_same_gradient():
+    assert costs.disagreement(seed=3) < 1e-12
+
+
+def test_operations_are_those_of_the_products():
+    """The closed form does 4 n^2 d + 4 n d^2, the explicit one 4 n^2 d^2."""
+    found = costs.growth(["closed form", "explicit"], 12, list(costs.GROWING), seed=0)
+    assert found.value.tolist() == pytest.approx([3, np.log2(3), np.log2(3), 4, 2, 2], abs=1e-12)
+
+
+def test_every_form_dies_or_is_cheap_at_the_sizes_tried():
+    found = costs.settings([16, 64], [256, 1024], limit=4 * 2**30, seed=0)
+    sizes = found.groupby("form").n.apply(list).to_dict()
+    assert sizes["explicit"] == [16, 64, 256, 1024] and sizes["blockwise"] == [16, 64, 1024]
+    assert sizes["streaming"] == sizes["autograd"] == [64, 256, 1024]
+
+
+def test_jobs_name_every_process_and_exponents_are_between_the_ends():
+    jobs = costs.gradient_jobs([10, 20, 40], 3, times=2, limit=1, seed=7)
+    assert len(jobs) == 12 and not jobs.duplicated().any()
+    found = costs.memory_exponents(jobs.assign(peak=jobs.n**2.0 + (jobs.n == 20)))
+    assert found.value.tolist() == pytest.approx([2.0] * 4)
+    scores = costs.score_jobs([4, 8, 12], times=1, seed=0)
+    assert {(r.n, r.d) for r in scores.itertuples() if r.form == "explicit"} == {
+        (4, 4),
+        (8, 8),
+        (12, 12),
+        (16, 4),
+    }
+    assert isinstance(scores, pd.DataFrame) and (scores.form == "matrix").sum() == 3

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+import torch
+
+from icl.experiments import identities, misprints
+
+DRAWN = identities.differences([2, 3], 2, seed=5)
+
+
+@pytest.mark.parametrize("identity", identities.IDENTITIES)
+def test_identities_hold_to_rounding_and_broken_ones_do_not(identity):
+    holds, control = identities.evidence(DRAWN, identity)
+    assert len(holds) and len(control)
+    assert (holds.value < 1e-14).all() and (control.value > 1e-3).all()
+
+
+def test_the_worst_draw_counts_in_units_of_its_own_largest_number():
+    left, right = torch.tensor([[1.0, 2.0], [0.0, 10.0]]), torch.tensor([[1.0, 1.0], [0.0, 7.0]])
+    assert identities.difference(left, right, torch.tensor([[4.0, 1.0], [2.0, 30.0]])) == 0.25
+    assert identities.difference(left[:, 1], right[:, 1], torch.tensor([1.0, 2.0])) == 1.5
+
+
+def test_of_the_true_the_largest_is_kept_and_of_the_broken_the_smallest(monkeypatch):
+    def compare(A1, A2, X, B):
+        d = torch.full((1, 1), float(A1.shape[-1]), dtype=torch.float64)
+        yield "a", False, d, 0 * d, 0 * d + 1
+        yield "a", True, d, 0 * d, 0 * d + 1
+
+    monkeypatch.setattr(identities, "IDENTITIES", {"one": compare})
+    found = identities.differences([2, 4, 3], 1, seed=0)
+    assert found.set_index("broken").value.to_dict() == {False: 4.0, True: 2.0}
+
+
+def test_ranks_are_products_and_a_constant_key_hides_d_directions():
+    enough, few = identities.ranks([2, 3], 1, seed=0)
+    assert enough.value.tolist() == [4, 9] and few.value.tolist() == [1, 4]
+    ours, control = identities.hessian_ranks([2], 1, seed=0)
+    lost = ours.set_index(["kind", "where"]).value.unstack().eval("nowhere - `in A2`")
+    assert lost.to_dict() == dict.fromkeys(identities.INVARIANT, 2) | {"rescaled": 0, "sparse": 0}
+    assert (control.value == 4).all()
+
+
+def test_a_noted_formula_differs_in_every_way_to_read_it_and_the_repaired_one_does_not():
+    table = misprints.differences([2], 3, seed=1)
+    repaired = table.how == "repaired"
+    assert (table.value[repaired] < 1e-14).all() and (table.value[~repaired] > 0.05).all()
+    ours, others = misprints.evidence(table, "sign")
+    assert ours.which.tolist() == ["printed", "repaired"]
+    slip = others[misprints.SLIP]
+    assert slip.which.item() == "printed" and np.isclose(slip.value.item(), ours.value.iloc[1])

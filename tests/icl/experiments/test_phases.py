@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from icl.experiments import phases
+from icl.tasks import Cosine, Linear, Quadratic
+
+
+def test_a_map_tells_equal_weights_from_few_tokens():
+    found = phases.phase_map([3], [4, 64, 4096], [1.0, 8.0], 0.1)
+    assert found.title.unique().tolist() == ["ReLU, d = 3", "cosine, d = 3"]
+    narrow = found[found.w > 0.5]  # by Archimedes, a cap of height 1 / w holds the share 1 / 2w of the sphere
+    assert np.allclose(narrow.reach, narrow.n / (2 * narrow.w))
+    assert (found.phase == np.select([found.w == 0, found.reach < 2], [0, 2], 1)).all()
+    waves = found[found.kind == "cosine"].set_index(["rough", "n"])
+    assert waves.phase[8.0, 4] == 0 and waves.reach[8.0, 4] == 4 and waves.phase[1.0, 4096] == 1
+    strong = found[(found.kind == "ReLU") & (found.rough > 500) & (found.n == 4)]
+    assert strong.phase.tolist() == [2, 2]
+
+
+def test_waves_narrow_the_window_until_the_context_does_not_resolve_them():
+    found = phases.narrowings([3], 0.1)
+    assert found.resolved.tolist() == [True, True, False]
+    assert (found.value[:2] > 0).all() and found.value[2] < np.log(1e-5)
+    assert found.twice.tolist() == (2 * found.L).tolist()
+
+
+def test_curves_that_move_have_their_least_value_at_the_marked_window(monkeypatch):
+    monkeypatch.setattr(phases, "MOVING", {"d": (3,), "L": (8,)})
+    curves, best = phases.wave_table(0.1)
+    assert (curves.ratio >= 1 - 1e-9).all() and len(curves) == 12 * 41 and len(best) == 12
+    setting = curves[curves.n == 1024]
+    at = np.log(setting.w[setting.ratio.idxmin()] / best.w[best.n == 1024].item())
+    assert abs(at) <= np.log(10) / 10  # a step of the grid
+    assert curves.nearest.min() > 1 and (curves.equal[curves.n == 8] == 1).all()
+
+
+def test_slope_and_curvature_of_known_functions():
+    d, L = 5, 2.0
+    assert phases.energies(Linear(d, L)) == pytest.approx((L**2 * (d - 1) / d, L**2 * (d - 1) ** 2 / d))
+    assert phases.energies(Quadratic(d, L))[1] == pytest.approx(8 * (d - 1) * L**2 / (d + 2))
+    assert phases.largest_slope(0.01) == pytest.approx(0.01**2 / 2, rel=1e-3)  # sin(Lt) = Lt
+
+
+def test_windows_of_equal_slope_differ_as_their_laplacians_do():
+    found = phases.waves_over_linear([2]).set_index("equal")
+    wave = phases.energies(Cosine(2, 4.0))[1]
+    law = {"slope in space": 4.0, "largest slope": phases.largest_slope(4.0)}
+    for equal, slope in law.items():
+        assert found.value[equal] == pytest.approx((2 * wave / slope**2) ** (2 / 5), rel=0.01)
+    steep, flat = (phases.energies(Cosine(3, b))[1] / phases.largest_slope(b) ** 2 for b in (8.0, 1.0))
+    ratio = phases.steeper_waves([3], 0.1, [8]).value.item()
+    assert ratio == pytest.approx((steep / flat) ** (1 / 3), rel=0.02)
+    assert (phases.class_spreads([3], 0.1).value >= 1).all()
+
+
+def test_the_law_of_smooth_classes_has_the_laplacian_in_it():
+    laws = phases.wave_laws([3], [1.0, 4.0], 0.1)
+    assert np.allclose(laws.Laplacian, 1, atol=0.01) and (laws.gradient > 1.5).all()
+    assert np.allclose(phases.wave_constants([3], 0.1).value, 1, atol=0.02)
+    assert np.allclose(phases.smooth_constants([3]).value, 1, atol=0.02)
+    tanh = phases.tanh_windows([3], [0.5, 4.0], np.array([1e2, 1e10]))
+    assert np.allclose(tanh.ratio[tanh.n == 1e10], 1, atol=0.01) and (tanh.ratio[tanh.n == 1e2] < 0.99).all()
+    steep = tanh[tanh.steepness == 4]  # the order in short contexts is not that of the law
+    assert (tanh.relative[tanh.steepness == 0.5] == 1).all() and (steep.law > 1).all()
+    assert steep.relative.iloc[0] < 1 < steep.relative.iloc[1]
