@@ -14,6 +14,7 @@
 - `theorem3`: the price of the wrong window, its limits, units tested on other classes.
 - `adaptive`: windows set inside the context.
 - `certificates`: bounds over all matrices and over all Lipschitz functions.
+- `pretraining`: how M grows, finitely many contexts, finite time. `learned`: units with all matrices free.
 
 Needs pandas, which comes with the extra ``notebook``. Nothing else in `icl` imports this package.
 """

@@ -23,15 +23,11 @@ EXERCISE = re.compile(
 OLD = """
 attention_window
 beyond_activations
-beyond_pretraining
 certificates
 icl_as_gradient_descent
-learned_parameters
 linear_attention
 lipschitz_bounds
-norm_growth
 optimization
-pretraining
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]
