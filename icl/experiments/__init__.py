@@ -8,7 +8,11 @@
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
 - `extremes`: much noise, no noise, long contexts.
+- `lemma1`: units on ellipsoids, and the sign of w.
 - `phases`: the map of windows, waves, the law of smooth classes.
+- `theorem3`: the price of the wrong window, its limits, units tested on other classes.
+- `adaptive`: windows set inside the context.
+- `certificates`: bounds over all matrices and over all Lipschitz functions.
 
 Needs pandas, which comes with the extra ``notebook``. Nothing else in `icl` imports this package.
 """
