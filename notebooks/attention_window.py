@@ -54,23 +54,22 @@ notebook.setup(globals())
 _, angles, _ = kernel.drawn_on_circle(Cosine(2), 12, noise_std, seed, 9)
 on_circle, at_zero = kernel.on_circle(angles), kernel.on_circle([0.0])[0]
 weights = softmax_weights(on_circle, at_zero, 6 * torch.eye(2).double())
-
 figure, (prompt, ring) = plt.subplots(1, 2, figsize=(7.6, 2.5), width_ratios=[3, 1.3])
 box = {"boxstyle": "round,pad=0.4", "facecolor": "none", "edgecolor": "0.5"}
 blocks = ["$x_1$\n$y_1$", "$x_2$\n$y_2$", "...", "$x_n$\n$y_n$", "$x_q$\n?"]
 for i, text in enumerate(blocks):
     prompt.text(i, 0, text, ha="center", va="center", fontsize=13, bbox=box)
 words = {(1.5, 0.65): "n labeled examples", (4, 0.65): "query"}
-words[2, -0.9] = "prediction: a weighted mean of the labels"
-for (across, up), text in words.items():
-    prompt.text(across, up, text, ha="center", fontsize=10)
-prompt.set(xlim=(-0.6, 4.6), ylim=(-1, 0.9))
+for place, text in (words | {(2, -0.9): "prediction: a mean of the labels"}).items():
+    prompt.text(*place, text, ha="center", fontsize=10)
 ring.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
 ring.plot(*on_circle.T, ".", color="0.5", markersize=4)
 ring.scatter(*on_circle.T, s=900 * weights, alpha=0.7, color=plots.COLORS["softmax"])
 ring.plot(1, 0, "k*", markersize=11)
-ring.set(aspect="equal", xlim=(-1.3, 1.5), ylim=(-1.3, 1.3))
-_ = prompt.set_axis_off(), ring.set_axis_off()
+ring.set_aspect("equal")
+for ax, limits in ((prompt, (-0.6, 4.6, -1, 0.9)), (ring, (-1.3, 1.5, -1.3, 1.3))):
+    ax.axis("off")
+    ax.axis(limits)
 plt.show()
 
 # %% [markdown]
@@ -227,9 +226,12 @@ judge(
 # For each $w$: the distance at which the weight has fallen to half of its largest possible value, the number of points
 # attended to, $1/\mathbb E\sum_i\omega_i^2$, and the two parts of the {term}`population risk`. All are exact.
 
-# %% tags=["hide-input"]
+# %%
 d = max(dims)
 parts = kernel.parts(ReLU(d), [0.3, 1, 3, 10, 30, 100, 1000], context_length, noise_std)
+print(f"least risk in this list at w = {parts.w[parts.risk.idxmin()]:g}")
+
+# %% tags=["hide-input"]
 plots.table(
     parts,
     {
@@ -327,7 +329,7 @@ judge("P1.W.bias-turns", squared_first, folded=True)
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
-errors = kernel.errors_on_circle(lipschitz_values, n_values, noise_std)
+errors = kernel.errors_on_circle(lipschitz_values, n_values, noise_std).set_index("L")
 blue, purple = plots.COLORS["softmax"], plots.COLORS["linear attention"]
 waves = {L: Cosine(2, L) for L in lipschitz_values}
 best = {L: optimal_window(f, context_length, noise_std).w for L, f in waves.items()}
@@ -341,22 +343,18 @@ drawn = {
 figure, axes = plt.subplots(3, len(waves), figsize=(7.6, 6.4), sharey="row")
 for L, (top, middle, bottom) in zip(waves, axes.T, strict=True):
     weight = np.exp(best[L] * (np.cos(around) - 1))
-    target, *examples = drawn[L]
-    top.axvspan(
-        *around[weight > 0.5][[0, -1]], color=blue, alpha=0.2, lw=0, label="window"
-    )
-    plots.exact_curve(top, around, target, "function")
-    top.plot(*examples, ".", color="0.5", label="examples")
+    top.axvspan(*around[weight > 0.5][[0, -1]], color=blue, alpha=0.2)
+    plots.exact_curve(top, around, drawn[L][0], "function")
+    top.plot(*drawn[L][1:], ".", color="0.5", label="examples")
     plots.exact_curve(middle, around, weight, "softmax", blue)
     plots.exact_curve(middle, around, np.cos(around), "linear", purple, ls=":")
-    own = errors[errors.L == L]
-    plots.lines(bottom, own, "n", "error", "window", label="w of L = {:g}")
+    plots.lines(bottom, errors.loc[L], "n", "error", "window", label="w of L = {:g}")
     plots.exact_curve(bottom, n_values, linear[L], "linear", purple, ls=":")
-    top.set(title=f"L = {L:g}, best w = {best[L]:.0f}")
-    middle.set(xlabel="angle to the query")
+    top.set_title(f"L = {L:g}, best w = {best[L]:.0f}")
+    middle.set_xlabel("angle to the query")
     bottom.set(xscale="log", yscale="log", xlabel="context length n")
     bottom.set_xticks(n_values[::2], n_values[::2])
-    bottom.set_xticks([], minor=True)
+    bottom.tick_params(which="minor", labelbottom=False)
 for ax, label in zip(axes[:, 0], ("label", "weight", "risk"), strict=True):
     ax.set_ylabel(label)
     ax.legend(fontsize=8)
