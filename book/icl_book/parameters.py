@@ -104,6 +104,8 @@ PARAMETERS: dict[str, Real] = {
     "times": Reals("training times of a flow"),
     "near_values": Reals("Lipschitz constants close to the one of pretraining"),
     "more_dims": Integers("further dimensions d, for other readings of a statement", 2, 1000),
+    "more_ranks": Integers("dimensions k of the subspace, one for each further d", 1, 1000),
+    "more_seeds": Integer("independent repetitions of a further experiment", 2, 10_000),
 }
 
 

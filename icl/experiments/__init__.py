@@ -7,6 +7,8 @@
 - `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
+- `low_rank`: Theorem 4, over all matrices and trained; `links`: functions behind a nonlinear link.
+- `gaussian`: Gaussian tokens and a ball: where the window stops, and what it leaves.
 - `extremes`: much noise, no noise, long contexts.
 - `lemma1`: units on ellipsoids, and the sign of w.
 - `phases`: the map of windows, waves, the law of smooth classes.

@@ -24,16 +24,13 @@ OLD = """
 beyond_activations
 beyond_pretraining
 certificates
-gaussian_tokens
 icl_as_gradient_descent
 learned_parameters
 linear_attention
 lipschitz_bounds
-nonlinear_low_rank
 norm_growth
 optimization
 pretraining
-theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]
