@@ -60,7 +60,7 @@ blocks = ["$x_1$\n$y_1$", "$x_2$\n$y_2$", "...", "$x_n$\n$y_n$", "$x_q$\n?"]
 for i, text in enumerate(blocks):
     prompt.text(i, 0, text, ha="center", va="center", fontsize=13, bbox=box)
 words = {(1.5, 0.65): "n labeled examples", (4, 0.65): "query"}
-for place, text in (words | {(2, -0.9): "prediction: a mean of the labels"}).items():
+for place, text in (words | {(2, -0.9): "prediction: weighted mean of labels"}).items():
     prompt.text(*place, text, ha="center", fontsize=10)
 ring.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
 ring.plot(*on_circle.T, ".", color="0.5", markersize=4)
