@@ -4,6 +4,7 @@
 - `layers`, `classification`, `closeness`, `functions`: several heads and layers, labels -1 and 1, what
   *close* means, other classes of functions.
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
+- `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
 - `low_rank`: Theorem 4, over all matrices and trained; `links`: functions behind a nonlinear link.

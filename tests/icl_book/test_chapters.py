@@ -21,7 +21,6 @@ EXERCISE = re.compile(
 )
 #: Chapters that are still to be rewritten.
 OLD = """
-attention_window
 beyond_activations
 certificates
 icl_as_gradient_descent
