@@ -4,13 +4,18 @@
 - `layers`, `classification`, `closeness`, `functions`: several heads and layers, labels -1 and 1, what
   *close* means, other classes of functions.
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
+- `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
+- `low_rank`: Theorem 4, over all matrices and trained; `links`: functions behind a nonlinear link.
+- `gaussian`: Gaussian tokens and a ball: where the window stops, and what it leaves.
 - `extremes`: much noise, no noise, long contexts.
+- `lemma1`: units on ellipsoids, and the sign of w.
 - `phases`: the map of windows, waves, the law of smooth classes.
 - `theorem3`: the price of the wrong window, its limits, units tested on other classes.
 - `adaptive`: windows set inside the context.
 - `certificates`: bounds over all matrices and over all Lipschitz functions.
+- `pretraining`: how M grows, finitely many contexts, finite time. `learned`: units with all matrices free.
 
 Needs pandas, which comes with the extra ``notebook``. Nothing else in `icl` imports this package.
 """

@@ -21,20 +21,11 @@ EXERCISE = re.compile(
 )
 #: Chapters that are still to be rewritten.
 OLD = """
-attention_window
 beyond_activations
-beyond_pretraining
-gaussian_tokens
 icl_as_gradient_descent
-learned_parameters
-lemma1_covariance
 linear_attention
 lipschitz_bounds
-nonlinear_low_rank
-norm_growth
 optimization
-pretraining
-theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from icl.experiments import closeness
-from icl.risk import nearest_neighbor_risk, optimal_window
+from icl.risk import linear_optimum, nearest_neighbor_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Affine, ReLU
 
@@ -16,6 +16,8 @@ def test_with_all_examples_allowed_the_risks_are_the_exact_ones():
     assert found.risk["softmax"] == pytest.approx(float(best), rel=0.05)
     nearest = nearest_neighbor_risk(task, 20, 0.3).total / variance
     assert found.low["nearest"] < nearest < found.high["nearest"]
+    linear = linear_optimum(task, 20, 0.3).risk / variance
+    assert found.low["linear attention"] < linear < found.high["linear attention"]
     assert found.risk.idxmin() == "kriging"
 
 
@@ -24,6 +26,7 @@ def test_a_mean_of_labels_does_not_extrapolate():
     found = closeness.far_queries(tasks, 20, [-0.25, 1.0], 0.3, 400).set_index(["limit", "method"]).risk
     assert found[-0.25, "softmax"] > 1 > found[1.0, "softmax"]
     assert found[-0.25, "kriging"] < 0.5
+    assert found[1.0, "softmax with gain"] == pytest.approx(found[1.0, "softmax"], rel=0.05), "gain near one"
 
 
 def test_folded_functions_do_not_see_signs_and_absolute_tokens_have_none():
