@@ -66,14 +66,11 @@ lock: .venv/.installed
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache
 
-# The stamp is written last: an interrupted installation is begun again from nothing. Every archive is checked
-# against its hash but torch's: each kind of processor has a build of its own, from an index of its own.
-.venv/.installed: requirements.lock .ci/requirements.hashes pyproject.toml
+# The stamp is written last: an interrupted installation is begun again from nothing.
+.venv/.installed: requirements.lock .ci/requirements.hashes .ci/install.py pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: Python %d.%d found, 3.11 or newer is needed; try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
-	@echo "installing the locked packages into .venv (once; a minute or more, torch is large)"
-	@mkdir -p .venv && touch .venv/.installing && $(PYTHON) -m venv .venv
-	@$(PY) -m pip install $(PIP_OPTIONS) --no-deps --require-hashes -r .ci/requirements.hashes
-	@$(PY) -m pip install $(PIP_OPTIONS) -c requirements.lock torch
-	@$(PY) -m pip install $(PIP_OPTIONS) --no-deps --quiet -e .
+	@echo "installing the locked packages into .venv (once; torch is large)"
+	@mkdir -p .venv && touch .venv/.installing
+	@$(PYTHON) .ci/install.py $(PIP_OPTIONS)
 	@rm .venv/.installing && touch .venv/.installed

@@ -83,6 +83,7 @@ plt.show()
 # exact best $w$ divided by the law of this page, ReLU functions.
 # ```
 #
+# (theorem2-plain)=
 # ## In plain words
 #
 # An attention layer averages the labels of the examples around the query. The region that counts is its **window**, about

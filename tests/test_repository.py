@@ -103,8 +103,33 @@ def test_every_locked_archive_has_hashes_but_torch_whose_builds_come_from_severa
     locked = {x.strip() for x in lines if x and not x.startswith("#")}
     assert {x for x in locked if x not in hashed} == {x for x in locked if x.startswith("torch==")}
     assert not set(hashed) - locked, "run: make lock"
-    make = (ROOT / "Makefile").read_text()
-    assert "--require-hashes -r .ci/requirements.hashes" in make and "-c requirements.lock torch" in make
+    steps = [" ".join(step) for step in install().STEPS]
+    assert "--require-hashes -r .ci/requirements.hashes" in steps[0] and "-c requirements.lock torch" in steps
+
+
+def install():
+    spec = importlib.util.spec_from_file_location("install", ROOT / ".ci" / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_installation_uses_the_indexes_that_are_configured_for_pip():
+    listing = """:env:.index-url='https://a.example/simple'
+global.extra-index-url='https://b.example/simple file:///c/simple'
+global.find-links='/wheels'
+global.no-index='false'
+global.cert='/certificates.pem'
+site.trusted-host='d.example'
+global.timeout='60'
+"""
+    options, environment = install().configured(listing)
+    assert " ".join(options) == (
+        "--index-url https://a.example/simple --extra-index-url https://b.example/simple "
+        "--extra-index-url file:///c/simple --find-links /wheels --allow-insecure-host d.example"
+    )
+    assert environment == {"SSL_CERT_FILE": "/certificates.pem"}
+    assert install().configured("global.no-index='true'\n") == (["--no-index"], {})
 
 
 # ------------------------------------------------------------------------- what is published

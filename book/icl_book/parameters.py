@@ -65,6 +65,7 @@ PARAMETERS: dict[str, Real] = {
     "seed": Integer("root of all random streams", 0, 2**32 - 1),
     "seeds": Integer("number of independent repetitions; an interval needs two", 2, 10_000),
     "steps": Integer("optimizer steps", 1, 10**7),
+    "training_steps": Integers("optimizer steps, one number for each experiment", 1, 10**7),
     "batch_size": Integer("contexts per optimizer step", 1),
     "batch_sizes": Integers("contexts per optimizer step", 1),
     "learning_rate": Real("step size of the optimizer"),
@@ -79,7 +80,6 @@ PARAMETERS: dict[str, Real] = {
     "repeats": Integer("timed repetitions, of which the fastest counts", 1, 1000),
     "relu_rate": Real("size of the plain gradient steps, ReLU class"),
     "cosine_rate": Real("size of the plain gradient steps, cosine class"),
-    "flow_rate": Real("size of the plain gradient steps that are held against a flow"),
     "steepnesses": Reals("steepness beta of the tanh classes"),
     "hidden_units": Integers("hidden units of a random network", 1),
     "flips": Reals("probabilities that a label is flipped", 0, 1),
@@ -98,10 +98,11 @@ PARAMETERS: dict[str, Real] = {
     "judged_window": Real("largest window parameter w that a card judges", 0),
     "evaluation_seeds": Integers("roots of random streams, one for each evaluation", 0, 2**32 - 1),
     "pool_sizes": Integers("functions in a fixed pool", 1),
-    "score_contexts": Integer("contexts for the variance of the score", 2),
-    "times": Reals("training times of a flow"),
     "near_values": Reals("Lipschitz constants close to the one of pretraining"),
     "more_dims": Integers("further dimensions d, for other readings of a statement", 2, 1000),
+    "full_steps": Integer("optimizer steps of units whose matrices are all free", 1, 10**7),
+    "more_ranks": Integers("dimensions k of the subspace, one for each further d", 1, 1000),
+    "more_seeds": Integer("independent repetitions of a further experiment", 2, 10_000),
 }
 
 

@@ -141,8 +141,9 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
         return dict(zip(levels, ramp(len(levels)), strict=True))
-    spare = itertools.cycle(PALETTE)
-    return {level: COLORS.get(str(level).lower()) or next(spare) for level in levels}
+    roles = {level: COLORS.get(str(level).lower()) for level in levels}
+    spare = itertools.cycle([color for color in PALETTE if color not in roles.values()])
+    return {level: role or next(spare) for level, role in roles.items()}
 
 
 def panels(

@@ -21,24 +21,8 @@ EXERCISE = re.compile(
 )
 #: Chapters that are still to be rewritten.
 OLD = """
-attention_window
 beyond_activations
-beyond_adaptive_window
-beyond_architecture
-beyond_classification
-beyond_closeness
-beyond_pretraining
-beyond_tasks
-certificates
-gaussian_tokens
-learned_parameters
-lemma1_covariance
 linear_attention
-nonlinear_low_rank
-norm_growth
-pretraining
-theorem3_generalization
-theorem4_low_rank
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]

@@ -97,7 +97,8 @@ def entries(
     """
     cards = {card["id"]: (card, run["name"]) for run in runs for card in run["cards"]}
     again = {card["id"]: card for run in confirmatory for card in run["cards"]}
-    most = {card["id"]: card for run in large for card in run["cards"]}
+    # runs of earlier rules, whose records have no outcomes, are left out
+    most = {c["id"]: c for run in large for c in run["cards"] if all("outcome" in row for row in c["cases"])}
     old = {
         card["id"] for run in confirmatory for card in run["cards"] if card["id"] in since(run["rules"], log)
     }

@@ -1,0 +1,176 @@
+"""Measurements for labels -1 and 1: exact windows, units trained on them, cross-entropy, error rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from icl.adam import minimize
+from icl.attention import softmax_attention
+from icl.covariates import uniform_sphere
+from icl.experiments.tables import measured
+from icl.pretrain import train_grid
+from icl.pretrain.architectures import sample_contexts
+from icl.risk import optimal_window
+from icl.risk.exact import OptimalWindow
+from icl.streams import NativeStream, stream
+from icl.tasks import Tanh
+from icl.tasks.base import Function, Rng
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels -1 and 1 with mean ``(1 - 2 flipped) tanh(L q.x)``, ``q`` uniform on the sphere."""
+
+    dim: int
+    lipschitz: float
+    flipped: float
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        """Draw the labels of ``count`` functions; each call draws the labels anew."""
+        q = uniform_sphere(rng, count, self.dim)
+
+        def label(x: Tensor) -> Tensor:
+            ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
+            mean = (1 - 2 * self.flipped) * ramp
+            u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
+            return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
+
+        return label
+
+    @property
+    def mean(self) -> Tanh:
+        """The class of the labels' means."""
+        return Tanh(self.dim, (1 - 2 * self.flipped) * self.lipschitz, self.lipschitz)
+
+    @property
+    def noise_std(self) -> float:
+        """The standard deviation of the labels around their mean, over covariates and functions."""
+        return float(np.sqrt(1 - self.mean.covariance(np.array(1.0))))
+
+    def optimum(self, n: ArrayLike) -> OptimalWindow:
+        """Return the exact best window of the squared loss, with its risk and error."""
+        return optimal_window(self.mean, n, self.noise_std)
+
+
+def windows(d: int, lipschitz: ArrayLike, flips: Sequence[float], lengths: Sequence[float]) -> pd.DataFrame:
+    """Return exact best windows of the squared loss: columns ``p``, ``L``, ``n``, ``w``."""
+
+    def one(p: float, L: float) -> tuple[Array, Array]:
+        n = np.asarray(lengths, dtype=float)
+        return n, np.asarray(Labels(d, L, p).optimum(n).w)
+
+    return measured(one, ["n", "w"], p=flips, L=np.atleast_1d(np.asarray(lipschitz, dtype=float)))
+
+
+def exponents(d: int, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return local exponents of the best w, in the flip probability p and in L, at n and 100 n examples.
+
+    Returns:
+        Two tables, for more flips and for larger L, with columns ``L`` or ``p``, ``m`` (the context length),
+        ``varied`` (noise, lipschitz), ``w`` and ``w_error``, the exponent of w, and ``width`` and
+        ``width_error``, that of the window's width ``w^(-1/2)``.
+    """
+    m = np.array([n, 100 * n])
+
+    def between(few: Labels, many: Labels, change: float) -> tuple[Any, ...]:
+        a, b = few.optimum(m), many.optimum(m)
+        value, error = np.log(b.w / a.w) / np.log(change), (a.error + b.error) / np.log(change)
+        return m, value, error, -0.5 * value, 0.5 * error
+
+    columns = ["m", "w", "w_error", "width", "width_error"]
+    noisier = measured(lambda L: between(Labels(d, L, 0.05), Labels(d, L, 0.1), 2), columns, L=(2.0, 8.0))
+    steeper = measured(lambda p: between(Labels(d, 2.0, p), Labels(d, 3.0, p), 1.5), columns, p=(0.0, 0.2))
+    return noisier.assign(varied="noise"), steeper.assign(varied="lipschitz")
+
+
+def trained_windows(
+    d: int,
+    n: int,
+    lipschitz: Sequence[float],
+    flips: Sequence[float],
+    seeds: int,
+    steps: int,
+    batch_size: int = 128,
+    learning_rate: float = 0.3,
+    device: torch.device | str = "cpu",
+) -> pd.DataFrame:
+    """Train units on labels with the squared loss: columns ``L``, ``p``, ``seed``, ``w``."""
+    settings = list(product(lipschitz, flips))
+    tasks: list[Any] = [Labels(d, L, p) for L, p in settings]
+    grid = train_grid(tasks, 0.0, n, seeds, steps, batch_size, learning_rate, device)
+    frame = pd.DataFrame(np.repeat(settings, seeds, axis=0), columns=["L", "p"])
+    return frame.assign(seed=np.tile(np.arange(seeds), len(settings)), w=grid.windows.ravel())
+
+
+def cross_entropy(
+    d: int,
+    n: int,
+    lipschitz: Sequence[float],
+    flips: Sequence[float],
+    seeds: int,
+    steps: int,
+    batch_size: int = 128,
+    learning_rate: float = 0.3,
+) -> pd.DataFrame:
+    """Train units, and a gain of their output, on the cross-entropy of a logistic model.
+
+    Returns:
+        Columns ``L``, ``p``, ``seed``; ``w``, the mean diagonal of M, and ``ratio``, that over the exact
+        best w of the squared loss; ``gain``; and ``least``, the smallest eigenvalue of the symmetric part
+        of M over ``w``.
+    """
+
+    def tokens(rng: NativeStream, many: int) -> Tensor:
+        return uniform_sphere(rng, many, n + 1, d)
+
+    def one(L: float, p: float) -> tuple[Any, ...]:
+        task = Labels(d, L, p)
+
+        def loss(step: int, M: Tensor, a: Tensor) -> Tensor:
+            x, _, y = sample_contexts(task, tokens, 0.0, seeds, batch_size, 11, step)
+            parts = x[..., :-1, :], y[..., :-1], x[..., -1, :], M.unsqueeze(-3)
+            return torch.nn.functional.softplus(-y[..., -1] * a[:, None] * softmax_attention(*parts)).mean(-1)
+
+        start = torch.eye(d).repeat(seeds, 1, 1), torch.ones(seeds)
+        (trained, gains), _ = minimize(loss, start, steps, learning_rate)
+        M = trained.numpy()
+        w = np.trace(M, axis1=1, axis2=2) / d
+        least = np.linalg.eigvalsh((M + M.swapaxes(1, 2)) / 2)[:, 0] / w
+        return np.arange(seeds), w, w / float(task.optimum(n).w), gains.numpy(), least
+
+    return measured(one, ["seed", "w", "ratio", "gain", "least"], L=lipschitz, p=flips)
+
+
+def error_rates(
+    d: int, n: int, lipschitz: Sequence[float], flips: Sequence[float], contexts: int
+) -> pd.DataFrame:
+    """Return the shares of wrong signs, against the clean class, on the same contexts in all rows.
+
+    Columns ``L``, ``p``, ``unit`` (at the exact best window of the squared loss), ``nearest`` (the nearest
+    example's label), and ``largest``, the mean of the unit's largest weight: one means copying.
+    """
+    x = uniform_sphere(stream(5, "evaluation"), contexts, n + 1, d)
+    t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
+    clean = torch.einsum("bd,bnd->bn", uniform_sphere(stream(6, "evaluation"), contexts, d), x)
+    u = torch.from_numpy(stream(7, "evaluation").uniform(-1, 1, (contexts, n)))
+    closest = t.argmax(1, keepdim=True)
+
+    def one(L: float, p: float) -> tuple[float, ...]:
+        y = torch.where(u < (1 - 2 * p) * torch.tanh(L * clean[:, :-1]), 1.0, -1.0).double()
+        omega = torch.softmax(float(Labels(d, L, p).optimum(n).w) * t, -1)
+        guesses = (omega * y).sum(-1), y.gather(1, closest)[:, 0]
+        wrong = [float((guess * clean[:, -1] <= 0).double().mean()) for guess in guesses]
+        return *wrong, float(omega.max(-1).values.mean())
+
+    return measured(one, ["unit", "nearest", "largest"], L=lipschitz, p=flips)

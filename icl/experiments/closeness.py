@@ -1,0 +1,160 @@
+"""Measurements of what *close* means: links behind a projection, a nonlinear layer first, far queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from icl.covariates import LowRank, Sphere, restrict_to_cap, uniform_sphere
+from icl.experiments.tables import measured
+from icl.pretrain import train_grid
+from icl.pretrain.metrics import evaluation_error
+from icl.risk import optimal_window
+from icl.statistics import t_interval
+from icl.streams import stream
+from icl.tasks import Affine, QuadraticRisk, ReLU, Tanh, Zonal
+from icl.tasks.base import Function, Projected, Rng
+
+Array = NDArray[np.float64]
+#: Predictors that are linear in the labels.
+METHODS = ("softmax", "softmax with gain", "nearest", "linear attention", "kriging")
+#: Windows that softmax chooses from.
+WINDOWS = np.geomspace(0.1, 60, 28)
+
+
+def behind_projection(
+    lipschitz: float,
+    noise_std: float,
+    n: int,
+    seeds: int,
+    steps: int,
+    batch_sizes: Sequence[int],
+    learning_rate: float,
+    device: torch.device | str = "cpu",
+    dim: int = 5,
+    rank: int = 3,
+) -> pd.DataFrame:
+    """Train units on nonlinear links of the projected token, from a random start.
+
+    Returns:
+        Columns ``link``, ``batch``, ``seed``; ``window``, the mean diagonal of B'MB over the exact best
+        window of the link's class in ``rank`` dimensions; ``outside``, the Frobenius norm of M without that
+        block, over that of M.
+    """
+    basis: Any = np.eye(dim)[:, :rank]
+    links: dict[str, Zonal] = {
+        "ReLU, L": ReLU(rank, lipschitz),
+        "ReLU, 2L": ReLU(rank, 2 * lipschitz),
+        "tanh, steepness 3": Tanh(rank, 2 * lipschitz, 3.0),
+    }
+    exact = np.array([float(optimal_window(g, n, noise_std).w) for g in links.values()])
+    tasks: list[Any] = [Projected(g, basis.T) for g in links.values()]
+
+    def one(batch: int) -> tuple[Any, ...]:
+        options: dict[str, Any] = {"covariates": LowRank(basis), "initial_std": 0.3}
+        M = train_grid(tasks, noise_std, n, seeds, steps, batch, learning_rate, device, **options).M
+        block = M[..., :rank, :rank]
+        ratio = np.trace(block, axis1=-2, axis2=-1) / rank / exact[:, None]
+        whole, inside = (np.linalg.norm(matrix, axis=(-2, -1)) for matrix in (M, block))
+        outside = np.sqrt((whole**2 - inside**2).clip(0)) / whole
+        who = np.repeat(list(links), seeds), np.tile(np.arange(seeds), len(links))
+        return *who, ratio.ravel(), outside.ravel()
+
+    return measured(one, ["link", "seed", "window", "outside"], batch=batch_sizes)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """``f(x) = g(|x|)``, entry by entry, with g of the affine class."""
+
+    dim: int
+    lipschitz: float
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        """Draw that many functions."""
+        g = Affine(self.dim, self.lipschitz).sample(rng, count)
+        return lambda x: g(x.abs())
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """Uniform tokens with all entries made positive."""
+
+    dim: int
+
+    def from_normal(self, normal: Tensor) -> Tensor:
+        """Return covariates from normal numbers."""
+        return Sphere(self.dim).from_normal(normal).abs()
+
+
+def nonlinear_first(
+    d: int,
+    lipschitz: float,
+    noise_std: float,
+    n: int,
+    seeds: int,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    device: torch.device | str = "cpu",
+    contexts: int = 4000,
+) -> pd.DataFrame:
+    """Train units on functions of ``|x|``, given x or given ``|x|``.
+
+    Returns:
+        Columns ``seed``, ``token`` and ``absolute``, test errors of units that are given x and ``|x|``, and
+        their ``ratio``.
+    """
+    problems: dict[str, tuple[Any, Absolute | None]] = {
+        "token": (Folded(d, lipschitz), None),
+        "absolute": (Affine(d, lipschitz), Absolute(d)),
+    }
+    options: dict[str, Any] = {"initial_std": 0.3, "shared_tokens": False}
+    errors = {}
+    for name, (task, law) in problems.items():
+        grid = train_grid(
+            task, noise_std, n, seeds, steps, batch_size, learning_rate, device, covariates=law, **options
+        )
+        found = evaluation_error(grid.trained, task, noise_std, n, contexts, seed=None, covariates=law)
+        errors[name] = found[-1]
+    frame = pd.DataFrame({"seed": np.arange(seeds), **errors})
+    return frame.assign(ratio=frame.token / frame.absolute)
+
+
+def far_queries(
+    tasks: Mapping[str, Zonal], n: int, similarities: Sequence[float], noise_std: float, contexts: int
+) -> pd.DataFrame:
+    """Compare predictors when no example has a larger similarity with the query than ``limit``.
+
+    Windows and gains are chosen on half of the token sets and tested on the other; labels are integrated
+    out. Columns ``task``, ``limit``, ``method`` (`METHODS`), ``risk`` over the variance of f, and its
+    interval ``low`` and ``high``.
+    """
+    half, (d,) = contexts // 2, {task.dim for task in tasks.values()}
+    uniform = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)
+    places = stream(1, "monte carlo").uniform(0, 1, (contexts, n))
+
+    def one(task: str, limit: float) -> tuple[Array, ...]:
+        x = restrict_to_cap(uniform, limit, places)
+        form = QuadraticRisk.of(tasks[task], x, noise_std)
+        t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
+        omega = torch.stack([*(torch.softmax(w * t, -1) for w in WINDOWS), t / n])  # linear attention last
+        gain, square = form.gain(omega), form.product(omega, omega)
+        g, q = gain[:, :half].mean(1), square[:, :half].mean(1)
+        c, plain = g / q, int((q - 2 * g)[:-1].argmin())
+        free = int((g**2 / q)[:-1].argmax())
+        chosen = (plain, 1.0), (free, float(c[free])), (-1, float(c[-1]))
+        softmax, with_gain, linear = (form.prior - 2 * a * gain[i] + a**2 * square[i] for i, a in chosen)
+        nearest = form.risk(torch.nn.functional.one_hot(t.argmax(-1), n).double())
+        risks = torch.stack([softmax, with_gain, nearest, linear, form.risk(form.kriging())])
+        variance = sum(np.append(*tasks[task].spectrum(200)))
+        return np.array(METHODS), *t_interval(risks[:, half:].numpy() / variance)
+
+    return measured(one, ["method", "risk", "low", "high"], task=tasks, limit=similarities)

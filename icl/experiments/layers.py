@@ -1,0 +1,276 @@
+"""Measurements beyond one layer: several heads, two trained layers, tokens that pass through many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from icl.adam import minimize
+from icl.attention import softmax_attention
+from icl.covariates import LowRank, uniform_sphere
+from icl.experiments.tables import measured
+from icl.pretrain.architectures import head_weights, mix_tokens, predict_heads, sample_contexts
+from icl.risk import optimal_window
+from icl.statistics import t_interval
+from icl.streams import NativeStream, stream
+from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
+
+Array = NDArray[np.float64]
+#: Windows that heads choose from.
+WINDOWS = np.geomspace(0.3, 60, 24)
+HEADS = {"one head": 1, "two heads": 2, "three heads": 3}
+MODELS = ("one layer", "two layers, residual", "two layers, no residual")
+
+# ---------------------------------------------------------------- heads
+
+
+def heads(
+    d: int, lengths: Sequence[int], lipschitz: float, noise_std: float, contexts: int, tried: Array = WINDOWS
+) -> pd.DataFrame:
+    """Choose windows and gains of several heads on half of the token sets, and test on the other half.
+
+    Labels of the ReLU class are integrated out. Given the tokens the risk is a quadratic form in the gains,
+    so each set of windows has its best gains, and the best set is found by trying all.
+
+    Returns:
+        Columns ``n``, ``model`` (`HEADS`, kriging), ``ratio`` of its risk to that of one head with gain one,
+        its paired interval ``low`` and ``high``, and ``windows`` and ``gains`` as text.
+    """
+    half = contexts // 2
+
+    def one(n: int) -> tuple[Array, ...]:
+        x = uniform_sphere(stream(0, "monte carlo", n), contexts, n + 1, d)
+        form = QuadraticRisk.of(ReLU(d, lipschitz), x, noise_std)
+        t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
+        omega = torch.stack([torch.softmax(w * t, -1) for w in tried])
+        gain = form.gain(omega).T.numpy()
+        product = torch.einsum("bni,wbi->bwn", form.gram, omega).bmm(omega.permute(1, 2, 0)).numpy()
+        g, q = gain[:half].mean(0), product[:half].mean(0)
+        best = int(np.argmin(np.diag(q) - 2 * g))
+        alone = form.prior - 2 * gain[half:, best] + product[half:, best, best]
+        risks, texts = [], []
+        for count in HEADS.values():
+            s, c = _best_set(g, q, count)
+            square = np.einsum("h,bhk,k->b", c, product[half:, s][:, :, s], c)
+            risks.append(form.prior - 2 * gain[half:, s] @ c + square)
+            texts.append([", ".join(f"{v:.{k}f}" for v in some) for k, some in ((1, tried[s]), (2, c))])
+        risks.append(form.risk(form.kriging())[half:].numpy())
+        ratio, low, high = t_interval(1 + (np.array(risks) - alone) / alone.mean())
+        windows, gains = np.transpose([*texts, ["", ""]])
+        return np.array([*HEADS, "kriging"]), ratio, low, high, windows, gains
+
+    return measured(one, ["model", "ratio", "low", "high", "windows", "gains"], n=lengths)
+
+
+def _best_set(gain: Array, product: Array, count: int) -> tuple[list[int], Array]:
+    """Return the windows (indices) and gains c with the largest c' gain, where product c = gain."""
+    sets = np.array(list(combinations(range(len(gain)), count)))
+    right = gain[sets]
+    c = np.linalg.solve(product[sets[:, :, None], sets[:, None, :]], right[..., None])[..., 0]
+    best = int(np.argmax((c * right).sum(1)))
+    return sets[best].tolist(), c[best]
+
+
+def trained_heads(
+    d: int,
+    n: int,
+    lipschitz: float,
+    noise_std: float,
+    contexts: int,
+    seeds: int,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+) -> pd.DataFrame:
+    """Train two heads with full matrices and gains, from a small random start; ReLU class.
+
+    Returns:
+        Columns ``seed``; ``ratio`` of the risk to the exact best of one head with gain one; ``opposite``,
+        whether the gains have opposite signs.
+    """
+    task = ReLU(d, lipschitz)
+    x_test = uniform_sphere(stream(9, "monte carlo"), contexts, n + 1, d)
+    form = QuadraticRisk.of(task, x_test, noise_std)
+
+    def tested(M: Tensor, c: Tensor) -> float:
+        return float(form.risk((head_weights(M, x_test).mT * c).sum(-1)).mean())
+
+    def tokens(rng: NativeStream, many: int) -> Tensor:
+        return uniform_sphere(rng, many, n + 1, d)
+
+    def loss(step: int, M: Tensor, c: Tensor) -> Tensor:
+        x, _, y = sample_contexts(task, tokens, noise_std, seeds, batch_size, 3, step)
+        return ((predict_heads(M, c, x, y) - y[..., -1]) ** 2).mean(1)
+
+    start = torch.from_numpy(stream(0, "initialization").standard_normal((seeds, 2, d, d))).float()
+    (M, c), _ = minimize(loss, (start, torch.full((seeds, 2), 0.5)), steps, learning_rate)
+    risks = [tested(*pair) for pair in zip(M.double(), c.double(), strict=True)]
+    best = float(optimal_window(task, n, noise_std).w) * torch.eye(d).double()[None]
+    ratio = np.array(risks) / tested(best, torch.ones(1).double())
+    opposite = (c.min(1).values * c.max(1).values < 0).numpy()
+    return pd.DataFrame({"seed": np.arange(seeds), "ratio": ratio, "opposite": opposite})
+
+
+# ---------------------------------------------------------------- two layers
+
+
+@dataclass(frozen=True)
+class LowRankProblem:
+    """Affine functions of the first k coordinates, tokens of two parts that have length one each."""
+
+    lipschitz: float
+    noise_std: float
+    dim: int = 4
+    rank: int = 2
+    length: int = 16
+
+    def contexts(self, models: int, count: int, seed: int, step: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw covariates, function values and labels for that many models."""
+        basis: Any = np.eye(self.dim)[:, : self.rank]
+        task = Projected(Affine(self.rank, self.lipschitz), basis.T)
+
+        def tokens(rng: NativeStream, many: int) -> Tensor:
+            return LowRank(basis).from_normal(rng.standard_normal((many, self.length + 1, self.dim)))
+
+        return sample_contexts(task, tokens, self.noise_std, models, count, seed, step)
+
+
+def _first(kind: str, x: Tensor, M1: Tensor, V1: Tensor) -> Tensor:
+    """Return what the last layer sees."""
+    if kind == "one layer":
+        return x
+    mixed = mix_tokens(M1, V1, x)
+    return x + mixed if kind == "two layers, residual" else mixed
+
+
+def two_layers(
+    problem: LowRankProblem,
+    seeds: int,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    contexts: int,
+    redrawn: int = 400,
+) -> pd.DataFrame:
+    """Train one layer, and two with and without a residual connection, on the same data.
+
+    Returns:
+        Columns ``kind``, ``seed``; ``error``, test error over the mean of one layer's; ``share``, how much of
+        the variance of what layer one returns comes from the irrelevant part of the tokens; ``others``, how
+        much the log of the ratio of two weights changes, relatively, with the other examples.
+    """
+    D = problem.dim
+
+    def predict(kind: str, x: Tensor, y: Tensor, M1: Tensor, V1: Tensor, M2: Tensor) -> Tensor:
+        h = _first(kind, x, M1, V1)
+        return softmax_attention(h[..., :-1, :], y[..., :-1], h[..., -1, :], M2.unsqueeze(-3))
+
+    parts = []
+    for kind in MODELS:
+        rng = stream(1, "initialization")
+        start = [(0.5 * torch.from_numpy(rng.standard_normal((seeds, D, D)))).float() for _ in range(3)]
+
+        def loss(step: int, *weights: Tensor, kind: str = kind) -> Tensor:
+            x, _, y = problem.contexts(seeds, batch_size, 4, step)
+            return ((predict(kind, x, y, *weights) - y[..., -1]) ** 2).mean(1)
+
+        weights, _ = minimize(loss, start, steps, learning_rate)
+        x, f, y = problem.contexts(1, contexts, 78, 0)
+        error = ((predict(kind, x, y, *weights) - f[..., -1]) ** 2).mean(1).numpy()
+        share, others = (measure(problem, kind, weights, redrawn) for measure in (_share, _others))
+        columns = {"kind": kind, "seed": np.arange(seeds), "error": error, "share": share, "others": others}
+        parts.append(pd.DataFrame(columns))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(error=frame.error / parts[0].error.mean())
+
+
+def _share(problem: LowRankProblem, kind: str, weights: Sequence[Tensor], redrawn: int) -> Array:
+    k = problem.rank
+    x, other = (problem.contexts(1, redrawn, 77, step)[0] for step in (0, 1))
+    changed = torch.cat([x[..., :k], other[..., k:]], -1)
+    h, again = (_first(kind, v, *weights[:2]).flatten(1, 2) for v in (x, changed))
+    share = (h - again).square().sum(-1).mean(-1) / 2 / h.var(1).sum(-1)
+    return np.asarray(share.expand(len(weights[0])).numpy())
+
+
+def _others(problem: LowRankProblem, kind: str, weights: Sequence[Tensor], redrawn: int) -> Array:
+    x, other = (problem.contexts(1, redrawn, 77, step)[0] for step in (0, 1))
+    changed = torch.cat([x[..., :2, :], other[..., 2:-1, :], x[..., -1:, :]], -2)
+
+    def log_ratio(x: Tensor) -> Tensor:
+        h = _first(kind, x, *weights[:2])
+        key = (h[..., 0, :] - h[..., 1, :]).unsqueeze(-2) @ weights[2][:, None]
+        return (key[..., 0, :] * h[..., -1, :]).sum(-1)
+
+    before = log_ratio(x)
+    change = (log_ratio(changed) - before).square().mean(-1)
+    return np.asarray((change / before.square().mean(-1)).sqrt().numpy())
+
+
+# ---------------------------------------------------------------- many layers
+
+
+def _tokens(d: int, contexts: int, tokens: int) -> Tensor:
+    return uniform_sphere(stream(2, "evaluation"), contexts, tokens, d)
+
+
+def attend(x: Tensor, w: float) -> Tensor:
+    """Replace each token by the mean of all with weights proportional to ``exp(w x_i.x_j)``."""
+    return torch.softmax(w * (x @ x.mT), -1) @ x
+
+
+def spreads(
+    d: int, windows: Sequence[float], depths: Array, contexts: int = 24, tokens: int = 32
+) -> pd.DataFrame:
+    """Return the mean squared distance of tokens to their mean after some layers, relative to the start.
+
+    Columns ``tokens`` (attention alone, projected to the sphere), ``w``, ``layers``, ``context``, ``spread``.
+    """
+
+    def distance(x: Tensor) -> Array:
+        return np.asarray((x - x.mean(1, keepdim=True)).square().sum(-1).mean(1).numpy())
+
+    def one(tokens_are: str, w: float) -> tuple[Array, ...]:
+        x = _tokens(d, contexts, tokens)
+        out, start = [], distance(x)
+        for layer in range(1, int(depths[-1]) + 1):
+            x = attend(x, w)
+            if tokens_are == "projected to the sphere":
+                x = x / x.norm(dim=-1, keepdim=True)
+            if layer in depths:
+                out.append(distance(x) / start)
+        return np.repeat(depths, contexts), np.tile(np.arange(contexts), len(depths)), np.concatenate(out)
+
+    kinds = ("attention alone", "projected to the sphere")
+    columns = ["layers", "context", "spread"]
+    return measured(one, columns, tokens_are=kinds, w=windows).rename(columns={"tokens_are": "tokens"})
+
+
+def contractions(
+    d: int, windows: Sequence[float], layers: int, contexts: int = 24, tokens: int = 32, enough: float = 1e-6
+) -> pd.DataFrame:
+    """Return the largest factor by which a layer leaves a coordinate's range, beside its proved bound.
+
+    Ranges up to ``enough`` are left out, since there rounding counts. Columns ``w``, ``factor``, ``bound``.
+    """
+
+    def one(w: float) -> tuple[float, float]:
+        x = _tokens(d, contexts, tokens)
+        largest, before = 0.0, x.amax(1) - x.amin(1)
+        for _ in range(layers):
+            x = attend(x, w)
+            after = x.amax(1) - x.amin(1)
+            if not (counts := before > enough).any():
+                break
+            largest, before = max(largest, float((after / before)[counts].max())), after
+        return largest, float(-np.expm1(-2 * w))
+
+    return measured(one, ["factor", "bound"], w=windows)

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+import torch
+
+from icl.experiments import classification
+from icl.experiments.classification import Labels
+from icl.streams import stream
+
+
+def test_labels_have_the_declared_mean_and_variance():
+    task = Labels(3, 2.0, 0.1)
+    x = torch.nn.functional.normalize(
+        torch.from_numpy(stream(1, "evaluation").standard_normal((1, 4, 3))), dim=-1
+    )
+    y = task.sample(stream(2, "evaluation"), 200_000)(x.expand(200_000, 4, 3))
+    assert set(y.unique().tolist()) == {-1.0, 1.0}
+    signal = (y[:, 0] * y[:, 1]).mean()  # of independent labels: the covariance of the means
+    assert float(signal) == pytest.approx(float(task.mean.covariance(float(x[0, 0] @ x[0, 1]))), abs=0.01)
+    assert task.noise_std**2 == pytest.approx(1 - float(task.mean.covariance(1.0)))
+
+
+def test_half_of_the_labels_flipped_leaves_no_signal_and_steep_ones_no_noise():
+    assert Labels(3, 4.0, 0.5 - 1e-9).noise_std == pytest.approx(1)
+    assert Labels(3, 20.0, 0.25).noise_std ** 2 == pytest.approx(0.75, abs=0.02)
+    assert Labels(3, 20.0, 0.0).noise_std ** 2 < 0.06
+
+
+def test_exponents_have_the_sign_of_the_windows():
+    noisier, steeper = classification.exponents(3, 30)
+    assert (noisier.w < 0).all() and (steeper.w > 0).all()
+    assert np.allclose(noisier.width, -noisier.w / 2) and np.allclose(
+        noisier.width_error, noisier.w_error / 2
+    )
+    few, many = (classification.windows(3, 2.0, [p], [30]).w[0] for p in (0.05, 0.1))
+    assert noisier.w[0] == pytest.approx(np.log2(many / few))
+
+
+def test_units_trained_on_labels_find_the_exact_window():
+    found = classification.trained_windows(3, 20, [4.0], [0.0, 0.1], 4, 200)
+    exact = classification.windows(3, 4.0, [0.0, 0.1], [20]).w.to_numpy()
+    assert found.groupby("p").w.mean().to_numpy() == pytest.approx(exact, rel=0.1)
+
+
+def test_cross_entropy_falls_and_its_matrix_is_positive():
+    found = classification.cross_entropy(3, 20, [4.0], [0.0], 2, 60)
+    assert (found.least > 0).all() and (found.least <= 1).all() and (found.gain > 1).all()
+
+
+def test_error_rates_of_hopeless_labels_are_one_half():
+    found = classification.error_rates(3, 20, [4.0], [0.0, 0.48], 4000).set_index("p")
+    assert found.unit[0.0] < 0.2 and found.unit.iloc[1] == pytest.approx(0.5, abs=0.06)
+    assert found.largest.iloc[1] == pytest.approx(1 / 20, rel=0.2)

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+import torch
+
+from icl.experiments import layers
+
+
+@pytest.fixture(scope="module")
+def trained():
+    problem = layers.LowRankProblem(lipschitz=3.0, noise_std=0.3)
+    return layers.two_layers(problem, 2, 3, 8, 0.1, contexts=50, redrawn=200).set_index("kind")
+
+
+def test_one_layer_is_a_kernel_and_sees_half_of_what_does_not_matter(trained):
+    one = trained.loc["one layer"]
+    assert one.share.to_numpy() == pytest.approx(0.5, abs=0.03)
+    assert (one.others == 0).all() and one.error.mean() == pytest.approx(1)
+    assert (trained.drop("one layer").others > 0).all()
+
+
+def test_a_first_layer_that_projects_lets_nothing_irrelevant_through():
+    problem = layers.LowRankProblem(3.0, 0.3)
+    half = torch.diag(torch.tensor([1.0, 1.0, 0.0, 0.0]))[None]
+    weights = torch.zeros(1, 4, 4), half, torch.eye(4)[None]
+    assert layers._share(problem, "two layers, no residual", weights, 50) == pytest.approx(0, abs=1e-12)
+
+
+def test_more_heads_are_better_and_kriging_is_best():
+    found = layers.heads(3, [20], 3.0, 0.3, 400).set_index("model")
+    ratio = found.ratio[["one head", "two heads", "three heads", "kriging"]].to_numpy()
+    assert (np.diff(ratio) < 0).all() and ratio[0] < 1.02
+    assert any(g.startswith("-") for g in found.gains["two heads"].split(", "))
+
+
+def test_gains_of_a_set_minimize_the_quadratic_form():
+    product = np.array([[2.0, 0.5], [0.5, 1.0]])
+    chosen, c = layers._best_set(product @ [3.0, -1.0], product, 2)
+    assert chosen == [0, 1] and c == pytest.approx([3, -1])
+
+
+def test_two_trained_heads_are_near_or_below_the_exact_best_of_one():
+    found = layers.trained_heads(3, 20, 3.0, 0.3, 2000, 2, 400, 64, 0.2)
+    assert found.ratio.to_numpy() == pytest.approx(1, abs=0.05)
+
+
+def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():
+    spread = layers.spreads(3, [0.0, 30.0], np.array([1, 2]), contexts=3, tokens=5)
+    alone = spread[spread.tokens == "attention alone"].set_index("w").spread
+    assert (alone[0.0] < 1e-12).all() and (alone[30.0] > 0.1).all()
+    found = layers.contractions(3, [0.0, 1.0, 4.0], 50)
+    assert found.bound.tolist() == pytest.approx([0, 1 - np.exp(-2), 1 - np.exp(-8)])
+    assert (found.factor < found.bound + 1e-9).all() and found.factor.is_monotonic_increasing

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from icl.experiments import learned
+from icl.experiments.learned import FullUnit
+from icl.risk import optimal_window
+from icl.tasks import ReLU
+
+
+def test_each_setting_is_trained_once():
+    found = learned.settings([2, 3], 0.3, [0.3, 1.0], [3, 4, 8])
+    assert len(found) == len(set(found))
+    assert found.count(FullUnit("ReLU", 3, 0.3, 4)) == 1  # blocks, corner and width share it
+    assert FullUnit("leaning", 2, 0.3, 3) in found and FullUnit("affine", 3, 1.0, 4) in found
+
+
+def test_measures_of_trained_units_are_read_off_their_matrices():
+    units = [FullUnit("ReLU", 2, 0.3, 3), FullUnit("leaning", 2, 0.3, 3), FullUnit("ReLU", 3, 0.3, 5)]
+    found = learned.train_full(units, 1.0, 6, seeds=2, steps=5, batch_size=8)
+    assert found.kind.tolist() == ["ReLU"] * 2 + ["leaning"] * 2 + ["ReLU"] * 2
+    assert found["last"].to_numpy() == pytest.approx(1, abs=1e-6)  # no gradient
+    assert (abs(found["first"] - 1) > 1e-4).all()
+    row = found.iloc[4]
+    A = row.scores.copy()
+    assert A.shape == (4, 4) and row.window == pytest.approx(np.trace(A[:3, :3]) / 3)
+    # the label row is all that is left outside the block if the last column starts at zero
+    assert row.outside == pytest.approx(np.linalg.norm(A[3, :3]) / np.linalg.norm(A[:3, :3]))
+    assert row.leak == pytest.approx(np.linalg.norm(row["values"][:3]) / abs(row["values"][3]))
+
+
+def test_only_rows_of_the_values_are_free():
+    changes = learned.redrawn(3, 7)
+    assert changes["rows"] == 0 and changes["columns"] > 0.1
+
+
+def test_what_v_adds_is_its_own_square():
+    assert learned.added_errors([2, 4], 1.0, 0.3, 9).value.to_numpy() == pytest.approx(1, abs=1e-12)
+
+
+def test_best_corner_of_one_token_by_hand():
+    """One token has weight one: c* = a_0 / (k(1) + sigma^2), whatever w is."""
+    found = learned.corner_optimum(["affine"], 2, 1.0, 1, [0.0, 1.0], 40000).set_index("sigma")
+    for sigma in (0.0, 1.0):
+        by_hand = (1 / 3) / ((1 + 1 / 2) / 3 + sigma**2)
+        assert found.c[sigma] == pytest.approx(by_hand, rel=0.01)
+    assert (found.risk < found.risk_one).all()
+
+
+def test_window_at_corner_one_is_that_of_the_exact_risk():
+    found = learned.corner_optimum(["ReLU"], 3, 1.0, 10, [0.3, 1.0], 4000)
+    exact = [float(optimal_window(ReLU(3), 10, sigma).w) for sigma in (0.3, 1.0)]
+    assert found.w_one.to_numpy() == pytest.approx(exact, rel=0.05)

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from icl.experiments import links
+from icl.risk import population_risk
+
+
+def test_what_is_known_of_a_link_is_its_exact_minimum_and_its_variance():
+    minima = links.exact_minima([2, 2], 10, 0.1).set_index("link")
+    assert minima.index.tolist() == list(links.LINKS)
+    for name, row in minima.iterrows():
+        assert population_risk(links.LINKS[name](2), row.w, 10, 0.1).total == pytest.approx(row.least)
+    # the mean squares of w'u, and of cos^2 minus its mean 1/2, on the circle
+    assert minima.constant[["affine", "linear"]].tolist() == pytest.approx([0.5, 0.5], rel=0.02)
+    assert minima.constant["quadratic"] == pytest.approx(1 / 8, rel=0.02)
+    assert minima.w["affine"] == minima.w["linear"]  # a constant passes through
+
+
+@pytest.fixture(scope="module")
+def curves():
+    return links.trained_links([(4, 2)], 8, 0.1, 3, 60, 32, 400)
+
+
+def test_every_unit_has_a_row_at_every_recorded_step(curves):
+    counts = curves.groupby(["link", "unit"]).size()
+    assert counts.nunique() == 1 and len(counts) == 7  # the last link has no softmax units
+    assert curves.step.max() == 60 and curves.sine.between(0, 1 + 1e-9).all()
+
+
+def test_linear_attention_needs_the_class_without_intercept(curves):
+    ends = curves[curves.step == 60].groupby(["link", "unit"]).error.mean()
+    assert ends["linear", "linear"] < 0.4 < 1 < ends["affine", "linear"]
+    found = links.final_errors(curves)
+    assert found.link.unique().tolist() == list(links.PRINTED) and len(found) == 9
+    assert np.allclose(found.ratio, found.linear / found.softmax)
+    assert found[found.link == "affine"].softmax.mean() == pytest.approx(ends["affine", "softmax"])
+
+
+def test_no_matrix_helps_linear_attention_on_even_links():
+    even = links.zero_excess([(4, 2)], links.EVEN, 6, 0.1, 500)
+    odd = links.zero_excess([(4, 2)], ["affine", "linear"], 6, 0.1, 500)
+    assert np.allclose(even["value"], 1, atol=1e-9)
+    assert (abs(odd["value"] - 1) > 1e-3).all()

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+import torch
+
+from icl.attention import softmax_attention
+from icl.covariates import LowRank
+from icl.experiments import low_rank
+from icl.risk import low_rank_risk, optimal_window
+from icl.streams import stream
+from icl.tasks import Linear
+
+
+def test_the_strip_holds_all_angles_of_the_complement_and_the_spot_does_not():
+    tokens = low_rank.token_weights(20, 0.5)
+    spot, strip = (group for _, group in tokens.groupby("M", sort=False))
+    assert strip.risk.iloc[0] < spot.risk.iloc[0]
+    heavy = [part[part.weight > 0.5].outside.abs().max() for part in (spot, strip)]
+    assert heavy[0] < 90 < 170 < heavy[1]
+
+
+def test_the_best_isotropic_window_is_a_stationary_point_of_the_exact_risk():
+    w, risk = low_rank.least_isotropic(5, 2, 20, 0.5)
+    beside = [low_rank_risk(5, 2, w * f, w * f, 20, 0.5).total for f in (0.9, 1.1)]
+    assert risk < min(beside) and risk == pytest.approx(low_rank_risk(5, 2, w, w, 20, 0.5).total)
+
+
+def test_the_landscape_is_symmetric_and_least_where_the_known_best_c_is():
+    table = low_rank.landscape(4, 2, [(2, 0.0)])
+    grid = table.pivot_table("above", index="e", columns="c")
+    assert np.array_equal(grid, grid[::-1])
+    best = table.loc[table.above.idxmin()]
+    assert best.e == 0 and best.c == pytest.approx(optimal_window(Linear(2), 2, 0.0).w)
+    assert abs(best.above) < 1e-9
+
+
+def test_lipschitz_quotients_are_the_length_of_the_projection():
+    found = low_rank.lipschitz_quotients([(4, 1), (6, 3)])
+    assert np.allclose(found["value"], found.inside**0.5, atol=1e-9)
+
+
+def test_looking_at_the_complement_costs_unless_functions_depend_on_it():
+    settings = [(2, 0.0), (5, 0.5)]
+    found = low_rank.complement_gains([(3, 1), (4, 2)], settings)
+    assert found[["d", "n"]].values.tolist() == [[3, 5], [4, 2], [4, 5]]  # k = 1 has no minimum without noise
+    assert (found["value"] > found.error).all()
+    assert (low_rank.complement_gains([(4, 2)], settings[1:], whole=True)["value"] < 0).all()
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 1), (5, 2), (6, 3)])
+def test_directions_are_orthonormal_and_of_one_type_each(d, k):
+    found = list(low_rank.directions(d, k).values())
+    assert np.allclose([[(a * b).sum() for b in found] for a in found], np.eye(len(found)))
+
+
+def test_second_derivatives_agree_with_differences_of_the_exact_risk():
+    d, k, n, sigma = 4, 2, 3, 0.5
+    c = float(optimal_window(Linear(k), n, sigma).w)
+    found = low_rank.curvatures([(d, k)], [(n, sigma)], 8, 20000)
+    table = found.pivot_table("value", index="seed", columns="direction")
+    h, risk = 0.1, lambda c, e: low_rank_risk(d, k, c, e, n, sigma).total
+    middle = risk(c, 0.0)
+    for name, (a, b) in {"inside, identity": (1, 0), "complement, identity": (0, 1)}.items():
+        step = h / 2**0.5  # of norm h along the identity of a block of size two
+        exact = (risk(c + a * step, b * step) + risk(c - a * step, b * step) - 2 * middle) / h**2 / middle
+        values = table[name]
+        error = 5 * values.std() / len(values) ** 0.5
+        assert abs(values.mean() - exact) < error + 0.01 * abs(exact), name
+
+
+def test_the_risk_falls_up_to_the_best_scale_and_its_exponent_is_known():
+    scales = low_rank.best_scales([2], [20], [0.5])
+    assert scales["value"].tolist() == [optimal_window(Linear(2), 20, 0.5).w] and (scales.error > 0).all()
+    assert (low_rank.steepest_steps([2], [(2, 0.0)])["value"] < 0).all()
+    slopes = low_rank.risk_slopes([2, 3])
+    assert np.allclose(slopes["value"], slopes.truth, atol=1e-3)
+    assert slopes.truth.tolist() == [-4 / 5, -4 / 6]
+    assert low_rank.isotropic_slope(5, 2).truth.tolist() == [-4 / 7]
+
+
+def test_training_tells_functions_of_a_subspace_from_functions_of_all_directions():
+    units = low_rank.trained_units(4, 2, [(12, 0.3)], 4, 150, 64, 0.1)
+    assert units.groupby(["functions", "step"]).size().eq(4).all()
+    last = units[units.step == 150].groupby("functions").median(numeric_only=True)
+    assert last.sine["low rank"] < 0.2 < last.sine["all directions"]
+    assert last.kept["low rank"] > 3 * last.dropped["low rank"]
+
+
+def test_scales_are_measured_in_units_of_the_exact_one():
+    found = low_rank.settled_scales(3, 2, (5, 1.0), [16, 64], 4, 300, 0.1)
+    middle = found.groupby("size").ratio.median()
+    assert middle.index.tolist() == [16, 64] and (abs(middle - 1) < 0.3).all()
+
+
+def test_the_two_number_risk_is_that_of_the_unit_on_sampled_contexts():
+    law, rng = LowRank(np.eye(4)[:, :2]), stream(3, "monte carlo")
+    x = law.from_normal(torch.from_numpy(rng.standard_normal((40000, 6, 4))))
+    f = x[..., :2] @ torch.tensor([0.6, 0.8]).double()
+    M = torch.diag(torch.tensor([2.0, 2.0, 1.0, 1.0])).double()
+    error = (softmax_attention(x[:, :-1], f[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
+    assert abs(error.mean() - low_rank_risk(4, 2, 2.0, 1.0, 5, 0.0).total) < 5 * error.std() / 200
