@@ -213,7 +213,7 @@ table = identities.differences(dims, draws, seed, notebook.device())
 
 # %% tags=["hide-input"]
 names = table.identity.unique()
-figure, ax = plt.subplots(figsize=(5.8, 2.4))
+figure, ax = plt.subplots(figsize=(5.8, 2.2))
 for broken, marker, role, label in (
     (False, "o", "corrected", "as stated"),
     (True, "x", "printed", "broken on purpose"),
@@ -349,7 +349,7 @@ measured = measure.table(tried, **costs.GRADIENT, repeats=repeats)
 
 # %% tags=["hide-input"]
 alive, died = measured.dropna(), measured[measured.peak.isna()]
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.1))
 colors = plots.colors(list(costs.FORMS))
 for column, ax in zip(("seconds", "peak"), axes, strict=True):
     for (form, color), marker in zip(colors.items(), "osD^v", strict=True):
@@ -384,23 +384,15 @@ jobs = costs.score_jobs(sizes, times=8, seed=seed)
 peaks = measure.table(jobs, **costs.SCORES)
 peaks["share"] = peaks.peak / (8 * peaks.n**2 * peaks.d**2)
 sides = [peaks[peaks.form == form] for form in ("explicit", "matrix")]
-how = {"value": "share", "samples": "process", "labels": ["n", "d"]}
-judge("P2.memory", *sides, **how, name="n = {n}, d = {d}", folded=True)
+process = {"samples": "process", "folded": True}
+look = {"value": "share", "labels": ["n", "d"], "name": "n = {n}, d = {d}"}
+display(judge("P2.memory", *sides, **look, **process))
 
-# %% tags=["hide-input"]
-ends = n_values[0], n_values[-1]
-again = costs.gradient_jobs(ends, 16, 8, int(memory_limit * 2**30), seed)
+ends, limit = (n_values[0], n_values[-1]), int(memory_limit * 2**30)
+again = costs.gradient_jobs(ends, d=16, times=8, limit=limit, seed=seed)
 growth = costs.memory_exponents(measure.table(again, **costs.GRADIENT))
-streamed, plain = (growth[growth.form == form] for form in again.form.unique())
-judge(
-    "P2.scale.memory",
-    streamed,
-    plain,
-    value="value",
-    samples="process",
-    name="{form}",
-    folded=True,
-)
+forms = [growth[growth.form == form] for form in again.form.unique()]
+judge("P2.scale.memory", *forms, value="value", name="{form}", **process)
 
 # %% [markdown]
 # **Exercise 5.** At which $n=d$ does the explicit form die on your machine, and at which one that forgets each block after use?
