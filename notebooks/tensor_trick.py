@@ -274,7 +274,7 @@ for name in ("rescaled", "blocks", "gradient", "five", "hvp", "hessian"):
 
 # %%
 enough, few = identities.ranks(dims, draws, seed, notebook.device())
-judge("P2.dimension", enough, few, value="value", name="n = {n}, d = {d}")
+judge("P2.dimension", enough, few, name="n = {n}, d = {d}", folded=True)
 
 # %% [markdown]
 # **What the data cannot see.** Softmax does not notice a number added to a whole row of scores. If some $y$ has $A_2y=1_n$, for

@@ -10,6 +10,7 @@ import math
 import multiprocessing
 import os
 import resource
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -59,8 +60,14 @@ def in_subprocesses(
     """
     if repeats < 1:
         raise ValueError(f"repeats={repeats}: must be at least 1")
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new:
-        return new.submit(_in_forks, jobs, prepare, repeats).result()
+    main = vars(sys.modules["__main__"])
+    script = main.pop("__file__", None)  # or the new process would first run the caller's script again
+    try:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new:
+            return new.submit(_in_forks, jobs, prepare, repeats).result()
+    finally:
+        if script is not None:
+            main["__file__"] = script
 
 
 def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> list[Cost | None]:

@@ -1,5 +1,6 @@
 """Time and peak memory of a statement in a fresh process."""
 
+import subprocess
 import sys
 
 import pandas as pd
@@ -52,6 +53,17 @@ def test_jobs_share_what_was_prepared_and_nothing_else_and_may_die_for_want_of_m
     first, second, *died = measure.in_subprocesses(jobs, prepare, repeats=1)
     assert abs(first.peak_bytes - 100 * MIB) < 2 * MIB and abs(second.peak_bytes - 50 * MIB) < 2 * MIB
     assert died == [None, None]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can forget an earlier peak")
+def test_a_script_without_a_guard_can_measure_and_is_run_once(tmp_path):
+    script = tmp_path / "chapter.py"
+    script.write_text(
+        "from icl_book import measure\n"
+        "print('run', len(measure.in_subprocesses([('pass', 'pass')], repeats=1)), bool(__file__))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["run 1 True"]
 
 
 def test_memory_total_is_plausible():
