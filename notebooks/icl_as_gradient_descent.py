@@ -248,7 +248,8 @@ ends = apart[apart.R.isin(radii[-2:])].sort_values(
     "kind", ascending=False, kind="stable"
 )
 found = {"kind": "found", "high": "bound", "labels": ["R", "kind"]}
-judge("P2.icl.separation", cases(ends, **found, name="{kind}, R = {R:g}"))
+worst_found = cases(ends, **found, name="{kind}, R = {R:g}")
+judge("P2.icl.separation", worst_found, folded=True)
 
 # %% [markdown]
 # **When does it break?** The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse

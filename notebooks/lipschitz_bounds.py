@@ -202,10 +202,11 @@ judge(
         cases(pd.concat([slack[about_f], inner]), name=name),
         cases(stated, name="f as stated, n = 32, R = {R:g}"),
     ],
+    folded=True,
 )
 
 # %% [markdown]
-# The card gives the slack: a misprint that makes a bound smaller by less would go unseen. The same for $u$, $\alpha$ and
+# The cards give the slack: a misprint that makes a bound smaller by less would go unseen. The same for $u$, $\alpha$ and
 # $\alpha^{-1}$, for the sizes themselves, for the Hessians of two losses (with our own rough constants), and how close the search
 # and the explicit data come to the constants that we prove:
 
