@@ -71,7 +71,7 @@ plt.show()
 #
 # ## By hand: which sign?
 #
-# For a {term}`softmax regression <normalized>` $\frac12\Vert f-b\Vert^2$ the gradient in the scores is
+# For a {term}`softmax regression` $\frac12\Vert f-b\Vert^2$ the gradient in the scores is
 # $f\circ(f-b)\mp f\,(f-b)^\top f$. Two tokens with scores $0$ and $b=(1,0)$ decide: $f=(\frac12,\frac12)$, $f-b=(-\frac12,\frac12)$,
 # so $(f-b)^\top f=0$ and both signs give $(-\frac14,\frac14)$. This example is blind! Take $b=(1,1)$ instead: the scores can only
 # change the loss through $f_1=1-f_2$, and at $f_1=f_2$ the loss is least, so the gradient is zero. With the minus it is

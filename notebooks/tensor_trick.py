@@ -78,7 +78,7 @@ plt.show()
 #
 # **Why a paper on in-context learning solves a regression.** A prompt changes what a transformer computes, but no weight:
 # each layer hands changed *tokens* to the next one. Training changes the *weights*. Is the one like the other? To ask this
-# precisely one needs a problem in which both can move. {term}`Softmax regression <normalized>` is such a problem
+# precisely one needs a problem in which both can move. {term}`Softmax regression <softmax regression>` is such a problem
 # ({numref}`fig-tt-motive`): choose weights $X$ so that attention comes close to given targets $B$.
 #
 # {cite:t}`li2024closeness` asked the question for one row of attention, a single softmax regression. Attention has $n$ rows

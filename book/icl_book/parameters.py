@@ -73,7 +73,6 @@ PARAMETERS: dict[str, Real] = {
     "draws": Integer("random problems per size", 1),
     "large_sizes": Integers("problem sizes that only the fast form reaches", 1),
     "radii": Reals("bounds R on the norms of data and weights"),
-    "step_sizes": Reals("step sizes eta in units of the sharp one"),
     "memory_limit": Real("GiB of address space a measured process may take more", 0.1, 10_000),
     "conditions": Reals("condition numbers of the data matrices", 1, 1e12),
     "starts": Integer("random starts of a search", 1, 10_000),

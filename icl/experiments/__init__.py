@@ -6,6 +6,8 @@
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
 - `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
+- `lipschitz`: constants printed, proved, built and found. `curvature`: step sizes and passes.
+- `target_shift`: moves of weights, data and target; layers that imitate a step.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
 - `low_rank`: Theorem 4, over all matrices and trained; `links`: functions behind a nonlinear link.
 - `gaussian`: Gaussian tokens and a ball: where the window stops, and what it leaves.

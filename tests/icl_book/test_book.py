@@ -318,8 +318,6 @@ FIRST_FIGURE = """
 const first = document.querySelector(".bd-article :is(figure, .icl-interactive)");
 return [first.getBoundingClientRect().top + scrollY, document.documentElement.scrollHeight]
 """
-#: Chapters whose first figure needs most of what they compute, and stands where that is done.
-LATE = ("notebooks/optimization",)
 LONGEST = 14_000  # pixels of a chapter at 1280
 
 
@@ -344,7 +342,7 @@ def test_page_in_browser(browser, book, page):
             assert browser.execute_script(CUT_CODE) == [], "lines of code wider than their box"
             if page.startswith("notebooks/"):
                 first, height = browser.execute_script(FIRST_FIGURE)
-                assert first <= 1500 or page in LATE, "the first figure is far down"
+                assert first <= 1500, "the first figure is far down"
                 assert height <= LONGEST
         assert browser.execute_script(CUT_FORMULAS) == [], f"formulas cut at the edge of the {size}"
 

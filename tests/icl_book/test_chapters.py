@@ -22,10 +22,7 @@ EXERCISE = re.compile(
 #: Chapters that are still to be rewritten.
 OLD = """
 beyond_activations
-icl_as_gradient_descent
 linear_attention
-lipschitz_bounds
-optimization
 """.split()
 CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
 CHAPTERS += [ROOT / "tests/data/chapter.py"]
