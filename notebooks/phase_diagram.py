@@ -122,7 +122,7 @@ plt.show()
 #
 # Take a wave so fast that labels at different tokens are unrelated, with mean $0$ and mean square $\frac12$, and no noise.
 # A prediction with weights $\omega_i$ has the error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, one weight of
-# $1$, has the error $1$. Equal weights, $\omega_i=\frac1n$, have $\frac12(1+\frac1n)$, which is $0.525$ for $n=20$.
+# $1$, has the error $1$. Equal weights, $\omega_i=\frac1n$, have $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$.
 
 # %%
 wave = Cosine(dim=5, lipschitz=60.0)

@@ -399,9 +399,9 @@ def test_the_strips_show_every_reading_in_words():
     for words in (
         "as we read it: 1 of 3 numbers lie in the permitted range, 1 contradicts, "
         "1 undecided; control hollow.",
-        "narrower: 0 of 3 numbers lie in the permitted range, 3 contradict.",
-        "measured anew: 1 of 1 number lies in the permitted range.",
-        "corrected: 3 of 3 numbers lie in the permitted range.",
+        "narrower: 0 of 3 agree, 3 contradict.",
+        "measured anew: 1 of 1 agree.",
+        "corrected: 3 of 3 agree.",
     ):
         assert f"<span>{words}</span>" in shown
     assert shown.count('<svg class="icl-strip" role="img" aria-label="') == 4

@@ -158,7 +158,7 @@ def test_audit_says_everything():
         "Not tested: it is lost",
         "This book states: ours",
         "Contradicted in 2 of 2 readings.",
-        "another grid: 0 of 2 numbers lie in the permitted range, 2 contradict.",
+        "another grid: 0 of 2 agree, 2 contradict.",
         'Follows from <a href="#audit-P1.a">P1.a</a>.',
         "We would have noticed an error of",
         "Negative control: far: rejected, as it must be",

@@ -159,7 +159,7 @@ def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     ours, *others = record["readings"]
     alone = not (others or record["corrected"])
-    yield _strip("" if alone else ours, record["cases"], record["control_cases"])
+    yield _strip("" if alone else ours, record["cases"], record["control_cases"], short=False)
     for name in others:
         yield _strip(name, record["other_readings"][name])
     if record["corrected"]:
@@ -168,7 +168,7 @@ def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield _strip("corrected", rows)
 
 
-def _strip(name: str, rows: Rows, control: Rows = ()) -> dict[str, Any]:
+def _strip(name: str, rows: Rows, control: Rows = (), short: bool = True) -> dict[str, Any]:
     every = [*rows, *control]
     ends = [tuple(map(float, row["permitted"])) for row in every]
     gaps = [abs(float(row["measured"]) - end) for row, both in zip(every, ends, strict=True) for end in both]
@@ -180,17 +180,18 @@ def _strip(name: str, rows: Rows, control: Rows = ()) -> dict[str, Any]:
         marks.append((*(_place(x, low, high, unit) for x in three), css))
     return {
         "name": name,
-        "words": _words(rows) + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
+        "words": _words(rows, short) + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
         "left": 0 if all(math.isinf(low) for low, _ in ends) else MARGIN + QUARTER,
         "right": WIDTH if all(math.isinf(high) for _, high in ends) else MARGIN + 3 * QUARTER,
         "marks": marks,
     }
 
 
-def _words(rows: Rows) -> str:
+def _words(rows: Rows, short: bool = False) -> str:
     """Say how many numbers agree, contradict and are undecided."""
     found, n = [row["outcome"] for row in rows], len(rows)
-    text = f"{found.count('agrees')} of {n} number{'s lie' if n > 1 else ' lies'} in the permitted range"
+    text = f"{found.count('agrees')} of {n}"
+    text += " agree" if short else f" number{'s lie' if n > 1 else ' lies'} in the permitted range"
     if against := found.count("contradicts"):
         text += f", {against} contradict{'s' * (against == 1)}"
     return text + (f", {unclear} undecided" if (unclear := found.count("undecided")) else "")

@@ -34,7 +34,7 @@ CONFIRMATORY = "confirmatory"
 COMPUTING = ("numpy", "scipy", "torch", "numba")
 #: The files that any chapter's numbers and cards may depend on. The site and the runner are not among them.
 SOURCES = ["icl/**/*", "book/icl_book/[a-z]*.py", "book/icl_book/claims/**/*", "book/claims/*"]
-SOURCES += ["book/icl_book/templates/card*", "benchmarks/results/*", "requirements.lock"]
+SOURCES += ["requirements.lock"]
 
 
 @dataclass(frozen=True)
