@@ -92,6 +92,7 @@ plt.show()
 # lost. Dotted: the limit $P(L'/L)$ for long contexts.
 # ```
 #
+# (theorem3-plain)=
 # ## In plain words
 #
 # An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`,
