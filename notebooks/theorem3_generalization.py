@@ -96,6 +96,7 @@ plt.show()
 # one, which permits the shaded side. The upper bound for $L'=L$ holds, the lower bound for $L'>L$ fails, more and more.
 # ```
 #
+# (theorem3-plain)=
 # ## In plain words
 #
 # An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`,
