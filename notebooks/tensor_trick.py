@@ -74,6 +74,7 @@ plt.show()
 # one row, a single softmax regression. A prompt changes the tokens, training changes the weights.
 # ```
 #
+# (trick-plain)=
 # ## In plain words
 #
 # **Why a paper on in-context learning solves a regression.** A prompt changes what a transformer computes, but no weight:

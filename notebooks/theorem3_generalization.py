@@ -61,50 +61,54 @@ from icl_book.claims import LIMIT, cases, judge, other_readings
 from icl_book.interactive import interactive
 
 notebook.setup(globals(), n_decades=2)
-
-# %% tags=["hide-input"]
 ratios, close = (np.array(v) / lipschitz for v in (lipschitz_values, near_values))
 lengths = 10.0 ** np.array(n_decades)
+
+# %% tags=["hide-input"]
 risks = theorem3.prices(["ReLU"], dims, [1.0, *ratios], lengths, lipschitz, noise_std)
 wrong = risks[risks.ratio != 1].copy()
-large = "{:g} times too large: window too narrow".format
-small = "{:g} times too small: window too wide".format
-wrong["guess"] = [large(1 / r) if r < 1 else small(r) for r in wrong.ratio]
+wrong["guess"] = [f"L' = {r:g} L" for r in wrong.ratio]
 
-labels = ("context length n", "risk / least risk")
-panels = plots.panels(wrong, "d", labels, "xy", title="d = {}", height=3.2)
-plots.lines(panels, wrong, "n", "price", "guess", col="d", label="L {}", marker=".")
-plots.lines(panels, wrong, "n", "limit", "guess", col="d", label="", ls=":", lw=1.2)
-for ax in panels.values():
-    ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-    ax.set_yticks([], minor=True)
-handles = panels[dims[0]].get_legend_handles_labels()
-plt.gcf().legend(*handles, loc="outside lower center", ncols=2)
+figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.6), width_ratios=[1.2, 1, 1])
+shown = wrong[wrong.d == dims[-1]]
+plots.lines(axes[0], shown, "n", "price", "guess", label="{}", marker=".")
+plots.lines(axes[0], shown, "n", "limit", "guess", label="", ls=":", lw=1.2)
+for ax, ratio in zip(axes[1:], (1, ratios.max()), strict=True):
+    plots.lines(ax, risks[risks.ratio == ratio], "n", "bound", "d", label="d = {}")
+    permitted = (1e-20, 1) if ratio == 1 else (1, 1e9)
+    ax.axhspan(*permitted, color=plots.COLORS["corrected"], alpha=0.12)
+    ax.set(title=f"L' = {ratio:g} L", ylim=(0.5 * risks.bound.min(), 30))
+for ax in axes:
+    ax.set(xscale="log", yscale="log", xlabel="context length n")
+    ax.legend(fontsize=8)
+axes[1].set(ylabel="risk / printed bound")
+axes[0].set(title=f"d = {dims[-1]}", ylabel="risk / least risk", ylim=(0.3, None))
+axes[0].set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
 plt.show()
 
 # %% [markdown]
 # ```{caption} fig-price
-# :alt: One panel for each dimension with four curves that level off at dotted lines between about one and a half and eight.
-# The loss from the wrong Lipschitz constant neither vanishes nor grows without bound as contexts become longer.
+# :alt: Left, four curves level off at dotted lines above one. Middle, the matched risk falls further and further below the printed
+# upper bound. Right, the risk at the largest test constant falls further and further below the printed lower bound.
 #
-# The price of the wrong window: risk with the window of $L$ over the least risk on the functions tested, against the context
-# length. Exact, ReLU functions. Each curve is a wrong guess $L$ of the true constant $L'$; one would mean that nothing is
-# lost. Dotted: the limit $P(L'/L)$ for long contexts.
+# Exact risk on ReLU functions. Left, the price of the wrong window: risk with the window of $L$ over the least risk on the
+# functions tested; dotted: the limit $P(L'/L)$ for long contexts. Middle and right: risk over the printed bound with constant
+# one, which permits the shaded side. The upper bound for $L'=L$ holds, the lower bound for $L'>L$ fails, more and more.
 # ```
 #
+# (theorem3-plain)=
 # ## In plain words
 #
 # An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`,
-# the number of that window is the {term}`window parameter` $w$: **large $w$, narrow window**. Pretraining on functions of
-# Lipschitz constant $L$ sets $w$ once. On functions of another constant $L'$ that window does not fit:
+# the number of that window is the {term}`window parameter` $w$: **large $w$, narrow window**. Pretraining sets $w$ once, for
+# functions of one Lipschitz constant $L$. Functions of another constant $L'$ need another window:
 #
-# - **rougher functions, $L'>L$: the window is too wide.** It smears the function. The {term}`bias <population risk>`, which
-#   is the error without label noise, grows like $L'^2$.
-# - **smoother functions, $L'<L$: the window is too narrow.** It averages too few labels, and keeps label noise that it could
-#   have averaged away.
+# - **rougher functions, $L'>L$: the window is too wide** and smears them. The {term}`bias <population risk>`, the error
+#   without label noise, grows like $L'^2$.
+# - **smoother functions, $L'<L$: the window is too narrow** and keeps label noise that it could have averaged away.
 #
-# A longer context narrows the window that was trained and the window that is needed in the same proportion. So it does not
-# heal the loss, and does not worsen it. Two calls show it:
+# A longer context narrows the trained and the needed window in the same proportion, so it neither heals the loss nor adds to
+# it:
 
 # %%
 smooth, rough = ReLU(dim=5, lipschitz=1.0), ReLU(dim=5, lipschitz=2.0)
@@ -116,8 +120,7 @@ for n in (1e4, 1e8, 1e12):
 # %% [markdown]
 # ## Theorem 3 as printed, and what is true
 #
-# $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>` of [](/notebooks/theorem2_scaling.ipynb): functions with a kink, whose
-# slopes are drawn from $[-L,L]$, in a random direction.
+# $D(\mathcal F_L^+)$ is the {term}`ReLU class <class>`: functions with a kink and slopes drawn from $[-L,L]$.
 #
 # :::{prf:theorem} ITA slides, Theorem 3
 # :label: thm-three
@@ -132,30 +135,28 @@ for n in (1e4, 1e8, 1e12):
 # &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 # :::
 #
-# Above it stands: "Shared Lipschitzness across (train, test) is both **necessary** and **sufficient** for ICL."
+# Above it: "Shared Lipschitzness across (train, test) is both **necessary** and **sufficient** for ICL." The display is read
+# by OCR from one slide: $\frac2{2(d+2)}$ may be a misread $\frac d{2(d+2)}$, $\frac2{d+2}$ a misread $\frac3{d+2}$ or
+# $\frac4{d+2}$.
 #
 # ```{admonition} What is true
 # :class: tip
-# Let $\Lambda=nL^2/\sigma^2$, $\rho=L'/L$, ReLU class, $n\to\infty$:
+# Let $\Lambda=nL^2/\sigma^2$, $\rho=L'/L$, ReLU class, $n\to\infty$ ([proofs](/notebooks/certificates.ipynb)):
 #
-# - Matched: $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed $L^2\Lambda^{-1/(d+2)}$ is true and far from sharp.
-# - $L'>L$: $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$, so a lower bound with the printed exponent $\frac2{d+2}$ is too
-#   large. The ingredients of the talk's sketch give $L'^2\Lambda^{-4/(d+2)}$, which is true.
-# - $L'\le L$: true as an order in $n$. As displayed it depends on constants, and on a $\sigma^2$ that is missing.
-# - Over the least risk for $L'$, the risk grows by a **constant** factor (known in kind as the cost of a wrong bandwidth
+# - Matched: $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound is true and far from sharp.
+# - $L'>L$: $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$. The printed lower bound is too large; with the ingredients of the
+#   talk's sketch it is $L'^2\Lambda^{-4/(d+2)}$, which is true.
+# - $L'\le L$: true as an order in $n$.
+# - Over the least risk for $L'$ the risk grows by a **constant** factor (the cost of a wrong bandwidth
 #   {cite:p}`wand1995kernel`):
 #
 # $$P(\rho)=\frac{\rho^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,\rho^{\,2-\frac6{d+2}}}.$$ (eq-price)
 # ```
 #
-# The proof is in [](/notebooks/certificates.ipynb). The display stands on one slide only and is read by OCR:
-# $\frac2{2(d+2)}$ may be a misread $\frac d{2(d+2)}$, $\frac2{d+2}$ a misread $\frac3{d+2}$ or $\frac4{d+2}$.
-#
 # ## By hand: four dimensions
 #
 # In $d=4$ the exponent of $\rho$ in {eq}`eq-price` is $2-\frac66=1$ and $\frac3{d-1}=1$, so $P(\rho)=\frac{\rho^2+1}{2\rho}$. A
-# layer tested at twice its $L$, or at half of it, has $\frac54$ of the least risk. At ten times its $L$, or a tenth, it has
-# about five times. In four dimensions both mistakes cost the same.
+# layer tested at twice its $L$, or at half of it, has $\frac54$ of the least risk: both mistakes cost the same.
 #
 # **Exercise 1.** For which dimensions is it better to err on the side of a small $w$, a wide window? Use {eq}`eq-price` at
 # $\rho$ and $1/\rho$.
@@ -175,10 +176,8 @@ for n in (1e4, 1e8, 1e12):
 # | test class $D(\mathcal F_{L'}^+)$ | also affine and cosine functions; any $L$-Lipschitz function in the appendix |
 # | pretraining finds the best window | used by the exact part; units are trained in experiment 3 |
 # ```
-#
-# A figure to move: the exact price.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"}
 curves = {"price": "risk / least risk", "limit": "its limit for long contexts"}
 sliders = {"functions": "functions", "d": "dimension d", "n": "context length n"}
 interactive(
@@ -199,43 +198,12 @@ interactive(
 # %% [markdown]
 # ## Experiment 1: the printed bounds
 #
-# For affine and ReLU functions the bias is exactly proportional to $L'^2$, so one evaluation of bias and noise serves every
-# $L'$. {numref}`fig-bounds` shows the risk divided by the printed right sides. The hidden constant of a bound shifts a curve
-# up or down. A curve that keeps falling leaves every upper bound intact and breaks every lower bound.
+# The middle and right panels of {numref}`fig-price` divide the risk by the printed right sides. The hidden constant of a bound
+# shifts a curve up or down. A curve that keeps falling leaves every upper bound intact and breaks every lower bound. The cards
+# read local slopes in $\log n$ where $w=10^3$, $10^4$ and $10^5$ is predicted.
 
 # %% tags=["hide-input"]
 rougher, smoother = ratios[ratios > 1], ratios[ratios < 1]
-sides = risks[risks.ratio.isin([1, rougher.max()])]
-side = {
-    1.0: "L' = L, upper bound",
-    rougher.max(): f"L' = {rougher.max():g} L, lower bound",
-}
-sides = sides.assign(side=sides.ratio.map(side))
-labels = ("context length n", "risk / printed bound")
-panels = plots.panels(sides, "side", labels, "xy", height=2.7)
-plots.lines(panels, sides, "n", "bound", "d", col="side", label="d = {}")
-bottom, top = 0.5 * sides.bound.min(), 30
-green = {"color": plots.COLORS["corrected"], "alpha": 0.12}
-panels[side[1.0]].axhspan(bottom, 1, label="permitted", **green)
-panels[side[rougher.max()]].axhspan(1, top, **green)
-panels[side[1.0]].set_ylim(bottom, top)
-panels[side[1.0]].legend()
-plt.show()
-
-# %% [markdown]
-# ```{caption} fig-bounds
-# :alt: Two log-log panels with falling lines, one for each dimension. Left, the matched risk falls below its printed upper
-# bound. Right, the risk at the largest test constant falls further and further below its printed lower bound.
-#
-# Exact risk on ReLU functions over the printed bound with constant one, which permits the shaded side. Left: the upper bound
-# for $L'=L$ holds, with more and more room. Right: the lower bound for $L'>L$ fails, more and more.
-# ```
-#
-# The cards read local slopes in $\log n$ where the law of [](/notebooks/theorem2_scaling.ipynb) predicts $w=10^3$, $10^4$ and
-# $10^5$. The error of the last slope is its change from the one before it, enlarged if that is too little for the closed
-# form for many tokens, whose limits are known.
-
-# %% tags=["hide-input"]
 NAME = "ReLU, d = {dim}, L'/L = {ratio:g}"
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
 matched = theorem3.slopes("risk", dims, **exact).assign(task="relu")
@@ -257,6 +225,13 @@ judge(
 )
 
 # %% tags=["hide-input"]
+rough_slopes = theorem3.slopes("risk", dims, ratios=rougher, **exact)
+rough_there = theorem3.slopes("risk", dims, ratios=rougher, more=1, **exact)
+longest = theorem3.displayed(dims, rougher, **exact)
+growing = theorem3.slopes("risk over L'^2, L' / L the root of n", dims, **exact)
+elsewhere = theorem3.slopes("risk", more_dims, ratios=rougher, **exact)
+smooth_bias = theorem3.slopes("bias of affine functions", dims, **exact)
+
 affine = theorem3.slopes("risk", dims, kind="affine", **exact).assign(task="affine")
 both = [
     cases(affine, name="affine, d = {dim}", **LIMIT),
@@ -265,20 +240,8 @@ both = [
 judge("P1.T3.matched-sharp", both, folded=True)
 
 # %% [markdown]
-# With constant one the upper bound does not hold for every $n$. With a single example and $\sigma=L$ the prediction is a noisy
-# label, so the risk exceeds $\sigma^2$, which is the bound.
-#
 # **Rougher than trained for.** The printed lower bound falls more slowly in $n$ than the risk that it is to bound. The card
-# tries other readings: another sphere, no hidden constant, an $L'$ that grows with $n$, other dimensions, a misread exponent.
-# As a control, affine functions without label noise have exponent $-\frac4{d+2}$.
-
-# %% tags=["hide-input"]
-rough_slopes = theorem3.slopes("risk", dims, ratios=rougher, **exact)
-rough_there = theorem3.slopes("risk", dims, ratios=rougher, more=1, **exact)
-longest = theorem3.displayed(dims, rougher, **exact)
-growing = theorem3.slopes("risk over L'^2, L' / L the root of n", dims, **exact)
-elsewhere = theorem3.slopes("risk", more_dims, ratios=rougher, **exact)
-smooth_bias = theorem3.slopes("bias of affine functions", dims, **exact)
+# tries other readings. As a control, affine functions without label noise have exponent $-\frac4{d+2}$.
 
 # %% tags=["hide-input"]
 AT = "d = {d}, L'/L = {ratio:g}"
@@ -297,9 +260,8 @@ judge(
 )
 
 # %% [markdown]
-# **Smoother than trained for.** As an order in $n$ the lower bound holds, with either reading of its exponent. As displayed
-# its right side has no $\sigma^2$ and therefore no unit. If every label is multiplied by ten, the risk grows a hundredfold and
-# the right side not at all.
+# **Smoother than trained for.** As an order in $n$ the lower bound holds, with either reading of its exponent. The displayed
+# right side has no $\sigma^2$ and therefore no unit: its truth depends on the unit of the labels.
 
 # %% tags=["hide-input"]
 smooth_slopes = theorem3.slopes("risk", dims, ratios=smoother, **exact)
@@ -319,12 +281,9 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** The local exponent of the loss in $L'$ is twice the share of the bias. For $L'>L$ the
-# window is too wide and that share is larger than with the window trained at $L'$, so the dependence on $L'$ is worse. "No
-# benefit" for $L'<L$ can mean that a smaller $L'$ does not change the *rate*, which is true. It can also mean that the loss
-# does not fall, which is not true near $L'=L$. However smooth the test functions, the loss never falls below $\frac3{d+2}$ of
-# its value at $L'=L$ (long contexts, ReLU functions): this part is label noise, which the too narrow window does not average
-# away.
+# **The words beside the two bounds.** For $L'>L$ the window is too wide, and the dependence on $L'$ is worse than with the
+# window trained at $L'$. "No benefit" for $L'<L$ is true of the *rate*. The loss itself falls near $L'=L$, but never below
+# $\frac3{d+2}$ of its value there (long contexts, ReLU functions): the rest is label noise.
 
 # %% tags=["hide-input"]
 last, power = lengths[-1], ["d", "ratio", "value", "error"]
@@ -360,20 +319,19 @@ judge(
 floor = theorem3.noise_shares(dims, **exact)
 judge("P1.T3.floor", floor, name="{kind}, d = {d}", folded=True, **LIMIT)
 
-# %%
+# %% tags=["hide-input"]
 limits = theorem3.price_limits(dims, [*ratios, *close], **exact)
-judge("P1.T3.price", limits, name="{kind}, d = {d}, L'/L = {ratio:g}", **LIMIT)
+NAMED = {"name": "{kind}, d = {d}, L'/L = {ratio:g}", **LIMIT}
+judge("P1.T3.price", limits, folded=True, **NAMED)
 
 # %% [markdown]
 # ## Experiment 2: is the same L necessary, is it sufficient?
 #
-# The sentence of the talk has two halves. Each needs a reading: what "generalizes" means, how far $L'$ is from $L$, for which
-# $n$ and which classes. Ours is that a layer *generalizes* to a class if its risk there is at most 10 % above that of the best
-# window for that class. Each half is true in some readings only.
+# Each half of the talk's sentence needs a reading. Ours is that a layer *generalizes* to a class if its risk there is at most
+# 10 % above that of the best window for that class.
 #
 # **Necessary.** For the theorem's class, long contexts and an $L'$ four times smaller or larger it is necessary, by the price
-# above. For an $L'$ near $L$ little is lost. At fixed $n$ it needs noise: if $\sigma\ll L$, the window sits at its noiseless
-# best value, whatever $L$ is.
+# above. For an $L'$ near $L$, or with little noise at fixed $n$, little is lost.
 
 # %% tags=["hide-input"]
 far = wrong.loc[wrong.n == last, ["d", "ratio", "price", "error"]]
@@ -392,45 +350,14 @@ judge(
 )
 
 # %% [markdown]
-# **Sufficient.** Three classes share $L=1$. No source prints the formula of the cosine class. Ours is $\cos(Lu\cdot x)$, and
-# beside it stands the same class with a random phase, $\cos(Lu\cdot x+\phi)$.
+# **Sufficient.** Three classes share $L=1$: affine, ReLU and cosine, here $\cos(Lu\cdot x)$, whose formula no source prints.
+# Without a random phase it is even, and 20 examples in eight dimensions do not show it: its best window is too wide for affine
+# functions. In *long* contexts affine pretraining falls behind on ReLU functions by a power of $n$.
 
-# %%
+# %% tags=["hide-input"]
 shapes = [(3, context_length), (3, 100), (8, context_length)]
 pairs = theorem3.pairs(shapes, unit_noise_std)
-pairs["lost"] = 100 * (pairs.price - 1)
-
-# %% tags=["hide-input"]
-figure, axes = plt.subplots(1, len(shapes), figsize=(7.6, 2.7))
-SHORT = {"affine": "affine", "ReLU": "ReLU", "cosine": "cosine", "phase": "phase"}
-for ax, ((d, n), group) in zip(
-    axes, pairs.groupby(["d", "n"], sort=False), strict=True
-):
-    table = group.pivot(index="trained", columns="tested", values="lost")
-    table = table.loc[group.trained.unique(), group.trained.unique()]
-    rows = list(SHORT) if ax is axes[0] else []
-    plots.matrix(ax, table, rows, list(SHORT), ".0f", limit=pairs.lost.max())
-    ax.set(title=f"d = {d}, n = {n}", xlabel="tested on", ylabel="")
-axes[0].set_ylabel("trained on")
-plt.show()
-
-# %% [markdown]
-# ```{caption} fig-pairs
-# :alt: Three 4 by 4 tables of numbers. In three dimensions all entries are a few percent at most. In eight dimensions with
-# 20 tokens the window of the cosine without phase loses about half on affine functions, and all entries without that class
-# are two percent at most.
-#
-# What the window of another class of the same $L=1$ loses: exact risk on the class tested above the least risk there, in
-# percent; 0 means that nothing is lost. "Phase" is the cosine with a random phase.
-# ```
-#
-# The cosine without phase is even. In eight dimensions 20 examples are too few for it to show: it is nearly a constant, so
-# its best window is wide, and too wide for the slope of affine functions. For *long* contexts the same $L$ is not sufficient
-# either. The best windows of the affine and the ReLU class have the exponents $\frac2{d+3}$ and $\frac2{d+2}$, so on ReLU
-# functions a layer trained on affine ones falls behind by a power of $n$.
-
-# %% tags=["hide-input"]
-mixed = pairs[pairs.trained != pairs.tested].drop(columns="lost")
+mixed = pairs[pairs.trained != pairs.tested]
 
 
 def among(*names, where="d > 0"):
@@ -465,22 +392,12 @@ rates = theorem3.class_slopes(dims, **exact)
 judge("P1.T3.sufficient-rate", rates, name="d = {dim}", folded=True, **LIMIT)
 
 # %% [markdown]
-# **Exercise 2.** Set `unit_noise_std=0.01`. Which of the pairs in {numref}`fig-pairs` lose less, and why?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# With less noise every window moves to its noiseless best value, which depends less on the class.
-# ```
-#
 # ## Experiment 3: trained units, as in Fig. 5
 #
 # Five kinds of {term}`units <unit>` are trained: affine, ReLU and cosine with $L=1$, cosine with $L=0.1$ and $L=10$. The
-# slides print neither dimension nor context length nor noise. Ours are $d=3$, $n=20$ and $\sigma=0.1$. Each unit starts at
-# zero and is tested on fresh contexts of the three classes with $L=1$.
-#
-# The cosine without phase is even, $f(-x)=f(x)$. So $M=-wI$, which looks at the *opposite* end of the sphere, is exactly as
-# good as $M=wI$, and a unit that starts at zero finds either. In the figure, and in our reading of the first card, units that
-# found $-w$ are turned around. The card says beside it what they do if they are not.
+# slides print neither dimension nor context length nor noise; ours are $d=3$, $n=20$, $\sigma=0.1$. For the even cosine
+# $M=-wI$ is as good as $M=wI$, and a unit that starts at zero finds either. Units that found $-w$ are turned around; the card
+# says what they do if they are not.
 
 # %%
 training = seeds, steps, batch_size, learning_rate, contexts, notebook.device()
@@ -491,7 +408,7 @@ middle = tables.medians(units, "ratio", ["tested", "trained"])
 kinds = middle.trained.unique().tolist()
 middle["place"] = middle.trained.map(kinds.index)
 labels = ("", "error / error of the unit\ntrained on the class tested")
-panels = plots.panels(middle, "tested", labels, "y", title="tested on {}", height=2.8)
+panels = plots.panels(middle, "tested", labels, "y", title="tested on {}", height=2.1)
 plots.points(panels, middle, "place", "median", "trained", col="tested", label="")
 for ax in panels.values():
     ax.axhline(1, color=plots.COLORS["guide"], linewidth=1)
@@ -507,8 +424,8 @@ plt.show()
 # :alt: Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L = 1
 # lie on the line one, and those trained on cosines with L = 0.1 and L = 10 far above it.
 #
-# Test error of trained units over that of the unit trained on the class tested: median over seeds with its interval. On the
-# line nothing is lost.
+# Test error of trained units over that of the unit trained on the class tested: median over seeds with its interval. A cosine
+# of $L=10$ is below the resolution of 20 examples: equal weights are best for it, so its window is too *wide*.
 # ```
 
 # %% tags=["hide-input"]
@@ -528,10 +445,6 @@ judge(
     },
     folded=True,
 )
-
-# %% [markdown]
-# In three dimensions with 20 examples a cosine of $L=10$ is far below the resolution of the context. Equal weights are best
-# for it, so its unit does not generalize because the window is too *wide*.
 
 # %% tags=["hide-input"]
 third, *others = kinds[0], *kinds[3:]
@@ -554,18 +467,19 @@ judge(
 # %% [markdown]
 # ## Experiment 4: a window set inside the context
 #
-# The paper's window is learned and then fixed. Which attention would adapt faster? If tasks differ in $L$, a fixed window is
-# right for one $L$ only. The risk is linear in the {term}`covariance` of the class, which is proportional to $L^2$. So
-# pretraining on a mixture finds exactly the window of the root mean square of $L$, which the roughest tasks dominate.
+# The paper's window is learned and then fixed. Pretraining on tasks of different $L$ finds the window of the root mean square of
+# $L$, because the risk is linear in $L^2$. Without any training a layer can set $w$ anew in each context by **leave-one-out**:
+# it takes the $w$ at which the other examples predict the label of each example best.
 #
-# Without any training a layer can set $w$ anew in each context by **leave-one-out**: it takes the $w$ with the smallest
-# $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$, where $\hat f_{-i}$ attends to all other examples. That is attention of the
-# context to itself, with the diagonal masked. *Averaged* leave-one-out mixes all windows with weights proportional to
-# $e^{-S(w)/(2s^2)}$, $s^2=\min_wS(w)/n$, like several heads.
-#
-# For example, three examples in a row have the labels $0,1,0$. The middle one, left out, is predicted as $0$ at every
-# window. The outer ones are predicted best by the far example, so a wide window scores best. Labels that look like noise
-# widen the window.
+# ```{admonition} The score, and three examples
+# :class: dropdown
+# Leave-one-out minimizes $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$, where $\hat f_{-i}$ attends to all other examples:
+# attention of the context to itself, with the diagonal masked. *Averaged* leave-one-out mixes all windows with weights
+# proportional to $e^{-S(w)/(2s^2)}$, $s^2=\min_wS(w)/n$, like several heads. Three examples in a row have the labels $0,1,0$.
+# The middle one, left out, is predicted as $0$ at every window, the outer ones best by the far example. So a wide window scores
+# best: labels that look like noise widen the window. As the score is one of contexts of $n-1$ examples, the chosen windows are a
+# little wide, by the order of $1/n$.
+# ```
 
 # %%
 tried = np.geomspace(*window_range, windows_tried)
@@ -583,7 +497,7 @@ level = adaptive.geometric_means(fixed, ["price"], ["n"])
 here = fixed[fixed.n == shown_n]
 
 # %% tags=["hide-input"]
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.1), sharey=True)
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.4), sharey=True)
 plots.exact_curve(left, here.L, here.price, "fixed window")
 left.plot(floors.L, floors.floor, "--", color=plots.COLORS["guide"], label="floor")
 plots.points(left, ways[ways.n == shown_n], "at L", "mean", "method")
@@ -609,22 +523,14 @@ plt.show()
 # methods that set the window in the context stay closer to one. A dashed floor lies below one and falls for large L. Right,
 # the geometric mean over L falls with the context length for both methods and stays higher for the fixed window.
 #
-# Risk over the exact risk with the window for the task's own $L$; ReLU functions, $d=3$, $\sigma=0.5$, which no method
-# knows. Points: means over contexts, with intervals. Solid: the fixed window of the mixture, exact. Dashed: the least risk
-# of all predictors linear in the labels ({term}`kriging` with known $L$ and $\sigma$).
+# Risk over the exact risk with the window for the task's own $L$; ReLU functions, $d=3$, $\sigma=0.5$, which no method knows.
+# Points: means over contexts, with intervals. Solid: the fixed window of the mixture, exact. Dashed: the least risk of all
+# predictors linear in the labels ({term}`kriging` with known $L$ and $\sigma$).
 # ```
 #
-# Setting the window in the context removes most of the price of a fixed window where tasks are smooth. It costs a little
-# where the fixed window happens to be right, because it chooses by a noisy score. For rough functions no window comes close
-# to the floor: there the *shape* of the weights is the limit, not their width. Whether pretraining *finds* leave-one-out is
-# not answered. No network that could compute it was trained.
-#
-# **Exercise 3.** Leave-one-out scores windows for contexts of $n-1$ examples. In which direction does that move $w$?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Toward smaller $w$: shorter contexts have wider best windows. The effect is of order $1/n$.
-# ```
+# Setting the window in the context removes most of the price where tasks are smooth, and costs a little where the fixed window
+# happens to be right. For rough functions the *shape* of the weights is the limit, not their width. Whether pretraining *finds*
+# leave-one-out is not answered.
 #
 # ## To remember
 #

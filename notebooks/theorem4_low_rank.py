@@ -83,6 +83,7 @@ plt.show()
 # best $cBB^\top$, whose window is a strip, with more tokens to average over. The risks are exact.
 # ```
 #
+# (theorem4-plain)=
 # ## In plain words
 #
 # A token has a part $u$ that counts for the label and a part $v$ that does not. Attention gives weight to tokens near the

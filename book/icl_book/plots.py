@@ -23,8 +23,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from icl_book.markup import environment, number
-from icl_book.markup import interval as interval
-from icl_book.markup import ten as ten
 
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
 _DARK = "#3b3b3b"
@@ -310,14 +308,8 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
     Raises:
         KeyError: If a template names no column.
     """
-    rows: Any = columns
-    if isinstance(frame, pd.DataFrame):
-        form, heads = _Formatter(), list(columns)
-        rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
-    else:  # heads and rows of formatted text, the form before tables
-        heads = frame
-        if any(len(row) != len(heads) for row in rows):
-            raise ValueError(f"rows: every row must have {len(heads)} cells, one for each column")
+    form, heads = _Formatter(), list(columns)
+    rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
     short = all(len(first) <= 24 for first, *_ in rows)
     page = environment().get_template("table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))

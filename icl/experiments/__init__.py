@@ -18,6 +18,7 @@
 - `adaptive`: windows set inside the context.
 - `certificates`: bounds over all matrices and over all Lipschitz functions.
 - `pretraining`: how M grows, finitely many contexts, finite time. `learned`: units with all matrices free.
+- `rivals`: linear attention, neighbors, ridge regression. `activations`: sigmoid, tanh, ReLU attention.
 
 Needs pandas, which comes with the extra ``notebook``. Nothing else in `icl` imports this package.
 """

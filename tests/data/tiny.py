@@ -18,7 +18,7 @@ from pathlib import Path
 
 from icl import statistics
 from icl_book import notebook
-from icl_book.claims import Authority, Claim, Grade, exact, judge
+from icl_book.claims import Authority, Case, Claim, Grade, judge
 
 # %% tags=["parameters"]
 dims = [2, 3]  # dimensions
@@ -53,7 +53,8 @@ claim = Claim(
     grade=Grade.PROVED,
     control="a negative number",
 )
-judge(claim, [exact("one", -1.0 if seed == 7 else 1.0)], [exact("minus one", -1.0)])
+one, minus = (-1.0 if seed == 7 else 1.0), -1.0
+judge(claim, Case("one", one, (one, one)), Case("minus one", minus, (minus, minus)))
 
 # %%
 notebook.footer()

@@ -19,13 +19,7 @@ OPEN = 5
 EXERCISE = re.compile(
     r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
 )
-#: Chapters that are still to be rewritten.
-OLD = """
-beyond_activations
-linear_attention
-""".split()
-CHAPTERS = [p for p in sorted((ROOT / "notebooks").glob("*.py")) if p.stem not in OLD]
-CHAPTERS += [ROOT / "tests/data/chapter.py"]
+CHAPTERS = [*sorted((ROOT / "notebooks").glob("*.py")), ROOT / "tests/data/chapter.py"]
 
 
 def tags(cell):

@@ -18,7 +18,6 @@ from icl_book.claims import (
     Grade,
     Severity,
     Verdict,
-    arrays,
     cases,
     judge,
 )
@@ -279,24 +278,6 @@ def test_the_judge_takes_tables_cases_and_lists_of_both():
     inside, far = pd.DataFrame({"top": [1, 2], "y": [0.5, 1.5]}), pd.DataFrame({"top": [1], "y": [5.0]})
     card = judge(asked, [inside, [Case("one", 0.0, (0.0, 0.0), {"top": 1})]], far, value="y").record()
     assert [c["name"] for c in card["cases"]] == ["top = 1", "top = 2", "one"] and card["control_passed"]
-
-
-def test_cases_of_arrays_are_those_of_their_table():
-    values, d, rng = np.arange(6.0).reshape(2, 3), np.array([[2], [5]]), np.random.default_rng(0)
-    frame = pd.DataFrame({"d": np.repeat([2, 5], 3), "n": ["a", "b", "c"] * 2, "value": values.ravel()})
-    frame = frame.assign(half=0.5, change=0.1, limit=1.3)
-    given = {"d": d, "n": ["a", "b", "c"]}
-    limits = {"change": "change", "known": ("limit", "change", 1.0)}
-    name = {"name": "$x_{{1}}$ at {d}, {n}", "labels": ["d", "n"]}
-    template = name["name"]
-    assert arrays.exact(template, values, 0.5, **given) == cases(frame, error="half", **name)
-    assert arrays.found(template, values, 9.0, **given) == cases(frame, kind="found", high=9.0, **name)
-    assert arrays.found("one {", 2.0, least=True) == Case("one {", 2.0, (-INF, 2.0), kind="found")
-    extrapolated = arrays.extrapolated(template, values, 0.1, known=(1.3, 0.1, 1.0), **given)
-    assert extrapolated == cases(frame, kind="extrapolated", **limits, **name)
-    drawn = rng.standard_normal((2, 3, 9))
-    long = frame.loc[frame.index.repeat(9)].assign(value=drawn.ravel(), seed=[*range(9)] * 6)
-    assert arrays.sampled(template, drawn, **given) == cases(long, samples="seed", **name)
 
 
 PERMITS = "'where it was seen' permits everything in some cases"

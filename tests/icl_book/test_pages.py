@@ -6,6 +6,7 @@ import json
 import re
 
 import jsonschema
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
@@ -13,15 +14,15 @@ from icl_book import claims
 from icl_book.claims import (
     Alternative,
     Authority,
+    Case,
     Choice,
     Claim,
     Grade,
     Severity,
     Verdict,
+    cases,
     changes,
-    exact,
     judge,
-    sampled,
 )
 from icl_book.provenance import ROOT
 from icl_book.site import audit, extension, stage, verify
@@ -108,13 +109,22 @@ def registry():
     }
 
 
+def exact(name, value):
+    return Case(name, value, (value, value))
+
+
+def sampled(name, values):
+    frame = pd.DataFrame({"value": values, "seed": range(len(values))})
+    return cases(frame, samples="seed", name=name)[0]
+
+
 def run_of(*cards, name="n"):
     return {"name": name, "cards": [c.record() for c in cards]}
 
 
 def card(name, value, control=50.0):
-    cases = [exact("one", value), sampled("two", [value - 0.1, value, value + 0.1] * 20)]
-    return judge(registry()[name], cases, [exact("far", control)] if registry()[name].control else ())
+    both = [exact("one", value), sampled("two", [value - 0.1, value, value + 0.1] * 20)]
+    return judge(registry()[name], both, [exact("far", control)] if registry()[name].control else ())
 
 
 def test_every_claim_is_judged_once():

@@ -4,11 +4,9 @@
 - `registry`: the claims of both papers, from ``book/claims/*.yml``. `rules`: what a statement permits.
 - `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
 - `card`: what a page and the audit show, as data and as HTML, with its strip plots.
-- `arrays`: evidence as parallel arrays, until all chapters hand over tables.
 - `quotes`: verifies quotations. `changes`: when a rule changed.
 """
 
-from icl_book.claims.arrays import exact, extrapolated, found, sampled
 from icl_book.claims.case import Case, cases
 from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
 from icl_book.claims.judge import judge
@@ -18,4 +16,4 @@ from icl_book.claims.registry import other_readings, registry
 LIMIT = {"kind": "extrapolated", "change": "change", "known": ("limit", "step", "truth")}
 
 __all__ = ["LIMIT", "Alternative", "Authority", "Case", "Choice", "Claim", "Grade", "Severity", "Verdict"]
-__all__ += ["cases", "exact", "extrapolated", "found", "judge", "other_readings", "registry", "sampled"]
+__all__ += ["cases", "judge", "other_readings", "registry"]

@@ -1,0 +1,218 @@
+"""Measurements of softmax attention against its rivals: linear attention, neighbors, ridge, Bayes-linear.
+
+Exponents have the columns `icl.experiments.tables.LIMIT`, calibrated on infinitely many tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from torch import Tensor
+
+from icl.attention import linear_attention
+from icl.covariates import uniform_sphere
+from icl.experiments.tables import LIMIT, measured
+from icl.risk import (
+    asymptotics,
+    bayes_linear_risk,
+    linear_optimum,
+    nearest_neighbor_risk,
+    neighbors_risk,
+    optimal_window,
+    population_risk,
+    ridge_risk,
+)
+from icl.statistics import local_slope
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
+
+Array = NDArray[np.float64]
+#: Classes by the names that the cards print; each is called with (dim, lipschitz).
+KINDS: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
+    "linear": Linear,
+    "affine": Affine,
+    "ReLU": ReLU,
+    "quadratic": Quadratic,
+    "cosine": Cosine,
+}
+#: Names of the exact rivals.
+EXACT = ("softmax attention", "linear attention", "nearest neighbor")
+
+
+def exact_risks(tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: float) -> pd.DataFrame:
+    """Return the least risks of attention and that of the nearest neighbor: ``label, rival, n, risk``."""
+    n = np.array(lengths)
+
+    def one(label: str, rival: str) -> tuple[Array, Array]:
+        task = tasks[label]
+        if rival == "nearest neighbor":
+            return n, nearest_neighbor_risk(task, n, noise_std).total
+        best = optimal_window if rival == "softmax attention" else linear_optimum
+        return n, best(task, n, noise_std).risk
+
+    return measured(one, ["n", "risk"], label=tasks, rival=EXACT)
+
+
+def sampled_risks(
+    tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: float, draws: int
+) -> pd.DataFrame:
+    """Return sampled risks of predictors that see the class: ``label, rival, n, risk, low, high``.
+
+    Bayes-linear is the best predictor that is linear in the labels; ridge regression has an intercept and
+    the penalty that fits the class, and is left out for a class without linear part.
+    """
+    rows = []
+    for label, task in tasks.items():
+        (one,), rest = task.spectrum(1)
+        for n in lengths:
+            found = {"Bayes-linear": bayes_linear_risk(task, n, noise_std, draws)}
+            if one > 0:
+                penalty = (noise_std**2 + rest) / one
+                found["ridge regression"] = ridge_risk(task, n, noise_std, penalty, draws)
+            rows += [(label, rival, n, risk.mean, *risk.interval) for rival, risk in found.items()]
+    return pd.DataFrame(rows, columns=["label", "rival", "n", "risk", "low", "high"])
+
+
+# ---------------------------------------------------------------- how far linear attention falls behind
+
+
+@dataclass(frozen=True)
+class Centered(Zonal):
+    """Another class without its constant part, which then need not be predicted."""
+
+    base: Zonal
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        (one,), rest = self.base.spectrum(1)
+        return np.asarray(self.base.covariance(cosine) - self.base.covariance(np.array(1.0)) + one + rest)
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        return self.base.spectrum(degree)
+
+
+def growth(
+    kinds: Sequence[str], dims: Sequence[int], lipschitz: float, noise_std: float, whole: bool = False
+) -> pd.DataFrame:
+    """Return the exponent in n of linear attention's least risk over softmax attention's, `LIMIT`.
+
+    It is read off where the sharp law has windows of 10^3 to 10^5. Linear attention is spared the constant
+    part of the functions, unless ``whole``.
+    """
+
+    def one(d: int, label: str) -> tuple[Any, ...]:
+        task = KINDS[label](d, lipschitz)
+        seen = task if whole else Centered(d, task)
+        at_one, power = asymptotics.sharp_window(task, 1.0, noise_std), 1 / asymptotics.window_exponent(task)
+        far = np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
+        out: list[Any] = []
+        for more in (1.0, 1e30):  # as they are; infinitely many, with as much noise
+            setting = far * more, noise_std * more**0.5
+            ratio = linear_optimum(seen, *setting).risk / optimal_window(task, *setting).risk
+            out += local_slope(far, ratio)
+        return *out, -asymptotics.risk_exponent(task) - (label == "linear")
+
+    return measured(one, LIMIT, d=dims, label=kinds)
+
+
+def linear_over_softmax(
+    kind: str, dims: Sequence[int], lipschitz: float, noise_std: float, n: int = 10**5
+) -> pd.DataFrame:
+    """Return the least risk of linear attention over softmax attention's: ``d``, ``value``, ``error``."""
+
+    def one(d: int) -> tuple[float, float]:
+        task = KINDS[kind](d, lipschitz)
+        softmax = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
+        ratio = float(linear_optimum(task, n, noise_std).risk / softmax.total)
+        return ratio, ratio * float(softmax.error)
+
+    return measured(one, ["value", "error"], d=dims)
+
+
+@dataclass(frozen=True)
+class Intercept(Affine):
+    """Affine functions whose intercept has beta times the usual spread."""
+
+    beta: float = 1.0
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        return np.asarray(self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + self.beta**2))
+
+
+def boundary(dims: Sequence[int], lipschitz: float, noise_std: float, longest: float = 1e5) -> pd.DataFrame:
+    """Return the spread of the intercept below which linear attention wins: ``d``, ``n``, ``beta``.
+
+    It is relative to the affine class, and zero where softmax attention wins everywhere.
+    """
+    lengths = np.unique(np.geomspace(2, longest, 15).round())
+
+    def one(d: int) -> tuple[Array, Array]:
+        soft = optimal_window(Affine(d, lipschitz), lengths, noise_std).risk
+
+        def gap(beta: float, i: int) -> float:
+            task = Intercept(d, lipschitz, beta)
+            return float(linear_optimum(task, lengths[i], noise_std).risk - soft[i])
+
+        many = range(lengths.size)
+        return lengths, np.array([brentq(gap, 0, 2, args=(i,)) if gap(0, i) < 0 else 0.0 for i in many])
+
+    return measured(one, ["n", "beta"], d=dims)
+
+
+# ---------------------------------------------------------------- trained units, and neighbors
+
+
+def trained_linear(
+    tasks: Mapping[str, Zonal], context_length: int, noise_std: float, seeds: int, contexts: int
+) -> pd.DataFrame:
+    """Minimize the empirical loss of linear attention over all matrices, which is least squares.
+
+    Returns:
+        A row for each class and seed: ``label``, ``seed``, ``m`` (mean diagonal), ``error`` on fresh
+        contexts, and of the class ``best_m`` and ``floor``.
+    """
+    rows = []
+    for label, task in tasks.items():
+        best = linear_optimum(task, context_length, noise_std)
+        for seed in range(seeds):
+            x, _, y = _contexts(task, context_length, noise_std, contexts, seed)
+            features = torch.einsum("bnd,bn,be->bde", x[:, :-1], y[:, :-1], x[:, -1]).flatten(1)
+            M = torch.linalg.lstsq(features / context_length, y[:, -1:]).solution.reshape(task.dim, task.dim)
+            x, f, y = _contexts(task, context_length, noise_std, contexts, seed + 10_000)
+            error = (linear_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
+            rows.append((label, seed, float(M.trace()) / task.dim, float(error.mean()), best.m, best.floor))
+    return pd.DataFrame(rows, columns=["label", "seed", "m", "error", "best_m", "floor"])
+
+
+def _contexts(task: Zonal, n: int, noise_std: float, count: int, root: int) -> tuple[Tensor, Tensor, Tensor]:
+    x = uniform_sphere(stream(root, "covariates"), count, n + 1, task.dim)
+    f = task.sample(stream(root, "tasks"), count)(x)
+    return x, f, f + noise_std * torch.from_numpy(stream(root, "noise").standard_normal(f.shape))
+
+
+def over_neighbors(task: Zonal, n: int, noise_std: float) -> tuple[float, float, float]:
+    """Return a unit's least risk over that of the k nearest tokens at the best k, its error, and that k."""
+    unit = optimal_window(task, n, noise_std)
+    k = np.unique(np.geomspace(1, n, 200).round())
+    for _ in range(2):  # the second time between the neighbors of the best
+        at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
+        low, best, high = k[max(at - 1, 0)], k[at], k[min(at + 1, k.size - 1)]
+        k = np.unique(np.linspace(low, high, 200).round())
+    other = neighbors_risk(task, best, n, noise_std)
+    ratio = float(unit.risk / other.total)
+    error = other.error + population_risk(task, unit.w, n, noise_std).error
+    return ratio, ratio * float(error), float(best)
+
+
+def over_nearest(task: Zonal, n: int, noise_std: float) -> tuple[float, float]:
+    """Return the risk of the nearest neighbor over the least risk of a unit, and its error."""
+    other = nearest_neighbor_risk(task, n, noise_std)
+    unit = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
+    ratio = float(other.total / unit.total)
+    return ratio, ratio * float(other.error + unit.error)
