@@ -83,7 +83,7 @@ plt.show()
 #
 # ## In plain words
 #
-# Attention predicts with a weighted mean of labels, in which examples near the query count most. The region that counts is
+# Attention predicts with a weighted mean of labels; examples near the query count most. The region that counts is
 # the {term}`window`, about $w^{-1/2}$ wide; $w$ is its {term}`window parameter`. **Large $w$, narrow window:**
 #
 # - few labels are averaged, so noise stays; all of them come from close by, so little is smeared;
@@ -185,6 +185,7 @@ judge(
     "P1.W.kernel",
     cases(here[["d", "gap"]], "gap", name="d = {d}"),
     cases(off[["d", "gap"]], "gap", name="d = {d}, normal tokens"),
+    folded=True,
 )
 
 # %% tags=["hide-input"]
@@ -207,9 +208,8 @@ judge(
 )
 
 # %% [markdown]
-# Four libraries that were written for other purposes predict the same from the same context: the kernel regression of
-# statsmodels, nearest neighbors of scikit-learn with Gaussian weights, SciPy's von Mises-Fisher density, and PyTorch's fused
-# attention.
+# Four libraries written for other purposes predict the same: kernel regression of statsmodels, nearest neighbors of
+# scikit-learn with Gaussian weights, SciPy's von Mises-Fisher density, and PyTorch's fused attention.
 
 # %% tags=["hide-input"]
 judge(
@@ -340,7 +340,7 @@ drawn = {
 }
 
 # %% tags=["hide-input"]
-figure, axes = plt.subplots(3, len(waves), figsize=(7.6, 6.4), sharey="row")
+figure, axes = plt.subplots(3, len(waves), figsize=(7.6, 5.6), sharey="row")
 for L, (top, middle, bottom) in zip(waves, axes.T, strict=True):
     weight = np.exp(best[L] * (np.cos(around) - 1))
     top.axvspan(*around[weight > 0.5][[0, -1]], color=blue, alpha=0.2)
@@ -407,8 +407,7 @@ judge(
 # label noise". The best $w$ minimizes $B+\sigma^2N$, and $N$ rises with $w$: the window of no class narrows when the noise
 # grows. Affine and ReLU functions are proportional to $L$, so that only $L/\sigma$ matters, and the same argument narrows the
 # window with $L$ at every context length. A larger $L$ of our cosines is a shorter wavelength, not a larger amplitude. Where
-# a context is too short for the wavelength no window helps: the best $w$ is zero, a region of the
-# [phase diagram](/notebooks/phase_diagram.ipynb).
+# a context is too short for the wavelength the best $w$ is zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
 # %% tags=["hide-input"]
 found = kernel.sensitivities(dims, context_length, noise_std or 1.0)

@@ -68,8 +68,6 @@ tasks = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
 far = closeness.far_queries(tasks, context_length, similarities, noise_std, contexts)
 steep = (d, context_length, 2 * lipschitz, unit_noise_std, seeds, function_steps)
 broken = functions.broken_invariance(*steep, batch_size, device=device)
-
-# %% tags=["hide-input"]
 means = spreads.groupby(["tokens", "w", "layers"], sort=False).spread.mean()
 means = means.clip(1e-8).reset_index(["w", "layers"])
 trained = tables.medians(units, "w", ["L", "p"])
@@ -78,7 +76,7 @@ shown = shown.assign(low=shown.low.clip(1e-4))
 diagonal = tables.medians(broken, "entry", ["kind", "axis"])
 
 # %% tags=["hide-input"]
-figure, ((many, labels), (distant, axes)) = plt.subplots(2, 2, figsize=(7.6, 5.8))
+figure, ((many, labels), (distant, axes)) = plt.subplots(2, 2, figsize=(7.6, 4.7))
 alone, projected = means.loc["attention alone"], means.loc["projected to the sphere"]
 plots.lines(many, alone, "layers", "spread", "w", label="w = {:g}")
 plots.lines(many, projected, "layers", "spread", "w", label="", ls="--")
@@ -112,9 +110,9 @@ plt.show()
 #
 # ## In plain words
 #
-# The theorems are about one attention layer and regression. The layer averages the labels of the examples around the query.
-# The region that counts is its {term}`window`, and its number is the {term}`window parameter` $w$: large $w$, narrow window.
-# Reviewers asked what is left beyond this setting, and the authors answered in their rebuttal. We measured:
+# The theorems are about one attention layer and regression. The layer averages labels over a {term}`window` around the
+# query; its number is the {term}`window parameter` $w$: large $w$, narrow window. Reviewers asked what is left beyond this
+# setting, and the authors answered in their rebuttal. We measured:
 #
 # - **Layers.** A second head of opposite sign cancels bias, most in long contexts. Attention repeated without anything else
 #   makes all tokens equal.
@@ -132,14 +130,13 @@ plt.show()
 # | examples around the query | kept away from the query |
 # | rotation-invariant functions and covariates | broken in three ways |
 # | covariates uniform on the sphere | kept, but for low-rank tokens and the crowded ones |
-# | at most a few hundred examples, small $d$ | kept; no language, no discrete tokens |
+# | at most a few hundred examples, small $d$ | kept; no language, no discrete tokens, no layers with MLPs |
 # ```
 #
 # ## First question: several heads, several layers?
 #
-# A machine-written summary asks how the "number of parameters, layers, heads" matters. Three of four reviews name the single
-# layer as a limit. The authors answer that "a deeper transformer does not simply implement a kernel estimator with a
-# different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
+# Three of four reviews name the single layer as a limit. The authors answer that "a deeper transformer does not simply
+# implement a kernel estimator with a different kernel", and that more than attention is needed "to prevent the tokens from collapsing to a single point".
 #
 # ```{admonition} What is true
 # :class: tip
@@ -150,8 +147,7 @@ plt.show()
 #
 # **By hand.** For smooth $f$ one head has the bias $\frac1{2w}\Delta f$. Give two heads, with $w$ and $2w$, the gains $-1$ and
 # $2$. The gains sum to one, and the bias is $(-\frac1{2w}+\frac2{4w})\Delta f=0$. This is a kernel of higher order, and needs a
-# *negative* gain. Training finds only part of it (below
-# the table).
+# *negative* gain. Training finds only part of it (below the table).
 #
 # **Exercise 1.** Three heads can cancel two orders of bias. Which gains do $w$, $2w$, $3w$ need?
 #
@@ -197,8 +193,7 @@ judge(
 
 # %% [markdown]
 # The rebuttal also says that "the first layer could learn to project onto the relevant subspace". Without a residual
-# connection it does so in part. The card holds how much of what layer one returns changes if the irrelevant part of all
-# tokens is drawn anew; for the tokens themselves that is one half.
+# connection it does so in part: redrawing the irrelevant part of all tokens changes its output less than the tokens.
 
 # %% tags=["hide-input"]
 bare = two.loc[two.kind == "two layers, no residual", ["kind", "seed", "share"]]
@@ -275,17 +270,9 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** Flipping with $p=\frac12$ leaves no signal. What is the best $w$?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# $f=0$. Only noise is left, and it is least at $w=0$, the mean of all labels.
-# ```
-#
-# **Cross-entropy.** The output gets a learned gain $a$, and we minimize $\log(1+e^{-y_qa\hat f})$ over $M$ and $a$. There is no
-# exact theory here. The trained $M$ still gives more weight to nearer examples, in every direction; its window is another
-# one than that of the squared loss. *Copying* would show as a largest weight close to one. It is far from one at every
-# setting tried, and copying the nearest label is worse everywhere.
+# **Cross-entropy.** We minimize $\log(1+e^{-y_qa\hat f})$ over $M$ and a gain $a$. The trained $M$ still gives more weight to
+# nearer examples, in every direction; its window is not that of the squared loss. *Copying* would show as a largest weight
+# close to one. It is far from one at every setting tried, and copying the nearest label is worse everywhere.
 
 # %% tags=["hide-input"]
 ends = [lipschitz_values[0], lipschitz_values[-1]]
@@ -327,8 +314,7 @@ plots.table(
 # softmax unit fails, whatever $w$ is.
 # ```
 #
-# The units start at random, and the links $g$ of $f(x)=g(B^\top x)$ are nonlinear. Small batches bias where Adam settles, so
-# there are several batch sizes, and the largest is judged.
+# The links $g$ of $f(x)=g(B^\top x)$ are nonlinear. Small batches bias where Adam settles, so the largest is judged.
 
 # %%
 behind = closeness.behind_projection(
@@ -349,9 +335,8 @@ judge(
 )
 
 # %% [markdown]
-# **A nonlinear layer first.** Let $f(x)=g(|x|)$ with the absolute value entry by entry, and $g$ affine. Tokens far apart can
-# have the same $|x|$, and no $M$ makes $x^\top Mx_q$ a distance between $|x|$ and $|x_q|$. We train units on $x$, and units
-# that are given $|x|$, as if an earlier layer had computed it.
+# **A nonlinear layer first.** Let $f(x)=g(|x|)$ with the absolute value entry by entry, and $g$ affine: tokens far apart can
+# have the same $|x|$. We train units on $x$, and units that are given $|x|$, as if an earlier layer had computed it.
 
 # %% tags=["hide-input"]
 hierarchy = (d, 2 * lipschitz, noise_std, context_length)
@@ -368,11 +353,10 @@ judge(
 )
 
 # %% [markdown]
-# **Far queries** ({numref}`fig-beyond`, panel 3). All examples have similarity at most $\tau$ with the query. We compare
-# predictors that are linear in the labels, each at its best: softmax, the nearest label, linear attention, and
-# {term}`kriging`, the best of all, which knows the covariance of the class. Softmax ends above one, worse than knowing only
-# the mean of $f$. Kriging explains most of an affine function even if no example lies in the query's hemisphere. It fails for
-# ReLU functions, whose other side of the kink is not in the context.
+# **Far queries** ({numref}`fig-beyond`, panel 3). All examples have similarity at most $\tau$ with the query. Softmax, at its
+# best $w$, ends worse than knowing only the mean of $f$. {term}`Kriging <kriging>`, the best predictor that is linear in the
+# labels, explains most of an affine function even if no example lies in the query's hemisphere. It fails for ReLU functions,
+# whose other side of the kink is not in the context.
 
 # %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Both classes: {type}"}
 hemisphere = min(similarities, key=abs)
@@ -387,7 +371,7 @@ plots.table(
 )
 
 # %% [markdown]
-# **Exercise 3.** Why can one softmax unit not predict $f(x)=x_1$ at $x_q=e_1$ if all $x_{i,1}\le\tau$?
+# **Exercise 2.** Why can one softmax unit not predict $f(x)=x_1$ at $x_q=e_1$ if all $x_{i,1}\le\tau$?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -424,14 +408,12 @@ judge(
 )
 
 # %% [markdown]
-# **One unit for three classes.** If each class gives a third of the tasks, the loss is the mean of three exact risks, and
-# the best window of the mixture is exact too. Dimension, context length, noise and the formula of the cosines are ours.
+# **One unit for three classes.** If each class gives a third of the tasks, the loss is the mean of three exact risks.
+# Dimension, context length, noise and the formula of the cosines are ours.
 
 # %%
-lengths, noises = (
-    [context_length, 5 * context_length],
-    [unit_noise_std / 5, unit_noise_std],
-)
+lengths = [context_length, 5 * context_length]
+noises = [unit_noise_std / 5, unit_noise_std]
 served = functions.serve(dims, lengths, noises)
 waves = functions.serve(dims, lengths, noises, phase=True)
 long = functions.serve(dims, [1e8], [unit_noise_std])
@@ -460,8 +442,7 @@ evidence_of = zip(measured_anew, (alike, phased, alone, far_off), strict=True)
 judge("P1.rebuttal.mixture", mixed, readings=dict(evidence_of))
 
 # %% [markdown]
-# **Random networks.** Given the tokens, a softmax unit is linear in the labels, so its risk knows a class by its covariance
-# alone. That of a random two-layer network, the arc-cosine kernel {cite:p}`cho2009`, does not depend on the number of hidden
+# **Random networks.** The risk of a softmax unit knows a class by its covariance alone. That of a random two-layer network, the arc-cosine kernel {cite:p}`cho2009`, does not depend on the number of hidden
 # units, and is that of the ReLU class with $\sqrt3L$. Trained units agree.
 
 # %% tags=["hide-input"]
@@ -479,10 +460,9 @@ judge(
 
 # %% [markdown]
 # **Without rotation invariance** ({numref}`fig-beyond`, panel 4). Slopes with preferred directions, or a kink at a fixed
-# place, make $M$ largest where functions change fastest. Where tokens crowd the window is wider. The control is the
-# invariant class, whose diagonal is flat. With the kink at a fixed place $f$ depends on $x_1$ alone, yet no unit ignores the
-# other directions (table, last column): on the sphere the rest of the token carries $\sqrt{1-x_1^2}$, which a window in
-# $x_1$ needs.
+# place, make $M$ largest where functions change fastest. Where tokens crowd the window is wider. The diagonal of the
+# invariant class, the control, is flat. With the kink at a fixed place $f$ depends on $x_1$ alone, yet no unit ignores the
+# rest of the token (table), which carries $\sqrt{1-x_1^2}$.
 
 # %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "The matrices: {type}"}
 per_unit = broken.groupby(["kind", "seed"], sort=False)[["gain", "rest"]].first()
@@ -497,8 +477,6 @@ plots.table(
 )
 
 # %% [markdown]
-# *Not answered*: deep trained networks, layers with MLPs, discrete tokens, language.
-#
 # ## To remember
 #
 # A softmax unit is a mean of labels over a window, whatever the loss and the class. What goes beyond needs more than one

@@ -17,11 +17,9 @@
 # drowns the functions equal weights are best, $w^*=0$, and for waves also where the context is too short to resolve them
 # {judged}`P1.PD.monotone`. With little noise the window narrows until a few tokens are left in it, and no further unless
 # the context gets longer {judged}`P1.T2.signal-limit`. In long contexts the window of smooth functions follows their
-# curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves
-# $\cos(4\,u\cdot x)$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that
-# for linear functions of the same largest slope on the sphere, and
-# {judged}`P1.PD.slope | same mean squared gradient, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that at the same
-# mean squared gradient.
+# curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves is
+# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for linear functions of
+# the same largest slope.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dims = [2, 3, 5]  # dimensions d of the covariates
@@ -40,7 +38,7 @@ from matplotlib.colors import ListedColormap
 
 from icl.experiments import extremes, phases
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
-from icl.tasks import Cosine, Linear, ReLU
+from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings
 from icl_book.interactive import interactive
@@ -52,7 +50,7 @@ if noise_std == 0:
 # %% tags=["hide-input"]
 maps = phases.phase_map(dims, n_values, lipschitz_values, noise_std)
 labels = ("context length n", r"$L/\sigma$")
-panels = plots.panels(maps, "title", labels, "xy", sharey=False)
+panels = plots.panels(maps, "title", labels, "xy", sharey=False, height=2.5)
 shades = ListedColormap(["#e4e4e4", "#a9d0ef", "#f7cf9a"])
 for title, part in maps.groupby("title", sort=False):
     ax, grid = panels[title], part.pivot(index="rough", columns="n")
@@ -106,17 +104,16 @@ plt.show()
 # ```{admonition} What is true
 # :class: tip
 # - *Much noise.* As printed; for waves $w^*$ is exactly zero from a finite $\sigma$ on.
-# - *Strong signal.* The answer depends on which limit is taken first. If $n$ is so large that the law of
-#   [](/notebooks/theorem2_scaling.ipynb) applies, $n\gtrsim(L/\sigma)^2$, the window narrows as the signal gets stronger.
-#   At a fixed $n$ it ends at the best window without noise, and the nearest neighbor is worse than that window.
-# - *Long contexts.* $w^*\to\infty$, as printed. The tokens in the window come arbitrarily close to the query, but there are
-#   more and more of them; the nearest one alone keeps its label noise, $\sigma^2$.
+# - *Strong signal.* The answer depends on which limit is taken first. If $n$ is so large that
+#   [the law](/notebooks/theorem2_scaling.ipynb) applies, $n\gtrsim(L/\sigma)^2$, the window narrows as the signal gets
+#   stronger. At a fixed $n$ it ends at the best window without noise, which beats the nearest neighbor.
+# - *Long contexts.* $w^*\to\infty$, as printed. The tokens in the window come arbitrarily close, but there are more and
+#   more of them; the nearest one alone keeps its label noise, $\sigma^2$.
 # ```
 #
-# The slides' examples are about the {term}`class` of the theorem, ReLU functions with slopes drawn from $[-L,L]$. The
-# paper's experiments also use a cosine class, whose formula is in no source available to us. Ours is
-# $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere: waves, for which a larger $L$ means a shorter wavelength and not
-# a larger amplitude.
+# The slides' examples are about the {term}`class` of the theorem, ReLU functions. The paper's experiments also use a cosine
+# class, whose formula is in no source available to us. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere:
+# waves, for which a larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
@@ -131,10 +128,6 @@ equal = population_risk(wave, 0.0, 20, noise_std=0.0).total
 print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 
 # %% [markdown]
-# For a linear function it is the other way round, but the nearest neighbor still does not win. On a line, let one example
-# lie at distance $s$ to the left of the query and one at distance $t$ to the right. The nearest neighbor errs by the slope
-# times $\min(s,t)$. The weights $\frac t{s+t}$ and $\frac s{s+t}$ do not err at all.
-#
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
@@ -150,18 +143,17 @@ print(f"nearest neighbor {nearest:.4f}   equal weights {equal:.4f}")
 #
 # ## Experiment 1: unresolved waves
 #
-# All maps consist of calls of one function:
+# All maps and curves of this chapter consist of calls of one function:
 
 # %%
-for n in (16, 64, 256, 1024):
+for n in (16, 64, 1024):
     best = optimal_window(Cosine(dim=3, lipschitz=8.0), n, noise_std=0.1)
     print(f"n = {n:4d}   best w = {best.w:8.3f}   risk = {best.risk:.4f}")
 
 # %% [markdown]
-# Before any window helps, tokens must lie closer than a wavelength in each of the $d-1$ directions of the sphere. This
-# takes a context of the order of $L^{d-1}$ tokens, up to a constant that falls with the dimension. At the boundary $w^*$
-# does not grow from zero, it **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength,
-# and they change places, as the figure to move shows.
+# A window helps once tokens lie closer than a wavelength in each of the $d-1$ directions of the sphere. This takes of the
+# order of $L^{d-1}$ tokens, with a constant that falls with $d$. At the boundary $w^*$ does not grow from zero, it
+# **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength.
 
 # %% tags=["hide-input"]
 curves, best_waves = phases.wave_table(noise_std)
@@ -190,29 +182,21 @@ judge(
     phases.narrowings(dims, noise_std),
     error="error",
     name="d = {d}, n = {n}, L = {L:g} to {twice:g}",
+    folded=True,
 )
 
 # %% [markdown]
-# **Exercise 1.** Run this notebook with `noise_std=1.0`. Which parts of the cosine maps turn to equal weights, and where
-# does the boundary still follow $L^{d-1}$?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# Small $L$, where the signal is weak (the variance of the class is of order $L^4$), and short contexts. At large $L$ the
-# boundary is still set by resolution.
-# ```
-#
 # ## Experiment 2: the extreme examples
 #
 # For affine and ReLU functions bias and noise are $L^2g_n(w)$ and $\sigma^2S_n(w)$, so $w^*$ depends on $L$ and $\sigma$
-# through $L/\sigma$ alone (judged in a card below), and one axis shows both limits.
+# through $L/\sigma$ alone {judged}`P1.T2.ratio`.
 
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
 middle = every[min(2, len(every) - 1)]
 signals = extremes.windows_over_signal(middle)
 labels = (r"$L/\sigma$", "best window parameter w*")
-panels = plots.panels(signals, "kind", labels, "xy", height=2.5)
+panels = plots.panels(signals, "kind", labels, "xy", height=2.1)
 plots.lines(panels, signals, "signal", "w", "n", col="kind", label="n = {}")
 plots.lines(
     panels, signals, "signal", "silent", "n", col="kind", label="", linestyle=":", lw=1
@@ -225,9 +209,8 @@ plt.show()
 # :alt: Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context
 # lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.
 #
-# Best $w$ against $L/\sigma$ at fixed context lengths, $d=5$, exact. To the left noise wins, and $w^*$ falls to zero
-# like $(L/\sigma)^2$. To the right $w^*$ levels off at the best window without noise (dotted), which is narrower the
-# longer the context.
+# Best $w$ against $L/\sigma$ at fixed $n$, $d=5$, exact. To the left noise wins, and $w^*$ falls like $(L/\sigma)^2$. To
+# the right it levels off at the best window without noise (dotted), which is narrower the longer the context.
 # ```
 
 # %% tags=["hide-input"]
@@ -246,14 +229,8 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** Without label noise there is still a second noise: a few tokens around the query fall by chance, and
-# their mean label varies with their positions, by $\frac{L^2}w\,w^{(d-1)/2}/n$. So at fixed $n$ a narrower window is not
-# always better. With a longer context it is:
-
-# %%
-for n in (100, 1e4, 1e8, 1e12):
-    w = optimal_window(ReLU(dim=5), n, noise_std=np.array([1.0, 0.1, 0.01, 0.0])).w
-    print(f"n = {n:.0e}   w* at L / sigma = 1, 10, 100, infinite:", w.round(1))
+# **A strong signal.** Without label noise the few tokens in the window still lie there by chance, and their mean label
+# varies with their positions. So at fixed $n$ a narrower window is not always better. With a longer context it is.
 
 # %% tags=["hide-input"]
 against_nearest = extremes.nearest_over_best(every, extremes.FEW, noise_std=0.0)
@@ -267,8 +244,8 @@ judge(
 )
 
 # %% [markdown]
-# **Long contexts.** At fixed noise $w^*\to\infty$, and the tokens attended to come arbitrarily close. The control lets the
-# noise variance grow with $n$: then the window must stay as it is, and the rule must say so.
+# **Long contexts.** At fixed noise $w^*\to\infty$. In the control the noise variance grows with $n$, and the window must
+# stay as it is.
 
 # %% tags=["hide-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -303,37 +280,40 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** In {numref}`fig-extremes`, why do the curves fall like $(L/\sigma)^2$ on the left?
+# **Exercise 1.** A linear function on a line, no noise; one example at distance $s$ to the left of the query, one at $t$ to
+# the right. How much does the nearest neighbor err? Which weights do not err?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# At $w=0$ the bias has the slope $-cL^2$ with a constant $c>0$. The noise term is $\frac{\sigma^2}n(1+bw^2)$ up to higher
-# orders: it is even in $w$, because turning all tokens around changes nothing. The minimum is at
-# $w\approx\frac{cn}{2b}\frac{L^2}{\sigma^2}$.
+# By the slope times $\min(s,t)$. The weights $\frac t{s+t}$ and $\frac s{s+t}$ do not err at all.
 # ```
 #
 # ## Experiment 3: curvature, not slope
 #
 # Theorem 2 measures roughness by $L$. For a smooth function a narrow window returns $f+\frac1{2w}\Delta f$, where $\Delta$
-# is the Laplacian of the sphere: the error comes from curvature. Let the {term}`covariance` of the class be
-# $\sum_\ell a_\ell P_\ell$ in {term}`Gegenbauer polynomials`. Then
-#
-# $$L_{\rm bias}\sim\frac{\mathbb E(\Delta f)^2}{4w^2},\qquad
-#   \mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2,$$
+# is the Laplacian of the sphere: the error comes from curvature, and
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}},$$ (eq-laplacian)
 #
 # with the constant $\kappa$ of the noise from [](/notebooks/theorem2_scaling.ipynb). For a fixed function this bandwidth is
 # known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean over a class is ours.
 #
-# By hand: for affine functions $\Delta f=-(d-1)(f-b)$ on the sphere, so $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$,
-# which is the affine law of Theorem 2. For $\cos(L\,u\cdot x)$ the slope is $L$ and the Laplacian of order $L^2$: the
-# window depends on $nL^4/\sigma^2$. For ReLU functions the sum diverges at the kink, which is why their exponent is
-# $\frac2{d+2}$.
+# ```{admonition} How it follows, and three classes by hand
+# :class: dropdown
+# Let the {term}`covariance` of the class be $\sum_\ell a_\ell P_\ell$ in {term}`Gegenbauer polynomials`. Then
+#
+# $$L_{\rm bias}\sim\frac{\mathbb E(\Delta f)^2}{4w^2},\qquad
+#   \mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2.$$
+#
+# - *Affine functions*: $\Delta f=-(d-1)(f-b)$ on the sphere, so $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, which is the
+#   affine law of Theorem 2.
+# - *Waves*, $\cos(L\,u\cdot x)$: the slope is $L$ and the Laplacian of order $L^2$, so the window depends on $nL^4/\sigma^2$.
+# - *ReLU functions*: the sum diverges at the kink, which is why their exponent is $\frac2{d+2}$.
+# ```
 
 # %%
 wave, line = Cosine(dim=5, lipschitz=4.0), Linear(dim=5, lipschitz=4.0)
-for n in (1e4, 1e8, 1e12):
+for n in (1e4, 1e12):
     w, line_w = (optimal_window(task, n, noise_std=0.5).w for task in (wave, line))
     law = asymptotics.sharp_window(wave, n, noise_std=0.5)
     print(f"n = {n:.0e}   wave {w:8.2f}, law {law:8.2f}   linear {line_w:8.2f}")
@@ -342,7 +322,7 @@ for n in (1e4, 1e8, 1e12):
 above = [d for d in dims if d > 2] or dims
 waves = phases.wave_laws(dims, lipschitz_values, noise_std)
 tanh = phases.tanh_windows(above[:1], steepnesses, lengths)
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2))
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.5))
 plots.lines(axes[0], waves, "L", "Laplacian", "d", label="d = {}")
 plots.lines(axes[0], waves, "L", "gradient", "d", label="", linestyle=":")
 axes[0].set(xlabel="wavenumber L", ylabel="w* over the law", title="waves, n = 1e10")
@@ -368,21 +348,19 @@ plt.show()
 
 # %% tags=["hide-input"]
 constants = phases.wave_constants(dims, noise_std)
-judge("P1.PD.smooth-law", constants, name="{task}", **LIMIT)
+judge("P1.PD.smooth-law", constants, name="{task}", folded=True, **LIMIT)
 
 # %% [markdown]
-# A machine-written summary asks: "Can you derive similar bounds for other nonlinear activation functions like sigmoids or
-# tanhs?" A sigmoid is a shifted tanh, and constants do not matter, so the next card answers for both. The law needs long
-# contexts: in short ones the order of the classes is the other way round ({numref}`fig-laplacian`, right).
+# A machine-written summary asks for bounds for "sigmoids or tanhs". A sigmoid is a shifted tanh, so the next card answers
+# for both. In short contexts the order of the classes is the other way round.
 
 # %% tags=["hide-input"]
 limits = phases.smooth_constants(above)
 judge("P1.beyond.smooth", limits, name="{label}, d = {k}", folded=True, **LIMIT)
 
 # %% [markdown]
-# **Equal slopes.** The next card compares waves $\cos(4\,u\cdot x)$ with our affine class at $L=4$, and with linear functions
-# of slope 4, of the same largest slope on the sphere (that of the wave, $L\max_t|\sin(Lt)|\sqrt{1-t^2}$, is below 4), and
-# of the same mean squared gradient.
+# **Equal slopes.** The next card compares waves $\cos(4\,u\cdot x)$ with our affine class and linear functions, by $L=4$ or
+# by the slopes that they have on the sphere.
 
 # %% tags=["hide-input"]
 judge(
@@ -394,9 +372,9 @@ judge(
 )
 
 # %% [markdown]
-# **"Not much beyond Lipschitzness."** Another sentence of the summary. For the three classes of the paper's generalization
-# experiment, each with $L=1$ as it is defined, the windows are near each other in few dimensions. For waves of equal
-# largest slope they are not: the window narrows as the wavenumber $b$ grows, in long contexts like $w^*\propto b^{4/(d+3)}$.
+# **"Not much beyond Lipschitzness."** For the three classes of the paper's generalization experiment at $L=1$ this sentence
+# of the summary holds in few dimensions. For waves of equal largest slope the window narrows as the wavenumber $b$
+# grows, in long contexts like $w^*\propto b^{4/(d+3)}$.
 
 # %% tags=["hide-input"]
 steeper = phases.steeper_waves(dims, noise_std)
@@ -411,7 +389,7 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$?
+# **Exercise 2.** Take $f(x)=\cos(L\,u\cdot x)/L$, so that the *slope* stays near one. How does $w^*$ grow with $L$?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -422,8 +400,7 @@ judge(
 # ## To remember
 #
 # Equal weights, a window, or a few tokens: noise, context length and wavelength decide which. Within a class that scales,
-# affine or ReLU, the window follows $L$, as printed. Across smooth classes it follows the curvature of the functions, as
-# far as the context resolves it.
+# affine or ReLU, the window follows $L$, as printed. Across smooth classes it follows their curvature.
 
 # %% tags=["remove-input"]
 notebook.footer()
