@@ -58,7 +58,7 @@ windows = theorem2.exact_windows(dims, lengths, lipschitz, noise_std)
 shown = ReLU(dims[-1] if len(dims) < 3 else dims[2], lipschitz)
 terms = theorem2.crossings(shown, (1e4, 1e6, 1e8), noise_std)
 
-figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6))
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.0))
 plots.lines(axes[0], terms, "w", "noise", "n", label="noise, n = {:.0e}")
 plots.lines(axes[0], terms[terms.n == 1e8], "w", "bias", "n", label="bias", color="k")
 least = optimal_window(shown, terms.n.unique(), noise_std)
@@ -198,13 +198,14 @@ judge(
     value="ratio",
     samples="seed",
     name="{kind}, L = {L:g}, n = {n}",
+    folded=True,
 )
 
 # %% tags=["hide-input"]
 middle = tables.medians(trained, "trained", ["kind", "L", "n"])
 fine = np.unique(np.geomspace(min(n_values), max(n_values), 25).round())
 curves = theorem2.exact_windows([shown.dim], fine, pivot, noise_std)
-figure, ax = plt.subplots(figsize=(6.0, 3.4))
+figure, ax = plt.subplots(figsize=(6.0, 2.6))
 plots.lines(ax, curves, "n", "w", "kind", label="{}, exact")
 plots.points(ax, middle[middle.L == pivot], "n", "median", "kind", label="{}, trained")
 ax.set(xscale="log", xlabel="context length n", ylabel="window parameter w")
@@ -230,7 +231,14 @@ plt.show()
 # $$L_{\rm noise}(w) = \Theta\Big(\sigma^2\frac{w^{d/2}+1}{n}\Big), \qquad
 #   \Omega\Big(\frac{L^2}{w^2}\Big) < L_{\rm bias}(w) < \Theta\Big(\frac{L^2}{w}+\frac{L^2}{n}\Big),$$
 #
-# "use these to get a range for $w_{KQ}$". Here is what the terms are, with constants. Let $t=x\cdot x_q$. For $n\to\infty$
+# "use these to get a range for $w_{KQ}$". With their constants, the balance of both is
+#
+# $$w^*\sim\Big[\frac{(d-1)\Lambda}{3d\kappa}\Big]^{\frac2{d+3}}\ \text{(affine)},\qquad
+#   w^*\sim\Big[\frac{p_0G\,\Lambda}{2(d-1)\kappa}\Big]^{\frac2{d+2}}\ \text{(ReLU)}.$$ (eq-sharp)
+#
+# ```{admonition} The derivation, with the constants $\kappa$, $p_0$ and $G$
+# :class: dropdown
+# Let $t=x\cdot x_q$. For $n\to\infty$
 # the weights $\omega_i$ turn into a {term}`von Mises-Fisher density` around the query, with
 #
 # $$\begin{aligned}
@@ -253,16 +261,14 @@ plt.show()
 # $$L_{\rm bias}\sim\frac{L^2}6\,p_0\,G\,w^{-3/2},\qquad
 #   G = 8\int_0^\infty[\phi-u(1-\Phi)]^2du = \frac{4(2-\sqrt2)}{3\sqrt\pi}.$$
 #
-# **Balance.** Minimizing $c\,L^2w^{-a}+\sigma^2\kappa w^{(d-1)/2}/n$ over $w$:
-#
-# $$w^*\sim\Big[\frac{(d-1)\Lambda}{3d\kappa}\Big]^{\frac2{d+3}}\ \text{(affine)},\qquad
-#   w^*\sim\Big[\frac{p_0G\,\Lambda}{2(d-1)\kappa}\Big]^{\frac2{d+2}}\ \text{(ReLU)}.$$ (eq-sharp)
+# **Balance.** Minimize $c\,L^2w^{-a}+\sigma^2\kappa w^{(d-1)/2}/n$ over $w$.
+# ```
 
 # %% tags=["hide-input"]
 t, width = np.linspace(-1, 1, 201), 0.2
 u = np.abs(t) / width
 smoothed = np.abs(t) + 2 * width * (norm.pdf(u) - u * norm.sf(u))
-figure, ax = plt.subplots(figsize=(5.8, 2.6))
+figure, ax = plt.subplots(figsize=(5.8, 2.0))
 ax.axvspan(-width, width, color=".9", label="one window's width")
 plots.exact_curve(ax, t, np.abs(t), "function with a kink")
 ax.plot(t, smoothed, "--", label="its average over a window")
@@ -297,7 +303,7 @@ plt.show()
 # %% tags=["hide-input"]
 slopes = theorem2.local_slopes(windows)
 labels = ("context length n", "slope of log w*")
-panels = plots.panels(slopes, "d", labels, "x", title="d = {}", wrap=2, height=2.3)
+panels = plots.panels(slopes, "d", labels, "x", title="d = {}", height=2.4)
 plots.lines(panels, slopes, "n", "slope", "kind", col="d", marker=".")
 for d, ax in panels.items():
     green = plots.COLORS["corrected"]
@@ -329,11 +335,12 @@ growing = cases(
     theorem2.sufficient_lengths(dims), error="error", name="d = {d}, {step} step"
 )
 (uniformly,) = other_readings("P1.T2.lower")
-judge("P1.T2.lower", slopes_found, readings={uniformly: growing})
+judge("P1.T2.lower", slopes_found, readings={uniformly: growing}, folded=True)
 
 # %% tags=["hide-input"]
 nearest = theorem2.nearest_tokens(dims, lengths)
-judge("P1.T2.upper", slopes_found, cases(nearest, name="nearest token, d = {dim}"))
+control = cases(nearest, name="nearest token, d = {dim}")
+judge("P1.T2.upper", slopes_found, control, folded=True)
 
 # %% [markdown]
 # As $w^*$ depends on $nL^2/\sigma^2$, the exponents in $L/\sigma$ are twice those in $n$; both are judged. The control, a
@@ -344,7 +351,7 @@ judge("P1.T2.upper", slopes_found, cases(nearest, name="nearest token, d = {dim}
 # about $n^{2/d}$ for the ReLU class, while $\Lambda$ keeps growing with $L/\sigma$. So the lower bound needs
 # $n^{2/d}\gtrsim(nL^2/\sigma^2)^{1/d}$, that is $n\gtrsim(L/\sigma)^2$.
 
-# %%
+# %% tags=["hide-input"]
 judge("P1.T2.uniform", growing, folded=True)
 
 # %% [markdown]
@@ -356,10 +363,8 @@ judge("P1.T2.uniform", growing, folded=True)
 # Only values at finite $n$ change: with less noise $\Lambda$ is larger at the same $n$, so the slopes reach their limits
 # at smaller $n$. The exponent depends only on how bias and noise scale with $w$.
 # ```
-#
-# A figure to move: the slope at each $n$, and what is printed.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "A figure to move, the slope at each n: {type}"}
 curves = {"slope": "slope", "sharp": "law", "least": "printed: 1/d", "most": "to 2/d"}
 sliders = {"functions": "functions", "d": "dimension d"}
 interactive(
@@ -385,7 +390,7 @@ interactive(
 
 # %%
 limits = theorem2.law_constants(dims, lipschitz, noise_std)
-judge("P1.T2.sharp", limits, name="{kind}, d = {d}", **LIMIT)
+judge("P1.T2.sharp", limits, name="{kind}, d = {d}", folded=True, **LIMIT)
 
 # %% tags=["hide-input"]
 near = theorem2.exact_windows([5], np.array([1e12]), 1.0, 0.5)
@@ -416,6 +421,7 @@ judge(
     theorem2.noise_exponents(dims, more=1),
     readings=dict.fromkeys(other_readings("P1.T2.noise"), flat),
     name="sphere of dimension {dim}",
+    folded=True,
     **LIMIT,
 )
 
