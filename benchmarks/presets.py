@@ -27,6 +27,7 @@ def _machine(run, runs):
 
 def main():
     found = json.loads(OUT.read_text()) if OUT.is_file() else {}
+    names = {run.name for run in plan("quick")}
     for preset in PRESETS:
         if preset == "paper":
             runs = [json.loads(path.read_text()) for path in sorted(PAPER.glob("*.json"))]
@@ -34,10 +35,13 @@ def main():
             runs = [collect(run.path) for run in plan(preset) if run.path.is_file()]
         if runs:
             one = found.setdefault(preset, {"seconds": {}, "machine": ""})
-            one["seconds"] |= {run["name"]: round(run["seconds"], 1) for run in runs}
+            kept = {name: t for name, t in one["seconds"].items() if preset == "paper" or name in names}
+            one["seconds"] = kept | {run["name"]: round(run["seconds"], 1) for run in runs}
             one["seconds"] = dict(sorted(one["seconds"].items()))
             peaks = {run["name"]: run["peak_memory"] for run in runs if run.get("peak_memory")}
-            one["memory"] = dict(sorted((one.get("memory", {}) | peaks).items()))
+            one["memory"] = dict(
+                sorted(({n: m for n, m in one.get("memory", {}).items() if n in kept} | peaks).items())
+            )
             one["machine"] = "; ".join(sorted({_machine(run, runs) for run in runs}))
         print(f"{preset}: {len(runs)} finished runs")
     write_atomically(OUT, json.dumps(found, indent=1) + "\n")

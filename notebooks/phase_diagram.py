@@ -17,8 +17,8 @@
 # drowns the functions equal weights are best, $w^*=0$, and for waves also where the context is too short to resolve them
 # {judged}`P1.PD.monotone`. With little noise the window narrows until a few tokens are left in it, and no further unless
 # the context gets longer {judged}`P1.T2.signal-limit`. In long contexts the window of smooth functions follows their
-# curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves is
-# {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for linear functions of
+# curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves of
+# $L=4$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for linear functions of
 # the same largest slope.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}

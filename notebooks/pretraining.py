@@ -19,7 +19,7 @@
 # not grow {judged}`P1.F3.cosine`. With all of $W_V,W_K,W_Q$ free, training finds the form that the paper assumes
 # {judged}`P1.P.block`, except for a column without a gradient {judged}`P1.P.column` and the corner $c$ of $W_V$, which the
 # authors set to $1$: at $d=3$, $n=20$, $L=1$, $\sigma=1$ it ends at
-# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .2f`.
+# {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dim = 3  # dimension d of the covariates
