@@ -318,7 +318,9 @@ FIRST_FIGURE = """
 const first = document.querySelector(".bd-article :is(figure, .icl-interactive)");
 return [first.getBoundingClientRect().top + scrollY, document.documentElement.scrollHeight]
 """
-LONGEST = 14_000  # pixels of a chapter at 1280
+LONGEST = 8_300  # pixels of a chapter at 1280, head and foot of the page included
+#: Seven of its cards object, and stand open: 1,100 pixels more.
+LONGER = {"notebooks/theorem3_generalization": 9_500}
 
 
 @pytest.mark.browser
@@ -343,7 +345,7 @@ def test_page_in_browser(browser, book, page):
             if page.startswith("notebooks/"):
                 first, height = browser.execute_script(FIRST_FIGURE)
                 assert first <= 1500, "the first figure is far down"
-                assert height <= LONGEST
+                assert height <= LONGER.get(page, LONGEST)
         assert browser.execute_script(CUT_FORMULAS) == [], f"formulas cut at the edge of the {size}"
 
 
