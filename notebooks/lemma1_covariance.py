@@ -14,10 +14,9 @@
 # # Lemma 1: attention undoes the covariance
 #
 # **Short answer.** If the tokens lie on an ellipsoid, the best $M$ is $w^*\Sigma^{-1}$, the matrix that turns the ellipsoid
-# back into a sphere, with the $w^*$ of the sphere {judged}`P1.L1.form`. This is true if the functions are rotation invariant *as functions of
-# the whitened tokens*; if they are rotation invariant as functions of the tokens themselves, the best
-# matrix is another one {judged}`P1.L1.original`. For even functions both signs of $w$ are minimizers
-# {judged}`P1.L1.even`.
+# back into a sphere, with the $w^*$ of the sphere {judged}`P1.L1.form`. This is true if the functions are rotation invariant
+# *as functions of the whitened tokens*; if they are so as functions of the tokens themselves, the best matrix is another
+# one {judged}`P1.L1.original`. For even functions both signs of $w$ are minimizers {judged}`P1.L1.even`.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
 dim = 3  # dimension d of the covariates
