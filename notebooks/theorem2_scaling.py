@@ -329,7 +329,7 @@ in_length = theorem2.slopes_in_length(dims, lipschitz, noise_std)
 in_signal = theorem2.slopes_in_signal(dims, lipschitz, noise_std)
 slopes_found = [
     cases(in_length, name="ReLU, d = {dim}, in $n$", **LIMIT),
-    cases(in_signal, name="ReLU, d = {dim}, in $L/\\sigma$", **LIMIT),
+    cases(in_signal, name=r"ReLU, d = {dim}, in $L/\sigma$", **LIMIT),
 ]
 growing = cases(
     theorem2.sufficient_lengths(dims), error="error", name="d = {d}, {step} step"

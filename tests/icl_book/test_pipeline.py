@@ -37,7 +37,7 @@ class Copy:
 
     def __init__(self, root: Path):
         self.root = root
-        for name in ("icl", "book", "profiles"):
+        for name in ("icl", "book", "profiles", "benchmarks/results"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("Snakefile", "_config.yml", "requirements.lock", "pyproject.toml"):
             shutil.copy(ROOT / name, root)
