@@ -7,6 +7,7 @@
 #                                     tables of cases and numbers; GRID=grid.yml reads a file
 # make replicate SEED=1,2             every sampled verdict again, with fresh random numbers, and a table
 # make confirm                        the confirmatory run: results/confirmatory
+# make source PAPER=collins2024 FILE=paper.pdf   a paper that you have against what the book says of it
 # make bench | lab | sync | lock | clean
 # Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed
 # to pip, e.g. an index with CPU-only builds of torch.
@@ -19,7 +20,7 @@ PY := .venv/bin/python
 BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: book pdf check test bench sweep replicate confirm lab sync lock clean
+.PHONY: book pdf check test bench sweep replicate confirm source lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)"
@@ -44,6 +45,9 @@ replicate: .venv/.installed
 
 confirm: .venv/.installed
 	@$(PY) -m icl_book confirm --jobs "$(JOBS)" --profile "$(PROFILE)"
+
+source: .venv/.installed
+	@$(PY) -m icl_book source "$(PAPER)" "$(FILE)"
 
 pdf: .venv/.installed
 	@$(PY) -m icl_book.site.pdf "$(PRESET)"

@@ -26,6 +26,9 @@ def parser() -> argparse.ArgumentParser:
     confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
     repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
     repeat.add_argument("--seed", required=True, help="roots of the streams, positive integers, e.g. 1,2,3")
+    source = commands.add_parser("source", help="compare a paper that you have with its claims")
+    source.add_argument("paper", help="its key in book/references.bib, e.g. collins2024")
+    source.add_argument("file", help="a .pdf, .tex or .txt file")
     for command in (one, sweep):
         command.add_argument("name")
     for command in (one, book, sweep):
@@ -97,6 +100,10 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.readme()
+        case "source":
+            from icl_book.site import source
+
+            print("\n".join(source.compare(options.paper, options.file)))
         case "rules":
             from icl_book.claims import changes
 

@@ -99,6 +99,8 @@ def _by(claim: Claim) -> str:
     if not claim.quote:
         return ""
     place, who = place_in_words(claim.place), str(claim.authority)
+    if claim.read:
+        return f"{who}: {claim.read}; first known from {place}"
     # What authors wrote may be known to us only from notes on other papers.
     known = ", found among the " if claim.authority in OWN and place.startswith("formulas") else ": "
     return place if place.startswith(who) else f"{who}{known}{place}"

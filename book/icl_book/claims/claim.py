@@ -155,6 +155,7 @@ class Claim:
         cannot_fail: Why no data could contradict the statement; such statements, and identities, are counted
             apart from those that were tested.
         why_not: For a statement that cannot be tested: the reason.
+        read: Where a reader found the quotation in the paper, e.g. ``"collins2024, p. 5, verbatim"``.
         where: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
     """
 
@@ -181,6 +182,7 @@ class Claim:
     why_not: str = ""
     resolution: Annotated[float | Callable[[Labels], float] | None, _resolution] = None
     cannot_fail: str = ""
+    read: str = ""
     where: str = ""
 
     @property

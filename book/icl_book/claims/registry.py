@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ SPEAKERS = (
     | dict.fromkeys(("notes2", "closeness", "largeprompt"), Authority.OTHER)
 )
 
+#: What a text has of a quotation; a reader writes the second for the third.
+VERBATIM, COMPARED, NEARLY = "verbatim", "compared", "nearly"
+
 _ENTRIES = TypeAdapter(dict[str, Claim])
 
 
@@ -33,7 +37,7 @@ def registry() -> dict[str, Claim]:
     Raises:
         ValueError: As `load`.
     """
-    return load(FOLDER)
+    return with_texts(load(FOLDER), FOLDER / "texts")
 
 
 def other_readings(claim: str) -> list[str]:
@@ -58,6 +62,29 @@ def load(folder: Path) -> dict[str, Claim]:
                 raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
             found[name] = claim
     return found
+
+
+def with_texts(claims: dict[str, Claim], folder: Path) -> dict[str, Claim]:
+    """Lay what readers found in the papers' texts over the claims; `icl_book.site.source` writes the files.
+
+    A statement of which a paper's own text has the words is its authors' text.
+
+    Raises:
+        ValueError: If a file is not what that module writes, or names a claim that there is not.
+    """
+    for path in sorted(folder.glob("*.yml")):
+        try:
+            layer = yaml.safe_load(path.read_text(encoding="utf-8"))
+            for name, entry in layer["claims"].items():
+                if entry["words"] in (VERBATIM, COMPARED):
+                    own = claims[name].paper == layer["speaks_for"]
+                    read = f"{path.stem}, {entry['where']}, {entry['words']}"
+                    who = Authority.TEXT if own else claims[name].authority
+                    claims[name] = replace(claims[name], authority=who, read=read)
+        except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+            where = f"book/claims/texts/{path.name}"
+            raise ValueError(f"{where}: no layer of this book's claims ({error}); run make source") from error
+    return claims
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]

@@ -33,7 +33,7 @@ CONFIRMATORY = "confirmatory"
 #: The packages that numbers depend on, beside the lock file: what is installed need not follow it.
 COMPUTING = ("numpy", "scipy", "torch", "numba")
 #: The files that any chapter's numbers and cards may depend on. The site and the runner are not among them.
-SOURCES = ["icl/**/*", "book/icl_book/[a-z]*.py", "book/icl_book/claims/**/*", "book/claims/*"]
+SOURCES = ["icl/**/*", "book/icl_book/[a-z]*.py", "book/icl_book/claims/**/*", "book/claims/**/*"]
 SOURCES += ["requirements.lock"]
 
 

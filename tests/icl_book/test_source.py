@@ -1,0 +1,261 @@
+"""A paper against the book: PDFs made of known sentences, other kinds of files, files that will not do."""
+
+import shutil
+
+import matplotlib
+import pytest
+import yaml
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
+from pypdf import PdfReader, PdfWriter
+
+from icl_book.__main__ import main
+from icl_book.claims import Authority, changes, registry
+from icl_book.claims.card import statement_record
+from icl_book.claims.registry import FOLDER, load, with_texts
+from icl_book.provenance import ROOT
+from icl_book.site import source, verify
+from icl_book.site.text import formulas, key, read
+
+TITLE = "In-Context Learning with Transformers:\nSoftmax Attention Adapts to Function Lip-\nschitzness"
+# Two pages of two columns each; what is quoted is divided by ends of lines, columns and pages.
+PAGES = [
+    [
+        f"""{TITLE}
+Abstract. In training, this win-
+dow widens with decreasing Lipschitzness
+and increasing label noise in the pretrain-
+ing tasks. We also show that on low-rank,
+linear problems, the attention unit learns
+to project onto the appropriate sub-""",
+        """space before inference. Further, we show that
+this adaptivity relies crucially on the softmax
+activation and so cannot be replicated by the
+linear activation often studied in prior
+theoretical analyses.
+2 Preliminaries
+To our knowledge, \ufb01rst result showing how
+pretrained softmax attention facilitates""",
+    ],
+    [
+        """ICL. Rates follow.
+Theorem 3.4. For large contexts
+$w_{KQ}<O((\\frac{nL^2}{\\sigma^2})^{\\frac{2}{d}})$ holds.
+By Lemma B.7 the rest follows.
+Lemma C.3 (Covariance). It is positive.""",
+        """Lemma B.7. Caps are small.
+Figure 3: Shared Lipschitzness across
+(train, test) is both necessary and
+suf\ufb01cient for ICL.""",
+    ],
+]
+
+
+def pdf(path, pages=PAGES, head="Softmax Attention Adapts"):
+    """Write a PDF, each column of each page a text; a running head above, a page number below."""
+    matplotlib.rcParams["pdf.fonttype"] = 42
+    with PdfPages(path) as file:
+        for number, columns in enumerate(pages, 1):
+            sheet = Figure(figsize=(8, 6))
+            sheet.text(0.1, 0.95, head, fontsize=8)
+            for left, column in enumerate(columns):
+                for line, words in enumerate(column.splitlines()):
+                    sheet.text(0.1 + 0.45 * left, 0.9 - 0.05 * line, words, fontsize=8)
+            sheet.text(0.5, 0.02, str(number), fontsize=8)
+            file.savefig(sheet)
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """Folder of a copy of what the command changes, after it has run, and what it said."""
+    root = tmp_path_factory.mktemp("book")
+    (root / "book" / "claims").mkdir(parents=True)
+    shutil.copy(ROOT / "_toc.yml", root)
+    return root, source.compare("collins2024", str(pdf(root / "paper.pdf")), root)
+
+
+def layer(root, paper="collins2024"):
+    return yaml.safe_load((root / "book" / "claims" / "texts" / f"{paper}.yml").read_text())
+
+
+# ---------------------------------------------------------------------------- what it finds
+def test_columns_ligatures_hyphens_formulas_and_page_ends_do_not_count_and_words_do(done):
+    found = {i: (e["words"], e["where"]) for i, e in layer(done[0])["claims"].items()}
+    assert found == {
+        "P1.W.rapid": ("verbatim", "p. 1"),
+        "P1.W.noisy": ("verbatim", "p. 1"),  # hyphens
+        "P1.T4.learns": ("verbatim", "p. 1"),  # two columns
+        "P1.LA.fails": ("nearly", "p. 1"),
+        "P1.F9.error": ("nearly", "p. 1"),
+        "P1.T2.first": ("verbatim", "p. 1"),  # two pages, a ligature
+        "P1.T2.upper": ("verbatim", "p. 2"),  # a formula
+        "P1.T3.sufficient": ("verbatim", "p. 2"),
+        "P1.T3.necessary": ("verbatim", "p. 2"),
+    }
+    assert any("P1.LA.fails" in line and "'thus' is 'so'" in line for line in done[1])
+
+
+def test_a_statement_that_is_not_there_has_the_closest_passage_with_its_page(done):
+    (line,) = [line for line in done[1] if line.startswith("  P1.T2.lower ")]
+    assert "not, closest p. 2" in line and "nL2" in line
+    assert not any(
+        claim.paper == "P2" and f" {claim.id} " in " ".join(done[1]) for claim in registry().values()
+    )
+
+
+def test_names_of_the_concordance_are_looked_up_and_what_no_claim_covers_is_listed(done):
+    said = {line.split(" p. ")[0].split(" not ")[0].strip(): line for line in done[1]}
+    assert "p. 2: Theorem 3.4. For large" in said["Theorem 3.4"]
+    assert "concordance: Theorem 2" in said["Theorem 3.4"] and "P1.3-4.formula" in said["Theorem 3.4"]
+    assert "p. 1: 2 Preliminaries" in said["Section 2"] and "p. 2: Figure 3: Shared" in said["Figure 3"]
+    assert "not there" in said["Theorem 3.5"] and "not there" in said["Assumption B.4"]
+    (bare,) = [line for line in done[1] if line.startswith("no claim covers")]
+    assert bare == "no claim covers: Lemma B.7 (p. 2)"
+
+
+def test_another_kind_of_the_same_number_is_named(tmp_path):
+    (tmp_path / "a.txt").write_text(f"{TITLE}\nCorollary 3.4. Rates.\n" + "More words. " * 20)
+    text = read(str(tmp_path / "a.txt"))
+    said = source.check("Theorem 3.4", text)
+    assert said.startswith("as Corollary 3.4, line 4: Corollary 3.4. Rates. More words.")
+    assert source.check("Theorem 3.5", text) == "not there"
+
+
+def test_of_another_papers_statements_those_are_looked_for_that_are_said_to_be_from_it(tmp_path):
+    (tmp_path / "book" / "claims").mkdir(parents=True)
+    shutil.copy(ROOT / "_toc.yml", tmp_path)
+    title, number = source.papers()["li2024closeness"]
+    quote = registry()["P2.icl.similarity"].quote
+    (tmp_path / "a.txt").write_text(f"{title}\n{quote}\n\f{'Other words. ' * 20}\nTheorem 5.1. Words.")
+    said = source.compare("li2024closeness", str(tmp_path / "a.txt"), tmp_path)
+    assert "0 statements known from elsewhere: 0 verbatim, 0 nearly, 0 not" in said
+    made = layer(tmp_path, "li2024closeness")
+    assert made["claims"] == {"P2.icl.similarity": {"words": "verbatim", "where": "p. 1"}}
+    claims = with_texts(load(FOLDER), tmp_path / "book" / "claims" / "texts")
+    assert claims["P2.icl.similarity"].authority is Authority.OTHER and number == "2304.13276"
+    assert claims["P2.icl.similarity"].read == "li2024closeness, p. 1, verbatim"
+
+
+# ---------------------------------------------------------------------------- what it changes
+def test_a_layer_gives_the_texts_authority_to_what_stands_there_and_changes_no_rule(done):
+    before, rules = load(FOLDER), changes.digest()
+    after = with_texts(load(FOLDER), done[0] / "book" / "claims" / "texts")
+    moved = {i for i in before if before[i] != after[i]}
+    verbatim = {i for i, entry in layer(done[0])["claims"].items() if entry["words"] == "verbatim"}
+    assert moved == verbatim and {after[i].authority for i in moved} == {Authority.TEXT}
+    assert before["P1.T2.upper"].authority is Authority.TALK
+    by = statement_record(after["P1.T2.upper"])["by"]
+    assert by == "authors' text: collins2024, p. 2, verbatim; first known from ITA slides, line 296"
+    assert changes.digest() == rules and with_texts(load(FOLDER), done[0] / "nothing") == before
+
+
+def test_what_a_reader_compared_counts_and_outlives_another_run(done):
+    root = done[0]
+    path = root / "book" / "claims" / "texts" / "collins2024.yml"
+    path.write_text(path.read_text().replace("words: nearly", "words: compared"))
+    assert with_texts(load(FOLDER), path.parent)["P1.LA.fails"].read == "collins2024, p. 1, compared"
+    contents = (root / "_toc.yml").read_text()
+    source.compare("collins2024", str(root / "paper.pdf"), root)
+    assert layer(root)["claims"]["P1.LA.fails"]["words"] == "compared"
+    assert (root / "_toc.yml").read_text() == contents
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "claims: {P9.z: {words: verbatim, where: p. 1}}\nspeaks_for: P1", "a: ["]
+)
+def test_a_layer_that_is_none_is_named(tmp_path, text):
+    (tmp_path / "collins2024.yml").write_text(text)
+    with pytest.raises(
+        ValueError, match=r"^book/claims/texts/collins2024.yml: no layer of this book's claims"
+    ):
+        with_texts(load(FOLDER), tmp_path)
+
+
+def test_page_and_contents_are_the_books(done):
+    root = done[0]
+    assert "book/text_collins2024" in verify.toc_pages(yaml.safe_load((root / "_toc.yml").read_text()))
+    page = (root / "book" / "text_collins2024.md").read_text()
+    assert page.startswith("# The text of In-Context Learning") and "SHA-256 `" in page
+    assert all(f">{c.id}</th>" in page for c in registry().values() if c.paper == "P1" and c.quote)
+    assert "Lemma B.7 (p. 2)" in page
+
+
+# ---------------------------------------------------------------------------- files that will not do
+def scanned(path):
+    writer = PdfWriter()
+    for _ in range(3):
+        writer.add_blank_page(300, 300)
+    writer.write(path)
+
+
+def encrypted(path):
+    writer = PdfWriter(clone_from=PdfReader(pdf(path)))
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(path)
+
+
+def other(path):
+    pdf(path, [["Another paper\n" + "with other words\n" * 9]])
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "said"),
+    [
+        ("scan.pdf", scanned, "has next to no text; a scanned paper must be read by OCR first"),
+        ("locked.pdf", encrypted, "is encrypted; save a copy without a password"),
+        ("other.pdf", other, "does not begin with the title of PAPER=collins2024, 'In-Context Learning with"),
+        ("none.pdf", lambda path: None, "there is no such file"),
+        ("paper.docx", pdf, "must be a .pdf, .tex or .txt file"),
+        ("paper.pdf", lambda path: path.write_text("no PDF"), "is no PDF that can be read (PdfStreamError)"),
+        ("empty.pdf", lambda path: path.write_text(""), "is no PDF that can be read (EmptyFileError)"),
+        ("empty.tex", lambda path: path.write_text(""), "has next to no text"),
+    ],
+)
+def test_a_file_that_will_not_do_is_one_line(tmp_path, capsys, name, write, said):
+    write(tmp_path / name)
+    assert main(["source", "collins2024", str(tmp_path / name)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: FILE='{tmp_path / name}': ") and said in line
+
+
+def test_an_unknown_paper_is_one_line_with_the_known_ones(capsys):
+    assert main(["source", "collins2025", "paper.pdf"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: PAPER='collins2025': must be one of collins2024, gao2023tensor, ")
+
+
+# ---------------------------------------------------------------------------- TeX
+TEX = r"""
+\newcommand{\KQ}{{KQ}}
+\title{%s} % a comment: $w_{KQ} > 1$
+\begin{theorem}[Window]\label{thm:window}
+$w_{\KQ} < \mathcal{O}\big(\big(\frac{nL^2}{\sigma^2}\big)^{\frac{SECOND}{d}}\big)$ holds.
+See~\ref{thm:window}.
+\end{theorem}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("", "", "verbatim"),
+        (r"w_{", r"w^{", "nearly"),
+        (r"\frac{nL^2}{", "{nL^2}{", "nearly"),
+        ("< ", "> ", "nearly"),
+    ],
+)
+def test_in_tex_what_is_raised_and_fractions_count(tmp_path, old, new, words):
+    text = TEX.replace("SECOND", "2").replace("%s", TITLE.replace("-\n", "")) + "More words. " * 20
+    (tmp_path / "a.tex").write_text(text.replace(old, new) if old else text)
+    found = read(str(tmp_path / "a.tex"))
+    quote = registry()["P1.T2.upper"].quote
+    assert found.find(quote).words == words and found.find(quote).where == "line 6"
+    assert list(found.items) == ["Theorem in line 5"]
+
+
+def test_minus_and_prime_count_in_formulas_and_hyphens_and_apostrophes_do_not():
+    same = lambda a, b: key(formulas(a))[0] == key(formulas(b))[0]  # noqa: E731
+    assert same("low-rank, the paper's", "low\u00adrank the papers") and same(r"$\sigma \leq L'$", "$σ≤L′$")
+    assert not same("$a-b$", "$ab$") and not same("$L'$", "$L$") and not same("$a<b$", "$a>b$")
+    assert same(r"$\mathbb{E}\,\ell_1$", "𝔼ℓ1") and same("e\ufb03cient", "efficient")
