@@ -19,7 +19,7 @@ from icl_book.claims.registry import COMPARED, NEARLY, VERBATIM
 from icl_book.markup import environment
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.site.text import NEAR, NUMBER, Found, Text, key, kind, read
+from icl_book.site.text import LONGEST, NEAR, NUMBER, Found, Text, key, kind, read
 
 #: The papers of the book, and how the ids of their claims begin.
 MAIN = {"collins2024": "P1", "gao2023tensor": "P2"}
@@ -98,15 +98,19 @@ def check(name: str, text: Text) -> str:
     what, _, number = name.partition(" ")
     if text.tex:
         return "not checked: a .tex file has no numbers"
-    places = {n: at for n, at in text.items.items() if n.split()[1] == number}
-    if name not in places and number in text.sections:
-        places[name if what in ("Section", "Appendix") else f"Section {number}"] = text.sections[number]
+    part = what in ("Section", "Appendix")
+    places = {
+        n: at
+        for n, at in text.items.items()
+        if n.split()[1] == number and ("Figure" in (n.split()[0], what)) <= (n == name)
+    }
+    if part and number in text.sections:
+        places = {name: text.sections[number]}
     if not places:
         return "not there"
     there = name if name in places else next(iter(places))
-    begins = " ".join(text.whole[places[there] :][:60].split())
-    other = "" if there == name or what == "Appendix" else f"as {there}, "
-    return f"{other}{text.where(places[there])}: {begins}"
+    begins = " ".join(text.whole[places[there] : places[there] + LONGEST].split())
+    return f"{'' if there == name or part else f'as {there}, '}{text.where(places[there])}: {begins}"
 
 
 def compare(paper: str, file: str, root: Path = ROOT) -> list[str]:
@@ -133,35 +137,33 @@ def compare(paper: str, file: str, root: Path = ROOT) -> list[str]:
 
     quoted = [c for c in registry().values() if c.quote]
     own = {c.id: text.find(c.quote) for c in quoted if number in _said(c)}
-    start_of_ids = MAIN.get(paper, "none")
-    second = {c.id: text.find(c.quote) for c in quoted if c.paper == start_of_ids and c.id not in own}
+    others = {c.id: text.find(c.quote) for c in quoted if c.paper == MAIN.get(paper) and c.id not in own}
+    others = dict(sorted(others.items(), key=lambda item: -item[1].likeness))
     parts = [(name, ", ".join(who), check(name, text)) for name, who in _concordance(paper).items()]
-    covered = {name for name, _, _ in parts} | {
-        max((at, name) for name, at in text.items.items() if at <= found.start)[1]
-        for found in (own | second).values()
-        if found.words != "not" and any(at <= found.start for at in text.items.values())
-    }
-    bare = [f"{name} ({text.where(at)})" for name, at in text.items.items() if name not in covered]
+    named = {name for name, _, _ in parts}
+    at = [found.start for found in (own | others).values() if found.words != "not"]
+    bare = [
+        f"{name} ({text.where(start)})"
+        for name, start in text.items.items()
+        if name not in named and not any(start <= place < text.end(start) for place in at)
+    ]
 
     length = f"{len(text.starts)} {'pages' if text.unit == 'p.' else 'lines'}"
     layer = root / "book" / "claims" / "texts" / f"{paper}.yml"
-    _write_layer(layer, paper, text.sha256, length, own | second)
-    page = _page(paper, title, f"{length}, SHA-256 `{text.sha256}`", own, second, parts, bare)
+    _write_layer(layer, paper, text.sha256, length, own | others)
+    page = _page(paper, title, f"{length}, SHA-256 `{text.sha256}`", own, others, parts, bare)
     write_atomically(root / "book" / f"text_{paper}.md", page)
-    contents = (root / "_toc.yml").read_text(encoding="utf-8")
-    line = f"          - file: book/text_{paper}\n"
-    if line not in contents:
-        audit = "      - file: book/audit\n"
-        sections = "        sections:\n"
-        there = audit + sections * (audit + sections in contents)
-        write_atomically(root / "_toc.yml", contents.replace(there, audit + sections + line))
+    _write_contents(root / "_toc.yml", f"          - file: book/text_{paper}\n")
     lines = [f"{paper}: {length}, sha256 {text.sha256[:16]}..."]
-    for what, group in (("quotations of the paper", own), ("statements known from elsewhere", second)):
+    for what, group in (("quotations of the paper", own), ("statements known from elsewhere", others)):
         lines.append(f"{len(group)} {what}: {_counts(group)}")
         lines += [f"  {i:24} {_said_of(found)}" for i, found in group.items()]
     lines += ["what the book names:", *(f"  {name:24} {there} [{who}]" for name, who, there in parts)]
     lines += [f"no claim covers: {', '.join(bare) or 'none'}"]
-    return [*lines, f"written: {layer.relative_to(root)}, book/text_{paper}.md, _toc.yml"]
+    return [
+        *lines,
+        f"written: {layer.relative_to(root)}, book/text_{paper}.md, _toc.yml; make book shows the page",
+    ]
 
 
 def _bare(title: str) -> str:
@@ -174,11 +176,23 @@ def _counts(group: dict[str, Found]) -> str:
 
 
 def _said_of(found: Found) -> str:
-    differs = "; ".join(f"{mine!r} is {theirs!r}" for mine, theirs in found.differs)
-    closest = f", closest {found.where} ({found.likeness:.2f}): {found.passage}"
-    return found.words + {VERBATIM: f", {found.where}", "not": closest}.get(
-        found.words, f", {found.where}: {differs}"
+    if found.words == VERBATIM:
+        return f"{VERBATIM}, {found.where}"
+    if found.words == NEARLY:
+        return f"{NEARLY}, {found.where}: " + "; ".join(f"{a!r} is {b!r}" for a, b in found.differs)
+    return f"not, closest {found.where} ({found.likeness:.2f}): {found.passage}" if found.where else "not"
+
+
+def _write_contents(path: Path, line: str) -> None:
+    """List a page below the audit, once."""
+    contents, audit, below = (
+        path.read_text(encoding="utf-8"),
+        "      - file: book/audit\n",
+        "        sections:\n",
     )
+    if line not in contents:
+        there = audit + below * (audit + below in contents)
+        write_atomically(path, contents.replace(there, audit + below + line))
 
 
 def _write_layer(path: Path, paper: str, sha256: str, length: str, found: dict[str, Found]) -> None:
@@ -203,7 +217,7 @@ def _page(
     title: str,
     file: str,
     own: dict[str, Found],
-    second: dict[str, Found],
+    others: dict[str, Found],
     parts: list[tuple[str, str, str]],
     bare: list[str],
 ) -> str:
@@ -219,7 +233,7 @@ def _page(
         return [
             [
                 i,
-                registry()[i].quote,
+                registry()[i].quote.replace("**", ""),
                 found.words,
                 found.where,
                 plain(found.passage),
@@ -236,7 +250,7 @@ def _page(
         f"{{cite:t}}`{paper}`, {file}, read by `make source`.",
         ABOUT,
     ]
-    for name, group in (("Quotations of the paper", own), ("Statements known from elsewhere", second)):
+    for name, group in (("Quotations of the paper", own), ("Statements known from elsewhere", others)):
         pieces.append(f"\n## {name}\n\n{_counts(group).capitalize()}.\n")
         pieces += [table(name, heads, rows(group))] if group else []
     pieces.append("\n## What the book names\n")

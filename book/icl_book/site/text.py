@@ -205,6 +205,11 @@ class Text:
             found.setdefault(f"{kind(m[1])} {number}", m.start())
         return found
 
+    def end(self, place: int) -> int:
+        """Return where a numbered part that begins at a place ends: at the next, or after a page or so."""
+        later = [at for at in (*self.items.values(), *self.sections.values()) if at > place]
+        return min(later + [place + 3000])
+
     @cached_property
     def sections(self) -> dict[str, int]:
         """Return the numbers of sections and appendices with their places."""
