@@ -258,4 +258,14 @@ def test_minus_and_prime_count_in_formulas_and_hyphens_and_apostrophes_do_not():
     same = lambda a, b: key(formulas(a))[0] == key(formulas(b))[0]  # noqa: E731
     assert same("low-rank, the paper's", "low\u00adrank the papers") and same(r"$\sigma \leq L'$", "$σ≤L′$")
     assert not same("$a-b$", "$ab$") and not same("$L'$", "$L$") and not same("$a<b$", "$a>b$")
+    assert same(r"$\lambda\neq\hat\mu$", "λ⁄=ˆµ") and not same(r"$\lambda\neq\mu$", r"$\lambda=\mu$")
     assert same(r"$\mathbb{E}\,\ell_1$", "𝔼ℓ1") and same("e\ufb03cient", "efficient")
+
+
+@pytest.mark.parametrize(
+    ("quote", "printed"),
+    [(r"$\sum_{i=1}^n x_i^\top b_{jk}^{2}$", "∑n\ni=1 x⊤\ni b2\njk"), ("$x_i^2$ or more", "xi2 or more")],
+)
+def test_what_is_raised_may_be_printed_before_what_is_lowered_and_after(tmp_path, quote, printed):
+    (tmp_path / "a.txt").write_text(printed + "\n" + "More words. " * 20)
+    assert read(str(tmp_path / "a.txt")).find(quote).words == "verbatim"

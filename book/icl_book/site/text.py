@@ -30,19 +30,31 @@ SHORT, SHORT_NEARLY = 5, 15
 #: Longest passage that is printed.
 LONGEST = 240
 
-_SIGNS = set("<>=+−±≤≥≪≫→⇒∞⊗∈∑∫√′⊤")
+_SIGNS = set("<>=≠+−±≤≥≪≫→⇒∞⊗∈∑∫√′⊤")
 _COMMANDS = {
     **{"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ll": "≪", "gg": "≫", "to": "→", "rightarrow": "→"},
     **{"implies": "⇒", "infty": "∞", "otimes": "⊗", "in": "∈", "sum": "∑", "int": "∫", "sqrt": "√"},
-    **{"prime": "′", "top": "⊤", "pm": "±", "ell": "l", "frac": "÷", "dfrac": "÷", "tfrac": "÷"},
+    **{
+        "prime": "′",
+        "top": "⊤",
+        "pm": "±",
+        "ne": "≠",
+        "neq": "≠",
+        "ell": "l",
+        "frac": "÷",
+        "dfrac": "÷",
+        "tfrac": "÷",
+    },
 }
-_WRITTEN = set("min max exp log lim arg argmin argmax diag vec".split())
+_WRITTEN = set("min max inf sup exp log lim arg argmin argmax dim det diag vec".split())
 _MATH = re.compile(
-    r"(?<!\\)\$\$?.+?(?<!\\)\$|\\\[.+?\\\]|\\\(.+?\\\)"
+    r"(?<!\\)\$\$.+?\$\$|(?<!\\)\$[^$]+?(?<!\\)\$|\\\[.+?\\\]|\\\(.+?\\\)"
     r"|\\begin\{(equation|align|gather|multline)(\*?)\}.+?\\end\{\1\2\}",
     re.DOTALL,
 )
-_TOKEN = re.compile(r"\\([A-Za-z]+)|.", re.DOTALL)
+_TOKEN = re.compile(r"\\([A-Za-z]+)|[\u2044\u0338]=|≠|.", re.DOTALL)
+_GROUP = r"(\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|\w|\+)"
+_BOTH = re.compile(rf"_{_GROUP}\s*\^{_GROUP}")
 NUMBER = r"(?:[A-Z]\.?)?\d+(?:\.\d+)*"
 _STATED = "Theorem Lemma Corollary Proposition Definition Assumption Remark Fact Figure"
 _KINDS = {kind[:3].lower(): kind for kind in f"{_STATED} Section Appendix".split()}
@@ -74,11 +86,14 @@ def key(text: str, raised: bool = False) -> tuple[str, list[int]]:
         if name := match[1]:
             size = "SMALL" if name[0].islower() else "CAPITAL"
             try:
-                out = unicodedata.lookup(f"GREEK {size} LETTER {name.removeprefix('var').upper()}")
+                letter = name.removeprefix("var").upper().replace("LAMBDA", "LAMDA")
+                out = unicodedata.lookup(f"GREEK {size} LETTER {letter}")
             except KeyError:
                 out = name if name in _WRITTEN else _COMMANDS.get(name, "")
-        for c in unicodedata.normalize("NFKD", out):
-            if c.isalnum() or c in _SIGNS or (raised and c in "^_÷"):
+        elif len(out) == 2:  # a struck sign, which would fall apart below
+            out = "≠"
+        for c in out if out == "≠" else unicodedata.normalize("NFKD", out):
+            if (c.isalnum() and unicodedata.category(c) != "Lm") or c in _SIGNS or (raised and c in "^_÷"):
                 found.append(c)
                 at.append(match.start())
     return "".join(found), at
@@ -160,7 +175,11 @@ class Text:
         return best
 
     def find(self, quote: str) -> Found:
-        """Find a quotation, piece by piece in their order."""
+        """Find a quotation, its pieces in order; a PDF has what is raised before what is lowered."""
+        swapped = quote if self.tex else _BOTH.sub(r"^\2_\1", quote)
+        return max((self._find(q) for q in dict.fromkeys((swapped, quote))), key=lambda f: f.likeness)
+
+    def _find(self, quote: str) -> Found:
         pieces = [(piece, key(piece, self.tex)[0]) for piece in formulas(quote).split(GAP)]
         spans: list[tuple[float, int, int]] = []
         differs: list[tuple[str, str]] = []
