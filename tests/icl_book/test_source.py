@@ -14,6 +14,7 @@ from icl_book.claims import Authority, changes, registry
 from icl_book.claims.card import statement_record
 from icl_book.claims.registry import FOLDER, load, with_texts
 from icl_book.provenance import ROOT
+from icl_book.runner import reach
 from icl_book.site import source, verify
 from icl_book.site.text import formulas, key, read
 
@@ -148,6 +149,12 @@ def test_a_layer_gives_the_texts_authority_to_what_stands_there_and_changes_no_r
     by = statement_record(after["P1.T2.upper"])["by"]
     assert by == "authors' text: collins2024, p. 2, verbatim; first known from ITA slides, line 296"
     assert changes.digest() == rules and with_texts(load(FOLDER), done[0] / "nothing") == before
+
+
+def test_a_layer_makes_the_chapters_stale_whose_statements_it_has(done):
+    found = reach.claims('judge("P1.T2.upper", table)', done[0])
+    assert found == {"collins2024:P1.T2.upper": {"words": "verbatim", "where": "p. 2"}}
+    assert reach.claims('judge("P1.T2.lower", table)', done[0]) == {}
 
 
 def test_what_a_reader_compared_counts_and_outlives_another_run(done):
