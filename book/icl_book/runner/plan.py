@@ -125,7 +125,7 @@ def sources(name: str) -> list[Any]:
     return [
         text,
         reach.code(text, ROOT),
-        reach.claims(text, ROOT),
+        repr(reach.claims(text, ROOT)),  # keys of a rule may be true and false
         shared,
         sys.version,
         *map(version, COMPUTING),
