@@ -25,7 +25,7 @@ SPEAKERS = (
 )
 
 #: What a text has of a quotation; a reader writes the second for the third.
-VERBATIM, COMPARED, NEARLY = "verbatim", "compared", "nearly"
+VERBATIM, COMPARED, NEARLY, NOT = "verbatim", "compared", "nearly", "not"
 
 _ENTRIES = TypeAdapter(dict[str, Claim])
 

@@ -8,18 +8,19 @@ passages on the page.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import yaml
 
 from icl.files import write_atomically
-from icl_book.claims import Claim, registry
+from icl_book.claims import Authority, Claim
 from icl_book.claims.quotes import NAMES
-from icl_book.claims.registry import COMPARED, NEARLY, VERBATIM
+from icl_book.claims.registry import COMPARED, FOLDER, NEARLY, NOT, VERBATIM, load
 from icl_book.markup import environment
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.site.text import LONGEST, NEAR, NUMBER, Found, Text, key, kind, read
+from icl_book.site.text import NEAR, NUMBER, Found, Text, key, kind, read
 
 #: The papers of the book, and how the ids of their claims begin.
 MAIN = {"collins2024": "P1", "gao2023tensor": "P2"}
@@ -27,11 +28,12 @@ HEAD = """\
 # What `make source` found of this paper's quotations in its text. A statement that stands there "verbatim" is
 # judged as the text's. Write "compared" for "nearly" where both say the same to you; a new run keeps it.
 """
-ABOUT = """
+ABOUT = """\
 *Verbatim*: letters, digits and signs are the same in the same order; a PDF does not say what is raised or
 below a bar. *Nearly*: a passage is alike, and words differ, or the way in which the file writes a formula.
 *Not*: the closest passage is of something else, or too short to tell.
 """
+QUOTE = "as the book has it"
 _ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{5})")
 _NAME = re.compile(
     r"\b(The|Lem|Cor|Pro|Def|Ass|Rem|Fact|Fig|Sec|App)[a-z]*\.? "
@@ -40,23 +42,28 @@ _NAME = re.compile(
 _CONCORDANCE = re.compile(r"^\| *([^|]*?) *\| *([^|]*?) *\| *\{doc\}", re.MULTILINE)
 
 
+@cache
+def claims() -> dict[str, Claim]:
+    """Return the claims as committed, whatever texts were read."""
+    return load(FOLDER)
+
+
+@cache
 def papers() -> dict[str, tuple[str, str]]:
-    """Return title and arXiv number of each paper that a quotation may be from, by bibliography key."""
-    said = {number for claim in registry().values() if claim.quote for number in _said(claim)}
-    entries = re.split(r"^@\w+", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), flags=re.M)
+    """Return title and arXiv number of each paper that a claim quotes, by key of the bibliography."""
+    said = {number for claim in claims().values() if claim.quote for number in _from(claim)}
     found = {}
-    for entry in entries:
-        number = _ARXIV.search(entry)
-        if number and number[1] in said:
-            title = re.search(r"^  title = \{(.*)\},$", entry, re.MULTILINE)
-            found[entry[1 : entry.index(",")]] = (title[1] if title else "", number[1])
+    for entry in (ROOT / "book" / "references.bib").read_text(encoding="utf-8").split("\n}\n"):
+        fields = re.search(r"@\w+\{(\w+),.*?^  title = \{(.*?)\},$.*arXiv:([\d.]+)", entry, re.S | re.M)
+        if fields and fields[3] in said:
+            found[fields[1]] = (re.sub("[{}]", "", fields[2]), fields[3])
     return found
 
 
-def _said(claim: Claim) -> list[str]:
+def _from(claim: Claim) -> set[str]:
     """Return the arXiv numbers of the papers that a claim's quotation is said to be from."""
     document = NAMES.get(claim.place.partition(":")[0], "")
-    return _ARXIV.findall(claim.source + (document if document.startswith("abstract") else ""))
+    return set(_ARXIV.findall(claim.source + document))
 
 
 def names(claim: Claim, number: str) -> set[str]:
@@ -79,7 +86,7 @@ def names(claim: Claim, number: str) -> set[str]:
     return found
 
 
-def _concordance(paper: str) -> dict[str, list[str]]:
+def _named(paper: str) -> dict[str, list[str]]:
     """Return each section, theorem or figure that the front page's table or a claim names, with who does."""
     found: dict[str, list[str]] = {}
     if paper == "collins2024":
@@ -87,7 +94,7 @@ def _concordance(paper: str) -> dict[str, list[str]]:
         for talk, name in _CONCORDANCE.findall(page.partition("| talk |")[2]):
             if _NAME.search(name):
                 found.setdefault(name, []).append(f"concordance: {talk}")
-    for claim in registry().values():
+    for claim in claims().values():
         for name in sorted(names(claim, papers()[paper][1])):
             found.setdefault(name, []).append(claim.id)
     return found
@@ -109,8 +116,8 @@ def check(name: str, text: Text) -> str:
     if not places:
         return "not there"
     there = name if name in places else next(iter(places))
-    begins = " ".join(text.whole[places[there] : places[there] + LONGEST].split())
-    return f"{'' if there == name or part else f'as {there}, '}{text.where(places[there])}: {begins}"
+    other, at = "" if there == name or part else f"as {there}, ", places[there]
+    return f"{other}{text.where(at)}: {text.begins(at)}"
 
 
 def compare(paper: str, file: str, root: Path = ROOT) -> list[str]:
@@ -129,134 +136,90 @@ def compare(paper: str, file: str, root: Path = ROOT) -> list[str]:
     """
     if paper not in papers():
         raise BadInput(f"PAPER={paper!r}: must be one of {', '.join(papers())}")
-    title, number = papers()[paper]
     text = read(file)
-    start = Text(text.whole[: 2 * text.keyed[1][min(4000, len(text.keyed[1]) - 1)]].casefold(), [0], "", "")
-    if start.closest(key(title.casefold())[0])[0] < NEAR:
-        raise BadInput(f"FILE={file!r}: does not begin with the title of PAPER={paper}, {_bare(title)!r}")
+    title = papers()[paper][0]
+    first = Text(text.whole[: text.keyed[1][:10000][-1]].casefold(), [0], "", "")
+    if first.closest(key(title.casefold())[0])[0] < NEAR:
+        raise BadInput(f"FILE={file!r}: does not begin with the title of PAPER={paper}, {title!r}")
 
-    quoted = [c for c in registry().values() if c.quote]
-    own = {c.id: text.find(c.quote) for c in quoted if number in _said(c)}
-    others = {c.id: text.find(c.quote) for c in quoted if c.paper == MAIN.get(paper) and c.id not in own}
-    others = dict(sorted(others.items(), key=lambda item: -item[1].likeness))
-    parts = [(name, ", ".join(who), check(name, text)) for name, who in _concordance(paper).items()]
-    named = {name for name, _, _ in parts}
-    at = [found.start for found in (own | others).values() if found.words != "not"]
+    shown = _shown(paper, text)
+    length = f"{len(text.starts)} {'pages' if text.unit == 'p.' else 'lines'}"
+    layer, page = root / "book" / "claims" / "texts" / f"{paper}.yml", f"book/text_{paper}"
+    found = {row[0]: {"words": row[1], "where": row[2]} for _, _, rows in shown[:2] for row in rows}
+    _write_layer(layer, {"sha256": text.sha256, "length": length, "speaks_for": MAIN.get(paper, "")}, found)
+    _write_page(root / f"{page}.md", paper, f"{length}, SHA-256 `{text.sha256}`", shown)
+    _write_contents(root / "_toc.yml", f"          - file: {page}\n")
+    lines = [f"{paper}: {length}, sha256 {text.sha256}"]
+    for name, _, rows in shown:
+        lines += [name, *(f"  {row[0]:24} {', '.join(filter(None, row[1:4]))}" for row in rows)]
+    return [*lines, f"written: {layer.relative_to(root)}, {page}.md, _toc.yml; make book shows the page"]
+
+
+def _shown(paper: str, text: Text) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Return tables of what was found: title, heads, rows; those of the first two are of claims."""
+    number, main = papers()[paper][1], MAIN.get(paper)
+    quoted = {i: text.find(claim.quote) for i, claim in claims().items() if claim.quote}
+    best_first = sorted(quoted, key=lambda i: -quoted[i].likeness)
+    whose = Authority.TEXT if main else Authority.OTHER
+    own = [i for i in quoted if number in _from(claims()[i]) and claims()[i].authority is whose]
+    others = [i for i in best_first if claims()[i].paper == main and i not in own]
+    tables = []
+    for name, group in (("Quotations of the paper", own), ("Statements known from elsewhere", others)):
+        words = [quoted[i].words for i in group]
+        counts = ", ".join(f"{words.count(w)} {w}" for w in (VERBATIM, NEARLY, NOT))
+        heads = ["statement", "in the text", "where", "what differs, or the closest passage", QUOTE]
+        rows = [[i, *_words(quoted[i]), claims()[i].quote.replace("**", "")] for i in group]
+        tables.append((f"{name}: {counts}", heads, rows))
+    named = _named(paper)
+    rows = [[name, check(name, text), f"named by {', '.join(who)}"] for name, who in named.items()]
+    tables.append(("Names that the book uses", ["name", "in the text", "named by"], rows))
+    at = [quoted[i].start for i in (*own, *others) if quoted[i].words != NOT]
     bare = [
-        f"{name} ({text.where(start)})"
+        [name, text.where(start), text.begins(start)]
         for name, start in text.items.items()
         if name not in named and not any(start <= place < text.end(start) for place in at)
     ]
-
-    length = f"{len(text.starts)} {'pages' if text.unit == 'p.' else 'lines'}"
-    layer = root / "book" / "claims" / "texts" / f"{paper}.yml"
-    _write_layer(layer, paper, text.sha256, length, own | others)
-    page = _page(paper, title, f"{length}, SHA-256 `{text.sha256}`", own, others, parts, bare)
-    write_atomically(root / "book" / f"text_{paper}.md", page)
-    _write_contents(root / "_toc.yml", f"          - file: book/text_{paper}\n")
-    lines = [f"{paper}: {length}, sha256 {text.sha256[:16]}..."]
-    for what, group in (("quotations of the paper", own), ("statements known from elsewhere", others)):
-        lines.append(f"{len(group)} {what}: {_counts(group)}")
-        lines += [f"  {i:24} {_said_of(found)}" for i, found in group.items()]
-    lines += ["what the book names:", *(f"  {name:24} {there} [{who}]" for name, who, there in parts)]
-    lines += [f"no claim covers: {', '.join(bare) or 'none'}"]
-    return [
-        *lines,
-        f"written: {layer.relative_to(root)}, book/text_{paper}.md, _toc.yml; make book shows the page",
-    ]
+    return [*tables, (f"What no claim covers: {len(bare)}", ["name", "where", "how it begins"], bare)]
 
 
-def _bare(title: str) -> str:
-    return title.translate({ord(c): None for c in "{}"})
-
-
-def _counts(group: dict[str, Found]) -> str:
-    words = [found.words for found in group.values()]
-    return ", ".join(f"{words.count(w)} {w}" for w in (VERBATIM, NEARLY, "not"))
-
-
-def _said_of(found: Found) -> str:
-    if found.words == VERBATIM:
-        return f"{VERBATIM}, {found.where}"
-    if found.words == NEARLY:
-        return f"{NEARLY}, {found.where}: " + "; ".join(f"{a!r} is {b!r}" for a, b in found.differs)
-    return f"not, closest {found.where} ({found.likeness:.2f}): {found.passage}" if found.where else "not"
+def _words(found: Found) -> tuple[str, str, str]:
+    """Write what was found, where, and what differs or the closest passage."""
+    differs = "; ".join(f"“{mine}” is “{theirs}”" for mine, theirs in found.differs)
+    closest = f"alike by {found.likeness:.2f}: {found.passage}" if found.passage else "nothing alike"
+    return found.words, found.where, {VERBATIM: "", NEARLY: differs}.get(found.words, closest)
 
 
 def _write_contents(path: Path, line: str) -> None:
     """List a page below the audit, once."""
-    contents, audit, below = (
-        path.read_text(encoding="utf-8"),
-        "      - file: book/audit\n",
-        "        sections:\n",
-    )
+    contents, audit = path.read_text(encoding="utf-8"), "      - file: book/audit\n"
+    below = "        sections:\n"
     if line not in contents:
         there = audit + below * (audit + below in contents)
         write_atomically(path, contents.replace(there, audit + below + line))
 
 
-def _write_layer(path: Path, paper: str, sha256: str, length: str, found: dict[str, Found]) -> None:
+def _write_layer(path: Path, head: dict[str, str], found: dict[str, dict[str, str]]) -> None:
+    """Write what was found of each claim; what is still nearly the same and was compared stays so."""
     old = yaml.safe_load(path.read_text(encoding="utf-8"))["claims"] if path.is_file() else {}
-    claims = {
-        i: {
-            "words": COMPARED
-            if one.words == NEARLY and old.get(i, {}).get("words") == COMPARED
-            else one.words,
-            "where": one.where,
-        }
-        for i, one in found.items()
-        if one.words != "not"
-    }
-    layer = {"sha256": sha256, "length": length, "speaks_for": MAIN.get(paper, ""), "claims": claims}
+    for i, entry in found.items():
+        if entry["words"] == NEARLY and old.get(i, {}).get("words") == COMPARED:
+            entry["words"] = COMPARED
+    layer = head | {"claims": {i: entry for i, entry in found.items() if entry["words"] != NOT}}
     path.parent.mkdir(exist_ok=True)
     write_atomically(path, HEAD + yaml.safe_dump(layer, sort_keys=False, allow_unicode=True))
 
 
-def _page(
-    paper: str,
-    title: str,
-    file: str,
-    own: dict[str, Found],
-    others: dict[str, Found],
-    parts: list[tuple[str, str, str]],
-    bare: list[str],
-) -> str:
-    def table(caption: str, heads: list[str], rows: list[list[str]]) -> str:
-        template = environment().get_template("table.html.j2")
-        made = template.render(caption=caption, heads=heads, rows=rows, short=True)
-        return re.sub(r"\n\s*\n", "\n", made) + "\n"
-
-    def plain(passage: str) -> str:  # of a text, nothing is markup
-        return re.sub(r"[$`*\\{}]+", " ", passage)
-
-    def rows(group: dict[str, Found]) -> list[list[str]]:
-        return [
-            [
-                i,
-                registry()[i].quote.replace("**", ""),
-                found.words,
-                found.where,
-                plain(found.passage),
-                "; ".join(f"“{plain(mine)}” is “{plain(theirs)}”" for mine, theirs in found.differs)
-                if found.words == NEARLY
-                else "",
-            ]
-            for i, found in group.items()
+def _write_page(
+    path: Path, paper: str, file: str, shown: list[tuple[str, list[str], list[list[str]]]]
+) -> None:
+    table = environment().get_template("table.html.j2")
+    pieces = [f"# The text of {papers()[paper][0]}\n", f"{{cite:t}}`{paper}`: {file}.\n\n{ABOUT}"]
+    for name, heads, rows in shown:
+        # of a text nothing is markup
+        plain = [
+            [c if h == QUOTE else re.sub(r"[$`*\\{}]+", " ", c) for h, c in zip(heads, row, strict=True)]
+            for row in rows
         ]
-
-    heads = ["statement", "as the book has it", "in the text", "where", "closest passage", "what differs"]
-    pieces = [
-        f"# The text of {_bare(title)}\n",
-        f"{{cite:t}}`{paper}`, {file}, read by `make source`.",
-        ABOUT,
-    ]
-    for name, group in (("Quotations of the paper", own), ("Statements known from elsewhere", others)):
-        pieces.append(f"\n## {name}\n\n{_counts(group).capitalize()}.\n")
-        pieces += [table(name, heads, rows(group))] if group else []
-    pieces.append("\n## What the book names\n")
-    named = [[name, who, plain(there)] for name, who, there in parts]
-    pieces += (
-        [table("Names, and what stands there", ["name", "named by", "in the text"], named)] if named else []
-    )
-    pieces.append(f"\n## What no claim covers\n\n{', '.join(bare) or 'Nothing that is numbered'}.\n")
-    return "\n".join(pieces)
+        made = table.render(caption=name, heads=heads, rows=plain, short=True)
+        pieces.append(f"## {name}\n\n" + (re.sub(r"\n\s*\n", "\n", made) if rows else "None.\n"))
+    write_atomically(path, "\n".join(pieces))

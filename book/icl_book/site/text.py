@@ -20,7 +20,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from icl_book.claims.quotes import GAP
-from icl_book.claims.registry import NEARLY, VERBATIM
+from icl_book.claims.registry import NEARLY, NOT, VERBATIM
 from icl_book.parameters import BadInput
 
 #: From this similarity on a passage is nearly the quotation; in manuals of software the best had 0.73.
@@ -197,7 +197,7 @@ class Text:
         longest = max(len(wanted) for _, wanted in pieces)
         like, (_, start, stop) = min(spans)[0], spans[0]
         near = like >= NEAR and longest >= SHORT_NEARLY
-        words = VERBATIM if not differs and like == 1 and longest >= SHORT else NEARLY if near else "not"
+        words = VERBATIM if not differs and like == 1 and longest >= SHORT else NEARLY if near else NOT
         if not stop:
             return Found(words)
         place = self.keyed[1][start]
@@ -223,6 +223,10 @@ class Text:
             number = f"in {self.where(m.start())}" if self.tex else m[2]
             found.setdefault(f"{kind(m[1])} {number}", m.start())
         return found
+
+    def begins(self, place: int) -> str:
+        """Return how what is at a place begins, on one line."""
+        return _short(" ".join(self.whole[place : min(self.end(place), place + 2 * LONGEST)].split()))
 
     def end(self, place: int) -> int:
         """Return where a numbered part that begins at a place ends: at the next, or after a page or so."""
