@@ -276,3 +276,17 @@ def test_minus_and_prime_count_in_formulas_and_hyphens_and_apostrophes_do_not():
 def test_what_is_raised_may_be_printed_before_what_is_lowered_and_after(tmp_path, quote, printed):
     (tmp_path / "a.txt").write_text(printed + "\n" + "More words. " * 20)
     assert read(str(tmp_path / "a.txt")).find(quote).words == "verbatim"
+
+
+def test_pieces_stand_in_their_order_and_a_divided_or_misplaced_one_is_named(tmp_path):
+    (tmp_path / "a.txt").write_text(
+        "Rates follow from symmetry. Caps are small there. " + "More words. " * 20
+    )
+    text = read(str(tmp_path / "a.txt"))
+    assert text.find("Rates follow [...] Caps are small").words == "verbatim"
+    found = text.find("Caps are small there [...] Rates follow from")
+    assert found.words == "nearly" and found.differs == (("Rates follow from", "elsewhere"),)
+    assert text.find("Rates rise from symmetry. Caps are tall").differs == (
+        ("rise", "follow"),
+        ("tall", "small"),
+    )
