@@ -123,6 +123,13 @@ def test_another_kind_of_the_same_number_is_named(tmp_path):
     assert source.check("Theorem 3.5", text) == "not there"
 
 
+def test_what_a_summary_or_another_paper_says_of_a_paper_is_no_quotation_of_it(tmp_path):
+    (tmp_path / "a.txt").write_text("Words. " * 50)
+    (_, _, own), (_, _, others), *_ = source._shown("gao2023tensor", read(str(tmp_path / "a.txt")))
+    assert {row[0] for row in own} == {c.id for c in registry().values() if c.place == "abstract2:1"}
+    assert {"P2.memory", "P2.size.beta"} <= {row[0] for row in others}
+
+
 def test_of_another_papers_statements_those_are_looked_for_that_are_said_to_be_from_it(tmp_path):
     (tmp_path / "book" / "claims").mkdir(parents=True)
     shutil.copy(ROOT / "_toc.yml", tmp_path)
