@@ -16,7 +16,6 @@ import yaml
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class
 
-from icl_book import notebook
 from icl_book.claims.registry import FOLDER
 from icl_book.markup import environment
 from icl_book.parameters import validate
@@ -193,18 +192,14 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         assert more == ({"pages": {"pages": "write", "id-token": "write"}} if path == WORKFLOW else {})
 
 
-def test_the_package_carries_claims_templates_and_the_data_that_chapters_read(tmp_path, monkeypatch):
+def test_the_package_carries_claims_and_templates():
     """A wheel has what the patterns match, through links; `.ci/package` builds one."""
     package, patterns = ROOT / "book" / "icl_book", PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
-    read = {p for n in NOTEBOOKS for p in re.findall(r'notebook\.data\("([^"]+)"\)', plan.source(n))}
-    monkeypatch.setattr(notebook, "ROOT", tmp_path)  # as where only the package is installed
-    data = [notebook.data(path) for path in read]
-    assert [path.read_bytes() for path in data] == [(ROOT / path).read_bytes() for path in read]
     claims = [*FOLDER.glob("*.yml")]
     templates = [package / "templates" / name for name in environment().list_templates()]
     assert FOLDER.resolve() == ROOT / "book" / "claims"
     assert len(claims) == 2 and len(templates) >= 2
-    for path in (*data, *claims, *templates):
+    for path in (*claims, *templates):
         assert any(path.relative_to(package).match(pattern) for pattern in patterns), path
 
 
