@@ -72,14 +72,14 @@ def reals(
 def flag(value: Any, name: str) -> bool:
     """Return ``value``, a bool of Python or NumPy: text like "no" counts as true in Python."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={_shown(value)}: must be True or False")
+        raise ValueError(f"{name}={shown(value)}: must be True or False")
     return bool(value)
 
 
 def affordable(cost: float, most: float, name: str, value: Any, unit: str) -> None:
     """Refuse a ``value`` that would take days or all memory: a cost, counted in ``unit``, above ``most``."""
     if cost > most:
-        raise ValueError(f"{name}={_shown(value)}: too large, it takes {cost:.1e} {unit}, at most {most:.0e}")
+        raise ValueError(f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {most:.0e}")
 
 
 def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
@@ -98,7 +98,7 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
     except ValueError:
         array = np.empty(0)
     if array.ndim != 2 or array.size == 0:
-        raise ValueError(f"{name}={_shown(matrix)}: must be a matrix of finite numbers")
+        raise ValueError(f"{name}={shown(matrix)}: must be a matrix of finite numbers")
     return tuple(map(tuple, array.tolist()))
 
 
@@ -135,7 +135,8 @@ def _number(value: Any) -> Any:
     return value if _is_number(value) else math.nan
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return the text of a value for an error: one line of at most 200 characters."""
     try:
         text = " ".join(repr(value).split())  # an array's text has several lines
     except ValueError:  # an integer of thousands of digits
@@ -145,4 +146,4 @@ def _shown(value: Any) -> str:
 
 def _refuse(value: Any, name: str, kind: str, limit: str, most: float) -> NoReturn:
     upper = "" if most == math.inf else f" and <= {most:g}" if limit else f" <= {most:g}"
-    raise ValueError(f"{name}={_shown(value)}: must be {kind}{limit}{upper}")
+    raise ValueError(f"{name}={shown(value)}: must be {kind}{limit}{upper}")

@@ -1,4 +1,4 @@
-"""Distributions of the covariates: uniform on the sphere, on an ellipsoid, on a product of spheres.
+"""Distributions of the covariates: uniform on the sphere, an ellipsoid, a product of spheres; normal.
 
 A distribution turns independent normal numbers into covariates. It has ``dim`` and `from_normal`; write
 your own with these two, and write `from_normal` for any strides of its argument.
@@ -61,6 +61,20 @@ class Sphere:
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers (..., d), which may be overwritten; same shape and layout."""
         return normalize(normal)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Covariates ``x ~ N(0, I_d)``, d >= 1: Gaussian tokens, as in `icl.risk.gaussian_risk`."""
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 1))
+
+    def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Return the normal numbers (..., d) as they are."""
+        return normal
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from icl.layout import planes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Task, Zonal
-from icl.tasks.base import Rng
+from icl.tasks.base import Rng, sample_values
 
 #: Native random numbers are drawn for several steps at once: at most so many steps, and so many numbers. On a
 #: GPU a call costs more than the numbers it draws.
@@ -43,7 +43,7 @@ def draw_contexts(
     """
     law, shape = covariates or Sphere(task.dim), (task.dim, context_length + 1, count)
     x = law.from_normal(_normal(source("covariates"), shape))
-    f = task.sample(source("tasks"), count)(x)
+    f = sample_values(task, source("tasks"), x)
     return x, f, f + noise_std * _normal(source("noise"), tuple(reversed(f.shape)))
 
 
@@ -99,7 +99,7 @@ class BatchSampler:
             for k, unit in enumerate(units):
                 task, scale = _unit_lipschitz(unit.task)
                 if task not in values:
-                    values[task] = task.sample(source(seed, "tasks", step), count)(x).mT.to(xs)
+                    values[task] = sample_values(task, source(seed, "tasks", step), x).mT.to(xs)
                 torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(values[task], alpha=scale)
         return xs, ys
 

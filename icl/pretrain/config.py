@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from icl.attention import ACTIVATIONS
-from icl.checks import affordable, flag, integer, real
+from icl.checks import affordable, flag, integer, real, shown
 from icl.covariates import Sphere
 from icl.pretrain.model import Array, ParameterLayout
 from icl.streams import stream
@@ -61,7 +61,7 @@ class UnitConfig:
 
     def __post_init__(self) -> None:
         if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
-            raise ValueError(f"task={self.task!r}: must have dim and sample(rng, count)")
+            raise ValueError(f"task={shown(self.task)}: must have dim and sample(rng, count)")
         law = self.covariate_law
         if not hasattr(law, "from_normal") or getattr(law, "dim", None) != self.task.dim:
             raise ValueError(

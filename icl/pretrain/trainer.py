@@ -32,11 +32,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import integer
+from icl.checks import integer, shown
 from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig, check_cost, check_integrable
 from icl.pretrain.model import Array, gradient
-from icl.tasks import Task
+from icl.tasks import Task, Zonal
 
 Parameters = dict[str, Array]
 
@@ -84,8 +84,24 @@ class Pretrained:
 
     @property
     def windows(self) -> Array:
-        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; shape (units,)."""
-        return np.asarray(np.trace(self.M, axis1=1, axis2=2) / self.M.shape[1])
+        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; shape (units,).
+
+        For a class of even functions M and -M have the same risk, and the sign is that of the start's chance;
+        a UserWarning says so where both occur. `window_sizes` has no sign.
+        """
+        w = np.asarray(np.trace(self.M, axis1=1, axis2=2) / self.M.shape[1])
+        even = np.array([_is_even(unit.task) for unit in self.units])
+        if np.any(w[even] > 0) and np.any(w[even] < 0):
+            text = "windows of even functions have either sign, at the same risk: window_sizes has none"
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return w
+
+    @property
+    def window_sizes(self) -> Array:
+        """Absolute values of ``windows``, for classes of even functions; shape (units,)."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return np.abs(self.windows)
 
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
         d = self.units[0].task.dim
@@ -133,12 +149,19 @@ def pretrain(
         ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
             is out of range, or the work is too large.
     """
+    if np.ndim(record) != 1:
+        raise ValueError(f"record={shown(record)}: must be a sequence of increasing integers")
     choices = optimizer, schedule, shared_tokens, stream, dtype, integrate_labels, tuple(record)
     settings = Settings(steps, batch_size, learning_rate, *choices)
+    if isinstance(units, UnitConfig) or not isinstance(units, Sequence):
+        raise ValueError(f"units={shown(units)}: must be a sequence of UnitConfig")
+    for unit in units:
+        if not isinstance(unit, UnitConfig):
+            raise ValueError(f"units has {shown(unit)}: must be a UnitConfig")
     units, place = tuple(units), _usable(device)
     dims = {unit.task.dim for unit in units}
     if len(dims) != 1:
-        raise ValueError(f"units have dimensions {sorted(dims)}: exactly one dimension is allowed")
+        raise ValueError(f"units have dimensions {sorted(dims) or 'none'}: exactly one dimension is allowed")
     if settings.integrate_labels:
         check_integrable(units)
     check_cost(units, settings)
@@ -177,8 +200,13 @@ class TrainedGrid:
 
     @property
     def windows(self) -> Array:
-        """Mean of the diagonal of each ``M``, (settings, seeds)."""
+        """Mean of the diagonal of each ``M``, (settings, seeds); see `Pretrained.windows` on its sign."""
         return self.by_setting(self.trained.windows)
+
+    @property
+    def window_sizes(self) -> Array:
+        """Absolute values of ``windows``, (settings, seeds)."""
+        return self.by_setting(self.trained.window_sizes)
 
     def by_setting(self, values: Array) -> Array:
         """Return an array with a row a unit, (units, ...), as (settings, seeds, ...)."""
@@ -349,6 +377,11 @@ def _kind(unit: UnitConfig, settings: Settings, device: torch.device) -> str:
     if given == ("cpu", "float32", "softmax", None, False):
         return "compiled"
     return "cpu" if device.type == "cpu" else "cuda"
+
+
+def _is_even(task: Task) -> bool:
+    """Return whether ``f(-x)`` and ``f(x)`` have the same law jointly: no odd degree in the spectrum."""
+    return isinstance(task, Zonal) and not np.any(task.spectrum(41)[0][::2] > 1e-12 * task.covariance(1.0))
 
 
 def _usable(device: torch.device | str) -> torch.device:

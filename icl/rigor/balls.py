@@ -5,8 +5,8 @@ As in `icl.risk.exact`, ``z = exp(u - w (1 - cos theta))`` and ``phi(u) = E exp(
 - *Angles.* The angle has the density ``sin^{d-2} / c_d`` on (0, pi). Each of several equal panels has a Gauss
   rule of p nodes. Let an integrand be at most M on the ellipse with foci at the ends of a panel of half
   length s and half axes ``s (rho +- 1 / rho) / 2``. The rule is then wrong by at most
-  ``8 s M rho^{1-2p} / (rho - 1)``: a polynomial of degree 2p - 1 comes within ``2 M rho^{1-2p} / (rho - 1)``. On
-  all ellipses ``|Im theta| <= y``. With ``w sinh y <= 1.3`` the argument of z is at most 1.3 and
+  ``8 s M rho^{1-2p} / (rho - 1)``: a polynomial of degree 2p - 1 comes within ``2 M rho^{1-2p} / (rho - 1)``.
+  On all ellipses ``|Im theta| <= y``. With ``w sinh y <= 1.3`` the argument of z is at most 1.3 and
   ``|z| <= exp(u + w (cosh y - 1))``, so that ``|z^j exp(-z)| <= min(|z|, j / (e cos 1.3))^j``.
 - *u.* The trapezoid rule of step h for f, analytic for ``|Im u| < pi / 2``, is wrong by at most
   ``(N_+ + N_-) / (exp(2 pi a / h) - 1)`` with N the integrals of ``|f|`` at ``Im u = +-a`` (Trefethen and

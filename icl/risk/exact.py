@@ -37,12 +37,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import integer, real
 from icl.covariates import cap_quantile
+from icl.risk.asymptotics import sharp_window
 from icl.risk.integrals import integrate
 from icl.risk.result import WindowRisk
 from icl.risk.search import ProblemIndices, lowest
 from icl.tasks import Cosine, Harmonic, Zonal, check_setting, check_task
 from icl.tasks.base import LEAST, MOST, Array
 
+_ROUGH = 1e8  # windows of classes with a kink beyond which a search takes more than seconds
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
@@ -111,7 +113,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     tokens); with little noise it stops where the query's nearest token has taken over.
 
     Raises:
-        ValueError: Also if the risk still falls at the largest w that can be computed.
+        ValueError: Also if the risk still falls at the largest w that can be computed, or if the best w of
+            a class with a kink is beyond about 1e8 (ReLU in three dimensions, n beyond about 1e19).
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -148,6 +151,11 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(f"noise_std={variance[lost][0] ** 0.5:g}: the best w for {task!r} is below rounding")
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
+    if task.kink > 0:
+        ahead = np.minimum(last / 100, sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST)))
+        if np.any(ahead > _ROUGH):
+            m, w = lengths[np.argmax(ahead)], ahead.max()
+            raise ValueError(f"n={m:g}: too large for {task!r}, whose best w of about {w:.1e} exceeds 1e8")
     several = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
     w, risk, error, _ = lowest(curve, at_zero, falls_at_zero, last, several)
     w, risk, error = (row.reshape(n.shape) for row in (w, risk, error))

@@ -122,8 +122,8 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
 
     It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
     classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started there, the flow stays there and moves
-    w by ``dw/dt = -risk'(w) / d``. ``times`` increase, >= 0; a gradient step of size eta takes time eta. The
-    start is a number w >= 0 for ``w I``, or a matrix, shape (d, d).
+    w by ``dw/dt = -risk'(w) / d``. ``times`` increase, 0 to 1e15; a gradient step of size eta takes time eta.
+    The start is a number w >= 0 for ``w I``, or a matrix, shape (d, d).
 
     Returns:
         w at the times, shape (len(times),), relative error about 1e-8; or M, shape (len(times), d, d), to
@@ -136,9 +136,9 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
 
     check_task(task)
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
-    moments = reals(times, "times", 0)
+    moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
-        raise ValueError(f"times={times!r}: must be a sequence of increasing numbers >= 0")
+        raise ValueError(f"times={times!r}: must be a sequence of increasing numbers")
     shape: tuple[int, ...] = ()
     if not isinstance(start, list | tuple) and np.ndim(start) == 0:
         first = np.array([real(start, "start", 0, MOST)])

@@ -20,7 +20,7 @@ from icl.covariates import uniform_sphere
 from icl.statistics import Z
 from icl.streams import stream
 from icl.tasks import QuadraticRisk, Zonal, check_task
-from icl.tasks.base import MOST, Array
+from icl.tasks.base import MOST, Array, sample_values
 
 if TYPE_CHECKING:
     import torch
@@ -72,7 +72,7 @@ def monte_carlo_risk(
         weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
         if integrate_labels:
             return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
-        values = task.sample(stream(seed, "monte carlo tasks", step), len(tokens))(tokens)
+        values = sample_values(task, stream(seed, "monte carlo tasks", step), tokens)
         rng = stream(seed, "monte carlo noise", step)
         labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2

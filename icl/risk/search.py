@@ -26,6 +26,7 @@ FIRST, RATIO = 0.1, 1.4  # of the scan in w
 _WIDEST = 4.1  # a wider ratio in w spoils the nodes of too many problems
 _DIGITS = 32  # natural logarithm of what is asked of the polynomials
 _ROUNDING = 1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
+_RISK_ROUNDING = 1e-13  # of a risk, relative: by less, none is known to be above another
 _LAST = 3e-9  # most that the last coefficients may move a root: about ten times its error
 
 
@@ -44,10 +45,10 @@ def lowest(
     """Find the lowest minimum of each risk over w >= 0.
 
     Risks are scanned upwards in w with a ratio of 1.4, and every minimum met is refined as a root of the
-    derivative; the best one, or w = 0, wins. The scan of a risk ends where its part that never falls exceeds
-    the lowest risk so far, or where it rises beyond ``last``. The scale of w is that on which the scan begins
-    at 0.1, with ``ahead`` windows at once; ``at_zero`` are the risks at w = 0, ``falls`` says whether they
-    fall there, and those that are not ``active`` stay there.
+    derivative; the best one wins, or w = 0 if the risk does not fall there. The scan of a risk ends where its
+    part that never falls exceeds the lowest risk so far, or where it rises beyond ``last``. The scale of w is
+    that on which the scan begins at 0.1, with ``ahead`` windows at once; ``at_zero`` are the risks at w = 0,
+    ``falls`` says whether they fall there, and those that are not ``active`` stay there.
     """
     lowest_seen, falling = at_zero.copy(), np.full(at_zero.size, falls)
     lower, crossings = 0.0, list[Interval]()
@@ -61,12 +62,14 @@ def lowest(
             if np.any(new):
                 crossings.append((lower, w, active[new]))
             falling[active], lowest_seen[active] = ~rises, np.minimum(lowest_seen[active], risk)
-            active = active[~((floor > lowest_seen[active]) | (rises & (w > last[active])))]
+            over = floor > (1 + _RISK_ROUNDING) * lowest_seen[active]
+            active = active[~(over | (rises & (w > last[active])))]
             lower = w
         windows = windows[-1:] * RATIO
     best = np.stack([np.zeros_like(at_zero), at_zero, *np.zeros((2, at_zero.size))])
     for found, row in _roots(crossings, curve):
-        better = (row[1] < best[1, found]) | (row[0] < FIRST)
+        # where the risk falls at zero, any minimum is below it, even by less than the rounding of the risk
+        better = (row[1] < best[1, found]) | (falls & (best[0, found] == 0))
         best[:, found[better]] = row[:, better]
     return Minima(*best)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import broadcast, integer, matrix_rows, real, reals
+from icl.checks import broadcast, integer, matrix_rows, real, reals, shown
 from icl.layout import linear_map
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials
@@ -155,7 +155,7 @@ def _fitted(task: Zonal) -> tuple[Array, Array, float]:
 def check_task(task: Any, name: str = "task") -> None:
     """Raise TypeError if ``task`` is not a rotation-invariant class."""
     if not isinstance(task, Zonal):
-        raise TypeError(f"{name}={task!r}: must be a rotation-invariant class from icl.tasks")
+        raise TypeError(f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks")
 
 
 def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, ...]:
@@ -184,6 +184,24 @@ class Task(Protocol):
         """Draw ``count`` functions; call the result on (count, n, dim) points for (count, n) values."""
 
 
+def sample_values(task: Task, rng: Rng, x: torch.Tensor) -> torch.Tensor:
+    """Draw a function for each context and return its values at covariates (count, n, d), (count, n).
+
+    Raises:
+        ValueError: If a class of the user's own returns something else than as many finite numbers.
+    """
+    values = task.sample(rng, len(x))(x)
+    if type(task).__module__.startswith("icl."):
+        return values
+    if getattr(values, "shape", None) != x.shape[:-1] or not values.isfinite().all():
+        got = f"of shape {tuple(values.shape)}" if hasattr(values, "shape") else f"a {type(values).__name__}"
+        raise ValueError(
+            f"task={shown(task)}: sample(rng, count) must return a function from covariates of shape "
+            f"{tuple(x.shape)} to a tensor of finite numbers of shape {tuple(x.shape[:-1])}, not {got}"
+        )
+    return values
+
+
 @dataclass(frozen=True)
 class Projected:
     """``f(x) = g(A x)`` with g drawn from another class.
@@ -200,6 +218,8 @@ class Projected:
     matrix: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
+        if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
+            raise ValueError(f"task={shown(self.task)}: must have dim and sample(rng, count)")
         object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len(self.matrix) != self.task.dim:
             raise ValueError(f"matrix has {len(self.matrix)} rows: must be the dimension of {self.task!r}")

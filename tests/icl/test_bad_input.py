@@ -121,12 +121,30 @@ def test_what_cannot_be_computed_is_refused_at_once_in_one_line(call, parameter)
         assert "\n" not in str(caught.value)
 
 
+class OneValue(Affine):
+    def sample(self, rng, count):
+        return lambda x: torch.ones(len(x))
+
+
+class NotFinite(Affine):
+    def sample(self, rng, count):
+        return lambda x: x[..., 0] / 0
+
+
 UNKNOWN = "function is 'q'; allowed: "
 
 #: What is refused for another reason than one number, and words of the error.
 SPECIAL = [
     # classes, tokens, streams
-    (lambda: tasks.make_task("rleu", 3), "task='rleu'"),
+    (lambda: tasks.make_task("rleu", 3), "name='rleu'"),
+    (lambda: Projected("relu", np.eye(3)), "task='relu': must have dim and sample"),
+    *(
+        (
+            partial(monte_carlo_risk, own(3), 1.0, 5, 0.1, 10),
+            r"tensor of finite numbers of shape \(10, 6\), not",
+        )
+        for own in (OneValue, NotFinite)
+    ),
     (lambda: Projected(ReLU(3), np.eye(2, 4)), "rows"),
     (lambda: NaN(2).spectrum(1), r"NaN\(dim=2\): covariance"),
     (lambda: QuadraticRisk.of(Affine(3), torch.zeros(4, 5, 2), 0.1), r"tokens of shape \(4, 5, 2\): must be"),
@@ -144,7 +162,8 @@ SPECIAL = [
     (lambda: population_risk(Shapeless(5), 1.0, 5, 0.1), r"Shapeless\(dim=5\): covariance"),
     (lambda: risk.optimal_window(Affine(5), 20, 1e6), r"noise_std=1e\+06"),
     (lambda: risk.mismatch_risk(ReLU(5), ReLU(4), 100, 0.3), "tested.dim=4"),
-    (lambda: population_flow(ReLU(5), 20, 0.1, [1.0, 0.5]), "times="),
+    (lambda: risk.optimal_window(ReLU(3), 1e30, 0.1), r"n=1e\+30: too large for ReLU"),
+    *((partial(population_flow, ReLU(5), 20, 0.1, times), "times=") for times in ([1.0, 0.5], [0, 1e30])),
     (lambda: population_flow(ReLU(3), 20, 0.5, [0, 1], 1e18), r"^start=1e\+18: w=1e\+18: too large"),
     (lambda: matrix_risk(ReLU(3), np.eye(2), 20, 0.1), r"M: shape \(2, 2\), must be \(3, 3\)"),
     (lambda: matrix_risk(ReLU(3), 3.0, 20, 0.1), "M=3.0: must be a matrix"),
@@ -172,6 +191,10 @@ SPECIAL = [
         (partial(pretrain, units, 2, 4), "dimension")
         for units in ([], [UNIT, UnitConfig(ReLU(4), 1.0, 4, 1)])
     ),
+    (lambda: pretrain(UNIT, 2, 4), "units=UnitConfig.*must be a sequence"),
+    (lambda: pretrain([UNIT, "unit"], 2, 4), "units has 'unit': must be a UnitConfig"),
+    (lambda: pretrain([], 2, 4), "units have dimensions none"),
+    (lambda: pretrain([UNIT], 2, 4, record=0), "record=0: must be a sequence"),
     (lambda: pretrain([UNIT, UnitConfig(ReLU(3), 1.0, 3, 0)], 2, 4), "units 0 and 1 both have seed=0"),
     (lambda: train_grid([ReLU(3)] * 2, [0.1] * 3, 8, 3), "different lengths: {'task': 2, 'noise_std': 3}"),
     (lambda: metrics.evaluation_error(pretrain([UNIT], 1, 4), Affine(3), 0.1, 8, contexts=0), "contexts=0"),
@@ -230,8 +253,8 @@ def test_a_class_that_lacks_a_method_says_which(method):
 
 def test_a_flow_that_would_not_end_is_refused(monkeypatch):
     monkeypatch.setattr("icl.risk.matrix._EVALUATIONS", 100)
-    with pytest.raises(ValueError, match=r"times up to 1e\+30: the flow of ReLU"):
-        population_flow(ReLU(3), 20, 0.5, [0, 1e30])
+    with pytest.raises(ValueError, match=r"times up to 1e\+15: the flow of ReLU"):
+        population_flow(ReLU(3), 20, 0.5, [0, 1e15])
 
 
 def test_no_setting_that_is_accepted_needs_many_nodes():

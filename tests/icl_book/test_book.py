@@ -293,7 +293,7 @@ def screenshot(browser, path, size):
     path.write_bytes(base64.b64decode(png))
 
 
-#: First words of the boxes of code that scroll sideways, folded ones included, which are opened to be measured.
+#: First words of the boxes of code that scroll sideways; folded ones are opened to be measured.
 CUT_CODE = """
 const folded = [...document.querySelectorAll(".bd-article details:not([open])")];
 folded.forEach(e => e.open = true);

@@ -1,15 +1,16 @@
 """A grid is `pretrain` on its units one by one; contexts are those of the streams."""
 
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from icl.covariates import Ellipsoid, uniform_sphere
+from icl.covariates import Ellipsoid, Normal, uniform_sphere
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
 from icl.streams import NativeStream, stream
-from icl.tasks import Affine, ReLU
+from icl.tasks import Affine, Cosine, ReLU
 
 
 def test_a_grid_is_trained_setting_by_setting_and_seed_by_seed():
@@ -39,3 +40,23 @@ def test_contexts_are_drawn_from_the_streams(kind, dtype):
     tokens = Ellipsoid(np.diag([1.0, 2, 3]))
     moved, *_ = draw_contexts(ReLU(3), 0.5, 6, 40, partial(kind, 7), tokens)
     assert torch.allclose(moved, x * x.new_tensor([1.0, 2, 3]))
+
+
+def test_normal_covariates_are_the_numbers_of_the_stream():
+    x, *_ = draw_contexts(ReLU(3), 0.5, 6, 40, partial(stream, 7), Normal(3))
+    assert torch.equal(x, torch.as_tensor(stream(7, "covariates").standard_normal((40, 7, 3))))
+
+
+def test_windows_of_even_functions_warn_of_their_signs():
+    units = [
+        UnitConfig(task, 0.1, 16, s, initial_std=0.5) for task in (Cosine(3, 4.0), ReLU(3)) for s in range(4)
+    ]
+    trained = pretrain(units, 1, 16, 1e-3, shared_tokens=True)  # still at their random starts
+    with pytest.warns(UserWarning, match="even functions have either sign"):
+        assert np.any(trained.windows[:4] < 0) and np.any(trained.windows[:4] > 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sizes = trained.window_sizes
+        odd = pretrain(units[4:], 1, 16, 1e-3).windows
+    assert np.array_equal(sizes, np.abs(np.trace(trained.M, axis1=1, axis2=2)) / 3)
+    assert np.array_equal(np.abs(odd), sizes[4:])
