@@ -3,8 +3,9 @@
 # make check                          format, lint, types, imports, unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
-# make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=name,name]
-#                                     tables of cases and numbers; GRID=grid.yml reads a file
+# make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=P1.T2.upper,windows]
+#                                     tables of what was judged, and of claims and tables by name;
+#                                     GRID=grid.yml reads a file
 # make replicate SEED=1,2             every sampled verdict again, with fresh random numbers, and a table
 # make confirm                        the confirmatory run: results/confirmatory
 # make bench | lab | sync | lock | clean

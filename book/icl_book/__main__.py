@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     book = commands.add_parser("book", help="execute what is not done and build the book")
     sweep = commands.add_parser("sweep", help="execute one notebook over a grid of parameters")
     sweep.add_argument("--grid", default="", help="e.g. 'noise_std=0.5,1 seed=0,1', or a YAML file")
-    sweep.add_argument("--collect", default="", metavar="NAMES", help="names of glued numbers, e.g. risk,w")
+    sweep.add_argument("--collect", default="", metavar="NAMES", help="claims and tables of the notebook")
     confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
     repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
     repeat.add_argument("--seed", required=True, help="roots of the streams, positive integers, e.g. 1,2,3")
@@ -81,8 +81,8 @@ def _run(options: argparse.Namespace) -> int:
                 return status
             from icl_book.runner import table
 
-            folder = table.write(runs, [name for name in options.collect.split(",") if name])
-            print(f"tables: {os.path.relpath(folder)}/cases.csv, numbers.csv, and the same as .parquet")
+            written = table.write(runs, [name for name in options.collect.split(",") if name])
+            print(f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}")
         case "confirm":
             from icl_book.runner import again
 

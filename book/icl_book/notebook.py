@@ -1,10 +1,11 @@
-"""What a notebook calls: `setup` after its parameters, `data` and `glue` in between, `footer` at its end."""
+"""What a notebook calls: `setup` after its parameters, `data` in between, `footer` at its end."""
 
 from __future__ import annotations
 
 import ast
 import html
 import itertools
+import sys
 import time
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 from icl.streams import ROOT_SEED
 from icl_book import provenance
 from icl_book.parameters import BadInput, validate
-from icl_book.provenance import FOOTER_MIME, ROOT, device
+from icl_book.provenance import FOOTER_MIME, HIDDEN, ROOT, TABLES_MIME, device
 
-__all__ = ["data", "device", "footer", "glue", "setup"]
+__all__ = ["data", "device", "footer", "setup"]
+
+MOST_ROWS = 2000  # of a table that a run keeps for sweeps
 
 _started: dict[str, Any] = {}
 
@@ -64,7 +67,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             allowed = f"{need} or more entries in increasing order"
         if not good:
             raise BadInput(f"{name}={entry!r}: must have {allowed}")
-    _started.update(time=time.perf_counter(), parameters=values)
+    _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
 
 
 def _cells(namespace: MutableMapping[str, Any]) -> list[str]:
@@ -90,7 +93,9 @@ def assignments(source: str) -> list[str]:
 
 
 def footer() -> None:
-    """Show what this run took and where it ran; the last thing a notebook does.
+    """Show what this run took and where it ran, and keep its tables; the last thing a notebook does.
+
+    Each data frame that the notebook has by then is kept under its name, see `icl_book.runner.table`.
 
     Raises:
         BadInput: If the notebook did not call `setup`.
@@ -114,17 +119,23 @@ def footer() -> None:
         text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     _show({"text/html": page, "text/plain": text, FOOTER_MIME: record})
+    _show(
+        {TABLES_MIME: _tables(_started["namespace"])},
+        {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}},
+    )
 
 
-def glue(name: str, value: object) -> None:
-    """Keep a value under a name, unique within the notebook, for the role ``glue:text``; shows nothing here.
-
-    The same record that ``myst_nb.glue`` leaves, without needing the book's packages: a
-    notebook also runs where only ``icl`` is installed.
-    """
-    value = value.item() if hasattr(value, "item") else value  # a NumPy or torch scalar
-    prefix = "application/papermill.record/"
-    _show({f"{prefix}text/plain": repr(value)}, {"scrapbook": {"name": name, "mime_prefix": prefix}})
+def _tables(namespace: MutableMapping[str, Any]) -> dict[str, str]:
+    """Return the notebook's data frames of at most `MOST_ROWS` rows as CSV, by name."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return {}
+    frames = {k: v for k, v in namespace.items() if isinstance(v, pandas.DataFrame) and k[:1] != "_"}
+    return {
+        name: frame.to_csv(index=frame.index.names != [None])
+        for name, frame in frames.items()
+        if 0 < len(frame) <= MOST_ROWS
+    }
 
 
 def _show(data: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import platform
@@ -23,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOOTER_MIME = "application/vnd.icl.footer+json"
 #: Media type under which a verdict card travels inside an executed notebook.
 CARD_MIME = "application/vnd.icl.card+json"
+#: What MyST-NB hides from a page, and the media type under which a notebook's tables travel.
+HIDDEN = "application/papermill.record/"
+TABLES_MIME = f"{HIDDEN}application/json"
 PACKAGES = ("numpy", "scipy", "torch", "matplotlib")
 
 
@@ -81,6 +85,15 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             total.update(f"\0{path.relative_to(root).as_posix()}\0{content}".encode())
     return total.hexdigest()
+
+
+def bare(source: str) -> str:
+    """Return the syntax tree of code without its docstrings, as this Python writes it."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body[:1] = [ast.Pass()]
+    return ast.dump(tree)
 
 
 def versions() -> dict[str, str]:

@@ -348,7 +348,8 @@ def trained_units(
         UnitConfig(task, noise_std, context_length, seed) for seed in range(seeds) for task in tasks.values()
     ]
     raw = pretrain(members, steps, batch_size, learning_rate, device, shared_tokens=True)
-    signs = np.where(raw.windows < 0, -1, 1)
+    windows = np.trace(raw.M, axis1=1, axis2=2) / d  # of cosines, which are even, with either sign
+    signs = np.where(windows < 0, -1, 1)
     parts = []
     for tested in list(tasks)[:3]:
         error, opposite = (
@@ -361,6 +362,6 @@ def trained_units(
             {"trained": list(tasks) * seeds, "seed": np.repeat(np.arange(seeds), len(tasks))}
         )
         own = np.repeat(error[list(tasks).index(tested) :: len(tasks)], len(tasks))
-        frame = frame.assign(error=error, ratio=error / own, opposite=opposite / own, window=raw.windows)
+        frame = frame.assign(error=error, ratio=error / own, opposite=opposite / own, window=windows)
         parts.append(frame.assign(tested=tested))
     return pd.concat(parts, ignore_index=True)

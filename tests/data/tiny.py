@@ -16,6 +16,8 @@ import os
 import time
 from pathlib import Path
 
+import pandas as pd
+
 from icl import statistics
 from icl_book import notebook
 from icl_book.claims import Authority, Case, Claim, Grade, judge
@@ -31,8 +33,7 @@ notebook.setup(globals())
 
 # %%
 print("constant is", statistics.FALSE_ALARM_RATE)
-notebook.glue("rate", statistics.FALSE_ALARM_RATE)
-notebook.glue(f"noise-{seed}", noise_std)
+rates = pd.DataFrame({"rate": [statistics.FALSE_ALARM_RATE], "seed": noise_std})
 
 # %%
 if seed == 8:

@@ -93,7 +93,7 @@ def test_a_notebook_runs_as_a_plain_script(tmp_path):
     script = tmp_path / "plain.py"
     text = '# %% tags=["parameters"]\nsteps = 2e1\n\n# %%\n'
     text += "from icl_book import notebook\nnotebook.setup(globals())\n"
-    script.write_text(text + "# %%\nnotebook.glue('n', steps)\nprint(steps)\nnotebook.footer()\n")
+    script.write_text(text + "# %%\nprint(steps)\nnotebook.footer()\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("20\nComputed in ")
 

@@ -305,18 +305,21 @@ def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(
 def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     assert copy.run("execute", "tiny")[0] == 0  # as the book does
     book, before = copy.done("tiny"), copy.done("tiny", "quick/sweep")
-    sweep = ("sweep", "tiny", "--grid", "noise_std=0.5,1.5 seed=0,7", "--jobs", "2", "--collect", "rate")
+    sweep = ("sweep", "tiny", "--grid", "noise_std=0.5,1.5 seed=0,7", "--jobs", "2", "--collect", "X,rates")
     status, said = copy.run(*sweep)
     assert status == 0 and "4 runs, 3 to do" in said, "the preset's own point is done already"
     assert "X: refuted, expected established" in said, "exploring reports a surprise and does not fail"
     assert len(copy.done("tiny", "quick/sweep") - before) == 3 and copy.done("tiny") == book
     status, said = copy.run(*sweep)
     assert status == 0 and "0 to do" in said
-    folder = copy.root / said.splitlines()[-1].split()[1].removesuffix("/cases.csv,")
-    cases, numbers = (pd.read_parquet(folder / f"{name}.parquet") for name in ("cases", "numbers"))
+    written = [copy.root / name for name in said.splitlines()[-1].split()[-3:]]
+    assert [path.name for path in written] == ["cases.csv", "wide.csv", "rates.csv"]
+    cases, wide, rates = (pd.read_parquet(path.with_suffix(".parquet")) for path in written)
     assert cases[["noise_std", "seed", "verdict", "measured"]].values.tolist() == [
         [noise_std, *judged]
         for noise_std in (0.5, 1.5)
         for judged in ([0, "established", 1.0], [7, "refuted", -1.0])
     ]
-    assert numbers["number"].tolist() == ["rate"] * 4 and set(numbers["value"]) == {1e-5}
+    assert sorted(wide["X | $1 > 0$ | one"]) == [-1.0, -1.0, 1.0, 1.0] and len(wide) == 4
+    assert set(rates["rate"]) == {1e-5} and rates["table seed"].tolist() == [0.5, 0.5, 1.5, 1.5]
+    assert rates["seed"].tolist() == [0, 7, 0, 7]

@@ -13,9 +13,10 @@ import pytest
 
 from icl_book import provenance
 from icl_book.__main__ import main
+from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner import execute, plan, record, schedule, table
+from icl_book.runner import execute, plan, reach, record, schedule, table
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 
@@ -25,8 +26,10 @@ def tree(tmp_path, monkeypatch):
     """A small repository with one notebook, and a runner that refuses to start kernels."""
     for folder in ("icl", "notebooks", "presets", "book/claims", "book/icl_book/site"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "icl" / "statistics.py").write_text("constant = 1\n")
-    (tmp_path / "book" / "icl_book" / "plots.py").write_text("style = 1\n")
+    (tmp_path / "icl" / "__init__.py").write_text("")
+    (tmp_path / "icl" / "statistics.py").write_text("from icl.checks import real\n\nconstant = 1\n")
+    (tmp_path / "icl" / "checks.py").write_text('"""What."""\nreal = 1\n')
+    (tmp_path / "icl" / "other.py").write_text("constant = 1\n")
     (tmp_path / "requirements.lock").write_text("numpy==1\n")
     (tmp_path / "presets" / "quick.yml").write_text("tiny: {noise_std: 1e-3}\n")
     (tmp_path / "presets" / "wrong.yml").write_text("tiny: {noise_std: -1}\n")
@@ -56,19 +59,22 @@ def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(t
         "book/icl_book/site/pages.py",
         "book/style.css",
         "icl/__pycache__/a.pyc",
+        "icl/other.py",
+        "book/claims/paper1.yml",
         "README.md",
         "benchmarks/results/a.json",
     ):
-        write(path, "x")
+        write(path, "x: {}\n")
+    write("icl/checks.py", '"""What it is."""\nreal = 1  # a comment\n')
     for path in (tree / "icl").glob("*.py"):
         os.utime(path, (0, 0))  # touched, not changed
     assert plan.plan("quick")[0].path == seen[0]
     changes = {
         "notebooks/tiny.py": TINY.read_text() + "\n# a word\n",
+        "icl/checks.py": "real = 2\n",
         "icl/statistics.py": "constant = 2\n",
-        "icl/table.csv": "1\n",
-        "book/icl_book/plots.py": "style = 2\n",
-        "book/claims/paper1.yml": "- id: P1.one\n",
+        "book/icl_book/notebook.py": "style = 2\n",
+        "book/icl_book/templates/card.html.j2": "card\n",
         "requirements.lock": "numpy==2\n",
         "presets/quick.yml": "tiny: {noise_std: 2e-3}\n",
     }
@@ -106,6 +112,19 @@ def test_every_chapter_reads_data_that_its_address_covers():
         assert all(call.startswith('"benchmarks/results/') for call in calls), name
 
 
+def test_a_run_depends_on_the_modules_and_claims_that_its_notebook_names():
+    for name, cards in json.loads((ROOT / "tests" / "data" / "golden.json").read_text()).items():
+        source = plan.source(name)
+        assert set(cards) <= set(reach.claims(source)), f"{name}: a card's id stands nowhere in the notebook"
+        code = reach.code(source)
+        assert {"icl_book.claims.judge", "icl_book.plots", "icl_book.parameters"} <= set(code), name
+    found = reach.code("from icl.tensor_trick import vec\nimport numpy, icl.files")
+    assert {"icl.tensor_trick.kronecker", "icl.tensor_trick.inputs", "icl.files"} < set(found)
+    assert not any(name.startswith(("icl.tensor_trick.lip", "icl.risk", "icl_book")) for name in found)
+    assert "icl.tasks.classes" in reach.code("def f():\n    from icl.risk import optimal_window\n")
+    assert list(reach.claims('judge(f"P2.icl.{card}")')) == [k for k in registry() if k.startswith("P2.icl.")]
+
+
 def test_runs_start_in_the_order_of_the_preset(tree):
     for name in ("a", "b"):
         shutil.copy(TINY, tree / "notebooks" / f"{name}.py")
@@ -128,17 +147,14 @@ def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
 
 
 # ------------------------------------------------------------------------- one run
-def finishing(*cards, meanwhile=lambda: None, glued=()):
-    """A stand-in for papermill that finds these cards and glued numbers, and a footer."""
+def finishing(*cards, meanwhile=lambda: None, tables=()):
+    """A stand-in for papermill that finds these cards and tables, and a footer."""
 
     def run_cells(run, shown):
         meanwhile()
         outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
         outputs += [{"data": {provenance.CARD_MIME: card}} for card in cards]
-        outputs += [
-            {"data": {record._GLUED: repr(x)}, "metadata": {"scrapbook": {"name": n}}}
-            for n, x in dict(glued).items()
-        ]
+        outputs += [{"data": {provenance.TABLES_MIME: dict(tables)}}]
         outputs = [{"output_type": "display_data"} | output for output in outputs]
         node = {"cells": [{"cell_type": "code", "source": "", "outputs": outputs}]}
         parameters = plan.defaults("tiny") | run.overrides
@@ -382,22 +398,24 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
     second = case | {"measured": "inf", "interval": [1.0, "inf"], "parameters": {"d": 3, "seed": 9}}
     card = CARD | {"readings": {"ours": "agrees", "theirs": "undecided"}, "cases": [first]}
     card |= {"other_readings": {"theirs": [second]}}
-    glued = {"risk": float("nan"), "w": 2.5, "said": "nan or so"}
-    monkeypatch.setattr(execute, "_papermill", finishing(card, glued=glued))
+    kept = {"windows": "n,w,seed\n3,,1\n4,inf,1\n", "said": "words\nor so\n"}
+    monkeypatch.setattr(execute, "_papermill", finishing(card, tables=kept))
     runs = plan.plan("quick", "tiny", "noise_std=1,2")
     for run in runs:
         execute.execute(run)
-    folder = table.write(runs)
-    for read, suffix in ((pd.read_csv, "csv"), (pd.read_parquet, "parquet")):
-        cases, numbers = (read(folder / f"{name}.{suffix}") for name in ("cases", "numbers"))
+    assert [path.name for path in table.write(runs)] == ["cases.csv"]
+    written = table.write(runs, ["X", "windows"])
+    assert [path.name for path in written] == ["cases.csv", "wide.csv", "windows.csv"]
+    for read, suffix in ((pd.read_csv, ".csv"), (pd.read_parquet, ".parquet")):
+        cases, wide, windows = (read(path.with_suffix(suffix)) for path in written)
         assert cases["noise_std"].tolist() == [1, 1, 2, 2] and cases["d"].tolist() == [2, 3, 2, 3]
         assert cases["reading"].tolist() == ["ours", "theirs"] * 2 and set(cases["verdict"]) == {"holds"}
         assert cases["measured"].tolist() == [1.5, float("inf")] * 2 and cases["seed"].tolist() == [0] * 4
         assert cases["case seed"].isna().tolist() == [True, False] * 2, "a label called like a parameter"
-        assert numbers["number"].tolist() == ["risk", "w"] * 2 and numbers["value"].dtype == float
-        assert numbers["value"].isna().tolist() == [True, False] * 2
-        assert set(numbers["notebook"]) == {run.path.name for run in runs}
-    table.write(runs, ["w"])
-    assert pd.read_csv(folder / "numbers.csv")["number"].tolist() == ["w", "w"]
-    with pytest.raises(BadInput, match="^collect='v': tiny keeps risk, w$"):
-        table.write(runs, ["w", "v"])
+        assert wide["X | ours | n = 3"].tolist() == [1.5, 1.5] and wide["noise_std"].tolist() == [1, 2]
+        assert windows["n"].tolist() == [3, 4] * 2 and windows["noise_std"].tolist() == [1, 1, 2, 2]
+        assert windows["w"].isna().tolist() == [True, False] * 2 and windows["w"].max() == float("inf")
+        assert windows["seed"].tolist() == [0] * 4 and windows["table seed"].tolist() == [1] * 4
+        assert set(windows["notebook"]) == {run.path.name for run in runs}
+    with pytest.raises(BadInput, match="^collect='v': tiny has X, said, windows$"):
+        table.write(runs, ["windows", "v"])

@@ -8,7 +8,6 @@ alternative reading. A claim's other words can be corrected without an entry.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 import yaml
 
 from icl_book.claims.registry import load
+from icl_book.provenance import bare
 
 ROOT = Path(__file__).resolve().parents[3]
 CHANGELOG = ROOT / "book" / "changelog.yml"
@@ -41,11 +41,7 @@ def digest(root: Path = ROOT) -> str:
 
 def canonical(source: str) -> str:
     """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            node.body[:1] = [ast.Pass()]
-    return _VARIES.sub("", ast.dump(tree))
+    return _VARIES.sub("", bare(source))
 
 
 def seed() -> int:

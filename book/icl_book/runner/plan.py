@@ -27,14 +27,14 @@ import yaml
 from icl_book import provenance
 from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
+from icl_book.runner import reach
 
 #: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
 CONFIRMATORY = "confirmatory"
 #: The packages that numbers depend on, beside the lock file: what is installed need not follow it.
 COMPUTING = ("numpy", "scipy", "torch", "numba")
-#: The files that any chapter's numbers and cards may depend on. The site and the runner are not among them.
-SOURCES = ["icl/**/*", "book/icl_book/[a-z]*.py", "book/icl_book/claims/**/*", "book/claims/*"]
-SOURCES += ["requirements.lock"]
+#: What any chapter's numbers and cards may depend on, beside the code that it reaches and its claims.
+SHARED = ["requirements.lock", "book/icl_book/templates/[ct]*.j2", "book/icl_book/interactive.*"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Run:
             reported but do not fail it.
         root_seed: Root of the random streams, see `icl.streams`.
         device: Where it computes, a value of ``ICL_DEVICE``.
-        digest: Of notebook, parameters, root seed, device, sources and installed versions.
+        digest: Of notebook, parameters, root seed, device, the code that it reaches (not its comments and
+            docstrings), the claims that it names, `SHARED` and installed versions.
     """
 
     name: str
@@ -118,9 +119,17 @@ def for_book(preset: str) -> None:
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
 
 
-def sources() -> list[str]:
-    """Return a digest of `SOURCES` by content, and the versions of Python and of `COMPUTING`."""
-    return [provenance.fingerprint(ROOT, SOURCES), sys.version, *map(version, COMPUTING)]
+def sources(name: str) -> list[Any]:
+    """Return what a notebook's numbers depend on beside its parameters and random streams."""
+    text, shared = source(name), provenance.fingerprint(ROOT, SHARED)
+    return [
+        text,
+        reach.code(text, ROOT),
+        reach.claims(text, ROOT),
+        shared,
+        sys.version,
+        *map(version, COMPUTING),
+    ]
 
 
 def notebooks() -> list[str]:
@@ -189,10 +198,10 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
     return {key: [v for i, v in enumerate(values) if v not in values[:i]] for key, values in axes.items()}
 
 
-def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[str] = ()) -> str:
+def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[Any] = ()) -> str:
     """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
-    depends = [source(name), overrides, seed, where, code or sources()]
-    return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:16]
+    depends = [overrides, seed, where, code or sources(name)]
+    return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None = None) -> list[Run]:
@@ -211,13 +220,14 @@ def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None 
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.
     """
-    entries, axes, where, code = _entries(preset), read_grid(grid), device(), sources()
+    entries, axes, where = _entries(preset), read_grid(grid), device()
     seed, runs = root_seed() if seed is None else seed, []
     for one in [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index):
         own, given = defaults(one), entries.get(one)
         if not isinstance(given, dict):
             raise BadInput(f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'")
         own = validate(own, own)
+        code = sources(one)
         usual = own | validate({k: number(v) for k, v in given.items()}, own)
         for point in itertools.product(*axes.values()):
             wanted = usual | validate(dict(zip(axes, point, strict=True)), own)

@@ -11,9 +11,7 @@ from typing import Any
 
 from icl.files import write_atomically
 from icl_book.parameters import BadInput
-from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
-
-_GLUED = "application/papermill.record/text/plain"
+from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT, TABLES_MIME
 
 
 def seal(node: Mapping[str, Any]) -> None:
@@ -67,25 +65,31 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         What `icl_book.runner.plan.Run` says of it, and ``parameters``, ``seconds``,
-        ``device``, ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, ``cards``, the records of
-        all verdict cards, and ``numbers``, what was glued, by name.
+        ``device``, ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the
+        records of all verdict cards.
 
     Raises:
         BadInput: If the notebook does not end with one ``notebook.footer()``.
     """
-    outputs = [o for c in node["cells"] for o in c.get("outputs", [])]
-    shown = [o.get("data", {}) for o in outputs]
+    shown = _shown(node)
     footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
-    numbers = {
-        o["metadata"]["scrapbook"]["name"]: o["data"][_GLUED] for o in outputs if _GLUED in o.get("data", {})
-    }
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}
-        | {"cards": [d[CARD_MIME] for d in shown if CARD_MIME in d], "numbers": numbers}
+        | {"cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
     )
+
+
+def tables(path: Path | str) -> dict[str, str]:
+    """Return the tables that an executed notebook had at its end, as CSV, by name; BadInput as `read`."""
+    kept: list[dict[str, str]] = [data[TABLES_MIME] for data in _shown(read(path)) if TABLES_MIME in data]
+    return kept[-1] if kept else {}
+
+
+def _shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -1,7 +1,8 @@
-"""The tables of a sweep, in long form."""
+"""The tables of a sweep: what was judged, in long form, and what the notebook computed."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 import pandas as pd
 
 from icl.files import atomic_path
-from icl_book.parameters import BadInput, number
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
-from icl_book.runner.record import collect, readings
+from icl_book.runner.record import collect, readings, tables
 
 
 def cases(found: Mapping[str, Any]) -> pd.DataFrame:
@@ -41,48 +42,60 @@ def cases(found: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def numbers(found: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a row for each glued number: what `cases` says of the run, ``number`` (its name), ``value``."""
-    glued = {name: number(text) for name, text in found["numbers"].items()}
-    rows = [{"number": name, "value": float(v)} for name, v in glued.items() if isinstance(v, int | float)]
-    return pd.DataFrame([_run(found) | row for row in rows])
-
-
 def _run(found: Mapping[str, Any]) -> dict[str, Any]:
     shown = {k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()}
     return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 
 
-def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> Path:
-    """Write the tables of a sweep, ``cases`` and ``numbers``, each as CSV and Parquet.
+def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
+    """Return a table that a run kept, each row with the run's columns of `cases`; its own come last."""
+    own = pd.read_csv(io.StringIO(text))
+    run = pd.DataFrame([_run(found)] * len(own))
+    return run.join(own.rename(columns={name: f"table {name}" for name in own if name in run}))
+
+
+def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
+    """Write the tables of a sweep, each as CSV and Parquet.
 
     Args:
         runs: Finished runs of one notebook.
-        wanted: Names of the numbers that are kept; all of them if none is named.
+        wanted: Claims and tables of the notebook. Without any, the cases of all claims are written.
 
     Returns:
-        Their folder.
+        The CSV files: ``cases``, all or those of the claims wanted, in long form; then ``wide``, a row a run
+        and a column a case; and each table wanted, the rows of all runs one below the other.
 
     Raises:
-        BadInput: If no run kept a number of that name, naming those that were kept.
+        BadInput: If the runs have neither a claim nor a table of that name, naming those that they have.
     """
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
-    glued = pd.concat(map(numbers, found), ignore_index=True)
-    kept = list(glued["number"].unique()) if len(glued) else []
+    kept = [tables(run.path) for run in runs]
+    long = pd.concat(map(cases, found), ignore_index=True)
+    claims, known = list(long["claim"].unique()), sorted({name for one in kept for name in one})
     for name in wanted:
-        if name not in kept:
-            raise BadInput(f"collect={name!r}: {runs[0].name} keeps {', '.join(kept) or 'no numbers'}")
+        if name not in claims + known:
+            raise BadInput(f"collect={name!r}: {runs[0].name} has {', '.join(claims + known)}")
+    if some := [name for name in wanted if name in claims]:
+        long = long[long["claim"].isin(some)]
+    frames = {"cases": long}
+    if some:
+        who = list(_run(found[0]))
+        label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
+        once = long.assign(label=label).drop_duplicates([*who, "label"])
+        frames["wide"] = once.pivot(index=who, columns="label", values="measured").reset_index()
+    for name in [name for name in wanted if name in known]:
+        each = [table(one, texts[name]) for one, texts in zip(found, kept, strict=True) if name in texts]
+        frames[name] = pd.concat(each, ignore_index=True)
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]
     folder = ROOT / "_build" / "sweeps" / f"{runs[0].name}-{runs[0].preset}-{address}"
-    save(pd.concat(map(cases, found), ignore_index=True), folder / "cases")
-    save(glued[glued["number"].isin(wanted)] if wanted else glued, folder / "numbers")
-    return folder
+    return [save(frame, folder / name) for name, frame in frames.items()]
 
 
-def save(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV and Parquet, each whole or not at all."""
+def save(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a table as CSV and Parquet, each whole or not at all; return the path of the first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path.with_suffix(".csv")) as part:
         frame.to_csv(part, index=False)
     with atomic_path(path.with_suffix(".parquet")) as part:
         frame.to_parquet(part, index=False)
+    return path.with_suffix(".csv")
