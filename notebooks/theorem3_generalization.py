@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -19,7 +15,16 @@
 # The printed upper bound holds {judged}`P1.T3.matched`. Of the two printed lower bounds the one for $L'>L$ is too large for
 # long contexts {judged}`P1.T3.larger`, if one line of a slide was read correctly; the paper's own theorem was not seen.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the exact results
 n_decades = [2, 3, 4, 6, 8, 10]  # powers k of ten: exact risks at context lengths 10^k
 lipschitz = 1.0  # Lipschitz constant L of pretraining
@@ -48,7 +53,7 @@ window_range = [
 ]  # smallest and largest window parameter that leave-one-out tries
 windows_tried = 22  # how many it tries, in geometric progression
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -177,7 +182,7 @@ for n in (1e4, 1e8, 1e12):
 # | pretraining finds the best window | used by the exact part; units are trained in experiment 3 |
 # ```
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"}
+# %% mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"} tags=["hide-input", "hide-output"]
 curves = {"price": "risk / least risk", "limit": "its limit for long contexts"}
 sliders = {"functions": "functions", "d": "dimension d", "n": "context length n"}
 interactive(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import itertools
+import json
 import sys
 import time
 from collections.abc import MutableMapping
@@ -120,7 +121,7 @@ def footer() -> None:
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     _show({"text/html": page, "text/plain": text, FOOTER_MIME: record})
     _show(
-        {TABLES_MIME: _tables(_started["namespace"])},
+        {TABLES_MIME: json.dumps(_tables(_started["namespace"]))},
         {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}},
     )
 

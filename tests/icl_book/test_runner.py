@@ -154,7 +154,7 @@ def finishing(*cards, meanwhile=lambda: None, tables=()):
         meanwhile()
         outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
         outputs += [{"data": {provenance.CARD_MIME: card}} for card in cards]
-        outputs += [{"data": {provenance.TABLES_MIME: dict(tables)}}]
+        outputs += [{"data": {provenance.TABLES_MIME: json.dumps(dict(tables))}}]
         outputs = [{"output_type": "display_data"} | output for output in outputs]
         node = {"cells": [{"cell_type": "code", "source": "", "outputs": outputs}]}
         parameters = plan.defaults("tiny") | run.overrides
@@ -385,7 +385,7 @@ def test_sync_is_stable_and_keeps_ids(tree):
     assert execute.sync() == []
     cells = json.loads(first)["cells"]
     assert [c["id"] for c in cells][:2] == ["cell-00", "cell-01"]
-    assert not any(c.get("outputs") for c in cells) and "parameters" in cells[3]["metadata"]["tags"]
+    assert not any(c.get("outputs") for c in cells) and "parameters" in cells[2]["metadata"]["tags"]
     written.unlink()
     assert execute.sync() == [written] and written.read_text() == first
 
