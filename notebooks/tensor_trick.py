@@ -312,7 +312,7 @@ judge(
 # at sizes up to $d=1024$. {cite:t}`alman2024gradient` (Lemmas 4.1 and C.8) give $O(n^2d+nd^2)$ for the gradient; taken literally,
 # the Kronecker form needs $O(n^2d^2)$. Five ways
 # compute the same gradient: with the explicit product, with one block at a time, by autograd, by the closed form
-# $A_1^\top PA_2$ (`icl.tensor_trick.plain_gradient`), and by {term}`streaming` it (`icl.tensor_trick.gradient`).
+# $A_1^\top PA_2$ (`icl.tensor_trick.formulas.plain_gradient`), and by {term}`streaming` it (`icl.tensor_trick.gradient`).
 #
 # ```{admonition} The five ways, counted
 # :class: dropdown
