@@ -203,9 +203,12 @@ def test_the_package_carries_claims_and_templates():
         assert any(path.relative_to(package).match(pattern) for pattern in patterns), path
 
 
+EXTRA = ("experiments", "rigor")  # the rooms of `icl` that need pandas and python-flint
+
+
 def test_icl_alone_needs_few_packages():
     wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
-    science = [p for p in (ROOT / "icl").rglob("*.py") if p.parent.name != "experiments"]  # those need pandas
+    science = [p for p in (ROOT / "icl").rglob("*.py") if p.parent.name not in EXTRA]
     trees = [ast.parse(p.read_text()) for p in science]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     modules = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
