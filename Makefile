@@ -10,6 +10,7 @@
 # make confirm                        the confirmatory run: results/confirmatory
 # make source PAPER=collins2024 FILE=paper.pdf   a paper that you have against what the book says of it
 # make bench | lab | sync | lock | clean
+# LAB_OPTIONS is handed to JupyterLab: --allow-root --ip=0.0.0.0 in a container.
 # Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed
 # to pip, e.g. an index with CPU-only builds of torch.
 
@@ -17,14 +18,16 @@ PYTHON ?= python3
 PRESET ?= quick
 JOBS ?= 2
 PIP_OPTIONS ?=
+LAB_OPTIONS ?=
 PY := .venv/bin/python
 BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
 .PHONY: book pdf check test bench sweep replicate confirm source lab sync lock clean
 
 book: .venv/.installed
-	@$(PY) -m icl_book book --preset "$(PRESET)" --jobs "$(JOBS)" --profile "$(PROFILE)"
+	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
 
 check: .venv/.installed
 	@$(PY) -m ruff format --check --quiet . && $(PY) -m ruff check --quiet . && .venv/bin/lint-imports
@@ -38,23 +41,23 @@ bench: .venv/.installed
 	@$(foreach f,$(BENCHMARKS),$(PY) $(f) &&) echo "$(words $(BENCHMARKS)) benchmarks run"
 
 sweep: .venv/.installed
-	@$(PY) -m icl_book sweep "$(NOTEBOOK)" --grid "$(GRID)" --collect "$(COLLECT)" --preset "$(PRESET)" \
-	  --jobs "$(JOBS)" --profile "$(PROFILE)"
+	@$(PY) -m icl_book sweep "$$NOTEBOOK" --grid "$$GRID" --collect "$$COLLECT" --preset "$$PRESET" \
+	  --jobs "$$JOBS" --profile "$$PROFILE"
 
 replicate: .venv/.installed
-	@$(PY) -m icl_book replicate --seed "$(SEED)" --jobs "$(JOBS)" --profile "$(PROFILE)"
+	@$(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
 
 confirm: .venv/.installed
-	@$(PY) -m icl_book confirm --jobs "$(JOBS)" --profile "$(PROFILE)"
+	@$(PY) -m icl_book confirm --jobs "$$JOBS" --profile "$$PROFILE"
 
 source: .venv/.installed
 	@$(PY) -m icl_book source "$(PAPER)" "$(FILE)"
 
 pdf: .venv/.installed
-	@$(PY) -m icl_book.site.pdf "$(PRESET)"
+	@$(PY) -m icl_book.site.pdf "$$PRESET"
 
 lab: .venv/.installed
-	@$(PY) -m jupyterlab notebooks
+	@$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks
 
 sync: .venv/.installed  # notebooks/*.ipynb from notebooks/*.py
 	@$(PY) -m icl_book sync

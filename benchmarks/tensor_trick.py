@@ -16,7 +16,8 @@ import torch
 from common import clock, interleaved, save
 
 from icl.streams import stream
-from icl.tensor_trick import gradient, hvp, plain_gradient, plain_hvp
+from icl.tensor_trick import gradient, hvp
+from icl.tensor_trick.formulas import plain_gradient, plain_hvp
 from icl_book import measure
 
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
@@ -125,7 +126,8 @@ def memory():
     n, d = SETTINGS[0]
     setup = (
         "import torch; torch.set_num_threads(1)\n"
-        "from icl.tensor_trick import gradient, hvp, plain_gradient, plain_hvp\n"
+        "from icl.tensor_trick import gradient, hvp\n"
+        "from icl.tensor_trick.formulas import plain_gradient, plain_hvp\n"
         f"A1, A2, X, B = (torch.randn(*s) for s in (({n}, {d}), ({n}, {d}), ({d}, {d}), ({n}, {n})))\n"
         f"X = X / {d}**1.5\nV = X\n"
         "some = A1[:256], A2[:256], X, B[:256, :256]\n"  # large enough for tiles

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +17,16 @@
 # $L=1$. The slides' table of what a large $M$ does is right in all four rows, that of the bias if the mean over tokens is
 # taken before the square {judged}`P1.W.table-bias`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 lipschitz_values = [1.0, 4.0, 8.0]  # Lipschitz constants L of the figure's columns
 context_length = 40  # examples n in a context
 n_values = [20, 40, 80, 160, 320, 640]  # context lengths of the error curves
@@ -30,7 +35,7 @@ dims = [2, 3, 5]  # dimensions d of the claims
 draws = 20  # contexts drawn for each check of the weights
 seed = 0  # root of the random streams
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import warnings
 
 import matplotlib.pyplot as plt

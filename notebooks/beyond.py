@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -19,7 +15,16 @@
 # projection trained units find the window of the projected problem {judged}`P1.rebuttal.links`; whether one unit serves
 # three classes *equally well* depends on the reading {judged}`P1.rebuttal.mixture`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [3, 5]  # dimensions d of the covariates; all but mixture and bias use the first
 lipschitz = 3.0  # Lipschitz constant L
 noise_std = 0.3  # standard deviation sigma of the label noise
@@ -41,7 +46,7 @@ collapse_windows = [1.0, 4.0, 8.0, 16.0]  # window parameters w of many layers
 judged_window = 8.0  # the largest of them that a card judges; beyond, rounding counts
 max_depth = 1000  # layers
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -157,7 +162,7 @@ plt.show()
 # $\sum_hc_h=1$, $\sum_hc_h/h=0$, $\sum_hc_h/h^2=0$: $c=(\frac12,-4,\frac92)$.
 # ```
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Several heads: {type}"}
+# %% mystnb={"code_prompt_show": "Several heads: {type}"} tags=["hide-input", "hide-output"]
 heads = layers.heads(d, n_values, lipschitz, noise_std, contexts)
 sizes = (contexts, seeds, layer_steps, batch_size, learning_rate)
 pairs = layers.trained_heads(d, n, lipschitz, noise_std, *sizes)
@@ -287,7 +292,7 @@ judge(
     folded=True,
 )
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Cross-entropy and copying: {type}"}
+# %% mystnb={"code_prompt_show": "Cross-entropy and copying: {type}"} tags=["hide-input", "hide-output"]
 rates = classification.error_rates(d, n, ends, flips, test_contexts)
 plots.table(
     rates.merge(tables.medians(entropy, "ratio", ["L", "p"])),
@@ -359,7 +364,7 @@ judge(
 # labels, explains most of an affine function even if no example lies in the query's hemisphere. It fails for ReLU functions,
 # whose other side of the kink is not in the context.
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "Both classes: {type}"}
+# %% mystnb={"code_prompt_show": "Both classes: {type}"} tags=["hide-input", "hide-output"]
 hemisphere = min(similarities, key=abs)
 plots.table(
     far[far.limit == hemisphere],
@@ -465,7 +470,7 @@ judge(
 # invariant class, the control, is flat. With the kink at a fixed place $f$ depends on $x_1$ alone, yet no unit ignores the
 # rest of the token (table), which carries $\sqrt{1-x_1^2}$.
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "The matrices: {type}"}
+# %% mystnb={"code_prompt_show": "The matrices: {type}"} tags=["hide-input", "hide-output"]
 per_unit = broken.groupby(["kind", "seed"], sort=False)[["gain", "rest"]].first()
 plots.table(
     per_unit.groupby("kind", sort=False).median().reset_index(),

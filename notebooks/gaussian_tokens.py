@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -22,14 +18,23 @@
 # {judged}`P1.G.rate`. Long contexts return $f$ smoothed over a fixed width: linear functions are recovered, a square is not
 # {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk {judged}`P1.G.linear`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 5, 16]  # dimensions d of the covariates
 noise_stds = [0.0, 0.5, 2.0]  # standard deviations sigma of the label noise, L = 1
 n_values = [2, 10, 100, 10000, 1000000]  # context lengths n
 context_length = 100000  # n of the sampled contexts
 seeds = 48  # independent sets of tokens
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +17,16 @@
 # {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`; neither needs attention, for a matrix on each token
 # makes the first step exactly, and shrinking every token does as well as the second.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 context_length = 12  # tokens n
 dim = 4  # dimension d
 steps = 100  # steps of gradient descent
@@ -32,7 +37,7 @@ draws = 1000  # random problems to fit one softmax layer to; as many to test it
 seeds = 10  # independent repetitions of that
 seed = 0  # root of the random numbers
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -41,7 +46,7 @@ from IPython.display import display
 
 from icl.experiments import tables, target_shift
 from icl.streams import stream
-from icl.tensor_trick import row_gradient
+from icl.tensor_trick.formulas import row_gradient
 from icl.tensor_trick.target_shift import shifted_target
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge, other_readings

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -18,7 +14,16 @@
 # *as functions of the whitened tokens*; if they are so as functions of the tokens themselves, the best matrix is another
 # one {judged}`P1.L1.original`. For even functions both signs of $w$ are minimizers {judged}`P1.L1.even`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dim = 3  # dimension d of the covariates
 draws = 3  # random covariances Sigma
 context_length = 20  # tokens n in a context
@@ -30,7 +35,7 @@ batch_size = 128  # fresh contexts a step
 learning_rate = 0.15  # Adam's initial step size for round tokens, falling to zero
 contexts = 100000  # Monte Carlo contexts for the sign of w
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +16,16 @@
 # the risk. Among other activations, only those that grow faster than every power have a window that can shrink, and only
 # normalized weights let it follow the Lipschitz constant.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the exact results
 n_values = [5, 10, 20, 50, 100, 200, 500, 1000]  # context lengths of the exact curves
 context_length = 20  # n of the trained units
@@ -38,7 +43,7 @@ batch_size = 64  # fresh contexts at each step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 shifts = [0.0, 5.0, 20.0]  # shifts b of the sigmoid's scores
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import display

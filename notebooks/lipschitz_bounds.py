@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +17,16 @@
 # descent takes the same number of steps however stretched the data are {judged}`P2.opt.preconditioned`. Newton-CG with exact
 # Hessian products needs fewer passes {judged}`P2.opt.newton`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
 n_values = [4, 16, 64, 256]  # numbers of tokens n that the cards search
 starts = 24  # starts of each search
@@ -33,7 +38,7 @@ draws = 10  # random problems in the check of the step size
 conditions = [1.0, 1.5, 2.0, 2.5]  # condition numbers of the data matrices
 seed = 0  # root of the random numbers
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -342,7 +347,7 @@ judge("P2.lip.break", broken, folded=True)
 #
 # None of our sources prints the bounds on losses and gradients that a machine-written abstract of paper 2 announces; so we search.
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
+# %% mystnb={"code_prompt_show": "The table: {type}"} tags=["hide-output", "hide-input"]
 m = n_values[min(1, len(n_values) - 1)]
 top = lipschitz.loss_derivatives(m, 2.0, starts, steps, rng)
 plots.table(

@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +17,16 @@
 # authors set to $1$: at $d=3$, $n=20$, $L=1$, $\sigma=1$ it ends at
 # {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dim = 3  # dimension d of the covariates
 context_length = 20  # tokens n in a context
 noise_std = 0.3  # standard deviation sigma of the label noise
@@ -41,7 +46,7 @@ sizes = [30, 100, 300, 1000]  # numbers T of fixed contexts
 draws = 10  # data sets of each size
 pool_sizes = [1, 3, 10, 30]  # functions in a fixed pool
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -162,7 +167,7 @@ plt.show()
 # of {numref}`fig-flow` with it. `pretrain` trains whole sweeps of such units at once, and agrees with twelve lines of PyTorch,
 # since random numbers are pure functions of (seed, name, step):
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "One unit in twelve lines of PyTorch"}
+# %% mystnb={"code_prompt_show": "One unit in twelve lines of PyTorch"} tags=["hide-input"]
 task = ReLU(dim, lipschitz_values[-1])
 M = torch.zeros(dim, dim, dtype=torch.float64, requires_grad=True)
 optimizer = torch.optim.Adam([M], learning_rate)

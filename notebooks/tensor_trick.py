@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +17,16 @@
 # {judged}`P2.scale.operations | explicit, n = d | .0f` of $n=d$, those of the closed form in three lines with the power
 # {judged}`P2.scale.operations | closed form, n = d | .0f`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d in the identity checks, each with 3 d tokens
 draws = 10  # random problems for each d
 sizes = [32, 48, 64]  # n and d, equal, of forms that build blocks of the product
@@ -31,7 +36,7 @@ memory_limit = 4.0  # GiB that a measured process may map beyond its libraries
 repeats = 2  # timed repetitions, the fastest counts
 seed = 0  # root of the random numbers
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import torch
 from IPython.display import display
@@ -307,7 +312,7 @@ judge(
 # at sizes up to $d=1024$. {cite:t}`alman2024gradient` (Lemmas 4.1 and C.8) give $O(n^2d+nd^2)$ for the gradient; taken literally,
 # the Kronecker form needs $O(n^2d^2)$. Five ways
 # compute the same gradient: with the explicit product, with one block at a time, by autograd, by the closed form
-# $A_1^\top PA_2$ (`icl.tensor_trick.plain_gradient`), and by {term}`streaming` it (`icl.tensor_trick.gradient`).
+# $A_1^\top PA_2$ (`icl.tensor_trick.formulas.plain_gradient`), and by {term}`streaming` it (`icl.tensor_trick.gradient`).
 #
 # ```{admonition} The five ways, counted
 # :class: dropdown

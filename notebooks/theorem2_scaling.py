@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -21,7 +17,16 @@
 # lower end does not hold uniformly in $L/\sigma$, because "sufficiently large $n$" means at least of the order of
 # $(L/\sigma)^2$ {judged}`P1.T2.uniform`.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8]  # dimensions d of the covariates
 n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, exact windows
 lipschitz = 1.0  # Lipschitz constant L of the exact sweeps over n
@@ -34,7 +39,7 @@ steps = 800  # Adam steps a unit
 batch_size = 256  # fresh contexts a step
 learning_rate = 0.1  # Adam's initial step size, falling linearly to zero
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -364,7 +369,7 @@ judge("P1.T2.uniform", growing, folded=True)
 # at smaller $n$. The exponent depends only on how bias and noise scale with $w$.
 # ```
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "A figure to move, the slope at each n: {type}"}
+# %% mystnb={"code_prompt_show": "A figure to move, the slope at each n: {type}"} tags=["hide-input", "hide-output"]
 curves = {"slope": "slope", "sharp": "law", "least": "printed: 1/d", "most": "to 2/d"}
 sliders = {"functions": "functions", "d": "dimension d"}
 interactive(

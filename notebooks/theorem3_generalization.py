@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -19,7 +15,16 @@
 # The printed upper bound holds {judged}`P1.T3.matched`. Of the two printed lower bounds the one for $L'>L$ is too large for
 # long contexts {judged}`P1.T3.larger`, if one line of a slide was read correctly; the paper's own theorem was not seen.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the exact results
 n_decades = [2, 3, 4, 6, 8, 10]  # powers k of ten: exact risks at context lengths 10^k
 lipschitz = 1.0  # Lipschitz constant L of pretraining
@@ -33,27 +38,14 @@ seeds = 10  # pretrained units of each setting
 steps = 400  # Adam steps of each unit
 batch_size = 64  # fresh contexts at each step
 learning_rate = 0.3  # Adam's initial step size, falling linearly to zero
-contexts = (
-    4000  # test contexts: for each class and seed, and for each L of the last part
-)
-n_values = [
-    8,
-    16,
-    32,
-    64,
-]  # context lengths of the last part; its left panel has the third
-window_range = [
-    0.2,
-    80.0,
-]  # smallest and largest window parameter that leave-one-out tries
-windows_tried = 22  # how many it tries, in geometric progression
+contexts = 4000  # test contexts for each class and seed
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from icl.experiments import adaptive, functions, tables, theorem3
+from icl.experiments import functions, tables, theorem3
 from icl.risk import mismatch_risk, optimal_window
 from icl.tasks import Affine, Cosine, ReLU
 from icl_book import notebook, plots
@@ -177,7 +169,7 @@ for n in (1e4, 1e8, 1e12):
 # | pretraining finds the best window | used by the exact part; units are trained in experiment 3 |
 # ```
 
-# %% tags=["hide-input", "hide-output"] mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"}
+# %% mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"} tags=["hide-input", "hide-output"]
 curves = {"price": "risk / least risk", "limit": "its limit for long contexts"}
 sliders = {"functions": "functions", "d": "dimension d", "n": "context length n"}
 interactive(
@@ -465,77 +457,10 @@ judge(
 )
 
 # %% [markdown]
-# ## Experiment 4: a window set inside the context
-#
-# The paper's window is learned and then fixed. Pretraining on tasks of different $L$ finds the window of the root mean square of
-# $L$, because the risk is linear in $L^2$. Without any training a layer can set $w$ anew in each context by **leave-one-out**:
-# it takes the $w$ at which the other examples predict the label of each example best.
-#
-# ```{admonition} The score, and three examples
-# :class: dropdown
-# Leave-one-out minimizes $S(w)=\sum_i\big(y_i-\hat f_{-i}(x_i;w)\big)^2$, where $\hat f_{-i}$ attends to all other examples:
-# attention of the context to itself, with the diagonal masked. *Averaged* leave-one-out mixes all windows with weights
-# proportional to $e^{-S(w)/(2s^2)}$, $s^2=\min_wS(w)/n$, like several heads. Three examples in a row have the labels $0,1,0$.
-# The middle one, left out, is predicted as $0$ at every window, the outer ones best by the far example. So a wide window scores
-# best: labels that look like noise widen the window. As the score is one of contexts of $n-1$ examples, the chosen windows are a
-# little wide, by the order of $1/n$.
-# ```
-
-# %%
-tried = np.geomspace(*window_range, windows_tried)
-adapted = adaptive.in_context(3, n_values, contexts, tried)
-fixed = adaptive.mixture_prices(3, n_values)
-shown_n = n_values[min(2, len(n_values) - 1)]
-floors = adaptive.linear_floor(3, shown_n, contexts // 2)
-
-# %% tags=["hide-input"]
-ways = adapted[adapted.method != "known L"].copy()
-moved = ways.method.map({"leave-one-out": 0.94, "averaged": 1.06})  # side by side
-ways["at L"], ways["at n"] = ways.L * moved, ways.n * moved
-means = adaptive.geometric_means(ways, ["mean", "low", "high", "at n"], ["n", "method"])
-level = adaptive.geometric_means(fixed, ["price"], ["n"])
-here = fixed[fixed.n == shown_n]
-
-# %% tags=["hide-input"]
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.4), sharey=True)
-plots.exact_curve(left, here.L, here.price, "fixed window")
-left.plot(floors.L, floors.floor, "--", color=plots.COLORS["guide"], label="floor")
-plots.points(left, ways[ways.n == shown_n], "at L", "mean", "method")
-plots.exact_curve(right, level.n, level.price)
-plots.points(right, means, "at n", "mean", "method", label="")
-for ax, at in ((left, here.L), (right, level.n)):
-    ax.set(xscale="log", yscale="log")
-    ax.set_xticks(at, [f"{x:g}" for x in at])
-    ax.set_yticks([0.3, 0.5, 1, 2, 3], ["0.3", "0.5", "1", "2", "3"])
-    ax.set_xticks([], minor=True)
-    ax.set_yticks([], minor=True)
-    ax.axhline(1, linestyle=":", color=plots.COLORS["guide"])
-left.set(
-    title=f"n = {shown_n}", ylabel="risk / risk at known L", xlabel="L of the task"
-)
-right.set(title="geometric mean over L", xlabel="context length n")
-left.legend()
-plt.show()
-
-# %% [markdown]
-# ```{caption} fig-adaptive
-# :alt: Left, relative risk against L. The fixed window is far above one for small L and near one for the largest. The two
-# methods that set the window in the context stay closer to one. A dashed floor lies below one and falls for large L. Right,
-# the geometric mean over L falls with the context length for both methods and stays higher for the fixed window.
-#
-# Risk over the exact risk with the window for the task's own $L$; ReLU functions, $d=3$, $\sigma=0.5$, which no method knows.
-# Points: means over contexts, with intervals. Solid: the fixed window of the mixture, exact. Dashed: the least risk of all
-# predictors linear in the labels ({term}`kriging` with known $L$ and $\sigma$).
-# ```
-#
-# Setting the window in the context removes most of the price where tasks are smooth, and costs a little where the fixed window
-# happens to be right. For rough functions the *shape* of the weights is the limit, not their width. Whether pretraining *finds*
-# leave-one-out is not answered.
-#
 # ## To remember
 #
 # A window that was trained for the wrong $L$ costs a constant factor: too wide it smears rough functions, too narrow it keeps
-# noise. More context does not heal it. A window set inside the context does, for most of the loss.
+# noise. More context does not heal it.
 
 # %% tags=["remove-input"]
 notebook.footer()

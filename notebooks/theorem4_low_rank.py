@@ -1,9 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     cell_metadata_filter: tags,mystnb,-all
-#     formats: ipynb,py:percent
-#     notebook_metadata_filter: kernelspec,-all
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -20,7 +16,16 @@
 # attention has a larger error on each of them {judged}`P1.F9.error`: on the two even links it can learn nothing, and on
 # the affine one it lacks an intercept.
 
-# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters of this run"}
+# %% tags=["remove-cell"]
+import sys
+
+if "google.colab" in sys.modules:  # a hosted notebook starts without the package
+    from IPython import get_ipython
+
+    url = "https://github.com/OWNER/icl-book"
+    get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
+
+# %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [3, 5, 6]  # dimensions d of the tokens ...
 ranks = [1, 2, 3]  # ... and dimensions k of the subspace that matters, one for each d
 n_values = [3, 20, 200]  # context lengths n, beside two
@@ -40,7 +45,7 @@ unit_noise_std = 0.1  # sigma of the units behind nonlinear links
 more_seeds = 10  # units of each link
 test_contexts = 4000  # test contexts of each of them
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Imports"}
+# %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -372,7 +377,7 @@ judge(
     folded=True,
 )
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
+# %% mystnb={"code_prompt_show": "The table: {type}"} tags=["hide-output", "hide-input"]
 plots.table(
     tables.medians(pair_scales, "ratio", ["size"]),
     {
@@ -465,7 +470,7 @@ errors = links.final_errors(curves)
 ratios = errors[["d", "k", "link", "seed", "ratio"]]
 judge("P1.F9.error", ratios, value="ratio", samples="seed", name=problem, folded=True)
 
-# %% tags=["hide-output", "hide-input"] mystnb={"code_prompt_show": "The table: {type}"}
+# %% mystnb={"code_prompt_show": "The table: {type}"} tags=["hide-output", "hide-input"]
 means = errors.groupby(by, sort=False)[["softmax", "linear"]].mean().reset_index()
 plots.table(
     means.merge(minima, on=["link", "k"]),

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,12 +13,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from jupyter_server.services.contents.largefilemanager import LargeFileManager
+from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class
 
-from icl_book import notebook
 from icl_book.claims.registry import FOLDER
 from icl_book.markup import environment
 from icl_book.parameters import validate
-from icl_book.runner import execute, plan
+from icl_book.runner import execute, plan, schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = plan.notebooks()
@@ -34,8 +36,22 @@ def test_pairs_agree(monkeypatch):
     assert sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb")) == NOTEBOOKS
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())["cells"][1]
-    assert f"install -q icl[notebook]@git+{url}" in "".join(install["source"])
+    assert f'url = "{url}"' in "".join(install["source"])
     assert install["metadata"]["tags"] == ["remove-cell"] and not install["outputs"]
+
+
+def test_saving_unedited_notebooks_in_jupyterlab_changes_nothing(tmp_path):
+    for path in (ROOT / "pyproject.toml", *(ROOT / "notebooks").glob("*.[ip]*")):
+        target = tmp_path / path.relative_to(ROOT)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy2(path, target)
+    manager = build_sync_jupytext_contents_manager_class(LargeFileManager)(root_dir=str(tmp_path))
+    for name in NOTEBOOKS:
+        opened = manager.get(f"notebooks/{name}.ipynb")
+        manager.save({k: opened[k] for k in ("type", "format", "content")}, f"notebooks/{name}.ipynb")
+        for suffix in (".py", ".ipynb"):
+            path = Path("notebooks", f"{name}{suffix}")
+            assert (tmp_path / path).read_text() == (ROOT / path).read_text(), path
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -176,24 +192,23 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
         assert more == ({"pages": {"pages": "write", "id-token": "write"}} if path == WORKFLOW else {})
 
 
-def test_the_package_carries_claims_templates_and_the_data_that_chapters_read(tmp_path, monkeypatch):
+def test_the_package_carries_claims_and_templates():
     """A wheel has what the patterns match, through links; `.ci/package` builds one."""
     package, patterns = ROOT / "book" / "icl_book", PROJECT["tool"]["setuptools"]["package-data"]["icl_book"]
-    read = {p for n in NOTEBOOKS for p in re.findall(r'notebook\.data\("([^"]+)"\)', plan.source(n))}
-    monkeypatch.setattr(notebook, "ROOT", tmp_path)  # as where only the package is installed
-    data = [notebook.data(path) for path in read]
-    assert [path.read_bytes() for path in data] == [(ROOT / path).read_bytes() for path in read]
     claims = [*FOLDER.glob("*.yml")]
     templates = [package / "templates" / name for name in environment().list_templates()]
     assert FOLDER.resolve() == ROOT / "book" / "claims"
     assert len(claims) == 2 and len(templates) >= 2
-    for path in (*data, *claims, *templates):
+    for path in (*claims, *templates):
         assert any(path.relative_to(package).match(pattern) for pattern in patterns), path
+
+
+EXTRA = ("experiments", "rigor")  # the rooms of `icl` that need pandas and python-flint
 
 
 def test_icl_alone_needs_few_packages():
     wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
-    science = [p for p in (ROOT / "icl").rglob("*.py") if p.parent.name != "experiments"]  # those need pandas
+    science = [p for p in (ROOT / "icl").rglob("*.py") if p.parent.name not in EXTRA]
     trees = [ast.parse(p.read_text()) for p in science]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     modules = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
@@ -223,3 +238,26 @@ def test_the_map_of_a_room_names_its_modules_and_no_other(room):
     assert modules <= set(re.findall(r"`(\w+)`", text))
     heads = re.findall(r"(?:^- |\. )((?:`\w+`(?:, )?)+):", text, re.M)
     assert set(re.findall(r"\w+", " ".join(heads))) <= modules
+
+
+# ------------------------------------------------------------------------- what people type first
+def test_jupyter_book_on_the_sources_stops_in_one_line(tmp_path):
+    program = str(Path(sys.executable).with_name("jupyter-book"))
+    words = [program, "build", ".", "--path-output", str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}/book"}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("the book is built by: make book")
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
+    grid = f'noise_std="0.5" `touch {tmp_path}/run`'
+    words = ["make", "-s", "-o", ".venv/.installed", "PY=echo", "sweep", "NOTEBOOK=x", f"GRID={grid}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert grid in done.stdout and not list(tmp_path.iterdir())
+
+
+def test_snakemake_has_a_cache_where_home_cannot_be_written(monkeypatch):
+    assert "XDG_CACHE_HOME" not in schedule._environment() or "XDG_CACHE_HOME" in os.environ
+    monkeypatch.setenv("HOME", "/nonexistent")
+    assert schedule._environment()["XDG_CACHE_HOME"] == str(ROOT / "_build" / "cache")

@@ -6,9 +6,12 @@ import argparse
 import os
 import sys
 
-from icl_book.parameters import BadInput
-from icl_book.runner import plan
-from icl_book.runner.schedule import schedule
+try:
+    from icl_book.parameters import BadInput
+    from icl_book.runner import plan
+    from icl_book.runner.schedule import schedule
+except ModuleNotFoundError as missing:  # the package without its extras
+    sys.exit(f"error: {missing.name} is not installed; it comes with the extra icl[notebook]")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,10 +1,11 @@
-"""What a notebook calls: `setup` after its parameters, `data` in between, `footer` at its end."""
+"""What a notebook calls: `setup` after its parameters, `footer` at its end."""
 
 from __future__ import annotations
 
 import ast
 import html
 import itertools
+import json
 import sys
 import time
 from collections.abc import MutableMapping
@@ -14,9 +15,9 @@ from typing import Any
 from icl.streams import ROOT_SEED
 from icl_book import provenance
 from icl_book.parameters import BadInput, validate
-from icl_book.provenance import FOOTER_MIME, HIDDEN, ROOT, TABLES_MIME, device
+from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
-__all__ = ["data", "device", "footer", "setup"]
+__all__ = ["device", "footer", "setup"]
 
 MOST_ROWS = 2000  # of a table that a run keeps for sweeps
 
@@ -120,7 +121,7 @@ def footer() -> None:
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     _show({"text/html": page, "text/plain": text, FOOTER_MIME: record})
     _show(
-        {TABLES_MIME: _tables(_started["namespace"])},
+        {TABLES_MIME: json.dumps(_tables(_started["namespace"]))},
         {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}},
     )
 
@@ -146,18 +147,3 @@ def _show(data: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
         display(data, raw=True, metadata=metadata)
     elif "text/plain" in data:  # a plain script
         print(data["text/plain"])
-
-
-def data(path: str) -> Path:
-    """Return the path of a file of this repository; the installed package carries what chapters need.
-
-    The call must be written with a literal, ``notebook.data("results/paper/x.json")``: the
-    runner finds it in the source and makes the file's content part of the run's address.
-
-    Raises:
-        BadInput: If there is no such file.
-    """
-    for folder in (ROOT, Path(__file__).parent):
-        if (folder / path).is_file():
-            return folder / path
-    raise BadInput(f"data file {path!r}: not found in {ROOT}")

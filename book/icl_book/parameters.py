@@ -85,8 +85,6 @@ PARAMETERS: dict[str, Real] = {
     "flips": Reals("probabilities that a label is flipped", 0, 1),
     "similarities": Reals("largest allowed similarities of context and query", -1, 1),
     "shifts": Reals("shifts of the sigmoid's scores", -1e6),
-    "window_range": Reals("smallest and largest window of a grid"),
-    "windows_tried": Integer("windows of a grid, in geometric progression", 2),
     "test_contexts": Integer("contexts that trained models are tested on", 2),
     "max_depth": Integer("largest number of layers", 1, 10_000),
     "collapse_windows": Reals("window parameters w of the layers", 0),

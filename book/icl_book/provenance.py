@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOOTER_MIME = "application/vnd.icl.footer+json"
 #: Media type under which a verdict card travels inside an executed notebook.
 CARD_MIME = "application/vnd.icl.card+json"
-#: What MyST-NB hides from a page, and the media type under which a notebook's tables travel.
+#: What MyST-NB hides from a page, and the media type under which its tables travel, as JSON.
 HIDDEN = "application/papermill.record/"
-TABLES_MIME = f"{HIDDEN}application/json"
+TABLES_MIME = f"{HIDDEN}text/plain"
 PACKAGES = ("numpy", "scipy", "torch", "matplotlib")
 
 

@@ -45,12 +45,13 @@ def address(root: Path) -> str:
 
 
 def adopt(root: Path) -> bool:
-    """Write the remote's address for the placeholder in ``_config.yml`` and ``CITATION.cff``.
+    """Write the remote's address for the placeholder in ``_config.yml``, ``CITATION.cff`` and the notebooks.
 
     It returns whether anything was written.
     """
     here, there = declared(root), address(root)
-    for path in (root / "_config.yml", root / "CITATION.cff") if there != here else ():
+    files = [root / "_config.yml", root / "CITATION.cff", *(root / "notebooks").glob("*.py")]
+    for path in files if there != here else ():
         write_atomically(path, path.read_text(encoding="utf-8").replace(here, there))
     return there != here
 

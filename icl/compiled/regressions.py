@@ -11,7 +11,7 @@ from icl.compiled.elementary import LANES, compiled, exp2_for_dtype, f32, f64, i
 
 
 def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
-    """Write `icl.tensor_trick.row_gradient` over the logits.
+    """Write `icl.tensor_trick.formulas.row_gradient` over the logits.
 
     With t the row's largest logit, e = exp(s - t), z = sum of e and c = b - f = b - e / z,
 
@@ -24,7 +24,7 @@ def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
 
 
 def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) -> None:
-    """Write `icl.tensor_trick.row_hvp` over the logits, of which T is the derivative.
+    """Write `icl.tensor_trick.formulas.row_hvp` over the logits, of which T is the derivative.
 
     With e and z as above and a trailing ``_t`` for the derivative along T,
 

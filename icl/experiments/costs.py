@@ -13,7 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from icl.experiments.tables import measured
 from icl.streams import stream
-from icl.tensor_trick import gradient, kron_block, plain_gradient, row_gradient
+from icl.tensor_trick import gradient, kron_block
+from icl.tensor_trick.formulas import plain_gradient, row_gradient
 
 
 def explicit(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from icl.tensor_trick import gradient, hvp, loss, row_hvp, unvec, vec
+from icl.tensor_trick import gradient, hvp, loss, unvec, vec
+from icl.tensor_trick.formulas import row_hvp
 from icl.tensor_trick.supremum_search import search_loss
 
 Rng = np.random.Generator

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from icl.experiments.tables import measured
 from icl.streams import stream
-from icl.tensor_trick import KINDS, gradient, hvp, kron_block, kronecker, loss, row_gradient, row_hvp, vec
+from icl.tensor_trick import KINDS, gradient, hvp, kron_block, kronecker, loss, vec
+from icl.tensor_trick.formulas import row_gradient, row_hvp
 
 #: A batch of problems: A1 and A2 (draws, n, d), X (draws, d, d) and B (draws, n, n).
 Problem = tuple[Tensor, Tensor, Tensor, Tensor]

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from icl.experiments.tables import measured
 from icl.tensor_trick import lipschitz as known
-from icl.tensor_trick import row_gradient, row_hvp
+from icl.tensor_trick.formulas import row_gradient, row_hvp
 from icl.tensor_trick.supremum_search import ascend, ball, search, search_loss
 
 Array = NDArray[np.float64]

@@ -15,7 +15,8 @@ from torch import Tensor
 from icl.experiments.curvature import safe_step
 from icl.experiments.tables import measured
 from icl.streams import stream
-from icl.tensor_trick import gradient, hvp, loss, row_gradient, row_loss, supremum_search, vec
+from icl.tensor_trick import gradient, hvp, loss, supremum_search, vec
+from icl.tensor_trick.formulas import row_gradient, row_loss
 from icl.tensor_trick.lipschitz import witness, worst_logits
 from icl.tensor_trick.target_shift import (
     data_move,

@@ -1,36 +1,15 @@
 """The tensor trick and the five softmax regressions of paper 2.
 
-- `regressions`: loss, gradient and Hessian product, large problems in tiles. `formulas`: what they compute.
+- `regressions`: loss, gradient and Hessian product, large problems in tiles.
+- `formulas`: what they compute, without checks of arguments.
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
 - `lipschitz`: proved constants. `supremum_search`: lower bounds on them by gradient ascent.
 - `target_shift`: moves of weights and data as moves of the target.
 - `inputs`, `tiling` (private): argument checks, and the tiles of rows.
 """
 
-from icl.tensor_trick.formulas import (
-    KINDS,
-    TARGETED,
-    plain_gradient,
-    plain_hvp,
-    row_gradient,
-    row_hvp,
-    row_loss,
-)
+from icl.tensor_trick.formulas import KINDS, TARGETED
 from icl.tensor_trick.kronecker import kron_block, unvec, vec
 from icl.tensor_trick.regressions import gradient, hvp, loss
 
-__all__ = [
-    "KINDS",
-    "TARGETED",
-    "gradient",
-    "hvp",
-    "kron_block",
-    "loss",
-    "plain_gradient",
-    "plain_hvp",
-    "row_gradient",
-    "row_hvp",
-    "row_loss",
-    "unvec",
-    "vec",
-]
+__all__ = ["KINDS", "TARGETED", "gradient", "hvp", "kron_block", "loss", "unvec", "vec"]

@@ -187,7 +187,9 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
     monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"])
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
         assert [item.title for item in made.outline] == ["glossary", "theorem2 scaling"]
+        assert made.metadata.title and made.metadata.author
         text = "\n".join(page.extract_text() for page in made.pages)
+        assert f"preset smoke · {len(made.pages)}" in made.pages[-1].extract_text()
     assert "Short answer" in text and not re.search(r"\\\\[(a-zA-Z]", text), "TeX that nobody set"
 
 

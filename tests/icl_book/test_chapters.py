@@ -34,8 +34,9 @@ def chapter(request):
 def test_cells_stand_in_the_order_of_the_page(chapter):
     title, *cells = jupytext.read(chapter).cells
     assert title.source.startswith("# ") and title.source.count("**Short answer.**") == 1
-    parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
-    assert cells[:2] == code[:2], "parameters and imports follow the short answer"
+    hosted, parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
+    assert cells[:3] == code[:3], "parameters and imports follow the short answer"
+    assert "google.colab" in hosted.source and tags(hosted) == ["remove-cell"]
     assert tags(parameters) == ["parameters", "hide-input"]
     assert set(assignments(parameters.source)) <= PARAMETERS.keys()
     assert "notebook.setup(" in setup.source and "hide-input" in tags(setup)
@@ -54,7 +55,7 @@ def test_a_chapter_can_be_read(chapter):
     assert words <= WORDS
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     assert [line for source in code for line in source.splitlines() if len(line) > WIDE] == []
-    assert [source for source in code[2:] if len(source.splitlines()) > CELL] == []
+    assert [source for source in code[3:] if len(source.splitlines()) > CELL] == []
     trees = [ast.parse(source) for source in code]
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.FunctionDef):

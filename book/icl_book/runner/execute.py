@@ -23,11 +23,8 @@ from icl_book.runner.plan import Run, address, defaults, notebooks
 from icl_book.runner.record import keep, record, seal, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
-HOSTED = (
-    "import sys\n\n"
-    'if "google.colab" in sys.modules:  # a hosted notebook starts without the package\n'
-    '    get_ipython().run_line_magic("pip", "install -q icl[notebook]@git+{url}")'
-)
+#: What JupyterLab writes into a paired notebook, from pyproject.toml: with it, saving changes nothing.
+FILTERS = {"cell_metadata_filter": "tags,mystnb,-all", "notebook_metadata_filter": "kernelspec,-all"}
 KEPT = 5  # executed notebooks kept per notebook and preset
 
 
@@ -189,24 +186,20 @@ def _settle(node: Any) -> None:
 def sync() -> list[Path]:
     """Rewrite each ``notebooks/*.ipynb`` that differs from its ``.py``, the source.
 
-    A hosted notebook starts without the package: each .ipynb has a cell that installs it there, from the
-    repository's address in ``_config.yml``. While that is the placeholder, the address of git's remote is
-    written there first.
+    While the address in ``_config.yml`` is the placeholder, that of git's remote is written there
+    and into the notebooks first: a hosted notebook installs the package from it.
 
     Returns:
         The files written.
     """
     import jupytext
-    from nbformat.v4 import new_code_cell
 
     repository.adopt(ROOT)
-    install = HOSTED.format(url=repository.declared(ROOT))
     written = []
     for name in notebooks():
         source = ROOT / "notebooks" / f"{name}.py"
         node, target = jupytext.read(source), source.with_suffix(".ipynb")
-        node.metadata = {"kernelspec": node.metadata["kernelspec"]}
-        node.cells.insert(1, new_code_cell(install, metadata={"tags": ["remove-cell"]}))  # type: ignore[no-untyped-call]
+        node.metadata = {"jupytext": FILTERS, "kernelspec": node.metadata["kernelspec"]}
         _settle(node)
         text = jupytext.writes(node, fmt="ipynb").rstrip("\n") + "\n"
         if not target.is_file() or target.read_text(encoding="utf-8") != text:

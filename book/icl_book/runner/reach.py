@@ -59,7 +59,7 @@ def claims(source: str, root: Path = ROOT) -> dict[str, Any]:
 
 @cache
 def _entries(text: str) -> dict[str, Any]:
-    return dict(yaml.load(text, yaml.CSafeLoader) or {})
+    return dict(yaml.load(text, yaml.CBaseLoader) or {})
 
 
 _bare = cache(bare)

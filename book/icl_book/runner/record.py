@@ -84,8 +84,9 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
 
 def tables(path: Path | str) -> dict[str, str]:
     """Return the tables that an executed notebook had at its end, as CSV, by name; BadInput as `read`."""
-    kept: list[dict[str, str]] = [data[TABLES_MIME] for data in _shown(read(path)) if TABLES_MIME in data]
-    return kept[-1] if kept else {}
+    kept = ["".join(data[TABLES_MIME]) for data in _shown(read(path)) if TABLES_MIME in data]
+    found: dict[str, str] = json.loads(kept[-1]) if kept else {}
+    return found
 
 
 def _shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -62,7 +62,9 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         command = [sys.executable, "-m", "snakemake", "--cores", jobs]
         command += ["--jobs", jobs, "--profile", profile] if profile else []
         command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
-        done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, env=_environment(), stderr=subprocess.PIPE, text=True, check=False
+        )
     seconds = time.perf_counter() - start
     if done.returncode == 0:
         print(f"done in {seconds:.0f} s", flush=True)
@@ -75,3 +77,10 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons)}", flush=True)
     return done.returncode
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of Snakemake, whose cache is below HOME, or here if HOME cannot be written."""
+    home = Path(os.path.expanduser("~"))
+    cache = {} if os.access(home, os.W_OK) else {"XDG_CACHE_HOME": str(ROOT / "_build" / "cache")}
+    return dict(os.environ) | cache

@@ -1,13 +1,17 @@
-"""Sphinx extension: docstrings, formulas with their punctuation, no live kernels."""
+"""Sphinx extension: docstrings, formulas with their punctuation, no live kernels, no book without results."""
 
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+
+from icl_book.provenance import ROOT
 
 #: In a docstring: code, which stays, ``$...$``, and lone marks that reStructuredText would read.
 MARKUP = re.compile(r"``.+?``|`[^`\n]+`|\*\w[^*\n]*\w\*|\$([^$]+)\$|[*|]", re.S)
@@ -72,8 +76,15 @@ def page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
         context["body"] = MARKED.sub(lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"])
 
 
+def staged(app: Sphinx, config: object) -> None:
+    """Stop where jupyter-book is called on the sources: without results the book would have holes."""
+    if Path(app.srcdir).resolve() == ROOT:
+        sys.exit("error: these are the sources, without results; the book is built by: make book")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
+    app.connect("config-inited", staged)
     app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", signature)
     app.connect("doctree-resolved", properties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import yaml
-from pypdf import PdfWriter
+from pypdf import PdfReader, PdfWriter
 
 from icl_book.provenance import ROOT
 from icl_book.site.verify import toc_pages
@@ -42,9 +43,24 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
                 sys.exit(f"pdf: not made; {program} printed no {page}")
             joined.append(sheet, outline_item=Path(page).name.replace("_", " "), import_outline=False)
             sheet.unlink()
+        title = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+        joined.add_metadata({"/Title": title["title"], "/Author": title["author"]})
+        number(joined, f"{title['title']}, preset {preset}")
         joined.write(done.with_suffix(".pdf.new"))
     os.replace(done.with_suffix(".pdf.new"), done)
     return done
+
+
+def number(joined: PdfWriter, line: str) -> None:
+    """Write a line and the page's number below each page."""
+    from matplotlib.figure import Figure
+
+    for i, page in enumerate(joined.pages, 1):
+        width, height = (float(size) / 72 for size in (page.mediabox.width, page.mediabox.height))
+        figure, sheet = Figure((width, height)), io.BytesIO()
+        figure.text(0.5, 0.02, f"{line} · {i}", ha="center", size=7, color="0.4")
+        figure.savefig(sheet, format="pdf", transparent=True)
+        page.merge_page(PdfReader(sheet).pages[0])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from icl.layout import inner_products, normalize, planes
 from icl.pretrain.model import ParameterLayout, gradient
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import NativeStream, stream
-from icl.tensor_trick import row_gradient, row_hvp
+from icl.tensor_trick.formulas import row_gradient, row_hvp
 
 
 @njit

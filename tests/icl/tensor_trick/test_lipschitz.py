@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize
 
 from icl.streams import stream
-from icl.tensor_trick import row_gradient, row_loss
+from icl.tensor_trick.formulas import row_gradient, row_loss
 from icl.tensor_trick.lipschitz import (
     FUNCTIONS,
     largest_exponential,

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from icl.tensor_trick import gradient, loss, row_gradient
+from icl.tensor_trick import gradient, loss
+from icl.tensor_trick.formulas import row_gradient
 from icl.tensor_trick.target_shift import (
     data_move,
     linear_attention_layer,

@@ -5,7 +5,8 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from icl.tensor_trick import KINDS, gradient, hvp, plain_gradient, plain_hvp, tiling
+from icl.tensor_trick import KINDS, gradient, hvp, tiling
+from icl.tensor_trick.formulas import plain_gradient, plain_hvp
 
 
 def problem(n=23, m=17, d=5, e=4, dtype=torch.float64, batch=()):

@@ -1,0 +1,111 @@
+"""The fast risk lies in its enclosure; planted errors leave it."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from icl.rigor import enclose  # noqa: F401  (loaded, to be copied)
+from icl.risk import enclose_risk, population_risk
+from icl.tasks import Affine, Cosine, Harmonic, Linear, Quadratic, ReLU
+from planted import planted
+
+
+def settings(count, seed, w_max):
+    """(task, w, n, noise_std): each class in 2, 3 and 5 dimensions."""
+    rng = np.random.default_rng(seed)
+    for i in range(count):
+        task = (Affine, ReLU, Cosine)[i % 3]((2, 3, 5)[i // 3 % 3], float(10 ** rng.uniform(-1, 1)))
+        w = float(10 ** rng.uniform(-2, math.log10(w_max)))
+        yield task, w, int(10 ** rng.uniform(0, 6)), float(10 ** rng.uniform(-2, 1))
+
+
+def outside(*setting):
+    """Names of the parts whose fast value lies outside its enclosure."""
+    fast, sure = population_risk(*setting), enclose_risk(*setting)
+    assert sure.bias[1] - sure.bias[0] <= 1e-10 * sure.bias[1]
+    return [
+        k
+        for k in ("bias", "noise", "total")
+        for low, high in [getattr(sure, k)]
+        if not low <= getattr(fast, k) <= high
+    ]
+
+
+def test_the_fast_risk_lies_in_its_enclosure():
+    for setting in settings(9, seed=1, w_max=10):
+        assert not outside(*setting), setting
+
+
+@pytest.mark.slow
+def test_the_fast_risk_of_200_settings_lies_in_its_enclosure():
+    for setting in settings(200, seed=0, w_max=100):
+        assert not outside(*setting), setting
+
+
+@pytest.mark.parametrize(
+    "task", [Affine(5), Linear(2, 3.0), Quadratic(4), ReLU(8, 0.1), Cosine(2, 10.0)], ids=str
+)
+def test_ends_that_are_known(task):
+    """At w = 0 all weights are 1/n, and a single token has weight one."""
+    variance = math.fsum(task.spectrum(4000)[0]) + task.spectrum(4000)[1]
+    for n in (1, 2, 1000):
+        for rtol in (1e-13, 1e-3):
+            sure = enclose_risk(task, 0.0, n, 2.0, rtol)
+            for (low, high), truth in ((sure.noise, 4 / n), (sure.bias, variance * (1 + 1 / n))):
+                assert (
+                    low <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= high and high - low <= rtol * high
+                )
+    assert enclose_risk(task, 1.0, 5, 0.0).noise == (0.0, 0.0)
+
+
+#: What is planted, and whether the enclosure is then wrong or too wide.
+BUGS = {
+    "a degree dropped": ("a[degree - 1] = scale / 6 *", "a[degree - 1] = (degree != 4) * scale / 6 *"),
+    "a degree too heavy": ("scale / 6 * multiplicity(d, degree) *", "scale / 6 * (degree + 3) *"),
+    "degrees left out not bounded": (
+        "range(2, len(a) + 1, 2):\n        moment",
+        "range(2, 7, 2):\n        moment",
+    ),
+    "factor 2 in the kernel": ("decay = [(arb(-self.w) * 2 *", "decay = [(arb(-self.w) *"),
+    "density": ("/ (arb(dim) / 2).gamma()", "/ (arb(dim + 1) / 2).gamma()"),
+    "n - 1 for n - 2": ("p.phi ** (n - 2)", "p.phi ** (n - 1)"),
+    "sign in the variogram": (".sin() ** 2 - (t.sin()", ".sin() ** 2 + (t.sin()"),
+    "points dropped": (
+        "for p, two in zip(points, pair, strict=True)",
+        "for p, two in list(zip(points, pair))[45:]",
+    ),
+    "rule too coarse": ("order = math.ceil(", "order = math.ceil(0.3 * "),
+    "step too long": ("h = step(digits)", "h = 2 * step(digits)"),
+}
+
+
+@pytest.mark.parametrize("bug", [None, *BUGS])
+def test_a_planted_error_leaves_the_enclosure_or_makes_it_too_wide(bug, monkeypatch):
+    task, w, n = ReLU(3), 2.0, 5
+    fast = population_risk(task, w, n, 1.0)
+    *_, copy = planted(monkeypatch, ["rigor.balls", "rigor.enclose"], *BUGS.get(bug, ()))
+    try:
+        sure = copy.risk(task, w, n, 1.0, 1e-10)
+        found = not all(
+            low <= value <= high for value, (low, high) in ((fast.bias, sure.bias), (fast.noise, sure.noise))
+        )
+    except ValueError as error:
+        assert "wider than rtol" in str(error) or "empty intersection" in str(error)
+        found = True
+    assert found == (bug is not None)
+
+
+def test_what_cannot_be_enclosed_is_refused_in_one_line(monkeypatch):
+    for arguments, word in (
+        ((Harmonic(3), 1.0, 5, 1.0), "allowed are Affine"),
+        ((ReLU(3), 301.0, 5, 1.0), "w=301"),
+        ((ReLU(3), 1.0, 5, 1.0, 1e-20), "rtol=1e-20"),
+    ):
+        with pytest.raises(ValueError, match=word) as caught:
+            enclose_risk(*arguments)
+        assert "\n" not in str(caught.value)
+    monkeypatch.setitem(sys.modules, "flint", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^python-flint is missing: pip install 'icl\[rigor\]'$"):
+        enclose_risk(ReLU(3), 1.0, 5, 1.0)

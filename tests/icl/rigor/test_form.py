@@ -1,0 +1,70 @@
+"""The certificate in balls: its parts against the fast one, and planted errors."""
+
+import pytest
+from flint import arb, ctx
+
+from icl.rigor import form
+from icl.risk import certificate, certify_isotropy
+from icl.risk.integrals import attended_gegenbauer_means
+from icl.tasks import Affine, Cosine, Quadratic, ReLU, Tanh
+from planted import planted
+
+
+@pytest.mark.parametrize("dim, n, kappa", [(2, 2, 3.0), (3, 20, 0.5), (5, 10**6, 10.0)])
+def test_the_fast_means_lie_in_their_enclosures(dim, n, kappa):
+    with ctx.workprec(128):
+        sure = form.means(dim, n, 8, arb(kappa))
+        assert max(float(x.rad()) for x in sure) < 1e-12
+        fast = attended_gegenbauer_means(dim, kappa, n, 8, 24)
+        assert all(abs(x - arb(y)) < 1e-12 for x, y in zip(sure, fast, strict=True))
+
+
+@pytest.mark.parametrize("task", [ReLU(2), ReLU(5, 3.0), Cosine(3, 4.0)], ids=str)
+def test_the_degrees_left_out_have_the_weight_that_was_extrapolated(task, monkeypatch):
+    monkeypatch.setattr(form, "_DEGREES", 128)
+    with ctx.workprec(128):
+        sure, fast = form._expand(task), certificate._expand(task)
+        k = (
+            1 if isinstance(task, ReLU) else 2
+        )  # in one unit: the classes may be expanded to different degrees
+        assert sure.first == fast.first == k
+        assert float(sure.total) == pytest.approx(fast.total, rel=1e-6)
+        a, rest = task.spectrum(4000)
+        whole = sum(x * i * (i + task.dim - 2) / (task.dim - 1) for i, x in enumerate(a, 1)) / (
+            a[k - 1] * float(sure.steep[0])
+        )
+        assert whole <= float(1 + sure.total) * (1 + 1e-12) and whole == pytest.approx(
+            float(1 + sure.total), rel=1e-3
+        )
+
+
+def test_margins_are_those_of_the_fast_certificate():
+    for task, n in ((Affine(4), 7), (Quadratic(3), 20), (Cosine(3), 20)):
+        assert form.certify(task, n).margin == pytest.approx(certify_isotropy(task, n).margin, abs=1e-3)
+    assert form.certify(Quadratic(3), 2).margin == 0
+    with pytest.raises(ValueError, match="allowed are Affine"):
+        form.certify(Tanh(3), 20)
+
+
+@pytest.mark.slow
+def test_a_class_with_all_degrees():
+    assert form.certify(ReLU(2), 20).margin == pytest.approx(certify_isotropy(ReLU(2), 20).margin, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "old, new, lipschitz, margin",
+    [
+        ("square / (2 * d) * (1 -", "square / d * (1 -", 1.0, 0.87),
+        ("_DIGITS = 13.0", "_DIGITS = 3.0", 1.0, 0.87),
+        ("if a > 0]", "if a > 0 and k != 4]", 2.0, 0.53),
+        ("points = _OVERSAMPLING * (power + 1)", "points = power + 1", 1.0, 0.87),
+    ],
+    ids=["wrong constant", "too coarse means", "a dropped degree", "too few angles"],
+)
+def test_planted_errors_lose_the_margin(monkeypatch, old, new, lipschitz, margin):
+    task = Cosine(3, lipschitz)
+    assert form.certify(task, 20).margin > margin
+    (copy,) = planted(monkeypatch, ["rigor.form"], old, new)
+    copy._MOST_CELLS = 60
+    assert copy.certify(task, 20).margin < margin
