@@ -3,6 +3,7 @@
 - `balls`: means over the tokens, with a bound for every error of a rule.
 - `enclose`: the population risk of ``M = w I``.
 - `form`: the certificate that no matrix beats the best multiple of the identity.
+- `plane`: that irrelevant directions raise the risk of Theorem 4, to second order.
 - `curvature`: the range of the second derivatives of softmax regression.
 
 The balls are those of Arb, by python-flint, the extra ``icl[rigor]``; it is imported by the first call.

@@ -213,6 +213,16 @@ def smaller(a: arb, b: arb) -> arb:
     return min(a.upper(), b.upper())
 
 
+def between(low: float | arb, high: float | arb) -> arb:
+    """Return a ball that contains all numbers from ``low`` to ``high``."""
+    return arb(low).union(arb(high))
+
+
+def power(p: arb, exponent: int) -> arb:
+    """Return ``p^exponent`` for a ball that encloses a number >= 0; Arb's own power is NaN around zero."""
+    return between(max(arb(0), p.lower()) ** exponent, p.upper() ** exponent)
+
+
 def clip(p: arb) -> arb:
     """Return the part in [0, 1] of a ball that encloses a probability."""
     return p.intersection(arb(0.5, 0.5))

@@ -37,6 +37,8 @@ from typing import Any
 
 from flint import arb, arb_poly, ctx
 
+from icl.rigor.balls import between
+
 Box = tuple[tuple[float, float], ...]
 _SMALLEST = 2.0**-12  # boxes are not halved further
 _CORNER = arb("0.46")
@@ -89,11 +91,6 @@ def _halves(box: Box, axis: int) -> Iterator[Box]:
     low, high = box[axis]
     for half in ((low, (low + high) / 2), ((low + high) / 2, high)):
         yield (*box[:axis], half, *box[axis + 1 :])
-
-
-def between(low: float | arb, high: float | arb) -> arb:
-    """Return a ball that contains all numbers from ``low`` to ``high``."""
-    return arb(low).union(arb(high))
 
 
 def root(x: arb) -> arb:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from flint import arb, arb_mat, ctx
 
 from icl.rigor import EnclosedRisk, Interval
-from icl.rigor.balls import AngleRule, Point, Row, chebyshev_to_gegenbauer, multiplicity, step, widen
+from icl.rigor.balls import AngleRule, Point, Row, chebyshev_to_gegenbauer, multiplicity, power, step, widen
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
 _PRECISION = 128  # bits
@@ -160,15 +160,15 @@ def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb,
     pair = _pairs(task.dim, known, gegenbauer, points)
     bias, noise = arb(0), arb(0)
     for p, two in zip(points, pair, strict=True):
-        one = n * p.phi ** (n - 1)
+        one = n * power(p.phi, n - 1)
         noise += one * p.second[0]
-        bias += one * 2 * p.second[1] + n * (n - 1) * p.phi ** (n - 2) * two
+        bias += one * 2 * p.second[1] + n * (n - 1) * power(p.phi, n - 2) * two
     # left of all points: phi <= 1, z falls by exp(-h) a point, and there exp(-z) >= exp(-exp(u))
     first, last = points[0], points[-1]
     left = (2 * arb(first.u).exp()).exp() / ((2 * arb(h)).exp() - 1)
     # right of them phi falls; the sum of z^2 exp(-z) over points is at most 1 / h + 4 / e^2, its maximum.
     # gamma <= 2 A, and the pair term is at most 4 A (E[z exp(-z)])^2 <= 4 A E[z^2 exp(-z)] phi
-    right = n * last.phi ** (n - 1) * (1 / arb(h) + 4 / arb(2).exp())
+    right = n * power(last.phi, n - 1) * (1 / arb(h) + 4 / arb(2).exp())
     noise += upto(left * n * first.second[0] + right)
     bias += upto(left * (2 * n * first.second[1] + n * (n - 1) * pair[0]) + 4 * n * known.whole * right)
     return widen(h * bias, h, 2), widen(h * noise, h, 2)
@@ -202,8 +202,8 @@ def _pairs(dim: int, known: Spectrum, gegenbauer: arb_mat, points: list[Point]) 
         e = [row[k] for row in table]
         m = [e[0] - x for x in e[1:]]
         inside = sum((c * x for c, x in zip(a, m, strict=True)), arb(0))
-        energy = p.square - e[0] ** 2 - sum((c * x * x for c, x in zip(count, e[1:], strict=False)), arb(0))
+        energy = p.square - e[0] * e[0] - sum((c * x * x for c, x in zip(count, e[1:], strict=False)), arb(0))
         total = sum((c * x * x for c, x in zip(a, m, strict=True)), arb(0))
-        total += 2 * e[0] * (p.first[-1] - inside) - rest * e[0] ** 2
+        total += 2 * e[0] * (p.first[-1] - inside) - rest * e[0] * e[0]
         out.append(total + upto(rest / count[-1] * nonnegative(energy)))
     return out

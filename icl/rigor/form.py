@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from flint import arb, arb_mat, ctx
 
 from icl.checks import integer
-from icl.rigor.balls import AngleRule, ball, chebyshev_to_gegenbauer, step, strip_error
+from icl.rigor.balls import AngleRule, ball, chebyshev_to_gegenbauer, power, step, strip_error
 from icl.rigor.enclose import Spectrum, nonnegative, scan, spectrum, upto
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 from icl.tasks.base import MOST
@@ -75,11 +75,11 @@ def means(dim: int, n: int, degree: int, kappa: arb) -> list[arb]:
         dim, w, degree, lambda t: arb(0), lambda y: arb(0), order, 2.5 * _DIGITS + 15 + math.log(n)
     )
     points = scan(rule, n, h, 10.0**-_DIGITS, 1)
-    law = arb_mat([[h * n * p.phi ** (n - 1)] for p in points])
+    law = arb_mat([[h * n * power(p.phi, n - 1)] for p in points])
     cosines = arb_mat([[p.first[m] for p in points] for m in range(degree + 1)]) * law
     first, last = points[0], points[-1]
     left = n * h * first.first[0] * arb(first.u).exp().exp() / (arb(h).exp() - 1)
-    right = n * last.phi ** (n - 1) * (1 + h / arb(1).exp())
+    right = n * power(last.phi, n - 1) * (1 + h / arb(1).exp())
     error = ball(0, strip_error(h, 1) + left + right)
     return [row[0] + error for row in (chebyshev_to_gegenbauer(dim, degree) * cosines).table()[1:]]
 

@@ -70,7 +70,7 @@ BUGS = {
     ),
     "factor 2 in the kernel": ("decay = [(arb(-self.w) * 2 *", "decay = [(arb(-self.w) *"),
     "density": ("/ (arb(dim) / 2).gamma()", "/ (arb(dim + 1) / 2).gamma()"),
-    "n - 1 for n - 2": ("p.phi ** (n - 2)", "p.phi ** (n - 1)"),
+    "n - 1 for n - 2": ("power(p.phi, n - 2)", "power(p.phi, n - 1)"),
     "sign in the variogram": (".sin() ** 2 - (t.sin()", ".sin() ** 2 + (t.sin()"),
     "points dropped": (
         "for p, two in zip(points, pair, strict=True)",
