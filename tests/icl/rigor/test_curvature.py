@@ -6,7 +6,7 @@ import torch
 
 from icl.experiments.curvature import CONCAVE, SMOOTH
 from icl.rigor import curvature
-from icl.tensor_trick import row_hvp
+from icl.tensor_trick.formulas import row_hvp
 from planted import planted
 
 
