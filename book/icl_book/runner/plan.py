@@ -125,7 +125,7 @@ def sources(name: str) -> list[Any]:
     return [
         text,
         reach.code(text, ROOT),
-        repr(reach.claims(text, ROOT)),  # keys of a rule may be true and false
+        reach.claims(text, ROOT),
         shared,
         sys.version,
         *map(version, COMPUTING),

@@ -71,7 +71,8 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
     kept = [tables(run.path) for run in runs]
     long = pd.concat(map(cases, found), ignore_index=True)
-    claims, known = list(long["claim"].unique()), sorted({name for one in kept for name in one})
+    claims = list(long["claim"].unique()) if len(long) else []
+    known = sorted({name for one in kept for name in one})
     for name in wanted:
         if name not in claims + known:
             raise BadInput(f"collect={name!r}: {runs[0].name} has {', '.join(claims + known)}")
