@@ -2,10 +2,10 @@ r"""What a small irrelevant part ``e B_perp B_perp'`` adds to the risk of ``c B 
 
 With tokens ``x = B u + B_perp v`` as in `icl.risk.low_rank`, the score of a token is ``c u.u_q + e s``. Here
 ``s = v.v_q`` is independent of the token's u, of mean zero and variance ``1 / (d - k)``. From here on, u is
-the variable of `icl.risk.integrals`. Every mean F(u) over one token becomes the mean of ``F(u + e s)`` over s:
+the variable of `icl.risk.integrals`. Every mean F(u) over one token becomes the mean of ``F(u + e s)``:
 an irrelevant direction blurs u. To second order in e, F becomes ``F + e^2 F'' / (2 (d - k))``. Let gamma be
-the variogram ``(1 - cos) / k``, ``A = E[(2 gamma + sigma^2) z^2 exp(-z)]`` and ``m = E[gamma z exp(-z)]``. The
-risk is ``int n A phi^(n-1) + n (n-1) k m^2 phi^(n-2) du``, and integration by parts in u gives
+the variogram ``(1 - cos) / k``, ``A = E[(2 gamma + sigma^2) z^2 exp(-z)]`` and ``m = E[gamma z exp(-z)]``.
+The risk is ``int n A phi^(n-1) + n (n-1) k m^2 phi^(n-2) du``, and integration by parts in u gives
 
     risk(c, e) = risk(c, 0) + e^2 D(c) / (2 (d - k)) + O(e^4),
     D = int n A ((n-1) phi^{n-2} 2 phi'' + (n-1)(n-2) phi^{n-3} phi'^2)
