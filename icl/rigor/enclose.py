@@ -20,7 +20,17 @@ from dataclasses import dataclass
 from flint import arb, arb_mat, ctx
 
 from icl.rigor import EnclosedRisk, Interval
-from icl.rigor.balls import AngleRule, Point, Row, chebyshev_to_gegenbauer, multiplicity, power, step, widen
+from icl.rigor.balls import (
+    AngleRule,
+    Point,
+    Row,
+    chebyshev_to_gegenbauer,
+    multiplicity,
+    power,
+    smaller,
+    step,
+    widen,
+)
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
 _PRECISION = 128  # bits
@@ -102,8 +112,13 @@ def _cosine(d: int, b: arb, a: list[arb]) -> Spectrum:
         near, far = (_wave(d, 2 * b * x) for x in ((t / 2).sin(), (t / 2).cos()))
         return half * (1 + twice - near - far)
 
-    # |cos(b u.v)| <= cosh(b |Im v|), and the imaginary parts of sin(t/2), cos(t/2) are at most sinh(y/2)
-    return Spectrum(a, whole, variogram, lambda y: 1 + (2 * b * (arb(y) / 2).sinh()).cosh())
+    def growth(y: float) -> arb:
+        # |cos(b u.v)| <= cosh(b |Im v|), and the imaginary parts of sin(t/2), cos(t/2) are at most sinh(y/2);
+        # or gamma = E (cos(b u.x) - cos(b u.x'))^2 / 2, with |b u.x| <= size and |sin s| <= |s| cosh |s|
+        size = b * cosh(y).sqrt()
+        return smaller(1 + (2 * b * (arb(y) / 2).sinh()).cosh(), 2 * (size * size.cosh()) ** 4)
+
+    return Spectrum(a, whole, variogram, growth)
 
 
 def _wave(d: int, r: arb) -> arb:
@@ -149,7 +164,7 @@ def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb,
     known = spectrum(task, degree)
     if n == 1:  # the weight of one token is one
         return 2 * known.whole, arb(1)
-    digits = 0.7 - math.log10(rtol)
+    digits = 0.45 - math.log10(rtol)
     h = step(digits)
     order = math.ceil((digits + 6 + 0.1 * w**0.5 + math.log10(n)) * math.log(10) / (2 * math.log(2)))
     rule = AngleRule(

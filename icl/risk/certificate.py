@@ -72,8 +72,8 @@ def certify_isotropy(task: Zonal, n: int) -> IsotropyCertificate:
     """Bound from below the rise of the risk when a matrix turns attention away from the query.
 
     The class has a part of degree 1, or is even with a part of degree 2; n >= 2. The bound is in units of
-    the part of lowest degree. For even classes and n = 2 it is zero: there m_l = 0 for all even l, and any
-    rotation of ``w I`` is as good.
+    the part of lowest degree. For even classes and n = 2 it is zero: there m_l = 0 for all even l, and
+    equal weights are best. `icl.rigor.form` has the same in ball arithmetic.
 
     >>> from icl.tasks import Affine
     >>> certify_isotropy(Affine(dim=5), n=20).margin  # only the part of degree 1

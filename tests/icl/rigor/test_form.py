@@ -1,5 +1,8 @@
 """The certificate in balls: its parts against the fast one, and planted errors."""
 
+import json
+from pathlib import Path
+
 import pytest
 from flint import arb, ctx
 
@@ -68,3 +71,26 @@ def test_planted_errors_lose_the_margin(monkeypatch, old, new, lipschitz, margin
     (copy,) = planted(monkeypatch, ["rigor.form"], old, new)
     copy._MOST_CELLS = 60
     assert copy.certify(task, 20).margin < margin
+
+
+ROWS = json.loads(
+    (Path(__file__).parents[3] / "results" / "rigor" / "form.json").read_text(encoding="utf-8")
+)["rows"]
+
+
+def test_the_committed_margins_are_half_of_the_first_term():
+    """What the theorem of the appendix says of them."""
+    listed = {(r["class"], r["lipschitz"], r["dim"], r["n"]) for r in ROWS}
+    wanted = {("ReLU", 1.0, d, n) for d in (2, 3, 5, 8) for n in (2, 3, 20, 200, 10**6)}
+    assert listed == wanted | {
+        ("cosine", L, d, n) for L in (1.0, 4.0) for d in (2, 3, 5, 8) for n in (3, 20, 200, 10**6)
+    }
+    assert all(row["margin"] > 0.5 for row in ROWS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS[::7], ids=lambda row: f"{row['class']}-{row['dim']}-{row['n']}")
+def test_committed_margins_are_repeated(row):
+    make = {"ReLU": ReLU, "cosine": Cosine}[row["class"]]
+    proof = form.certify(make(row["dim"], row["lipschitz"]), row["n"])
+    assert (proof.margin, proof.cells) == (pytest.approx(row["margin"], abs=1e-9), row["cells"])
