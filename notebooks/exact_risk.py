@@ -320,7 +320,7 @@ interactive(
     "risk falls. Then move σ until the ring is back where it was.",
     alt="Bias, noise and their sum, the risk, against the window parameter w, both "
     "axes logarithmic. The minimum of the risk is marked.",
-    caption="All numbers are exact: the risk is L² · bias + σ² · noise.",
+    caption="Exact; bias and noise are those of L = σ = 1.",
 )
 
 # %% [markdown]

@@ -90,8 +90,8 @@ plt.show()
 # \sum_i\omega_if(x_i)\;\to\;\mathbb E f(g+w\,x_q),\qquad g\sim N(0,I).
 # ```
 #
-# For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. With more examples, less noise or a larger slope $w^*$
-# rises, as on the sphere, but only to one: the window never gets narrower than the law of the tokens.
+# For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. With more examples $w^*$ tends to one, where on the
+# sphere it rises without end. (Two examples without noise can have a larger $w^*$.)
 
 # %%
 for n in (1e2, 1e6, 1e12):

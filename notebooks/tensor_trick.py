@@ -112,8 +112,9 @@ plt.show()
 #
 # It relates them to the single regressions $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
 # $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$ of earlier papers, and says that vectorization "expands the dimension from
-# $d$ to $d^2$". The identity that does this is not in the abstract, and the full text was not among our sources. We read it in
-# two later papers that cite paper 2 for it {cite:p}`gao2025fast,alman2024gradient`, and in a machine-written summary:
+# $d$ to $d^2$". The identity that does this is not in the abstract, and the full text was not among our sources. Our notes
+# have it from two later papers that cite paper 2 for it {cite:p}`gao2025fast,alman2024gradient`, and so does a machine-written
+# summary:
 #
 # > $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #

@@ -127,7 +127,7 @@ for n in (1e4, 1e8, 1e12):
 # ```{admonition} What is true
 # :class: tip
 # With $\Lambda = nL^2/\sigma^2$, fixed $L/\sigma$ and $n\to\infty$: $w^*\asymp\Lambda^{2/(d+2)}$ for the ReLU class, which
-# is inside the printed range in every dimension, and $w^*\asymp\Lambda^{2/(d+3)}$ for the affine class. For smooth
+# is inside the printed range for $d\ge3$ and at its lower end for $d=2$, and $w^*\asymp\Lambda^{2/(d+3)}$ for the affine class. For smooth
 # functions this is known from kernel smoothing on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`;
 # for kinks in one dimension see {cite:t}`cline1991`. Averaging over a class, and the constant of a kink on the sphere, are
 # ours. That the minimizer has the form $w_{KQ}I_d$ is proved and certified in [](/notebooks/certificates.ipynb).

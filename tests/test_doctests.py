@@ -1,13 +1,15 @@
-"""The examples in docstrings are run."""
+"""The examples in docstrings and in README.md are run."""
 
 import doctest
 import importlib
 import pkgutil
+import re
 
 import pytest
 
 import icl
 import icl_book
+from icl_book.provenance import ROOT
 
 MODULES = [
     m.name
@@ -27,3 +29,12 @@ def test_there_are_examples():
     finder = doctest.DocTestFinder()
     found = {m for m in MODULES for t in finder.find(importlib.import_module(m)) if t.examples}
     assert {"icl.risk.exact", "icl.pretrain.trainer"} <= found
+
+
+def test_the_studies_of_the_readme():
+    """Eight layers, trained by sampling, have their mean window within 10 % of the exact one."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    study: dict = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), study)
+    assert len(blocks) == 2 and abs(study["trained"].windows[0].mean() / study["best"].w - 1) < 0.1

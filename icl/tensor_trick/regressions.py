@@ -38,7 +38,8 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
 
     Arguments and errors are those of `loss`. Large problems are computed in tiles of rows, with O(n d) memory
     beside the arguments. Small ones, and those that autograd or torch.func is to differentiate or to map,
-    are computed by `plain_gradient`. The result is (..., d, e).
+    are computed by `plain_gradient`. Tiles save memory; they are little faster than autograd, unlike those of
+    `hvp`: the page *Benchmarks* has both. The result is (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind)
     if can_tile(given.values()):
