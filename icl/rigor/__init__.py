@@ -5,9 +5,9 @@
 - `form`: the certificate that no matrix beats the best multiple of the identity.
 - `plane`: that irrelevant directions raise the risk of Theorem 4, to second order.
 - `curvature`: the range of the second derivatives of softmax regression.
-- `__main__`: writes the certified margins to ``results/rigor``.
 
 The balls are those of Arb, by python-flint, the extra ``icl[rigor]``; it is imported by the first call.
+``python -m icl.rigor`` writes certified margins to ``results/rigor``.
 """
 
 from __future__ import annotations
