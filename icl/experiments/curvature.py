@@ -44,16 +44,15 @@ def extremes(
 
     Returns:
         Columns ``n``, ``which``, ``value`` in units of the two-token ends, and ``bound``, which it is proved
-        not to exceed: by hand and up to rounding for two tokens, 5/4 and -1 for more; zero for the most
-        negative of the convex cross-entropy.
+        not to exceed: one, up to rounding (`icl.rigor.curvature`); of the convex cross-entropy, zero for the
+        most negative, nothing for the largest.
     """
 
     def curvature(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return (row_hvp(s, w, b, kind) * w).sum(-1)
 
-    ends = {"largest": (1.0, SMOOTH, 5 / 4), "most negative": (-1.0, -CONCAVE, 1.0)}
-    if kind == "cross_entropy":
-        ends = {"largest": (1.0, SMOOTH, math.inf), "most negative": (-1.0, -CONCAVE, -CONCAVE * 1e-12)}
+    most = (math.inf, 1e-12) if kind == "cross_entropy" else (1 + 1e-12, 1 + 1e-12)
+    ends = {"largest": (1.0, SMOOTH, most[0]), "most negative": (-1.0, -CONCAVE, most[1])}
     rows = []
     for n in n_values:
         corner = torch.eye(n, dtype=torch.float64)[0]
@@ -61,9 +60,8 @@ def extremes(
         def target(t: Tensor, corner: Tensor = corner) -> Tensor:
             return corner
 
-        for which, (sign, end, most) in ends.items():
+        for which, (sign, end, bound) in ends.items():
             found = search_loss(curvature, 1, n, 36.0, starts, steps, rng, sign, targets=target)
-            bound = 1 + 1e-12 if n == 2 else most / end
             rows.append((n, which, 10 ** found.best.item() / end, bound))
     return pd.DataFrame(rows, columns=["n", "which", "value", "bound"])
 
