@@ -111,11 +111,6 @@ def limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
 
 
-def memory_total() -> int:
-    """Return the bytes of memory of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 def _measure(statement: str, setup: str, repeats: int) -> Cost:
     """Measure a statement in this process."""
     exec(setup, _names)

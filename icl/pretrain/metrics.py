@@ -38,13 +38,6 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
     return spectral_norm(leading - B @ (B.T @ leading))
 
 
-def outside_ratio(M: Array, basis: ArrayLike) -> Array:
-    """Return ``||B_perp' M B_perp||_2 / ||B' M B||_2``, which needs no rank to be read off; shape (...)."""
-    B = np.asarray(basis)
-    rest = np.linalg.qr(B, mode="complete").Q[:, B.shape[1] :]
-    return spectral_norm(rest.T @ M @ rest) / spectral_norm(B.T @ M @ B)
-
-
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     """Multiply all scores of each unit by a number of its own, at the end and in the history.
 

@@ -117,11 +117,6 @@ def _noise_slope(dim: int, w: float) -> float:
     return effective_fraction(dim, w) * 2 * w * float(turn)
 
 
-def noise_constant(dim: int) -> float:
-    """Return ``kappa = lim R_d(w) w^{-(d-1)/2} = sqrt(pi) / (Gamma(d/2) 4^{d/2-1})``."""
-    return math.exp(_log_noise_constant(integer(dim, "dim", 2, MOST_DIM)))
-
-
 def _log_noise_constant(dim: int) -> float:
     return float(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
 
@@ -196,8 +191,3 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 def printed_exponents(dim: int) -> tuple[float, float]:
     """Return the exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
     return 1 / dim, 2 / dim
-
-
-def sketch_exponents(dim: int) -> tuple[float, float]:
-    """Return the exponents that follow from the slides' own proof sketch: ``1/(d+2), 2/(d+2)``."""
-    return 1 / (dim + 2), 2 / (dim + 2)

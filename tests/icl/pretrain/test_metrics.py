@@ -23,7 +23,6 @@ def test_measures_of_known_matrices():
     )
     assert np.allclose(metrics.spectral_norm(M), [3, 2, 1])
     assert np.allclose(metrics.subspace_error(M[:2], basis), [0, 1])
-    assert np.allclose(metrics.outside_ratio(M, basis), [0, 2, 1])
 
 
 def test_subspace_error_is_the_sine_of_the_angle():

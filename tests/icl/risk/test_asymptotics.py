@@ -1,5 +1,7 @@
 """The sharp laws against the exact risk, and their constants against integrals."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -25,7 +27,7 @@ def test_bias_and_noise_laws(task):
     r = population_risk(task, w, 1e40, 1.0)
     assert exponent == (-1.5 if rough else -2)
     assert r.bias / (constant * w**exponent) == pytest.approx(1, abs=0.03 if rough else 1e-3)
-    noise = asymptotics.noise_constant(task.dim) * w ** ((task.dim - 1) / 2)
+    noise = math.exp(asymptotics._log_noise_constant(task.dim)) * w ** ((task.dim - 1) / 2)
     assert r.noise * 1e40 == pytest.approx(noise, rel=1e-3)
 
 
@@ -45,7 +47,6 @@ def test_exponents():
     assert asymptotics.risk_exponent(ReLU(5)) == pytest.approx(-3 / 7)
     assert asymptotics.bias_law(Affine(5, 2.0))[0] == pytest.approx(4 * 16 / 60, rel=1e-12)
     assert asymptotics.printed_exponents(4) == (0.25, 0.5)
-    assert asymptotics.sketch_exponents(4) == (1 / 6, 1 / 3)
     with pytest.raises(TypeError, match="smooth classes only"):
         asymptotics.bias_law(Kinked(3))
 
