@@ -90,7 +90,9 @@ def _named(paper: str) -> dict[str, list[str]]:
     """Return each section, theorem or figure that the front page's table or a claim names, with who does."""
     found: dict[str, list[str]] = {}
     if paper == "collins2024":
-        page = (ROOT / "book" / "introduction.md").read_text(encoding="utf-8")
+        page = (
+            (ROOT / "book" / "introduction.md").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+        )
         for talk, name in _CONCORDANCE.findall(page.partition("| talk |")[2]):
             if _NAME.search(name):
                 found.setdefault(name, []).append(f"concordance: {talk}")
