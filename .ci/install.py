@@ -68,6 +68,7 @@ def main(options: list[str]) -> int:
             "pip",
             "install",
             "--quiet",
+            "--compile-bytecode",  # else each kernel does, where PYTHONDONTWRITEBYTECODE is set, as in containers
             "--python",
             PYTHON,
             "--index-strategy",
