@@ -68,7 +68,7 @@ def main(options: list[str]) -> int:
             "pip",
             "install",
             "--quiet",
-            "--compile-bytecode",  # else each kernel does, where PYTHONDONTWRITEBYTECODE is set, as in containers
+            "--compile-bytecode",  # where PYTHONDONTWRITEBYTECODE is set, each kernel would
             "--python",
             PYTHON,
             "--index-strategy",
