@@ -143,7 +143,7 @@ def context(
 ) -> dict[str, Any]:
     """Return what the templates of audit and front page show."""
     numbers = [case for e in found for case in cases(e.record)]
-    again = [e for e in found if e.notebook and e.confirmed]
+    again = [e for e in found if e.notebook and e.confirmed and not e.earlier]
     return {
         "entries": found,
         "papers": PAPERS,
