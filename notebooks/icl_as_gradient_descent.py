@@ -55,9 +55,9 @@ notebook.setup(globals())
 
 # %% tags=["hide-input"]
 rng = stream(seed, "monte carlo")
-first = [t[0] for t in target_shift.problems(context_length, dim, 1, rng)]
-paths = {kind: target_shift.descend(first, kind, steps) for kind in target_shift.KINDS}
-gaps = target_shift.gaps(paths.values())
+first = target_shift.problems(context_length, dim, rng)
+kinds = target_shift.KINDS
+gaps = pd.concat([target_shift.descend(first, kind, steps) for kind in kinds])
 
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
 for kind, rows in gaps.groupby("kind"):
@@ -174,40 +174,33 @@ for what, s, t in (("weights move", after, b), ("target moves", scores, target))
 # (Experiment 3).
 
 # %% tags=["hide-input"]
-worst = gaps.groupby("kind")[["value", "gradient", "data"]].max().reset_index()
-told = target_shift.layer_gaps(paths["normalized"], "linear", whole=True)
-told = pd.DataFrame({"value": [max(told)]})
-kinds = {"labels": ["kind"]}
-weights = cases(worst, "value", **kinds, name="value, {kind}")
-slopes = cases(worst, "gradient", **kinds, name="gradient, {kind}")
-by_layer = cases(told, name="scores, normalized")
+worst = gaps.groupby("kind").max().reset_index()
+by_kind, alone = {"labels": ["kind"]}, {"labels": []}
+weights = cases(worst, "value", name="value, {kind}", **by_kind)
+slopes = cases(worst, "gradient", name="gradient, {kind}", **by_kind)
+normalized = worst[worst.kind == "normalized"]
+by_layer = cases(normalized, "scores", name="scores, normalized", **alone)
 same_gradient, same_scores = other_readings("P2.icl.equivalence")
 readings = {same_gradient: slopes, same_scores: by_layer}
 judge("P2.icl.equivalence", weights, readings=readings)
 
 # %% tags=["hide-input"]
-weights_move = cases(worst, "value", **kinds, name="weights move, {kind}")
-tokens = cases(worst, "data", **kinds, name="data move, {kind}")
+weights_move = cases(worst, "value", name="weights move, {kind}", **by_kind)
+tokens = cases(worst, "data", name="data move, {kind}", **by_kind)
 judge("P2.icl.identity", [weights_move, tokens], folded=True)
 
-# %% [markdown]
-# ## Experiment 2: how far the target has to move
-#
-# On the path the shift is far below the bound, and shifts of successive steps add up to $F(X_0)-F(X_T)$. The worst case is built
-# from the explicit data of [](/notebooks/lipschitz_bounds.ipynb); we take a small real step from there, of the weights, then of the
-# data. Both printed statements hold, with many powers of ten to spare.
-
 # %% tags=["hide-input"]
-sizes = {kind: target_shift.shift_sizes(path) for kind, path in paths.items()}
-largest = pd.DataFrame(
-    {"what": ["bound"], "value": sizes["normalized"][0], "most": 1.0}
+text = f"sum of {steps} shifts"
+ends = gaps[gaps.step == steps - 1].assign(what="sum")
+sums, rescaled_sum = (
+    cases(ends[ends.kind == kind], "sum", labels=["what"], name=f"{text}, {kind}")
+    for kind in kinds
 )
-sums = {k: pd.DataFrame({"what": ["sum"], "value": v[1]}) for k, v in sizes.items()}
-total = f"sum of {steps} shifts"
-both = cases(largest, kind="found", high="most", name="largest ratio")
-both += cases(sums["normalized"], name=total)
-rescaled_sum = cases(sums["rescaled"], name=f"{total}, rescaled")
-display(judge("P2.icl.sharp", both, rescaled_sum, folded=True))
+largest = normalized.assign(what="bound", most=1.0)
+ratio = cases(
+    largest, "shift", kind="found", high="most", labels=["what"], name="largest ratio"
+)
+display(judge("P2.icl.sharp", ratio + sums, rescaled_sum, folded=True))
 far = target_shift.worst_moves(n_values, radii)
 moves = {"kind": "found", "high": "bound", "labels": ["n", "R"]}
 each = [
@@ -222,7 +215,7 @@ judge("P2.icl.shift", each, folded=True)
 # large.
 
 # %%
-rescaled, without = target_shift.rescaled_ratios(starts, rng)
+rescaled = target_shift.rescaled_ratios(starts, rng)
 apart = target_shift.separation(radii, starts, rng)
 
 # %% tags=["hide-input"]
@@ -245,16 +238,15 @@ plt.show()
 # ```
 
 # %% tags=["hide-input"]
-most = {"kind": "found", "high": "most"}
-search = cases(rescaled.assign(most=1.0), **most, name="delta = {delta:g}")
-control = cases(without.assign(most=np.inf), **most, name="delta = 1, factor left out")
+look = {"kind": "found", "labels": ["delta"]}
+search = cases(rescaled, high=1.0, name="delta = {delta:g}", **look)
+largest_delta = {"high": np.inf, "name": "delta = 1, factor left out"}
+control = cases(rescaled.tail(1), "without", **largest_delta, **look)
 display(judge("P2.icl.rescaled", search, control, folded=True))
-ends = apart[apart.R.isin(radii[-2:])].sort_values(
-    "kind", ascending=False, kind="stable"
-)
+far_out = apart[apart.R.isin(radii[-2:])]
+far_out = far_out.sort_values("kind", ascending=False, kind="stable")
 found = {"kind": "found", "high": "bound", "labels": ["R", "kind"]}
-worst_found = cases(ends, **found, name="{kind}, R = {R:g}")
-judge("P2.icl.separation", worst_found, folded=True)
+judge("P2.icl.separation", far_out, name="{kind}, R = {R:g}", folded=True, **found)
 
 # %% [markdown]
 # **When does it break?** The summary adds: "If the Lipschitz conditions are violated (e.g., gradients become too large or sparse
@@ -263,21 +255,15 @@ judge("P2.icl.separation", worst_found, folded=True)
 # is the same after any move, since that is how the shift is defined.
 
 # %% tags=["hide-input"]
-long = {kind: target_shift.stretched(kind) for kind in target_shift.KINDS}
+long = target_shift.stretched()
 some = {"error": "error", "labels": [], "name": "shift, R = 2"}
-shift = {kind: cases(row, "shift", **some) for kind, row in long.items()}
-value = {"error": "error", "labels": ["kind"], "name": "loss, {kind}, R = 2"}
-judge(
-    "P2.icl.break",
-    shift["rescaled"],
-    readings={
-        "the bound on the normalized shift": shift["normalized"],
-        "the value of the loss is no longer the same": [
-            cases(row, "value", **value) for row in long.values()
-        ],
-    },
-    folded=True,
-)
+shift = {kind: cases(row, "shift", **some) for kind, row in long.groupby("kind")}
+loss = cases(long, error="error", labels=["kind"], name="loss, {kind}, R = 2")
+readings = {
+    "the bound on the normalized shift": shift["normalized"],
+    "the value of the loss is no longer the same": loss,
+}
+judge("P2.icl.break", shift["rescaled"], readings=readings, folded=True)
 
 # %% [markdown]
 # ## Experiment 3: which layer makes the step?
@@ -294,15 +280,11 @@ judge(
 # $d\times d$ matrix, without attention.
 
 # %% tags=["hide-input"]
-linear, softmax = (
-    target_shift.layer_gaps(paths["normalized"], kind) for kind in ("linear", "softmax")
-)
-judge(
-    "P2.icl.linear-attention",
-    cases(pd.DataFrame({"value": [max(linear)]}), name=f"{len(linear)} steps"),
-    cases(pd.DataFrame({"value": [min(softmax)]}), name="softmax weights"),
-    folded=True,
-)
+told = gaps[gaps.kind == "normalized"].dropna()
+linear = cases(told.nlargest(1, "linear"), "linear", name=f"{len(told)} steps", **alone)
+softmax = told.nsmallest(1, "softmax")
+softmax = cases(softmax, "softmax", name="softmax weights", **alone)
+judge("P2.icl.linear-attention", linear, softmax, folded=True)
 
 # %% [markdown]
 # **Exercise 2.** The change of the scores by a gradient step, $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, does not contain $X$ except through
@@ -320,27 +302,27 @@ judge(
 
 # %%
 fits = target_shift.imitations(context_length, dim, draws, seeds, seed)
-step = fits[fits.card == "imitates"]
 
 # %% tags=["hide-input"]
 size = f", n = {context_length}, d = {dim}"
-look = {"value": "value", "samples": "stream", "labels": ["what"]}
+look = {"samples": "stream", "labels": ["what"]}
 for card in ("imitates", "shrinks"):
     sides = [
-        [cases(rows, **look, name=title + size) for title, rows in part]
-        for part in target_shift.judged(fits, card)
+        [
+            cases(t, **look, name=title + size)
+            for title, t in side.groupby("title", sort=False)
+        ]
+        for _, side in fits[fits.card == card].groupby("control")
     ]
     display(judge(f"P2.icl.{card}", *sides, folded=card == "shrinks"))
 
 # %% tags=["hide-input"]
-series = step[~step.control & (step.title != "every token shrunk")]
-series = series.assign(fit=series.what.replace({"own": "each", "exact": "each"}))
-middle = tables.medians(series, "value", ["fit", "layer"])
-middle["place"] = middle.layer.map(target_shift.LAYERS.index)
 names = {"each": "fitted to each problem", "shared": "one layer for all"}
+middle = tables.medians(fits[fits.title.isin(names)], "value", ["title", "layer"])
+middle["place"] = middle.layer.map(target_shift.LAYERS.index)
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
-plots.points(ax, middle.replace({"fit": names}), "place", "median", "fit")
-shrunk = step.value[step.title == "every token shrunk"].median()
+plots.points(ax, middle.replace({"title": names}), "place", "median", "title")
+shrunk = fits.value[fits.title == "every token shrunk"].median()
 ax.axhline(shrunk, label="every token shrunk", c=plots.COLORS["guide"], lw=1)
 ax.set_xticks(range(len(target_shift.LAYERS)), target_shift.LAYERS)
 ax.set(ylim=(0, 1.05), xlabel="sharpness c of the layer", ylabel="cosine with the step")
@@ -382,13 +364,11 @@ plt.show()
 # opposite one and one at a right angle. The control is the linear layer, which makes the step.
 
 # %% tags=["hide-input"]
-one = [t[0] for t in target_shift.problems(context_length, dim, 1, rng)]
-astray, layer = target_shift.turned(one, rng)
+astray = target_shift.turned(target_shift.problems(context_length, dim, rng), rng)
 only = {"labels": ["cosine"]}
-away = [
-    cases(row, **only, name=name) for name, row in astray.groupby("name", sort=False)
-]
-judge("P2.icl.orthogonal", away, cases(layer, **only, name="linear layer"), folded=True)
+away = [cases(astray[i : i + 1], name=astray.name[i], **only) for i in (0, 1)]
+layer = cases(astray[2:], name="linear layer", **only)
+judge("P2.icl.orthogonal", away, layer, folded=True)
 
 # %% [markdown]
 # ## To remember

@@ -38,13 +38,14 @@ contexts = 100000  # Monte Carlo contexts for the sign of w
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 
-from icl.attention import softmax_attention
+from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import Ellipsoid
 from icl.experiments import lemma1, tables
 from icl.pretrain import train_grid
-from icl.risk import optimal_window
+from icl.risk import certify_isotropy, optimal_window
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge, other_readings
@@ -52,14 +53,21 @@ from icl_book.claims import cases, judge, other_readings
 notebook.setup(globals())
 
 # %% tags=["hide-input"]
-cloud = lemma1.ellipse_weights(w=10.0)
-panels = plots.panels(cloud, "panel", ("", ""), sharex=False, sharey=False, height=2.1)
-for title, tokens in cloud.groupby("panel", sort=False):
-    ax, query = panels[title], tokens[tokens["query"]]
-    ax.scatter(tokens.x, tokens.y, 1500 * tokens.weight, alpha=0.4, linewidths=0)
-    ax.plot(tokens.x, tokens.y, ".", color=plots.COLORS["exact"], markersize=3)
-    ax.plot(query.x, query.y, "o", color=plots.COLORS["sampled"], markersize=5)
-    ax.set_aspect("equal")
+theta = np.deg2rad(np.arange(-180, 180, 15))
+circle, ellipse = np.array([1.0, 1.0]), np.array([2.0, 1.0])
+panels = {
+    "circle, $M=w\\,I$": (circle, circle),
+    "ellipse, $M=w\\,\\Sigma^{-1}$": (ellipse, ellipse**-2),
+    "ellipse, $M=\\frac{w}{2}\\,I$": (ellipse, circle / 2),
+}
+figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.1))
+for ax, (title, (stretching, diagonal)) in zip(axes, panels.items(), strict=True):
+    x = torch.tensor(np.stack([np.cos(theta), np.sin(theta)], axis=-1) * stretching)
+    weights = softmax_weights(x, x[16], torch.tensor(10.0 * np.diag(diagonal)))
+    ax.scatter(*x.T, 1500 * weights, alpha=0.4, linewidths=0)
+    ax.plot(*x.T, ".", color=plots.COLORS["exact"], markersize=3)
+    ax.plot(*x[16], "o", color=plots.COLORS["sampled"], markersize=5)
+    ax.set(title=title, aspect="equal")
     ax.margins(0.12, 0.25)
     ax.axis("off")
 plt.show()
@@ -122,13 +130,13 @@ plt.show()
 # [](/notebooks/certificates.ipynb).
 
 # %%
-theta = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
-u = torch.stack([theta.cos(), theta.sin()], dim=-1)
+angle = torch.tensor([0.0, 60.0, 180.0], dtype=torch.float64).deg2rad()
+u = torch.stack([angle.cos(), angle.sin()], dim=-1)
 y = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
-axes = torch.tensor([2.0, 1.0], dtype=torch.float64)  # of the ellipse
-M = np.log(4) * torch.diag(axes**-2)
+lengths = torch.tensor([2.0, 1.0], dtype=torch.float64)  # of the ellipse's axes
+M = np.log(4) * torch.diag(lengths**-2)
 print(softmax_attention(u, y, u[0], np.log(4) * torch.eye(2).double()))
-print(softmax_attention(u * axes, y, u[0] * axes, M))
+print(softmax_attention(u * lengths, y, u[0] * lengths, M))
 
 # %% tags=["hide-input"]
 roots = lemma1.random_roots(draws, dim)
@@ -183,8 +191,13 @@ best = {
 }
 
 # %% tags=["hide-input"]
-entries = lemma1.entries(trained, roots, best)
-middle = tables.medians(entries, "trained", ["kind", "i", "claimed"])
+index = {"i": range(draws), "kind": best, "seed": range(seeds)}
+entries = tables.grid(**index, row=range(dim), column=range(dim))
+claimed = np.linalg.inv(np.stack(roots) @ roots)[entries.i, entries.row, entries.column]
+entries = entries.assign(claimed=entries.kind.map(best) * claimed)
+entries["trained"] = np.ravel(trained)
+by = ["kind", "i", "row", "column", "claimed"]
+middle = tables.medians(entries, "trained", by)
 labels = (r"entry of $w^*\Sigma^{-1}$", "entry of the trained M")
 panels = plots.panels(middle, "kind", labels, height=2.9)
 ends = [middle.claimed.min(), middle.claimed.max()]
@@ -200,8 +213,8 @@ plt.show()
 # :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
 # covariances. All points lie near the diagonal.
 #
-# Every entry of the trained $M$ (median over seeds, with interval; off the diagonal the mean of $M_{jk}$ and $M_{kj}$)
-# against that of $w^*\Sigma^{-1}$, with the exact $w^*$ of the sphere. Nothing is fitted.
+# Every entry of the trained $M$ (median over seeds, with interval) against that of $w^*\Sigma^{-1}$, with the exact $w^*$ of
+# the sphere. Nothing is fitted.
 # ```
 #
 # How far a unit is from the claimed form needs a signed number, because a distance is never zero. The card takes the
@@ -260,7 +273,9 @@ judge(
 # lemma's $w/\lambda_i$.
 
 # %% tags=["hide-input"]
-diagonal = lemma1.diagonals(stretched, stretch)
+eigenvalues = np.diag(stretch) ** 2
+diagonal = tables.grid(kind=on_sphere, seed=range(seeds), eigenvalue=eigenvalues)
+diagonal["entry"] = np.diagonal(stretched, axis1=-2, axis2=-1).ravel()
 along = tables.medians(diagonal, "entry", ["kind", "eigenvalue"])
 figure, ax = plt.subplots(figsize=(5.6, 3.0))
 plots.points(ax, along, "eigenvalue", "median", "kind", label="{}, trained")
@@ -310,16 +325,16 @@ judge("P1.L1.original", broken)
 # second reading of the card is the other symmetry.
 
 # %% tags=["hide-input"]
-proofs = cases(
-    lemma1.certificates(dim, context_length),
-    "least",
-    low="bound",
-    kind="found",
-    name=f"{{kind}}, d = {dim}, n = {context_length}",
+slow = {"affine": Affine(dim), "ReLU": ReLU(dim)}  # L = 1
+proofs = {kind: certify_isotropy(task, context_length) for kind, task in slow.items()}
+table = pd.DataFrame(
+    [(kind, proof.least, proof.margin) for kind, proof in proofs.items()],
+    columns=["kind", "least", "bound"],
 )
-judge(
-    "P1.L1.form", proofs, readings=dict.fromkeys(other_readings("P1.L1.form"), broken)
-)
+name = f"{{kind}}, d = {dim}, n = {context_length}"
+found = cases(table, "least", low="bound", kind="found", name=name)
+others = dict.fromkeys(other_readings("P1.L1.form"), broken)
+judge("P1.L1.form", found, readings=others)
 
 # %% [markdown]
 # ## The sign of w

@@ -346,12 +346,13 @@ floors = activations.floors(rough)
 grid = (d_unit, lipschitz_values, noise_std, context_length, test_contexts)
 curves = activations.risk_curves(*grid)
 adapted = activations.adaptation(curves)
-training = (seeds, steps, batch_size, learning_rate, notebook.device())
+device = notebook.device()
+training = tables.Training(seeds, steps, batch_size, learning_rate, device)
 setting = (rough, noise_std, context_length)
-trained = activations.train_activations(*setting, *training)
+trained = activations.train_activations(*setting, training)
 
 # %% tags=["hide-input"]
-best = activations.best_windows(curves)
+best = curves.loc[curves.groupby(["activation", "L"]).risk.idxmin()]
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.3), width_ratios=[3, 2])
 kinds = dict(zip(activations.KERNELS, plots.PALETTE, strict=False))
 for activation, (phi, normalized, _) in activations.ACTIVATIONS.items():

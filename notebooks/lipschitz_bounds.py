@@ -57,18 +57,18 @@ notebook.setup(globals(), conditions=2)
 
 # %% tags=["hide-input"]
 fine = np.linspace(min(radii), max(radii), 60)
-curves = lipschitz.printed_and_ours(LIPSCHITZ, [32], fine)
+shown = [bound for bound in LIPSCHITZ if bound.id != "u-proof"]
+curves = lipschitz.printed(shown, [32], fine)
 built = lipschitz.constants([32], radii)
 labels = ("R", "log10 of the constant")
 panels = plots.panels(curves, "g", labels, height=2.4, sharey=False)
 for g, ax in panels.items():
-    mine, reached = curves[curves.g == g], built[built.g == g]
-    for kind in ("printed", "other"):
-        line = mine[mine.curve == kind]
-        label = "printed" if kind == "printed" else None
-        ax.plot(line.R, line.value, "--", color=plots.COLORS["printed"], label=label)
-    ours = mine[mine.curve == "ours"]
-    plots.exact_curve(ax, ours.R, ours.value, "proved")
+    for i, (_, line) in enumerate(curves[curves.g == g].groupby("bound", sort=False)):
+        label = None if i else "printed"
+        color = plots.COLORS["printed"]
+        ax.plot(line.R, line.printed, "--", color=color, label=label)
+    plots.exact_curve(ax, line.R, line.proved, "proved")
+    reached = built[built.g == g]
     ax.plot(reached.R, reached.built, "o", mfc="white", color="k", label="reached")
 panels["$f$"].legend(loc="upper left", fontsize=8)
 plt.show()
@@ -191,20 +191,24 @@ print(f"reached {slope:.4f}, R / 2 = {4 / 2:.4f}, printed {printed:.1e}")
 # %%
 rng = stream(seed, "initialization")
 found = lipschitz.searched(n_values, radii, starts, steps, rng)
-halved = lipschitz.worst(found.assign(half=np.log10(found.R / 2)), "found - half")
+over_half = {"difference": "found - log10(R / 2)", "by": ["n", "g"]}
+halved = lipschitz.worst(found, **over_half)
 
 # %% tags=["hide-input"]
 stated = pd.DataFrame({"R": [4.0, 6.0]})
 f = next(b for b in LIPSCHITZ if b.id == "f")
 stated["value"] = [f.log10(32, R) - np.log10(R / 2) for R in stated.R]
-slack = lipschitz.slacks(LIPSCHITZ, n_values, radii)
-about_f = slack.bound.str.startswith(lipschitz.TEX["f"])
-inner = lipschitz.inner_product_slacks(n_values, radii)
-name = "{bound}, n = {n}"
+large = [R for R in radii if R >= 4]
+every = [lipschitz.printed(LIPSCHITZ, n_values, large)]
+every.append(lipschitz.inner_product(n_values, large))
+by_bound = {"by": ["g", "bound", "n"], "end": "min"}
+slack = lipschitz.worst(pd.concat(every), "printed - proved", **by_bound)
+about_f = slack.g == "$f$"
+look = {"labels": ["bound", "n"], "name": "{bound}, n = {n}"}
 judge(
     "P2.lip.f",
     [
-        cases(pd.concat([slack[about_f], inner]), name=name),
+        cases(slack[about_f], **look),
         cases(stated, name="f as stated, n = 32, R = {R:g}"),
     ],
     folded=True,
@@ -216,38 +220,44 @@ judge(
 # and the explicit data come to the constants that we prove:
 
 # %% tags=["hide-input"]
-display(judge("P2.lip.u", cases(slack[~about_f], name=name), folded=True))
-data = lipschitz.worst(lipschitz.constants(n_values, radii), "built - proved", "min")
-reached, ascent = (
-    frame[frame.g != lipschitz.TEX["f"]]
-    for frame in (data, lipschitz.worst(found, "found - proved"))
-)
+display(judge("P2.lip.u", cases(slack[~about_f], **look), folded=True))
+data = lipschitz.constants(n_values, radii)
+data = lipschitz.worst(data, "built - proved", ["n", "g"], "min")
+ascent = lipschitz.worst(found, "found - proved", ["n", "g"])
+reached, ascent = (frame[frame.g != "$f$"] for frame in (data, ascent))
+ends = {"kind": "found", "high": "most"}
 judge(
     "P2.lip.sharp",
     [
         cases(reached, labels=["g", "n"], name="{g}, explicit data, n = {n}"),
-        cases(ascent, kind="found", high="bound", name="{g}, by search, n = {n}"),
+        cases(ascent, name="{g}, by search, n = {n}", **ends),
     ],
     folded=True,
 )
 
 # %% tags=["hide-input"]
-proof = lipschitz.size_excesses(SIZES, n_values, radii)
+every = lipschitz.sizes(SIZES, n_values, radii)
 seen = lipschitz.searched_sizes(SIZES, n_values, radii, starts, steps, rng)
+long = lipschitz.sizes(SIZES[:3], n_values[:1], large, reach=3.0)
+proof, seen, far = (
+    lipschitz.worst(table[table.R.isin(large)], "size - printed", ["b", "n"])
+    for table in (every, seen, long)
+)
 seen["most"] = proof.value + 1e-9
-sides = cases(proof, name="{b}, by proof, n = {n}")
-sides += cases(seen, kind="found", high="most", name="{b}, by search, n = {n}")
-long = lipschitz.size_excesses(SIZES[:3], n_values[:1], radii, reach=3.0)
+sides = cases(proof.drop(columns="most"), name="{b}, by proof, n = {n}")
+sides += cases(seen, name="{b}, by search, n = {n}", **ends)
 stretched = {"labels": [], "name": "x three times as long, few tokens"}
-display(judge("P2.size.printed", sides, cases(long, **stretched), folded=True))
-least = lipschitz.normalizer_excesses(n_values, radii)
-far = lipschitz.printed_radii(radii)
-beta = lipschitz.normalizer_excesses(n_values[:1], far, reach=3.0)
-beta = cases(beta, **stretched)
-judge("P2.size.beta", cases(least, name="n = {n}"), beta, folded=True)
+display(judge("P2.size.printed", sides, cases(far, **stretched), folded=True))
+least, beta = (
+    lipschitz.worst(table[table.g == r"$\alpha^{-1}$"], "printed - size", ["n"], "min")
+    for table in (every, long)
+)
+least = cases(least, labels=["n"], name="n = {n}")
+judge("P2.size.beta", least, cases(beta, **stretched), folded=True)
 
 # %% tags=["hide-input"]
-hessians = lipschitz.hessians(n_values, radii, starts, steps, rng)
+settings = zip(n_values, (large[-1], large[0]), strict=False)  # the first two n
+hessians = lipschitz.hessians(settings, starts, steps, rng)
 assert not (hessians.found > hessians.ours).any()  # or the proof is wrong
 spare = {"value": "slack", "labels": ["n", "R"]}
 parts = hessians.groupby("what", sort=False)
@@ -280,24 +290,25 @@ judge(
 
 # %%
 longer = lipschitz.searched(n_values[:2], radii, starts, steps, rng, ["f"], reach=10.0)
-longer = lipschitz.worst(longer.assign(half=np.log10(longer.R / 2)), "found - half")
+longer = lipschitz.worst(longer, **over_half)
 
 # %% tags=["hide-input"]
-look = {"kind": "found", "labels": ["n"]}
 f_row, u_row = (halved[halved.g == g] for g in ("$f$", "$u$"))
-within = cases(f_row, high="bound", name="n = {n}, |x| <= R", **look)
-beyond = cases(longer, high="bound", name="n = {n}, |x| <= 10 R", **look)
-judge("P2.lip.half", within + beyond, cases(u_row, name="u, n = {n}", **look))
+within = cases(f_row, labels=["n"], name="n = {n}, |x| <= R", **ends)
+beyond = cases(longer, labels=["n"], name="n = {n}, |x| <= 10 R", **ends)
+control = cases(u_row, kind="found", labels=["n"], name="u, n = {n}")
+judge("P2.lip.half", within + beyond, control)
 
 # %% tags=["hide-input"]
 tokens, reach = 2.0 ** np.arange(1, 20, 2), np.arange(5, 61) / 10
-table = lipschitz.printed_and_ours(LIPSCHITZ, tokens, reach)
-table["function"] += " of a row"
-table = table.pivot(index=["function", "n", "R"], columns="curve", values="value")
+curves = lipschitz.printed(shown, tokens, reach).set_index(["g", "n", "R"])
+another = curves.index.duplicated()
+curves = curves[~another].assign(other=curves.printed[another]).reset_index()
+words = {tex: f"{word} of a row" for word, tex in lipschitz.TEX.items()}
 interactive(
-    table.reset_index(),
+    curves.assign(function=curves.g.map(words)).drop(columns=["g", "bound"]),
     x="R",
-    y={"printed": "printed", "ours": "ours", "other": "printed, another"},
+    y={"printed": "printed", "proved": "ours", "other": "printed, another"},
     sliders={"function": "function", "n": "tokens n", "R": "norms at most R"},
     start={"function": "f of a row", "n": 32.0, "R": 4.0},
     labels=("R", "log₁₀ of the Lipschitz constant"),
@@ -319,21 +330,19 @@ interactive(
 
 # %% tags=["hide-input"]
 moved = lipschitz.searched(n_values[:2], radii, starts, steps, rng, moving="A")
-ends = {"kind": "found", "high": "bound"}
-moving = cases(lipschitz.worst(moved, "found - proved"), name="{g}, n = {n}", **ends)
+moved = lipschitz.worst(moved, "found - proved", ["n", "g"])
+moving = cases(moved, name="{g}, n = {n}", **ends)
 display(judge("P2.lip.context", moving, folded=True))
 dropped = lipschitz.conditions(LIPSCHITZ, n_values, radii, starts, steps, rng)
 each = [
-    cases(rows, name=title, **(ends if "bound" in rows else {}))
+    cases(rows, name=title, **(ends if "most" in rows else {}))
     for title, rows in dropped
 ]
 display(judge("P2.lip.required", each, folded=True))
-reaches = [1.0, 2.0, 4.0, 8.0, 16.0]
-four = [b for b in LIPSCHITZ if b.id in ("u", "alpha", "inverse", "f")]
-excess = lipschitz.beyond_the_ball(four, n_values[0], 2.0, reaches, starts, steps, rng)
-broken = excess[(excess.reach == reaches[-1]) & (excess.g != "$f$")]
-title = f"{{g}}, x {reaches[-1]:g} times as long"
-broken = cases(broken, kind="found", high=np.inf, labels=["g"], name=title)
+three = [bound for bound in LIPSCHITZ if bound.id in ("u", "alpha", "inverse")]
+n, effort = n_values[0], (starts, steps, rng)
+broken = lipschitz.beyond_the_ball(three, n, 2.0, 16.0, *effort)
+broken = cases(broken, kind="found", high=np.inf, name="{g}, x 16 times as long")
 judge("P2.lip.break", broken, folded=True)
 
 # %% [markdown]
@@ -344,18 +353,6 @@ judge("P2.lip.break", broken, folded=True)
 # Long $x$ can make all scores very negative: $\alpha$ is then tiny, and $\alpha^{-1}$ and its slope are huge. In $f=\alpha^{-1}u$
 # the same shift makes $u$ tiny by the same factor; softmax does not notice a common shift.
 # ```
-#
-# None of our sources prints the bounds on losses and gradients that a machine-written abstract of paper 2 announces; so we search.
-
-# %% mystnb={"code_prompt_show": "The table: {type}"} tags=["hide-output", "hide-input"]
-m = n_values[min(1, len(n_values) - 1)]
-top = lipschitz.loss_derivatives(m, 2.0, starts, steps, rng)
-plots.table(
-    top,
-    {"loss": "{loss}"} | {order: f"{{{order}:.4f}}" for order in top.columns[1:]},
-    f"Largest derivative in the scores along a unit direction, n = {m}; plain numbers, "
-    "but log10 at R = 2 for sparse and rescaled. In the weights: times R to the order.",
-)
 
 # %% [markdown]
 # ## What a constant is for: a step size
@@ -391,20 +388,18 @@ judge("P2.opt.range", both, control)
 
 # %% tags=["hide-input"]
 regular = curvature.regularized([0.1, 1.0], monte_carlo)
-least = {"kind": "found", "name": "200 problems, l = {low:g}"}
-printed, none = (
-    cases(regular[i], low=m, **least) for i, m in enumerate((1.0, -np.inf))
-)
+least = {"kind": "found", "labels": ["low"], "name": "200 problems, l = {low:g}"}
+printed = cases(regular, "printed", low=1.0, **least)
+none = cases(regular, "without", low=-np.inf, **least)
 display(judge("P2.opt.psd", printed, none, folded=True))
 enough = pd.DataFrame({"value": [curvature.regularizer_needed()]})
 display(judge("P2.opt.psd-sharp", enough, name="two tokens at p+", folded=True))
-safe, large = curvature.rises(context_length, dim, draws, monte_carlo)
-judge(
-    "P2.opt.descent",
-    cases(safe, kind="found", high=1e-13, name="start of size {s:g}"),
-    cases(large, kind="found", high=np.inf, name="1000 times the step, size {s:g}"),
-    folded=True,
-)
+rises = curvature.rises(context_length, dim, draws, monte_carlo)
+safe, large = (rises[rises.factor == factor] for factor in (1.0, 1000.0))
+size = {"kind": "found", "labels": ["s"]}
+far = cases(large[:-1], high=np.inf, name="1000 times the step, size {s:g}", **size)
+near = cases(safe, high=1e-13, name="start of size {s:g}", **size)
+judge("P2.opt.descent", near, far, folded=True)
 
 # %% [markdown]
 # ## Experiment 2: dividing the data out
@@ -423,7 +418,8 @@ judge(
 # %%
 losses, weights = curvature.descents(context_length, dim, monte_carlo)
 counts = curvature.passes(context_length, conditions, weights, monte_carlo)
-slopes = [curvature.growth(counts, how) for how in ("preconditioned", "descent")]
+grown = np.log(counts[["preconditioned", "descent"]])
+exponents, _ = np.polyfit(np.log(counts.c), grown, deg=1)
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.6))
@@ -455,8 +451,8 @@ plt.show()
 # ```
 
 # %% tags=["hide-input"]
-exponents = {"labels": [], "name": "exponent", "folded": True}
-display(judge("P2.opt.preconditioned", *slopes, **exponents))
+slopes = [pd.DataFrame({"value": [slope]}) for slope in exponents]
+display(judge("P2.opt.preconditioned", *slopes, name="exponent", folded=True))
 # gradient descent was looked at every tenth step, so it may have needed nine fewer
 rivals = counts.assign(descent=counts.descent - 9)[["c", "descent", "newton"]]
 newton = {"value": "newton", "name": "condition number {c:g}"}

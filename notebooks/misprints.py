@@ -31,23 +31,24 @@ seed = 0  # root of the random numbers
 import matplotlib.pyplot as plt
 import torch
 
-from icl.experiments import misprints
+from icl.experiments import identities, misprints
 from icl_book import notebook, plots
 from icl_book.claims import judge
 
 notebook.setup(globals())
 
 # %%
-table = misprints.differences(dims, draws, seed, notebook.device())
+formulas = misprints.FORMULAS
+table = identities.differences(formulas, dims, draws, seed, notebook.device())
 
 # %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(5.8, 1.9))
-names = list(misprints.FORMULAS)
+names = list(formulas)
 for how, marker, role in (
     ("repaired", "o", "corrected"),
     ("as printed", "X", "printed"),
 ):
-    rows = table[table.how == how]
+    rows = table[table.what == how]
     label = how.replace("printed", "noted")
     ax.plot(rows.value, names, marker, color=plots.COLORS[role], label=label)
 ax.axvline(1e-12, color=plots.COLORS["guide"], ls="--", lw=1.2, label="permitted")

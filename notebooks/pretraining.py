@@ -242,8 +242,8 @@ for (kind, law), units in grown.groupby(["kind", "law"]):
     growing = pretraining.resolved(windows, kind, compared)
     clear[kind, law] = cases(growing, name=name(kind, law), **log_ratio)
 begin = [step for step in record if step <= 20]
-how = (16 * seeds, begin, learning_rate, "adam")
-early = pretraining.ratios(pretraining.grow(setting, *sphere, *how), begin[-1:])
+many = (16 * seeds, begin, learning_rate, "adam")
+early = pretraining.ratios(pretraining.grow(setting, *sphere, *many), begin[-1:])
 
 # %% tags=["hide-input"]
 of_flow = {"value": "ratio", "samples": "seed", "name": "L = {L:g}"}
@@ -289,8 +289,8 @@ judge(
 d = dims[len(dims) // 2]
 widths = sorted({1, d - 1, d, d + 1, 4 * (d + 1), 8 * (d + 1)})
 every_unit = learned.settings(dims, noise_std, noise_stds, widths)
-how = (lipschitz, context_length, seeds, full_steps, batch_size, notebook.device())
-full = learned.train_full(every_unit, *how)
+training = tables.Training(seeds, full_steps, batch_size, 0.03, notebook.device())
+full = learned.train_full(every_unit, lipschitz, context_length, training)
 usual = full[(full.sigma == noise_std) & (full.width == full.d + 1)]
 relu, leaning = (usual[usual.kind == kind] for kind in ("ReLU", "leaning"))
 
@@ -343,7 +343,7 @@ numbered = "d = {d}, seed {seed}"
 kept = cases(relu.loc[farthest], "last", name=f"column d + 1, {numbered}", **one_seed)
 moved = cases(relu.loc[nearest], "first", name=f"column 1, {numbered}", **one_seed)
 display(judge("P1.P.column", kept, moved, folded=True))
-changes = pd.DataFrame([learned.redrawn(dims[0], context_length)])
+changes = learned.redrawn(dims[0], context_length)
 rows = cases(changes[["rows"]], "rows", name="first d rows")
 columns = cases(changes[["columns"]], "columns", name="first d columns")
 display(judge("P1.B1.rows", rows, columns, folded=True))
@@ -426,16 +426,12 @@ judge("P1.P.corner", ended, value="corner", folded=True, **columns)
 # %%
 middle_L = lipschitz_values[len(lipschitz_values) // 2 - 1]
 finite = (ReLU(dim, middle_L), noise_std, context_length)
-training = (seeds, steps, learning_rate)
 lost = pretraining.finite_contexts(*finite, sizes, draws, contexts)
-pool = pretraining.finite_functions(setting, middle_L, pool_sizes, *training, contexts)
+how = (seeds, steps, learning_rate, contexts)
+pool = pretraining.finite_functions(setting, middle_L, pool_sizes, *how)
 theory = pretraining.score_constant(*finite) / np.array(sizes)
 times, decades = [10.0, 100.0, 1000.0, 10000.0], 10.0 ** np.arange(1, 5)
 in_time = pretraining.windows_in_time(*finite[:2], decades, times)
-positions = pretraining.every_position(*finite)
-causal = pretraining.train_every_position(finite[0], setting, *training)
-print(f"one w for all lengths: exact {positions.shared[0]:.2f}", end=", ")
-print(f"trained {np.median(causal):.2f}, price {positions.price.mean():.1%}")
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.7))
@@ -470,7 +466,7 @@ plt.show()
 # The loss falls like $1/T$, and the $d^2$ numbers of a full matrix also fit the noise. A moderate pool is enough: a unit can
 # adapt to its mean slope and directions and to nothing else. Does the number of steps affect the tightness of the bounds,
 # as a summary asks? They are about the minimizer, but longer contexts arrive later, so exponents in $n$ that are read
-# off early are too small. One $w$ for all lengths costs little, and training finds it. *Not answered:* deep networks,
+# off early are too small. *Not answered:* deep networks,
 # language, abilities that emerge at scale.
 #
 # ## To remember

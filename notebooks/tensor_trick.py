@@ -216,7 +216,8 @@ plt.show()
 # The other side of the gradient is autograd through the explicit product, which shares no formula with ours.
 
 # %%
-table = identities.differences(dims, draws, seed, notebook.device())
+compared = identities.IDENTITIES
+table = identities.differences(compared, dims, draws, seed, notebook.device())
 
 # %% tags=["hide-input"]
 names = table.identity.unique()
@@ -280,8 +281,10 @@ for name in ("rescaled", "blocks", "gradient", "five", "hvp", "hessian"):
 # is the data matrix.) With fewer tokens than dimensions the rank drops to $n^2$, the control.
 
 # %%
-enough, few = identities.ranks(dims, draws, seed, notebook.device())
-judge("P2.dimension", enough, few, name="n = {n}, d = {d}", folded=True)
+ranks = identities.ranks(dims, seed, notebook.device())
+enough = ranks.n >= ranks.d
+sides = ranks[enough], ranks[~enough]
+judge("P2.dimension", *sides, name="n = {n}, d = {d}", folded=True)
 
 # %% [markdown]
 # **What the data cannot see.** Softmax does not notice a number added to a whole row of scores. If some $y$ has $A_2y=1_n$, for
@@ -290,10 +293,12 @@ judge("P2.dimension", enough, few, name="n = {n}, d = {d}", folded=True)
 # rescaled and the sparse loss see them. A constant column in $A_1$ hides nothing.
 
 # %% tags=["hide-input"]
+hessians = identities.hessian_ranks(dims, draws, seed, notebook.device())
+control = hessians["where"] == "in A1"
 judge(
     "P2.identifiable",
-    *identities.hessian_ranks(dims, draws, seed, notebook.device()),
-    value="value",
+    hessians[~control],
+    hessians[control],
     name="{kind}, d = {d}, constant column {where}",
     folded=True,
 )
@@ -390,10 +395,10 @@ plt.show()
 jobs = costs.score_jobs(sizes, times=8, seed=seed)
 peaks = measure.table(jobs, **costs.SCORES)
 peaks["share"] = peaks.peak / (8 * peaks.n**2 * peaks.d**2)
-sides = [peaks[peaks.form == form] for form in ("explicit", "matrix")]
+shares = [peaks[peaks.form == form] for form in ("explicit", "matrix")]
 process = {"samples": "process", "folded": True}
 look = {"value": "share", "labels": ["n", "d"], "name": "n = {n}, d = {d}"}
-display(judge("P2.memory", *sides, **look, **process))
+display(judge("P2.memory", *shares, **look, **process))
 
 ends, limit = (n_values[0], n_values[-1]), int(memory_limit * 2**30)
 again = costs.gradient_jobs(ends, d=16, times=8, limit=limit, seed=seed)

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import measured
+from icl.experiments.tables import Training, grid, measured
 from icl.pretrain import train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import population_risk
@@ -75,22 +74,19 @@ def coefficients(task: Zonal) -> Array:
 
 
 def floors(task: Zonal) -> pd.DataFrame:
-    """Return what an infinite context leaves at the best w and gain, over the variance of the class.
+    """Return what an infinite context leaves at the best w and gain, over the class's variance.
 
-    Columns ``activation``, ``floor`` and ``w``, the best of `GRID`: its end where the error is still falling.
+    Columns ``activation`` and ``floor``.
     """
     a = coefficients(task)
 
-    def one(activation: str) -> tuple[float, float]:
+    def one(activation: str) -> float:
         phi, normalized, _ = ACTIVATIONS[activation]
-        left = []
-        for w in GRID:
-            m, _ = moments(phi, w, task.dim)
-            gain = 1 / m[0] if normalized else (a @ m) / (a @ m**2)
-            left.append(a @ (1 - gain * m) ** 2)
-        return min(left) / a[1:].sum(), GRID[int(np.argmin(left))]
+        m = np.array([moments(phi, w, task.dim)[0] for w in GRID])
+        gain = 1 / m[:, :1] if normalized else ((m @ a) / (m**2 @ a))[:, None]
+        return float(((1 - gain * m) ** 2 @ a).min() / a[1:].sum())
 
-    return measured(one, ["floor", "w"], activation=ACTIVATIONS)
+    return measured(one, ["floor"], activation=ACTIVATIONS)
 
 
 def gain_risk(phi: str, task: Zonal, w: float, n: int, noise_std: float) -> float:
@@ -111,10 +107,7 @@ class Tokens:
     def normalized(self, values: Array) -> Array:
         """Return the risks of predictors with weights proportional to ``values``, (contexts,)."""
         total = values.sum(1, keepdims=True)
-        return self.risk(torch.from_numpy(values / np.where(total == 0, 1, total)))
-
-    def risk(self, weights: Tensor) -> Array:
-        """Return the risks of predictors with these weights."""
+        weights = torch.from_numpy(values / np.where(total == 0, 1, total))
         return np.asarray(self.form.risk(weights).numpy())
 
 
@@ -147,20 +140,12 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
     The least risk over softmax's at the largest L; and the risk there with the w that is best for the
     smallest L, over the least: one means that there was nothing to adapt.
     """
-    first, last = curves.L.min(), curves.L.max()
-    risk = curves.pivot(index=["activation", "L"], columns="w", values="risk")
-
-    def one(activation: str) -> tuple[float, float]:
-        least = risk.loc[(activation, last)].min()
-        kept = risk.loc[(activation, last), risk.loc[(activation, first)].idxmin()]
-        return least / risk.loc[("softmax", last)].min(), kept / least
-
-    return measured(one, ["over_softmax", "price"], activation=curves.activation.unique())
-
-
-def best_windows(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return the w of least risk for each activation and L: ``activation``, ``L``, ``w``."""
-    return curves.loc[curves.groupby(["activation", "L"], sort=False).risk.idxmin(), ["activation", "L", "w"]]
+    few, many = (curves[curves.L == L] for L in (curves.L.min(), curves.L.max()))
+    risk, before = (part.pivot(index="activation", columns="w", values="risk") for part in (many, few))
+    least = risk.min(axis=1)
+    kept = pd.Series({name: risk.loc[name, w] for name, w in before.idxmin(axis=1).items()})
+    table = {"over_softmax": least / least["softmax"], "price": kept / least}
+    return pd.DataFrame(table).rename_axis("activation").reset_index()
 
 
 def shifted(
@@ -178,36 +163,16 @@ def shifted(
     )
 
 
-def train_activations(
-    task: Zonal,
-    noise_std: float,
-    context_length: int,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    device: torch.device | str = "cpu",
-) -> pd.DataFrame:
+def train_activations(task: Zonal, noise_std: float, context_length: int, how: Training) -> pd.DataFrame:
     """Train full units with each activation and test each seed on contexts of its own.
 
     Returns:
         Columns ``activation``, ``seed``, ``error`` and ``ratio``, the error over the softmax unit's.
     """
     names = {name: activation for name, (*_, activation) in ACTIVATIONS.items() if activation}
-    options: dict[str, Any] = {"width": task.dim + 1, "initial_std": 0.3}
-    grid = train_grid(
-        task,
-        noise_std,
-        context_length,
-        seeds,
-        steps,
-        batch_size,
-        learning_rate,
-        device,
-        activation=list(names.values()),
-        **options,
-    )
-    errors = grid.by_setting(evaluation_error(grid.trained, task, noise_std, context_length, seed=None)[-1])
-    index = pd.MultiIndex.from_product([names, range(seeds)], names=["activation", "seed"])
-    frame = index.to_frame(index=False).assign(error=errors.ravel())
+    start: dict[str, Any] = {"width": task.dim + 1, "initial_std": 0.3}
+    units = train_grid(task, noise_std, context_length, *how, activation=list(names.values()), **start)
+    errors = evaluation_error(units.trained, task, noise_std, context_length, seed=None)[-1]
+    errors = units.by_setting(errors)
+    frame = grid(activation=names, seed=range(how.seeds)).assign(error=errors.ravel())
     return frame.assign(ratio=(errors / errors[list(names).index("softmax")]).ravel())

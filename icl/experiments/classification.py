@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from icl.adam import minimize
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import measured
+from icl.experiments.tables import Training, grid, measured
 from icl.pretrain import train_grid
 from icl.pretrain.architectures import sample_contexts
 from icl.risk import optimal_window
@@ -24,8 +24,6 @@ from icl.risk.exact import OptimalWindow
 from icl.streams import NativeStream, stream
 from icl.tasks import Tanh
 from icl.tasks.base import Function, Rng
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,72 +61,50 @@ class Labels:
         return optimal_window(self.mean, n, self.noise_std)
 
 
-def windows(d: int, lipschitz: ArrayLike, flips: Sequence[float], lengths: Sequence[float]) -> pd.DataFrame:
-    """Return exact best windows of the squared loss: columns ``p``, ``L``, ``n``, ``w``."""
-
-    def one(p: float, L: float) -> tuple[Array, Array]:
-        n = np.asarray(lengths, dtype=float)
-        return n, np.asarray(Labels(d, L, p).optimum(n).w)
-
-    return measured(one, ["n", "w"], p=flips, L=np.atleast_1d(np.asarray(lipschitz, dtype=float)))
+def windows(d: int, lipschitz: Sequence[float], flips: Sequence[float], n: int) -> pd.DataFrame:
+    """Return exact best windows of the squared loss: columns ``p``, ``L``, ``w``."""
+    return measured(lambda p, L: float(Labels(d, L, p).optimum(n).w), ["w"], p=flips, L=lipschitz)
 
 
-def exponents(d: int, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def exponents(d: int, n: int) -> pd.DataFrame:
     """Return local exponents of the best w, in the flip probability p and in L, at n and 100 n examples.
 
     Returns:
-        Two tables, for more flips and for larger L, with columns ``L`` or ``p``, ``m`` (the context length),
-        ``varied`` (noise, lipschitz), ``w`` and ``w_error``, the exponent of w, and ``width`` and
-        ``width_error``, that of the window's width ``w^(-1/2)``.
+        A row for each pair that is ``varied`` (noise or lipschitz), at one ``L`` or one ``p``, and ``m``, the
+        context length: ``w`` and ``w_error``, the exponent of w, and ``width`` and ``width_error``, that of
+        the window's width ``w^(-1/2)``.
     """
     m = np.array([n, 100 * n])
-
-    def between(few: Labels, many: Labels, change: float) -> tuple[Any, ...]:
+    pairs = [("noise", L, np.nan, Labels(d, L, 0.05), Labels(d, L, 0.1), 2.0) for L in (2.0, 8.0)]
+    pairs += [("lipschitz", np.nan, p, Labels(d, 2.0, p), Labels(d, 3.0, p), 1.5) for p in (0.0, 0.2)]
+    parts = []
+    for varied, L, p, few, many, change in pairs:
         a, b = few.optimum(m), many.optimum(m)
-        value, error = np.log(b.w / a.w) / np.log(change), (a.error + b.error) / np.log(change)
-        return m, value, error, -0.5 * value, 0.5 * error
-
-    columns = ["m", "w", "w_error", "width", "width_error"]
-    noisier = measured(lambda L: between(Labels(d, L, 0.05), Labels(d, L, 0.1), 2), columns, L=(2.0, 8.0))
-    steeper = measured(lambda p: between(Labels(d, 2.0, p), Labels(d, 3.0, p), 1.5), columns, p=(0.0, 0.2))
-    return noisier.assign(varied="noise"), steeper.assign(varied="lipschitz")
+        w, error = np.log(b.w / a.w) / np.log(change), (a.error + b.error) / np.log(change)
+        columns = {"varied": varied, "L": L, "p": p, "m": m, "w": w, "w_error": error}
+        parts.append(pd.DataFrame(columns))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(width=-0.5 * frame.w, width_error=0.5 * frame.w_error)
 
 
 def trained_windows(
-    d: int,
-    n: int,
-    lipschitz: Sequence[float],
-    flips: Sequence[float],
-    seeds: int,
-    steps: int,
-    batch_size: int = 128,
-    learning_rate: float = 0.3,
-    device: torch.device | str = "cpu",
+    d: int, n: int, lipschitz: Sequence[float], flips: Sequence[float], how: Training
 ) -> pd.DataFrame:
     """Train units on labels with the squared loss: columns ``L``, ``p``, ``seed``, ``w``."""
-    settings = list(product(lipschitz, flips))
-    tasks: list[Any] = [Labels(d, L, p) for L, p in settings]
-    grid = train_grid(tasks, 0.0, n, seeds, steps, batch_size, learning_rate, device)
-    frame = pd.DataFrame(np.repeat(settings, seeds, axis=0), columns=["L", "p"])
-    return frame.assign(seed=np.tile(np.arange(seeds), len(settings)), w=grid.windows.ravel())
+    tasks: list[Any] = [Labels(d, L, p) for L, p in product(lipschitz, flips)]
+    trained = train_grid(tasks, 0.0, n, *how)
+    return grid(L=lipschitz, p=flips, seed=range(how.seeds)).assign(w=trained.windows.ravel())
 
 
 def cross_entropy(
-    d: int,
-    n: int,
-    lipschitz: Sequence[float],
-    flips: Sequence[float],
-    seeds: int,
-    steps: int,
-    batch_size: int = 128,
-    learning_rate: float = 0.3,
+    d: int, n: int, lipschitz: Sequence[float], flips: Sequence[float], how: Training
 ) -> pd.DataFrame:
     """Train units, and a gain of their output, on the cross-entropy of a logistic model.
 
     Returns:
-        Columns ``L``, ``p``, ``seed``; ``w``, the mean diagonal of M, and ``ratio``, that over the exact
-        best w of the squared loss; ``gain``; and ``least``, the smallest eigenvalue of the symmetric part
-        of M over ``w``.
+        Columns ``L``, ``p``, ``seed``; ``ratio``, the mean diagonal of M over the exact best w of the squared
+        loss; ``gain``; and ``least``, the smallest eigenvalue of the symmetric part of M over the mean
+        diagonal.
     """
 
     def tokens(rng: NativeStream, many: int) -> Tensor:
@@ -138,18 +114,18 @@ def cross_entropy(
         task = Labels(d, L, p)
 
         def loss(step: int, M: Tensor, a: Tensor) -> Tensor:
-            x, _, y = sample_contexts(task, tokens, 0.0, seeds, batch_size, 11, step)
+            x, _, y = sample_contexts(task, tokens, 0.0, how.seeds, how.batch_size, 11, step)
             parts = x[..., :-1, :], y[..., :-1], x[..., -1, :], M.unsqueeze(-3)
             return torch.nn.functional.softplus(-y[..., -1] * a[:, None] * softmax_attention(*parts)).mean(-1)
 
-        start = torch.eye(d).repeat(seeds, 1, 1), torch.ones(seeds)
-        (trained, gains), _ = minimize(loss, start, steps, learning_rate)
+        start = torch.eye(d).repeat(how.seeds, 1, 1), torch.ones(how.seeds)
+        (trained, gains), _ = minimize(loss, start, how.steps, how.learning_rate)
         M = trained.numpy()
         w = np.trace(M, axis1=1, axis2=2) / d
         least = np.linalg.eigvalsh((M + M.swapaxes(1, 2)) / 2)[:, 0] / w
-        return np.arange(seeds), w, w / float(task.optimum(n).w), gains.numpy(), least
+        return np.arange(how.seeds), w / float(task.optimum(n).w), gains.numpy(), least
 
-    return measured(one, ["seed", "w", "ratio", "gain", "least"], L=lipschitz, p=flips)
+    return measured(one, ["seed", "ratio", "gain", "least"], L=lipschitz, p=flips)
 
 
 def error_rates(

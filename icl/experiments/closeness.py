@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from icl.covariates import LowRank, Sphere, restrict_to_cap, uniform_sphere
-from icl.experiments.tables import measured
+from icl.experiments.tables import Training, grid, measured
 from icl.pretrain import train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import optimal_window
@@ -30,25 +30,17 @@ WINDOWS = np.geomspace(0.1, 60, 28)
 
 
 def behind_projection(
-    lipschitz: float,
-    noise_std: float,
-    n: int,
-    seeds: int,
-    steps: int,
-    batch_sizes: Sequence[int],
-    learning_rate: float,
-    device: torch.device | str = "cpu",
-    dim: int = 5,
-    rank: int = 3,
+    lipschitz: float, noise_std: float, n: int, batch_sizes: Sequence[int], how: Training
 ) -> pd.DataFrame:
-    """Train units on nonlinear links of the projected token, from a random start.
+    """Train units on nonlinear links of three coordinates of five, from a random start.
 
     Returns:
         Columns ``link``, ``batch``, ``seed``; ``window``, the mean diagonal of B'MB over the exact best
-        window of the link's class in ``rank`` dimensions; ``outside``, the Frobenius norm of M without that
+        window of the link's class in three dimensions; ``outside``, the Frobenius norm of M without that
         block, over that of M.
     """
-    basis: Any = np.eye(dim)[:, :rank]
+    basis: Any = np.eye(5)[:, :3]
+    rank = 3
     links: dict[str, Zonal] = {
         "ReLU, L": ReLU(rank, lipschitz),
         "ReLU, 2L": ReLU(rank, 2 * lipschitz),
@@ -58,14 +50,14 @@ def behind_projection(
     tasks: list[Any] = [Projected(g, basis.T) for g in links.values()]
 
     def one(batch: int) -> tuple[Any, ...]:
-        options: dict[str, Any] = {"covariates": LowRank(basis), "initial_std": 0.3}
-        M = train_grid(tasks, noise_std, n, seeds, steps, batch, learning_rate, device, **options).M
+        training = how._replace(batch_size=batch)
+        M = train_grid(tasks, noise_std, n, *training, covariates=LowRank(basis), initial_std=0.3).M
         block = M[..., :rank, :rank]
         ratio = np.trace(block, axis1=-2, axis2=-1) / rank / exact[:, None]
         whole, inside = (np.linalg.norm(matrix, axis=(-2, -1)) for matrix in (M, block))
         outside = np.sqrt((whole**2 - inside**2).clip(0)) / whole
-        who = np.repeat(list(links), seeds), np.tile(np.arange(seeds), len(links))
-        return *who, ratio.ravel(), outside.ravel()
+        who = grid(link=links, seed=range(how.seeds))
+        return who.link, who.seed, ratio.ravel(), outside.ravel()
 
     return measured(one, ["link", "seed", "window", "outside"], batch=batch_sizes)
 
@@ -95,16 +87,7 @@ class Absolute:
 
 
 def nonlinear_first(
-    d: int,
-    lipschitz: float,
-    noise_std: float,
-    n: int,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    device: torch.device | str = "cpu",
-    contexts: int = 4000,
+    d: int, lipschitz: float, noise_std: float, n: int, how: Training, contexts: int = 4000
 ) -> pd.DataFrame:
     """Train units on functions of ``|x|``, given x or given ``|x|``.
 
@@ -116,15 +99,12 @@ def nonlinear_first(
         "token": (Folded(d, lipschitz), None),
         "absolute": (Affine(d, lipschitz), Absolute(d)),
     }
-    options: dict[str, Any] = {"initial_std": 0.3, "shared_tokens": False}
-    errors = {}
+    frame = pd.DataFrame({"seed": range(how.seeds)})
     for name, (task, law) in problems.items():
-        grid = train_grid(
-            task, noise_std, n, seeds, steps, batch_size, learning_rate, device, covariates=law, **options
-        )
-        found = evaluation_error(grid.trained, task, noise_std, n, contexts, seed=None, covariates=law)
-        errors[name] = found[-1]
-    frame = pd.DataFrame({"seed": np.arange(seeds), **errors})
+        trained = train_grid(
+            task, noise_std, n, *how, covariates=law, initial_std=0.3, shared_tokens=False
+        ).trained
+        frame[name] = evaluation_error(trained, task, noise_std, n, contexts, None, law)[-1]
     return frame.assign(ratio=frame.token / frame.absolute)
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from icl.experiments.tables import measured
+from icl.experiments.identities import Problem, normal_problem
+from icl.experiments.tables import grid, measured
 from icl.streams import stream
 from icl.tensor_trick import gradient, kron_block
 from icl.tensor_trick.formulas import plain_gradient, row_gradient
@@ -51,12 +52,10 @@ FORMS: dict[str, Callable[..., Tensor]] = {
 SLOW = ("explicit", "blockwise")
 
 
-def data(n: int, d: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def data(n: int, d: int, seed: int) -> Problem:
     """Draw A1, A2, X and B of one problem."""
-    rng = stream(seed, "tasks", d)
-    shapes = (n, d), (n, d), (d, d), (n, n)
-    A1, A2, X, B = (torch.from_numpy(rng.standard_normal(shape)) for shape in shapes)
-    return A1, A2, X / d**1.5, B.softmax(-1)
+    A1, A2, X, B = normal_problem(n, d, stream(seed, "tasks", d))
+    return A1, A2, X / d**1.5, B
 
 
 def disagreement(seed: int) -> float:
@@ -124,13 +123,11 @@ def settings(small: Sequence[int], large: Sequence[int], limit: int, seed: int) 
     The forms with blocks are tried at the small sizes, and at those large ones that need more than
     ``limit`` bytes (one that fits would take n^4 operations); the others at the last small one and all large.
     """
-    rows = []
-    for form in FORMS:
-        sizes = [small[-1], *large]
-        if form in SLOW:
-            sizes = [*small, *(n for n in large if form == "explicit" or 8 * float(n) ** 3 >= limit)]
-        rows += [(form, n, n, limit, seed) for n in sizes]
-    return pd.DataFrame(rows, columns=["form", "n", "d", "limit", "seed"])
+    sizes = {form: [small[-1], *large] for form in FORMS}
+    sizes["explicit"] = [*small, *large]
+    sizes["blockwise"] = [*small, *(n for n in large if 8 * float(n) ** 3 >= limit)]
+    frame = pd.DataFrame([(form, n) for form, some in sizes.items() for n in some], columns=["form", "n"])
+    return frame.assign(d=frame.n, limit=limit, seed=seed)
 
 
 def memory_exponents(peaks: pd.DataFrame) -> pd.DataFrame:
@@ -150,14 +147,11 @@ def score_jobs(sizes: Sequence[int], times: int, seed: int) -> pd.DataFrame:
     middle = sizes[len(sizes) // 2]
     rows = [("explicit", n, n) for n in sizes] + [("explicit", 2 * middle, middle // 2)]
     rows += [("matrix", n, n) for n in sizes]
-    return _repeated(pd.DataFrame(rows, columns=["form", "n", "d"]), times, seed)
+    frame = pd.DataFrame(rows, columns=["form", "n", "d"]).assign(seed=seed)
+    return grid(process=range(times)).merge(frame, how="cross")
 
 
 def gradient_jobs(lengths: Sequence[int], d: int, times: int, limit: int, seed: int) -> pd.DataFrame:
     """Return what is measured of the streamed gradient and its control, the closed form, in the same way."""
-    rows = [(form, n, d, limit) for n in lengths for form in ("streaming", "closed form")]
-    return _repeated(pd.DataFrame(rows, columns=["form", "n", "d", "limit"]), times, seed)
-
-
-def _repeated(frame: pd.DataFrame, times: int, seed: int) -> pd.DataFrame:
-    return pd.concat([frame.assign(seed=seed, process=i) for i in range(times)], ignore_index=True)
+    frame = grid(process=range(times), n=lengths, form=("streaming", "closed form"))
+    return frame.assign(d=d, limit=limit, seed=seed)

@@ -8,21 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
+from icl.experiments.tables import grid, measured
 from icl.tensor_trick import gradient, hvp, loss, unvec, vec
 from icl.tensor_trick.formulas import row_hvp
 from icl.tensor_trick.supremum_search import search_loss
 
 Rng = np.random.Generator
+Array = NDArray[np.float64]
 
 
-def two_tokens(p: NDArray[np.float64] | float) -> NDArray[np.float64]:
+def two_tokens(p: ArrayLike) -> Array:
     """Compute the second derivative 4 g(p) of p^2 along the unit direction that separates two tokens."""
     p = np.asarray(p, dtype=float)
-    return 4 * p**2 * (1 - p) * (2 - 3 * p)
+    return np.asarray(4 * p**2 * (1 - p) * (2 - 3 * p))
 
 
 #: Where it is largest and most negative, and the two values.
@@ -43,7 +45,7 @@ def extremes(
     """Search the extreme second derivatives of a row over scores and directions, target e_1.
 
     Returns:
-        Columns ``n``, ``which``, ``value`` in units of the two-token ends, and ``bound``, which it is proved
+        Columns ``n``, ``which``, ``value`` in units of the two-token ends, and ``most``, which it is proved
         not to exceed: one, up to rounding (`icl.rigor.curvature`); of the convex cross-entropy, zero for the
         most negative, nothing for the largest.
     """
@@ -51,19 +53,15 @@ def extremes(
     def curvature(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
         return (row_hvp(s, w, b, kind) * w).sum(-1)
 
-    most = (math.inf, 1e-12) if kind == "cross_entropy" else (1 + 1e-12, 1 + 1e-12)
-    ends = {"largest": (1.0, SMOOTH, most[0]), "most negative": (-1.0, -CONCAVE, most[1])}
-    rows = []
-    for n in n_values:
-        corner = torch.eye(n, dtype=torch.float64)[0]
+    proved = (math.inf, 1e-12) if kind == "cross_entropy" else (1 + 1e-12, 1 + 1e-12)
+    ends = {"largest": (1.0, SMOOTH, proved[0]), "most negative": (-1.0, -CONCAVE, proved[1])}
 
-        def target(t: Tensor, corner: Tensor = corner) -> Tensor:
-            return corner
+    def one(n: int, which: str) -> tuple[float, float]:
+        (sign, end, most), corner = ends[which], torch.eye(n, dtype=torch.float64)[0]
+        found = search_loss(curvature, 1, n, 36.0, starts, steps, rng, sign, targets=lambda t: corner)
+        return 10 ** found.best.item() / end, most
 
-        for which, (sign, end, bound) in ends.items():
-            found = search_loss(curvature, 1, n, 36.0, starts, steps, rng, sign, targets=target)
-            rows.append((n, which, 10 ** found.best.item() / end, bound))
-    return pd.DataFrame(rows, columns=["n", "which", "value", "bound"])
+    return measured(one, ["value", "most"], n=n_values, which=ends)
 
 
 def _smallest(A: Tensor, x: Tensor, b: Tensor, w2: float, sparse: bool) -> float:
@@ -73,20 +71,18 @@ def _smallest(A: Tensor, x: Tensor, b: Tensor, w2: float, sparse: bool) -> float
     return float(torch.linalg.eigvalsh(A.T @ (H + w2 * eye) @ A)[0])
 
 
-def regularized(lows: Sequence[float], rng: Rng, problems: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the least eigenvalue over l, with the printed regularizer and without: ``low``, ``value``."""
-    rows = []
-    for low in lows:
-        least = [math.inf, math.inf]
+def regularized(lows: Sequence[float], rng: Rng, problems: int = 200) -> pd.DataFrame:
+    """Return the least eigenvalue over l (``low``), with the ``printed`` regularizer and ``without``."""
+
+    def one(low: float) -> tuple[float, ...]:
+        pairs = []
         for _ in range(problems):
             A, x, b = normal(rng, 8, 3), 3 * normal(rng, 3), normal(rng, 8).softmax(-1)
             needed = 20 + low / torch.linalg.svdvals(A)[-1].item() ** 2
-            pair = _smallest(A, x, b, needed, True), _smallest(A, x, b, 0.0, True)
-            least = [min(two) for two in zip(least, pair, strict=True)]
-        rows.append((low, *(value / low for value in least)))
-    frame = pd.DataFrame(rows, columns=["low", "printed", "without"])
-    printed, without = (frame[["low"]].assign(value=frame[column]) for column in ("printed", "without"))
-    return printed, without
+            pairs.append([_smallest(A, x, b, needed, True), _smallest(A, x, b, 0.0, True)])
+        return tuple(np.min(pairs, axis=0) / low)
+
+    return measured(one, ["printed", "without"], low=lows)
 
 
 def regularizer_needed(low: float = 1e-3) -> float:
@@ -116,21 +112,20 @@ def descend(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, steps: int, factor: fl
 
 def rises(
     n: int, d: int, draws: int, rng: Rng, steps: int = 300, scales: Sequence[float] = (0.1, 1.0, 5.0)
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the largest rise of the loss in a step: ``s``, the size of the start, and ``value``.
+) -> pd.DataFrame:
+    """Return the largest rise of the loss in a step: ``s``, the size of the start, ``factor``, ``value``.
 
-    At the safe step, and as a control at 1000 times that (but from the last, saturated start, where the loss
-    is flat).
+    Steps are the safe one times ``factor``: 1, and as a control 1000 (of no use from the last start, which is
+    saturated, where the loss is flat).
     """
     A1, A2, B = normal(rng, draws, n, d), normal(rng, draws, n, d), normal(rng, draws, n, n).softmax(-1)
-    frames: dict[float, list[tuple[float, float]]] = {1.0: [], 1000.0: []}
-    for scale in scales:
-        X = scale * normal(rng, draws, d, d)
-        for factor, rows in frames.items():
-            losses = descend(A1, A2, X, B, steps, factor)
-            rows.append((scale, float((losses.diff(dim=0) / losses[0]).max())))
-    safe, large = (pd.DataFrame(rows, columns=["s", "value"]) for rows in frames.values())
-    return safe, large[:-1]
+    starts = {s: s * normal(rng, draws, d, d) for s in scales}
+
+    def one(s: float, factor: float) -> float:
+        losses = descend(A1, A2, starts[s], B, steps, factor)
+        return float((losses.diff(dim=0) / losses[0]).max())
+
+    return measured(one, ["value"], s=scales, factor=(1.0, 1000.0))
 
 
 def descents(n: int, d: int, rng: Rng, steps: int = 3000) -> tuple[pd.DataFrame, Tensor]:
@@ -149,11 +144,8 @@ def descents(n: int, d: int, rng: Rng, steps: int = 3000) -> tuple[pd.DataFrame,
     }
     X, B = (torch.stack(t) for t in zip(*starts.values(), strict=True))
     losses = descend(a1.expand(3, n, d), a2.expand(3, n, d), X, B, steps)
-    parts = [
-        pd.DataFrame({"start": start, "step": np.arange(1, steps + 2), "loss": values.numpy()})
-        for start, values in zip(starts, losses.T, strict=True)
-    ]
-    return pd.concat(parts, ignore_index=True), X_true
+    frame = grid(start=starts, step=range(1, steps + 2))
+    return frame.assign(loss=losses.T.numpy().ravel()), X_true
 
 
 def _steps_needed(A1: Tensor, A2: Tensor, B: Tensor, preconditioned: bool) -> NDArray[np.int_]:
@@ -180,25 +172,26 @@ def _steps_needed(A1: Tensor, A2: Tensor, B: Tensor, preconditioned: bool) -> ND
 def _newton(A1: Tensor, A2: Tensor, B: Tensor) -> int:
     """Count the passes (gradients and Hessian products) of trust-region Newton-CG to the goal."""
     shape = A1.shape[-1], A2.shape[-1]
-    passes, trace = [0], []
+    losses = []  # after each pass
 
-    def value(x: NDArray[np.float64]) -> float:
-        return float(loss(A1, A2, unvec(torch.from_numpy(x), *shape), B))
+    def matrix(x: Array) -> Tensor:
+        return unvec(torch.from_numpy(x), *shape)
 
-    def slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        passes[0] += 1
-        trace.append((passes[0], value(x)))
-        return np.asarray(vec(gradient(A1, A2, unvec(torch.from_numpy(x), *shape), B)))
+    def value(x: Array) -> float:
+        return float(loss(A1, A2, matrix(x), B))
 
-    def product(x: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
-        passes[0] += 1
-        X, V = (unvec(torch.from_numpy(t), *shape) for t in (x, v))
-        return np.asarray(vec(hvp(A1, A2, X, B, V)))
+    def slope(x: Array) -> Array:
+        losses.append(value(x))
+        return np.asarray(vec(gradient(A1, A2, matrix(x), B)))
+
+    def product(x: Array, v: Array) -> Array:
+        losses.append(losses[-1])
+        return np.asarray(vec(hvp(A1, A2, matrix(x), B, matrix(v))))
 
     options = {"gtol": 1e-9, "maxiter": 500, "initial_trust_radius": 1.0, "max_trust_radius": 1e3}
     x0 = np.zeros(math.prod(shape))
     minimize(value, x0, jac=slope, hessp=product, method="trust-ncg", options=options)
-    return next((k for k, v in trace if v <= GOAL * trace[0][1]), CAP)
+    return next((k for k, v in enumerate(losses, 1) if v <= GOAL * losses[0]), CAP)
 
 
 def passes(n: int, conditions: Sequence[float], X_true: Tensor, rng: Rng) -> pd.DataFrame:
@@ -214,11 +207,5 @@ def passes(n: int, conditions: Sequence[float], X_true: Tensor, rng: Rng) -> pd.
     problems = Q1 @ stretch, Q2 @ stretch, scores.softmax(-1).expand(len(stretch), n, n)
     plain, preconditioned = (_steps_needed(*problems, how) for how in (False, True))
     newton = [_newton(*problem) for problem in zip(*problems, strict=True)]
-    columns = {"c": conditions, "descent": plain, "preconditioned": preconditioned, "newton": newton}
-    return pd.DataFrame(columns)
-
-
-def growth(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the exponent of a count in the condition number: ``low`` and ``high`` (its range), ``value``."""
-    slope = float(np.polyfit(np.log(frame.c), np.log(frame[column]), 1)[0])
-    return pd.DataFrame({"low": [frame.c.min()], "high": frame.c.max(), "value": slope})
+    counts = {"c": conditions, "descent": plain, "preconditioned": preconditioned, "newton": newton}
+    return pd.DataFrame(counts)

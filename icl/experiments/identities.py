@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -20,12 +21,17 @@ Problem = tuple[Tensor, Tensor, Tensor, Tensor]
 Row = tuple[str, bool, Tensor, Tensor, Tensor]
 
 
-def problem(n: int, d: int, draws: int, seed: int, device: torch.device | str = "cpu") -> Problem:
-    """Draw problems: A1, A2 and X d standard normal, rows of B softmaxes of standard normal vectors."""
-    rng = stream(seed, "tasks", d)
+def normal_problem(n: int, d: int, rng: np.random.Generator, *draws: int) -> Problem:
+    """Draw A1, A2 and X standard normal, rows of B softmaxes of standard normal vectors."""
     shapes = (n, d), (n, d), (d, d), (n, n)
-    A1, A2, X, B = (torch.from_numpy(rng.standard_normal((draws, *s))).to(device) for s in shapes)
-    return A1, A2, X / d, B.softmax(-1)
+    A1, A2, X, B = (torch.from_numpy(rng.standard_normal((*draws, *shape))) for shape in shapes)
+    return A1, A2, X, B.softmax(-1)
+
+
+def problem(n: int, d: int, draws: int, seed: int, device: torch.device | str = "cpu") -> Problem:
+    """Draw problems as `normal_problem` does, X divided by d."""
+    A1, A2, X, B = (t.to(device) for t in normal_problem(n, d, stream(seed, "tasks", d), draws))
+    return A1, A2, X / d, B
 
 
 def difference(left: Tensor, right: Tensor, scale: Tensor) -> float:
@@ -35,9 +41,13 @@ def difference(left: Tensor, right: Tensor, scale: Tensor) -> float:
 
 
 def differences(
-    dims: Sequence[int], draws: int, seed: int, device: torch.device | str = "cpu"
+    identities: Mapping[str, Callable[..., Iterator[Row]]],
+    dims: Sequence[int],
+    draws: int,
+    seed: int,
+    device: torch.device | str = "cpu",
 ) -> pd.DataFrame:
-    """Compare both sides of every identity at n = 3 d tokens.
+    """Compare both sides of every identity, e.g. of `IDENTITIES`, at n = 3 d tokens.
 
     Returns:
         Columns ``identity``, ``what``, ``broken`` and ``value``: over dimensions and draws the largest
@@ -46,7 +56,7 @@ def differences(
     batches = [problem(3 * d, d, draws, seed, device) for d in dims]
     rows = [
         (name, what, broken, difference(*sides))
-        for name, compare in IDENTITIES.items()
+        for name, compare in identities.items()
         for batch in batches
         for what, broken, *sides in compare(*batch)
     ]
@@ -62,21 +72,13 @@ def evidence(frame: pd.DataFrame, identity: str) -> tuple[pd.DataFrame, pd.DataF
     return holds, control
 
 
-def ranks(
-    dims: Sequence[int], draws: int, seed: int, device: torch.device | str = "cpu"
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rank of the Kronecker product, columns ``n``, ``d``, ``value``: n = 3 d, and n = d - 1."""
-
-    def rank(n: int, d: int) -> int:
-        A1, A2, *_ = problem(n, d, draws, seed, device)
-        return int(torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])))
-
-    enough, few = ([(n, d, rank(n, d)) for n, d in zip(sizes, dims, strict=True)] for sizes in _sizes(dims))
-    return pd.DataFrame(enough, columns=["n", "d", "value"]), pd.DataFrame(few, columns=["n", "d", "value"])
-
-
-def _sizes(dims: Sequence[int]) -> tuple[list[int], list[int]]:
-    return [3 * d for d in dims], [d - 1 for d in dims]
+def ranks(dims: Sequence[int], seed: int, device: torch.device | str = "cpu") -> pd.DataFrame:
+    """Return the rank of a Kronecker product: ``n`` (3 d, and d - 1, which is too few), ``d``, ``value``."""
+    rows = []
+    for n, d in [(3 * d, d) for d in dims] + [(d - 1, d) for d in dims]:
+        A1, A2, *_ = problem(n, d, 1, seed, device)
+        rows.append((n, d, int(torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])))))
+    return pd.DataFrame(rows, columns=["n", "d", "value"])
 
 
 #: Losses that a number added to a whole row of scores does not change.
@@ -85,11 +87,11 @@ INVARIANT = ("normalized", "cross-entropy", "entropy")
 
 def hessian_ranks(
     dims: Sequence[int], draws: int, seed: int, device: torch.device | str = "cpu"
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> pd.DataFrame:
     """Return ranks of Hessians: as drawn or with a constant column in A2; and, as a control, in A1.
 
-    Columns ``kind``, ``d``, ``where`` (the constant column), ``invisible`` (whether the loss cannot see it)
-    and ``value``.
+    Columns ``kind``, ``d``, ``where`` (the constant column), ``value`` and ``invisible``, whether the loss
+    cannot see it; in A1 the losses that see it are left out.
     """
 
     def rank(kind: str, d: int, where: str) -> int:
@@ -100,11 +102,10 @@ def hessian_ranks(
         H = vec(hvp(A1, A2, X, B, _directions(X), kind.replace("-", "_")))
         return int(torch.linalg.matrix_rank(H, rtol=1e-10))
 
-    every = [_words(kind) for kind in KINDS]
-    ours = measured(rank, ["value"], kind=every, d=dims, where=["nowhere", "in A2"])
-    ours["invisible"] = ours.kind.isin(INVARIANT) & (ours["where"] == "in A2")
-    control = measured(rank, ["value"], kind=INVARIANT, d=dims, where=["in A1"])
-    return ours, control.assign(invisible=True)
+    every, columns = [_words(kind) for kind in KINDS], ["value"]
+    ours = measured(rank, columns, kind=every, d=dims, where=["nowhere", "in A2"])
+    frame = pd.concat([ours, measured(rank, columns, kind=INVARIANT, d=dims, where=["in A1"])])
+    return frame.assign(invisible=frame.kind.isin(INVARIANT) & (frame["where"] != "nowhere"))
 
 
 def _words(kind: str) -> str:

@@ -16,9 +16,8 @@ from torch import Tensor
 from icl.adam import minimize
 from icl.attention import softmax_attention
 from icl.covariates import LowRank, uniform_sphere
-from icl.experiments.tables import measured
-from icl.pretrain.architectures import head_weights, mix_tokens, predict_heads, sample_contexts
-from icl.risk import optimal_window
+from icl.experiments.tables import Training, measured
+from icl.pretrain.architectures import mix_tokens, sample_contexts
 from icl.statistics import t_interval
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
@@ -26,7 +25,6 @@ from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
 Array = NDArray[np.float64]
 #: Windows that heads choose from.
 WINDOWS = np.geomspace(0.3, 60, 24)
-HEADS = {"one head": 1, "two heads": 2, "three heads": 3}
 MODELS = ("one layer", "two layers, residual", "two layers, no residual")
 
 # ---------------------------------------------------------------- heads
@@ -41,12 +39,12 @@ def heads(
     so each set of windows has its best gains, and the best set is found by trying all.
 
     Returns:
-        Columns ``n``, ``model`` (`HEADS`, kriging), ``ratio`` of its risk to that of one head with gain one,
-        its paired interval ``low`` and ``high``, and ``windows`` and ``gains`` as text.
+        Columns ``n``, ``model`` (one to three heads, kriging), ``ratio`` of its risk to that of one head with
+        gain one, its paired interval ``low`` and ``high``, and ``windows`` and ``gains`` as text.
     """
-    half = contexts // 2
+    half, models = contexts // 2, ["one head", "two heads", "three heads", "kriging"]
 
-    def one(n: int) -> tuple[Array, ...]:
+    def one(n: int) -> tuple[Any, ...]:
         x = uniform_sphere(stream(0, "monte carlo", n), contexts, n + 1, d)
         form = QuadraticRisk.of(ReLU(d, lipschitz), x, noise_std)
         t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
@@ -56,16 +54,15 @@ def heads(
         g, q = gain[:half].mean(0), product[:half].mean(0)
         best = int(np.argmin(np.diag(q) - 2 * g))
         alone = form.prior - 2 * gain[half:, best] + product[half:, best, best]
-        risks, texts = [], []
-        for count in HEADS.values():
-            s, c = _best_set(g, q, count)
-            square = np.einsum("h,bhk,k->b", c, product[half:, s][:, :, s], c)
-            risks.append(form.prior - 2 * gain[half:, s] @ c + square)
-            texts.append([", ".join(f"{v:.{k}f}" for v in some) for k, some in ((1, tried[s]), (2, c))])
+        sets = [_best_set(g, q, count) for count in (1, 2, 3)]
+        risks = [
+            form.prior - 2 * gain[half:, s] @ c + np.einsum("h,bhk,k->b", c, product[half:, s][:, :, s], c)
+            for s, c in sets
+        ]
         risks.append(form.risk(form.kriging())[half:].numpy())
-        ratio, low, high = t_interval(1 + (np.array(risks) - alone) / alone.mean())
-        windows, gains = np.transpose([*texts, ["", ""]])
-        return np.array([*HEADS, "kriging"]), ratio, low, high, windows, gains
+        windows = [", ".join(f"{w:.1f}" for w in tried[s]) for s, _ in sets]
+        gains = [", ".join(f"{gain:.2f}" for gain in c) for _, c in sets]
+        return models, *t_interval(1 + (np.array(risks) - alone) / alone.mean()), [*windows, ""], [*gains, ""]
 
     return measured(one, ["model", "ratio", "low", "high", "windows", "gains"], n=lengths)
 
@@ -77,46 +74,6 @@ def _best_set(gain: Array, product: Array, count: int) -> tuple[list[int], Array
     c = np.linalg.solve(product[sets[:, :, None], sets[:, None, :]], right[..., None])[..., 0]
     best = int(np.argmax((c * right).sum(1)))
     return sets[best].tolist(), c[best]
-
-
-def trained_heads(
-    d: int,
-    n: int,
-    lipschitz: float,
-    noise_std: float,
-    contexts: int,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-) -> pd.DataFrame:
-    """Train two heads with full matrices and gains, from a small random start; ReLU class.
-
-    Returns:
-        Columns ``seed``; ``ratio`` of the risk to the exact best of one head with gain one; ``opposite``,
-        whether the gains have opposite signs.
-    """
-    task = ReLU(d, lipschitz)
-    x_test = uniform_sphere(stream(9, "monte carlo"), contexts, n + 1, d)
-    form = QuadraticRisk.of(task, x_test, noise_std)
-
-    def tested(M: Tensor, c: Tensor) -> float:
-        return float(form.risk((head_weights(M, x_test).mT * c).sum(-1)).mean())
-
-    def tokens(rng: NativeStream, many: int) -> Tensor:
-        return uniform_sphere(rng, many, n + 1, d)
-
-    def loss(step: int, M: Tensor, c: Tensor) -> Tensor:
-        x, _, y = sample_contexts(task, tokens, noise_std, seeds, batch_size, 3, step)
-        return ((predict_heads(M, c, x, y) - y[..., -1]) ** 2).mean(1)
-
-    start = torch.from_numpy(stream(0, "initialization").standard_normal((seeds, 2, d, d))).float()
-    (M, c), _ = minimize(loss, (start, torch.full((seeds, 2), 0.5)), steps, learning_rate)
-    risks = [tested(*pair) for pair in zip(M.double(), c.double(), strict=True)]
-    best = float(optimal_window(task, n, noise_std).w) * torch.eye(d).double()[None]
-    ratio = np.array(risks) / tested(best, torch.ones(1).double())
-    opposite = (c.min(1).values * c.max(1).values < 0).numpy()
-    return pd.DataFrame({"seed": np.arange(seeds), "ratio": ratio, "opposite": opposite})
 
 
 # ---------------------------------------------------------------- two layers
@@ -151,45 +108,29 @@ def _first(kind: str, x: Tensor, M1: Tensor, V1: Tensor) -> Tensor:
     return x + mixed if kind == "two layers, residual" else mixed
 
 
-def two_layers(
-    problem: LowRankProblem,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    contexts: int,
-    redrawn: int = 400,
-) -> pd.DataFrame:
+def two_layers(problem: LowRankProblem, how: Training, redrawn: int = 400) -> pd.DataFrame:
     """Train one layer, and two with and without a residual connection, on the same data.
 
     Returns:
-        Columns ``kind``, ``seed``; ``error``, test error over the mean of one layer's; ``share``, how much of
-        the variance of what layer one returns comes from the irrelevant part of the tokens; ``others``, how
-        much the log of the ratio of two weights changes, relatively, with the other examples.
+        Columns ``kind``, ``seed``; ``share``, how much of the variance of what layer one returns comes from
+        the irrelevant part of the tokens; ``others``, how much the log of the ratio of two weights changes,
+        relatively, with the other examples.
     """
-    D = problem.dim
 
-    def predict(kind: str, x: Tensor, y: Tensor, M1: Tensor, V1: Tensor, M2: Tensor) -> Tensor:
-        h = _first(kind, x, M1, V1)
-        return softmax_attention(h[..., :-1, :], y[..., :-1], h[..., -1, :], M2.unsqueeze(-3))
+    def one(kind: str) -> tuple[Any, ...]:
+        def loss(step: int, *weights: Tensor) -> Tensor:
+            x, _, y = problem.contexts(how.seeds, how.batch_size, 4, step)
+            h, M2 = _first(kind, x, *weights[:2]), weights[2].unsqueeze(-3)
+            guess = softmax_attention(h[..., :-1, :], y[..., :-1], h[..., -1, :], M2)
+            return ((guess - y[..., -1]) ** 2).mean(1)
 
-    parts = []
-    for kind in MODELS:
-        rng = stream(1, "initialization")
-        start = [(0.5 * torch.from_numpy(rng.standard_normal((seeds, D, D)))).float() for _ in range(3)]
-
-        def loss(step: int, *weights: Tensor, kind: str = kind) -> Tensor:
-            x, _, y = problem.contexts(seeds, batch_size, 4, step)
-            return ((predict(kind, x, y, *weights) - y[..., -1]) ** 2).mean(1)
-
-        weights, _ = minimize(loss, start, steps, learning_rate)
-        x, f, y = problem.contexts(1, contexts, 78, 0)
-        error = ((predict(kind, x, y, *weights) - f[..., -1]) ** 2).mean(1).numpy()
+        shape = 3, how.seeds, problem.dim, problem.dim
+        start = (0.5 * torch.from_numpy(stream(1, "initialization").standard_normal(shape))).float()
+        weights, _ = minimize(loss, list(start), how.steps, how.learning_rate)
         share, others = (measure(problem, kind, weights, redrawn) for measure in (_share, _others))
-        columns = {"kind": kind, "seed": np.arange(seeds), "error": error, "share": share, "others": others}
-        parts.append(pd.DataFrame(columns))
-    frame = pd.concat(parts, ignore_index=True)
-    return frame.assign(error=frame.error / parts[0].error.mean())
+        return np.arange(how.seeds), share, others
+
+    return measured(one, ["seed", "share", "others"], kind=MODELS)
 
 
 def _share(problem: LowRankProblem, kind: str, weights: Sequence[Tensor], redrawn: int) -> Array:
@@ -232,26 +173,25 @@ def spreads(
 ) -> pd.DataFrame:
     """Return the mean squared distance of tokens to their mean after some layers, relative to the start.
 
-    Columns ``tokens`` (attention alone, projected to the sphere), ``w``, ``layers``, ``context``, ``spread``.
+    Columns ``kind`` (attention alone, projected to the sphere), ``w``, ``layers``, ``context``, ``spread``.
     """
 
     def distance(x: Tensor) -> Array:
         return np.asarray((x - x.mean(1, keepdim=True)).square().sum(-1).mean(1).numpy())
 
-    def one(tokens_are: str, w: float) -> tuple[Array, ...]:
+    def one(kind: str, w: float) -> tuple[Array, ...]:
         x = _tokens(d, contexts, tokens)
         out, start = [], distance(x)
         for layer in range(1, int(depths[-1]) + 1):
             x = attend(x, w)
-            if tokens_are == "projected to the sphere":
+            if kind == "projected to the sphere":
                 x = x / x.norm(dim=-1, keepdim=True)
             if layer in depths:
                 out.append(distance(x) / start)
         return np.repeat(depths, contexts), np.tile(np.arange(contexts), len(depths)), np.concatenate(out)
 
     kinds = ("attention alone", "projected to the sphere")
-    columns = ["layers", "context", "spread"]
-    return measured(one, columns, tokens_are=kinds, w=windows).rename(columns={"tokens_are": "tokens"})
+    return measured(one, ["layers", "context", "spread"], kind=kinds, w=windows)
 
 
 def contractions(

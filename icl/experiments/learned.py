@@ -20,10 +20,11 @@ from torch import Tensor
 
 from icl.attention import full_unit, softmax_weights
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import measured
+from icl.experiments.pretraining import FAST
+from icl.experiments.tables import Training, grid, measured
 from icl.pretrain import UnitConfig, pretrain
 from icl.streams import stream
-from icl.tasks import Affine, Function, Linear, ReLU
+from icl.tasks import Affine, Function, Linear, QuadraticRisk, ReLU, Zonal
 from icl.tasks.base import Rng
 
 Array = NDArray[np.float64]
@@ -47,48 +48,29 @@ KINDS: dict[str, type[Affine | ReLU | Linear]] = {
 }
 
 
-@dataclass(frozen=True)
-class FullUnit:
-    """A setting: class, dimension d, noise, and the rows of W_K and W_Q."""
-
-    kind: str
-    d: int
-    noise_std: float
-    width: int
-
-
 def settings(
     dims: Sequence[int], noise_std: float, noise_stds: Sequence[float], widths: Sequence[int] = ()
-) -> list[FullUnit]:
-    """List the settings of the chapter, each once.
+) -> pd.DataFrame:
+    """List the settings of the chapter, each once: ``kind``, ``d``, ``sigma``, ``width`` (rows of W_K, W_Q).
 
     ReLU and leaning functions in all dimensions; in the middle one of the list also affine functions, all
     noises, and ReLU functions in all widths.
     """
     d = dims[len(dims) // 2]
-    every = [FullUnit(kind, k, noise_std, k + 1) for k in dims for kind in ("ReLU", "leaning")]
-    every += [FullUnit(kind, d, sigma, d + 1) for kind in ("affine", "ReLU") for sigma in noise_stds]
-    every += [FullUnit("ReLU", d, noise_std, width) for width in widths]
-    return list(dict.fromkeys(every))
+    every = [(kind, k, noise_std, k + 1) for k in dims for kind in ("ReLU", "leaning")]
+    every += [(kind, d, sigma, d + 1) for kind in ("affine", "ReLU") for sigma in noise_stds]
+    every += [("ReLU", d, noise_std, width) for width in widths]
+    return pd.DataFrame(every, columns=["kind", "d", "sigma", "width"]).drop_duplicates()
 
 
-def train_full(
-    every: Sequence[FullUnit],
-    lipschitz: float,
-    context_length: int,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    device: torch.device | str = "cpu",
-    learning_rate: float = 0.03,
-) -> pd.DataFrame:
+def train_full(every: pd.DataFrame, lipschitz: float, context_length: int, how: Training) -> pd.DataFrame:
     """Train full units from random starts: independent normal numbers, of deviation 0.3 at width d + 1.
 
     With more rows the deviation is smaller, so that W_K' W_Q starts at the same size.
 
     Returns:
-        A row for each setting and seed: its ``kind``, ``d``, ``sigma``, ``width``, ``seed``, the entries
-        ``scores`` (W_K' W_Q) and ``values`` ((v', c)), and
+        A row for each of the `settings` and seed: its columns, ``seed``, the entries ``scores`` (W_K' W_Q)
+        and ``values`` ((v', c)), and
 
         - ``window``, the mean diagonal of the token block of W_K' W_Q; ``corner``, |c|; ``leak``, |v| / |c|;
         - ``outside``, the norm of all but the token block over that of the block, with zeros in the last
@@ -96,26 +78,22 @@ def train_full(
         - ``last`` and ``first``, the norms of these columns of W_Q over what they were at the start.
     """
     frames = []
-    for d in dict.fromkeys(unit.d for unit in every):  # a call trains units of one dimension
-        some = [unit for unit in every if unit.d == d]
+    for _, some in every.groupby("d", sort=False):  # a call trains units of one dimension
+        units = some.merge(grid(seed=range(how.seeds)), how="cross")
         members = [
             UnitConfig(
-                KINDS[unit.kind](d, lipschitz),
-                unit.noise_std,
+                KINDS[unit.kind](unit.d, lipschitz),
+                unit.sigma,
                 context_length,
-                seed,
+                unit.seed,
                 width=unit.width,
-                initial_std=0.3 * min(1.0, ((d + 1) / unit.width) ** 0.5),
+                initial_std=0.3 * min(1.0, ((unit.d + 1) / unit.width) ** 0.5),
             )
-            for unit in some
-            for seed in range(seeds)
+            for unit in units.itertuples()
         ]
-        fast: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-        trained = pretrain(members, steps, batch_size, learning_rate, device, **fast)
+        trained = pretrain(members, *how[1:], **FAST)
         rows = [_measures(p, m) for p, m in zip(trained.parameters, members, strict=True)]
-        named = [(unit.kind, d, unit.noise_std, unit.width, seed) for unit in some for seed in range(seeds)]
-        columns = pd.DataFrame(named, columns=["kind", "d", "sigma", "width", "seed"])
-        frames.append(columns.join(pd.DataFrame(rows)))
+        frames.append(units.join(pd.DataFrame(rows)))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -138,23 +116,21 @@ def _measures(parameters: dict[str, Array], unit: UnitConfig) -> dict[str, Any]:
     }
 
 
-def redrawn(d: int, context_length: int) -> dict[str, float]:
+def redrawn(d: int, context_length: int) -> pd.DataFrame:
     """Return the largest change of random units' predictions when a part of W_V is drawn anew.
 
-    The parts are the first d "rows" and the first d "columns".
+    One row; the parts are the first d ``rows`` and the first d ``columns``.
     """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, d + 1)))
     tokens[:, -1, -1] = 0
     W = torch.from_numpy(rng.standard_normal((3, d + 1, d + 1)))
-    changes = {}
-    for part in ("rows", "columns"):
+    before, changes = full_unit(tokens, *W), {}
+    for part, where in (("rows", np.s_[:d]), ("columns", np.s_[:, :d])):
         V = W[0].clone()
-        changed = V[:d] if part == "rows" else V[:, :d]
-        changed[:] = torch.from_numpy(rng.standard_normal(tuple(changed.shape)))
-        after, before = full_unit(tokens, V, *W[1:]), full_unit(tokens, *W)
-        changes[part] = float((after - before)[:, -1].abs().max())
-    return changes
+        V[where] = torch.from_numpy(rng.standard_normal(tuple(V[where].shape)))
+        changes[part] = [float((full_unit(tokens, V, *W[1:]) - before)[:, -1].abs().max())]
+    return pd.DataFrame(changes)
 
 
 def added_errors(
@@ -220,15 +196,13 @@ def corner_optimum(
     return measured(one, ["c", "w", "risk", "w_one", "risk_one"], kind=kinds, sigma=noise_stds)
 
 
-def _moments(task: Affine | ReLU | Linear, context_length: int, contexts: int) -> CubicSpline:
+def _moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
     """Return a spline in w of E omega' k_q, E omega' K omega and E |omega|^2."""
-    grid = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
+    grid_w = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
     x = uniform_sphere(stream(0, "monte carlo"), contexts, context_length + 1, task.dim)
-    K = torch.from_numpy(task.covariance((x @ x.mT).clamp(-1, 1).numpy()))
-    eye, means = torch.eye(task.dim, dtype=torch.float64), []
-    for w in grid:
+    form, eye, means = QuadraticRisk.of(task, x, 0.0), torch.eye(task.dim, dtype=torch.float64), []
+    for w in grid_w:
         omega = softmax_weights(x[:, :-1], x[:, -1], w * eye)
-        cross = (omega * K[:, :-1, -1]).sum(-1)
-        square = ((K[:, :-1, :-1] @ omega.unsqueeze(-1)).squeeze(-1) * omega).sum(-1)
-        means.append([float(v.mean()) for v in (cross, square, (omega**2).sum(-1))])
-    return CubicSpline(grid, means)
+        parts = form.gain(omega), form.product(omega, omega), (omega**2).sum(-1)
+        means.append([float(v.mean()) for v in parts])
+    return CubicSpline(grid_w, means)

@@ -7,22 +7,20 @@ whitened unit ``root @ M @ root`` on the sphere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from icl.attention import softmax_attention, softmax_weights
+from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import TASKS, measured
-from icl.risk import certify_isotropy, optimal_window
+from icl.experiments.tables import grid, measured
+from icl.risk import optimal_window
 from icl.streams import stream
 from icl.tasks import Zonal
 
 Array = NDArray[np.float64]
-CLASSES = ("affine", "ReLU")
 
 
 def random_roots(draws: int, dim: int) -> list[Array]:
@@ -40,29 +38,6 @@ def step_size(rate: float, root: Array) -> float:
     return float(rate * np.linalg.norm(np.linalg.inv(root @ root), 2))
 
 
-def ellipse_weights(w: float = 10.0) -> pd.DataFrame:
-    """Return attention weights on a circle and on the ellipse (2 cos, sin), for a query at 60 degrees.
-
-    Columns ``panel`` (tokens and matrix), ``x``, ``y``, ``weight`` and ``query``, which is true for one row.
-    """
-    theta = np.deg2rad(np.arange(-180, 180, 15))
-    circle, lengths = np.stack([np.cos(theta), np.sin(theta)], axis=-1), np.array([2.0, 1.0])
-    panels = {
-        "circle, $M=w\\,I$": (np.ones(2), np.ones(2)),
-        "ellipse, $M=w\\,\\Sigma^{-1}$": (lengths, lengths**-2),
-        "ellipse, $M=\\frac{w}{2}\\,I$": (lengths, np.full(2, 0.5)),
-    }
-
-    def one(panel: str) -> tuple[Array, ...]:
-        axes, diagonal = panels[panel]
-        x = circle * axes
-        tokens, M = torch.tensor(x), torch.tensor(w * np.diag(diagonal))
-        weights = softmax_weights(tokens, tokens[16], M).numpy()
-        return x[:, 0], x[:, 1], weights, np.arange(theta.size) == 16
-
-    return measured(one, ["x", "y", "weight", "query"], panel=panels)
-
-
 def whitening_gaps(roots: Sequence[Array], n: int, contexts: int = 500) -> pd.DataFrame:
     """Return the largest differences of predictions on ellipsoids and on the sphere, random M and contexts.
 
@@ -77,22 +52,19 @@ def whitening_gaps(roots: Sequence[Array], n: int, contexts: int = 500) -> pd.Da
     def predictions(tokens: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
         return softmax_attention(tokens[:, :-1], labels, tokens[:, -1], matrix)
 
-    def one(i: int) -> tuple[float, float]:
+    def one(i: int) -> tuple[float, ...]:
         root = torch.from_numpy(roots[i - 1])
         there = predictions(sphere @ root, M)
-        value, unwhitened = (
-            float((there - predictions(sphere, N)).abs().max()) for N in (root @ M @ root, M)
-        )
-        return value, unwhitened
+        return tuple(float((there - predictions(sphere, N)).abs().max()) for N in (root @ M @ root, M))
 
     return measured(one, ["value", "unwhitened"], i=range(1, len(roots) + 1))
 
 
-def whitened(trained: Sequence[Array], roots: Sequence[Array], best: Mapping[str, float]) -> pd.DataFrame:
+def whitened(trained: ArrayLike, roots: Sequence[Array], best: Mapping[str, float]) -> pd.DataFrame:
     """Compare trained matrices with w* Sigma^(-1).
 
     Args:
-        trained: For each Sigma an array (classes, seeds, d, d), in the order of `CLASSES`.
+        trained: The matrices, (Sigmas, classes, seeds, d, d).
         roots: The root of each Sigma.
         best: The exact w* of each class on the sphere.
 
@@ -101,59 +73,13 @@ def whitened(trained: Sequence[Array], roots: Sequence[Array], best: Mapping[str
         whitened matrix at the longest axis minus that at the shortest, over the mean diagonal, and ``scale``,
         the mean diagonal over w*.
     """
-
-    def one(kind: str, i: int) -> tuple[Any, ...]:
-        root, M = roots[i - 1], trained[i - 1][CLASSES.index(kind)]
-        N = root @ M @ root
-        mean = np.trace(N, axis1=-2, axis2=-1) / len(root)
-        axes = np.linalg.eigh(root).eigenvectors  # the shortest first
-        diagonal = np.diagonal(axes.T @ N @ axes, axis1=-2, axis2=-1) / mean[:, None]
-        return np.arange(len(M)), diagonal[:, -1] - diagonal[:, 0], mean / best[kind]
-
-    columns = ["seed", "difference", "scale"]
-    return measured(one, columns, kind=CLASSES, i=range(1, len(roots) + 1))
-
-
-def entries(trained: Sequence[Array], roots: Sequence[Array], best: Mapping[str, float]) -> pd.DataFrame:
-    """Return entries of trained matrices: ``kind``, ``i``, ``claimed``, ``seed`` and ``trained``.
-
-    ``claimed`` is the entry of w* Sigma^(-1); off the diagonal the trained one is the mean of both.
-    """
-
-    def one(kind: str, i: int) -> tuple[Any, ...]:
-        root, M = roots[i - 1], trained[i - 1][CLASSES.index(kind)]
-        upper = np.triu_indices(len(root))
-        claimed = best[kind] * np.linalg.inv(root @ root)[upper]
-        seed = np.arange(len(M)).repeat(claimed.size)
-        return np.tile(claimed, len(M)), seed, (M[:, *upper] + M.swapaxes(1, 2)[:, *upper]).ravel() / 2
-
-    columns = ["claimed", "seed", "trained"]
-    return measured(one, columns, kind=CLASSES, i=range(1, len(roots) + 1))
-
-
-def diagonals(M: Array, root: Array) -> pd.DataFrame:
-    """Return the diagonal of trained matrices, (classes, seeds, d, d), for a diagonal Sigma.
-
-    Columns ``kind``, ``eigenvalue`` of Sigma, ``seed`` and ``entry``.
-    """
-
-    def one(kind: str) -> tuple[Any, ...]:
-        units = M[CLASSES.index(kind)]
-        diagonal = np.diagonal(units, axis1=-2, axis2=-1)
-        seed = np.arange(len(units)).repeat(len(root))
-        return np.tile(np.diag(root) ** 2, len(units)), seed, diagonal.ravel()
-
-    return measured(one, ["eigenvalue", "seed", "entry"], kind=CLASSES)
-
-
-def certificates(dim: int, n: int, lipschitz: float = 1.0) -> pd.DataFrame:
-    """Certify that minimizers on the sphere are multiples of I: ``kind``, ``least`` value met, ``bound``."""
-
-    def one(kind: str) -> tuple[float, float]:
-        proof = certify_isotropy(TASKS[kind](dim, lipschitz), n)
-        return proof.least, proof.margin
-
-    return measured(one, ["least", "bound"], kind=CLASSES)
+    M, root = np.swapaxes(trained, 0, 1), np.stack(roots)[:, None]
+    axes = np.linalg.eigh(root).eigenvectors  # the shortest first
+    diagonal = np.diagonal(np.swapaxes(axes, -1, -2) @ root @ M @ root @ axes, axis1=-2, axis2=-1)
+    mean, windows = diagonal.mean(-1), np.array(list(best.values()))[:, None, None]
+    frame = grid(kind=best, i=range(1, len(roots) + 1), seed=range(M.shape[2]))
+    difference = (diagonal[..., -1] - diagonal[..., 0]) / mean
+    return frame.assign(difference=difference.ravel(), scale=(mean / windows).ravel())
 
 
 def both_signs(
@@ -180,15 +106,13 @@ def both_signs(
         matrix = float(optimal_window(task, n, noise_std).w) * torch.eye(task.dim).double()
         x = uniform_sphere(rng, count, n + 1, task.dim)
         f = task.sample(rng, count)
-        noise = torch.from_numpy(rng.standard_normal((count, n)))
-        turned = torch.cat([x[:, :-1], -x[:, -1:]], 1)
-        values, reflected = (f(tokens) + odd * tokens[..., 0] for tokens in (x, turned))
-        y = values[:, :-1] + noise_std * noise
+        y = (f(x) + odd * x[..., 0])[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, n)))
+        queries = x[:, -1], -x[:, -1]
+        guesses = [softmax_attention(x[:, :-1], y, query, matrix) for query in queries]
+        values = [(f(query[:, None]) + odd * query[:, None, 0])[:, 0] for query in queries]
         # attention at -w* for a query is attention at w* for the query turned round
-        plus, minus = (softmax_attention(x[:, :-1], y, query, matrix) for query in (x[:, -1], turned[:, -1]))
-        here, there = values[:, -1], reflected[:, -1]
-        at_plus = [(plus - here) ** 2, (minus - there) ** 2]
-        at_minus = [(minus - here) ** 2, (plus - there) ** 2]
+        at_plus = [(guess - value) ** 2 for guess, value in zip(guesses, values, strict=True)]
+        at_minus = [(guess - value) ** 2 for guess, value in zip(guesses[::-1], values, strict=True)]
         level = (at_plus[0] + at_plus[1]).mean()
         ratio = float((at_minus[0] + at_minus[1]).mean() / level)
         return ratio, float((at_minus[0] - at_plus[1]).abs().max() / level)

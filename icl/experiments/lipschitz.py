@@ -13,15 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from icl.experiments.tables import measured
+from icl.experiments.tables import grid, measured
 from icl.tensor_trick import lipschitz as known
-from icl.tensor_trick.formulas import row_gradient, row_hvp
+from icl.tensor_trick.formulas import row_hvp
 from icl.tensor_trick.supremum_search import ascend, ball, search, search_loss
 
-Array = NDArray[np.float64]
+Rng = np.random.Generator
 #: The row functions as the book writes them.
 TEX = {"u": "$u$", "alpha": r"$\alpha$", "1/alpha": r"$\alpha^{-1}$", "f": "$f$"}
 _LN10 = math.log(10)
@@ -38,25 +37,51 @@ class Bound(Protocol):
         ...
 
 
+def worst(frame: pd.DataFrame, difference: str, by: Sequence[str], end: str = "max") -> pd.DataFrame:
+    """Return the largest (or smallest, "min") difference of two columns: columns ``by``, ``value``, ``most``.
+
+    ``difference`` is an expression, e.g. ``"found - proved"``. What is proved to be at most zero is bounded
+    by zero (``most``), or by the value where rounding puts it above.
+    """
+    gaps = frame.assign(value=frame.eval(difference))
+    found = gaps.groupby(list(by), sort=False).value.agg(end).reset_index()
+    return found.assign(most=found.value.clip(lower=0))
+
+
+# ---------------------------------------------------------------- constants
+
+
+def printed(bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
+    """Return printed bounds and our constants: ``g``, ``bound`` (its name), ``n``, ``R`` and the two."""
+
+    def one(bound: Bound, n: int, R: float) -> tuple[Any, ...]:
+        return TEX[bound.function], bound.log10(n, R), known.proven_constant(bound.function, n, R)
+
+    frame = measured(one, ["g", "printed", "proved"], bound=bounds, n=n_values, R=radii)
+    return frame.assign(bound=frame.bound.map(name))
+
+
 def name(bound: Bound) -> str:
     """Return the function and its bound, as the book prints them."""
     return f"{TEX[bound.function]}: ${bound.tex}$"
 
 
-def built(function: str, n: int, R: float) -> float:
-    """Measure the quotient at explicit data A, x and v."""
-    A, x, v = known.witness(*known.worst_logits(function, n, R), R)
-    return known.log_jacobian_norm(function, A @ x, A @ v).item() / _LN10
+def inner_product(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
+    """Return the same of the bound on <f, v>, |v| <= R^2, whose constant is R^2 times that of f."""
+    frame = grid(g=[TEX["f"]], bound=[r"$\langle f,v\rangle$: $n^{1.5}e^{7R^2}$"], n=n_values, R=radii)
+    bound = 1.5 * np.log10(frame.n) + 7 * frame.R**2 / _LN10
+    return frame.assign(printed=bound, proved=np.log10(frame.R**3 / 2))
 
 
 def constants(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return what is proved and what is built: ``n``, ``g``, ``R``, ``proved``, ``built``."""
+    """Return what is proved and what explicit data reach: ``n``, ``g``, ``R``, ``proved``, ``built``."""
 
-    def one(n: int, function: str, R: float) -> tuple[Any, ...]:
-        return TEX[function], known.proven_constant(function, n, R), built(function, n, R)
+    def one(n: int, g: str, R: float) -> tuple[float, float]:
+        A, x, v = known.witness(*known.worst_logits(g, n, R), R)
+        built = known.log_jacobian_norm(g, A @ x, A @ v).item() / _LN10
+        return known.proven_constant(g, n, R), built
 
-    frame = measured(one, ["g", "proved", "built"], n=n_values, function=known.FUNCTIONS, R=radii)
-    return frame.drop(columns="function")
+    return measured(one, ["proved", "built"], n=n_values, g=known.FUNCTIONS, R=radii).replace({"g": TEX})
 
 
 def searched(
@@ -64,7 +89,7 @@ def searched(
     radii: Sequence[float],
     starts: int,
     steps: int,
-    rng: np.random.Generator,
+    rng: Rng,
     functions: Sequence[str] = known.FUNCTIONS,
     **how: Any,
 ) -> pd.DataFrame:
@@ -73,52 +98,11 @@ def searched(
     ``how`` goes to `icl.tensor_trick.supremum_search.search`: ``reach`` and ``moving``.
     """
 
-    def one(n: int, function: str) -> tuple[Any, ...]:
-        proved = np.array([known.proven_constant(function, n, R) for R in radii])
-        best = search(function, n, radii, starts, steps, rng, **how).best.numpy()
-        return np.full(len(radii), TEX[function], dtype=object), np.array(radii), best, proved
+    def one(n: int, g: str) -> tuple[Any, ...]:
+        best = search(g, n, radii, starts, steps, rng, **how).best.numpy()
+        return radii, best, [known.proven_constant(g, n, R) for R in radii]
 
-    frame = measured(one, ["g", "R", "found", "proved"], n=n_values, function=functions)
-    return frame.drop(columns="function")
-
-
-def worst(frame: pd.DataFrame, difference: str, end: str = "max") -> pd.DataFrame:
-    """Return the largest (or smallest) difference of two columns over R: ``n``, ``g``, ``value``, ``bound``.
-
-    ``difference`` is an expression, e.g. ``"found - proved"``. What is proved to be at most zero is bounded
-    by zero, or by the value where rounding puts it above.
-    """
-    gaps = frame.assign(value=frame.eval(difference))
-    found = gaps.groupby(["n", "g"], sort=False).value.agg(end).reset_index()
-    return found.assign(bound=found.value.clip(lower=0))
-
-
-def printed_radii(radii: Iterable[float]) -> list[float]:
-    """Return the R for which the bounds are printed, at least 4; the last one if there is none."""
-    radii = list(radii)
-    return [R for R in radii if R >= 4] or radii[-1:]
-
-
-def slacks(bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return the least slack of each printed bound over its R: ``bound``, ``n``, ``value``."""
-    rows = []
-    for b in bounds:
-        for n in n_values:
-            over = (b.log10(n, R) - known.proven_constant(b.function, n, R) for R in printed_radii(radii))
-            rows.append((name(b), n, min(over)))
-    return pd.DataFrame(rows, columns=["bound", "n", "value"])
-
-
-def inner_product_slacks(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return that of the printed bound on <f, v>, |v| <= R^2, whose constant is R^2 times that of f."""
-
-    def one(n: int) -> float:
-        return min(
-            1.5 * math.log10(n) + 7 * R**2 / _LN10 - math.log10(R**3 / 2) for R in printed_radii(radii)
-        )
-
-    bound = r"$\langle f,v\rangle$: $n^{1.5}e^{7R^2}$"
-    return measured(lambda bound, n: one(n), ["value"], bound=[bound], n=n_values)
+    return measured(one, ["R", "found", "proved"], n=n_values, g=functions).replace({"g": TEX})
 
 
 # ---------------------------------------------------------------- sizes
@@ -136,16 +120,16 @@ def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
     return 0.0  # |f| <= 1, in the limit
 
 
-def size_excesses(
+def sizes(
     bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
 ) -> pd.DataFrame:
-    """Return the largest size over its printed bound, largest over R >= 4: ``b``, ``n``, ``value``."""
-    rows = []
-    for b in bounds:
-        for n in n_values:
-            over = (largest_size(b.function, n, R, reach) - b.log10(n, R) for R in printed_radii(radii))
-            rows.append((name(b), n, max(over)))
-    return pd.DataFrame(rows, columns=["b", "n", "value"])
+    """Return the largest sizes beside what is printed: ``b``, ``n``, ``R``, ``g``, ``printed``, ``size``."""
+
+    def one(b: Bound, n: int, R: float) -> tuple[Any, ...]:
+        return TEX[b.function], b.log10(n, R), largest_size(b.function, n, R, reach)
+
+    frame = measured(one, ["g", "printed", "size"], b=bounds, n=n_values, R=radii)
+    return frame.assign(b=frame.b.map(name))
 
 
 def searched_sizes(
@@ -154,63 +138,44 @@ def searched_sizes(
     radii: Sequence[float],
     starts: int,
     steps: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> pd.DataFrame:
     """Return the same by an ascent over the scores, from scores whose cubes are normal."""
     longest = torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
-    rows = []
-    for b in bounds:
-        for n in n_values:
-            z = torch.from_numpy(rng.standard_normal((len(radii), starts, n)))
-            largest = partial(_size, b.function, longest)
-            best = dict(zip(radii, ascend(largest, (z * z * z,), steps).best.tolist(), strict=True))
-            rows.append((name(b), n, max(best[R] - b.log10(n, R) for R in printed_radii(radii))))
-    return pd.DataFrame(rows, columns=["b", "n", "value"])
 
+    def one(b: Bound, n: int) -> tuple[Any, ...]:
+        z = torch.from_numpy(rng.standard_normal((len(radii), starts, n)))
+        best = ascend(lambda z: known.log_norm(b.function, ball(z, longest)), (z * z * z,), steps).best
+        return radii, [b.log10(n, R) for R in radii], best.numpy()
 
-def _size(function: str, longest: Tensor, z: Tensor) -> Tensor:
-    return known.log_norm(function, ball(z, longest))
-
-
-def normalizer_excesses(n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0) -> pd.DataFrame:
-    """Return the smallest alpha over the printed bound e^(-R^2), smallest over R: ``n``, ``value``."""
-
-    def one(n: int) -> float:
-        return min(R**2 / _LN10 + known.smallest_normalizer(n, R, reach) for R in radii)
-
-    return measured(one, ["value"], n=n_values)
+    frame = measured(one, ["R", "printed", "size"], b=bounds, n=n_values)
+    return frame.assign(b=frame.b.map(name))
 
 
 # ---------------------------------------------------------------- Hessians
 
 
-def hessians(
-    n_values: Sequence[int], radii: Sequence[float], starts: int, steps: int, rng: np.random.Generator
-) -> pd.DataFrame:
-    """Return Lipschitz constants of Hessians at two settings (n, R), R >= 4.
+def hessians(settings: Iterable[tuple[int, float]], starts: int, steps: int, rng: Rng) -> pd.DataFrame:
+    """Return Lipschitz constants of Hessians at settings (n, R), R >= 4.
 
-    Columns ``what``, ``n``, ``R``, ``printed``, ``ours`` (proved), ``found`` (by search; of a sum NaN).
+    Columns ``what``, ``n``, ``R``, ``printed``, ``ours`` (proved), ``found`` (by search; of a sum NaN), and
+    the ``slack`` of the printed one.
     """
-    valid = printed_radii(radii)
-    settings = {(n_values[0], valid[-1]): None, (n_values[min(1, len(n_values) - 1)], valid[0]): None}
     rows = []
     for n, R in settings:
         terms, row = 2 * math.log10(n), math.log10(6 * R**7)  # n d terms, d = n
         bound = 1.5 * math.log10(n) + 30 * R**2 / _LN10
-        third = partial(_third, n=n, R=R, starts=max(starts // 2, 4), steps=steps // 2, rng=rng)
-        one = third(_attention(R), targets=lambda t, R=R: ball(t, R**2))
-        h2o = 2 * math.log10(n) + 40 * R**2 / _LN10, 3 * math.log10(R) + math.log10(5 + math.exp(R**2))
-        rows += [("one term", n, R, bound, row, one)]
+        third = partial(search_loss, order=2, n=n, radius=R**2, steps=steps // 2, rng=rng)
+        many = max(starts // 2, 4)
+        one = third(_attention(R), starts=many, targets=partial(ball, radius=R**2)).best.item()
+        h2o = third(_h2o, starts=many).best.item()
+        bound_h2o, ours = 2 * math.log10(n) + 40 * R**2 / _LN10, math.log10(5 + math.exp(R**2))
+        rows += [("one term", n, R, bound, row, one + 3 * math.log10(R))]
         rows += [("sum of n d terms, n = d,", n, R, bound + terms, row + terms, math.nan)]
-        rows += [("exp + sparse + reg", n, R, *h2o, third(_h2o))]
+        length = 3 * math.log10(R)  # a third derivative in x is one in the scores times R^3
+        rows += [("exp + sparse + reg", n, R, bound_h2o, length + ours, h2o + length)]
     frame = pd.DataFrame(rows, columns=["what", "n", "R", "printed", "ours", "found"])
-    order = frame.what.map({what: i for i, what in enumerate(frame.what.unique())})
-    return frame.assign(slack=frame.printed - frame.ours).iloc[order.argsort(kind="stable")]
-
-
-def _third(second: Callable[..., Tensor], *, n: int, R: float, **how: Any) -> float:
-    """Search the largest third derivative in x, from the second one along the scores."""
-    return search_loss(second, 2, n, R**2, **how).best.item() + 3 * math.log10(R)
+    return frame.assign(slack=frame.printed - frame.ours)
 
 
 def _attention(R: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
@@ -227,100 +192,54 @@ def _attention(R: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return second
 
 
-def _curvature(kind: str, s: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    return (row_hvp(s, w, b, kind) * w).sum(-1)
-
-
-def _slope(kind: str, s: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    return (row_gradient(s, b, kind) * w).sum(-1)
-
-
 def _h2o(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    return _curvature("normalized", s, w, b) + _curvature("sparse", s, w, b)
-
-
-def loss_derivatives(n: int, R: float, starts: int, steps: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Search the largest derivatives of row losses in the scores: ``loss``, ``first`` to ``third`` order.
-
-    Those of the sparse and the rescaled loss grow with R and are log10.
-    """
-
-    def one(loss: str) -> tuple[float, ...]:
-        kind, grows = loss.replace(" ", "_"), loss in ("sparse", "rescaled")
-        given = [(partial(_slope, kind), 1), (partial(_curvature, kind), 1), (partial(_curvature, kind), 2)]
-        longest = R**2 if grows else 36.0
-        found = [search_loss(*g, n, longest, starts, steps, rng).best.item() for g in given]
-        return tuple(found if grows else (10**x for x in found))
-
-    names = ["normalized", "cross entropy", "entropy", "sparse", "rescaled"]
-    return measured(one, ["first", "second", "third"], loss=names)
+    return sum(((row_hvp(s, w, b, kind) * w).sum(-1) for kind in ("normalized", "sparse")), torch.zeros(()))
 
 
 # ---------------------------------------------------------------- conditions dropped
 
 
-def small_radii(bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return our constant over each printed bound, largest over R < 4: ``b``, ``n``, ``value``."""
-    small = [R for R in radii if R < 4]
-    rows = [
-        (name(b), n, max(known.proven_constant(b.function, n, R) - b.log10(n, R) for R in small))
-        for b in bounds
-        for n in n_values
-        if small
-    ]
-    return pd.DataFrame(rows, columns=["b", "n", "value"])
+def opposite_pairs(bounds: Iterable[Bound], n: int, R: float, rng: Rng, draws: int = 200) -> pd.DataFrame:
+    """Return the largest quotient of pairs x, -x of length R over each bound: ``b``, ``value``, ``most``.
 
-
-def opposite_pairs(
-    bounds: Iterable[Bound], n: int, R: float, rng: np.random.Generator, draws: int = 200
-) -> pd.DataFrame:
-    """Return the largest quotient of pairs x, -x of length R over each bound: ``b``, ``value``, ``bound``.
-
-    ``bound`` is our constant over the printed one.
+    ``most`` is our constant over the printed one.
     """
-    rows = []
-    for b in bounds:
+
+    def one(b: Bound) -> tuple[float, float]:
         A = torch.from_numpy(rng.standard_normal((draws, n, 2)))
         A = R * A / torch.linalg.matrix_norm(A, 2)[:, None, None]
         x = torch.from_numpy(rng.standard_normal((draws, 2)))
         s = (A @ (R * x / x.norm(dim=-1, keepdim=True))[..., None]).squeeze(-1)
-        change = _log_change(b.function, s).max().item() - math.log(2 * R)
-        ours = known.proven_constant(b.function, n, R)
-        rows.append((name(b), change / _LN10 - b.log10(n, R), ours - b.log10(n, R)))
-    return pd.DataFrame(rows, columns=["b", "value", "bound"])
+        change = _change(b.function, s).max().log10().item() - math.log10(2 * R)
+        ours, bound = known.proven_constant(b.function, n, R), b.log10(n, R)
+        return change - bound, ours - bound
+
+    frame = measured(one, ["value", "most"], b=bounds)
+    return frame.assign(b=frame.b.map(name))
 
 
-def _log_change(function: str, s: Tensor) -> Tensor:
-    """Compute the natural logarithm of |g(s) - g(-s)|, without overflow."""
-    both = torch.stack([s, -s])
-    if function == "f":
-        ends, scale = torch.softmax(both, -1), s.new_zeros(())
-    elif function == "1/alpha":
-        ends, scale = (-both.logsumexp(-1, keepdim=True)).exp(), s.new_zeros(())
-    else:
-        scale = s.abs().amax(-1)
-        ends = (both - scale[:, None]).exp()
-        ends = ends if function == "u" else ends.sum(-1, keepdim=True)
-    change: Tensor = (ends[0] - ends[1]).norm(dim=-1).log() + scale
-    return change
+def _change(function: str, s: Tensor) -> Tensor:
+    """Compute |g(s) - g(-s)|; the exponentials overflow from R = 26."""
+    two = 2 * s.sinh()
+    changes: dict[str, Tensor] = {
+        "u": two.norm(dim=-1),
+        "alpha": two.sum(-1).abs(),
+        "1/alpha": (1 / s.exp().sum(-1) - 1 / (-s).exp().sum(-1)).abs(),
+        "f": (s.softmax(-1) - (-s).softmax(-1)).norm(dim=-1),
+    }
+    return changes[function]
 
 
 def beyond_the_ball(
-    bounds: Iterable[Bound],
-    n: int,
-    R: float,
-    reaches: Sequence[float],
-    starts: int,
-    steps: int,
-    rng: np.random.Generator,
+    bounds: Iterable[Bound], n: int, R: float, reach: float, starts: int, steps: int, rng: Rng
 ) -> pd.DataFrame:
-    """Search the largest quotient over each printed bound, |x| <= reach R: ``g``, ``reach``, ``value``."""
-    rows = []
-    for b in bounds:
-        for reach in reaches:
-            best = search(b.function, n, [R], starts, steps, rng, reach=reach).best.item()
-            rows.append((TEX[b.function], reach, best - b.log10(n, R)))
-    return pd.DataFrame(rows, columns=["g", "reach", "value"])
+    """Search the largest quotient over each printed bound, |x| <= reach R: ``g`` and ``value``."""
+
+    def one(g: Bound) -> float:
+        return search(g.function, n, [R], starts, steps, rng, reach=reach).best.item() - g.log10(n, R)
+
+    frame = measured(one, ["value"], g=bounds)
+    return frame.assign(g=[TEX[g.function] for g in frame.g])
 
 
 def conditions(
@@ -329,54 +248,31 @@ def conditions(
     radii: Sequence[float],
     starts: int,
     steps: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> list[tuple[str, pd.DataFrame]]:
-    """Drop the printed preconditions one at a time.
+    """Drop the printed preconditions one at a time, the last two at the smallest n and the largest R.
 
     Returns:
         A title and a table each: R < 4 (``b``, ``n``, ``value``), opposite pairs, and x three times as long
-        for the first bounds on u and alpha (``value`` found and ``bound``, which it cannot pass). ``needed``
+        for the first bounds on u and alpha (``value`` found and ``most``, which it cannot pass). ``needed``
         says whether the bound needs the condition.
     """
     n, R = n_values[0], radii[-1]
-    small, pairs = small_radii(bounds, n_values, radii), opposite_pairs(bounds, n, R, rng)
+    table = printed(bounds, n_values, [R for R in radii if R < 4]).rename(columns={"bound": "b"})
+    small = worst(table, "proved - printed", ["b", "n"]).drop(columns="most")
+    pairs = opposite_pairs(bounds, n, R, rng)
     out = []
-    for b, pair in pairs.groupby("b", sort=False):
-        out += [("R < 4, {b}, n = {n}", small[small.b == b].assign(needed=False))]
-        out += [(f"opposite pairs, {_literal(b)}, R = {R:g}", pair[["value", "bound"]].assign(needed=False))]
-    long = beyond_the_ball(_first(bounds, "u", "alpha"), n, R, [3.0], starts, steps, rng)
-    for g, found in long.groupby("g", sort=False):
-        rows = found[["value"]].assign(bound=math.inf, needed=True)
+    for b in pairs.b:
+        out.append(("R < 4, {b}, n = {n}", small[small.b == b].assign(needed=False)))
+        rows = pairs.loc[pairs.b == b, ["value", "most"]].assign(needed=False)
+        out.append((f"opposite pairs, {_literal(b)}, R = {R:g}", rows))
+    first = [next(b for b in bounds if b.function == function) for function in ("u", "alpha")]
+    for g, rows in beyond_the_ball(first, n, R, 3.0, starts, steps, rng).groupby("g", sort=False):
+        rows = rows[["value"]].assign(most=math.inf, needed=True)
         out.append((f"x three times as long, {_literal(g)}", rows))
-    return [(title, table) for title, table in out if len(table)]
+    return out
 
 
 def _literal(text: str) -> str:
     """Return a text as a template that stands for itself."""
     return text.replace("{", "{{").replace("}", "}}")
-
-
-def _first(bounds: Iterable[Bound], *functions: str) -> list[Bound]:
-    return [next(b for b in bounds if b.function == function) for function in functions]
-
-
-# ---------------------------------------------------------------- figures
-
-
-def printed_and_ours(bounds: Sequence[Bound], n_values: Sequence[int], radii: Array) -> pd.DataFrame:
-    """Return printed bounds and our constants: ``g``, ``function``, ``n``, ``R``, ``curve``, ``value``.
-
-    ``curve`` is "ours", "printed" (the first bound on the function), or "other" (the second).
-    """
-    rows = []
-    for function in known.FUNCTIONS:
-        mine = [b for b in bounds if b.function == function][:2]
-        for n in n_values:
-            curves: dict[str, Callable[..., float]] = {"ours": partial(known.proven_constant, function)}
-            curves |= dict(zip(("printed", "other"), (b.log10 for b in mine), strict=False))
-            rows += [
-                (TEX[function], function, n, R, curve, value(n, R))
-                for curve, value in curves.items()
-                for R in radii
-            ]
-    return pd.DataFrame(rows, columns=["g", "function", "n", "R", "curve", "value"])

@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from icl.experiments.identities import apply, difference, of_each, problem
+from icl.experiments.identities import Row, apply, of_each
 from icl.tensor_trick import kron_block, vec
 
-#: The name of a comparison, and the two sides and the numbers that were summed.
-Row = tuple[str, Tensor, Tensor, Tensor]
-
-
-def differences(
-    dims: Sequence[int], draws: int, seed: int, device: torch.device | str = "cpu"
-) -> pd.DataFrame:
-    """Compare each formula with the truth at n = 3 d tokens.
-
-    Returns:
-        Columns ``formula`` (sign, factors, hessian), ``how`` (as printed, repaired, or another way to read
-        the printed one) and ``value``, the largest difference over dimensions and draws in units of the
-        largest number summed.
-    """
-    batches = [problem(3 * d, d, draws, seed, device) for d in dims]
-    rows = [
-        (name, how, difference(*sides))
-        for name, compare in FORMULAS.items()
-        for batch in batches
-        for how, *sides in compare(*batch)
-    ]
-    frame = pd.DataFrame(rows, columns=["formula", "how", "value"])
-    return frame.groupby(["formula", "how"], sort=False, as_index=False).value.max()
+SLIP = "the slip is in our notes, and the paper has the repaired formula"
 
 
 def evidence(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """Return the rows as printed and as repaired (``which``), and the row of each other reading.
 
     The reading that was added later, a slip of our notes, has the repaired formula in place of the printed.
+
+    Args:
+        frame: From `icl.experiments.identities.differences` of `FORMULAS`.
+        formula: The key of one of them.
     """
-    mine = frame[frame.formula == formula].set_index("how").value
-
-    def row(how: str, which: str = "printed") -> pd.DataFrame:
-        return pd.DataFrame({"how": [how], "which": which, "value": mine[how]})
-
-    ours = pd.concat([row("as printed"), row("repaired", "repaired")])
-    others = {how: row(how) for how in mine.index.drop(["as printed", "repaired"])}
-    return ours, others | {SLIP: row("repaired")}
-
-
-SLIP = "the slip is in our notes, and the paper has the repaired formula"
+    mine = frame[frame.identity == formula].assign(which="printed")
+    others = dict(list(mine[2:].groupby("what", sort=False)))
+    return mine[:2].assign(which=["printed", "repaired"]), others | {SLIP: mine[1:2]}
 
 
 def _sign(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
@@ -64,19 +38,19 @@ def _sign(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
     inner = ((f - b) * f).sum(-1, keepdim=True)
     scale = apply(A.mT.abs(), f * (f - b).abs())
     plus, minus = (apply(A.mT, f * (f - b) + sign * f * inner) for sign in (1, -1))
-    yield "as printed", plus, wanted, scale
-    yield "repaired", minus, wanted, scale
-    yield "the loss without the factor 1/2", plus, 2 * wanted, scale
-    yield "minus the gradient", plus, -wanted, scale
+    yield "as printed", False, plus, wanted, scale
+    yield "repaired", False, minus, wanted, scale
+    yield "the loss without the factor 1/2", False, plus, 2 * wanted, scale
+    yield "minus the gradient", False, plus, -wanted, scale
 
 
 def _factors(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
     U, V, r = A1, A2, B[..., 0]  # any factors and any diagonal
     f, scale, printed = U @ V.mT, U.abs() @ V.abs().mT, U @ (r[..., None] * V).mT
-    yield "as printed", printed, r[..., None] * f, scale
-    yield "repaired", (r[..., None] * U) @ V.mT, r[..., None] * f, scale
-    yield r"$f$ stored by columns: $f^\top=U_1V_1^\top$", printed, r[..., None] * f.mT, scale
-    yield "up to 1 % of the largest number summed", printed, r[..., None] * f, scale
+    yield "as printed", False, printed, r[..., None] * f, scale
+    yield "repaired", False, (r[..., None] * U) @ V.mT, r[..., None] * f, scale
+    yield r"$f$ stored by columns: $f^\top=U_1V_1^\top$", False, printed, r[..., None] * f.mT, scale
+    yield "up to 1 % of the largest number summed", False, printed, r[..., None] * f, scale
 
 
 def _noted_hessian(s: Tensor, v: Tensor, e: Tensor, first_noted: bool, coefficient_noted: bool) -> Tensor:
@@ -97,11 +71,11 @@ def _hessian(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
     s, v, e = (A1 @ X @ A2.mT)[:, 0], A1[..., 0], A2[:, 0, 0]  # any s, v and e
     wanted = of_each(torch.func.hessian(loss), s, v, e)
     scale = wanted.abs()
-    yield "as printed", _noted_hessian(s, v, e, True, True), wanted, scale
-    yield "repaired", _noted_hessian(s, v, e, False, False), wanted, scale
-    yield "only the first term as printed", _noted_hessian(s, v, e, True, False), wanted, scale
-    yield "only the coefficient as printed", _noted_hessian(s, v, e, False, True), wanted, scale
-    yield "the loss without its factor 1/2", _noted_hessian(s, v, e, True, True), 2 * wanted, scale
+    yield "as printed", False, _noted_hessian(s, v, e, True, True), wanted, scale
+    yield "repaired", False, _noted_hessian(s, v, e, False, False), wanted, scale
+    yield "only the first term as printed", False, _noted_hessian(s, v, e, True, False), wanted, scale
+    yield "only the coefficient as printed", False, _noted_hessian(s, v, e, False, True), wanted, scale
+    yield "the loss without its factor 1/2", False, _noted_hessian(s, v, e, True, True), 2 * wanted, scale
 
 
 FORMULAS: dict[str, Callable[..., Iterator[Row]]] = {"sign": _sign, "factors": _factors, "hessian": _hessian}

@@ -1,8 +1,7 @@
 """Measurements on what training finds: the growth of M, and how it falls short of the minimizer.
 
 Units are trained by constant steps from M = 0 and looked at on their way (`grow`), on finitely many contexts
-or functions (`finite_contexts`, `finite_functions`), for a finite time (`windows_in_time`), and with a loss
-at every position (`every_position`).
+or functions (`finite_contexts`, `finite_functions`), and for a finite time (`windows_in_time`).
 """
 
 from __future__ import annotations
@@ -10,25 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import gamma, jv
 from torch import Tensor
 
-from icl.adam import minimize
 from icl.covariates import Ellipsoid, uniform_sphere
-from icl.experiments.tables import measured
+from icl.experiments.tables import grid, measured
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
-from icl.pretrain.architectures import predict_every_label, sample_contexts
 from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
-from icl.streams import NativeStream, stream
+from icl.streams import stream
 from icl.tasks import Cosine, Function, Projected, QuadraticRisk, ReLU, Zonal
 from icl.tasks.base import Rng
 
@@ -73,11 +70,6 @@ class Setting:
     batch_size: int
     device: torch.device | str = "cpu"
 
-    @property
-    def axes(self) -> Array:
-        """Lengths of the axes of Sigma^(1/2) of non-isotropic tokens."""
-        return np.linspace(1.5, 0.5, self.dim)
-
     def windows(self, kinds: Sequence[str] = tuple(KINDS)) -> pd.DataFrame:
         """Return the exact best windows on the sphere: ``kind``, ``L``, ``w``."""
 
@@ -112,39 +104,27 @@ def grow(
     Returns:
         Columns ``kind``, ``law``, ``step``, ``L``, ``seed``, ``norm`` (spectral) and ``diagonal`` (its mean).
     """
-    root: Any = np.diag(setting.axes)
+    root: Any = np.diag(np.linspace(1.5, 0.5, setting.dim))  # axes of non-isotropic tokens
     tasks: list[Any] = [KINDS[kind](setting.dim, L) for L in setting.lipschitz_values]
     inverse: Any = np.linalg.inv(root)
     if law == LAWS[1]:
         tasks = [Projected(task, inverse) for task in tasks]
-    grid = train_grid(
-        tasks,
-        setting.noise_std,
-        setting.context_length,
-        seeds,
-        record[-1],
-        setting.batch_size,
-        rate,
-        setting.device,
-        covariates=None if law == LAWS[0] else Ellipsoid(root),
-        optimizer=optimizer,
-        schedule="constant",
-        record=record,
-    )
-    index = {"step": record, "L": setting.lipschitz_values, "seed": range(seeds)}
-    frame = pd.MultiIndex.from_product(index.values(), names=index.keys()).to_frame(index=False)
-    M = grid.M_history
+    steps, batch = record[-1], setting.batch_size
+    options: dict[str, Any] = {"optimizer": optimizer, "schedule": "constant", "record": record}
+    options["covariates"] = None if law == LAWS[0] else Ellipsoid(root)
+    noise_std, n, device = setting.noise_std, setting.context_length, setting.device
+    M = train_grid(tasks, noise_std, n, seeds, steps, batch, rate, device, **options).M_history
+    frame = grid(kind=[kind], law=[law], step=record, L=setting.lipschitz_values, seed=range(seeds))
     diagonal = np.trace(M, axis1=-2, axis2=-1).ravel() / setting.dim
-    return frame.assign(kind=kind, law=law, norm=spectral_norm(M).ravel(), diagonal=diagonal)
+    return frame.assign(norm=spectral_norm(M).ravel(), diagonal=diagonal)
 
 
 def flow(setting: Setting, record: Sequence[int], rate: float) -> pd.DataFrame:
     """Return the exact population flow of the ReLU class: ``L``, ``step``, ``w``."""
-    times = rate * np.array(record)
 
     def one(L: float) -> tuple[Any, ...]:
-        task = ReLU(setting.dim, L)
-        return np.array(record), population_flow(task, setting.context_length, setting.noise_std, times)
+        task, times = ReLU(setting.dim, L), rate * np.array(record)
+        return record, population_flow(task, setting.context_length, setting.noise_std, times)
 
     return measured(one, ["step", "w"], L=setting.lipschitz_values)
 
@@ -162,16 +142,14 @@ def ratios(units: pd.DataFrame, steps: Sequence[int]) -> pd.DataFrame:
         ``L``, ``other``, ``seed``, the ``ratio`` and its ``log``, at that of the steps at which the median
         over the seeds is smallest.
     """
-    levels = sorted(units.L.unique())
     looked_at = units[units.step.isin(list(steps))]  # M = 0 at the first step has no logarithm
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="L", values="norm"))
     parts = []
-    for other, L in zip(levels[:-1], levels[1:], strict=True):
+    for other, L in pairwise(log.columns):
         some = log[L] - log[other]
         worst = some.loc[some.groupby("step").median().idxmin()]
-        part = pd.DataFrame({"seed": worst.index, "log": worst.to_numpy(), "ratio": np.exp(worst.to_numpy())})
-        parts.append(part.assign(L=L, other=other))
-    return pd.concat(parts, ignore_index=True)
+        parts.append(worst.rename("log").reset_index().assign(L=L, other=other))
+    return pd.concat(parts, ignore_index=True).assign(ratio=lambda frame: np.exp(frame["log"]))
 
 
 def resolved(windows: pd.DataFrame, kind: str, compared: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +174,7 @@ def cosine_edge(setting: Setting, largest: float = 12.0) -> pd.DataFrame:
     return measured(one, ["w"], case=cases, L=np.linspace(0.5, largest, 24))
 
 
-# ---------------------------------------------------------------- finitely many contexts and functions
+# ---------------------------------------------------------------- finitely many contexts, functions and steps
 
 
 class Excess:
@@ -227,14 +205,14 @@ def finite_contexts(
     """
     excess, n = Excess(task, noise_std, context_length, contexts), context_length
     start = float(excess.best.w) * torch.eye(task.dim).double()
-    rows = []
-    for T in sizes:
-        for draw in range(draws):
-            x, _, y = draw_contexts(task, noise_std, n, T, partial(stream, 1000 * T + draw))
-            rows.append(("full matrix M", T, draw, excess(fit_matrix(x, y, start))))
-            risk = float(population_risk(task, fit_window(x, y), n, noise_std).total)
-            rows.append(("one number w", T, draw, risk / float(excess.best.risk) - 1))
-    return pd.DataFrame(rows, columns=["unit", "T", "draw", "excess"])
+
+    def one(T: int, draw: int) -> tuple[Any, ...]:
+        x, _, y = draw_contexts(task, noise_std, n, T, partial(stream, 1000 * T + draw))
+        risk = float(population_risk(task, fit_window(x, y), n, noise_std).total)
+        lost = excess(fit_matrix(x, y, start)), risk / float(excess.best.risk) - 1
+        return ["full matrix M", "one number w"], lost
+
+    return measured(one, ["unit", "excess"], T=sizes, draw=range(draws))
 
 
 def score_constant(task: Zonal, noise_std: float, context_length: int, contexts: int = 20000) -> float:
@@ -254,20 +232,19 @@ def finite_functions(
     """Train units on fixed pools of ReLU functions, one for each seed, and on fresh functions.
 
     Returns:
-        Columns ``unit`` ("full matrix M"), ``T`` (functions in the pool, infinite for fresh ones), ``seed``
+        Columns ``T`` (functions in the pool, infinite for fresh ones), ``seed``, ``unit`` ("full matrix M")
         and ``excess``, relative.
     """
     task, n, sigma = ReLU(setting.dim, L), setting.context_length, setting.noise_std
-    excess = Excess(task, sigma, n, contexts)
-    cases = [(T, seed) for T in (*sizes, np.inf) for seed in range(seeds)]
-    pools: list[Any] = [task if T == np.inf else ReLUPool(setting.dim, L, int(T), seed) for T, seed in cases]
-    units = [UnitConfig(pool, sigma, n, seed) for pool, (_, seed) in zip(pools, cases, strict=True)]
+    excess, cases = Excess(task, sigma, n, contexts), grid(T=(*sizes, np.inf), seed=range(seeds))
+
+    def unit(T: float, seed: int) -> UnitConfig:
+        pool: Any = task if T == np.inf else ReLUPool(task.dim, L, int(T), seed)
+        return UnitConfig(pool, sigma, n, seed)
+
+    units = [unit(*case) for case in cases.itertuples(index=False)]
     trained = pretrain(units, steps, setting.batch_size, rate, setting.device, **FAST)
-    found = pd.DataFrame(cases, columns=["T", "seed"])
-    return found.assign(unit="full matrix M", excess=[excess(M) for M in trained.M])
-
-
-# ---------------------------------------------------------------- finite time, and every position
+    return cases.assign(unit="full matrix M", excess=[excess(M) for M in trained.M])
 
 
 def windows_in_time(
@@ -277,43 +254,6 @@ def windows_in_time(
 
     def one(n: float) -> tuple[Any, ...]:
         path = population_flow(task, int(n), noise_std, [0.0, *times])[1:]
-        return np.array([*times, np.inf]), np.append(path, optimal_window(task, n, noise_std).w)
+        return [*times, np.inf], [*path, float(optimal_window(task, n, noise_std).w)]
 
     return measured(one, ["time", "w"], n=lengths)
-
-
-def every_position(task: Zonal, noise_std: float, context_length: int) -> pd.DataFrame:
-    """Compare one window for all lengths m = 1, ..., n with a window for each.
-
-    Returns:
-        Columns ``m``, ``own`` (the best window of the length), ``shared`` (the best for the mean risk over
-        all lengths) and ``price``: how much more than its own window's the shared one's risk is, relative.
-    """
-    lengths = np.arange(1, context_length + 1)
-
-    def risk(w: Any) -> Array:
-        return np.asarray(population_risk(task, w, lengths, noise_std).total)
-
-    found = minimize_scalar(
-        lambda u: risk(np.exp(u)).mean(), bounds=(-3, 4), method="bounded", options={"xatol": 1e-6}
-    )
-    best, shared = optimal_window(task, lengths, noise_std), float(np.exp(found.x))
-    price = risk(shared) / best.risk - 1
-    return pd.DataFrame({"m": lengths, "own": best.w, "shared": shared, "price": price})
-
-
-def train_every_position(
-    task: Zonal, setting: Setting, seeds: int, steps: int, rate: float, batch_size: int = 32
-) -> Array:
-    """Train units with a causal mask and a loss at every position; return their mean diagonals, (seeds,)."""
-    n, d = setting.context_length, setting.dim
-
-    def tokens(rng: NativeStream, count: int) -> Tensor:
-        return uniform_sphere(rng, count, n + 1, d)
-
-    def loss(step: int, M: Tensor) -> Tensor:
-        x, _, y = sample_contexts(task, tokens, setting.noise_std, seeds, batch_size, 2, step)
-        return ((predict_every_label(M, x, y) - y[..., 1:]) ** 2).mean((1, 2))
-
-    (M,), _ = minimize(loss, [torch.zeros(seeds, d, d)], steps, rate)
-    return np.asarray(torch.diagonal(M, dim1=1, dim2=2).mean(1).numpy(), dtype=float)

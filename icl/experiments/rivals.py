@@ -18,7 +18,7 @@ from torch import Tensor
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import LIMIT, measured
+from icl.experiments.tables import LIMIT, exponent, measured
 from icl.risk import (
     asymptotics,
     bayes_linear_risk,
@@ -29,7 +29,6 @@ from icl.risk import (
     population_risk,
     ridge_risk,
 )
-from icl.statistics import local_slope
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
@@ -110,13 +109,13 @@ def growth(
         task = KINDS[label](d, lipschitz)
         seen = task if whole else Centered(d, task)
         at_one, power = asymptotics.sharp_window(task, 1.0, noise_std), 1 / asymptotics.window_exponent(task)
-        far = np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
-        out: list[Any] = []
-        for more in (1.0, 1e30):  # as they are; infinitely many, with as much noise
-            setting = far * more, noise_std * more**0.5
-            ratio = linear_optimum(seen, *setting).risk / optimal_window(task, *setting).risk
-            out += local_slope(far, ratio)
-        return *out, -asymptotics.risk_exponent(task) - (label == "linear")
+        n = np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
+        exact, known = (  # as they are; infinitely many, with as much noise
+            linear_optimum(seen, n * more, noise_std * more**0.5).risk
+            / optimal_window(task, n * more, noise_std * more**0.5).risk
+            for more in (1.0, 1e30)
+        )
+        return exponent(n, exact, known, -asymptotics.risk_exponent(task) - (label == "linear"))
 
     return measured(one, LIMIT, d=dims, label=kinds)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from icl.statistics import local_slope, median_interval
@@ -15,6 +16,17 @@ from icl.tasks import Affine, Cosine, ReLU
 Array = NDArray[np.float64]
 #: The classes of functions by the names that the book prints; each is called with (dim, lipschitz).
 TASKS: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
+
+
+class Training(NamedTuple):
+    """How small models are trained: by Adam, from several seeds, on fresh contexts at each step."""
+
+    seeds: int
+    steps: int
+    batch_size: int
+    learning_rate: float
+    device: torch.device | str = "cpu"
+
 
 #: Columns of a limit at the end of a sweep: its ``value`` and the ``change`` in the last step; the same,
 #: ``limit`` and ``step``, of a known case whose limit is the ``truth``, which calibrates the error.
@@ -36,6 +48,11 @@ def extrapolated(ratio: Array, small: Array) -> tuple[float, float]:
     return ends[1], abs(ends[1] - ends[0])
 
 
+def grid(**values: Iterable[Any]) -> pd.DataFrame:
+    """Return a row for every combination of settings, a column for each; the last changes fastest."""
+    return pd.MultiIndex.from_product(values.values(), names=values.keys()).to_frame(index=False)
+
+
 def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iterable[Any]) -> pd.DataFrame:
     """Measure in every combination of settings.
 
@@ -43,22 +60,17 @@ def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iter
         measure: Called with one setting, a keyword for each of ``values``; returns one number for each of
             ``columns``, or arrays of equal lengths, a row for each entry.
         columns: The names of what it returns.
-        **values: What each setting takes on; the last changes fastest.
+        **values: What each setting takes on, see `grid`.
 
     Returns:
         One row for each setting (and entry): its values, then the columns.
     """
-    settings = pd.MultiIndex.from_product(values.values(), names=values.keys()).to_frame(index=False)
     parts = []
-    for setting in settings.to_dict("records"):
-        found = measure(**setting)
-        row = dict(zip(columns, found if len(columns) > 1 else (found,), strict=True))
-        parts.append(pd.DataFrame({**setting, **row}, index=None if _rows(row) else [0]))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _rows(row: dict[str, Any]) -> bool:
-    return any(getattr(value, "ndim", 0) for value in row.values())
+    for setting in grid(**values).to_dict("records"):
+        found = measure(**setting) if len(columns) > 1 else (measure(**setting),)
+        entries = np.broadcast_arrays(*map(np.atleast_1d, found))
+        parts.append(pd.DataFrame(dict(zip(columns, entries, strict=True))).assign(**setting))
+    return pd.concat(parts, ignore_index=True)[[*values, *columns]]
 
 
 def over(first: Any, second: Any) -> tuple[Any, Any]:

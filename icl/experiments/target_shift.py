@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor
 
 from icl.experiments.curvature import safe_step
+from icl.experiments.identities import Problem, normal_problem
 from icl.experiments.tables import measured
 from icl.streams import stream
 from icl.tensor_trick import gradient, hvp, loss, supremum_search, vec
@@ -26,17 +26,14 @@ from icl.tensor_trick.target_shift import (
 )
 
 Rng = np.random.Generator
-#: A1, A2, X and B of one problem or of a batch.
-Problem = tuple[Tensor, Tensor, Tensor, Tensor]
 KINDS = ("normalized", "rescaled")
 _LN10 = math.log(10)
 
 
-def problems(n: int, d: int, count: int, rng: Rng) -> Problem:
-    """Draw normal tokens, X around the identity (mostly well away from singular), B in the simplex."""
-    shapes = (n, d), (n, d), (d, d), (n, n)
-    A1, A2, X, logits = (torch.from_numpy(rng.standard_normal((count, *shape))) for shape in shapes)
-    return A1, A2, torch.eye(d, dtype=X.dtype) + X / d, logits.softmax(-1)
+def problems(n: int, d: int, rng: Rng, *count: int) -> Problem:
+    """Draw one problem or a batch: X lies around the identity, mostly well away from singular."""
+    A1, A2, X, B = normal_problem(n, d, rng, *count)
+    return A1, A2, torch.eye(d, dtype=X.dtype) + X / d, B
 
 
 def relative(left: Tensor, right: Tensor) -> float:
@@ -47,99 +44,48 @@ def relative(left: Tensor, right: Tensor) -> float:
 # ---------------------------------------------------------------- along a path of gradient descent
 
 
-@dataclass(frozen=True)
-class Path:
-    """Gradient descent on one problem: the weights X_0, X_1, ... and the step sizes between them."""
+def descend(problem: Problem, kind: str, steps: int) -> pd.DataFrame:
+    """Follow gradient descent and compare each step with a move of the target instead.
 
-    A1: Tensor
-    A2: Tensor
-    B: Tensor
-    kind: str
-    X: list[Tensor]
-    eta: list[float]
-
-    def scores(self, X: Tensor, queries: Tensor | None = None) -> Tensor:
-        """Compute A1 X A2', or with other queries in place of A1."""
-        return (self.A1 if queries is None else queries) @ X @ self.A2.mT
-
-    @property
-    def steps(self) -> list[tuple[Tensor, Tensor]]:
-        """The weights before and after each step."""
-        return list(zip(self.X, self.X[1:], strict=False))
-
-
-def descend(problem: Problem, kind: str, steps: int) -> Path:
-    """Follow gradient descent; each step size is one over the Hessian's largest absolute eigenvalue."""
-    A1, A2, X, B = problem
-    d = X.shape[-1]
-    unit = torch.eye(d * d, dtype=X.dtype).reshape(d * d, d, d)
-    path, etas = [X], []
-    for _ in range(steps):
-        H = vec(hvp(A1, A2, X, B, unit, kind))
-        etas.append(1 / torch.linalg.eigvalsh((H + H.mT) / 2).abs().max().item())
-        X = X - etas[-1] * gradient(A1, A2, X, B, kind)
-        path.append(X)
-    return Path(A1, A2, B, kind, path, etas)
-
-
-def gaps(paths: Sequence[Path]) -> pd.DataFrame:
-    """Compare each step with a move of the target instead, relative differences.
+    Each step size is one over the Hessian's largest absolute eigenvalue.
 
     Returns:
-        Columns ``kind``, ``step``, and of the loss and its gradient after the weights moved ``value`` and
-        ``gradient``; of the loss after A1 moved to the same scores ``data``.
+        Columns ``kind`` and ``step``; relative differences ``value`` and ``gradient``, of the loss after the
+        weights moved, and ``data``, of the loss after A1 moved to the same scores; ``shift``, of the target
+        over its bound |A1| |A2| |dX| / 2; ``sum``, the relative difference of all shifts so far, added up,
+        from F(X_0) - F(X); and how far an attention layer that is told the residual misses the move of the
+        scores, ``linear`` or as a control ``softmax``, or the scores themselves (linear, ``scores``). The
+        last three are NaN from the first step on that moves the scores by less than a millionth: there the
+        difference of two scores is mostly rounding.
     """
-    rows = []
-    for p in paths:
-        for k, (X, X_next) in enumerate(p.steps):
-            moved = data_move(p.A1, X, X_next)
-            B = shifted_target(p.scores(X), p.scores(X_next), p.B, p.kind)
-            B_data = shifted_target(p.scores(X), p.scores(X, moved), p.B, p.kind)
-            before, after = (p.A1, p.A2, X, B, p.kind), (p.A1, p.A2, X_next, p.B, p.kind)
-            data = loss(moved, p.A2, X, p.B, p.kind), loss(p.A1, p.A2, X, B_data, p.kind)
-            both = relative(loss(*before), loss(*after)), relative(gradient(*before), gradient(*after))
-            rows.append((p.kind, k, *both, relative(*data)))
-    return pd.DataFrame(rows, columns=["kind", "step", "value", "gradient", "data"])
-
-
-def shift_sizes(path: Path) -> tuple[float, float]:
-    """Return the largest shift of a step over its bound |A1| |A2| |dX| / 2, and how well all shifts add up.
-
-    The second is the relative difference of their sum from F(X_0) - F(X_T).
-    """
-    half = torch.linalg.matrix_norm(path.A1, 2) * torch.linalg.matrix_norm(path.A2, 2) / 2
-    target, moves, ratios = path.B, [], []
-    for X, X_next in path.steps:
-        new = shifted_target(path.scores(X), path.scores(X_next), target, path.kind)
-        moves.append(new - target)
-        ratios.append(float(moves[-1].norm() / (half * (X_next - X).norm())))
+    A1, A2, X, B = problem
+    d, first, target, rows, large = len(X), A1 @ X @ A2.mT, B, [], True
+    unit = torch.eye(d * d, dtype=X.dtype).reshape(d * d, d, d)
+    half = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2) / 2
+    for step in range(steps):
+        H = vec(hvp(A1, A2, X, B, unit, kind))
+        eta = 1 / torch.linalg.eigvalsh((H + H.mT) / 2).abs().max().item()
+        X_next = X - eta * gradient(A1, A2, X, B, kind)
+        S, S_next, moved = A1 @ X @ A2.mT, A1 @ X_next @ A2.mT, data_move(A1, X, X_next)
+        before = A1, A2, X, shifted_target(S, S_next, B, kind), kind
+        after = A1, A2, X_next, B, kind
+        by_data = A1, A2, X, shifted_target(S, moved @ X @ A2.mT, B, kind), kind
+        row = {"kind": kind, "step": step, "value": relative(loss(*before), loss(*after))}
+        row["gradient"] = relative(gradient(*before), gradient(*after))
+        row["data"] = relative(loss(moved, A2, X, B, kind), loss(*by_data))
+        new = shifted_target(S, S_next, target, kind)
+        row["shift"] = float((new - target).norm() / (half * (X_next - X).norm()))
         target = new
-    ends = path.scores(path.X[0]).softmax(-1) - path.scores(path.X[-1]).softmax(-1)
-    return max(ratios), relative(torch.stack(moves).sum(0), ends)
-
-
-def layer_gaps(path: Path, weights: str, whole: bool = False) -> list[float]:
-    """Compare steps with an attention layer that is told the residual, in the moves of the scores.
-
-    Args:
-        path: Steps up to the first that moves the scores by less than a millionth are compared: after it
-            the difference of two scores is mostly rounding.
-        weights: "linear", or "softmax" as a control.
-        whole: Compare the scores themselves instead of their moves.
-    """
-    out = []
-    for (X, X_next), eta in zip(path.steps, path.eta, strict=True):
-        start = path.scores(X)
-        move = path.scores(X_next) - start
-        if move.norm() < 1e-6 * start.norm():
-            break
-        values = told_values(path.A2, X, row_gradient(start, path.B, path.kind))
-        tokens = linear_attention_layer(path.A1, values, eta)
-        if weights == "softmax":
-            tokens = path.A1 - eta * self_attention_weights(path.A1, 1.0) @ values
-        less = torch.zeros_like(start) if whole else start
-        out.append(relative(path.scores(X, tokens) - less, path.scores(X_next) - less))
-    return out
+        row["sum"] = relative(target - B, first.softmax(-1) - S_next.softmax(-1))
+        if large := large and bool((S_next - S).norm() >= 1e-6 * S.norm()):
+            values = told_values(A2, X, row_gradient(S, B, kind))
+            linear = linear_attention_layer(A1, values, eta) @ X @ A2.mT
+            softmax = (A1 - eta * self_attention_weights(A1, 1.0) @ values) @ X @ A2.mT
+            row["scores"] = relative(linear, S_next)
+            row["linear"], row["softmax"] = (relative(T - S, S_next - S) for T in (linear, softmax))
+        rows.append(row)
+        X = X_next
+    return pd.DataFrame(rows)
 
 
 def told_values(A2: Tensor, X: Tensor, P: Tensor) -> Tensor:
@@ -199,19 +145,17 @@ def searched_shift(kind: str, n: int, R: float, starts: int, rng: Rng, limit: fl
     return supremum_search.ascend(objective, [t[:, chosen] for t in drawn], 200).best.item()
 
 
-def rescaled_ratios(
-    starts: int, rng: Rng, n: int = 8, R: float = 6.0, deltas: Sequence[float] = (0.01, 0.1, 1.0)
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the largest rescaled shift found over sqrt(2) e^delta |A dx|: ``delta``, ``value``.
+def rescaled_ratios(starts: int, rng: Rng, n: int = 8, R: float = 6.0) -> pd.DataFrame:
+    """Return the largest rescaled shift found over sqrt(2) e^delta |A dx|.
 
-    The second table, a control, leaves e^delta out at the largest delta.
+    Columns ``delta``, ``value``, and, as a control, ``without`` the factor e^delta.
     """
-    found = measured(
-        lambda delta: 10 ** searched_shift("rescaled", n, R, starts, rng, delta), ["found"], delta=deltas
-    )
-    ratio = found.found / math.sqrt(2)
-    ours = found[["delta"]].assign(value=ratio / np.exp(found.delta))
-    return ours, found[["delta"]].assign(value=ratio).tail(1)
+
+    def one(delta: float) -> tuple[float, float]:
+        ratio = 10 ** searched_shift("rescaled", n, R, starts, rng, delta) / math.sqrt(2)
+        return ratio / math.exp(delta), ratio
+
+    return measured(one, ["value", "without"], delta=(0.01, 0.1, 1.0))
 
 
 def separation(radii: Sequence[float], starts: int, rng: Rng, n: int = 8) -> pd.DataFrame:
@@ -230,22 +174,25 @@ def separation(radii: Sequence[float], starts: int, rng: Rng, n: int = 8) -> pd.
     return measured(one, ["found", "value", "bound"], kind=KINDS, R=radii)
 
 
-def stretched(kind: str, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
+def stretched(R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
     """Turn round an x that is ``reach`` times as long as R, with one token that counts.
 
     Returns:
-        One row: ``kind``, ``shift`` (log10 over n^1.5 e^(10 R^2) times the move), ``value`` (log10 of the
-        relative difference of the two losses over 1e-6) and ``error``, the rounding of the largest score.
+        A row for each ``kind``: ``shift`` (log10 over n^1.5 e^(10 R^2) times the move), ``value`` (log10 of
+        the relative difference of the two losses over 1e-6) and ``error``, the rounding of the largest score.
     """
     S = torch.zeros(1, n, dtype=torch.float64)
     S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
     b = torch.eye(n, dtype=torch.float64)[1:2]
-    target = shifted_target(S, -S, b, kind)
     printed = 1.5 * math.log10(n) + 10 * R**2 / _LN10
-    shift = math.log10(float((target - b).norm()) / (2 * reach * R)) - printed
-    gap = relative(row_loss(S, target, kind), row_loss(-S, b, kind))
-    value, error = math.log10(max(gap, 1e-17) / 1e-6), float(n * np.spacing(reach * R**2))
-    return pd.DataFrame({"kind": [kind], "shift": shift, "value": value, "error": error})
+
+    def one(kind: str) -> tuple[float, ...]:
+        target = shifted_target(S, -S, b, kind)
+        gap = relative(row_loss(S, target, kind), row_loss(-S, b, kind))
+        shift = math.log10(float((target - b).norm()) / (2 * reach * R)) - printed
+        return shift, math.log10(max(gap, 1e-17) / 1e-6), n * float(np.spacing(reach * R**2))
+
+    return measured(one, ["shift", "value", "error"], kind=KINDS)
 
 
 # ---------------------------------------------------------------- layers that are not told
@@ -255,26 +202,15 @@ def stretched(kind: str, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.
 LAYERS, JUDGED = ("none", "0", "0.25", "0.5", "1", "2", "4", "16"), "1"
 
 
-def next_weights(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Make one step of gradient descent on the normalized loss at the safe step size of two tokens."""
-    return X - safe_step(A1, A2)[..., None, None] * gradient(A1, A2, X, B)
-
-
 def wanted_move(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute the move of A1 that gives the scores of that step."""
-    return data_move(A1, X, next_weights(A1, A2, X, B)) - A1
-
-
-def growing(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Problem:
-    """Change the targets to those that the weights 2 X fit."""
-    return A1, A2, X, (2 * A1 @ X @ A2.mT).softmax(-1)
+    """Compute the move of A1 that gives the scores of a gradient step at the safe step size of two tokens."""
+    X_next = X - safe_step(A1, A2)[..., None, None] * gradient(A1, A2, X, B)
+    return data_move(A1, X, X_next) - A1
 
 
 def cosine(U: Tensor, V: Tensor) -> Tensor:
     """Compute the cosine of matrices, (...)."""
-    product: Tensor = torch.linalg.vecdot(U.flatten(-2), V.flatten(-2))
-    out: Tensor = product / (torch.linalg.matrix_norm(U) * torch.linalg.matrix_norm(V))
-    return out
+    return torch.nn.functional.cosine_similarity(U.flatten(-2), V.flatten(-2), dim=-1)
 
 
 def averaged(A1: Tensor, layer: str) -> Tensor:
@@ -282,7 +218,8 @@ def averaged(A1: Tensor, layer: str) -> Tensor:
     return A1 if layer == "none" else self_attention_weights(A1, float(layer)) @ A1
 
 
-def _solved(features: Tensor, goals: Tensor) -> Tensor:
+def fitted(features: Tensor, goals: Tensor) -> Tensor:
+    """Compute the values V of a layer with the least |features V - goals|, of each problem."""
     solution: Tensor = torch.linalg.lstsq(features, goals, driver="gelsd").solution
     return solution
 
@@ -290,7 +227,7 @@ def _solved(features: Tensor, goals: Tensor) -> Tensor:
 def for_all(A1: Tensor, goals: Tensor, layer: str) -> Tensor:
     """Fit one V to all problems, each goal divided by its length."""
     lengths = torch.linalg.matrix_norm(goals)[:, None, None]
-    return _solved(averaged(A1, layer).flatten(0, 1), (goals / lengths).flatten(0, 1))
+    return fitted(averaged(A1, layer).flatten(0, 1), (goals / lengths).flatten(0, 1))
 
 
 def imitations(n: int, d: int, draws: int, seeds: int, seed: int) -> pd.DataFrame:
@@ -298,84 +235,74 @@ def imitations(n: int, d: int, draws: int, seeds: int, seed: int) -> pd.DataFram
 
     Returns:
         A row for each ``title`` (what is fitted and tested), ``layer`` and ``stream``. The ``value`` is the
-        median cosine with the step over new problems, for ``card`` "imitates", or the cosine of V with -1,
-        for "shrinks". ``what`` is the name of the rule, ``control`` whether it is meant to differ.
+        median cosine with the step over new problems, or, for ``card`` "shrinks", the cosine of V with -1.
+        What is judged has the name of a ``card``, and ``what``, that of its rule; ``control`` says whether
+        it is meant to differ. "each" and "shared" are fits to each problem and to all, by every layer.
     """
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     for k in range(seeds):
         rng = stream(seed, "evaluation", k)
-        seen, new = problems(n, d, draws, rng), problems(n, d, draws, rng)
-        rows += [(*row[:-1], k, row[-1]) for row in _imitation(seen, new)]
-    return pd.DataFrame(rows, columns=["card", "title", "what", "control", "layer", "stream", "value"])
+        seen, new = problems(n, d, rng, draws), problems(n, d, rng, draws)
+        rows += [(*row, k) for row in _imitation(seen, new)]
+    return pd.DataFrame(rows, columns=["card", "title", "what", "control", "layer", "value", "stream"])
 
 
 def _imitation(seen: Problem, new: Problem) -> list[tuple[Any, ...]]:
+    def grown(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Problem:
+        return A1, A2, X, (2 * A1 @ X @ A2.mT).softmax(-1)  # the targets that 2 X fits
+
     A1, A2, X, _ = new
-    told, bigger = wanted_move(*seen), wanted_move(*growing(*seen))
-    goal, grown = wanted_move(*new), wanted_move(*growing(*new))
-    minus = -torch.eye(X.shape[-1], dtype=X.dtype)
+    goal, told = wanted_move(*new), wanted_move(*seen)
+    stretching = for_all(seen[0], wanted_move(*grown(*seen)), JUDGED)
 
     def median(move: Tensor, goal: Tensor = goal) -> float:
         return float(cosine(move @ X @ A2.mT, goal @ X @ A2.mT).median())
 
-    features = {layer: averaged(A1, layer) for layer in LAYERS}
-    shared = {layer: for_all(seen[0], told, layer) for layer in LAYERS}
-    another = features[JUDGED] @ _solved(features[JUDGED], goal.roll(1, 0))
-    own, all_ = "fitted to one problem", "one layer for all problems"
-    rows: list[tuple[Any, ...]] = []
-    for layer, f in features.items():
-        fitted = median(f @ _solved(f, goal))
-        exact = ("fitted to one problem, no attention", "exact") if layer == "none" else (own, "own")
-        rows.append(("imitates", *exact, False, layer, fitted))
-    rows += [("imitates", all_, "shared", False, c, median(features[c] @ V)) for c, V in shared.items()]
-    rows.append(("imitates", "every token shrunk", "shared", False, JUDGED, median(-A1)))
-    rows.append(("imitates", "fitted to another's step", "own", True, JUDGED, median(another)))
-    on_grown = median(features[JUDGED] @ shared[JUDGED], grown)
-    rows.append(("imitates", "tested on targets of 2X", "shared", True, JUDGED, on_grown))
-    for layer, title in ((JUDGED, all_), ("none", "the same without attention")):
-        rows.append(("shrinks", title, "shrinks", False, layer, float(cosine(shared[layer], minus))))
-    stretching = float(cosine(for_all(seen[0], bigger, JUDGED), minus))
-    rows.append(("shrinks", "targets of 2X", "shrinks", True, JUDGED, stretching))
-    return rows
+    def shrinks(V: Tensor) -> float:
+        return float(cosine(V, -torch.eye(len(V), dtype=V.dtype)))
+
+    tokens = {layer: averaged(A1, layer) for layer in LAYERS}
+    V = {layer: for_all(seen[0], told, layer) for layer in LAYERS}
+    each = {layer: median(f @ fitted(f, goal)) for layer, f in tokens.items()}
+    shared = {layer: median(f @ V[layer]) for layer, f in tokens.items()}
+    f, all_ = tokens[JUDGED], "one layer for all problems"
+    another = median(f @ fitted(f, goal.roll(1, 0)))
+    on_grown = median(f @ V[JUDGED], wanted_move(*grown(*new)))
+    return [
+        ("imitates", "fitted to one problem", "own", False, JUDGED, each[JUDGED]),
+        ("imitates", all_, "shared", False, JUDGED, shared[JUDGED]),
+        ("imitates", "fitted to one problem, no attention", "exact", False, "none", each["none"]),
+        ("imitates", "every token shrunk", "shared", False, JUDGED, median(-A1)),
+        ("imitates", "fitted to another's step", "own", True, JUDGED, another),
+        ("imitates", "tested on targets of 2X", "shared", True, JUDGED, on_grown),
+        ("shrinks", all_, "shrinks", False, JUDGED, shrinks(V[JUDGED])),
+        ("shrinks", "the same without attention", "shrinks", False, "none", shrinks(V["none"])),
+        ("shrinks", "targets of 2X", "shrinks", True, JUDGED, shrinks(stretching)),
+        *(("", "each", "", False, layer, value) for layer, value in each.items()),
+        *(("", "shared", "", False, layer, value) for layer, value in shared.items()),
+    ]
 
 
-#: Titles and their tables.
-Titled = list[tuple[str, pd.DataFrame]]
-
-
-def judged(table: pd.DataFrame, card: str) -> tuple[Titled, Titled]:
-    """Return what a card judges of `imitations`, and its control, by their titles."""
-    bare = ("fitted to one problem, no attention", "the same without attention")
-    mine = table[(table.card == card) & ((table.layer == JUDGED) | table.title.isin(bare))]
-    order = ["fitted to one problem", "one layer for all problems", *bare]
-    place = mine.title.map(lambda title: order.index(title) if title in order else len(order))
-    mine = mine.iloc[place.argsort(kind="stable")]
-    ours, control = (list(mine[mine.control == it].groupby("title", sort=False)) for it in (False, True))
-    return ours, control
-
-
-def turned(problem: Problem, rng: Rng) -> tuple[pd.DataFrame, pd.DataFrame]:
+def turned(problem: Problem, rng: Rng) -> pd.DataFrame:
     """Make moves of the data as long as a gradient step's: ``name``, ``value`` (cosine), ``cosine`` (wanted).
 
-    Two that obey the same bounds and do something else, and as a control the linear layer.
+    Two that obey the same bounds and do something else, and as a control, last, the linear layer.
     """
     A1, A2, X, B = problem
     goal = wanted_move(*problem)
-
-    def moved(move: Tensor) -> Tensor:
-        return move @ X @ A2.mT
-
     # the cosine is linear in the move: subtract its gradient until none is left
-    pull = moved(goal) @ A2 @ X.mT
+    pull = goal @ X @ A2.mT @ A2 @ X.mT
     upright = torch.from_numpy(rng.standard_normal(tuple(A1.shape)))
     upright = upright - (upright * pull).sum() / pull.square().sum() * pull
     values = told_values(A2, X, row_gradient(A1 @ X @ A2.mT, B, "normalized"))
-    linear = linear_attention_layer(A1, values, 1.0) - A1
     moves = {
         "at a right angle": (upright * goal.norm() / upright.norm(), 0.0),
         "opposite": (-goal, -1.0),
-        "linear attention layer": (linear, 0.0),
+        "linear attention layer": (linear_attention_layer(A1, values, 1.0) - A1, 0.0),
     }
-    rows = [(name, float(cosine(moved(m), moved(goal))), wanted) for name, (m, wanted) in moves.items()]
-    frame = pd.DataFrame(rows, columns=["name", "value", "cosine"])
-    return frame[:-1], frame[-1:]
+
+    def one(name: str) -> tuple[float, float]:
+        move, wanted = moves[name]
+        return float(cosine(move @ X @ A2.mT, goal @ X @ A2.mT)), wanted
+
+    return measured(one, ["value", "cosine"], name=moves)

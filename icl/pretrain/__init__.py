@@ -4,7 +4,7 @@
 - `trainer`: `pretrain`, the same for settings times seeds (`train_grid`), and the loop over steps.
 - `batches`: contexts as pure functions of (seed, step). `model`: prediction and gradient of stacked units.
 - `metrics`: test error and matrix norms of trained units.
-- `architectures`: several heads, two layers, a loss at every position. `finite`: finitely many contexts.
+- `architectures`: two layers, and contexts for them. `finite`: finitely many contexts.
 """
 
 from icl.pretrain.batches import draw_contexts

@@ -1,4 +1,4 @@
-"""Models beyond one unit: several heads, two layers, and a loss at every position.
+"""Parts of models with two layers.
 
 All functions take stacks of S models, each with B contexts of its own: covariates ``x``, (S, B, n + 1, d),
 and labels ``y``, (S, B, n + 1). The query is last. `icl.adam.minimize` trains by automatic differentiation.
@@ -11,7 +11,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from icl.attention import softmax_weights
 from icl.streams import NativeStream
 from icl.tasks import Task
 
@@ -37,17 +36,6 @@ def sample_contexts(
     return x, f, y
 
 
-def head_weights(M: Tensor, x: Tensor) -> Tensor:
-    """Return the weights of H softmax heads, (..., B, H, n); M (..., H, d, d), x (..., B, n + 1, d)."""
-    x = x.unsqueeze(-3)
-    return softmax_weights(x[..., :-1, :], x[..., -1, :], M.unsqueeze(-4))
-
-
-def predict_heads(M: Tensor, gains: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Predict the query's label, (S, B): ``sum_h c_h sum_i omega_i^(h) y_i``; M (S, H, d, d), c (S, H)."""
-    return (torch.einsum("sbhn,sbn->sbh", head_weights(M, x), y[..., :-1]) * gains.unsqueeze(1)).sum(-1)
-
-
 def mix_tokens(M: Tensor, V: Tensor, x: Tensor) -> Tensor:
     """Replace every token by ``sum_j omega_ij V x_j``, ``omega_ij`` proportional to ``exp(x_j' M x_i)``.
 
@@ -57,11 +45,3 @@ def mix_tokens(M: Tensor, V: Tensor, x: Tensor) -> Tensor:
     context = x[..., :-1, :]
     scores = (x @ M.mT.unsqueeze(-3)) @ context.mT
     return torch.softmax(scores, -1) @ context @ V.mT.unsqueeze(-3)
-
-
-def predict_every_label(M: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Predict each label from those before it, (S, B, n), by a unit M (S, d, d) with a causal mask."""
-    scores = (x @ M.mT.unsqueeze(1)) @ x.mT  # [..., q, i] = x_i' M x_q
-    before = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(-1)
-    omega = torch.softmax(scores.masked_fill(~before, -1e9)[..., 1:, :], -1)
-    return (omega @ y.unsqueeze(-1)).squeeze(-1)

@@ -4,6 +4,7 @@ import torch
 
 from icl.experiments import classification
 from icl.experiments.classification import Labels
+from icl.experiments.tables import Training
 from icl.streams import stream
 
 
@@ -26,23 +27,20 @@ def test_half_of_the_labels_flipped_leaves_no_signal_and_steep_ones_no_noise():
 
 
 def test_exponents_have_the_sign_of_the_windows():
-    noisier, steeper = classification.exponents(3, 30)
-    assert (noisier.w < 0).all() and (steeper.w > 0).all()
-    assert np.allclose(noisier.width, -noisier.w / 2) and np.allclose(
-        noisier.width_error, noisier.w_error / 2
-    )
-    few, many = (classification.windows(3, 2.0, [p], [30]).w[0] for p in (0.05, 0.1))
-    assert noisier.w[0] == pytest.approx(np.log2(many / few))
+    found = classification.exponents(3, 30)
+    assert ((found.w < 0) == (found.varied == "noise")).all() and (found.width == -found.w / 2).all()
+    few, many = classification.windows(3, [2.0], [0.05, 0.1], 30).w
+    assert found.w[0] == pytest.approx(np.log2(many / few))
 
 
 def test_units_trained_on_labels_find_the_exact_window():
-    found = classification.trained_windows(3, 20, [4.0], [0.0, 0.1], 4, 200)
-    exact = classification.windows(3, 4.0, [0.0, 0.1], [20]).w.to_numpy()
+    found = classification.trained_windows(3, 20, [4.0], [0.0, 0.1], Training(4, 200, 128, 0.3))
+    exact = classification.windows(3, [4.0], [0.0, 0.1], 20).w.to_numpy()
     assert found.groupby("p").w.mean().to_numpy() == pytest.approx(exact, rel=0.1)
 
 
 def test_cross_entropy_falls_and_its_matrix_is_positive():
-    found = classification.cross_entropy(3, 20, [4.0], [0.0], 2, 60)
+    found = classification.cross_entropy(3, 20, [4.0], [0.0], Training(2, 60, 128, 0.3))
     assert (found.least > 0).all() and (found.least <= 1).all() and (found.gain > 1).all()
 
 

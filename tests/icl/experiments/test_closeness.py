@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from icl.experiments import closeness
+from icl.experiments.tables import Training
 from icl.risk import linear_optimum, nearest_neighbor_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Affine, ReLU
@@ -38,8 +39,8 @@ def test_folded_functions_do_not_see_signs_and_absolute_tokens_have_none():
 
 
 def test_units_learn_a_projection_and_gain_by_a_layer_that_is_given():
-    options = {"noise_std": 0.3, "n": 10, "seeds": 2, "steps": 300, "learning_rate": 0.2}
-    found = closeness.behind_projection(3.0, batch_sizes=[64], **options)
+    problem, how = {"noise_std": 0.3, "n": 10}, Training(2, 300, 32, 0.2)
+    found = closeness.behind_projection(3.0, batch_sizes=[64], how=how, **problem)
     assert (found.outside < 0.3).all() and found.window.to_numpy() == pytest.approx(1, abs=0.2)
     assert found.link.tolist()[::2] == ["ReLU, L", "ReLU, 2L", "tanh, steepness 3"]
-    assert (closeness.nonlinear_first(3, 6.0, batch_size=32, contexts=500, **options).ratio > 1.5).all()
+    assert (closeness.nonlinear_first(3, 6.0, how=how, contexts=500, **problem).ratio > 1.5).all()

@@ -94,12 +94,6 @@ def test_more_contexts_lose_less_and_theory_says_how_much():
         assert mean[unit, 1600] < mean[unit, 100]
 
 
-def test_one_window_for_all_lengths_lies_between_their_own():
-    found = pretraining.every_position(ReLU(3, 2.0), 0.3, 12)
-    assert found.own[1] < found.shared[0] < found.own[11]
-    assert (found.price >= -1e-9).all() and found.price[0] == 0  # a single token has weight one
-
-
 def test_a_pool_of_one_function_costs_more_than_fresh_functions():
     pool = pretraining.finite_functions(Setting(2, 8, 0.3, [2.0, 4.0], 64), 2.0, [1], 4, 150, 0.1, 500)
     median = pool.groupby("T").excess.median()

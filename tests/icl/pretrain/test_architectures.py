@@ -1,4 +1,4 @@
-"""Heads, layers and causal attention against explicit loops, and training against autograd and the theory."""
+"""A first layer against explicit loops, contexts against their streams, and stacked training."""
 
 import numpy as np
 import torch
@@ -6,17 +6,11 @@ import torch
 from icl.adam import minimize
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.pretrain.architectures import (
-    head_weights,
-    mix_tokens,
-    predict_every_label,
-    predict_heads,
-    sample_contexts,
-)
+from icl.pretrain.architectures import mix_tokens, sample_contexts
 from icl.streams import NativeStream, stream
 from icl.tasks import ReLU
 
-S, H, B, N, D = 2, 3, 4, 5, 3
+S, B, N, D = 2, 4, 5, 3
 
 
 def on_sphere(rng, count):
@@ -25,21 +19,6 @@ def on_sphere(rng, count):
 
 def normal(*shape):
     return torch.from_numpy(stream(1, "initialization").standard_normal(shape))
-
-
-def test_heads_are_a_sum_of_softmax_units():
-    x, y = normal(S, B, N + 1, D), normal(S, B, N + 1)
-    M, c = normal(S, H, D, D), normal(S, H)
-    omega = head_weights(M, x)
-    assert omega.shape == (S, B, H, N) and torch.allclose(omega.sum(-1), torch.ones(S, B, H).double())
-    for s in range(S):
-        for b in range(B):
-            guess = sum(
-                c[s, h] * softmax_attention(x[s, b, :-1], y[s, b, :-1], x[s, b, -1], M[s, h])
-                for h in range(H)
-            )
-            assert torch.isclose(predict_heads(M, c, x, y)[s, b], guess)
-    assert torch.allclose(head_weights(M[0], x[0]), omega[0])  # without an axis of models
 
 
 def test_first_layer_mixes_values_of_the_context():
@@ -51,15 +30,6 @@ def test_first_layer_mixes_values_of_the_context():
                 weights = torch.exp(torch.stack([x[s, b, j] @ M[s] @ x[s, b, i] for j in range(N)]))
                 mixed = sum(weights[j] * V[s] @ x[s, b, j] for j in range(N)) / weights.sum()
                 assert torch.allclose(h[s, b, i], mixed)
-
-
-def test_every_label_is_predicted_from_those_before_it():
-    x, y, M = normal(S, B, N + 1, D), normal(S, B, N + 1), normal(S, D, D)
-    found = predict_every_label(M, x, y)
-    for s in range(S):
-        for m in range(1, N + 1):
-            guess = softmax_attention(x[s, :, :m], y[s, :, :m], x[s, :, m], M[s])
-            assert torch.allclose(found[s, :, m - 1], guess)
 
 
 def test_contexts_are_those_of_the_native_streams():
@@ -81,9 +51,10 @@ def test_stacked_models_are_trained_as_if_alone():
     def train(models):
         def loss(step, M, c):
             x, _, y = (values[models] for values in contexts[step])
-            return ((predict_heads(M, c, x, y) - y[..., -1]) ** 2).mean(-1)
+            guess = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M.unsqueeze(-3))
+            return ((c[:, None] * guess - y[..., -1]) ** 2).mean(-1)
 
-        start = normal(S, H, D, D).float()[models], torch.full((S, H), 1 / H)[models]
+        start = normal(S, D, D).float()[models], torch.ones(S)[models]
         return minimize(loss, start, 10, 0.1)[0]
 
     both, second = train(slice(None)), train(slice(1, 2))
