@@ -45,7 +45,7 @@ shifts = [0.0, 5.0, 20.0]  # shifts b of the sigmoid's scores
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
-import pandas as pd
+import numpy as np
 from IPython.display import display
 
 from icl.experiments import activations, rivals, tables
@@ -232,30 +232,23 @@ judge("P1.LA.closed-form", odd, folded=True, **ratio)
 # ones, in five dimensions and more, hard edges do.
 
 # %% tags=["hide-input"]
-near = [
-    (label, *rivals.over_neighbors(task, context_length, noise_std))
-    for label, task in field.items()
-]
-near = pd.DataFrame(near, columns=["label", "value", "error", "k"])
-one = [rivals.over_nearest(task, context_length, noise_std) for task in field.values()]
-one = near[["label"]].join(pd.DataFrame(one, columns=["value", "error"]))
-far = [
-    (d, k, *rivals.over_neighbors(Affine(d, lipschitz), 10**k, noise_std)[:2])
-    for d in more_dims
-    for k in n_decades
-]
-far = pd.DataFrame(far, columns=["d", "k", "value", "error"])
+near = rivals.neighbors(field, [context_length], noise_std)
+long = {d: Affine(d, lipschitz) for d in more_dims}
+far = rivals.neighbors(long, [10**k for k in n_decades], noise_std)
+far = far.drop(columns="k").rename(columns={"label": "d"})
+far["k"] = np.log10(far.n).round().astype(int)
 
 # %% tags=["hide-input"]
 name = f"{{label}}, d = {d_show}, n = {context_length}"
-by_label = {"error": "error", "labels": ["label"]}
+by_label = {"labels": ["label"], "name": name}
+by_length = {"labels": ["d", "k"], "name": "affine, d = {d}, n = 1e{k}"}
 judge(
     "P1.LA.neighbors",
-    cases(near, name=name, **by_label),
-    cases(one, name=name + ", k = 1", **by_label),
+    cases(near, error="error", **by_label),
+    cases(near, "one", error="one_error", **(by_label | {"name": name + ", k = 1"})),
     {
         "affine functions in long contexts, in five dimensions and more": cases(
-            far, error="error", name="affine, d = {d}, n = 1e{k}"
+            far, error="error", **by_length
         )
     },
 )

@@ -58,13 +58,6 @@ def data(n: int, d: int, seed: int) -> Problem:
     return A1, A2, X / d**1.5, B
 
 
-def disagreement(seed: int) -> float:
-    """Return the largest relative difference of any form from the explicit one, at a size with tiles."""
-    given = data(200, 5, seed)
-    wanted = explicit(*given)
-    return max(float((form(*given) - wanted).norm() / wanted.norm()) for form in FORMS.values())
-
-
 #: By how much n and d grow.
 GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 
@@ -132,10 +125,9 @@ def settings(small: Sequence[int], large: Sequence[int], limit: int, seed: int) 
 
 def memory_exponents(peaks: pd.DataFrame) -> pd.DataFrame:
     """Return the exponent of ``peak`` between the ends in n: columns ``form``, ``process``, ``value``."""
-    wide = peaks.pivot(index=["form", "process"], columns="n", values="peak")
-    first, last = wide.columns.min(), wide.columns.max()
-    value = np.log(wide[last] / wide[first]) / math.log(last / first)
-    return value.rename("value").reset_index()
+    log = np.log(peaks.pivot(index=["form", "process"], columns="n", values="peak"))
+    first, last = log.columns.min(), log.columns.max()
+    return ((log[last] - log[first]) / math.log(last / first)).rename("value").reset_index()
 
 
 def score_jobs(sizes: Sequence[int], times: int, seed: int) -> pd.DataFrame:

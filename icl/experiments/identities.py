@@ -118,11 +118,6 @@ def _directions(X: Tensor) -> Tensor:
     return torch.eye(d * d, dtype=X.dtype, device=X.device).reshape(d * d, d, d)
 
 
-def kron(A1: Tensor, A2: Tensor) -> Tensor:
-    """Compute the Kronecker products of a batch."""
-    return torch.stack([torch.kron(a, b) for a, b in zip(A1, A2, strict=True)])
-
-
 def apply(K: Tensor, x: Tensor) -> Tensor:
     """Multiply a batch of matrices with a batch of vectors."""
     return (K @ x.unsqueeze(-1)).squeeze(-1)
@@ -138,13 +133,13 @@ def of_each(function: Callable[..., Tensor], *batch: Tensor) -> Tensor:
 
 def _trick(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
     n, d = A1.shape[-2:]
-    S, K, scale = A1 @ X @ A2.mT, kron(A1, A2), A1.abs() @ X.abs() @ A2.abs().mT
+    S, K, scale = A1 @ X @ A2.mT, of_each(torch.kron, A1, A2), A1.abs() @ X.abs() @ A2.abs().mT
     yield f"n = {n}, d = {d}", False, apply(K, vec(X)), vec(S), scale
     yield f"by columns, n = {n}, d = {d}", True, apply(K, vec(X.mT)), vec(S.mT), scale
 
 
 def _blocks(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
-    n, x, S, K = A1.shape[-2], vec(X), A1 @ X @ A2.mT, kron(A1, A2)
+    n, x, S, K = A1.shape[-2], vec(X), A1 @ X @ A2.mT, of_each(torch.kron, A1, A2)
     scale = A1.abs() @ X.abs() @ A2.abs().mT
     alone = torch.stack([apply(kron_block(A1, A2, j), x) for j in range(n)], 1)
     cut = torch.stack([apply(K[:, j * n : (j + 1) * n], x) for j in range(n)], 1)

@@ -151,17 +151,12 @@ def added_errors(
         W_K[:, -1] = W_Q[:, -1] = 0  # labels are ignored
         without = W_V.clone()
         without[-1, :-1] = 0  # v = 0
-
-        def prediction(sign: int, V: Tensor) -> Tensor:
-            z = torch.cat([x, sign * y.unsqueeze(-1)], -1)
-            z[:, -1, -1] = 0
-            return full_unit(z, V, W_K, W_Q)[:, -1]
-
-        def error(sign: int, V: Tensor) -> Tensor:
-            return ((prediction(sign, V) - sign * f[:, -1]) ** 2).mean()
-
-        added = sum((error(sign, W_V) - error(sign, without) for sign in (1, -1)), torch.zeros(())) / 2
-        return float(added / ((prediction(1, W_V) - prediction(1, without)) ** 2).mean())
+        sign = torch.tensor([1.0, -1.0], dtype=torch.float64)[:, None]
+        labels = sign[..., None] * torch.cat([y[:, :-1], torch.zeros(200, 1)], 1)  # the query has none
+        z = torch.cat([x.expand(2, *x.shape), labels[..., None]], -1)
+        p, bare = (full_unit(z, V, W_K, W_Q)[..., -1] for V in (W_V, without))
+        added = (p - sign * f[:, -1]) ** 2 - (bare - sign * f[:, -1]) ** 2
+        return float(added.mean() / ((p - bare)[0] ** 2).mean())
 
     return measured(one, ["value"], label=("affine", "ReLU"), d=dims)
 

@@ -82,12 +82,6 @@ class Setting:
 # ---------------------------------------------------------------- how M grows
 
 
-def recorded(steps: int, early: int = 20) -> tuple[int, ...]:
-    """Return the steps at which units are looked at: 17 from zero to the last, and an early one."""
-    wanted = [min(early, steps), *np.linspace(0, steps, 17).round()]
-    return tuple(int(step) for step in np.unique(wanted))
-
-
 def grow(
     setting: Setting,
     kind: str,

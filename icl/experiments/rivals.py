@@ -176,17 +176,18 @@ def trained_linear(
         A row for each class and seed: ``label``, ``seed``, ``m`` (mean diagonal), ``error`` on fresh
         contexts, and of the class ``best_m`` and ``floor``.
     """
-    rows = []
-    for label, task in tasks.items():
+
+    def one(label: str, seed: int) -> tuple[float, ...]:
+        task = tasks[label]
         best = linear_optimum(task, context_length, noise_std)
-        for seed in range(seeds):
-            x, _, y = _contexts(task, context_length, noise_std, contexts, seed)
-            features = torch.einsum("bnd,bn,be->bde", x[:, :-1], y[:, :-1], x[:, -1]).flatten(1)
-            M = torch.linalg.lstsq(features / context_length, y[:, -1:]).solution.reshape(task.dim, task.dim)
-            x, f, y = _contexts(task, context_length, noise_std, contexts, seed + 10_000)
-            error = (linear_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
-            rows.append((label, seed, float(M.trace()) / task.dim, float(error.mean()), best.m, best.floor))
-    return pd.DataFrame(rows, columns=["label", "seed", "m", "error", "best_m", "floor"])
+        x, _, y = _contexts(task, context_length, noise_std, contexts, seed)
+        features = torch.einsum("bnd,bn,be->bde", x[:, :-1], y[:, :-1], x[:, -1]).flatten(1)
+        M = torch.linalg.lstsq(features / context_length, y[:, -1:]).solution.reshape(task.dim, task.dim)
+        x, f, y = _contexts(task, context_length, noise_std, contexts, seed + 10_000)
+        error = (linear_attention(x[:, :-1], y[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
+        return float(M.trace()) / task.dim, float(error.mean()), float(best.m), float(best.floor)
+
+    return measured(one, ["m", "error", "best_m", "floor"], label=tasks, seed=range(seeds))
 
 
 def _contexts(task: Zonal, n: int, noise_std: float, count: int, root: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -195,23 +196,25 @@ def _contexts(task: Zonal, n: int, noise_std: float, count: int, root: int) -> t
     return x, f, f + noise_std * torch.from_numpy(stream(root, "noise").standard_normal(f.shape))
 
 
-def over_neighbors(task: Zonal, n: int, noise_std: float) -> tuple[float, float, float]:
-    """Return a unit's least risk over that of the k nearest tokens at the best k, its error, and that k."""
-    unit = optimal_window(task, n, noise_std)
-    k = np.unique(np.geomspace(1, n, 200).round())
-    for _ in range(2):  # the second time between the neighbors of the best
-        at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
-        low, best, high = k[max(at - 1, 0)], k[at], k[min(at + 1, k.size - 1)]
-        k = np.unique(np.linspace(low, high, 200).round())
-    other = neighbors_risk(task, best, n, noise_std)
-    ratio = float(unit.risk / other.total)
-    error = other.error + population_risk(task, unit.w, n, noise_std).error
-    return ratio, ratio * float(error), float(best)
+def neighbors(tasks: Mapping[Any, Zonal], lengths: Sequence[int], noise_std: float) -> pd.DataFrame:
+    """Compare the least risk of units with the mean over the k nearest tokens.
 
+    Returns:
+        Columns ``label``, ``n``; ``value``, the risk over that of the best ``k``, and its ``error``; ``one``,
+        the risk of the nearest token over the unit's, and its error, ``one_error``.
+    """
 
-def over_nearest(task: Zonal, n: int, noise_std: float) -> tuple[float, float]:
-    """Return the risk of the nearest neighbor over the least risk of a unit, and its error."""
-    other = nearest_neighbor_risk(task, n, noise_std)
-    unit = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
-    ratio = float(other.total / unit.total)
-    return ratio, ratio * float(other.error + unit.error)
+    def one(label: Any, n: int) -> tuple[float, ...]:
+        task = tasks[label]
+        unit = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
+        k = np.unique(np.geomspace(1, n, 200).round())
+        for _ in range(2):  # the second time between the neighbors of the best
+            at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
+            low, best, high = k[max(at - 1, 0)], k[at], k[min(at + 1, k.size - 1)]
+            k = np.unique(np.linspace(low, high, 200).round())
+        many, nearest = neighbors_risk(task, best, n, noise_std), nearest_neighbor_risk(task, n, noise_std)
+        value, other = float(unit.total / many.total), float(nearest.total / unit.total)
+        errors = value * float(many.error + unit.error), other * float(nearest.error + unit.error)
+        return value, errors[0], other, errors[1], float(best)
+
+    return measured(one, ["value", "error", "one", "one_error", "k"], label=tasks, n=lengths)

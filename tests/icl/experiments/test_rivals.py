@@ -63,12 +63,11 @@ def test_units_are_tested_on_fresh_contexts():
 
 
 def test_the_best_number_of_neighbors_is_the_best_of_all():
-    ratio, error, k = rivals.over_neighbors(ReLU(3), 30, 0.3)
+    found = rivals.neighbors({"ReLU": ReLU(3)}, [30], 0.3).iloc[0]
     every = neighbors_risk(ReLU(3), np.arange(1, 31), 30, 0.3).total
-    assert k == every.argmin() + 1 and 0 < error < 1e-6
-    assert ratio == pytest.approx(float(optimal_window(ReLU(3), 30, 0.3).risk) / every.min())
-    nearest, _ = rivals.over_nearest(ReLU(3), 30, 0.3)
-    assert nearest == pytest.approx(every[0] / every.min() / ratio)
+    assert found.k == every.argmin() + 1 and 0 < found.error < 1e-6
+    assert found.value == pytest.approx(float(optimal_window(ReLU(3), 30, 0.3).risk) / every.min())
+    assert found.one == pytest.approx(every[0] / every.min() / found.value)
 
 
 def test_linear_over_softmax_is_the_ratio_of_least_risks():
