@@ -419,26 +419,30 @@ long = functions.serve(dims, [1e8], [unit_noise_std])
 
 
 # %% tags=["hide-input"]
-def by_setting(table, *labels, start="{label}, "):
-    groups = table.groupby(["d", "n", "sigma"], sort=False)
-    options = {"error": "error", "labels": list(labels)}
-    end = "d = {}, n = {:g}, $\\sigma$ = {:g}"
-    return [
-        cases(g, "price", name=start + end.format(*s), **options) for s, g in groups
-    ]
-
-
-mixed, phased, far_off = (
-    by_setting(table[table.start == "mixture"], "label")
-    for table in (served, waves, long)
-)
+mixture = [table[table.start == "mixture"] for table in (served, waves, long)]
 single = served[(served.start != "mixture") & (served.start != served.label)]
 single = single.rename(columns={"label": "end"})
-alone = by_setting(single, "start", "end", start="{start} to {end}, ")
-alike = by_setting(functions.spreads(served), start="")
+prices = {
+    "mixed": (mixture[0], ["label"], "{label}, "),
+    "alike": (functions.spreads(served), [], ""),
+    "phased": (mixture[1], ["label"], "{label}, "),
+    "alone": (single, ["start", "end"], "{start} to {end}, "),
+    "long": (mixture[2], ["label"], "{label}, "),
+}
+where = "d = {}, n = {:g}, $\\sigma$ = {:g}"
+price_cases = {
+    key: [
+        cases(rows, "price", error="error", labels=labels, name=who + where.format(*at))
+        for at, rows in table.groupby(["d", "n", "sigma"], sort=False)
+    ]
+    for key, (table, labels, who) in prices.items()
+}
+
+# %% tags=["hide-input"]
 measured_anew = other_readings("P1.rebuttal.mixture")[3:]  # the others are other rules
-evidence_of = zip(measured_anew, (alike, phased, alone, far_off), strict=True)
-judge("P1.rebuttal.mixture", mixed, readings=dict(evidence_of))
+mixed, *others = price_cases.values()
+readings = dict(zip(measured_anew, others, strict=True))
+judge("P1.rebuttal.mixture", mixed, readings=readings)
 
 # %% [markdown]
 # **Random networks.** The risk of a softmax unit knows a class by its covariance alone. That of a random two-layer network, the arc-cosine kernel {cite:p}`cho2009`, does not depend on the number of hidden

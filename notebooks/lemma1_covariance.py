@@ -55,15 +55,15 @@ notebook.setup(globals())
 # %% tags=["hide-input"]
 theta = np.deg2rad(np.arange(-180, 180, 15))
 circle, ellipse = np.array([1.0, 1.0]), np.array([2.0, 1.0])
-panels = {
+settings = {
     "circle, $M=w\\,I$": (circle, circle),
     "ellipse, $M=w\\,\\Sigma^{-1}$": (ellipse, ellipse**-2),
     "ellipse, $M=\\frac{w}{2}\\,I$": (ellipse, circle / 2),
 }
 figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.1))
-for ax, (title, (stretching, diagonal)) in zip(axes, panels.items(), strict=True):
+for ax, (title, (stretching, entry)) in zip(axes, settings.items(), strict=True):
     x = torch.tensor(np.stack([np.cos(theta), np.sin(theta)], axis=-1) * stretching)
-    weights = softmax_weights(x, x[16], torch.tensor(10.0 * np.diag(diagonal)))
+    weights = softmax_weights(x, x[16], torch.tensor(10.0 * np.diag(entry)))
     ax.scatter(*x.T, 1500 * weights, alpha=0.4, linewidths=0)
     ax.plot(*x.T, ".", color=plots.COLORS["exact"], markersize=3)
     ax.plot(*x[16], "o", color=plots.COLORS["sampled"], markersize=5)

@@ -215,9 +215,9 @@ lowest = units.floor.where(units.label != "linear", affine_floor)
 units = units.assign(above=units.error / lowest - 1, ratio=units.m / units.best_m)
 curved, straight = units[units.label != "linear"], units[units.label == "linear"]
 above = {"value": "above", "samples": "seed", "name": f"{{label}}, d = {d_unit}"}
-control = above | {"labels": [], "name": f"linear, d = {d_unit}"}
-curved = cases(curved, labels=["label"], **above)
-display(judge("P1.LA.floor", curved, cases(straight, **control), folded=True))
+alone = above | {"labels": [], "name": f"linear, d = {d_unit}"}
+judged = cases(curved, labels=["label"], **above)
+display(judge("P1.LA.floor", judged, cases(straight, **alone), folded=True))
 odd = units[units.label.isin(["linear", "affine", "ReLU"])]
 name = f"{{label}}, d = {d_unit}, n = {context_length}"
 ratio = {"value": "ratio", "samples": "seed", "labels": ["label"], "name": name}

@@ -158,9 +158,9 @@ plt.show()
 # %%
 A, x, v = witness(*worst_logits("f", n=32, R=4.0), R=4.0)
 slope = log_jacobian_norm("f", A @ x, A @ v).exp().item()
-printed = 32**1.5 * 4 * np.exp(6 * 4.0**2)
+bound = 32**1.5 * 4 * np.exp(6 * 4.0**2)
 print(f"|A| = {torch.linalg.matrix_norm(A, 2):.3f}, |x| = {x.norm():.3f}")
-print(f"reached {slope:.4f}, R / 2 = {4 / 2:.4f}, printed {printed:.1e}")
+print(f"reached {slope:.4f}, R / 2 = {4 / 2:.4f}, printed {bound:.1e}")
 
 # %% [markdown]
 # **Exercise 1.** Show that $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$ for the matrix $F$ of
@@ -199,10 +199,12 @@ stated = pd.DataFrame({"R": [4.0, 6.0]})
 f = next(b for b in LIPSCHITZ if b.id == "f")
 stated["value"] = [f.log10(32, R) - np.log10(R / 2) for R in stated.R]
 large = [R for R in radii if R >= 4]
-every = [lipschitz.printed(LIPSCHITZ, n_values, large)]
-every.append(lipschitz.inner_product(n_values, large))
+stated_bounds = lipschitz.printed(LIPSCHITZ, n_values, large)
+inner = lipschitz.inner_product(n_values, large)
 by_bound = {"by": ["g", "bound", "n"], "end": "min"}
-slack = lipschitz.worst(pd.concat(every), "printed - proved", **by_bound)
+slack = lipschitz.worst(
+    pd.concat([stated_bounds, inner]), "printed - proved", **by_bound
+)
 about_f = slack.g == "$f$"
 look = {"labels": ["bound", "n"], "name": "{bound}, n = {n}"}
 judge(
@@ -236,12 +238,12 @@ judge(
 )
 
 # %% tags=["hide-input"]
-every = lipschitz.sizes(SIZES, n_values, radii)
+largest = lipschitz.sizes(SIZES, n_values, radii)
 seen = lipschitz.searched_sizes(SIZES, n_values, radii, starts, steps, rng)
 long = lipschitz.sizes(SIZES[:3], n_values[:1], large, reach=3.0)
 proof, seen, far = (
     lipschitz.worst(table[table.R.isin(large)], "size - printed", ["b", "n"])
-    for table in (every, seen, long)
+    for table in (largest, seen, long)
 )
 seen["most"] = proof.value + 1e-9
 sides = cases(proof.drop(columns="most"), name="{b}, by proof, n = {n}")
@@ -250,10 +252,10 @@ stretched = {"labels": [], "name": "x three times as long, few tokens"}
 display(judge("P2.size.printed", sides, cases(far, **stretched), folded=True))
 least, beta = (
     lipschitz.worst(table[table.g == r"$\alpha^{-1}$"], "printed - size", ["n"], "min")
-    for table in (every, long)
+    for table in (largest, long)
 )
-least = cases(least, labels=["n"], name="n = {n}")
-judge("P2.size.beta", least, cases(beta, **stretched), folded=True)
+each_n = cases(least, labels=["n"], name="n = {n}")
+judge("P2.size.beta", each_n, cases(beta, **stretched), folded=True)
 
 # %% tags=["hide-input"]
 settings = zip(n_values, (large[-1], large[0]), strict=False)  # the first two n
@@ -296,8 +298,8 @@ longer = lipschitz.worst(longer, **over_half)
 f_row, u_row = (halved[halved.g == g] for g in ("$f$", "$u$"))
 within = cases(f_row, labels=["n"], name="n = {n}, |x| <= R", **ends)
 beyond = cases(longer, labels=["n"], name="n = {n}, |x| <= 10 R", **ends)
-control = cases(u_row, kind="found", labels=["n"], name="u, n = {n}")
-judge("P2.lip.half", within + beyond, control)
+of_u = cases(u_row, kind="found", labels=["n"], name="u, n = {n}")
+judge("P2.lip.half", within + beyond, of_u)
 
 # %% tags=["hide-input"]
 tokens, reach = 2.0 ** np.arange(1, 20, 2), np.arange(5, 61) / 10
@@ -388,18 +390,19 @@ judge("P2.opt.range", both, control)
 
 # %% tags=["hide-input"]
 regular = curvature.regularized([0.1, 1.0], monte_carlo)
-least = {"kind": "found", "labels": ["low"], "name": "200 problems, l = {low:g}"}
-printed = cases(regular, "printed", low=1.0, **least)
-none = cases(regular, "without", low=-np.inf, **least)
-display(judge("P2.opt.psd", printed, none, folded=True))
-enough = pd.DataFrame({"value": [curvature.regularizer_needed()]})
-display(judge("P2.opt.psd-sharp", enough, name="two tokens at p+", folded=True))
+smallest = {"kind": "found", "labels": ["low"], "name": "200 problems, l = {low:g}"}
+enough = cases(regular, "printed", low=1.0, **smallest)
+none = cases(regular, "without", low=-np.inf, **smallest)
+display(judge("P2.opt.psd", enough, none, folded=True))
+needed = pd.DataFrame({"value": [curvature.regularizer_needed()]})
+display(judge("P2.opt.psd-sharp", needed, name="two tokens at p+", folded=True))
 rises = curvature.rises(context_length, dim, draws, monte_carlo)
-safe, large = (rises[rises.factor == factor] for factor in (1.0, 1000.0))
+safe, fast = (rises[rises.factor == factor] for factor in (1.0, 1000.0))
 size = {"kind": "found", "labels": ["s"]}
-far = cases(large[:-1], high=np.inf, name="1000 times the step, size {s:g}", **size)
-near = cases(safe, high=1e-13, name="start of size {s:g}", **size)
-judge("P2.opt.descent", near, far, folded=True)
+small_steps = cases(safe, high=1e-13, name="start of size {s:g}", **size)
+name = "1000 times the step, size {s:g}"
+long_steps = cases(fast[:-1], high=np.inf, name=name, **size)
+judge("P2.opt.descent", small_steps, long_steps, folded=True)
 
 # %% [markdown]
 # ## Experiment 2: dividing the data out

@@ -88,8 +88,9 @@ f, b = torch.tensor([0.5, 0.5]), torch.tensor([1.0, 1.0])
 inner = (f - b) @ f
 print("with the minus:", (f * (f - b) - f * inner).tolist())
 print("with the plus: ", (f * (f - b) + f * inner).tolist())
-loss = lambda s: 0.5 * (torch.softmax(s, -1) - b).square().sum()  # noqa: E731
-print("autograd:      ", torch.func.grad(loss)(torch.zeros(2)).tolist())
+s = torch.zeros(2, requires_grad=True)
+loss = 0.5 * (torch.softmax(s, -1) - b).square().sum()
+print("autograd:      ", torch.autograd.grad(loss, s)[0].tolist())
 
 # %% [markdown]
 # ## The sign of a gradient

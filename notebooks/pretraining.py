@@ -65,8 +65,8 @@ notebook.setup(globals(), lipschitz_values=2)
 # %% tags=["hide-input"]
 shared = (dim, context_length, noise_std, lipschitz_values, batch_size)
 setting = pretraining.Setting(*shared, notebook.device())
-record = [min(20, steps), *np.linspace(0, steps, 17).round()]
-record = np.unique(record).astype(int).tolist()
+looked_at = [min(20, steps), *np.linspace(0, steps, 17).round()]
+record = np.unique(looked_at).astype(int).tolist()
 sphere = ("ReLU", "isotropic")
 plain = pretraining.grow(setting, *sphere, 4 * seeds, record, relu_rate)
 adam = pretraining.grow(setting, *sphere, seeds, record, learning_rate, "adam")
@@ -345,9 +345,9 @@ kept = cases(relu.loc[farthest], "last", name=f"column d + 1, {numbered}", **one
 moved = cases(relu.loc[nearest], "first", name=f"column 1, {numbered}", **one_seed)
 display(judge("P1.P.column", kept, moved, folded=True))
 changes = learned.redrawn(dims[0], context_length)
-rows = cases(changes[["rows"]], "rows", name="first d rows")
-columns = cases(changes[["columns"]], "columns", name="first d columns")
-display(judge("P1.B1.rows", rows, columns, folded=True))
+rows = cases(changes, "rows", labels=[], name="first d rows")
+redrawn = cases(changes, "columns", labels=[], name="first d columns")
+display(judge("P1.B1.rows", rows, redrawn, folded=True))
 added = learned.added_errors(dims, lipschitz, noise_std, context_length)
 judge("P1.B1.values", added, name="{label}, d = {d}", folded=True)
 

@@ -16,7 +16,6 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from torch import Tensor
 
 from icl.attention import full_unit, softmax_weights
 from icl.covariates import uniform_sphere
