@@ -103,8 +103,7 @@ def cross_entropy(
 
     Returns:
         Columns ``L``, ``p``, ``seed``; ``ratio``, the mean diagonal of M over the exact best w of the squared
-        loss; ``gain``; and ``least``, the smallest eigenvalue of the symmetric part of M over the mean
-        diagonal.
+        loss; and ``least``, the smallest eigenvalue of the symmetric part of M over the mean diagonal.
     """
 
     def tokens(rng: NativeStream, many: int) -> Tensor:
@@ -119,13 +118,13 @@ def cross_entropy(
             return torch.nn.functional.softplus(-y[..., -1] * a[:, None] * softmax_attention(*parts)).mean(-1)
 
         start = torch.eye(d).repeat(how.seeds, 1, 1), torch.ones(how.seeds)
-        (trained, gains), _ = minimize(loss, start, how.steps, how.learning_rate)
+        (trained, _), _ = minimize(loss, start, how.steps, how.learning_rate)
         M = trained.numpy()
         w = np.trace(M, axis1=1, axis2=2) / d
         least = np.linalg.eigvalsh((M + M.swapaxes(1, 2)) / 2)[:, 0] / w
-        return np.arange(how.seeds), w / float(task.optimum(n).w), gains.numpy(), least
+        return np.arange(how.seeds), w / float(task.optimum(n).w), least
 
-    return measured(one, ["seed", "ratio", "gain", "least"], L=lipschitz, p=flips)
+    return measured(one, ["seed", "ratio", "least"], L=lipschitz, p=flips)
 
 
 def error_rates(

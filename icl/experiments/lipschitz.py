@@ -17,7 +17,7 @@ from torch import Tensor
 
 from icl.experiments.tables import grid, measured
 from icl.tensor_trick import lipschitz as known
-from icl.tensor_trick.formulas import row_hvp
+from icl.tensor_trick.formulas import row_gradient
 from icl.tensor_trick.supremum_search import ascend, ball, search, search_loss
 
 Rng = np.random.Generator
@@ -165,7 +165,7 @@ def hessians(settings: Iterable[tuple[int, float]], starts: int, steps: int, rng
     for n, R in settings:
         terms, row = 2 * math.log10(n), math.log10(6 * R**7)  # n d terms, d = n
         bound = 1.5 * math.log10(n) + 30 * R**2 / _LN10
-        third = partial(search_loss, order=2, n=n, radius=R**2, steps=steps // 2, rng=rng)
+        third = partial(search_loss, order=3, n=n, radius=R**2, steps=steps // 2, rng=rng)
         many = max(starts // 2, 4)
         one = third(_attention(R), starts=many, targets=partial(ball, radius=R**2)).best.item()
         h2o = third(_h2o, starts=many).best.item()
@@ -179,21 +179,18 @@ def hessians(settings: Iterable[tuple[int, float]], starts: int, steps: int, rng
 
 
 def _attention(R: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the second derivative of (<f, v> - e)^2 / 2 with the largest offset, e = -R."""
+    """Return the first derivative of (<f, v> - e)^2 / 2 with the largest offset, e = -R."""
 
-    def second(s: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    def slope(s: Tensor, w: Tensor, v: Tensor) -> Tensor:
         f = torch.softmax(s, -1)
-        away = w - (f * w).sum(-1, keepdim=True)
-        once = f * away
-        twice = once * away - f * (once * w).sum(-1, keepdim=True)
-        offset = (f * v).sum(-1) + R
-        return (once * v).sum(-1) ** 2 + offset * (twice * v).sum(-1)
+        move = f * (w - (f * w).sum(-1, keepdim=True))
+        return ((f * v).sum(-1) + R) * (move * v).sum(-1)
 
-    return second
+    return slope
 
 
 def _h2o(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
-    return sum(((row_hvp(s, w, b, kind) * w).sum(-1) for kind in ("normalized", "sparse")), torch.zeros(()))
+    return ((row_gradient(s, b, "normalized") + row_gradient(s, b, "sparse")) * w).sum(-1)
 
 
 # ---------------------------------------------------------------- conditions dropped
