@@ -126,14 +126,13 @@ def far_queries(
         form = QuadraticRisk.of(tasks[task], x, noise_std)
         t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
         omega = torch.stack([*(torch.softmax(w * t, -1) for w in WINDOWS), t / n])  # linear attention last
-        gain, square = form.gain(omega), form.product(omega, omega)
-        g, q = gain[:, :half].mean(1), square[:, :half].mean(1)
-        c, plain = g / q, int((q - 2 * g)[:-1].argmin())
-        free = int((g**2 / q)[:-1].argmax())
-        chosen = (plain, 1.0), (free, float(c[free])), (-1, float(c[-1]))
-        softmax, with_gain, linear = (form.prior - 2 * a * gain[i] + a**2 * square[i] for i, a in chosen)
-        nearest = form.risk(torch.nn.functional.one_hot(t.argmax(-1), n).double())
-        risks = torch.stack([softmax, with_gain, nearest, linear, form.risk(form.kriging())])
+        train = form.gain(omega), form.product(omega, omega)
+        gain, square = (values[:, :half].mean(1) for values in train)
+        plain, free = (int(goal[:-1].argmin()) for goal in (square - 2 * gain, -(gain**2) / square))
+        c = gain / square
+        nearest = torch.nn.functional.one_hot(t.argmax(-1), n).double()
+        weights = [omega[plain], c[free] * omega[free], nearest, c[-1] * omega[-1], form.kriging()]
+        risks = form.risk(torch.stack(weights))
         variance = sum(np.append(*tasks[task].spectrum(200)))
         return np.array(METHODS), *t_interval(risks[:, half:].numpy() / variance)
 

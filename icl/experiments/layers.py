@@ -49,20 +49,16 @@ def heads(
         form = QuadraticRisk.of(ReLU(d, lipschitz), x, noise_std)
         t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])
         omega = torch.stack([torch.softmax(w * t, -1) for w in tried])
-        gain = form.gain(omega).T.numpy()
-        product = torch.einsum("bni,wbi->bwn", form.gram, omega).bmm(omega.permute(1, 2, 0)).numpy()
-        g, q = gain[:half].mean(0), product[:half].mean(0)
-        best = int(np.argmin(np.diag(q) - 2 * g))
-        alone = form.prior - 2 * gain[half:, best] + product[half:, best, best]
-        sets = [_best_set(g, q, count) for count in (1, 2, 3)]
-        risks = [
-            form.prior - 2 * gain[half:, s] @ c + np.einsum("h,bhk,k->b", c, product[half:, s][:, :, s], c)
-            for s, c in sets
-        ]
-        risks.append(form.risk(form.kriging())[half:].numpy())
+        first, gram = omega[:, :half], form.gram[:half]
+        gain = form.gain(omega)[:, :half].mean(1).numpy()
+        product = torch.einsum("wbi,bij,vbj->wv", first, gram, first).numpy() / half
+        best = int(np.argmin(np.diag(product) - 2 * gain))
+        sets = [_best_set(gain, product, count) for count in (1, 2, 3)]
+        weights = [torch.einsum("h,hbi->bi", torch.tensor(c), omega[s]) for s, c in sets]
+        alone, *risks = form.risk(torch.stack([omega[best], *weights, form.kriging()]))[:, half:].numpy()
         windows = [", ".join(f"{w:.1f}" for w in tried[s]) for s, _ in sets]
         gains = [", ".join(f"{gain:.2f}" for gain in c) for _, c in sets]
-        return models, *t_interval(1 + (np.array(risks) - alone) / alone.mean()), [*windows, ""], [*gains, ""]
+        return models, *t_interval(1 + (risks - alone) / alone.mean()), [*windows, ""], [*gains, ""]
 
     return measured(one, ["model", "ratio", "low", "high", "windows", "gains"], n=lengths)
 
