@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import Training, grid, measured
+from icl.experiments.tables import Array, Training, grid, measured
 from icl.pretrain import train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import population_risk
@@ -26,7 +25,6 @@ from icl.streams import stream
 from icl.tasks import QuadraticRisk, ReLU, Zonal, angle_quadrature
 from icl.tasks.gegenbauer import Polynomials
 
-Array = NDArray[np.float64]
 #: phi(w t), up to a factor that gain or normalization takes out.
 KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "exp": lambda s, w: np.exp(s - w),

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from icl.covariates import LowRank, Sphere, restrict_to_cap, uniform_sphere
-from icl.experiments.tables import Training, grid, measured
+from icl.experiments.tables import Array, Training, grid, measured
 from icl.pretrain import train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import optimal_window
@@ -22,7 +21,6 @@ from icl.streams import stream
 from icl.tasks import Affine, QuadraticRisk, ReLU, Tanh, Zonal
 from icl.tasks.base import Function, Projected, Rng
 
-Array = NDArray[np.float64]
 #: Predictors that are linear in the labels.
 METHODS = ("softmax", "softmax with gain", "nearest", "linear attention", "kriging")
 #: Windows that softmax chooses from.

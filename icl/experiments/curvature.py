@@ -8,17 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from torch import Tensor
 
-from icl.experiments.tables import grid, measured
+from icl.experiments.tables import Array, grid, measured
 from icl.tensor_trick import gradient, hvp, loss, unvec, vec
 from icl.tensor_trick.formulas import row_hvp
 from icl.tensor_trick.supremum_search import search_loss
 
 Rng = np.random.Generator
-Array = NDArray[np.float64]
 
 
 def two_tokens(p: ArrayLike) -> Array:
@@ -148,7 +147,7 @@ def descents(n: int, d: int, rng: Rng, steps: int = 3000) -> tuple[pd.DataFrame,
     return frame.assign(loss=losses.T.numpy().ravel()), X_true
 
 
-def _steps_needed(A1: Tensor, A2: Tensor, B: Tensor, preconditioned: bool) -> NDArray[np.int_]:
+def _steps_needed(A1: Tensor, A2: Tensor, B: Tensor, preconditioned: bool) -> list[int]:
     """Count the steps of each problem to the goal, looking at every tenth."""
     d = A1.shape[-1]
     X = A1.new_zeros(len(A1), d, d)
@@ -166,7 +165,7 @@ def _steps_needed(A1: Tensor, A2: Tensor, B: Tensor, preconditioned: bool) -> ND
                 break
         step = left @ gradient(A1, A2, X, B)
         X = X - (step @ right if preconditioned else step)
-    return needed
+    return [int(k) for k in needed]
 
 
 def _newton(A1: Tensor, A2: Tensor, B: Tensor) -> int:

@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from icl.adam import minimize
 from icl.attention import softmax_attention
 from icl.covariates import LowRank, uniform_sphere
-from icl.experiments.tables import Training, measured
+from icl.experiments.tables import Array, Training, measured
 from icl.pretrain.architectures import mix_tokens, sample_contexts
 from icl.statistics import t_interval
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
 
-Array = NDArray[np.float64]
 #: Windows that heads choose from.
 WINDOWS = np.geomspace(0.3, 60, 24)
 MODELS = ("one layer", "two layers, residual", "two layers, no residual")

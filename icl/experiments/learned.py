@@ -14,19 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from icl.attention import full_unit, softmax_weights
 from icl.covariates import uniform_sphere
 from icl.experiments.pretraining import FAST
-from icl.experiments.tables import Training, grid, measured
+from icl.experiments.tables import Array, Training, grid, measured
 from icl.pretrain import UnitConfig, pretrain
 from icl.streams import stream
 from icl.tasks import Affine, Function, Linear, QuadraticRisk, ReLU, Zonal
 from icl.tasks.base import Rng
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import grid, measured
+from icl.experiments.tables import Array, grid, measured
 from icl.risk import optimal_window
 from icl.streams import stream
 from icl.tasks import Zonal
-
-Array = NDArray[np.float64]
 
 
 def random_roots(draws: int, dim: int) -> list[Array]:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gamma, jv
 from torch import Tensor
 
 from icl.covariates import Ellipsoid, uniform_sphere
-from icl.experiments.tables import grid, measured
+from icl.experiments.tables import Array, grid, measured
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
 from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.pretrain.metrics import spectral_norm
@@ -29,7 +29,6 @@ from icl.streams import stream
 from icl.tasks import Cosine, Function, Projected, QuadraticRisk, ReLU, Zonal
 from icl.tasks.base import Rng
 
-Array = NDArray[np.float64]
 #: What "non-isotropic" may mean: functions symmetric in the whitened coordinates, or those of the sphere.
 LAWS = ("isotropic", "non-isotropic", "non-isotropic, same functions")
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from torch import Tensor
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import LIMIT, exponent, measured
+from icl.experiments.tables import LIMIT, Array, exponent, measured
 from icl.risk import (
     asymptotics,
     bayes_linear_risk,
@@ -32,7 +32,6 @@ from icl.risk import (
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
-Array = NDArray[np.float64]
 #: Classes by the names that the cards print; each is called with (dim, lipschitz).
 KINDS: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
     "linear": Linear,

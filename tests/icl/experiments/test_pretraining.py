@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from icl.experiments import pretraining
 from icl.experiments.pretraining import Excess, Setting, Wave
@@ -68,8 +69,6 @@ def test_a_wave_has_the_covariance_of_its_samples():
     even = Cosine(3, 2.0).covariance(t)
     wave = Wave(3, 2.0)
     assert np.allclose((wave.covariance(t) + wave.covariance(-t)), even)
-    import torch
-
     x = torch.tensor([[[1.0, 0.0, 0.0], [0.6, 0.8, 0.0]]], dtype=torch.float64).expand(20000, -1, -1)
     f = wave.sample(stream(0, "tasks"), 20000)(x)
     product = (f[:, 0] * f[:, 1]).numpy()
