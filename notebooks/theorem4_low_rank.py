@@ -127,9 +127,10 @@ for e in (4.0, 2.0, 0.0):
 # :class: tip
 # For our tokens all $d\times d$ matrices come down to two numbers $c$ and $e$ (proved below). We computed the risk on a grid
 # of them: the best $e$ is zero. At the settings listed neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ only has
-# to leave room for the best $c$. At the best $c$ a small $e$ raises the risk, by proof for
-# $k=2,3$ ({prf:ref}`thm-blur`); a large one was compared on the grid only. The law of the tokens matters: if they
-# are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant directions ({doc}`/book/questions`).
+# to leave room for the best $c$. For $n=2$ and $k\ge2$ this is proved ({prf:ref}`thm-two`). For $n=3,20$ and $k=2,3$ a
+# small $e$ raises the risk at the best $c$, by proof ({prf:ref}`thm-blur`); a large one was compared on the grid only. The
+# law of the tokens matters: if they are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant
+# directions ({doc}`/book/questions`).
 # ```
 #
 # ## By hand: three coordinates

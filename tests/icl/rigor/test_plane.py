@@ -1,9 +1,12 @@
 """What an irrelevant direction adds to second order: against the risk in two variables."""
 
+import numpy as np
 import pytest
+from scipy import special
 
 from icl.rigor import plane
 from icl.risk import low_rank_risk, optimal_window
+from icl.risk.low_rank import _angles
 from icl.tasks import Linear
 from planted import planted
 
@@ -52,3 +55,57 @@ def test_planted_errors_are_found(monkeypatch, old, new):
     low, high = copy.blur(2, 3.0, 20, 0.1)
     truth = (4 * quotient(5, 2, 3.0, 20, 0.1, 0.05) - quotient(5, 2, 3.0, 20, 0.1, 0.1)) / 3
     assert not (low * (1 - 1e-5) <= truth <= high * (1 + 1e-5) and high - low <= 1e-7 * high)
+
+
+def two_examples(k, c, b, s, count=120):
+    """F of the theorem on two examples, and 2 F' by its definition and by its last formula."""
+    t, w = _angles(k, count)
+    gap, mean = t[:, None] - t, 1 - (1 - t)[:, None] * (1 - t)
+    p, A = np.outer(w, w), 2 * mean / k + 2 * s**2
+    T = np.tanh((c * gap + b) / 2)
+    return (p * (A / 4 * T**2 - gap / k * T)).sum(), (p * (1 - T**2) * (A / 2 * T - gap / k)).sum()
+
+
+@pytest.mark.parametrize(
+    "d, k, c, e, s", [(5, 2, 3.0, 2.0, 0.1), (6, 3, 5.0, 0.7, 0.5), (7, 5, 0.3, 1.0, 1.0)]
+)
+def test_the_risk_of_two_examples_is_a_mean_over_one_number(d, k, c, e, s):
+    t, w = _angles(d - k, 40)
+    pairs = np.outer(w, w).ravel()
+    F = [two_examples(k, c, e * b, s, 60)[0] for b in (t[:, None] - t).ravel()]
+    assert 1.5 / k + s**2 / 2 + pairs @ F == pytest.approx(low_rank_risk(d, k, c, e, 2, s).total, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 8])
+@pytest.mark.parametrize("s", [0.0, 0.1, 3.0])
+def test_irrelevant_directions_always_harm_two_examples(k, s):
+    for c in (0.0, 0.1, 0.4, 0.6, 2.0, 10.0):
+        for b in (0.01, 0.3, 1.0, 3.0, 8.0):
+            assert two_examples(k, c, b, s)[1] > 0, (c, b)
+            h = 1e-4
+            slope = (two_examples(k, c, b + h, s)[0] - two_examples(k, c, b - h, s)[0]) / (2 * h)
+            assert 2 * slope == pytest.approx(two_examples(k, c, b, s)[1], rel=1e-5, abs=1e-9)
+
+
+def law_of_the_gap(k, s, gap):
+    """The densities p and A p of the theorem in closed form, 0 < gap < 2."""
+    if k == 2:
+        m = 1 - gap**2 / 4
+        K, E = special.ellipkm1(gap**2 / 4) / np.pi**2, special.ellipe(m) / np.pi**2
+        return K, 2 * E + 2 * s**2 * K
+    p, product = (2 - gap) / 4, (1 - gap / 2) ** 2 / 3 - gap**2 / 4  # k = 3; the mean of t_1 t_2
+    return p, ((2 - 2 * product) / 3 + 2 * s**2) * p
+
+
+@pytest.mark.parametrize("k, c, b", [(2, 0.3, 2.0), (2, 4.0, 1.0), (3, 1.0, 0.5), (3, 7.0, 3.0)])
+def test_the_integral_by_parts_of_two_examples(k, c, b):
+    x, weight = np.polynomial.legendre.leggauss(400)
+    gap, weight, s = (1 + x) ** 2 / 2, weight * (1 + x), 0.7
+    (p, _), (_, up), (_, low) = (law_of_the_gap(k, s, gap * (1 + h)) for h in (0, 1e-6, -1e-6))
+    slope, end = (up - low) / (2e-6 * gap), law_of_the_gap(k, s, 2.0)[1]
+
+    def h(gap):
+        return np.tanh((c * gap + b) / 2) ** 2 - np.tanh((c * gap - b) / 2) ** 2
+
+    by_parts = weight @ (gap * p / k * h(gap)) + (end * h(2.0) - weight @ (slope * h(gap))) / (2 * c)
+    assert by_parts == pytest.approx(two_examples(k, c, b, s, 400)[1], rel=1e-4)
