@@ -213,6 +213,7 @@ WIDER = (Choice("", (Alternative("wider"),)),)
         (TALK, {"expected": Verdict.CORRECTED, "severity": Severity.TYPO}, "names no alternative reading"),
         (TALK, {"expected": Verdict.FAILS, "depends_on": WIDER}, "severity"),
         (TALK, {"depends_on": WIDER * 2}, "share a name"),
+        (TALK, {"standing": OURS.standing}, "results have a standing"),
     ],
 )
 def test_a_statement_is_complete(claim, change, message):
@@ -231,3 +232,12 @@ def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
         key = entry.place.partition(":")[0]
         assert entry.authority in OWN or key not in ("abstract1", "abstract2", "talk"), entry.id
         assert entry.authority not in OWN or key in ("abstract1", "abstract2", "talk", "openreview"), entry.id
+
+
+def test_every_result_of_this_book_says_whether_it_is_new():
+    results = [claim for claim in registry().values() if claim.own and claim.rule]
+    assert results and all(claim.standing for claim in results)
+    for claim in results:
+        said = str(claim.standing)
+        assert said.startswith(("New, as far as we know: ", "Known: ", "An elementary consequence of "))
+        assert not said.endswith(".") and len(said) < 400, claim.id

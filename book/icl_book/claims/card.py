@@ -76,6 +76,7 @@ def statement_record(claim: Claim) -> Record:
         "by": _by(claim),
         "grade": str(claim.grade) if claim.grade else None,
         "severity": str(claim.severity) if claim.severity else None,
+        "standing": str(claim.standing or ""),
         "depends_on": [choice.what for choice in claim.depends_on],
         "verdict": str(claim.expected),
         "expected": str(claim.expected),

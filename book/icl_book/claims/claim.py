@@ -74,6 +74,14 @@ class Severity(StrEnum):
     MESSAGE = "message"
 
 
+class Novelty(StrEnum):
+    """How a result of this book stands to the literature; "new" is as far as we know."""
+
+    NEW = "new"
+    KNOWN = "known"
+    ELEMENTARY = "elementary"
+
+
 def _named(key: str) -> BeforeValidator:
     """Let a text stand for an entry that has nothing else."""
     return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
@@ -124,6 +132,35 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What the literature has of a result of this book; in a file one of these keys, with its text.
+
+    Attributes:
+        novelty: New, known, or an elementary consequence.
+        why: What is new; who knew it; ``"of ..."``, what it is a consequence of.
+    """
+
+    novelty: Novelty
+    why: str
+
+    def __str__(self) -> str:
+        words = {
+            Novelty.NEW: "New, as far as we know:",
+            Novelty.KNOWN: "Known:",
+            Novelty.ELEMENTARY: "An elementary consequence",
+        }
+        return f"{words[self.novelty]} {self.why}"
+
+
+def _standing(given: object) -> object:
+    """Read ``{known: Nair 2025}`` as a standing."""
+    if isinstance(given, dict) and len(given) == 1:
+        ((novelty, why),) = given.items()
+        return {"novelty": novelty, "why": why}
+    return given
+
+
+@dataclass(frozen=True)
 class Claim:
     """One statement.
 
@@ -156,6 +193,7 @@ class Claim:
             apart from those that were tested.
         why_not: For a statement that cannot be tested: the reason.
         read: Where a reader found the quotation in the paper, e.g. ``"collins2024, p. 5, verbatim"``.
+        standing: What the literature has of a result of this book.
         where: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
     """
 
@@ -183,6 +221,7 @@ class Claim:
     resolution: Annotated[float | Callable[[Labels], float] | None, _resolution] = None
     cannot_fail: str = ""
     read: str = ""
+    standing: Annotated[Standing | None, BeforeValidator(_standing)] = None
     where: str = ""
 
     @property
@@ -222,6 +261,7 @@ class Claim:
             (self.own == bool(self.quote), "a quote and its place go with every authority but this book"),
             (bool(self.quote) != bool(self.place), "quote and place go together"),
             (not self.statement, "needs a quote or a reading"),
+            (self.standing is not None and not self.own, "only this book's own results have a standing"),
             (self.own and not untested and not ours, "this book's own are established, or not"),
             (not self.own and ours, "only this book's own statements are established"),
             (untested != bool(self.why_not), "why_not goes with 'not testable', and only with it"),
