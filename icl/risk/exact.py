@@ -46,6 +46,7 @@ from icl.tasks.base import LEAST, MOST, Array
 
 _ROUGH = 1e8  # windows of classes with a kink beyond which a search takes more than seconds
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
+_KNOWN = 1e-4  # a best window whose relative error is larger is refused
 
 
 def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
@@ -113,8 +114,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     tokens); with little noise it stops where the query's nearest token has taken over.
 
     Raises:
-        ValueError: Also if the risk still falls at the largest w that can be computed, or if the best w of
-            a class with a kink is beyond about 1e8 (ReLU in three dimensions, n beyond about 1e19).
+        ValueError: Also if the risk still falls at the largest w that can be computed, if the best w of a
+            class with a kink is sought beyond about 1e8 (ReLU in three dimensions: n beyond about 1e19, or
+            without noise 1e8), or if its relative error exceeds 1e-4.
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -152,12 +154,19 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
     if task.kink > 0:
-        ahead = np.minimum(last / 100, sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST)))
-        if np.any(ahead > _ROUGH):
-            m, w = lengths[np.argmax(ahead)], ahead.max()
-            raise ValueError(f"n={m:g}: too large for {task!r}, whose best w of about {w:.1e} exceeds 1e8")
+        law = sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST))
+        end = np.where(last < 100 * law, last, law)  # with little noise few tokens are left at the best w
+        if np.any(end > _ROUGH):
+            m, w = lengths[np.argmax(end)], end.max()
+            raise ValueError(
+                f"n={m:g}: too large for {task!r}, whose best w is sought up to {w:.1e}, past 1e8"
+            )
     several = np.flatnonzero(lengths > 1)  # a single token has weight one whatever w is
     w, risk, error, _ = lowest(curve, at_zero, falls_at_zero, last, several)
+    if np.any(error > _KNOWN):
+        raise ValueError(
+            f"n={lengths[np.argmax(error)]:g}, {task!r}: the best w is known to {error.max():.0e} only"
+        )
     w, risk, error = (row.reshape(n.shape) for row in (w, risk, error))
     return OptimalWindow(w[()], risk[()], (w > 0)[()], error[()])
 

@@ -23,7 +23,7 @@ from icl.risk.result import Risk
 from icl.tasks.base import MOST, MOST_DIM, Array
 
 _CUT = 42.0  # everything below exp(-_CUT) of the leading term is dropped
-_WORK = 2e9  # more exponentials than this (half a minute) are refused
+_WORK, _NODES = 1e8, 5000  # more exponentials or angles than this (seconds) are refused
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
@@ -31,10 +31,11 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_s
     """Compute the exact risk of ``M = c B B' + e B_perp B_perp'`` on the linear low-rank class.
 
     The subspace has dimension ``rank``, 1 <= k < d. c is at least 0, and the sign of e does not matter; cost
-    grows with ``c e (c + e)``. ``n`` and ``noise_std`` broadcast, and several cost little more than one.
+    grows with ``c e``. ``n`` and ``noise_std`` broadcast, and several cost little more than one.
 
     Raises:
-        ValueError: Also if c and e are too large together, or if two rules differ by more than 1e-7.
+        ValueError: Also if c or e exceeds about 1,000, if they are too large together, or if two rules differ
+            by more than 1e-7.
     """
     dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
     if rank >= dim:
@@ -43,8 +44,9 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_s
     variance = reals(noise_std, "noise_std", 0, MOST) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
-    if nodes[0] * nodes[1] * 8 * (c + e + 1) > _WORK:
-        raise ValueError(f"c={c:g}, e={e:g}: too large together, {nodes[0]} x {nodes[1]} angles are needed")
+    seen = min(2 * (c + e) + 1, _CUT + 14)  # of the range of tau, at each point: see `_integrate`
+    if max(nodes) > _NODES or nodes[0] * nodes[1] * 4 * seen > _WORK or c + e > _NODES:
+        raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     fewer = [many if many <= 2 else 3 * many // 4 for many in nodes]
     fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, 0.25)
     coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, 0.375)
@@ -82,22 +84,35 @@ def _integrate(dim: int, rank: int, c: float, e: float, n: Array, nodes: list[in
 
     most = math.log(n.max())
     u = min(-most - math.log(p @ np.exp(-tau)), -0.5 * (most + math.log(p @ np.exp(-2 * tau)))) - _CUT / 2
+    order = np.argsort(tau)
+    gap, tau, p = gap[order], tau[order], p[order]
+    below = np.concatenate([[0.0], np.cumsum(p)])
+    with np.errstate(divide="ignore"):
+        logs = np.log([p, p * gap])
+    # logarithms of E exp(-k tau) and E gap exp(-k tau) over tokens from each one outwards, k = 1, 2
+    far = np.pad([logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf)
+    far = np.logaddexp.accumulate(far[..., ::-1], axis=-1)[..., ::-1]
     steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))  # points at once: they fit into the cache
     total = np.zeros((2, n.size))
     while u < 2 * (c + e) + 5:
-        z = np.minimum(np.exp(steps)[:, None] * np.exp(np.minimum(u - tau, 6.0)), math.exp(6.0))
-        missed = -np.expm1(-z)
+        # of nearer tokens exp(-z) is zero, of farther ones it is 1 - z to all digits
+        first, last = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
+        near, away = p[first:last], p[first:last] * gap[first:last]
+        z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[first:last], 6.0))
+        missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
         once = z * (1 - missed)  # z exp(-z)
-        twice, mass = z * once, missed @ p
+        twice = z * once
+        linear, square = (np.exp(k * (u + steps[:, None]) + far[k - 1, :, last]) for k in (1, 2))
+        mass = below[first] + missed @ near + linear[:, 0]
         log_phi = np.log1p(-np.minimum(mass, 1 - 1e-16))[:, None]
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
-        total[0] += (2 * (twice @ (p * gap)) @ single + (once @ (p * gap)) ** 2 @ pair) / rank
-        total[1] += (twice @ p) @ single
+        total[0] += 2 * (twice @ away + square[:, 1]) @ single + (once @ away + linear[:, 1]) ** 2 @ pair
+        total[1] += (twice @ near + square[:, 0]) @ single
         if np.all((n - 1) * log_phi[-1] < -_CUT):  # phi^(n-1) has vanished
             break
         u += step * steps.size
-    return step * total
+    return step * total / [[rank], [1]]
 
 
 @lru_cache(maxsize=256)

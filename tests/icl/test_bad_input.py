@@ -163,6 +163,8 @@ SPECIAL = [
     (lambda: risk.optimal_window(Affine(5), 20, 1e6), r"noise_std=1e\+06"),
     (lambda: risk.mismatch_risk(ReLU(5), ReLU(4), 100, 0.3), "tested.dim=4"),
     (lambda: risk.optimal_window(ReLU(3), 1e30, 0.1), r"n=1e\+30: too large for ReLU"),
+    (lambda: risk.optimal_window(ReLU(3), 1e10, 0), r"n=1e\+10: too large for ReLU"),
+    (lambda: risk.optimal_window(Cosine(2, 4.0), 1e100, 0.5), "known to .* only"),
     *((partial(population_flow, ReLU(5), 20, 0.1, times), "times=") for times in ([1.0, 0.5], [0, 1e30])),
     (lambda: population_flow(ReLU(3), 20, 0.5, [0, 1], 1e18), r"^start=1e\+18: w=1e\+18: too large"),
     (lambda: matrix_risk(ReLU(3), np.eye(2), 20, 0.1), r"M: shape \(2, 2\), must be \(3, 3\)"),
@@ -172,6 +174,7 @@ SPECIAL = [
     (lambda: matrix_risk(ReLU(3), 1e9 * np.eye(3), 20, 0.1), "too large"),
     (lambda: risk.certify_isotropy(Harmonic(3, 3), 20), "must have a part of degree 1"),
     (lambda: risk.low_rank_risk(6, 3, 1000, 1000, 20, 0.1), "c=1000, e=1000: too large"),
+    (lambda: risk.low_rank_risk(3, 2, 1, 1e100, 20, 0.1), r"c=1, e=1e\+100: too large"),
     # other predictors, Gaussian tokens, limits, sampling
     (lambda: risk.gaussian_risk(5, [1, 2], [1, 2, 3], 0.1), "must broadcast"),
     *((partial(risk.least_hermite_floor, given), "coefficients of shape") for given in ([], [[1.0]])),

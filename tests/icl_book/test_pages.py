@@ -314,9 +314,7 @@ def test_the_verdict_as_a_whole_counts_independent_statements_and_what_stayed():
         "Of 2 independent statements by the authors of paper 1 that data could contradict, 1 hold, " in text
     )
     assert "0 are true in some fair readings and false in others, and 1 is false as printed." in text
-    assert (
-        "Judged again on other sizes by the same rules, 1 of 2 verdicts stayed, 1 of them in every" in text
-    )
+    assert "Judged again on other sizes by the same rules, 1 of 2 verdicts stayed, 1 of them in every" in text
     assert "once more with fresh random numbers: 1 of 2 times they stayed in every reading." in text
 
 

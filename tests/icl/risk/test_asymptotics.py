@@ -40,6 +40,13 @@ def test_sharp_window(dim, cls, wrong):
     assert w / asymptotics.sharp_window(wrong(dim), n, 1.0) != pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.parametrize("task", [Cosine(3, 4.0), Cosine(5, 0.1), Quadratic(4)])
+def test_exact_windows_reach_the_law(task):
+    """Where contexts are so long that only the law is left, no digit is lost."""
+    best = optimal_window(task, [1e50, 1e70], noise_std=0.5)
+    assert best.w == pytest.approx(asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9)
+
+
 def test_exponents():
     assert asymptotics.window_exponent(Affine(3)) == pytest.approx(2 / 6)
     assert asymptotics.window_exponent(ReLU(3)) == pytest.approx(2 / 5)

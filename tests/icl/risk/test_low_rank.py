@@ -54,3 +54,11 @@ def test_lengths_and_noises_broadcast():
     alone = [[low_rank_risk(5, 2, 6.0, 1.5, m, s) for s in (0.0, 0.5)] for m in (1, 20, 10**8)]
     assert table.bias == pytest.approx(np.array([[risk.bias for risk in row] for row in alone]), rel=1e-10)
     assert table.noise == pytest.approx(np.array([[risk.noise for risk in row] for row in alone]), rel=1e-10)
+
+
+def test_far_outside_the_subspace():
+    """With a large e the nearest token outside it is copied; inside it, that token is any."""
+    many = low_rank_risk(4, 2, 3.0, 1000.0, [1, 20], 0.5)
+    assert many.total[0] == pytest.approx(1.25)
+    value = low_rank_risk(4, 2, 0.0, 1000.0, 20, 0.5)
+    assert value.bias == pytest.approx((1 + value.noise / 0.25) / 2, rel=1e-9)  # k = 2: 1/k + sum omega^2 / k
