@@ -27,7 +27,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
     get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
-radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
+radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on norms, below 4 and from 4 on
 n_values = [4, 16, 64, 256]  # numbers of tokens n that the cards search
 starts = 24  # starts of each search
 steps = 200  # steps of each ascent
@@ -202,9 +202,8 @@ large = [R for R in radii if R >= 4]
 stated_bounds = lipschitz.printed(LIPSCHITZ, n_values, large)
 inner = lipschitz.inner_product(n_values, large)
 by_bound = {"by": ["g", "bound", "n"], "end": "min"}
-slack = lipschitz.worst(
-    pd.concat([stated_bounds, inner]), "printed - proved", **by_bound
-)
+compared = pd.concat([stated_bounds, inner])
+slack = lipschitz.worst(compared, "printed - proved", **by_bound)
 about_f = slack.g == "$f$"
 look = {"labels": ["bound", "n"], "name": "{bound}, n = {n}"}
 judge(
