@@ -44,6 +44,7 @@ import torch
 
 from icl.attention import softmax_attention, softmax_weights
 from icl.experiments import kernel
+from icl.experiments.sweeps import each
 from icl.risk import linear_optimum, optimal_window
 from icl.tasks import Cosine, ReLU
 from icl_book import notebook, plots
@@ -184,8 +185,9 @@ interactive(
 # are not on a sphere: then long examples win, and both statements must fail.
 
 # %%
-here = kernel.weights(dims, context_length, draws, seed, w=4.0)
-off = kernel.weights(dims, context_length, draws, seed, w=4.0, on_sphere=False)
+drawn = {"d": dims, "n": context_length, "draws": draws, "seed": seed}
+here = each(kernel.weights, **drawn, w=4.0)
+off = each(kernel.weights, **drawn, w=4.0, on_sphere=False)
 judge(
     "P1.W.kernel",
     cases(here[["d", "gap"]], "gap", name="d = {d}"),
@@ -217,9 +219,10 @@ judge(
 # scikit-learn with Gaussian weights, SciPy's von Mises-Fisher density, and PyTorch's fused attention.
 
 # %% tags=["hide-input"]
+by_library = {"by": list(kernel.LIBRARIES), **drawn, "noise_std": noise_std}
 judge(
     "P1.W.nadaraya-watson",
-    kernel.libraries(dims, context_length, draws, noise_std, seed),
+    each(kernel.library_gap, **by_library),
     value="gap",
     name="{by}, d = {d}",
     folded=True,
@@ -264,7 +267,7 @@ plots.table(
 # all the weight.
 
 # %% tags=["hide-input"]
-wide = kernel.weights(dims, context_length, draws, seed, w=1.0)
+wide = each(kernel.weights, **drawn, w=1.0)
 decay = here[["d"]].assign(ratio=here.coefficient * 4.0 / wide.coefficient)
 judge(
     "P1.W.table-decay",
@@ -277,7 +280,7 @@ judge(
 # %% tags=["hide-input"]
 judge(
     "P1.W.concentrate",
-    kernel.concentration(dims),
+    each(kernel.concentration, d=dims, n=[3, 20]),
     name="d = {d}, n = {n}",
     folded=True,
     **LIMIT,
@@ -291,7 +294,7 @@ judge(
 # %% tags=["hide-input"]
 judge(
     "P1.W.table-noise",
-    kernel.noise_growth(dims, context_length),
+    each(kernel.noise_growth, d=dims, n=context_length),
     value="slope",
     error="error",
     name=f"d = {{d}}, n = {context_length}",
@@ -309,8 +312,9 @@ judge(
 # narrower window makes the prediction depend on where those few happen to lie.
 
 # %% tags=["hide-input"]
-bias = kernel.bias_slopes(dims, context_length)
-turns = kernel.bias_turns(dims, context_length)
+at = {"d": dims, "n": context_length}
+bias = each(kernel.bias_slope, kind=list(kernel.CLASSES), **at)
+turns = each(kernel.bias_turns, kind=kernel.PROPORTIONAL, **at)
 name = "{kind}, d = {d}, from ${low:g}\\,w_0$ to ${high:g}\\,w_0$"
 squared_first = cases(turns, "slope", error="error", name=name)
 (same_talk,) = other_readings("P1.W.table-bias")
@@ -334,12 +338,15 @@ judge("P1.W.bias-turns", squared_first, folded=True)
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
-errors = kernel.errors_on_circle(lipschitz_values, n_values, noise_std).set_index("L")
+both = {"L": lipschitz_values, "window": lipschitz_values}
+lengths = np.array(n_values)
+risks = each(kernel.error_on_circle, **both, lengths=lengths, noise_std=noise_std)
+errors = risks.set_index("L")
 blue, purple = plots.COLORS["softmax"], plots.COLORS["linear attention"]
 waves = {L: Cosine(2, L) for L in lipschitz_values}
 best = {L: optimal_window(f, context_length, noise_std).w for L, f in waves.items()}
 linear = {L: linear_optimum(f, n_values, noise_std).risk for L, f in waves.items()}
-drawn = {
+samples = {
     L: kernel.drawn_on_circle(f, context_length, noise_std, seed, step)
     for step, (L, f) in enumerate(waves.items())
 }
@@ -349,8 +356,8 @@ figure, axes = plt.subplots(3, len(waves), figsize=(7.6, 5.6), sharey="row")
 for L, (top, middle, bottom) in zip(waves, axes.T, strict=True):
     weight = np.exp(best[L] * (np.cos(around) - 1))
     top.axvspan(*around[weight > 0.5][[0, -1]], color=blue, alpha=0.2)
-    plots.exact_curve(top, around, drawn[L][0], "function")
-    top.plot(*drawn[L][1:], ".", color="0.5", label="examples")
+    plots.exact_curve(top, around, samples[L][0], "function")
+    top.plot(*samples[L][1:], ".", color="0.5", label="examples")
     plots.exact_curve(middle, around, weight, "softmax", blue)
     plots.exact_curve(middle, around, np.cos(around), "linear", purple, ls=":")
     plots.lines(bottom, errors.loc[L], "n", "error", "window", label="w of L = {:g}")
@@ -384,9 +391,9 @@ smooth, rough = min(lipschitz_values), max(lipschitz_values)
 setting = (
     f"n = {context_length}, $\\sigma$ = {noise_std:g}, L = {rough:g} over {smooth:g}"
 )
-compared = (context_length, noise_std, smooth, rough)
-on_ring = kernel.narrowing(["cosine"], [2], *compared)
-on_spheres = kernel.narrowing(kernel.PROPORTIONAL, dims, *compared)
+compared = {"n": context_length, "noise_std": noise_std, "low": smooth, "high": rough}
+on_ring = each(kernel.narrowing, kind=["cosine"], d=[2], **compared)
+on_spheres = each(kernel.narrowing, kind=kernel.PROPORTIONAL, d=dims, **compared)
 options = {"value": "ratio", "error": "error"}
 judge(
     "P1.W.softmax-adapts",
@@ -398,12 +405,14 @@ judge(
 )
 
 # %% tags=["hide-input"]
-slopes = kernel.error_exponents(lipschitz_values, n_values[-1], noise_std)
+waves_at = {"L": lipschitz_values, "noise_std": noise_std}
+adapted_slopes = each(kernel.error_exponent, **waves_at)
+kept_slopes = each(kernel.error_exponent, **waves_at, short=n_values[-1])
 kept = f"L = {{L:g}}, window of n = {n_values[-1]}"
 judge(
     "P1.W.context-error",
-    cases(slopes["adapted"], name="L = {L:g}", **LIMIT),
-    cases(slopes["kept"], name=kept, **LIMIT),
+    cases(adapted_slopes, name="L = {L:g}", **LIMIT),
+    cases(kept_slopes, name=kept, **LIMIT),
     folded=True,
 )
 
@@ -415,17 +424,17 @@ judge(
 # a context is too short for the wavelength the best $w$ is zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
 # %% tags=["hide-input"]
-found = kernel.sensitivities(dims, context_length, noise_std or 1.0)
-template = f"{{kind}}, d = {{d}}, n = {context_length}"
-over = {
-    axis: cases(frame, "slope", error="error", name=template)
-    for axis, frame in found.items()
-}
+steep = {**at, "noise_std": noise_std or 1.0}
+in_steepness = each(kernel.slope_in_lipschitz, kind=kernel.PROPORTIONAL, **steep)
+in_waves = each(kernel.slope_in_lipschitz, kind=["cosine"], **steep)
+slopes = {"error": "error", "name": f"{{kind}}, d = {{d}}, n = {context_length}"}
 (also_cosines,) = other_readings("P1.W.rapid")
-judge("P1.W.rapid", over["L"], readings={also_cosines: over["waves"]})
+of_waves = {also_cosines: cases(in_waves, "slope", **slopes)}
+judge("P1.W.rapid", cases(in_steepness, "slope", **slopes), readings=of_waves)
 
 # %% tags=["hide-input"]
-judge("P1.W.noisy", over["sigma"], folded=True)
+in_noise = each(kernel.slope_in_noise, kind=kernel.PROPORTIONAL, **at)
+judge("P1.W.noisy", cases(in_noise, "slope", **slopes), folded=True)
 
 # %% [markdown]
 # **Exercise 3.** In the right column of {numref}`fig-one` the best $w$ for $L=1$ gives less risk in longer contexts. Why, if

@@ -25,9 +25,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5]  # dimensions d of the covariates
-more_dims = [
-    8
-]  # further dimensions, in which the form of the minimizer is certified too
+more_dims = [8]  # further dimensions in which the form of the minimizer is certified
 lipschitz = 1.0  # Lipschitz constant L of the class
 noise_std = 1.0  # standard deviation sigma of the label noise
 context_length = 20  # n of the certificate; also ten times as long
@@ -37,6 +35,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import certificates
+from icl.experiments.sweeps import each
 from icl.rigor import curvature, form, plane
 from icl.risk import (
     certify_isotropy,
@@ -53,14 +52,14 @@ from icl_book.claims import LIMIT, cases, judge
 notebook.setup(globals())
 
 # %% tags=["hide-input"]
-shown = [3, context_length, 10**6]
-margins = certificates.margins([*dims, *more_dims], shown)
-varying = margins[~margins.kind.isin(["affine", "quadratic"])]
+every, shown = [*dims, *more_dims], [3, context_length, 10**6]
+kinds = [kind for kind in certificates.FAMILY if kind not in ("affine", "quadratic")]
+varying = each(certificates.margin, kind=kinds, n=shown, d=every)
 labels = ("dimension d", "certified margin")
 panels = plots.panels(varying, "n", labels, title="n = {}", height=2.8)
 plots.lines(panels, varying, "d", "margin", "kind", col="n", marker="o")
 for ax in panels.values():
-    ax.set(ylim=(0, 1.05), xticks=[*dims, *more_dims])
+    ax.set(ylim=(0, 1.05), xticks=every)
 handles = panels[shown[0]].get_legend_handles_labels()
 plt.gcf().legend(*handles, loc="outside lower center", ncols=4)
 plt.show()
@@ -216,8 +215,10 @@ print(f"{tried} classes and n: G < 0 somewhere in {negative}, test failed in {br
 # $\frac{2A+dB}{d+2}$ for traceless symmetric and $B$ for antisymmetric matrices. The card judges the margin and all three.
 
 # %%
+exact = {"lipschitz": lipschitz, "noise_std": noise_std}
 certified = [2, context_length, 10 * context_length]
-forms = certificates.forms([*dims, *more_dims], certified, lipschitz, noise_std)
+kinds_printed = ["affine", "ReLU"]
+forms = each(certificates.forms, kind=kinds_printed, d=every, n=certified, **exact)
 judge("P1.T2.form", forms, error="error", name="{kind}, d = {d}, n = {n}: {what}")
 
 # %% [markdown]
@@ -434,7 +435,7 @@ print(f"a cosine of wavenumber {bound.wavenumber:.1f} has {bound.lower:.2e}")
 
 # %% tags=["hide-input"]
 middle = dims[min(1, len(dims) - 1)]
-waves = certificates.bracket(middle, 10**7, lipschitz, noise_std)
+waves = each(certificates.bracket, dim=middle, n=10**7, **exact)
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 plots.exact_curve(ax, waves.wavenumber, waves.bound, "no L-Lipschitz function above")
 wave = plots.COLORS["cosine"]
@@ -462,9 +463,8 @@ plt.show()
 # do not fall at all.
 
 # %%
-ends = certificates.worst_slopes(dims, lipschitz, noise_std)
 all_functions, control = (
-    ends[ends.functions == which].drop(columns="functions")
+    each(certificates.worst_slope, dim=dims, functions=which, **exact)
     for which in ("Lipschitz", "rougher")
 )
 judge(
@@ -493,7 +493,8 @@ judge(
 
 # %%
 slopes = [(1.0, 0.3), (-0.7, 0.2), (0.5, 0.5), (1.0, -1.0), (0.1, 0.9)]
-found = certificates.steepest(slopes)
+both_sides = [{"first": first, "second": second} for first, second in slopes]
+found = each(certificates.steepest, slopes=both_sides)
 template = "$\\ell_1$ = {first:g}, $\\ell_2$ = {second:g}"
 judge("P1.T2.lip", found, kind="found", high="bound", name=template, folded=True)
 

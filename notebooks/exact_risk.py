@@ -36,6 +36,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import exact_risk
+from icl.experiments.sweeps import each
+from icl.experiments.tables import TASKS
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, ReLU, Zonal
 from icl_book import notebook, plots
@@ -46,17 +48,18 @@ notebook.setup(globals())
 
 # %% tags=["hide-input"]
 dim = dims[len(dims) // 2]
-setting = context_length, lipschitz, noise_std
-drawn = exact_risk.sampled_risks(
-    dim, np.geomspace(0.3, 60, 8), *setting, contexts, seed
-)
-curves = exact_risk.exact_risks(dim, np.geomspace(0.3, 60, 60), *setting)
+function_class = {"lipschitz": lipschitz, "noise_std": noise_std}
+setting = {"n": context_length, **function_class, "contexts": contexts, "seed": seed}
+few, many = np.geomspace(0.3, 60, 8).tolist(), np.geomspace(0.3, 60, 60)
+drawn = each(exact_risk.sampled_risk, kind=list(TASKS), w=few, d=dim, **setting)
 figure, ax = plt.subplots(figsize=(6.4, 3.3))
-plots.lines(ax, curves, "w", "risk", "kind")
+for kind, task in TASKS.items():
+    risks = population_risk(task(dim, lipschitz), many, context_length, noise_std)
+    least = optimal_window(task(dim, lipschitz), context_length, noise_std)
+    plots.exact_curve(ax, many, risks.total, kind, plots.COLORS[kind.lower()])
+    star = {"color": plots.COLORS[kind.lower()], "markersize": 11, "zorder": 4}
+    ax.plot(least.w, least.risk, "*", **star)
 plots.points(ax, drawn, "w", "mean", "kind", label="")
-for kind, best in curves.groupby("kind", sort=False).first().iterrows():
-    color = plots.COLORS[kind.lower()]
-    ax.plot(best.best_w, best.best_risk, "*", color=color, markersize=11, zorder=4)
 ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk")
 ax.set_title(f"d = {dim}, n = {context_length}")
 ax.legend()
@@ -233,7 +236,8 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # its own clean label.
 
 # %%
-direct = exact_risk.direct_over_exact(dims, lipschitz, noise_std)
+classes = {"kind": list(TASKS), "d": dims}
+direct = each(exact_risk.direct_over_exact, **classes, n=[2, 3], **function_class)
 own, template = direct.pop("own"), "{kind}, d = {d}, n = {n}, w = {w:g}"
 judge(
     "P1.risk.exact",
@@ -251,15 +255,14 @@ judge(
 # control gives the noise a mean.
 
 # %%
+centered, shifted = (
+    each(exact_risk.split_gap, **classes, **function_class, seed=seed, shift=shift)
+    for shift in (0.0, 3.0)
+)
 judge(
     "P1.risk.split",
-    cases(
-        exact_risk.split_gaps(dims, lipschitz, noise_std, seed), name="{kind}, d = {d}"
-    ),
-    cases(
-        exact_risk.split_gaps(dims, lipschitz, noise_std, seed, shift=3.0),
-        name="{kind}, d = {d}, noise with a mean",
-    ),
+    cases(centered, name="{kind}, d = {d}"),
+    cases(shifted, name="{kind}, d = {d}, noise with a mean"),
 )
 
 # %% [markdown]
@@ -268,9 +271,7 @@ judge(
 # its one $w$.
 
 # %%
-floor = exact_risk.above_floor(
-    dims, context_length, lipschitz, noise_std, contexts, seed
-)
+floor = each(exact_risk.above_floor, **classes, **setting)
 wide = floor.pivot_table("ratio", "kind", "d", sort=False).add_prefix("d").reset_index()
 heads = {"class": "{kind}"} | {f"$d={k}$": f"{{d{k}:.3f}}" for k in dims}
 plots.table(wide, heads, "Least risk of attention over the sampled risk of kriging")
@@ -282,7 +283,8 @@ plots.table(wide, heads, "Least risk of attention over the sampled risk of krigi
 # of $\epsilon$ takes about $\epsilon^{-2}$ contexts.
 
 # %% tags=["hide-input"]
-cost = exact_risk.costs([1e2, 1e3, 1e4, 1e6, 1e8, 1e10, 1e12], noise_std, seed)
+asked = [1e2, 1e3, 1e4, 1e6, 1e8, 1e10, 1e12]
+cost = each(exact_risk.cost, n=asked, noise_std=noise_std, seed=seed)
 figure, ax = plt.subplots(figsize=(6.0, 2.4))
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="seconds")
 plots.exact_curve(ax, cost.n, cost.exact, "exact")

@@ -39,6 +39,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import gaussian
+from icl.experiments.sweeps import each
 from icl.risk import gaussian_best_scale, gaussian_window, least_hermite_floor
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
@@ -47,15 +48,16 @@ notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
 
 # %% tags=["hide-input"]
-exact_windows = gaussian.windows(dims, np.geomspace(2, 1e10, 14).round(), [sigma])
-few = np.geomspace(2, 1e6, 8).round()
-on_sphere = gaussian.windows([d], few, [sigma], tokens="sphere")
+shown, few = (np.geomspace(2, end, k).round() for end, k in ((1e10, 14), (1e6, 8)))
+far = 10.0 ** np.array([2, 4, 7, 11, 16, 22, 30])
+exact_windows = each(gaussian.window, d=dims, lengths=shown, sigmas=sigma)
+long_contexts = each(gaussian.window, d=dims, lengths=far, sigmas=sigma)
+on_sphere = each(gaussian.window_on_sphere, d=d, lengths=few, sigmas=sigma)
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.9))
 plots.lines(left, exact_windows, "n", "w", "d", label="Gaussian, d = {}")
 plots.exact_curve(left, few, on_sphere.w, f"sphere, d = {d}", linestyle="--")
 left.set(xlabel="context length n", ylabel="window parameter w*")
-far = gaussian.windows(dims, 10.0 ** np.array([2, 4, 7, 11, 16, 22, 30]), [sigma])
-plots.lines(right, far, "n", "gap", "d", label="")
+plots.lines(right, long_contexts, "n", "gap", "d", label="")
 right.set(xlabel="context length n", ylabel="1 - w*")
 for ax in (left, right):
     ax.set(xscale="log", yscale="log")
@@ -151,7 +153,7 @@ print(f"w^2 = {floor.w**2:.6f}   error {floor.risk:.6f}   variance {floor.power:
 # term is $\sigma^2C$. The card sums two tokens directly; the control counts the query as one more token.
 
 # %% tags=["hide-input"]
-two = gaussian.two_token_ratios(dims)
+two = each(gaussian.two_token_ratio, d=dims)
 control = two[["d", "wrong", "error"]]
 judge(
     "P1.G.exact",
@@ -175,10 +177,11 @@ judge(
 # the two laws comparable. The control is a pair of tokens without noise, whose best $w$ exceeds one.
 
 # %%
-many = [n for n in n_values if n >= 100]
-stopped = gaussian.windows(dims, many, noise_stds)
-on_the_sphere = gaussian.windows(dims, many[-1:], noise_stds, tokens="sphere")
-pair = gaussian.windows([2], [2], [0.0])
+many, noises = np.array([n for n in n_values if n >= 100]), np.array(noise_stds)
+stopped = each(gaussian.window, d=dims, lengths=many, sigmas=noises)
+at_last = {"lengths": many[-1:], "sigmas": noises}
+on_the_sphere = each(gaussian.window_on_sphere, d=dims, **at_last)
+pair = each(gaussian.window, d=[2], lengths=2, sigmas=0.0)
 
 # %% tags=["hide-input"]
 columns, where = ["d", "n", "sigma", "tokens"], "{tokens}, d = {d}, n = {n:g}"
@@ -200,11 +203,11 @@ judge(
 # is strictly concave, so it is never the identity: a floor remains.
 
 # %% tags=["hide-input"]
-balls, spheres = gaussian.ball_limits(dims), gaussian.sphere_floors(dims)
+balls, spheres = each(gaussian.ball_limit, d=dims), each(gaussian.sphere_floor, d=dims)
 judge("P1.G.ball", balls, spheres, error="error", name="{what}, d = {d}", folded=True)
 
 # %% tags=["hide-input"]
-signal = gaussian.signal_slopes(dims, n_values)
+signal = each(gaussian.signal_slope, d=dims, n=n_values)
 judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=True)
 
 # %% [markdown]
@@ -225,9 +228,10 @@ judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=
 # $n^{1/2-\sqrt5/2}=n^{-1/\varphi}$.
 
 # %% tags=["hide-input"]
-slopes = gaussian.gap_slopes(far, sigma)
-figure, ax = plt.subplots(figsize=(6.4, 2.6))
 styles = {"exact": "-", "one heavy token": ":"}
+swept = {"d": dims, "kind": list(styles)}
+slopes = each(gaussian.gap_slopes, **swept, lengths=far, sigma=sigma)
+figure, ax = plt.subplots(figsize=(6.4, 2.6))
 for kind, style in styles.items():
     label = "d = {}" if kind == "exact" else ""
     part = slopes[slopes.kind == kind]
@@ -251,7 +255,7 @@ plt.show()
 # The card measures both steps, from exact to integral and from integral to law; the control is the law of dimension $d+1$.
 
 # %%
-steps = gaussian.rate_steps(dims, noise_stds)
+steps = each(gaussian.rate_steps, d=dims, sigma=noise_stds)
 
 # %% tags=["hide-input"]
 labels, at = ["d", "sigma"], "d = {d}, sigma = {sigma:g}"
@@ -272,12 +276,13 @@ judge(
 # $1/n$ (second card).
 
 # %% tags=["hide-input"]
-needed = gaussian.tokens_needed(np.arange(1.0, 10.0))
+ends = [{"a": float(a), "b": a + 1.0} for a in range(1, 9)]
+needed = each(gaussian.tokens_needed, ends=ends)
 between = "w r = {a:g} to {b:g}"
 judge("P1.G.tokens", needed, error="error", name=between, folded=True)
 
 # %% tags=["hide-input"]
-approach = gaussian.approach_slopes(d)
+approach = each(gaussian.approach_slopes, d=d)
 near = f"w r = {{a:g}}, d = {d}"
 judge("P1.G.large-prompt", approach, error="error", name=near, folded=True)
 
@@ -296,14 +301,13 @@ judge("P1.G.large-prompt", approach, error="error", name=near, folded=True)
 # %%
 names = list(gaussian.functions())
 lengths = [n for n in (100, 1000, 10000, 100000) if n <= context_length]
-risks = gaussian.sampled_risks(names, lengths, context_length, seeds)
+drawn = {"seed": range(seeds), "most": context_length}
+risks = each(gaussian.sampled_risk, f=names, n=lengths, **drawn)
 longest = risks.loc[risks.n == lengths[-1], ["f", "seed", "excess"]]
 
 # %% tags=["hide-input"]
-missed = gaussian.sampled_risks(
-    ["He_2"], [context_length], context_length, seeds, w=1.0
-)
-recovered = gaussian.recovered_limits()
+missed = each(gaussian.sampled_risk, f="He_2", n=context_length, **drawn, w=1.0)
+recovered = each(gaussian.recovered_limit, f=list(gaussian.RECOVERED))
 template = f"{{f}}, n = {context_length}"
 judge(
     "P1.G.floor",
@@ -359,8 +363,11 @@ plt.show()
 # sum to one, reverses the order; it is the control.
 
 # %% tags=["hide-input"]
-over = gaussian.over_linear(dims, n_values, noise_stds)
-offset = gaussian.over_linear(dims, n_values[-1:], noise_stds, intercept=1.0)
+all_n = np.array(n_values)
+over = each(gaussian.over_linear, d=dims, lengths=all_n, sigmas=noises)
+offset = each(
+    gaussian.over_linear, d=dims, lengths=all_n[-1], sigmas=noises, intercept=1.0
+)
 columns_over, ratio = ["d", "n", "sigma"], "d = {d}, n = {n:g}, sigma = {sigma:g}"
 judge(
     "P1.G.linear",
@@ -372,14 +379,15 @@ judge(
 # %% tags=["hide-input"]
 grid = np.geomspace(2, 1e8, 15).round()
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.5))
-both = gaussian.over_linear([d], grid, [sigma])
+both = each(gaussian.over_linear, d=d, lengths=grid, sigmas=sigma)
+boundary = each(gaussian.intercept_boundary, d=dims, n=grid.tolist(), sigma=sigma)
 softmax, linear = plots.COLORS["softmax"], plots.COLORS["linear attention"]
 narrow = gaussian_best_scale(d, (d + 2) ** -0.5, grid, sigma).risk
 plots.exact_curve(left, grid, both.softmax, "softmax", softmax)
 plots.exact_curve(left, grid, narrow, "with value scale", softmax, linestyle="--")
 plots.exact_curve(left, grid, both.linear, "linear attention", linear)
 left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk")
-plots.lines(right, gaussian.intercept_boundary(dims, grid, sigma), "n", "b", "d")
+plots.lines(right, boundary, "n", "b", "d")
 right.set(xscale="log", xlabel="context length n", ylabel="intercept / L")
 right.legend(title="d")
 left.legend(fontsize=8)
@@ -398,7 +406,8 @@ plt.show()
 # $C$ is finite times $\frac1n$, and $v\approx\frac1w$ repairs the slope: the rate $1/n$ returns.
 
 # %% tags=["hide-input"]
-scaled, far_away = gaussian.value_scale(dims, noise_stds), f"{at}, n = 1e12"
+scaled = each(gaussian.value_scale, d=dims, sigma=noise_stds)
+far_away = f"{at}, n = 1e12"
 judge(
     "P1.G.value",
     cases(scaled, "free", error="free_error", labels=labels, name=far_away),

@@ -42,6 +42,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from icl.experiments import extremes, phases
+from icl.experiments.sweeps import each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots
@@ -161,15 +162,17 @@ for n in (16, 64, 1024):
 # **jumps**: the risk has two minima, one at $w=0$ and one at a window of about a wavelength.
 
 # %% tags=["hide-input"]
-curves, best_waves = phases.wave_table(noise_std)
+sliders = {"d": "dimension d", "L": "wavenumber L"}
+wavenumbers = [1, 2, 4, 6, 8, 10, 12, 16]
+moving = each(phases.wave_curves, d=[3, 5], L=wavenumbers, noise_std=noise_std)
+marked = moving.drop_duplicates(["d", "L", "n"]).assign(ratio=1.0)
 interactive(
-    curves,
+    moving.drop(columns="best"),
     x="w",
     y={"ratio": "risk / least", "equal": "equal weights", "nearest": "nearest"},
-    sliders={"d": "dimension d", "L": "wavenumber L"}
-    | {"n": "context length n", "w": "window parameter w"},
+    sliders=sliders | {"n": "context length n", "w": "window parameter w"},
     start={"d": 3, "L": 8, "n": 64.0, "w": 1.0},
-    best=best_waves,
+    best=marked[["d", "L", "n", "best", "ratio"]].rename(columns={"best": "w"}),
     labels=("window parameter w", "risk / least risk"),
     log="x",
     ylim=(0.9, 2),
@@ -177,8 +180,7 @@ interactive(
     "to w = 0. Then move n until it is back.",
     alt="Risk over the least risk against the window parameter, with the levels of "
     "equal weights and of the nearest neighbor. The curve has two minima.",
-    caption=f"Exact; waves, σ = {noise_std:g}. Equal weights, w = 0, are left of the "
-    "axis.",
+    caption=f"Exact; waves, σ = {noise_std:g}. Equal weights are left of the axis.",
 )
 
 # %% tags=["hide-input"]
@@ -199,7 +201,9 @@ judge(
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
 middle = every[min(2, len(every) - 1)]
-signals = extremes.windows_over_signal(middle)
+classes = {"kind": extremes.CLASSES}
+few = {"n": extremes.FEW}
+signals = each(extremes.windows_over_signal, **classes, **few, d=middle)
 labels = (r"$L/\sigma$", "best window parameter w*")
 panels = plots.panels(signals, "kind", labels, "xy", height=2.1)
 plots.lines(panels, signals, "signal", "w", "n", col="kind", label="n = {}")
@@ -220,13 +224,20 @@ plt.show()
 
 # %% tags=["hide-input"]
 louder = cases(
-    extremes.waves_in_noise(every),
+    each(
+        extremes.best_window,
+        d=every,
+        L=extremes.WAVES,
+        kind="cosine",
+        n=100,
+        noise_std=100.0,
+    ),
     error="error",
     name="cosine, L = {L:g}, d = {d}, n = 100",
 )
 judge(
     "P1.T2.noise-limit",
-    extremes.slopes_in_noise(middle, context_length),
+    each(extremes.slopes_in_noise, **classes, d=middle, n=context_length),
     readings=dict.fromkeys(other_readings("P1.T2.noise-limit"), louder),
     name=f"{{kind}}, d = {middle}, n = {context_length}",
     folded=True,
@@ -238,12 +249,13 @@ judge(
 # varies with their positions. So at fixed $n$ a narrower window is not always better. With a longer context it is.
 
 # %% tags=["hide-input"]
-against_nearest = extremes.nearest_over_best(every, extremes.FEW, noise_std=0.0)
+across = classes | {"d": every}
+against_nearest = each(extremes.nearest_over_best, **across, **few, noise_std=0.0)
 first, *thresholds = other_readings("P1.T2.signal-limit")
 judge(
     "P1.T2.signal-limit",
-    extremes.slopes_in_signal(every),
-    readings={first: extremes.silent_windows(every)}
+    each(extremes.slope_in_signal, **across),
+    readings={first: each(extremes.silent_window, **across, **few)}
     | dict.fromkeys(thresholds, against_nearest),
     error="error",
 )
@@ -256,33 +268,37 @@ judge(
 lengths = 10.0 ** np.array(n_decades)
 ends = lengths[-2:]
 growing = np.sqrt(ends / 1000)  # sigma^2 grows like n
-closing = cases(
-    extremes.wave_slopes(every), error="error", name="cosine, L = {L:g}, d = {d}"
+of_waves = each(
+    extremes.least_slope,
+    d=every,
+    L=extremes.WAVES,
+    kind="cosine",
+    lengths=np.array([1e9, 1e10]),
 )
+closing = cases(of_waves, error="error", name="cosine, L = {L:g}, d = {d}")
 judge(
     "P1.T2.context-limit",
-    extremes.slopes_in_length(every, lengths),
-    extremes.slopes_in_length(every, ends, growing),
+    each(extremes.least_slope, **across, lengths=lengths),
+    each(extremes.least_slope, **across, lengths=ends, noise_std=growing),
     dict.fromkeys(other_readings("P1.T2.context-limit"), closing),
     error="error",
     folded=True,
 )
 
 # %% tags=["hide-input"]
-lonely = extremes.nearest_over_best(every, ends[-1], noise_std=1.0).drop(columns="n")
+lonely = each(extremes.nearest_over_best, **across, n=ends[-1], noise_std=1.0)
 one_token, *thresholds = other_readings("P1.T2.nearest")
 judge(
     "P1.T2.nearest",
-    extremes.slopes_in_length(every, ends, power=-1 / 2),
-    readings={one_token: extremes.crowds(every, ends)}
+    each(extremes.least_slope, **across, lengths=ends, power=-1 / 2),
+    readings={one_token: each(extremes.crowd, **across, lengths=ends)}
     | dict.fromkeys(thresholds, lonely),
     error="error",
 )
 
 # %% tags=["hide-input"]
-judge(
-    "P1.T2.ratio", extremes.over_unit(every, context_length), error="error", folded=True
-)
+scaled = each(extremes.over_unit, **across, n=context_length)
+judge("P1.T2.ratio", scaled, error="error", folded=True)
 
 # %% [markdown]
 # **Exercise 1.** A linear function on a line, no noise; one example at distance $s$ to the left of the query, one at $t$ to
@@ -325,14 +341,15 @@ for n in (1e4, 1e12):
 
 # %% tags=["hide-input"]
 above = [d for d in dims if d > 2] or dims
-waves = phases.wave_laws(dims, lipschitz_values, noise_std)
-tanh = phases.tanh_windows(above[:1], steepnesses, lengths)
+waves = each(phases.wave_law, d=dims, L=lipschitz_values, noise_std=noise_std)
+tanh = each(phases.tanh_window, d=above[0], steepness=steepnesses, lengths=lengths)
+tanh[["w", "law"]] /= tanh.groupby("n")[["w", "law"]].transform("first")
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.5))
 plots.lines(axes[0], waves, "L", "Laplacian", "d", label="d = {}")
 plots.lines(axes[0], waves, "L", "gradient", "d", label="", linestyle=":")
 axes[0].set(xlabel="wavenumber L", ylabel="w* over the law", title="waves, n = 1e10")
 axes[1].set_title(f"tanh, d = {above[0]}")
-plots.lines(axes[1], tanh, "n", "relative", "steepness", label=r"$\beta$ = {:g}")
+plots.lines(axes[1], tanh, "n", "w", "steepness", label=r"$\beta$ = {:g}")
 plots.lines(axes[1], tanh, "n", "law", "steepness", label="", linestyle=":")
 axes[1].set(xlabel="context length n", ylabel=r"w* over that of the first $\beta$")
 for ax in axes:
@@ -360,7 +377,7 @@ judge("P1.PD.smooth-law", constants, name="{task}", folded=True, **LIMIT)
 # for both. In short contexts the order of the classes is the other way round.
 
 # %% tags=["hide-input"]
-limits = phases.smooth_constants(above)
+limits = each(phases.smooth_constant, k=above, label=list(phases.SMOOTH))
 judge("P1.beyond.smooth", limits, name="{label}, d = {k}", folded=True, **LIMIT)
 
 # %% [markdown]
@@ -370,7 +387,7 @@ judge("P1.beyond.smooth", limits, name="{label}, d = {k}", folded=True, **LIMIT)
 # %% tags=["hide-input"]
 judge(
     "P1.PD.slope",
-    phases.waves_over_linear(sorted({5, *dims})),
+    each(phases.wave_over_linear, d=sorted({5, *dims}), equal=list(phases.EQUAL)),
     error="error",
     name="same {equal}, L = 4, d = {d}, n = 1e12, sigma = 0.5",
     folded=True,
@@ -382,13 +399,13 @@ judge(
 # grows, in long contexts like $w^*\propto b^{4/(d+3)}$.
 
 # %% tags=["hide-input"]
-steeper = phases.steeper_waves(dims, noise_std)
-steeper = cases(steeper, error="error", name="b = 8 over b = 1, d = {d}, n = 1e{k}")
+steeper = each(phases.steeper_waves, d=dims, k=[6, 8], noise_std=noise_std)
+eightfold = "b = 8 over b = 1, d = {d}, n = 1e{k}"
 others = [name for name in other_readings("P1.PD.beyond") if "cosines" in name]
 judge(
     "P1.PD.beyond",
-    phases.class_spreads(dims, noise_std),
-    readings=dict.fromkeys(others, steeper),
+    each(phases.class_spread, d=dims, n=[20, 100], noise_std=noise_std),
+    readings=dict.fromkeys(others, cases(steeper, error="error", name=eightfold)),
     error="error",
     name="affine, ReLU, cosine, d = {d}, n = {n}",
 )

@@ -47,7 +47,8 @@ from scipy.stats import norm
 
 from icl.attention import softmax_attention
 from icl.experiments import tables, theorem2
-from icl.risk import asymptotics, optimal_window
+from icl.experiments.sweeps import each
+from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings
@@ -59,14 +60,16 @@ if noise_std == 0:
 
 # %% tags=["hide-input"]
 lengths = 10.0 ** np.array(n_decades)
-windows = theorem2.exact_windows(dims, lengths, lipschitz, noise_std)
+exact = {"lipschitz": lipschitz, "noise_std": noise_std}
+classes = {"kind": theorem2.CLASSES, "d": dims}
+windows = each(theorem2.exact_window, **classes, lengths=lengths, **exact)
 shown = ReLU(dims[-1] if len(dims) < 3 else dims[2], lipschitz)
-terms = theorem2.crossings(shown, (1e4, 1e6, 1e8), noise_std)
-
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.0))
-plots.lines(axes[0], terms, "w", "noise", "n", label="noise, n = {:.0e}")
-plots.lines(axes[0], terms[terms.n == 1e8], "w", "bias", "n", label="bias", color="k")
-least = optimal_window(shown, terms.n.unique(), noise_std)
+swept, three = np.geomspace(1, 1e4, 60), np.array([1e4, 1e6, 1e8])
+terms = population_risk(shown, swept[:, None], three, noise_std)
+axes[0].plot(swept, terms.noise, label=[f"noise, n = {n:.0e}" for n in three])
+axes[0].plot(swept, terms.bias[:, -1], "k", label="bias")
+least = optimal_window(shown, three, noise_std)
 axes[0].plot(least.w, least.risk, "k*", markersize=9, label="least sum")
 axes[0].set(xscale="log", yscale="log", ylim=(1e-7, 10), xlabel="window parameter w")
 relu = windows[windows.kind == "ReLU"]
@@ -209,7 +212,8 @@ judge(
 # %% tags=["hide-input"]
 middle = tables.medians(trained, "trained", ["kind", "L", "n"])
 fine = np.unique(np.geomspace(min(n_values), max(n_values), 25).round())
-curves = theorem2.exact_windows([shown.dim], fine, pivot, noise_std)
+at_pivot = {"lipschitz": pivot, "noise_std": noise_std, "d": shown.dim}
+curves = each(theorem2.exact_window, kind=theorem2.CLASSES, lengths=fine, **at_pivot)
 figure, ax = plt.subplots(figsize=(6.0, 2.6))
 plots.lines(ax, curves, "n", "w", "kind", label="{}, exact")
 plots.points(ax, middle[middle.L == pivot], "n", "median", "kind", label="{}, trained")
@@ -330,20 +334,21 @@ plt.show()
 # ```
 
 # %%
-in_length = theorem2.slopes_in_length(dims, lipschitz, noise_std)
-in_signal = theorem2.slopes_in_signal(dims, lipschitz, noise_std)
+in_length = each(theorem2.slope_in_length, dim=dims, **exact)
+in_signal = each(theorem2.slope_in_signal, dim=dims, **exact)
 slopes_found = [
     cases(in_length, name="ReLU, d = {dim}, in $n$", **LIMIT),
     cases(in_signal, name=r"ReLU, d = {dim}, in $L/\sigma$", **LIMIT),
 ]
-growing = cases(
-    theorem2.sufficient_lengths(dims), error="error", name="d = {d}, {step} step"
-)
+# a statement about d >= 4; from d = 10 on the lengths are too large
+sufficient = [d for d in dims if 3 < d < 10] or [5]
+grown = each(theorem2.sufficient_lengths, d=sufficient)
+growing = cases(grown, error="error", name="d = {d}, {step} step")
 (uniformly,) = other_readings("P1.T2.lower")
 judge("P1.T2.lower", slopes_found, readings={uniformly: growing}, folded=True)
 
 # %% tags=["hide-input"]
-nearest = theorem2.nearest_tokens(dims, lengths)
+nearest = each(theorem2.nearest_token, dim=dims, lengths=lengths)
 control = cases(nearest, name="nearest token, d = {dim}")
 judge("P1.T2.upper", slopes_found, control, folded=True)
 
@@ -370,12 +375,13 @@ judge("P1.T2.uniform", growing, folded=True)
 # ```
 
 # %% mystnb={"code_prompt_show": "A figure to move, the slope at each n: {type}"} tags=["hide-input", "hide-output"]
-curves = {"slope": "slope", "sharp": "law", "least": "printed: 1/d", "most": "to 2/d"}
+drawn = {"slope": "slope", "sharp": "law", "least": "printed: 1/d", "most": "to 2/d"}
 sliders = {"functions": "functions", "d": "dimension d"}
+moving = {"functions": theorem2.CLASSES, "d": [3, 5, 8], "signal": [0.1, 1.0, 10.0]}
 interactive(
-    theorem2.slope_table(),
+    each(theorem2.moving_slopes, **moving),
     x="n",
-    y=curves,
+    y=drawn,
     sliders=sliders | {"signal": "L / σ", "n": "context length n"},
     start={"functions": "ReLU", "d": 3, "signal": 1.0, "n": 100.0},
     labels=("context length n", "local slope"),
@@ -394,11 +400,12 @@ interactive(
 # $10^5$ and extrapolate linearly in the bandwidth $w^{-1/2}$, with which the corrections fall.
 
 # %%
-limits = theorem2.law_constants(dims, lipschitz, noise_std)
+limits = each(theorem2.sharp_constant, **classes, **exact)
 judge("P1.T2.sharp", limits, name="{kind}, d = {d}", folded=True, **LIMIT)
 
 # %% tags=["hide-input"]
-near = theorem2.exact_windows([5], np.array([1e12]), 1.0, 0.5)
+five = {"d": 5, "lengths": np.array([1e12]), "lipschitz": 1.0, "noise_std": 0.5}
+near = each(theorem2.exact_window, kind=theorem2.CLASSES, **five)
 near["off"], near["error"] = (near.ratio - 1).abs(), near.error * near.ratio
 judge(
     "P1.T2.near",
@@ -420,10 +427,11 @@ judge(
 # Whether the ingredients hold is read off contexts so long that every window averages $10^{12}$ tokens.
 
 # %%
-flat = cases(theorem2.noise_exponents(dims), name="sphere in {dim} dimensions", **LIMIT)
+one_less = each(theorem2.noise_exponent, dim=dims)
+flat = cases(one_less, name="sphere in {dim} dimensions", **LIMIT)
 judge(
     "P1.T2.noise",
-    theorem2.noise_exponents(dims, more=1),
+    each(theorem2.noise_exponent, dim=dims, more=1),
     readings=dict.fromkeys(other_readings("P1.T2.noise"), flat),
     name="sphere of dimension {dim}",
     folded=True,
@@ -433,7 +441,7 @@ judge(
 # %% tags=["hide-input"]
 judge(
     "P1.T2.bias-lower",
-    theorem2.bias_exponents(dims),
+    each(theorem2.bias_exponent, **classes),
     name="{kind}, d = {d}",
     folded=True,
     **LIMIT,
@@ -445,21 +453,19 @@ judge(
 # than the distance to the nearest token, the prediction is that token's label, and the ratio grows like $n^{1-2/(d-1)}$.
 
 # %% tags=["hide-input"]
+over_bound = each(theorem2.bias_growth, **classes, noise_std=noise_std / lipschitz)
+one_token = each(theorem2.narrow_bias_growth, d=[5, 8])
 judge(
     "P1.T2.bias-upper",
-    cases(
-        theorem2.bias_growth(dims, noise_std / lipschitz),
-        name="{kind}, d = {d}",
-        **LIMIT,
-    ),
-    cases(theorem2.narrow_bias_growth(), name="affine, d = {d}, w = n", **LIMIT),
+    cases(over_bound, name="{kind}, d = {d}", **LIMIT),
+    cases(one_token, name="affine, d = {d}, w = n", **LIMIT),
     folded=True,
 )
 
 # %% tags=["hide-input"]
 judge(
     "P1.T2.sketch",
-    theorem2.sketch_ends(dims),
+    each(theorem2.sketch_ends, dim=dims),
     name="{side} end, d = {dim}",
     folded=True,
 )

@@ -43,11 +43,11 @@ contexts = 4000  # test contexts for each class and seed
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
-from icl.experiments import functions, tables, theorem3
+from icl.experiments import tables, theorem3
+from icl.experiments.sweeps import each
 from icl.risk import mismatch_risk, optimal_window
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import ReLU
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings
 from icl_book.interactive import interactive
@@ -55,12 +55,13 @@ from icl_book.interactive import interactive
 notebook.setup(globals(), n_decades=2)
 ratios, close = (np.array(v) / lipschitz for v in (lipschitz_values, near_values))
 lengths = 10.0 ** np.array(n_decades)
+exact = {"lipschitz": lipschitz, "noise_std": noise_std}
 
 # %% tags=["hide-input"]
-risks = theorem3.prices(["ReLU"], dims, [1.0, *ratios], lengths, lipschitz, noise_std)
+asked = {"ratios": np.array([1.0, *ratios]), "lengths": lengths}
+risks = each(theorem3.prices, d=dims, kind="ReLU", **asked, **exact)
 wrong = risks[risks.ratio != 1].copy()
 wrong["guess"] = [f"L' = {r:g} L" for r in wrong.ratio]
-
 figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.6), width_ratios=[1.2, 1, 1])
 shown = wrong[wrong.d == dims[-1]]
 plots.lines(axes[0], shown, "n", "price", "guess", label="{}", marker=".")
@@ -171,13 +172,17 @@ for n in (1e4, 1e8, 1e12):
 
 # %% mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"} tags=["hide-input", "hide-output"]
 curves = {"price": "risk / least risk", "limit": "its limit for long contexts"}
-sliders = {"functions": "functions", "d": "dimension d", "n": "context length n"}
+sliders = {"kind": "functions", "d": "dimension d", "n": "context length n"}
+rho, at_one = 10 ** (np.arange(-20, 21) / 20), {"lipschitz": 1.0, "noise_std": 1.0}
+swept = {"kind": ["ReLU", "affine"], "d": [3, 5, 8]}
+to_e8 = 10.0 ** np.arange(1, 9)
+moving = each(theorem3.prices, **swept, ratios=rho, lengths=to_e8, **at_one)
 interactive(
-    theorem3.price_table(),
-    x="rho",
+    moving[["kind", "d", "n", "ratio", "price", "limit"]],
+    x="ratio",
     y=curves,
-    sliders=sliders | {"rho": "L′ / L"},
-    start={"functions": "ReLU", "d": 5, "n": 1000.0, "rho": 10**0.3},
+    sliders=sliders | {"ratio": "L′ / L"},
+    start={"kind": "ReLU", "d": 5, "n": 1000.0, "ratio": 10**0.3},
     labels=("L′ / L (right of 1: the window is too wide)", "risk / least risk"),
     experiment="Move L′ / L from 2 to ½: which mistake is cheaper? Then move d to 3 "
     "and try again.",
@@ -195,17 +200,15 @@ interactive(
 # read local slopes in $\log n$ where $w=10^3$, $10^4$ and $10^5$ is predicted.
 
 # %% tags=["hide-input"]
-rougher, smoother = ratios[ratios > 1], ratios[ratios < 1]
+rougher, smoother = ratios[ratios > 1].tolist(), ratios[ratios < 1].tolist()
 NAME = "ReLU, d = {dim}, L'/L = {ratio:g}"
-exact = {"lipschitz": lipschitz, "noise_std": noise_std}
-matched = theorem3.slopes("risk", dims, **exact).assign(task="relu")
+in_risk = {"quantity": "risk", **exact}
+matched = each(theorem3.slope, dim=dims, **in_risk).assign(task="relu")
 next_sphere, constant_one = other_readings("P1.T3.matched")
-matched_there = theorem3.slopes("risk", dims, ratios=[1.0], more=1, **exact)
-displayed = cases(
-    theorem3.over_printed(dims),
-    error="error",
-    name="d = {d}, $L/\\sigma$ = {snr:g}, the worst n",
-)
+matched_there = each(theorem3.slope, dim=dims, ratio=[1.0], more=1, **in_risk)
+worst = each(theorem3.over_printed, d=dims, snr=[0.3, 1.0, 10.0])
+at_worst = "d = {d}, $L/\\sigma$ = {snr:g}, the worst n"
+displayed = cases(worst, error="error", name=at_worst)
 judge(
     "P1.T3.matched",
     cases(matched, name="ReLU, d = {dim}", **LIMIT),
@@ -217,14 +220,15 @@ judge(
 )
 
 # %% tags=["hide-input"]
-rough_slopes = theorem3.slopes("risk", dims, ratios=rougher, **exact)
-rough_there = theorem3.slopes("risk", dims, ratios=rougher, more=1, **exact)
-longest = theorem3.displayed(dims, rougher, **exact)
-growing = theorem3.slopes("risk over L'^2, L' / L the root of n", dims, **exact)
-elsewhere = theorem3.slopes("risk", more_dims, ratios=rougher, **exact)
-smooth_bias = theorem3.slopes("bias of affine functions", dims, **exact)
+root, of_affine = "risk over L'^2, L' / L the root of n", "bias of affine functions"
+rough_slopes = each(theorem3.slope, dim=dims, ratio=rougher, **in_risk)
+rough_there = each(theorem3.slope, dim=dims, ratio=rougher, more=1, **in_risk)
+longest = each(theorem3.displayed, d=dims, ratio=rougher, **exact)
+growing = each(theorem3.slope, dim=dims, quantity=root, **exact)
+elsewhere = each(theorem3.slope, dim=more_dims, ratio=rougher, **in_risk)
+smooth_bias = each(theorem3.slope, dim=dims, quantity=of_affine, **exact)
 
-affine = theorem3.slopes("risk", dims, kind="affine", **exact).assign(task="affine")
+affine = each(theorem3.slope, dim=dims, kind="affine", **in_risk).assign(task="affine")
 both = [
     cases(affine, name="affine, d = {dim}", **LIMIT),
     cases(matched, name="ReLU, d = {dim}", **LIMIT),
@@ -256,9 +260,12 @@ judge(
 # right side has no $\sigma^2$ and therefore no unit: its truth depends on the unit of the labels.
 
 # %% tags=["hide-input"]
-smooth_slopes = theorem3.slopes("risk", dims, ratios=smoother, **exact)
-smooth_there = theorem3.slopes("risk", dims, ratios=smoother, more=1, **exact)
-in_ones, in_tenths = (theorem3.displayed([2], smoother, u, u) for u in (1.0, 0.1))
+smooth_slopes = each(theorem3.slope, dim=dims, ratio=smoother, **in_risk)
+smooth_there = each(theorem3.slope, dim=dims, ratio=smoother, more=1, **in_risk)
+in_ones, in_tenths = (
+    each(theorem3.displayed, d=[2], ratio=smoother, lipschitz=u, noise_std=u)
+    for u in (1.0, 0.1)
+)
 smooth_evidence = [
     cases(smooth_there, name=NAME, **LIMIT),
     cases(in_ones, error="error", name=AT),
@@ -279,12 +286,12 @@ judge(
 
 # %% tags=["hide-input"]
 last, power = lengths[-1], ["d", "ratio", "value", "error"]
-wide = theorem3.powers(dims, rougher, last, **exact)
-own = theorem3.powers(dims, rougher, last, trained=True, **exact)
+at_last = {"n": last, **exact}
+wide = each(theorem3.power, d=dims, ratio=rougher, **at_last)
+own = each(theorem3.power, d=dims, ratio=rougher, trained=True, **at_last)
 worse = wide.assign(value=wide.value - own.value, error=wide.error + own.error)
-far_up = cases(
-    theorem3.powers(dims, [100.0], last, **exact)[power], error="error", name=AT
-)
+hundred = each(theorem3.power, d=dims, ratio=[100.0], **at_last)
+far_up = cases(hundred[power], error="error", name=AT)
 judge(
     "P1.T3.worse",
     cases(worse[power], error="error", name=AT),
@@ -293,8 +300,9 @@ judge(
 )
 
 # %% tags=["hide-input"]
-same_rate = theorem3.slopes("risk over that at L", dims, ratios=smoother, **exact)
-tiny, half = (theorem3.powers(dims, [r], last, **exact) for r in (0.01, 0.5))
+over_own = {"quantity": "risk over that at L", **exact}
+same_rate = each(theorem3.slope, dim=dims, ratio=smoother, **over_own)
+tiny, half = (each(theorem3.power, d=dims, ratio=[r], **at_last) for r in (0.01, 0.5))
 fallen = tiny.assign(value=tiny.kept, error=tiny.kept * tiny.error)
 no_benefit = other_readings("P1.T3.no-benefit")
 judge(
@@ -308,13 +316,15 @@ judge(
 )
 
 # %% tags=["hide-input"]
-floor = theorem3.noise_shares(dims, **exact)
+classes = {"kind": theorem3.CLASSES, "d": dims}
+floor = each(theorem3.noise_share, **classes, **exact)
 judge("P1.T3.floor", floor, name="{kind}, d = {d}", folded=True, **LIMIT)
 
 # %% tags=["hide-input"]
-limits = theorem3.price_limits(dims, [*ratios, *close], **exact)
-NAMED = {"name": "{kind}, d = {d}, L'/L = {ratio:g}", **LIMIT}
-judge("P1.T3.price", limits, folded=True, **NAMED)
+every_ratio = np.array([*ratios, *close])
+limits = each(theorem3.price_limits, **classes, ratios=every_ratio, **exact)
+in_class = "{kind}, d = {d}, L'/L = {ratio:g}"
+judge("P1.T3.price", limits, name=in_class, folded=True, **LIMIT)
 
 # %% [markdown]
 # ## Experiment 2: is the same L necessary, is it sufficient?
@@ -327,8 +337,10 @@ judge("P1.T3.price", limits, folded=True, **NAMED)
 
 # %% tags=["hide-input"]
 far = wrong.loc[wrong.n == last, ["d", "ratio", "price", "error"]]
-near = theorem3.prices(["ReLU"], dims, close, last, **exact)
-quiet = theorem3.prices(["ReLU"], dims, [0.25, 4.0], context_length, 1.0, 1e-3)
+of_relu = {"d": dims, "kind": "ReLU"}
+near = each(theorem3.prices, **of_relu, ratios=close, lengths=last, **exact)
+quietly = {"lengths": context_length, "lipschitz": 1.0, "noise_std": 1e-3}
+quiet = each(theorem3.prices, **of_relu, ratios=np.array([0.25, 4.0]), **quietly)
 nearby, little_noise = other_readings("P1.T3.necessary")[2:]
 at = "d = {{d}}, n = {}, L'/L = {{ratio:g}}".format
 price = {"value": "price", "error": "error"}
@@ -347,40 +359,34 @@ judge(
 # functions. In *long* contexts affine pretraining falls behind on ReLU functions by a power of $n$.
 
 # %% tags=["hide-input"]
-shapes = [(3, context_length), (3, 100), (8, context_length)]
-pairs = theorem3.pairs(shapes, unit_noise_std)
+lengths_of = [(3, context_length), (3, 100), (8, context_length)]
+shapes = [{"d": d, "n": n} for d, n in lengths_of]
+others = {"trained": list(theorem3.OTHERS), "tested": list(theorem3.OTHERS)}
+pairs = each(theorem3.loss, shape=shapes, **others, noise_std=unit_noise_std)
 mixed = pairs[pairs.trained != pairs.tested]
-
-
-def among(*names, where="d > 0"):
-    """Return the cases of some classes at some settings."""
-    some = mixed[mixed.trained.isin(names) & mixed.tested.isin(names)].query(where)
-    return cases(some, name="{trained} to {tested}, d = {d}, n = {n}", **price)
+odd, phased, even = ["affine", "ReLU"], "cosine with phase", "cosine"
+among_odd = mixed[mixed.trained.isin(odd) & mixed.tested.isin(odd)]
+with_phases = mixed[(mixed.trained != even) & (mixed.tested != even)]
+with_evens = mixed[(mixed.trained != phased) & (mixed.tested != phased)]
+to_other = {"name": "{trained} to {tested}, d = {d}, n = {n}", **price}
 
 
 # %% tags=["hide-input"]
 with_phase, with_even, in_long = other_readings("P1.T3.sufficient")[1:]
-classes = {"affine": Affine, "ReLU": ReLU}
-long_contexts = [
-    theorem3.losses(
-        last, noise_std, *({k: classes[k](d, lipschitz)} for k in ("affine", "ReLU"))
-    )
-    for d in dims
-]
+to_relu = {"trained": ["affine"], "tested": ["ReLU"]}
+long_contexts = each(theorem3.loss, **to_relu, d=dims, n=[last], **exact)
 judge(
     "P1.T3.sufficient",
-    among("affine", "ReLU"),
+    cases(among_odd, **to_other),
     readings={
-        with_phase: among("affine", "ReLU", "cosine with phase"),
-        with_even: among("affine", "ReLU", "cosine"),
-        in_long: cases(
-            pd.concat(long_contexts), name="{trained} to {tested}, d = {d}", **price
-        ),
+        with_phase: cases(with_phases, **to_other),
+        with_even: cases(with_evens, **to_other),
+        in_long: cases(long_contexts, name="{trained} to {tested}, d = {d}", **price),
     },
 )
 
 # %% tags=["hide-input"]
-rates = theorem3.class_slopes(dims, **exact)
+rates = each(theorem3.class_slope, dim=dims, **exact)
 judge("P1.T3.sufficient-rate", rates, name="d = {dim}", folded=True, **LIMIT)
 
 # %% [markdown]
@@ -426,32 +432,32 @@ labeled = ["tested", "trained", "seed"]
 equal = units[units.trained.isin(units.tested) & (units.trained != units.tested)]
 away = equal[equal.trained == "cosine, L = 1"].assign(trained="cosine, -w")
 sampled = {"samples": "seed", "name": "{trained} to {tested}"}
-there, here = f"d == 8 and n == {context_length}", f"d == 3 and n == {context_length}"
+short = f"n == {context_length} and d == "
 judge(
     "P1.F5.sufficient",
     cases(equal[[*labeled, "ratio"]], "ratio", **sampled),
     readings={
-        in_eight: among("affine", "ReLU", "cosine", where=there),
-        exact_phase: among("affine", "ReLU", "cosine with phase", where=here),
+        in_eight: cases(with_evens.query(short + "8"), **to_other),
+        exact_phase: cases(with_phases.query(short + "3"), **to_other),
         facing_away: cases(away[[*labeled, "opposite"]], "opposite", **sampled),
     },
     folded=True,
 )
 
 # %% tags=["hide-input"]
-third, *others = kinds[0], *kinds[3:]
-on_cosines = units[(units.tested == kinds[2]) & units.trained.isin([third, *others])]
-on_cosines = on_cosines.assign(same=on_cosines.trained == third)
-settings = [(Cosine, 8), (functions.Waves, 3), (functions.Waves, 8)]
+compared = units.trained.isin([kinds[0], *kinds[3:]])
+on_cosines = units[(units.tested == kinds[2]) & compared]
+labeled_cosines = on_cosines.assign(same=on_cosines.trained == kinds[0])
+at_unit = {"n": [context_length], "noise_std": unit_noise_std}
 elsewhere_cosines = [
-    theorem3.windows_on_cosines(make, d, context_length, unit_noise_std)
-    for make, d in settings
+    each(theorem3.windows_on_cosines, cosine=cosine, d=[d], **at_unit)
+    for cosine, d in [(even, 8), (phased, 3), (phased, 8)]
 ]
 across = {"name": "{trained} to {tested}, d = {d}", **price}
 by_setting = zip(other_readings("P1.F5.necessary")[-3:], elsewhere_cosines, strict=True)
 judge(
     "P1.F5.necessary",
-    cases(on_cosines[[*labeled, "same", "ratio"]], "ratio", **sampled),
+    cases(labeled_cosines[[*labeled, "same", "ratio"]], "ratio", **sampled),
     readings={name: cases(table, **across) for name, table in by_setting},
     folded=True,
 )

@@ -54,6 +54,7 @@ from matplotlib.colors import BoundaryNorm
 
 from icl.attention import softmax_weights
 from icl.experiments import links, low_rank, tables
+from icl.experiments.sweeps import each
 from icl.risk import low_rank_risk, optimal_window
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots
@@ -64,7 +65,9 @@ if max(ranks) < 2:
     raise parameters.BadInput(f"ranks={ranks!r}: at least one must be above 1")
 
 # %% tags=["hide-input"]
-tokens = low_rank.token_weights(context_length, noise_std)
+matrices = {"M": ["best w I", "best c BB'"]}
+drawn_at = {"n": context_length, "sigma": noise_std}
+tokens = each(low_rank.token_weights, **matrices, **drawn_at)
 sides = ("angle in the directions that count", "angle in the others")
 for name, ax in plots.panels(tokens, "M", sides, height=2.8).items():
     mine = tokens[tokens.M == name]
@@ -156,10 +159,11 @@ for name, diagonal in {"c BB'": [1.0, 1.0, 0.0], "c I": [1.0, 1.0, 1.0]}.items()
 # outside. And $s^\top(cBB^\top)s=c\|B^\top s\|^2$: along every direction the best $M$ is $c$ times the **square** of it.
 
 # %% tags=["hide-input"]
-pairs = list(zip(dims, ranks, strict=True))
-quotients = low_rank.lipschitz_quotients(pairs)
-columns = ["d", "k", "inside", "value"]
-inside, outside = (quotients.loc[quotients.inside == at, columns] for at in (1, 0))
+pairs = [{"d": d, "k": k} for d, k in zip(dims, ranks, strict=True)]
+inside, outside = (
+    each(low_rank.lipschitz_quotient, inside=[share], pair=pairs)
+    for share in (1.0, 0.0)
+)
 judge(
     "P1.T4.lipschitz",
     [
@@ -200,15 +204,17 @@ judge(
 # ## Experiment 1: the exact landscape
 
 # %% tags=["hide-input"]
-d, k = next(pair for pair in pairs if pair[1] > 1)
+several = [pair for pair in pairs if pair["k"] > 1]
+d, k = several[0].values()
 settings = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
 figure, axes = plt.subplots(1, len(settings), figsize=(7.6, 2.7), sharey=True)
 levels = [0, 0.005, 0.02, 0.05, 0.1, 0.3, 1, 10, 100]
 for ax, (n, sigma) in zip(axes, settings, strict=True):
-    surface = low_rank.landscape(d, k, [(n, sigma)])
-    grid = surface.pivot_table("above", index="e", columns="c")
-    axis = (grid.columns, grid.index, np.maximum(grid, 0))
-    drawn = ax.contourf(*axis, levels, cmap="Blues_r", norm=BoundaryNorm(levels, 256))
+    c, e, above = low_rank.landscape(d, k, n, sigma).values()
+    surface = (c, e, np.maximum(above, 0))
+    drawn = ax.contourf(
+        *surface, levels, cmap="Blues_r", norm=BoundaryNorm(levels, 256)
+    )
     best = optimal_window(Linear(k), n, sigma).w
     ax.plot(best, 0, "*", color=plots.COLORS["sampled"], markersize=10)
     ax.set(xlabel="c, in col(B)", title=rf"n = {n}, $\sigma$ = {sigma:g}")
@@ -241,9 +247,10 @@ plt.show()
 # %%
 few = sorted({n for n in n_values if n <= context_length} | {context_length})
 assumed = [(2, s) for s in (0.0, *noise_stds)] + [(n, 0.0) for n in few]
-gains = low_rank.complement_gains(pairs, assumed)
+gains = each(low_rank.complement_gains, pair=pairs, settings=np.array(assumed))
 noisy = (context_length, noise_std)
-both_matter = low_rank.complement_gains(pairs, [noisy], whole=True)
+of_all = {"settings": np.array([noisy]), "whole": True}
+both_matter = each(low_rank.complement_gains, pair=pairs, **of_all)
 setting = "d = {d}, k = {k}, n = {n}, $\\sigma$ = {s:g}"
 control = "all directions matter, d = {d}, k = {k}"
 judge(
@@ -254,7 +261,7 @@ judge(
 
 # %% tags=["hide-input"]
 beyond = [(n, s) for n in few for s in noise_stds]
-gains_beyond = low_rank.complement_gains(pairs, beyond)
+gains_beyond = each(low_rank.complement_gains, pair=pairs, settings=np.array(beyond))
 judge("P1.T4.beyond", gains_beyond, error="error", name=setting, folded=True)
 
 # %% [markdown]
@@ -268,22 +275,24 @@ judge("P1.T4.beyond", gains_beyond, error="error", name=setting, folded=True)
 # there is open.
 
 # %% tags=["hide-input"]
-checked = [one for one in assumed + beyond if one[0] in (2, context_length)]
-curved = low_rank.curvatures(pairs, checked, seeds, contexts)
-labels = ["d", "k", "n", "s", "seed"]
-least_curved = curved.groupby(labels, sort=False)["value"].min().reset_index()
+all_settings = [{"n": n, "s": s} for n, s in assumed + beyond]
+checked = [one for one in all_settings if one["n"] in (2, context_length)]
+sampling = {"seed": range(seeds), "contexts": contexts}
+least_curved = each(low_rank.least_curvature, pair=several, setting=checked, **sampling)
 judge("P1.T4.local", least_curved, samples="seed", name=setting, folded=True)
 
 # %% tags=["hide-input"]
 in_k = "k = {k}, n = {n}, $\\sigma$ = {s:g}"
-scales = low_rank.best_scales([2, 3], [2, 20, 200], [0.0, 1.0, 30.0])
+grid = {"k": [2, 3], "n": [2, 20, 200], "s": [0.0, 1.0, 30.0]}
+scales = each(low_rank.best_scale, **grid)
 unresolved = pd.DataFrame([{"value": optimal_window(Cosine(5, 8.0), 20, 0.1).w}])
 blind = cases(unresolved, name="cosines of the projection, L = 8, k = 5, n = 20")
 positive = cases(scales, error="error", name=in_k)
 judge("P1.T4.positive", positive, blind, folded=True)
 
 # %% tags=["hide-input"]
-falling = low_rank.steepest_steps([2, 3], settings)
+three = [{"n": n, "s": s} for n, s in settings]
+falling = each(low_rank.steepest_step, k=[2, 3], setting=three)
 judge("P1.T4.constraint", falling, error="error", name=in_k, folded=True)
 
 # %% [markdown]
@@ -300,11 +309,12 @@ judge("P1.T4.constraint", falling, error="error", name=in_k, folded=True)
 # $n^{-4/(d+2)}$. It is the control.
 
 # %% tags=["hide-input"]
-isotropic = f"isotropic, d = {d}, k = {k}"
+projected = each(low_rank.risk_slope, rank=[2, 3])
+isotropic = each(low_rank.isotropic_slope, d=d, rank=[k])
 judge(
     "P1.T4.dimension",
-    cases(low_rank.risk_slopes([2, 3]), name="k = {rank}, any d", **LIMIT),
-    cases(low_rank.isotropic_slope(d, k), name=isotropic, **LIMIT),
+    cases(projected, name="k = {rank}, any d", **LIMIT),
+    cases(isotropic, name=f"isotropic, d = {d}, k = {k}", **LIMIT),
     folded=True,
 )
 
@@ -365,9 +375,13 @@ plt.show()
 # optimum is flat and the units are still on their way.
 
 # %% tags=["hide-input"]
-settling = (starts, steps, learning_rate, notebook.device())
-pair_scales = low_rank.settled_scales(d, k, (2, 0.0), batch_sizes, *settling)
-wide = low_rank.settled_scales(d, k, noisy, [batch_size], *settling)
+settling = {"d": d, "k": k, "starts": starts, "steps": steps}
+settling |= {"learning_rate": learning_rate, "device": notebook.device()}
+two_tokens, many_tokens = np.array([2, 0.0]), np.array(noisy)
+pair_scales = each(
+    low_rank.settled_scales, size=batch_sizes, setting=two_tokens, **settling
+)
+wide = each(low_rank.settled_scales, size=[batch_size], setting=many_tokens, **settling)
 wide_name = f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}"
 two = pair_scales[pair_scales["size"] == batch_sizes[-1]]
 judge(
@@ -410,7 +424,9 @@ small = list(zip(more_dims, more_ranks, strict=True))
 setting_of_links = (context_length, unit_noise_std)
 how = (more_seeds, steps, batch_size, test_contexts, notebook.device())
 curves = links.trained_links(small, *setting_of_links, *how)
-minima = links.exact_minima(more_ranks, *setting_of_links)
+of_links = {"n": context_length, "noise_std": unit_noise_std}
+all_ranks = {"k": sorted(set(more_ranks)), "link": list(links.LINKS)}
+minima = each(links.exact_minimum, **all_ranks, **of_links)
 first = curves[(curves.d == small[0][0]) & (curves.k == small[0][1])]
 bounds = minima[minima.k == small[0][1]].set_index("link")
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from icl.attention import linear_attention
 from icl.covariates import LowRank
-from icl.experiments.low_rank import Pairs
+from icl.experiments.sweeps import Row, each
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, subspace_error
 from icl.risk import optimal_window
 from icl.streams import stream
 from icl.tasks import Cosine, Linear, Projected, Quadratic, Zonal
 
-Array = NDArray[np.float64]
+Pairs = Sequence[tuple[int, int]]
 #: The three links by name, called with the dimension k; the last one is the affine link without its +2.
 LINKS: dict[str, Callable[[int], Zonal]] = {
     "affine": lambda k: Linear(k, 1.0, 2.0),
@@ -45,24 +44,15 @@ def _behind(link: str, law: LowRank) -> Projected:
     return Projected(LINKS[link](len(directions)), directions)
 
 
-def exact_minima(ranks: Iterable[int], n: int, noise_std: float) -> pd.DataFrame:
-    """Return what is known of each link in dimension k: ``link``, ``k``, the best ``w``, ``least`` risk.
+def exact_minimum(link: str, k: int, n: int, noise_std: float) -> Row:
+    """Return what is known of a link in dimension k: the best ``w``, the ``least`` risk, and ``constant``.
 
-    The column ``constant`` is the error of the best constant, the variance of the query's label, sampled.
+    The last is the error of the best constant, the variance of the query's label, sampled.
     """
-
-    def constant(link: str, k: int) -> float:
-        rng = stream(0, "monte carlo")
-        u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
-        f = LINKS[link](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
-        return float(f.var())
-
-    rows = []
-    for k in sorted(set(ranks)):
-        for link in LINKS:
-            best = optimal_window(LINKS[link](k), n, noise_std)
-            rows.append([link, k, float(best.w), float(best.risk), constant(link, k)])
-    return pd.DataFrame(rows, columns=["link", "k", "w", "least", "constant"])
+    best, rng = optimal_window(LINKS[link](k), n, noise_std), stream(0, "monte carlo")
+    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
+    f = LINKS[link](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
+    return {"w": best.w, "least": best.risk, "constant": float(f.var())}
 
 
 def trained_links(
@@ -137,9 +127,10 @@ def zero_excess(pairs: Pairs, links: Sequence[str], n: int, noise_std: float, co
     It is the mean over contexts and their images with the query turned round, over the mean square of the
     prediction. Columns ``d``, ``k``, ``link`` and ``value``.
     """
+    laws = dict(zip(pairs, _laws(pairs), strict=True))
 
-    def one(link: str, law: LowRank) -> float:
-        d, rng = law.dim, stream(1, "monte carlo")
+    def one(d: int, k: int, link: str) -> Row:
+        law, rng = laws[d, k], stream(1, "monte carlo")
         x = law.from_normal(torch.from_numpy(rng.standard_normal((contexts, n + 1, d))))
         f = _behind(link, law).sample(rng, contexts)
         turned = torch.cat([x[:, :-1], -x[:, -1:]], 1)
@@ -150,11 +141,6 @@ def zero_excess(pairs: Pairs, links: Sequence[str], n: int, noise_std: float, co
             target, h = f(z)[:, -1], linear_attention(z[:, :-1], y, z[:, -1], M)
             above += float(((target - h) ** 2 - target**2).mean())
             square += float((h**2).mean())
-        return above / square
+        return {"value": above / square}
 
-    rows = [
-        (d, k, link, one(link, law))
-        for (d, k), law in zip(pairs, _laws(pairs), strict=True)
-        for link in links
-    ]
-    return pd.DataFrame(rows, columns=["d", "k", "link", "value"])
+    return each(one, pair=[{"d": d, "k": k} for d, k in pairs], link=list(links))

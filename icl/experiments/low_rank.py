@@ -1,12 +1,12 @@
-"""Measurements for Theorem 4: two-number matrices, all directions at their best, and trained units.
+"""Measurements for Theorem 4 in one setting: two-number matrices, all directions at the best, trained units.
 
 Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres, and functions are
-linear in ``u`` (`icl.risk.low_rank`). Tables call the dimensions ``d`` and ``k``, and sigma ``s``.
+linear in ``u`` (`icl.risk.low_rank`). The dimensions are ``d`` and ``k``, and sigma is ``s``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from icl.covariates import LowRank
-from icl.experiments.tables import LIMIT, exponent, measured
+from icl.experiments.sweeps import Row, limit
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import subspace_error
 from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
@@ -25,9 +25,6 @@ from icl.streams import stream
 from icl.tasks import Linear, Projected, Task
 
 Array = NDArray[np.float64]
-#: Dimensions (d, k), and settings (n, sigma).
-Pairs = Sequence[tuple[int, int]]
-Settings = Sequence[tuple[int, float]]
 #: The grid on which c BB' + e (I - BB') is compared with c BB'.
 GRID_C, GRID_E = np.array([0.0, *2.0 ** np.arange(-1, 6)]), 2.0 ** np.arange(-2, 4)
 
@@ -46,99 +43,82 @@ def least_isotropic(d: int, k: int, n: float, sigma: float) -> tuple[float, floa
     return float(np.exp(found.x)), float(np.exp(found.fun))
 
 
-def token_weights(n: int, sigma: float, count: int = 400) -> pd.DataFrame:
-    """Return the weights of tokens on two circles, d = 4 and k = 2, under the best wI and the best c BB'.
+def token_weights(M: str, n: int, sigma: float, count: int = 400) -> Row:
+    """Return the weights of tokens on two circles, d = 4 and k = 2, under the best wI or the best c BB'.
 
-    Columns ``M``, ``inside`` and ``outside`` (the token's angles in degrees, the query at zero), ``weight``
-    (the largest is 1), and the ``risk`` of the matrix at this n and sigma.
+    ``inside`` and ``outside`` (the token's angles in degrees, the query at zero), ``weight`` (the largest is
+    1), and the ``risk`` of the matrix at this n and sigma.
     """
     angles = 180 * stream(0, "monte carlo").uniform(-1, 1, (2, count))
     inside, outside = np.cos(np.deg2rad(angles))
-    w, isotropic = least_isotropic(4, 2, n, sigma)
-    best = optimal_window(Linear(2), n, sigma)
-    scores = {"best w I": (w, w, isotropic), "best c BB'": (float(best.w), 0.0, float(best.risk))}
-    parts = [
-        pd.DataFrame({"M": name, "inside": angles[0], "outside": angles[1], "risk": risk}).assign(
-            weight=np.exp(c * (inside - 1) + e * (outside - 1))
-        )
-        for name, (c, e, risk) in scores.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
+    c, risk = e, _ = least_isotropic(4, 2, n, sigma)
+    if M == "best c BB'":
+        best = optimal_window(Linear(2), n, sigma)
+        c, e, risk = float(best.w), 0.0, float(best.risk)
+    weight = np.exp(c * (inside - 1) + e * (outside - 1))
+    return {"inside": angles[0], "outside": angles[1], "weight": weight, "risk": risk}
 
 
-def landscape(d: int, k: int, settings: Settings) -> pd.DataFrame:
+def landscape(d: int, k: int, n: int, s: float) -> Row:
     """Return the exact risk of c BB' + e (I - BB') around its minimum.
 
-    Columns ``n``, ``s``, ``c`` (up to 1.6 c*, which is one of them), ``e`` (-3 to 3) and ``above``, the risk
-    over that of c* BB', minus one.
+    ``c`` (up to 1.6 c*, which is one of them), ``e`` (-3 to 3) and ``above``, (e, c), the risk over that of
+    c* BB', minus one.
     """
-    heights = 3 * np.linspace(0, 1, 10) ** 1.5
-
-    def one(n: int, s: float) -> pd.DataFrame:
-        best = optimal_window(Linear(k), n, s)
-        c, e = (x.ravel() for x in np.meshgrid(np.linspace(0, 1.6, 17) * best.w, heights))
-        risk = np.array([low_rank_risk(d, k, *at, n, s).total for at in zip(c, e, strict=True)])
-        half = pd.DataFrame({"n": n, "s": s, "c": c, "e": e, "above": risk / best.risk - 1})
-        mirrored = half[half.e > 0].assign(e=lambda table: -table.e)  # the sign of e does not matter
-        return pd.concat([mirrored, half])
-
-    return pd.concat([one(*setting) for setting in settings], ignore_index=True)
+    best = optimal_window(Linear(k), n, s)
+    c, e = np.linspace(0, 1.6, 17) * best.w, 3 * np.linspace(0, 1, 10) ** 1.5
+    half = np.array([[low_rank_risk(d, k, a, b, n, s).total for a in c] for b in e]) / best.risk - 1
+    # the sign of e does not matter
+    e, above = np.concatenate([-e[:0:-1], e]), np.concatenate([half[:0:-1], half])
+    return {"c": c, "e": e, "above": above}
 
 
-def lipschitz_quotients(pairs: Pairs) -> pd.DataFrame:
-    """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
+def lipschitz_quotient(inside: float, d: int, k: int) -> Row:
+    """Return the largest quotient in the definition of Lip_s over functions and 200 random points, ``value``.
 
-    Columns ``d``, ``k``, ``inside``, the share |B's|^2 of the direction s in the subspace (1, 1/2, 0), and
-    ``value``.
+    ``inside`` is the share |B's|^2 of the direction s in the subspace.
     """
-
-    def one(d: int, k: int, inside: float) -> float:
-        rng = stream(d, "tasks", k)
-        Q = torch.linalg.qr(torch.from_numpy(rng.standard_normal((d, d)))).Q
-        B, s = Q[:, :k], np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
-        a = B.T @ s
-        a = a / a.norm() if a.norm() > 1e-12 else torch.eye(k).double()[0]
-        t = torch.from_numpy(rng.standard_normal((200, d))) @ s  # s'x of random points
-        f = t * (a @ B.T @ s)  # f(s s'x)
-        quotients = (f[:, None] - f).abs() / (t[:, None] - t).abs().clamp(min=1e-300)
-        return float(quotients.max())
-
-    rows = [(d, k, inside, one(d, k, inside)) for inside in (1.0, 0.5, 0.0) for d, k in pairs]
-    return pd.DataFrame(rows, columns=["d", "k", "inside", "value"])
+    rng = stream(d, "tasks", k)
+    Q = np.linalg.qr(rng.standard_normal((d, d))).Q
+    B, s = Q[:, :k], np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
+    a = B.T @ s if inside > 0 else np.eye(k)[0]
+    t = rng.standard_normal((200, d)) @ s  # s'x of random points
+    f = t * (a @ B.T @ s) / np.linalg.norm(a)  # f(s s'x)
+    distance = np.abs(t[:, None] - t)
+    return {"value": np.max(np.abs(f[:, None] - f) / np.where(distance > 0, distance, np.inf))}
 
 
 # ---------------------------------------------------------------- no matrix is better
 
 
-def complement_gains(pairs: Pairs, settings: Settings, whole: bool = False) -> pd.DataFrame:
+def complement_gains(d: int, k: int, settings: Array, whole: bool = False) -> Row:
     """Return the least risk with e > 0 over that with e = 0, minus one, on `GRID_C` and `GRID_E`.
 
-    Settings without noise are left out for k = 1, which has no finite minimum. With ``whole`` the functions
-    depend on the complement as much as on the subspace. Columns ``d``, ``k``, ``n``, ``s``, ``value`` and
-    ``error``.
-    """
+    Args:
+        d: Dimension of the tokens.
+        k: Dimension of the subspace. For k = 1 there is no finite minimum without noise, and such settings
+            are left out.
+        settings: Pairs of n and sigma.
+        whole: Whether the functions depend on the complement as much as on the subspace.
 
-    def at(d: int, k: int, c: float, e: float, n: Array, s: Array) -> tuple[Array, Array]:
+    Returns:
+        ``n``, ``s``, ``value`` and ``error``.
+    """
+    n, s = settings[(settings[:, 1] > 0) | (k > 1) | whole].T
+
+    def at(c: float, e: float) -> Array:
         risk = low_rank_risk(d, k, c, e, n, s)
         if not whole:
-            return np.asarray(risk.total), np.asarray(risk.error)
+            return np.array([risk.total, risk.error])
         other = low_rank_risk(d, d - k, e, c, n, s)
-        return np.asarray(risk.total + other.bias), np.maximum(risk.error, other.error)
+        return np.array([risk.total + other.bias, np.maximum(risk.error, other.error)])
 
-    def one(d: int, k: int, some: Settings) -> pd.DataFrame:
-        n, s = np.transpose(some)
-        found = []
-        for c in GRID_C:
-            least, error = at(d, k, c, 0.0, n, s)
-            for e in GRID_E:
-                value, more = at(d, k, c, e, n, s)
-                found.append([value / least - 1, value / least * (error + more)])
-        table = np.array(found)
-        value, error = np.take_along_axis(table, table[:, :1].argmin(0)[None], 0)[0]
-        return pd.DataFrame({"d": d, "k": k, "n": n.astype(int), "s": s, "value": value, "error": error})
-
-    finite = {(d, k): [(n, s) for n, s in settings if s > 0 or k > 1 or whole] for d, k in pairs}
-    return pd.concat([one(*pair, some) for pair, some in finite.items() if some], ignore_index=True)
+    (least, first), (value, second) = (
+        np.array([[at(c, e) for e in grid] for c in GRID_C]).transpose(2, 0, 1, 3) for grid in ([0.0], GRID_E)
+    )
+    ratio, error = (x.reshape(-1, n.size) for x in (value / least, value / least * (first + second)))
+    best = ratio.argmin(0), np.arange(n.size)
+    return {"n": n.astype(int), "s": s, "value": ratio[best] - 1, "error": error[best]}
 
 
 def directions(d: int, k: int) -> dict[str, Array]:
@@ -159,27 +139,19 @@ def directions(d: int, k: int) -> dict[str, Array]:
     return types
 
 
-def curvatures(pairs: Pairs, settings: Settings, seeds: int, contexts: int) -> pd.DataFrame:
-    """Sample the second derivative of the risk at c* BB' over the risk, for each type of directions.
+def least_curvature(d: int, k: int, n: int, s: float, seed: int, contexts: int) -> Row:
+    """Sample the least second derivative of the risk at c* BB' over the risk, of all types of directions.
 
-    Functions and noise are averaged exactly; all types share the tokens. Pairs with k = 1 are left out.
-    Columns ``d``, ``k``, ``n``, ``s``, ``seed``, ``direction`` and ``value``.
+    Functions and noise are averaged exactly; all types share the tokens.
     """
-    parts = []
-    for d, k in pairs:
-        for n, s in settings if k > 1 else []:
-            c = float(optimal_window(Linear(k), n, s).w)
-            for seed in range(seeds):
-                values = _second_derivatives(d, k, n, s, c, seed, contexts)
-                parts.append(pd.DataFrame({"direction": values.keys(), "value": values.values()}))
-                parts[-1][["d", "k", "n", "s", "seed"]] = d, k, n, s, seed
-    whole = ["d", "k", "n", "seed"]
-    return pd.concat(parts, ignore_index=True).astype(dict.fromkeys(whole, int))
+    c = float(optimal_window(Linear(k), n, s).w)
+    return {"value": min(second_derivatives(d, k, n, s, c, seed, contexts).values())}
 
 
-def _second_derivatives(
+def second_derivatives(
     d: int, k: int, n: int, sigma: float, c: float, seed: int, contexts: int
 ) -> dict[str, float]:
+    """Sample the second derivative of the risk at c BB', over the risk, for each type of `directions`."""
     rng = stream(300 + seed, "monte carlo")
     parts = [rng.standard_normal((contexts, n + 1, size)) for size in (k, d - k)]
     parts = [part / np.linalg.norm(part, axis=-1, keepdims=True) for part in parts]
@@ -207,54 +179,46 @@ def _second_derivatives(
 # ---------------------------------------------------------------- the scale c
 
 
-def best_scales(ranks: Sequence[int], lengths: Sequence[int], sigmas: Sequence[float]) -> pd.DataFrame:
-    """Return the exact c*, columns ``k``, ``n``, ``s``, ``value`` and ``error``."""
-
-    def one(k: int, n: int, s: float) -> tuple[Any, Any]:
-        best = optimal_window(Linear(k), n, s)
-        return best.w, best.w * best.error
-
-    return measured(one, ["value", "error"], k=ranks, n=lengths, s=sigmas)
+def best_scale(k: int, n: int, s: float) -> Row:
+    """Return the exact c*, ``value`` and ``error``."""
+    best = optimal_window(Linear(k), n, s)
+    return {"value": best.w, "error": best.w * best.error}
 
 
-def steepest_steps(ranks: Sequence[int], settings: Settings) -> pd.DataFrame:
-    """Return the largest ratio of risks, minus one, over 32 equal steps of c from 0 to c*.
+def steepest_step(k: int, n: int, s: float) -> Row:
+    """Return the largest ratio of risks, minus one, over 32 equal steps of c from 0 to c*."""
+    risk = population_risk(Linear(k), np.linspace(0, optimal_window(Linear(k), n, s).w, 33), n, s)
+    steps = risk.total[1:] / risk.total[:-1]
+    worst = steps.argmax()
+    return {"value": steps[worst] - 1, "error": steps[worst] * (risk.error[worst + 1] + risk.error[worst])}
 
-    Columns ``k``, ``n``, ``s``, ``value`` and ``error``.
+
+#: Tokens and noise variance by which the exponents are measured, and calibrated.
+FINITE, INFINITE = 1.0, 1e30
+
+
+def risk_slope(rank: int) -> Row:
+    """Return the exponent in n of the least risk of c BB', a `sweeps.limit`, where the law says 10^3 to 10^5.
+
+    The rank is that of B.
     """
+    task = Linear(rank)
+    n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], 1.0)
 
-    def one(k: int, n: int, s: float) -> tuple[Any, Any]:
-        risk = population_risk(Linear(k), np.linspace(0, optimal_window(Linear(k), n, s).w, 33), n, s)
-        steps = risk.total[1:] / risk.total[:-1]
-        worst = steps.argmax()
-        return steps[worst] - 1, steps[worst] * (risk.error[worst + 1] + risk.error[worst])
+    def slope(more: float) -> tuple[Any, Any]:
+        return local_slope(n, optimal_window(task, n * more, more**0.5).risk)
 
-    tables = [measured(one, ["value", "error"], k=[k], n=[n], s=[s]) for k in ranks for n, s in settings]
-    return pd.concat(tables, ignore_index=True)
+    return limit(slope, asymptotics.risk_exponent(task), (FINITE, INFINITE))
 
 
-def risk_slopes(ranks: Sequence[int]) -> pd.DataFrame:
-    """Return the exponent in n of the least risk of c BB', `LIMIT`, where the law says c* = 10^3 to 10^5."""
-
-    def one(rank: int) -> tuple[float, ...]:
-        task = Linear(rank)
-        power = 1 / asymptotics.window_exponent(task)
-        n = np.round((np.array([1e3, 1e4, 1e5]) / asymptotics.sharp_window(task, 1.0, 1.0)) ** power)
-        exact, known = (optimal_window(task, n * m, m**0.5).risk for m in (1.0, 1e30))
-        return exponent(n, exact, known, asymptotics.risk_exponent(task))
-
-    return measured(one, LIMIT, rank=ranks)
-
-
-def isotropic_slope(d: int, k: int) -> pd.DataFrame:
+def isotropic_slope(d: int, rank: int) -> Row:
     """Return the same exponent for M = wI, at n = 10^4 to 9 * 10^4."""
     n = np.array([1e4, 3e4, 9e4])
 
-    def slope(tokens: float) -> tuple[Array, Array]:
-        return local_slope(n, [least_isotropic(d, k, m * tokens, tokens**0.5)[1] for m in n])
+    def slope(more: float) -> tuple[Any, Any]:
+        return local_slope(n, [least_isotropic(d, rank, m * more, more**0.5)[1] for m in n])
 
-    row = (k, *slope(1.0), *slope(1e30), -4 / (d + 2))
-    return pd.DataFrame([row], columns=["rank", *LIMIT]).astype({name: float for name in LIMIT})
+    return limit(slope, -4 / (d + 2), (FINITE, INFINITE))
 
 
 # ---------------------------------------------------------------- trained units
@@ -271,7 +235,7 @@ def _scale(M: Array, B: Array) -> Array:
 def trained_units(
     d: int,
     k: int,
-    settings: Settings,
+    settings: Sequence[tuple[int, float]],
     seeds: int,
     steps: int,
     batch_size: int,
@@ -311,27 +275,22 @@ def trained_units(
 
 
 def settled_scales(
+    size: int,
     d: int,
     k: int,
-    setting: tuple[int, float],
-    batch_sizes: Iterable[int],
+    setting: Array,
     starts: int,
     steps: int,
     learning_rate: float,
     device: torch.device | str = "cpu",
-) -> pd.DataFrame:
-    """Train fresh units with several batch sizes.
+) -> Row:
+    """Train fresh units with a batch of this size at a setting, n and sigma.
 
     Returns:
-        Columns ``size``, ``seed`` and ``ratio``, the mean diagonal of B'MB over the exact c*.
+        ``seed`` and ``ratio``, the mean diagonal of B'MB over the exact c*.
     """
     (n, s), B = setting, _subspace(d, k)
-    best = float(optimal_window(Linear(k), n, s).w)
     task, law = Projected(Linear(k), B.T), LowRank(B)
-    units = [UnitConfig(task, s, n, 200 + seed, law, initial_std=0.3) for seed in range(starts)]
-
-    def one(size: int) -> tuple[Any, ...]:
-        M = pretrain(units, steps, size, learning_rate, device, stream="native", dtype="float32").M
-        return np.arange(starts), _scale(M, B) / best
-
-    return measured(one, ["seed", "ratio"], size=batch_sizes)
+    units = [UnitConfig(task, s, int(n), 200 + seed, law, initial_std=0.3) for seed in range(starts)]
+    M = pretrain(units, steps, size, learning_rate, device, stream="native", dtype="float32").M
+    return {"seed": np.arange(starts), "ratio": _scale(M, B) / optimal_window(Linear(k), n, s).w}

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from icl.statistics import local_slope, median_interval
+from icl.statistics import median_interval
 from icl.tasks import Affine, Cosine, ReLU
 
 Array = NDArray[np.float64]
@@ -31,21 +31,6 @@ class Training(NamedTuple):
 #: Columns of a limit at the end of a sweep: its ``value`` and the ``change`` in the last step; the same,
 #: ``limit`` and ``step``, of a known case whose limit is the ``truth``, which calibrates the error.
 LIMIT = ("value", "change", "limit", "step", "truth")
-
-
-def exponent(x: ArrayLike, exact: ArrayLike, known: ArrayLike, truth: float) -> tuple[Any, ...]:
-    """Return the last local slopes of log y in log x for an exact and a known curve, as `LIMIT` has them."""
-    return (*local_slope(x, exact), *local_slope(x, known), truth)
-
-
-def extrapolated(ratio: Array, small: Array) -> tuple[float, float]:
-    """Extrapolate a ratio linearly in a small number to zero, from three settings.
-
-    Returns:
-        The limit by the last two, and what leaving out the last one changes.
-    """
-    ends = ratio[1:] - np.diff(ratio) / np.diff(small) * small[1:]
-    return ends[1], abs(ends[1] - ends[0])
 
 
 def grid(**values: Iterable[Any]) -> pd.DataFrame:
@@ -71,12 +56,6 @@ def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iter
         entries = np.broadcast_arrays(*map(np.atleast_1d, found))
         parts.append(pd.DataFrame(dict(zip(columns, entries, strict=True))).assign(**setting))
     return pd.concat(parts, ignore_index=True)[[*values, *columns]]
-
-
-def over(first: Any, second: Any) -> tuple[Any, Any]:
-    """Return the ratio of two best windows, and its error."""
-    ratio = first.w / second.w
-    return ratio, ratio * (first.error + second.error)
 
 
 def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:

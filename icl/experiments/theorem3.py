@@ -1,14 +1,13 @@
-"""Measurements for Theorem 3: the price of a window that was trained for another Lipschitz constant.
+"""Measurements for Theorem 3 in one setting: the price of a window trained for another Lipschitz constant.
 
 A unit is trained at L and tested at L' = ratio L. Where functions are proportional to L, as in the affine and
-the ReLU class, its bias at L' is ratio^2 times that at L. Limits for long contexts have the columns
-`icl.experiments.tables.LIMIT`, read off `FAR` windows; what calibrates them is the closed form for many
-tokens (`icl.risk.asymptotics`).
+the ReLU class, its bias at L' is ratio^2 times that at L. Limits for long contexts are `sweeps.limit`, read
+off `FAR` windows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,14 +17,18 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from icl.experiments.functions import Waves
-from icl.experiments.tables import LIMIT, TASKS, exponent, measured
+from icl.experiments.sweeps import Route, Row, limit
+from icl.experiments.tables import TASKS
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
+from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, ReLU, Zonal
 
 Array = NDArray[np.float64]
 CLASSES = ("affine", "ReLU")
+#: All classes of which one is tested with the window of another.
+OTHERS: dict[str, Callable[..., Zonal]] = {**TASKS, "cosine with phase": Waves}
 #: Windows at which limits are read; the law says at which context lengths they are the best ones.
 FAR = (1e3, 1e4, 1e5)
 
@@ -34,33 +37,22 @@ FAR = (1e3, 1e4, 1e5)
 
 
 def prices(
-    kinds: Sequence[str],
-    dims: Sequence[int],
-    ratios: ArrayLike,
-    lengths: ArrayLike,
-    lipschitz: float,
-    noise_std: float,
-) -> pd.DataFrame:
+    kind: str, d: int, ratios: ArrayLike, lengths: ArrayLike, lipschitz: float, noise_std: float
+) -> Row:
     """Return the exact price of the window of L where functions have L' = ratio L.
 
     Returns:
-        Columns ``kind``, ``d``, ``ratio``, ``n``, ``risk`` with the window of L, ``price``, the risk over the
-        least one, with its ``error``, its ``limit`` for long contexts, and ``bound``, the risk over the
-        talk's bound: an upper one for ratio 1, otherwise a lower one.
+        ``ratio``, ``n``, ``price``, the risk with the window of L over the least one, with its ``error``, its
+        ``limit`` for long contexts, the ``risk``, and ``bound``, the risk over the talk's bound: an upper one
+        for ratio 1, otherwise a lower one.
     """
-    ratio, n = (grid.ravel() for grid in np.meshgrid(ratios, lengths, indexing="ij"))
-
-    def one(kind: str, d: int) -> tuple[Array, ...]:
-        task = TASKS[kind](d, lipschitz)
-        kept = mismatch_risk(task, task, n, noise_std)
-        risk = ratio**2 * kept.bias + kept.noise
-        price = risk / ratio**2 / optimal_window(task, n, noise_std / ratio).risk
-        limit = asymptotics.mismatch_penalty(task, ratio)
-        bound = risk / printed_bound(d, ratio, n, lipschitz, noise_std)
-        return ratio, n, risk, price, 2 * price * kept.error, limit, bound
-
-    columns = ["ratio", "n", "risk", "price", "error", "limit", "bound"]
-    return measured(one, columns, kind=kinds, d=dims)
+    task, ratio, n = TASKS[kind](d, lipschitz), np.asarray(ratios)[:, None], np.asarray(lengths)
+    kept = mismatch_risk(task, task, n, noise_std)
+    risk = ratio**2 * kept.bias + kept.noise
+    price = risk / ratio**2 / optimal_window(task, n, noise_std / ratio).risk
+    limits = {"limit": asymptotics.mismatch_penalty(task, ratio), "error": 2 * price * kept.error}
+    bound = risk / printed_bound(d, ratio, n, lipschitz, noise_std)
+    return {"ratio": ratio, "n": n, "price": price, **limits, "risk": risk, "bound": bound}
 
 
 def printed_bound(d: int, ratio: ArrayLike, n: ArrayLike, lipschitz: float, noise_std: float) -> Array:
@@ -72,81 +64,51 @@ def printed_bound(d: int, ratio: ArrayLike, n: ArrayLike, lipschitz: float, nois
     return np.select([ratio == 1, ratio > 1], [matched, larger], capital ** (1 / (d + 2)) / n)
 
 
-def powers(
-    dims: Sequence[int],
-    ratios: Sequence[float],
-    n: float,
-    lipschitz: float,
-    noise_std: float,
-    *,
-    trained: bool = False,
-) -> pd.DataFrame:
+def power(
+    d: int, ratio: float, n: float, lipschitz: float, noise_std: float, *, trained: bool = False
+) -> Row:
     """Return the exact exponent in L' of the risk on ReLU functions, twice the share of the bias.
 
     The window is that of L, or the best one for L' if it is ``trained`` there; then this is the exponent of
-    the least risk, because the derivative in the window vanishes. Columns ``d``, ``ratio``, ``value`` and
-    ``error``, and ``kept``, the risk over that at L' = L.
+    the least risk, because the derivative in the window vanishes. ``value`` and ``error``, and ``kept``, the
+    risk over that at L' = L.
     """
-    ratio = np.asarray(ratios, dtype=float)
-    sigma = noise_std / ratio
-
-    def one(d: int) -> tuple[Array, ...]:
-        task = ReLU(d, lipschitz)
-        w = optimal_window(task, n, sigma if trained else noise_std).w
-        risk, at_one = (population_risk(task, w, n, s) for s in (sigma, noise_std))
-        value = 2 * risk.bias / risk.total
-        return ratio, value, 2 * value * risk.error, ratio**2 * risk.total / at_one.total
-
-    return measured(one, ["ratio", "value", "error", "kept"], d=dims)
+    task, sigma = ReLU(d, lipschitz), noise_std / ratio
+    w = optimal_window(task, n, sigma if trained else noise_std).w
+    risk, at_one = (population_risk(task, w, n, s) for s in (sigma, noise_std))
+    value = 2 * risk.bias / risk.total
+    return {"value": value, "error": 2 * value * risk.error, "kept": ratio**2 * risk.total / at_one.total}
 
 
-def over_printed(dims: Sequence[int]) -> pd.DataFrame:
-    """Return the matched risk over the displayed upper bound, the worst n with n L^2 / sigma^2 >= 10.
+def over_printed(d: int, snr: float) -> Row:
+    """Return the matched risk over the displayed upper bound, the worst n with n snr^2 >= 10.
 
-    Columns ``d``, ``snr``, which is L / sigma, ``value`` and ``error``.
+    snr is L / sigma.
     """
     n = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
-
-    def one(d: int, snr: float) -> tuple[float, float]:
-        risk = mismatch_risk(ReLU(d), ReLU(d), n, 1 / snr)
-        over = np.where(n * snr**2 >= 10, risk.total / printed_bound(d, 1, n, 1.0, 1 / snr), 0.0)
-        return float(over.max()), float(over.max() * np.max(risk.error))
-
-    return measured(one, ["value", "error"], d=dims, snr=(0.3, 1.0, 10.0))
+    n = n[n * snr**2 >= 10]
+    risk = mismatch_risk(ReLU(d), ReLU(d), n, 1 / snr)
+    over = np.max(risk.total / printed_bound(d, 1, n, 1.0, 1 / snr))
+    return {"value": over, "error": over * risk.error.max()}
 
 
-def displayed(dims: Sequence[int], ratios: ArrayLike, lipschitz: float, noise_std: float) -> pd.DataFrame:
+def displayed(d: int, ratio: float, lipschitz: float, noise_std: float) -> Row:
     """Return the risk on ReLU functions over the displayed lower bound, at the longest context of `FAR`."""
-    ratio = np.asarray(ratios, dtype=float)
-
-    def one(d: int) -> tuple[Array, ...]:
-        task = ReLU(d, lipschitz)
-        n = asymptotics.sharp_context(task, FAR[-1], noise_std)
-        risk = mismatch_risk(task, task, n, noise_std)
-        bound = printed_bound(d, ratio, n, lipschitz, noise_std)
-        value = (ratio**2 * risk.bias + risk.noise) / bound
-        return ratio, value, value * risk.error
-
-    return measured(one, ["ratio", "value", "error"], d=dims)
-
-
-def price_table() -> pd.DataFrame:
-    """Return prices for the figure that moves: ``functions``, ``d``, ``n``, ``rho``, ``price``, ``limit``."""
-    rho, lengths = 10 ** (np.arange(-20, 21) / 20), 10.0 ** np.arange(1, 9)
-    found = prices(["ReLU", "affine"], (3, 5, 8), rho, lengths, 1.0, 1.0)
-    found = found.rename(columns={"kind": "functions", "ratio": "rho"})
-    return found[["functions", "d", "n", "rho", "price", "limit"]]
+    task = ReLU(d, lipschitz)
+    n = asymptotics.sharp_context(task, FAR[-1], noise_std)
+    risk = mismatch_risk(task, task, n, noise_std)
+    value = (ratio**2 * risk.bias + risk.noise) / printed_bound(d, ratio, n, lipschitz, noise_std)
+    return {"value": value, "error": value * risk.error}
 
 
 # ---------------------------------------------------------------- limits for long contexts
 
 
 class _Far(NamedTuple):
-    """The window of L at the lengths of `FAR`, and both terms of its risk at L, by one of two routes."""
+    """The window of L at the lengths of `FAR`, and both terms of its risk at L, by one route."""
 
+    route: Route
     task: Zonal
-    terms: Callable[[Zonal, Array, Array, Any], tuple[Array, Array]]
-    least: Callable[[Zonal, Array, Any], Array]
     n: Array
     w: Array
     bias: Array
@@ -157,32 +119,12 @@ class _Far(NamedTuple):
         return np.asarray(ratio) ** 2 * self.bias + self.noise
 
 
-def _exact_terms(task: Zonal, w: Array, n: Array, noise_std: Any) -> tuple[Array, Array]:
-    risk = population_risk(task, w, n, noise_std)
-    return risk.bias, risk.noise
-
-
-def _exact_least(task: Zonal, n: Array, noise_std: Any) -> Array:
-    return np.asarray(optimal_window(task, n, noise_std).risk)
-
-
-def _many_token_least(task: Zonal, n: Array, noise_std: Any) -> Array:
-    w = asymptotics.many_token_window(task, n, noise_std)
-    return np.asarray(np.sum(asymptotics.many_token_risk(task, w, n, noise_std), axis=0))
-
-
 @lru_cache(maxsize=256)
-def _far(kind: str, d: int, lipschitz: float, noise_std: float) -> tuple[_Far, _Far]:
-    """Return the exact results, and those for many tokens."""
+def _far(route: Route, kind: str, d: int, lipschitz: float, noise_std: float) -> _Far:
     task = TASKS[kind](d, lipschitz)
     n = asymptotics.sharp_context(task, FAR, noise_std)
-
-    def follow(w: Array, terms: Any, least: Any) -> _Far:
-        return _Far(task, terms, least, n, w, *terms(task, w, n, noise_std))
-
-    exact = follow(optimal_window(task, n, noise_std).w, _exact_terms, _exact_least)
-    w = asymptotics.many_token_window(task, n, noise_std)
-    return exact, follow(w, asymptotics.many_token_risk, _many_token_least)
+    w = route.window(task, n, noise_std)
+    return _Far(route, task, n, w, *route.terms(task, w, n, noise_std))
 
 
 #: What has an exponent in n: a quantity of the results at `FAR` and of L' / L, and its limit for a class.
@@ -194,127 +136,102 @@ QUANTITIES: dict[str, tuple[Callable[[_Far, float], Array], Callable[[Zonal], fl
         asymptotics.risk_exponent,
     ),
     "bias of affine functions": (
-        lambda far, _: far.terms(Affine(far.task.dim), far.w, far.n, 0.0)[0],
+        lambda far, _: far.route.terms(Affine(far.task.dim), far.w, far.n, 0.0)[0],
         lambda task: -4 / (task.dim + 2),
     ),
 }
 
 
-def slopes(
+def slope(
     quantity: str,
-    dims: Sequence[int],
+    dim: int,
     lipschitz: float,
     noise_std: float,
-    ratios: Sequence[float] | None = None,
+    ratio: float = 1.0,
     *,
     kind: str = "ReLU",
     more: int = 0,
-) -> pd.DataFrame:
+) -> Row:
     """Return the exponent in n of one of the `QUANTITIES`, with the window of a class at L.
 
-    Tokens lie on the unit sphere of R^(dim + more). Columns ``dim``, ``ratio`` (if given) and `LIMIT`.
+    Tokens lie on the unit sphere of R^(dim + more).
     """
     value, truth = QUANTITIES[quantity]
 
-    def one(dim: int, ratio: float = 1.0) -> tuple[Any, ...]:
-        exact, many = _far(kind, dim + more, lipschitz, noise_std)
-        return exponent(exact.n, value(exact, ratio), value(many, ratio), truth(exact.task))
+    def read(route: Route) -> tuple[Any, Any]:
+        far = _far(route, kind, dim + more, lipschitz, noise_std)
+        return local_slope(far.n, value(far, ratio))
 
-    return measured(one, LIMIT, dim=dims, **({} if ratios is None else {"ratio": ratios}))
-
-
-def noise_shares(dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the share of the noise in the matched risk over its limit: ``kind``, ``d``, `LIMIT`."""
-
-    def one(kind: str, d: int) -> tuple[float, ...]:
-        far = _far(kind, d, lipschitz, noise_std)
-        share = -2 * asymptotics.bias_law(far[0].task)[1] / (d - 1)
-        exact, many = (route.noise / route.risk() * (1 + share) / share for route in far)
-        return exact[-1], abs(exact[-1] - exact[-2]), many[-1], abs(many[-1] - many[-2]), 1.0
-
-    return measured(one, LIMIT, kind=CLASSES, d=dims)
+    return limit(read, truth(TASKS[kind](dim + more)))
 
 
-def price_limits(
-    dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
-) -> pd.DataFrame:
-    """Return the price where the window is 10^5, and its largest change since 10^3, `LIMIT`.
+def noise_share(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:
+    """Return the share of the noise in the matched risk over its limit."""
+    share = -2 * asymptotics.bias_law(TASKS[kind](d))[1] / (d - 1)
 
-    Columns ``kind``, ``d``, ``ratio`` as well.
-    """
-    ratio = np.asarray(ratios, dtype=float)
+    def read(route: Route) -> tuple[float, float]:
+        far = _far(route, kind, d, lipschitz, noise_std)
+        found = far.noise / far.risk() * (1 + share) / share
+        return found[-1], abs(found[-1] - found[-2])
 
-    def one(kind: str, d: int) -> tuple[Array, ...]:
-        ends: list[Array] = []
-        for route in _far(kind, d, lipschitz, noise_std):
-            price = route.risk(ratio[:, None]) / route.least(route.task, route.n, noise_std / ratio[:, None])
-            price /= ratio[:, None] ** 2
-            ends += [price[:, -1], np.abs(price[:, -1:] - price[:, :-1]).max(-1)]
-        return ratio, *ends, asymptotics.mismatch_penalty(TASKS[kind](d), ratio)
-
-    return measured(one, ["ratio", *LIMIT], kind=CLASSES, d=dims)
+    return limit(read, 1.0)
 
 
-def class_slopes(dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
+def price_limits(kind: str, d: int, ratios: ArrayLike, lipschitz: float, noise_std: float) -> Row:
+    """Return the price where the window is 10^5, and its largest change since 10^3, for each ``ratio``."""
+    ratio = np.asarray(ratios)
+
+    def read(route: Route) -> tuple[Array, Array]:
+        far, each_ratio = _far(route, kind, d, lipschitz, noise_std), ratio[:, None]
+        least = route.least(far.task, far.n, noise_std / each_ratio)
+        price = far.risk(each_ratio) / least / each_ratio**2
+        return price[:, -1], np.abs(price[:, -1:] - price[:, :-1]).max(-1)
+
+    return {"ratio": ratio} | limit(read, asymptotics.mismatch_penalty(TASKS[kind](d), ratio))
+
+
+def class_slope(dim: int, lipschitz: float, noise_std: float) -> Row:
     """Return the exponent in n of the price of the affine window on ReLU functions of the same L.
 
-    Columns ``dim`` and `LIMIT`. Slopes are extrapolated linearly in the bandwidth w^(-1/2).
+    Slopes are extrapolated linearly in the bandwidth w^(-1/2).
     """
+    task = ReLU(dim, lipschitz)
 
-    def one(dim: int) -> tuple[float, ...]:
-        ends: list[float] = []
-        for route in _far("affine", dim, lipschitz, noise_std):
-            task = ReLU(dim, lipschitz)
-            risk = np.sum(route.terms(task, route.w, route.n, noise_std), axis=0)
-            log_price = np.log(risk / route.least(task, route.n, noise_std))
-            before, slope = np.diff(log_price) / np.diff(np.log(route.n))
-            _, h, last = route.w**-0.5
-            end = slope - (slope - before) * last / (last - h)
-            ends += [end, abs(end - slope)]
-        return *ends, -3 / (dim + 3) - asymptotics.risk_exponent(ReLU(dim))
+    def read(route: Route) -> tuple[float, float]:
+        far = _far(route, "affine", dim, lipschitz, noise_std)
+        risk = np.sum(route.terms(task, far.w, far.n, noise_std), axis=0)
+        log_price = np.log(risk / route.least(task, far.n, noise_std))
+        before, last = np.diff(log_price) / np.diff(np.log(far.n))
+        _, h, narrow = far.w**-0.5
+        end = last - (last - before) * narrow / (narrow - h)
+        return end, abs(end - last)
 
-    return measured(one, LIMIT, dim=dims)
+    return limit(read, -3 / (dim + 3) - asymptotics.risk_exponent(task))
 
 
 # ---------------------------------------------------------------- other classes with the same L
 
 
-def losses(
-    n: float, noise_std: float, trained: Mapping[str, Zonal], tested: Mapping[str, Zonal]
-) -> pd.DataFrame:
-    """Return the exact price on the classes tested of the windows of the classes trained.
-
-    Columns ``trained``, ``tested``, ``price``, ``error``, ``d`` and ``n``.
-    """
-
-    def one(trained_on: str, tested_on: str) -> tuple[float, float]:
-        risk = mismatch_risk(trained[trained_on], tested[tested_on], n, noise_std)
-        price = float(risk.total / optimal_window(tested[tested_on], n, noise_std).risk)
-        return price, 2 * price * float(risk.error)
-
-    found = measured(one, ["price", "error"], trained_on=trained, tested_on=tested)
-    return found.rename(columns={"trained_on": "trained", "tested_on": "tested"}).assign(
-        d=[t.dim for t in trained.values() for _ in tested], n=n
-    )
+def _price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> tuple[float, float]:
+    risk = mismatch_risk(trained, tested, n, noise_std)
+    price = float(risk.total / optimal_window(tested, n, noise_std).risk)
+    return price, 2 * price * float(risk.error)
 
 
-def pairs(shapes: Iterable[tuple[int, int]], noise_std: float) -> pd.DataFrame:
-    """Return the price of the window of one class on another, all of L = 1, at each (d, n).
-
-    Columns ``d``, ``n``, ``trained``, ``tested``, ``price`` and ``error``.
-    """
-    parts = []
-    for d, n in shapes:
-        tasks = {"affine": Affine(d), "ReLU": ReLU(d), "cosine": Cosine(d), "cosine with phase": Waves(d)}
-        parts.append(losses(n, noise_std, tasks, tasks))
-    return pd.concat(parts, ignore_index=True)
+def loss(trained: str, tested: str, d: int, n: float, noise_std: float, lipschitz: float = 1.0) -> Row:
+    """Return the exact ``price`` on one of the `OTHERS` of the window of another, and its ``error``."""
+    price, error = _price(OTHERS[trained](d, lipschitz), OTHERS[tested](d, lipschitz), n, noise_std)
+    return {"price": price, "error": error}
 
 
-def windows_on_cosines(make: type[Cosine] | type[Waves], d: int, n: int, noise_std: float) -> pd.DataFrame:
-    """Return the price on cosines of L = 1 of three best windows; ``same`` says whether L is the same."""
+def windows_on_cosines(cosine: str, d: int, n: int, noise_std: float) -> Row:
+    """Return the ``price`` on cosines of L = 1 of three best windows; ``same`` says whether L is the same."""
+    make = OTHERS[cosine]
     trained = {"affine, L = 1": Affine(d), "cosine, L = 0.1": make(d, 0.1), "cosine, L = 10": make(d, 10.0)}
-    found = losses(n, noise_std, trained, {"cosine, L = 1": make(d, 1.0)})
-    return found.assign(same=found.trained.str.endswith("= 1"))
+    price, error = np.transpose([_price(task, make(d, 1.0), n, noise_std) for task in trained.values()])
+    names = np.array(list(trained))
+    same = np.array([True, False, False])
+    return {"trained": names, "tested": "cosine, L = 1", "same": same, "price": price, "error": error}
 
 
 # ---------------------------------------------------------------- trained units

@@ -2,74 +2,70 @@ import numpy as np
 import pytest
 
 from icl.experiments import gaussian
+from icl.experiments.sweeps import each
 from icl.risk import gaussian_linear_optimum, gaussian_risk, gaussian_window, optimal_window
 from icl.tasks import Linear
 
 
 def test_windows_stop_at_one_on_gaussian_tokens_and_grow_on_the_sphere():
-    table = gaussian.windows([3], [100, 10000], [0.0, 0.5])
+    table = each(gaussian.window, d=3, lengths=np.array([100, 10000]), sigmas=np.array([0.0, 0.5]))
     assert table[["n", "sigma"]].values.tolist() == [[100, 0], [100, 0.5], [10000, 0], [10000, 0.5]]
     assert (table.w < 1).all() and np.allclose(table.gap, 1 - table.w)
-    sphere = gaussian.windows([3], [100, 10000], [0.5], tokens="sphere")
+    sphere = gaussian.window_on_sphere(3, np.array([100, 10000]), 0.5)["w"].ravel()
     # f(x) = b.x at |x|^2 = 3 is the slope 3^(1/2) of x / 3^(1/2), whose score 3 w t has the parameter 3 w
-    assert np.allclose(sphere.w * 3, optimal_window(Linear(3, 3**0.5), np.array([100, 10000]), 0.5).w)
-    assert "gap" not in sphere and sphere.w.is_monotonic_increasing
+    assert np.allclose(sphere * 3, optimal_window(Linear(3, 3**0.5), np.array([100, 10000]), 0.5).w)
+    assert sphere[0] < sphere[1]
 
 
 def test_slopes_of_the_gap_tend_to_the_golden_ratio():
-    exact_windows = gaussian.windows([2], 10.0 ** np.array([4, 11, 18, 24, 30]), [0.5])
-    slopes = gaussian.gap_slopes(exact_windows, 0.5)
-    exact, late = (slopes[slopes.kind == kind] for kind in ("exact", "one heavy token"))
-    assert exact.log_n.max() < np.log(1e30) < late.log_n.max()
+    lengths = 10.0 ** np.array([4, 11, 18, 24, 30])
+    exact, late = (gaussian.gap_slopes(2, kind, lengths, 0.5) for kind in ("exact", "one heavy token"))
+    assert exact["log_n"].max() < np.log(1e30) < late["log_n"].max()
     # where the two overlap they agree, and the law's powers of log n are what is missing at the end
-    between = np.interp(exact.log_n.iloc[-1], late.log_n, late.slope)
-    assert exact.slope.iloc[-1] == pytest.approx(between, abs=0.01)
-    last = late.iloc[-1]
-    assert last.slope - 2 / last.log_n == pytest.approx(-gaussian.RATE, abs=1e-4)
+    between = np.interp(exact["log_n"][-1], late["log_n"], late["slope"])
+    assert exact["slope"][-1] == pytest.approx(between, abs=0.01)
+    assert late["slope"][-1] - 2 / late["log_n"][-1] == pytest.approx(-gaussian.RATE, abs=1e-4)
 
 
-def test_both_steps_to_the_law_are_one_and_a_wrong_dimension_is_seen():
-    steps = gaussian.rate_steps([2], [0.0, 0.5])
-    assert np.allclose(steps[["first", "second"]], 1, atol=0.01)
-    assert (steps.wrong < 0.1).all() and (steps.first_error < 0.01).all()
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_both_steps_to_the_law_are_one_and_a_wrong_dimension_is_seen(sigma):
+    steps = gaussian.rate_steps(2, sigma)
+    assert [steps["first"], steps["second"]] == pytest.approx([1, 1], abs=0.01)
+    assert steps["wrong"] < 0.1 and steps["first_error"] < 0.01
 
 
 def test_the_window_widens_with_noise():
-    slopes = gaussian.signal_slopes([2, 3], [10, 1000])
-    assert slopes[["d", "n"]].values.tolist() == [[2, 10], [2, 1000], [3, 10], [3, 1000]]
-    assert (slopes["value"] > slopes.error).all() and (slopes.error > 0).all()
+    slope = gaussian.signal_slope(3, 1000)
+    assert slope["value"] > slope["error"] > 0
 
 
 def test_two_tokens_summed_directly_have_the_exact_bias_only_without_the_query():
-    table = gaussian.two_token_ratios([2, 3])
-    assert np.allclose(table["value"], 1, atol=1e-8) and (abs(table.wrong - 1) > 0.1).all()
+    found = gaussian.two_token_ratio(2)
+    assert found["value"] == pytest.approx(1, abs=1e-8) and abs(found["wrong"] - 1) > 0.1
 
 
 def test_a_floor_stays_in_the_ball_and_none_on_the_sphere():
-    ball = gaussian.ball_limits([5]).set_index("what")["value"]
-    assert ball["window"] < 100 and ball["floor"] == pytest.approx(0.0155, abs=1e-4)
-    (row,) = gaussian.sphere_floors([5]).to_dict("records")
+    window, floor = gaussian.ball_limit(5)["value"]
+    assert window < 100 and floor == pytest.approx(0.0155, abs=1e-4)
     # 1 - A(w) is about (d - 1) / 2 w
-    assert row["what"] == "sphere" and row["value"] == pytest.approx((2 / gaussian.WIDEST) ** 2, rel=1e-3)
+    assert gaussian.sphere_floor(5)["value"] == pytest.approx((2 / gaussian.WIDEST) ** 2, rel=1e-3)
 
 
 def test_tokens_for_the_limit_grow_exponentially_and_its_error_like_one_over_n():
-    needed = gaussian.tokens_needed([1.0, 2.0, 3.0])
-    assert needed["value"].between(0.9**2 / 2, 1).all() and (needed.error > 0).all()
-    assert needed.b.tolist() == [2.0, 3.0]
+    needed = gaussian.tokens_needed(1.0, 2.0)
+    assert 0.9**2 / 2 < needed["value"] < 1 and needed["error"] > 0
     assert np.allclose(gaussian.approach_slopes(3)["value"], -1, atol=1e-6)
 
 
 def test_sampled_risks_are_those_of_the_exact_formula():
-    risks = gaussian.sampled_risks(["linear", "He_2"], [50], 100, 60)
+    risks = each(gaussian.sampled_risk, f=["linear", "He_2"], n=[50], seed=range(60), most=100)
     means = gaussian.mean_risks(risks).set_index("f")
     exact = gaussian_risk(1, 1.0, 50, 0.0).total
     assert means.low["linear"] < exact < means.high["linear"]
     excess = risks[risks.f == "He_2"]
     limit = gaussian.functions()["He_2"].limit / gaussian.functions()["He_2"].power
-    wider, narrower = (
-        gaussian.sampled_risks(["He_2"], [5000], 5000, 9, w=w).risk.median() for w in (None, 1.0)
-    )
+    many = {"f": "He_2", "n": 5000, "seed": range(9), "most": 5000}
+    wider, narrower = (each(gaussian.sampled_risk, **many, w=w).risk.median() for w in (None, 1.0))
     assert wider < 0.45 < narrower  # the limits are 1/3 and 1/2
     assert limit == pytest.approx(1 / 3) and np.allclose(excess.risk - excess.excess, limit)
 
@@ -88,21 +84,22 @@ def test_the_best_window_of_relu_is_a_minimum_of_its_sampled_limit():
     assert limit(known.w) < min(limit(0.8 * known.w), limit(1.2 * known.w))
 
 
-def test_functions_that_the_limit_recovers():
-    found = gaussian.recovered_limits()
-    assert len(found) == 2 and (found["value"] + found.error < 1e-6).all()
+@pytest.mark.parametrize("f", gaussian.RECOVERED)
+def test_functions_that_the_limit_recovers(f):
+    found = gaussian.recovered_limit(f)
+    assert found["value"] + found["error"] < 1e-6
 
 
 def test_linear_attention_wins_unless_there_is_an_intercept():
-    plain = gaussian.over_linear([3], [10, 1000], [0.0, 0.5])
+    plain = each(gaussian.over_linear, d=3, lengths=np.array([10, 1000]), sigmas=np.array([0.0, 0.5]))
     assert (plain["value"] > 1).all()
     assert plain.iloc[-1].linear == pytest.approx(gaussian_linear_optimum(3, 1000, 0.5).risk)
     assert plain.iloc[-1].softmax == pytest.approx(gaussian_window(3, 1000, 0.5).risk)
-    assert (gaussian.over_linear([3], [1000], [0.5], intercept=1.0)["value"] < 1).all()
-    boundary = gaussian.intercept_boundary([3], [1000], 0.5).b[0]
-    assert gaussian.over_linear([3], [1000], [0.5], intercept=boundary)["value"][0] == pytest.approx(1)
+    assert gaussian.over_linear(3, 1000, 0.5, intercept=1.0)["value"] < 1
+    boundary = gaussian.intercept_boundary(3, 1000, 0.5)["b"]
+    assert gaussian.over_linear(3, 1000, 0.5, intercept=boundary)["value"] == pytest.approx(1)
 
 
 def test_a_value_scale_restores_the_rate():
-    table = gaussian.value_scale([2], [0.5])
-    assert table.free[0] == pytest.approx(1, abs=1e-3) and table.fixed[0] > 100
+    found = gaussian.value_scale(2, 0.5)
+    assert found["free"] == pytest.approx(1, abs=1e-3) and found["fixed"] > 100

@@ -2,20 +2,22 @@ import numpy as np
 import pytest
 
 from icl.experiments import kernel
+from icl.experiments.sweeps import each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU
 
 
-def test_weights_are_the_kernel_on_the_sphere_only():
-    here, off = (kernel.weights([2, 5], 20, 3, 0, 4.0, on_sphere=where) for where in (True, False))
-    assert (here.gap < 1e-12).all() and (here.disorder == 0).all()
-    assert here.coefficient.to_numpy() == pytest.approx(0.5, abs=1e-9)
-    assert (off.gap > 0.1).all() and (off.disorder > 0.01).all()
+@pytest.mark.parametrize("d", [2, 5])
+def test_weights_are_the_kernel_on_the_sphere_only(d):
+    here, off = (kernel.weights(d, 20, 3, 0, 4.0, on_sphere=where) for where in (True, False))
+    assert here["gap"] < 1e-12 and here["disorder"] == 0
+    assert here["coefficient"] == pytest.approx(0.5, abs=1e-9)
+    assert off["gap"] > 0.1 and off["disorder"] > 0.01
 
 
-def test_four_libraries_predict_the_same():
-    found = kernel.libraries([3], 15, 2, 0.2, 0)
-    assert found.by.tolist() == list(kernel.LIBRARIES) and (found.gap < 1e-9).all()
+@pytest.mark.parametrize("library", kernel.LIBRARIES)
+def test_libraries_predict_the_same(library):
+    assert kernel.library_gap(library, 3, 15, 2, 0.2, 0)["gap"] < 1e-9
 
 
 def test_a_window_of_zero_attends_to_all_and_a_narrow_one_to_one():
@@ -27,40 +29,45 @@ def test_a_window_of_zero_attends_to_all_and_a_narrow_one_to_one():
     assert weight == pytest.approx(0.5)
 
 
-def test_the_estimators_bias_falls_and_the_squared_error_turns():
-    slopes = kernel.bias_slopes([3], 10)
-    assert slopes.kind.tolist() == ["affine", "relu", "cosine"]
-    assert (slopes.slope < 0).all() and (slopes.error < 1e-6).all()
-    turns = kernel.bias_turns([3], 10)
-    assert (np.sign(turns.slope) == np.where(turns.beyond, 1, -1)).all()
+@pytest.mark.parametrize("kind", kernel.CLASSES)
+def test_the_estimators_bias_falls(kind):
+    found = kernel.bias_slope(kind, 3, 10)
+    assert found["slope"] < 0 and found["error"] < 1e-6
+
+
+def test_the_squared_error_turns():
+    turns = kernel.bias_turns("affine", 3, 10)
+    assert (np.sign(turns["slope"]) == np.where(turns["beyond"], 1, -1)).all()
 
 
 def test_one_example_gets_all_the_weight_like_one_over_w():
-    found = kernel.concentration([3])
-    assert found.value.to_numpy() == pytest.approx(-1, abs=0.01) and (found.truth == -1).all()
-    assert (kernel.noise_growth([3], 10).slope > 0).all()
+    found = kernel.concentration(3, 20)
+    assert found["value"] == pytest.approx(-1, abs=0.01) and found["truth"] == -1
+    assert kernel.noise_growth(3, 10)["slope"] > 0
 
 
 def test_best_windows_follow_the_laws_of_the_circle():
-    found = kernel.narrowing(["affine"], [2], 40, 0.2, 1.0, 4.0)
     w = [float(optimal_window(Affine(2, L), 40, 0.2).w) for L in (1.0, 4.0)]
-    assert found.ratio[0] == pytest.approx((w[0] / w[1]) ** 0.5)
-    slopes = kernel.error_exponents([1.0], 100, 0.2)
-    assert slopes["adapted"].value[0] == pytest.approx(-4 / 5, abs=0.02)
-    assert slopes["kept"].value[0] == pytest.approx(0, abs=0.02)
+    assert kernel.narrowing("affine", 2, 40, 0.2, 1.0, 4.0)["ratio"] == pytest.approx((w[0] / w[1]) ** 0.5)
+    assert kernel.error_exponent(1.0, 0.2)["value"] == pytest.approx(-4 / 5, abs=0.02)
+    assert kernel.error_exponent(1.0, 0.2, short=100)["value"] == pytest.approx(0, abs=0.02)
 
 
 def test_windows_widen_with_noise_and_narrow_with_proportional_functions():
-    found = kernel.sensitivities([2], 40, 0.2)
-    assert (found["L"].slope > 0).all() and (found["sigma"].slope < 0).all()
-    assert found["waves"].kind.tolist() == ["cosine"]
+    assert kernel.slope_in_lipschitz("affine", 2, 40, 0.2)["slope"] > 0
+    assert kernel.slope_in_noise("affine", 2, 40)["slope"] < 0
+    w = [float(optimal_window(Cosine(2, L), 40, 0.2).w) for L in (1.0, 16.0)]
+    waves = kernel.slope_in_lipschitz("cosine", 2, 40, 0.2)["slope"]
+    assert waves == pytest.approx(np.log(max(w[1], 1e-6) / w[0]) / np.log(16))
 
 
 def test_the_adapted_window_has_the_least_error():
-    found = kernel.errors_on_circle([1.0, 8.0], [40], 0.2).set_index(["L", "window"]).error
-    assert found[1.0, 1.0] < found[1.0, 8.0] and found[8.0, 8.0] < found[8.0, 1.0]
+    lipschitz = {"L": [1.0, 8.0], "window": [1.0, 8.0]}
+    found = each(kernel.error_on_circle, **lipschitz, lengths=40, noise_std=0.2)
+    errors = found.set_index(["L", "window"]).error
+    assert errors[1.0, 1.0] < errors[1.0, 8.0] and errors[8.0, 8.0] < errors[8.0, 1.0]
     w = optimal_window(Cosine(2, 8.0), 40, 0.2).w
-    assert found[1.0, 8.0] == pytest.approx(float(population_risk(Cosine(2, 1.0), w, 40, 0.2).total))
+    assert errors[1.0, 8.0] == pytest.approx(float(population_risk(Cosine(2, 1.0), w, 40, 0.2).total))
 
 
 def test_the_figure_that_moves_has_the_best_window_of_each_wave():

@@ -1,20 +1,21 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from icl.attention import softmax_attention
 from icl.covariates import LowRank
 from icl.experiments import low_rank
+from icl.experiments.sweeps import each
 from icl.risk import low_rank_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Linear
 
 
 def test_the_strip_holds_all_angles_of_the_complement_and_the_spot_does_not():
-    tokens = low_rank.token_weights(20, 0.5)
-    spot, strip = (group for _, group in tokens.groupby("M", sort=False))
-    assert strip.risk.iloc[0] < spot.risk.iloc[0]
-    heavy = [part[part.weight > 0.5].outside.abs().max() for part in (spot, strip)]
+    spot, strip = (low_rank.token_weights(M, 20, 0.5) for M in ("best w I", "best c BB'"))
+    assert strip["risk"] < spot["risk"]
+    heavy = [np.abs(part["outside"][part["weight"] > 0.5]).max() for part in (spot, strip)]
     assert heavy[0] < 90 < 170 < heavy[1]
 
 
@@ -25,25 +26,24 @@ def test_the_best_isotropic_window_is_a_stationary_point_of_the_exact_risk():
 
 
 def test_the_landscape_is_symmetric_and_least_where_the_known_best_c_is():
-    table = low_rank.landscape(4, 2, [(2, 0.0)])
-    grid = table.pivot_table("above", index="e", columns="c")
-    assert np.array_equal(grid, grid[::-1])
-    best = table.loc[table.above.idxmin()]
-    assert best.e == 0 and best.c == pytest.approx(optimal_window(Linear(2), 2, 0.0).w)
-    assert abs(best.above) < 1e-9
+    c, e, above = low_rank.landscape(4, 2, 2, 0.0).values()
+    assert np.array_equal(above, above[::-1]) and np.array_equal(e, -e[::-1])
+    i, j = np.unravel_index(above.argmin(), above.shape)
+    assert e[i] == 0 and c[j] == pytest.approx(optimal_window(Linear(2), 2, 0.0).w)
+    assert abs(above[i, j]) < 1e-9
 
 
-def test_lipschitz_quotients_are_the_length_of_the_projection():
-    found = low_rank.lipschitz_quotients([(4, 1), (6, 3)])
-    assert np.allclose(found["value"], found.inside**0.5, atol=1e-9)
+@pytest.mark.parametrize("inside", [1.0, 0.5, 0.0])
+def test_lipschitz_quotients_are_the_length_of_the_projection(inside):
+    assert low_rank.lipschitz_quotient(inside, 6, 3)["value"] == pytest.approx(inside**0.5, abs=1e-9)
 
 
 def test_looking_at_the_complement_costs_unless_functions_depend_on_it():
-    settings = [(2, 0.0), (5, 0.5)]
-    found = low_rank.complement_gains([(3, 1), (4, 2)], settings)
-    assert found[["d", "n"]].values.tolist() == [[3, 5], [4, 2], [4, 5]]  # k = 1 has no minimum without noise
-    assert (found["value"] > found.error).all()
-    assert (low_rank.complement_gains([(4, 2)], settings[1:], whole=True)["value"] < 0).all()
+    settings = np.array([(2, 0.0), (5, 0.5)])
+    for d, k, lengths in ((3, 1, [5]), (4, 2, [2, 5])):  # k = 1 has no minimum without noise
+        found = low_rank.complement_gains(d, k, settings)
+        assert found["n"].tolist() == lengths and (found["value"] > found["error"]).all()
+    assert low_rank.complement_gains(4, 2, settings[1:], whole=True)["value"] < 0
 
 
 @pytest.mark.parametrize(("d", "k"), [(3, 1), (5, 2), (6, 3)])
@@ -55,8 +55,7 @@ def test_directions_are_orthonormal_and_of_one_type_each(d, k):
 def test_second_derivatives_agree_with_differences_of_the_exact_risk():
     d, k, n, sigma = 4, 2, 3, 0.5
     c = float(optimal_window(Linear(k), n, sigma).w)
-    found = low_rank.curvatures([(d, k)], [(n, sigma)], 8, 20000)
-    table = found.pivot_table("value", index="seed", columns="direction")
+    table = pd.DataFrame([low_rank.second_derivatives(d, k, n, sigma, c, seed, 20000) for seed in range(8)])
     h, risk = 0.1, lambda c, e: low_rank_risk(d, k, c, e, n, sigma).total
     middle = risk(c, 0.0)
     for name, (a, b) in {"inside, identity": (1, 0), "complement, identity": (0, 1)}.items():
@@ -68,13 +67,12 @@ def test_second_derivatives_agree_with_differences_of_the_exact_risk():
 
 
 def test_the_risk_falls_up_to_the_best_scale_and_its_exponent_is_known():
-    scales = low_rank.best_scales([2], [20], [0.5])
-    assert scales["value"].tolist() == [optimal_window(Linear(2), 20, 0.5).w] and (scales.error > 0).all()
-    assert (low_rank.steepest_steps([2], [(2, 0.0)])["value"] < 0).all()
-    slopes = low_rank.risk_slopes([2, 3])
-    assert np.allclose(slopes["value"], slopes.truth, atol=1e-3)
-    assert slopes.truth.tolist() == [-4 / 5, -4 / 6]
-    assert low_rank.isotropic_slope(5, 2).truth.tolist() == [-4 / 7]
+    scale = low_rank.best_scale(2, 20, 0.5)
+    assert scale["value"] == optimal_window(Linear(2), 20, 0.5).w and scale["error"] > 0
+    assert low_rank.steepest_step(2, 2, 0.0)["value"] < 0
+    slope = low_rank.risk_slope(2)
+    assert slope["truth"] == -4 / 5 and slope["value"] == pytest.approx(-4 / 5, abs=1e-3)
+    assert low_rank.isotropic_slope(5, 2)["truth"] == -4 / 7
 
 
 def test_training_tells_functions_of_a_subspace_from_functions_of_all_directions():
@@ -86,7 +84,8 @@ def test_training_tells_functions_of_a_subspace_from_functions_of_all_directions
 
 
 def test_scales_are_measured_in_units_of_the_exact_one():
-    found = low_rank.settled_scales(3, 2, (5, 1.0), [16, 64], 4, 300, 0.1)
+    training = {"starts": 4, "steps": 300, "learning_rate": 0.1}
+    found = each(low_rank.settled_scales, size=[16, 64], d=3, k=2, setting=np.array([5, 1.0]), **training)
     middle = found.groupby("size").ratio.median()
     assert middle.index.tolist() == [16, 64] and (abs(middle - 1) < 0.3).all()
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from icl.experiments import phases
+from icl.experiments.sweeps import each
 from icl.tasks import Cosine, Linear, Quadratic
 
 
@@ -24,12 +25,11 @@ def test_waves_narrow_the_window_until_the_context_does_not_resolve_them():
     assert found.twice.tolist() == (2 * found.L).tolist()
 
 
-def test_curves_that_move_have_their_least_value_at_the_marked_window(monkeypatch):
-    monkeypatch.setattr(phases, "MOVING", {"d": (3,), "L": (8,)})
-    curves, best = phases.wave_table(0.1)
-    assert (curves.ratio >= 1 - 1e-9).all() and len(curves) == 12 * 41 and len(best) == 12
+def test_curves_that_move_have_their_least_value_at_the_marked_window():
+    curves = each(phases.wave_curves, d=3, L=8, noise_std=0.1)
+    assert (curves.ratio >= 1 - 1e-9).all() and len(curves) == 12 * 41
     setting = curves[curves.n == 1024]
-    at = np.log(setting.w[setting.ratio.idxmin()] / best.w[best.n == 1024].item())
+    at = np.log(setting.w[setting.ratio.idxmin()] / setting.best.iloc[0])
     assert abs(at) <= np.log(10) / 10  # a step of the grid
     assert curves.nearest.min() > 1 and (curves.equal[curves.n == 8] == 1).all()
 
@@ -41,25 +41,27 @@ def test_slope_and_curvature_of_known_functions():
     assert phases.largest_slope(0.01) == pytest.approx(0.01**2 / 2, rel=1e-3)  # sin(Lt) = Lt
 
 
-def test_windows_of_equal_slope_differ_as_their_laplacians_do():
-    found = phases.waves_over_linear([2]).set_index("equal")
+@pytest.mark.parametrize(
+    ("equal", "slope"), [("slope in space", 4.0), ("largest slope", phases.largest_slope(4.0))]
+)
+def test_windows_of_equal_slope_differ_as_their_laplacians_do(equal, slope):
     wave = phases.energies(Cosine(2, 4.0))[1]
-    law = {"slope in space": 4.0, "largest slope": phases.largest_slope(4.0)}
-    for equal, slope in law.items():
-        assert found.value[equal] == pytest.approx((2 * wave / slope**2) ** (2 / 5), rel=0.01)
+    found = phases.wave_over_linear(2, equal)["value"]
+    assert found == pytest.approx((2 * wave / slope**2) ** (2 / 5), rel=0.01)
+
+
+def test_waves_of_equal_largest_slope_differ_and_classes_of_equal_constant_too():
     steep, flat = (phases.energies(Cosine(3, b))[1] / phases.largest_slope(b) ** 2 for b in (8.0, 1.0))
-    ratio = phases.steeper_waves([3], 0.1, [8]).value.item()
+    ratio = phases.steeper_waves(3, 8, 0.1)["value"]
     assert ratio == pytest.approx((steep / flat) ** (1 / 3), rel=0.02)
-    assert (phases.class_spreads([3], 0.1).value >= 1).all()
+    assert phases.class_spread(3, 20, 0.1)["value"] > 1
 
 
 def test_the_law_of_smooth_classes_has_the_laplacian_in_it():
-    laws = phases.wave_laws([3], [1.0, 4.0], 0.1)
-    assert np.allclose(laws.Laplacian, 1, atol=0.01) and (laws.gradient > 1.5).all()
+    laws = phases.wave_law(3, 4.0, 0.1)
+    assert laws["Laplacian"] == pytest.approx(1, abs=0.01) and laws["gradient"] > 1.5
     assert np.allclose(phases.wave_constants([3], 0.1).value, 1, atol=0.02)
-    assert np.allclose(phases.smooth_constants([3]).value, 1, atol=0.02)
-    tanh = phases.tanh_windows([3], [0.5, 4.0], np.array([1e2, 1e10]))
-    assert np.allclose(tanh.ratio[tanh.n == 1e10], 1, atol=0.01) and (tanh.ratio[tanh.n == 1e2] < 0.99).all()
-    steep = tanh[tanh.steepness == 4]  # the order in short contexts is not that of the law
-    assert (tanh.relative[tanh.steepness == 0.5] == 1).all() and (steep.law > 1).all()
-    assert steep.relative.iloc[0] < 1 < steep.relative.iloc[1]
+    for label in phases.SMOOTH:
+        assert phases.smooth_constant(3, label)["value"] == pytest.approx(1, abs=0.02)
+    tanh = phases.tanh_window(3, 4.0, np.array([1e2, 1e10]))
+    assert tanh["w"][1] == pytest.approx(tanh["law"][1], rel=0.01) and tanh["w"][0] < 0.99 * tanh["law"][0]

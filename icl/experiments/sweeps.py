@@ -1,0 +1,117 @@
+"""Measurements in every combination of settings, and limits at the ends of sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from icl.risk import asymptotics, optimal_window, population_risk
+from icl.tasks import Zonal
+
+Array = NDArray[np.float64]
+#: What was measured in one setting: numbers or arrays by name. Arrays broadcast, and each entry is a row.
+Row = dict[str, Any]
+
+
+def each(measure: Callable[..., Row], **settings: Any) -> pd.DataFrame:
+    """Measure in every combination of settings.
+
+    Args:
+        measure: Called with one setting, a keyword for each.
+        **settings: A list (a tuple, a range) is swept, the last one fastest, and is a column of the table; a
+            list of dictionaries sweeps several keywords together. Anything else, an array, too, is the same
+            in all settings, and no column.
+
+    Returns:
+        One row for each setting, or for each entry of the arrays that were measured there.
+    """
+    lists, same, parts = [], {}, []
+    for name, some in settings.items():
+        if isinstance(some, Sequence) and not isinstance(some, str):
+            lists.append([value if isinstance(value, dict) else {name: value} for value in some])
+        else:
+            same[name] = some
+    for values in product(*lists):
+        setting = {name: value for some in values for name, value in some.items()}
+        found = measure(**setting, **same)
+        columns = (column.ravel() for column in np.broadcast_arrays(*found.values()))
+        parts.append(pd.DataFrame(setting | dict(zip(found, columns, strict=True))))
+    return pd.concat(parts, ignore_index=True)
+
+
+def log_slopes(x: ArrayLike, y: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
+    """Return slopes of log y in log x between neighbors on the last axis, and errors from relative ones."""
+    steps, error = np.diff(np.log(x)), np.asarray(error)
+    return np.diff(np.log(y)) / steps, (error[..., 1:] + error[..., :-1]) / steps
+
+
+def over(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return the ratio of two best windows, and its error."""
+    ratio = first.w / second.w
+    return ratio, ratio * (first.error + second.error)
+
+
+def extrapolated(ratio: Array, small: Array) -> tuple[float, float]:
+    """Extrapolate a ratio linearly in a small number to zero, from three settings.
+
+    Returns:
+        The limit by the last two, and what leaving out the last one changes.
+    """
+    ends = ratio[1:] - np.diff(ratio) / np.diff(small) * small[1:]
+    return ends[1], abs(ends[1] - ends[0])
+
+
+class Route(NamedTuple):
+    """A way to compute the best window of a class at (n, sigma), and bias and noise at (w, n, sigma)."""
+
+    window: Callable[[Zonal, Any, Any], Array]
+    terms: Callable[[Zonal, Any, Any, Any], tuple[Array, Array]]
+
+    def least(self, task: Zonal, n: Any, noise_std: Any) -> Array:
+        """Return the least risk."""
+        return np.asarray(sum(self.terms(task, self.window(task, n, noise_std), n, noise_std)))
+
+
+def _exact_terms(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, Array]:
+    risk = population_risk(task, w, n, noise_std)
+    return risk.bias, risk.noise
+
+
+EXACT = Route(lambda task, n, noise_std: optimal_window(task, n, noise_std).w, _exact_terms)
+#: In the limit of many tokens, where the limits are known (`icl.risk.asymptotics`).
+MANY = Route(asymptotics.many_token_window, asymptotics.many_token_risk)
+
+
+def limit(read: Callable[[Any], tuple[Any, Any]], truth: Any, ways: Sequence[Any] = (EXACT, MANY)) -> Row:
+    """Return a limit at the end of a sweep, and one that calibrates its error.
+
+    Args:
+        read: Called with each of the two ways; returns a limit and how much it changed in the last step.
+        truth: The limit in the second way.
+        ways: What is measured, and a case whose limit is known.
+
+    Returns:
+        ``value`` and ``change`` in the first way, ``limit`` and ``step`` in the second, and ``truth``.
+    """
+    (value, change), (known, step) = map(read, ways)
+    return {"value": value, "change": change, "limit": known, "step": step, "truth": truth}
+
+
+def law_constant(task: Zonal, windows: Sequence[float], noise_std: float, power: float) -> Row:
+    """Return the `limit` of w* over its sharp law, extrapolated linearly in w^(-power).
+
+    The lengths are those at which the law says these windows; the change is what leaving out the last does.
+    """
+    n = asymptotics.sharp_context(task, windows, noise_std)
+    law = asymptotics.sharp_window(task, n, noise_std)
+
+    def ratio(route: Route) -> tuple[float, float]:
+        w = route.window(task, n, noise_std)
+        return extrapolated(w / law, w**-power)
+
+    return limit(ratio, 1.0)

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from icl.experiments import sweeps
+from icl.risk import optimal_window
+from icl.tasks import Affine
+
+
+def test_lists_are_swept_and_arrays_are_rows():
+    found = sweeps.each(
+        lambda a, b, c: {"x": c, "sum": a + len(b) + c}, a=[1, 2], b=["u"], c=np.array([10.0, 20.0])
+    )
+    assert found.to_dict("list") == {
+        "a": [1, 1, 2, 2],
+        "b": ["u"] * 4,
+        "x": [10.0, 20.0] * 2,
+        "sum": [12.0, 22.0, 13.0, 23.0],
+    }
+    together = sweeps.each(lambda d, n: {"value": d * n}, at=[{"d": 3, "n": 2}, {"d": 5, "n": 1}])
+    assert together.to_dict("list") == {"d": [3, 5], "n": [2, 1], "value": [6, 5]}
+    assert sweeps.each(lambda k, name: {"value": k}, k=range(2), name="one").columns.tolist() == [
+        "k",
+        "value",
+    ]
+
+
+def test_slopes_of_a_power_law_and_their_errors():
+    slope, error = sweeps.log_slopes([1.0, 10.0, 1000.0], [1.0, 100.0, 1e6], [0.1, 0.1, 0.3])
+    assert np.allclose(slope, 2) and np.allclose(error, [0.2 / np.log(10), 0.4 / np.log(100)])
+
+
+def test_what_is_linear_in_a_small_number_is_extrapolated_exactly():
+    small = np.array([0.4, 0.2, 0.1])
+    assert np.allclose(sweeps.extrapolated(3 + 2 * small, small), (3, 0))
+    assert np.allclose(sweeps.extrapolated(3 + small**2, small), (3 - 0.02, 0.06))
+
+
+def test_a_limit_has_the_case_that_calibrates_it():
+    found = sweeps.limit(lambda power: (power, 0.0), -1.0, (2, 3))
+    assert found == {"value": 2, "change": 0.0, "limit": 3, "step": 0.0, "truth": -1.0}
+
+
+def test_both_routes_meet_where_tokens_are_many():
+    exact, many = sweeps.EXACT.least(Affine(3), 1e8, 1.0), sweeps.MANY.least(Affine(3), 1e8, 1.0)
+    assert exact == pytest.approx(optimal_window(Affine(3), 1e8, 1.0).risk)
+    assert many == pytest.approx(exact, rel=1e-3) and many != exact
+    law = sweeps.law_constant(Affine(3), (1e3, 1e4, 1e5), 1.0, 0.5)
+    assert law["value"] == pytest.approx(1, abs=0.01) and law["limit"] == pytest.approx(1, abs=0.01)
