@@ -51,6 +51,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import classification, closeness, functions, layers, tables
+from icl.experiments.sweeps import each
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU, Tanh
 from icl_book import notebook, plots
@@ -395,12 +396,13 @@ plots.table(
 # $w=10$. The bias falls from $0.47$ to $0.01$ of the variance.
 
 # %% tags=["hide-input"]
-beyond = functions.bias_beyond(dims, context_length)
+short_labels = {"label": ["affine", "ReLU"], "n": context_length}
+beyond = each(functions.bias_beyond, k=dims, **short_labels)
 (fixed,) = other_readings("P1.rebuttal.bias")
 short = f"{{label}}, d = {{k}}, n = {context_length}"
 judge(
     "P1.rebuttal.bias",
-    functions.bias_slopes(dims),
+    each(functions.bias_slope, k=dims, label=list(functions.FOLLOWED)),
     value="slope",
     name="{label}, d = {k}",
     readings={fixed: cases(beyond, "slope", error="error", name=short)},
@@ -413,9 +415,10 @@ judge(
 # %%
 lengths = [context_length, 5 * context_length]
 noises = [unit_noise_std / 5, unit_noise_std]
-served = functions.serve(dims, lengths, noises)
-waves = functions.serve(dims, lengths, noises, phase=True)
-long = functions.serve(dims, [1e8], [unit_noise_std])
+short_contexts = {"d": dims, "n": lengths, "sigma": noises}
+served = each(functions.serve, **short_contexts)
+waves = each(functions.serve, **short_contexts, phase=True)
+long = each(functions.serve, d=dims, n=[1e8], sigma=[unit_noise_std])
 
 
 # %% tags=["hide-input"]

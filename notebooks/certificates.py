@@ -438,8 +438,8 @@ middle = dims[min(1, len(dims) - 1)]
 waves = each(certificates.bracket, dim=middle, n=10**7, **exact)
 figure, ax = plt.subplots(figsize=(5.8, 3.0))
 plots.exact_curve(ax, waves.wavenumber, waves.bound, "no L-Lipschitz function above")
-wave = plots.COLORS["cosine"]
-plots.exact_curve(ax, waves.wavenumber, waves.bias, "cosines of slope L", wave)
+of_waves = plots.COLORS["cosine"]
+plots.exact_curve(ax, waves.wavenumber, waves.bias, "cosines of slope L", of_waves)
 affine = {"color": plots.COLORS["affine"], "linestyle": "--"}
 ax.plot(waves.wavenumber, waves.affine, label="slope L everywhere", **affine)
 ax.axvline(waves.w[0] ** 0.5, color=plots.COLORS["guide"], linewidth=1)

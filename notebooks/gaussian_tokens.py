@@ -48,9 +48,9 @@ notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
 
 # %% tags=["hide-input"]
-shown, few = (np.geomspace(2, end, k).round() for end, k in ((1e10, 14), (1e6, 8)))
+medium, few = (np.geomspace(2, end, k).round() for end, k in ((1e10, 14), (1e6, 8)))
 far = 10.0 ** np.array([2, 4, 7, 11, 16, 22, 30])
-exact_windows = each(gaussian.window, d=dims, lengths=shown, sigmas=sigma)
+exact_windows = each(gaussian.window, d=dims, lengths=medium, sigmas=sigma)
 long_contexts = each(gaussian.window, d=dims, lengths=far, sigmas=sigma)
 on_sphere = each(gaussian.window_on_sphere, d=d, lengths=few, sigmas=sigma)
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.9))

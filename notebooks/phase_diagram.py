@@ -69,8 +69,8 @@ for title, part in maps.groupby("title", sort=False):
         ax.plot(rough ** (part.d.iloc[0] - 1), rough, "k:")
         ax.set(ylabel="wavenumber L", xlim=(n[0], n[-1]))
     ax.grid(False)
-patches = zip(shades.colors, phases.PHASES, strict=True)
-patches = [plt.Rectangle((0, 0), 1, 1, color=c, label=name) for c, name in patches]
+colored = zip(shades.colors, phases.PHASES, strict=True)
+patches = [plt.Rectangle((0, 0), 1, 1, color=c, label=name) for c, name in colored]
 plt.gcf().legend(handles=patches, loc="outside upper center", ncols=3)
 plt.show()
 

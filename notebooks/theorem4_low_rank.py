@@ -210,9 +210,9 @@ settings = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
 figure, axes = plt.subplots(1, len(settings), figsize=(7.6, 2.7), sharey=True)
 levels = [0, 0.005, 0.02, 0.05, 0.1, 0.3, 1, 10, 100]
 for ax, (n, sigma) in zip(axes, settings, strict=True):
-    c, e, above = low_rank.landscape(d, k, n, sigma).values()
-    surface = (c, e, np.maximum(above, 0))
-    drawn = ax.contourf(
+    inside_c, outside_e, excess = low_rank.landscape(d, k, n, sigma).values()
+    surface = (inside_c, outside_e, np.maximum(excess, 0))
+    filled = ax.contourf(
         *surface, levels, cmap="Blues_r", norm=BoundaryNorm(levels, 256)
     )
     best = optimal_window(Linear(k), n, sigma).w
@@ -220,7 +220,7 @@ for ax, (n, sigma) in zip(axes, settings, strict=True):
     ax.set(xlabel="c, in col(B)", title=rf"n = {n}, $\sigma$ = {sigma:g}")
     ax.grid(False)
 axes[0].set_ylabel("e, in the complement")
-bar = figure.colorbar(drawn, ax=axes, ticks=levels, label="above the least risk")
+bar = figure.colorbar(filled, ax=axes, ticks=levels, label="above the least risk")
 bar.set_ticklabels([f"{100 * level:g} %" for level in levels])
 plt.show()
 

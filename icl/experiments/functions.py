@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import hyp0f1
 from torch import Tensor
 
-from icl.experiments.tables import TASKS, measured
+from icl.experiments.sweeps import Row, each, log_slopes
+from icl.experiments.tables import TASKS
 from icl.layout import normalize
 from icl.pretrain import UnitConfig, train_grid
 from icl.pretrain.metrics import evaluation_error
@@ -26,39 +27,29 @@ Array = NDArray[np.float64]
 # ---------------------------------------------------------------- exact
 
 
-def bias_slopes(dims: Sequence[int], lipschitz: float = 2.0) -> pd.DataFrame:
-    """Return the largest slope of log bias in log w over w from 0.1 to 100, many tokens.
+#: Classes whose bias is followed, called with the dimension.
+FOLLOWED: dict[str, Callable[[int], Zonal]] = {
+    "affine": lambda k: Affine(k, 2.0),
+    "ReLU": lambda k: ReLU(k, 2.0),
+    "tanh, steepness 4": lambda k: Tanh(k, 2.0, 4.0),
+    "cosine, L = 3": lambda k: Cosine(k, 3.0),
+}
 
-    Columns ``k`` (the dimension), ``label`` (the class), ``slope``.
-    """
+
+def bias_slope(k: int, label: str) -> Row:
+    """Return the largest ``slope`` of log bias in log w over w from 0.1 to 100, many tokens."""
     w = np.geomspace(0.1, 100, 61)
-
-    def one(k: int, label: str) -> float:
-        classes = {
-            "affine": Affine(k, lipschitz),
-            "ReLU": ReLU(k, lipschitz),
-            "tanh, steepness 4": Tanh(k, lipschitz, 4.0),
-            "cosine, L = 3": Cosine(k, 3.0),
-        }
-        bias, _ = asymptotics.many_token_risk(classes[label], w, 1.0, 0.0)
-        return float((np.diff(np.log(bias)) / np.diff(np.log(w))).max())
-
-    return measured(one, ["slope"], k=dims, label=("affine", "ReLU", "tanh, steepness 4", "cosine, L = 3"))
+    bias, _ = asymptotics.many_token_risk(FOLLOWED[label](k), w, 1.0, 0.0)
+    return {"slope": np.max(np.diff(np.log(bias)) / np.diff(np.log(w)))}
 
 
-def bias_beyond(dims: Sequence[int], n: int, lipschitz: float = 2.0) -> pd.DataFrame:
-    """Return the slope of log bias in log w from the best w without noise to ten times that, n tokens.
-
-    Columns ``k``, ``label``, ``slope`` and its ``error``.
-    """
-
-    def one(k: int, label: str) -> tuple[float, float]:
-        task = TASKS[label](k, lipschitz)
-        w = optimal_window(task, n, 0.0).w * np.array([1.0, 10.0])
-        risk = population_risk(task, w, n, 0.0)
-        return float(np.diff(np.log(risk.bias))[0] / np.log(10)), float(risk.error.sum() / np.log(10))
-
-    return measured(one, ["slope", "error"], k=dims, label=("affine", "ReLU"))
+def bias_beyond(k: int, label: str, n: int) -> Row:
+    """Return the slope of log bias in log w from the best w without noise to ten times that; its error."""
+    task = FOLLOWED[label](k)
+    w = optimal_window(task, n, 0.0).w * np.array([1.0, 10.0])
+    risk = population_risk(task, w, n, 0.0)
+    slope, error = log_slopes(w, risk.bias, risk.error)
+    return {"slope": slope, "error": error}
 
 
 @dataclass(frozen=True)
@@ -91,36 +82,23 @@ class Mixture(Zonal):
         return np.sum(a, axis=0) / len(self.classes), sum(rest) / len(self.classes)
 
 
-def serve(
-    dims: Sequence[int], lengths: Sequence[float], noises: Sequence[float], phase: bool = False
-) -> pd.DataFrame:
+def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     """Return what units trained on one class, or on the mixture of three with L = 1, lose on each class.
 
-    Args:
-        dims: Dimensions.
-        lengths: Context lengths.
-        noises: Standard deviations of the label noise.
-        phase: Whether the cosines have a uniform phase.
+    With ``phase`` the cosines have a uniform phase.
 
     Returns:
-        Columns ``d``, ``n``, ``sigma``; ``start`` (what the unit was trained on), ``label`` (the test class),
-        ``risk``; ``price``, the risk over the least one, and its ``error``; ``error_risk``, that of the risk.
+        ``start`` (what the unit was trained on), ``label`` (the test class), ``risk``; ``price``, the risk
+        over the least one, and its ``error``; ``error_risk``, that of the risk.
     """
-    names = list(TASKS)
-
-    def one(d: int, n: float, sigma: float) -> tuple[Array, ...]:
-        third: Zonal = Waves(d) if phase else Cosine(d)
-        classes = Affine(d, 1.0), ReLU(d, 1.0), third
-        best = [optimal_window(c, n, sigma) for c in (*classes, Mixture(d, classes))]
-        risks = [population_risk(c, np.array([b.w for b in best]), n, sigma) for c in classes]
-        total, error = np.array([(r.total, r.error) for r in risks]).transpose(1, 2, 0)
-        price = total / [b.risk for b in best[:3]]
-        start, label = np.repeat([*names, "mixture"], 3), np.tile(names, 4)
-        moved = price * (error + error[:3].diagonal())
-        return start, label, total.ravel(), price.ravel(), moved.ravel(), error.ravel()
-
-    columns = ["start", "label", "risk", "price", "error", "error_risk"]
-    return measured(one, columns, d=dims, n=lengths, sigma=noises)
+    classes: tuple[Zonal, ...] = Affine(d), ReLU(d), Waves(d) if phase else Cosine(d)
+    best = [optimal_window(c, n, sigma) for c in (*classes, Mixture(d, classes))]
+    risks = [population_risk(c, np.array([b.w for b in best]), n, sigma) for c in classes]
+    risk, error = np.array([(r.total, r.error) for r in risks]).transpose(1, 2, 0)
+    price = risk / [b.risk for b in best[:3]]
+    found = {"price": price, "error": price * (error + error[:3].diagonal()), "error_risk": error}
+    units = {"start": np.array([[*TASKS, "mixture"]]).T, "label": np.array([*TASKS])}
+    return {**units, "risk": risk, **found}
 
 
 def spreads(served: pd.DataFrame) -> pd.DataFrame:
@@ -154,11 +132,12 @@ def networks(
     settings = [(m, L) for m in hidden for L in lipschitz]
     tasks: list[Any] = [Network(d, L, m) for m, L in settings]
     grid = train_grid(tasks, noise_std, n, seeds, steps, batch_size, learning_rate, device)
-    exact = [float(optimal_window(ReLU(d, np.sqrt(3) * L), n, noise_std).w) for _, L in settings]
-    frame = pd.DataFrame(settings, columns=["m", "L"])
-    frame = frame.loc[frame.index.repeat(seeds)].reset_index(drop=True)
-    ratio = grid.windows / np.array(exact)[:, None]
-    return frame.assign(seed=np.tile(np.arange(seeds), len(settings)), ratio=ratio.ravel())
+
+    def one(m: int, L: float) -> Row:
+        exact = optimal_window(ReLU(d, np.sqrt(3) * L), n, noise_std).w
+        return {"seed": np.arange(seeds), "ratio": grid.windows[settings.index((m, L))] / exact}
+
+    return each(one, m=list(hidden), L=list(lipschitz))
 
 
 @dataclass(frozen=True)
@@ -243,9 +222,10 @@ def broken_invariance(
         error = evaluation_error(trained, task, noise_std, n, contexts, seed=seed, covariates=law)[-1]
         return float(error[0] / error[1:].min())
 
-    def one(kind: str, seed: int) -> tuple[Any, ...]:
+    def one(kind: str, seed: int) -> Row:
         M = grid.M[list(problems).index(kind), seed]
-        rest = float(np.linalg.svd(M[1:, 1:], compute_uv=False).min())
-        return np.arange(1, d + 1), np.diagonal(M), np.full(d, gain(kind, seed, M)), np.full(d, rest)
+        rest = np.linalg.svd(M[1:, 1:], compute_uv=False).min()
+        diagonal = {"axis": np.arange(1, d + 1), "entry": np.diagonal(M)}
+        return {**diagonal, "gain": gain(kind, seed, M), "rest": rest}
 
-    return measured(one, ["axis", "entry", "gain", "rest"], kind=problems, seed=range(seeds))
+    return each(one, kind=list(problems), seed=range(seeds))

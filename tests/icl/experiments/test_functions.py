@@ -4,6 +4,7 @@ import torch
 from scipy.special import ive
 
 from icl.experiments import functions
+from icl.experiments.sweeps import each
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU
@@ -13,15 +14,19 @@ def test_the_affine_bias_is_that_of_its_only_degree():
     w = np.geomspace(0.1, 100, 61)
     kept = ive(1.5, w) / ive(0.5, w)  # coth w - 1 / w
     slope = (np.diff(np.log((1 - kept) ** 2)) / np.diff(np.log(w))).max()
-    found = functions.bias_slopes([3]).set_index("label").slope
-    assert found["affine"] == pytest.approx(slope, rel=1e-9) and (found < 0).all()
+    assert functions.bias_slope(3, "affine")["slope"] == pytest.approx(slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("label", functions.FOLLOWED)
+def test_the_bias_falls_in_every_class(label):
+    assert functions.bias_slope(2, label)["slope"] < 0
 
 
 def test_a_narrow_window_of_few_tokens_has_more_bias():
-    found = functions.bias_beyond([3], 20)
+    found = functions.bias_beyond(3, "affine", 20)["slope"]
     best = optimal_window(Affine(3, 2.0), 20, 0.0).w
     low, high = (population_risk(Affine(3, 2.0), w, 20, 0.0).bias for w in (best, 10 * best))
-    assert found.slope[0] == pytest.approx(float(np.log10(high / low))) and (found.slope > 0).all()
+    assert found == pytest.approx(float(np.log10(high / low))) and found > 0
 
 
 def test_waves_are_cosines_with_a_phase():
@@ -37,7 +42,7 @@ def test_waves_are_cosines_with_a_phase():
 def test_a_mixture_of_one_class_is_that_class_and_no_unit_beats_its_own():
     task, same = ReLU(3, 1.0), functions.Mixture(3, (ReLU(3, 1.0),) * 2)
     assert optimal_window(same, 20, 0.5).w == pytest.approx(optimal_window(task, 20, 0.5).w, rel=1e-9)
-    served = functions.serve([3], [20], [0.1])
+    served = each(functions.serve, d=[3], n=[20], sigma=[0.1])
     own = served[served.start == served.label]
     assert own.price.to_numpy() == pytest.approx(1) and (served.price > 1 - 1e-12).all()
     classes = Affine(3, 1.0), ReLU(3, 1.0), Cosine(3)
