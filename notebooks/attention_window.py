@@ -44,7 +44,7 @@ import torch
 
 from icl.attention import softmax_attention, softmax_weights
 from icl.experiments import kernel
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import linear_optimum, optimal_window
 from icl.tasks import Cosine, ReLU
 from icl_book import notebook, plots

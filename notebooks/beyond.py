@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import classification, closeness, functions, layers, tables
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU, Tanh
 from icl_book import notebook, plots

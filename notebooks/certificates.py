@@ -35,7 +35,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import certificates
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.rigor import curvature, form, plane
 from icl.risk import (
     certify_isotropy,

@@ -36,8 +36,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import exact_risk
-from icl.experiments.sweeps import each
-from icl.experiments.tables import TASKS
+from icl.experiments.tables import TASKS, each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, ReLU, Zonal
 from icl_book import notebook, plots

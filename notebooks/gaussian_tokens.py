@@ -39,7 +39,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import gaussian
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import gaussian_best_scale, gaussian_window, least_hermite_floor
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge

@@ -42,7 +42,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from icl.experiments import extremes, phases
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots

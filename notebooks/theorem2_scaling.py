@@ -47,7 +47,7 @@ from scipy.stats import norm
 
 from icl.attention import softmax_attention
 from icl.experiments import tables, theorem2
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import ReLU
 from icl_book import notebook, parameters, plots

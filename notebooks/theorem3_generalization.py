@@ -45,7 +45,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import tables, theorem3
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import mismatch_risk, optimal_window
 from icl.tasks import ReLU
 from icl_book import notebook, plots

@@ -54,7 +54,7 @@ from matplotlib.colors import BoundaryNorm
 
 from icl.attention import softmax_weights
 from icl.experiments import links, low_rank, tables
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import low_rank_risk, optimal_window
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots

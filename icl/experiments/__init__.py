@@ -1,7 +1,7 @@
 """What the book's chapters measure and is too long for a cell: parameters in, tidy tables out.
 
-- `sweeps`: one measurement in every combination of settings (`sweeps.each`), limits at the ends of sweeps.
-- `tables`: settings as a table, medians of repeated runs, the classes by the names that the book prints.
+- `tables`: one measurement in every setting (`tables.each`), medians of repeated runs, the classes by the
+  names that the book prints. `sweeps`: slopes, and limits at the ends of sweeps.
 - `layers`, `classification`, `closeness`, `functions`: several heads and layers, labels -1 and 1, what
   *close* means, other classes of functions.
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.

@@ -7,15 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from icl.experiments.sweeps import Row, limit
-from icl.experiments.tables import TASKS
+from icl.experiments.sweeps import TOKENS, limit
+from icl.experiments.tables import TASKS, Row
 from icl.risk import certify_isotropy, curvatures, optimal_window, population_risk, worst_case_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
-Array = NDArray[np.float64]
 #: Classes whose certificates are compared; the last four are even.
 FAMILY: dict[str, Callable[[int], Zonal]] = {"affine": Affine, "ReLU": ReLU, "quadratic": Quadratic}
 FAMILY |= {f"cosine, L = {L:g}": partial(Cosine, lipschitz=L) for L in (1.0, 4.0, 8.0)}
@@ -84,7 +82,7 @@ def worst_slope(functions: str, dim: int, lipschitz: float, noise_std: float) ->
         windows = optimal_window(ReLU(dim, lipschitz), n, sigma).w
         return local_slope(LENGTHS, [risk(float(w), m, sigma) for w, m in zip(windows, n, strict=True)])
 
-    return limit(slope, -2 / (dim + 2) if functions == "Lipschitz" else 0.0, (1.0, 1e30))
+    return limit(slope, -2 / (dim + 2) if functions == "Lipschitz" else 0.0, TOKENS)
 
 
 def bracket(dim: int, n: int, lipschitz: float, noise_std: float) -> Row:

@@ -9,18 +9,14 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.special import roots_jacobi
 
 from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
-from icl.experiments.sweeps import Row, each
-from icl.experiments.tables import TASKS
+from icl.experiments.tables import TASKS, Array, Row, each
 from icl.risk import bayes_linear_risk, monte_carlo_risk, optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, Zonal, angle_quadrature
-
-Array = NDArray[np.float64]
 
 
 def sampled_risk(

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from icl.experiments.sweeps import Row, limit, log_slopes, over
-from icl.experiments.tables import TASKS
+from icl.experiments.sweeps import limit, log_slopes, over
+from icl.experiments.tables import TASKS, Array, Row
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 
-Array = NDArray[np.float64]
 CLASSES = ("affine", "ReLU")
 #: Wavenumbers L of the waves cos(L u.x) that stand for the cosine class.
 WAVES = (1.0, 4.0)

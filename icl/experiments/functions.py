@@ -9,20 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import hyp0f1
 from torch import Tensor
 
-from icl.experiments.sweeps import Row, each, log_slopes
-from icl.experiments.tables import TASKS
+from icl.experiments.sweeps import log_slopes
+from icl.experiments.tables import TASKS, Array, Row, each
 from icl.layout import normalize
 from icl.pretrain import UnitConfig, train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Network, ReLU, Tanh, Zonal
 from icl.tasks.base import Function, Rng
-
-Array = NDArray[np.float64]
 
 # ---------------------------------------------------------------- exact
 

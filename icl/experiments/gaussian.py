@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from icl.experiments.sweeps import Row, log_slopes
+from icl.experiments.sweeps import log_slopes
+from icl.experiments.tables import Array, Row
 from icl.risk import (
     gaussian_best_scale,
     gaussian_linear_optimum,
@@ -34,7 +35,6 @@ from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Linear
 
-Array = NDArray[np.float64]
 #: The longest context whose moments are computed, and log n beyond it, where the law holds.
 LONGEST, BEYOND = 1e30, 1e6
 #: The exponent of 1 - w* in 1 / n, one over the golden ratio.

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import uniform_sphere
-from icl.experiments.sweeps import Row, each, limit, log_slopes
+from icl.experiments.sweeps import limit, log_slopes
+from icl.experiments.tables import Array, Row, each
 from icl.risk import optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature
 from icl.tasks.gegenbauer import Polynomials
 
-Array = NDArray[np.float64]
 CLASSES: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "relu": ReLU, "cosine": Cosine}
 #: Those that are proportional to L.
 PROPORTIONAL = ("affine", "relu")

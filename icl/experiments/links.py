@@ -12,7 +12,7 @@ import torch
 
 from icl.attention import linear_attention
 from icl.covariates import LowRank
-from icl.experiments.sweeps import Row, each
+from icl.experiments.tables import Row, each
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, subspace_error
 from icl.risk import optimal_window

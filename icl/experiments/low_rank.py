@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from icl.covariates import LowRank
-from icl.experiments.sweeps import Row, limit
+from icl.experiments.sweeps import TOKENS, limit
+from icl.experiments.tables import Array, Row
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import subspace_error
 from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
@@ -24,7 +24,6 @@ from icl.statistics import local_slope
 from icl.streams import stream
 from icl.tasks import Linear, Projected, Task
 
-Array = NDArray[np.float64]
 #: The grid on which c BB' + e (I - BB') is compared with c BB'.
 GRID_C, GRID_E = np.array([0.0, *2.0 ** np.arange(-1, 6)]), 2.0 ** np.arange(-2, 4)
 
@@ -193,10 +192,6 @@ def steepest_step(k: int, n: int, s: float) -> Row:
     return {"value": steps[worst] - 1, "error": steps[worst] * (risk.error[worst + 1] + risk.error[worst])}
 
 
-#: Tokens and noise variance by which the exponents are measured, and calibrated.
-FINITE, INFINITE = 1.0, 1e30
-
-
 def risk_slope(rank: int) -> Row:
     """Return the exponent in n of the least risk of c BB', a `sweeps.limit`, where the law says 10^3 to 10^5.
 
@@ -208,7 +203,7 @@ def risk_slope(rank: int) -> Row:
     def slope(more: float) -> tuple[Any, Any]:
         return local_slope(n, optimal_window(task, n * more, more**0.5).risk)
 
-    return limit(slope, asymptotics.risk_exponent(task), (FINITE, INFINITE))
+    return limit(slope, asymptotics.risk_exponent(task), TOKENS)
 
 
 def isotropic_slope(d: int, rank: int) -> Row:
@@ -218,7 +213,7 @@ def isotropic_slope(d: int, rank: int) -> Row:
     def slope(more: float) -> tuple[Any, Any]:
         return local_slope(n, [least_isotropic(d, rank, m * more, more**0.5)[1] for m in n])
 
-    return limit(slope, -4 / (d + 2), (FINITE, INFINITE))
+    return limit(slope, -4 / (d + 2), TOKENS)
 
 
 # ---------------------------------------------------------------- trained units

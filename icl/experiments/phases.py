@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import betainc
 
 from icl.experiments.extremes import WAVES
-from icl.experiments.sweeps import Route, Row, each, law_constant, limit, over
+from icl.experiments.sweeps import Route, law_constant, limit, over
+from icl.experiments.tables import Array, Row, each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Tanh, Zonal
 
-Array = NDArray[np.float64]
 #: What a map is divided into, in the order of its colors.
 PHASES = ("equal weights", "a window", "few tokens")
 

@@ -1,6 +1,6 @@
 """Measurements of softmax attention against its rivals: linear attention, neighbors, ridge, Bayes-linear.
 
-Exponents have the columns `icl.experiments.tables.LIMIT`, calibrated on infinitely many tokens.
+Exponents are a `sweeps.limit`, calibrated on infinitely many tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from torch import Tensor
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import LIMIT, Array, exponent, measured
+from icl.experiments.sweeps import TOKENS, limit
+from icl.experiments.tables import Array, Row, each, measured
 from icl.risk import (
     asymptotics,
     bayes_linear_risk,
@@ -29,6 +30,7 @@ from icl.risk import (
     population_risk,
     ridge_risk,
 )
+from icl.statistics import local_slope
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
@@ -98,25 +100,24 @@ class Centered(Zonal):
 def growth(
     kinds: Sequence[str], dims: Sequence[int], lipschitz: float, noise_std: float, whole: bool = False
 ) -> pd.DataFrame:
-    """Return the exponent in n of linear attention's least risk over softmax attention's, `LIMIT`.
+    """Return the exponent in n of linear attention's least risk over softmax attention's.
 
     It is read off where the sharp law has windows of 10^3 to 10^5. Linear attention is spared the constant
     part of the functions, unless ``whole``.
     """
 
-    def one(d: int, label: str) -> tuple[Any, ...]:
+    def one(d: int, label: str) -> Row:
         task = KINDS[label](d, lipschitz)
         seen = task if whole else Centered(d, task)
-        at_one, power = asymptotics.sharp_window(task, 1.0, noise_std), 1 / asymptotics.window_exponent(task)
-        n = np.round((np.array([1e3, 1e4, 1e5]) / at_one) ** power)
-        exact, known = (  # as they are; infinitely many, with as much noise
-            linear_optimum(seen, n * more, noise_std * more**0.5).risk
-            / optimal_window(task, n * more, noise_std * more**0.5).risk
-            for more in (1.0, 1e30)
-        )
-        return exponent(n, exact, known, -asymptotics.risk_exponent(task) - (label == "linear"))
+        n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], noise_std)
 
-    return measured(one, LIMIT, d=dims, label=kinds)
+        def slope(more: float) -> tuple[Any, Any]:
+            setting = n * more, noise_std * more**0.5
+            return local_slope(n, linear_optimum(seen, *setting).risk / optimal_window(task, *setting).risk)
+
+        return limit(slope, -asymptotics.risk_exponent(task) - (label == "linear"), TOKENS)
+
+    return each(one, d=list(dims), label=list(kinds))
 
 
 def linear_over_softmax(

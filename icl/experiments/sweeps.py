@@ -1,47 +1,16 @@
-"""Measurements in every combination of settings, and limits at the ends of sweeps."""
+"""Limits at the ends of sweeps, by the exact route and by that of many tokens, and slopes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from icl.experiments.tables import Array, Row
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Zonal
-
-Array = NDArray[np.float64]
-#: What was measured in one setting: numbers or arrays by name. Arrays broadcast, and each entry is a row.
-Row = dict[str, Any]
-
-
-def each(measure: Callable[..., Row], **settings: Any) -> pd.DataFrame:
-    """Measure in every combination of settings.
-
-    Args:
-        measure: Called with one setting, a keyword for each.
-        **settings: A list (a tuple, a range) is swept, the last one fastest, and is a column of the table; a
-            list of dictionaries sweeps several keywords together. Anything else, an array, too, is the same
-            in all settings, and no column.
-
-    Returns:
-        One row for each setting, or for each entry of the arrays that were measured there.
-    """
-    lists, same, parts = [], {}, []
-    for name, some in settings.items():
-        if isinstance(some, Sequence) and not isinstance(some, str):
-            lists.append([value if isinstance(value, dict) else {name: value} for value in some])
-        else:
-            same[name] = some
-    for values in product(*lists):
-        setting = {name: value for some in values for name, value in some.items()}
-        found = measure(**setting, **same)
-        columns = (column.ravel() for column in np.broadcast_arrays(*found.values()))
-        parts.append(pd.DataFrame(setting | dict(zip(found, columns, strict=True))))
-    return pd.concat(parts, ignore_index=True)
 
 
 def log_slopes(x: ArrayLike, y: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
@@ -85,6 +54,10 @@ def _exact_terms(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, Ar
 EXACT = Route(lambda task, n, noise_std: optimal_window(task, n, noise_std).w, _exact_terms)
 #: In the limit of many tokens, where the limits are known (`icl.risk.asymptotics`).
 MANY = Route(asymptotics.many_token_window, asymptotics.many_token_risk)
+
+
+#: Factors of n and sigma^2, two other ways for `limit`: one, and infinitely many tokens with as much noise.
+TOKENS = (1.0, 1e30)
 
 
 def limit(read: Callable[[Any], tuple[Any, Any]], truth: Any, ways: Sequence[Any] = (EXACT, MANY)) -> Row:

@@ -1,8 +1,9 @@
-"""Tidy tables of settings and of repeated runs, and the limits of sweeps."""
+"""Tidy tables of settings and of repeated runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from icl.statistics import median_interval
 from icl.tasks import Affine, Cosine, ReLU
 
 Array = NDArray[np.float64]
+#: What was measured in one setting: numbers or arrays by name. Arrays broadcast, and each entry is a row.
+Row = dict[str, Any]
 #: The classes of functions by the names that the book prints; each is called with (dim, lipschitz).
 TASKS: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
 
@@ -28,34 +31,45 @@ class Training(NamedTuple):
     device: torch.device | str = "cpu"
 
 
-#: Columns of a limit at the end of a sweep: its ``value`` and the ``change`` in the last step; the same,
-#: ``limit`` and ``step``, of a known case whose limit is the ``truth``, which calibrates the error.
-LIMIT = ("value", "change", "limit", "step", "truth")
-
-
 def grid(**values: Iterable[Any]) -> pd.DataFrame:
     """Return a row for every combination of settings, a column for each; the last changes fastest."""
     return pd.MultiIndex.from_product(values.values(), names=values.keys()).to_frame(index=False)
 
 
-def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iterable[Any]) -> pd.DataFrame:
+def each(measure: Callable[..., Row], **settings: Any) -> pd.DataFrame:
     """Measure in every combination of settings.
 
     Args:
-        measure: Called with one setting, a keyword for each of ``values``; returns one number for each of
-            ``columns``, or arrays of equal lengths, a row for each entry.
-        columns: The names of what it returns.
-        **values: What each setting takes on, see `grid`.
+        measure: Called with one setting, a keyword for each.
+        **settings: A list (a tuple, a range) is swept, the last one fastest, and is a column of the table; a
+            list of dictionaries sweeps several keywords together. Anything else, an array, too, is the same
+            in all settings, and no column.
 
     Returns:
-        One row for each setting (and entry): its values, then the columns.
+        One row for each setting, or for each entry of the arrays that were measured there.
     """
-    parts = []
-    for setting in grid(**values).to_dict("records"):
+    lists, same, parts = [], {}, []
+    for name, some in settings.items():
+        if isinstance(some, Sequence) and not isinstance(some, str):
+            lists.append([value if isinstance(value, dict) else {name: value} for value in some])
+        else:
+            same[name] = some
+    for values in product(*lists):
+        setting = {name: value for some in values for name, value in some.items()}
+        found = measure(**setting, **same)
+        columns = (column.ravel() for column in np.broadcast_arrays(*found.values()))
+        parts.append(pd.DataFrame(setting | dict(zip(found, columns, strict=True))))
+    return pd.concat(parts, ignore_index=True)
+
+
+def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iterable[Any]) -> pd.DataFrame:
+    """Measure `each` setting by a function that returns numbers or arrays for ``columns``, in this order."""
+
+    def row(**setting: Any) -> Row:
         found = measure(**setting) if len(columns) > 1 else (measure(**setting),)
-        entries = np.broadcast_arrays(*map(np.atleast_1d, found))
-        parts.append(pd.DataFrame(dict(zip(columns, entries, strict=True))).assign(**setting))
-    return pd.concat(parts, ignore_index=True)[[*values, *columns]]
+        return dict(zip(columns, found, strict=True))
+
+    return each(row, **{name: list(some) for name, some in values.items()})
 
 
 def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:

@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 from icl.covariates import cap_quantile
-from icl.experiments.sweeps import Route, Row, law_constant, limit, log_slopes
-from icl.experiments.tables import TASKS
+from icl.experiments.sweeps import Route, law_constant, limit, log_slopes
+from icl.experiments.tables import TASKS, Array, Row
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, ReLU
 
-Array = NDArray[np.float64]
 CLASSES = ("affine", "ReLU")
 #: Windows so narrow that the laws for large w hold to 1 %, and those at which slower limits are read.
 FAR, NEAR = (2.5e4, 5e4, 1e5), (1e3, 1e4, 1e5)

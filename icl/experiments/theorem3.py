@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from icl.experiments.functions import Waves
-from icl.experiments.sweeps import Route, Row, limit
-from icl.experiments.tables import TASKS
+from icl.experiments.sweeps import Route, limit
+from icl.experiments.tables import TASKS, Array, Row
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, ReLU, Zonal
 
-Array = NDArray[np.float64]
 CLASSES = ("affine", "ReLU")
 #: All classes of which one is tested with the window of another.
 OTHERS: dict[str, Callable[..., Zonal]] = {**TASKS, "cosine with phase": Waves}

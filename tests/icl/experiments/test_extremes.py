@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from icl.experiments import extremes
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import optimal_window
 from icl.risk.asymptotics import window_exponent
 from icl.tasks import Affine

@@ -4,7 +4,7 @@ import torch
 from scipy.special import ive
 
 from icl.experiments import functions
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU

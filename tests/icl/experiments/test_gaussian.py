@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from icl.experiments import gaussian
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import gaussian_linear_optimum, gaussian_risk, gaussian_window, optimal_window
 from icl.tasks import Linear
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from icl.experiments import kernel
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU
 

@@ -6,7 +6,7 @@ import torch
 from icl.attention import softmax_attention
 from icl.covariates import LowRank
 from icl.experiments import low_rank
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.risk import low_rank_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Linear

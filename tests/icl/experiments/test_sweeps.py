@@ -6,24 +6,6 @@ from icl.risk import optimal_window
 from icl.tasks import Affine
 
 
-def test_lists_are_swept_and_arrays_are_rows():
-    found = sweeps.each(
-        lambda a, b, c: {"x": c, "sum": a + len(b) + c}, a=[1, 2], b=["u"], c=np.array([10.0, 20.0])
-    )
-    assert found.to_dict("list") == {
-        "a": [1, 1, 2, 2],
-        "b": ["u"] * 4,
-        "x": [10.0, 20.0] * 2,
-        "sum": [12.0, 22.0, 13.0, 23.0],
-    }
-    together = sweeps.each(lambda d, n: {"value": d * n}, at=[{"d": 3, "n": 2}, {"d": 5, "n": 1}])
-    assert together.to_dict("list") == {"d": [3, 5], "n": [2, 1], "value": [6, 5]}
-    assert sweeps.each(lambda k, name: {"value": k}, k=range(2), name="one").columns.tolist() == [
-        "k",
-        "value",
-    ]
-
-
 def test_slopes_of_a_power_law_and_their_errors():
     slope, error = sweeps.log_slopes([1.0, 10.0, 1000.0], [1.0, 100.0, 1e6], [0.1, 0.1, 0.3])
     assert np.allclose(slope, 2) and np.allclose(error, [0.2 / np.log(10), 0.4 / np.log(100)])

@@ -1,7 +1,20 @@
 import numpy as np
 import pandas as pd
 
-from icl.experiments.tables import measured, medians
+from icl.experiments.tables import each, measured, medians
+
+
+def test_lists_are_swept_and_arrays_are_rows():
+    found = each(lambda a, b, c: {"x": c, "sum": a + len(b) + c}, a=[1, 2], b=["u"], c=np.array([10.0, 20.0]))
+    assert found.to_dict("list") == {
+        "a": [1, 1, 2, 2],
+        "b": ["u"] * 4,
+        "x": [10.0, 20.0] * 2,
+        "sum": [12.0, 22.0, 13.0, 23.0],
+    }
+    together = each(lambda d, n: {"value": d * n}, at=[{"d": 3, "n": 2}, {"d": 5, "n": 1}])
+    assert together.to_dict("list") == {"d": [3, 5], "n": [2, 1], "value": [6, 5]}
+    assert each(lambda k, name: {"value": k}, k=range(2), name="one").columns.tolist() == ["k", "value"]
 
 
 def test_a_setting_gives_a_row_or_a_row_for_each_entry():

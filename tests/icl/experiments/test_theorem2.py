@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from icl.experiments import theorem2
-from icl.experiments.sweeps import each
+from icl.experiments.tables import each
 from icl.tasks import Affine
 
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from icl.experiments import theorem3
-from icl.experiments.sweeps import EXACT, each
+from icl.experiments.sweeps import EXACT
+from icl.experiments.tables import each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, Cosine, ReLU
 
