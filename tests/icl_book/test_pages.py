@@ -24,6 +24,7 @@ from icl_book.claims import (
     changes,
     judge,
 )
+from icl_book.claims.card import macros
 from icl_book.provenance import ROOT
 from icl_book.site import audit, extension, stage, verify
 
@@ -250,8 +251,8 @@ def test_what_cannot_fail_is_counted_apart(change):
     assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
     block = written("readme", entries)
     assert (
-        "P1, statements of its authors: 1 tested, *false as printed, corrected* 1; 1 are identities or cannot"
-        in block
+        "P1, statements of its authors: 1 tested, *false as printed, corrected* 1 (1 of the verdicts other "
+        "than *holds* rest on slides read by OCR); 1 are identities or cannot" in block
     )
     assert "cannot fail" not in written("counts_authors") + written("counts_others")
 
@@ -260,7 +261,7 @@ def test_confirmatory_table_shows_what_differs():
     stamp = {"rules": "abc", "date": "2026-01-01"}
     again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | stamp]
     text = written("confirmatory_runs", again=again)
-    assert "2 statements were judged again" in text
+    assert "2 statements, whose rules have not changed since, were judged again" in text
     assert "1 are the same in every reading, 1 differ in the verdict, 0 in a reading only" in text
     assert "our own reading: 4 agree; in this book 2 agree, 2 contradict" in text
     assert "P1.b" in text and "P1.a<" not in text
@@ -313,14 +314,19 @@ def test_the_verdict_as_a_whole_counts_independent_statements_and_what_stayed():
     assert (
         "Of 2 independent statements by the authors of paper 1 that data could contradict, 1 hold, " in text
     )
-    assert "0 are true in some fair readings and false in others, and 1 is false as printed." in text
+    assert (
+        "0 are true in some fair readings and false in others, and 1 is false as printed "
+        "(of these 1, 1 rest on slides read by OCR)." in text
+    )
     assert "Judged again on other sizes by the same rules, 1 of 2 verdicts stayed, 1 of them in every" in text
     assert "once more with fresh random numbers: 1 of 2 times they stayed in every reading." in text
 
 
 def test_the_readme_says_what_is_corrected():
     text = written("readme")
-    assert "- P1, statements of its authors: 2 tested, *holds* 1, *false as printed, corrected* 1;" in text
+    assert (
+        "- P1, statements of its authors: 2 tested, *holds* 1, *false as printed, corrected* 1 (1 of" in text
+    )
     assert "| slides (constant) | all" in text
     assert "$\\vert a\\vert  \\le 1$ here | $b \\le 9$ |" in text
 
@@ -442,3 +448,10 @@ def test_types_of_arrays_are_named_and_not_written_out():
         "(a: NDArray[float64], b: int)",
         None,
     )
+
+
+def test_a_verdict_that_rests_on_ocr_says_so_in_its_line():
+    false, holds = (card(name, value).data for name, value in (("P1.b", 2.0), ("P1.a", 0.5)))
+    text = {r["id"]: str(macros().head(r)) for r in (false, holds)}
+    assert "slides, read by OCR" in text["P1.b"] and "OCR" not in text["P1.a"]
+    assert str(macros().head(false | {"source": "slides by OCR"})).count("OCR") == 1

@@ -158,6 +158,7 @@ def context(
         "misses": [case["miss"] for case in numbers if case["kind"] == "sampled"],
         "again": again,
         "moved": [e for e in again if e.differences],
+        "moved_before": [e for e in found if e.notebook and e.earlier and e.differences],
         "verdicts_moved": sum("verdict" in e.differences for e in again),
         "here": sides([case for e in again for case in e.record["cases"]]),
         "there": sides([case for e in again if e.confirmed for case in e.confirmed["cases"]]),
