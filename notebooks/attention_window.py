@@ -93,9 +93,8 @@ plt.show()
 # the {term}`window`, about $w^{-1/2}$ wide; $w$ is its {term}`window parameter`. **Large $w$, narrow window:**
 #
 # - few labels are averaged, so noise stays; all of them come from close by, so little is smeared;
-# - small $w$, a wide window, does the opposite;
-# - the faster the functions change, the narrower the window should be, so larger $w$;
-# - the noisier the labels, the wider, so smaller $w$.
+# - the faster the functions change, the narrower the window should be (larger $w$);
+# - the noisier the labels, the wider it should be (smaller $w$).
 #
 # ## As printed, and what is true
 #
@@ -134,8 +133,8 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 
 # %% [markdown]
 # In general $\|x-x_q\|^2=2-2\,x\cdot x_q$, so $e^{w\,x\cdot x_q}=e^{w}e^{-\frac w2\|x-x_q\|^2}$, and $e^w$ cancels in the
-# softmax. As a law of $x$ on the sphere $e^{w\,x\cdot x_q}$ is the {term}`von Mises-Fisher density`. Attention is
-# Nadaraya-Watson regression with it.
+# softmax. On the sphere $e^{w\,x\cdot x_q}$ is the {term}`von Mises-Fisher density` of $x$, up to a factor. Attention is
+# Nadaraya-Watson regression with this kernel.
 #
 # **Exercise 1.** Put the examples on a sphere of radius $r$. What becomes of the kernel, and what of the best $w$?
 #
@@ -215,8 +214,8 @@ judge(
 )
 
 # %% [markdown]
-# Four libraries written for other purposes predict the same: kernel regression of statsmodels, nearest neighbors of
-# scikit-learn with Gaussian weights, SciPy's von Mises-Fisher density, and PyTorch's fused attention.
+# Four libraries predict the same: statsmodels (kernel regression), scikit-learn (nearest neighbors with Gaussian weights),
+# SciPy (von Mises-Fisher density) and PyTorch (fused attention).
 
 # %% tags=["hide-input"]
 by_library = {"by": list(kernel.LIBRARIES), **drawn, "noise_std": noise_std}

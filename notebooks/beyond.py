@@ -117,8 +117,7 @@ plt.show()
 # ## In plain words
 #
 # The theorems are about one attention layer and regression. The layer averages labels over a {term}`window` around the
-# query; its number is the {term}`window parameter` $w$: large $w$, narrow window. Reviewers asked what is left beyond this
-# setting, and the authors answered in their rebuttal. We measured:
+# query, with the {term}`window parameter` $w$: **large $w$, narrow window**. Reviewers asked what lies beyond. We measured:
 #
 # - **Layers.** A second head of opposite sign cancels bias, most in long contexts. Attention repeated without anything else
 #   makes all tokens equal.
@@ -485,8 +484,8 @@ plots.table(
 # %% [markdown]
 # ## To remember
 #
-# A softmax unit is a mean of labels over a window, whatever the loss and the class. What goes beyond needs more than one
-# mean: a second head that is subtracted, a layer that changes what is close, or a predictor that may extrapolate.
+# One softmax unit predicts a mean of labels over a window, whatever the loss and the class. Doing better takes a second head
+# that is subtracted, a layer that changes which tokens are close, or a predictor that can extrapolate.
 
 # %% tags=["remove-input"]
 notebook.footer()

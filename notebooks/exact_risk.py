@@ -70,7 +70,7 @@ plt.show()
 # with the minimum marked by a star where there is one. Sampled points lie on the curves.
 #
 # {term}`Population risk` (squared label units) against the window parameter $w$: exact (curves) and sampled (points with
-# intervals), for three classes at the same $L$, $\sigma$, $n$ and $d$. A star marks the exact optimum where it is at
+# intervals), for three {term}`classes <class>` at the same $L$, $\sigma$, $n$ and $d$. A star marks the exact optimum where it is at
 # $w>0$; a class without one is best predicted by the plain mean.
 # ```
 #
@@ -78,8 +78,8 @@ plt.show()
 #
 # Attention predicts with a weighted mean of noisy labels. Its error has two independent parts. The function at the
 # neighbors is not the function at the query: this is the **bias**, and it contains the luck of where the neighbors fall.
-# The labels carry **noise**. A larger $w$, a narrower window, raises the noise and at first lowers the bias. Both parts
-# together are the {term}`population risk`, the loss that pretraining minimizes. Everybody samples it. One call computes it:
+# The labels carry **noise**. A larger $w$, a narrower {term}`window`, raises the noise and at first lowers the bias. The sum
+# of both is the {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
 
 # %%
 risk = population_risk(ReLU(dim=5, lipschitz=1.0), w=10.0, n=100, noise_std=0.5)
@@ -229,7 +229,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 #
 # ## Experiment 1: exact against direct
 #
-# For a short context the risk can be had without the formula. Gauss rules integrate over the angles of *all* tokens, the
+# For a short context the risk can be computed without the formula. Gauss rules integrate over the angles of *all* tokens, the
 # denominator is computed as it stands, and the difference of two tokens is averaged over the azimuth between them. Twice
 # the nodes in every variable give the error. The control takes another convention: the query is one more token and brings
 # its own clean label.

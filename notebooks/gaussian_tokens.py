@@ -9,14 +9,13 @@
 # %% [markdown]
 # # Gaussian tokens: the window stops at one
 #
-# **Short answer.** On Gaussian tokens and in a ball the window does not narrow without end: with $M=wI$, linear functions,
-# $d=5$, $\sigma=0.5$ and $n=10^6$, the best window parameter is
-# {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` on Gaussian tokens and
-# {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the sphere of equal mean squared length, and in a
-# ball {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance remain for every $n$. On Gaussian tokens
-# $1-w^*\sim K_d(\log n)^{d/2+1}n^{-1/\varphi}$ with the golden ratio $\varphi$, derived but not proved
-# {judged}`P1.G.rate`. Long contexts return $f$ smoothed over a fixed width: linear functions are recovered, a square is not
-# {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk {judged}`P1.G.linear`.
+# **Short answer.** On Gaussian tokens the window stops narrowing: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and
+# $n=10^6$ the best $w$ is {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`, and on the sphere with the same
+# mean squared length {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`; tokens in a ball leave an error of
+# {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$. The distance of the best $w$ from one falls like
+# $(\log n)^{d/2+1}n^{-1/\varphi}$ with the golden ratio $\varphi$, which is derived but not proved {judged}`P1.G.rate`. Even in
+# long contexts a square is not recovered {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk
+# {judged}`P1.G.linear`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -427,9 +426,8 @@ judge(
 #
 # ## To remember
 #
-# Softmax attention compares tokens by their angle only if they have one length. **Where this leaves Theorem 2:** its narrowing
-# window needs tokens of one length. On Gaussian tokens $w$ stops at one, a square stays smoothed, and linear functions are
-# better left to linear attention.
+# The narrowing window of Theorem 2 needs tokens of one length: only then does a larger $w$ prefer nearer tokens. On Gaussian
+# tokens $w$ stops at one, a square is not recovered, and linear attention is better on linear functions.
 
 # %% tags=["remove-input"]
 notebook.footer()

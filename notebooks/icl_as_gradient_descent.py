@@ -10,12 +10,12 @@
 # # Is in-context learning gradient descent?
 #
 # **Short answer.** Not in the sense of taking the same next step: a move of the weights can be replaced by a move of the target
-# that keeps residual and loss, but not the gradient {judged}`P2.icl.equivalence`. In the normalized problem the target moves at most
-# $R/2$ times as far as the weights; in the rescaled one the ratio can grow exponentially {judged}`P2.icl.separation`. A softmax layer
-# fitted to one random problem ($n=12$, $d=4$) imitates a gradient step with a median cosine of
-# {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f`, one layer for all problems with
-# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`; neither needs attention, for a matrix on each token
-# makes the first step exactly, and shrinking every token does as well as the second.
+# that keeps residual and loss, but not the gradient {judged}`P2.icl.equivalence`. The target moves at most $R/2$ times as far as the
+# weights in the normalized problem; in the rescaled one the ratio can grow exponentially {judged}`P2.icl.separation`. A softmax layer
+# fitted to one random problem ($n=12$, $d=4$) has a median cosine of
+# {judged}`P2.icl.imitates | fitted to one problem, n = 12, d = 4 | .2f` with the gradient step, one layer for all problems
+# {judged}`P2.icl.imitates | one layer for all problems, n = 12, d = 4 | .1f`; attention is needed for neither, because a matrix on
+# each token makes the step exactly, and shrinking every token does as well as the second layer.
 
 # %% tags=["remove-cell"]
 import sys
@@ -84,7 +84,7 @@ plt.show()
 # and moving the target. The same holds if the tokens move, as they do in context. In this sense all three moves are one, and how far
 # the target has to go can be bounded.
 #
-# But the same residual is not the same future. The gradient multiplies the residual by the derivative of softmax, which is another
+# But the next gradient step is another one. The gradient multiplies the residual by the derivative of softmax, which is another
 # one at another place ({numref}`fig-icl-path`). And that a target exists that makes a token move look like a weight move does not
 # say that the tokens move *as* a gradient step would. The last part of this chapter asks which layer makes that step.
 #

@@ -85,11 +85,11 @@ plt.show()
 #
 # ## In plain words
 #
-# Attention compares tokens by $x^\top Mx_q$. On a stretched cloud of tokens, plain inner products call tokens close that
-# only are long. $\Sigma^{-1}$ measures lengths in units of the cloud's own axes.
+# Attention compares tokens by $x^\top Mx_q$. On a stretched cloud of tokens, plain inner products are large for tokens that
+# are long, even if they are not close. $\Sigma^{-1}$ measures lengths in units of the cloud's own axes.
 #
-# That is right if the functions, too, vary at the same pace per unit of the *cloud's* length in all directions. If they
-# vary at the same pace per unit of the *original* length, they vary more along the long axis of the cloud. There the
+# This is right if the functions change equally fast in all directions, measured in those units. If they change equally
+# fast in the *original* units, they change more along the long axis of the cloud. There the
 # {term}`window` should be narrower than $\Sigma^{-1}$ makes it: a larger entry of $M$, since large $w$ means a narrow window.
 #
 # ## As printed, and what is true
@@ -371,8 +371,8 @@ judge(
 # %% [markdown]
 # ## To remember
 #
-# Attention measures distance in the units of its tokens: $\Sigma^{-1}$ turns the ellipsoid into a sphere. This is optimal if
-# the functions are as round as the whitened tokens; if they vary more along an axis, the window is narrower there.
+# The matrix $\Sigma^{-1}$ turns the ellipsoid of the tokens into a sphere. It is optimal if the functions are rotation
+# invariant on that sphere. If they change more along an axis, the window should be narrower there.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -90,7 +90,7 @@ plt.show()
 # length. On affine, ReLU and cosine functions linear attention is flat while softmax attention falls. The Bayes-linear
 # points lie below all of them.
 #
-# Risk against the context length, four classes at one $d$. Lines are exact: softmax attention at its best window, linear
+# Risk against the context length, four {term}`classes <class>` at one $d$. Lines are exact: softmax attention at its best window, linear
 # attention at its optimum, the nearest neighbor. Points are sampled, with intervals: ridge regression, and the best
 # predictor that is linear in the labels. Cosines have $L=2$ and no linear part, so no ridge regression.
 # ```
@@ -425,9 +425,8 @@ for row in activations.shifted(*setting, test_contexts, shifts).itertuples():
 #
 # ## To remember
 #
-# Softmax can do two things at once. It grows faster than every power, so its window can shrink, and its weights sum to one, so
-# only differences of labels count. Linear attention has neither, and wins only where functions are nearly
-# linear.
+# Softmax has two useful properties. It grows faster than every power, so its window can shrink. Its weights sum to one, so only
+# differences of labels count. Linear attention has neither, and wins only where functions are nearly linear.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -9,13 +9,12 @@
 # %% [markdown]
 # # Lipschitz bounds and step sizes
 #
-# **Short answer.** No printed upper bound that we could test is violated {judged}`P2.lip.u` {judged}`P2.lip.f`, but a softmax row
-# $f$ moves at most $R/2$ times as fast as its weights, for weights of any length {judged}`P2.lip.half`, a known result
-# {cite:p}`nair2025softmax`, where the bound that we have from notes on a related paper is
-# {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten larger at $n=32$, $R=4$. Such a constant gives a step size:
-# with the curvature of a row, proved for every number of tokens {judged}`P2.opt.range`, and the data divided out, gradient
-# descent takes the same number of steps however stretched the data are {judged}`P2.opt.preconditioned`. Newton-CG with exact
-# Hessian products needs fewer passes {judged}`P2.opt.newton`.
+# **Short answer.** No printed upper bound that we could test is violated {judged}`P2.lip.u` {judged}`P2.lip.f`. But a softmax row
+# $f$ moves at most $R/2$ times as fast as its weights, as is known {cite:p}`nair2025softmax` {judged}`P2.lip.half`; the bound in
+# our notes on a related paper is {judged}`P2.lip.f | f as stated, n = 32, R = 4 | .0f` powers of ten larger at $n=32$, $R=4$. The
+# curvature of a row, proved for every number of tokens {judged}`P2.opt.range`, gives a step size: with the data divided out,
+# gradient descent takes the same number of steps however stretched the data are {judged}`P2.opt.preconditioned`, and Newton-CG
+# needs fewer passes {judged}`P2.opt.newton`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -471,8 +470,9 @@ judge("P2.opt.newton", rivals, **newton, folded=True)
 #
 # ## To remember
 #
-# Softmax is one function, so its constant is $R/2$. A chain that bounds the exponentials and their sum apart multiplies two worst
-# cases that never meet. The true constant gives a step size, and dividing the data out makes it the same for every problem.
+# A softmax row changes at most $R/2$ times as fast as its weights. Printed bounds on it are larger by many powers of ten because
+# they multiply two worst cases that never occur together. The true constant gives a step size; after dividing the data out it is the
+# same for every problem.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -82,14 +82,14 @@ plt.show()
 # narrows to the right.
 #
 # What is best, over context length and roughness, exact; lines: the best $w$. *Few tokens*: fewer than two are expected
-# in the window. Left: ReLU functions over $L/\sigma$ (the map for affine ones looks alike). Others: waves over their
-# wavenumber $L$ at $\sigma=0.1$; dotted, $n=L^{d-1}$.
+# in the window. Left: {term}`ReLU functions <class>` over $L/\sigma$. Others: waves over their wavenumber $L$ at $\sigma=0.1$;
+# dotted, $n=L^{d-1}$.
 # ```
 #
 # ## In plain words
 #
 # The {term}`window` is the region around the query whose examples count; its width is about $w^{-1/2}$, so **large $w$,
-# narrow window**. Three things can happen.
+# narrow window**. Three cases:
 #
 # - **Equal weights**, $w^*=0$: no neighbor is worth more than another. Either noise drowns the functions, or they oscillate
 #   between any two examples.
@@ -373,8 +373,8 @@ constants = phases.wave_constants(dims, noise_std)
 judge("P1.PD.smooth-law", constants, name="{task}", folded=True, **LIMIT)
 
 # %% [markdown]
-# A machine-written summary asks for bounds for "sigmoids or tanhs". A sigmoid is a shifted tanh, so the next card answers
-# for both. In short contexts the order of the classes is the other way round.
+# A machine-written summary asks for bounds for "sigmoids or tanhs". A sigmoid is a shifted tanh, so one card answers for
+# both. In short contexts the order of the classes is reversed.
 
 # %% tags=["hide-input"]
 limits = each(phases.smooth_constant, k=above, label=list(phases.SMOOTH))

@@ -93,7 +93,7 @@ plt.show()
 # leave zero at once, the steepest for the largest L, with points on them. Right: points that start together and branch off
 # one after the other. All tend to dotted lines in the order of L.
 #
-# Training on the ReLU class. Points: units, median over seeds with interval. Solid: the exact population flow, nothing
+# Training on the {term}`ReLU class <class>`. Points: units, median over seeds with interval. Solid: the exact population flow, nothing
 # fitted. Dotted: the exact best $w$.
 # ```
 #
@@ -472,8 +472,9 @@ plt.show()
 #
 # ## To remember
 #
-# Training follows a computable path to the computed window. A larger $L$ means a larger $\|M\|$ at the end, if the context
-# resolves the functions. Of the restrictions in eq. (4) training finds all that gets a gradient, except the corner.
+# Training follows a path that can be computed, and ends at the computed window. A larger $L$ means a larger $\|M\|$ at the end,
+# if the context resolves the functions. Training finds the form of eq. (4), except for a column without a gradient and for the
+# corner.
 
 # %% tags=["remove-input"]
 notebook.footer()

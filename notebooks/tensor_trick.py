@@ -419,7 +419,7 @@ judge("P2.scale.memory", *forms, value="value", name="{form}", **process)
 # ## To remember
 #
 # The tensor trick makes $n$ rows of attention one regression in $\mathrm{vec}(X)$, so that statements about one row carry over to
-# all. It is a sentence in a proof: whoever computes writes $A_1XA_2^\top$ and $A_1^\top PA_2$.
+# all. It serves proofs only: to compute, use $A_1XA_2^\top$ and $A_1^\top PA_2$.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -94,7 +94,7 @@ plt.show()
 # (theorem2-plain)=
 # ## In plain words
 #
-# An attention layer averages the labels of the examples around the query. The region that counts is its **window**, about
+# An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`, about
 # $w^{-1/2}$ wide: **large $w$, narrow window**. A wide window averages the noise of many labels but smears the function; a
 # narrow one does the opposite. Pretraining finds the balance:
 #
@@ -481,8 +481,8 @@ judge(
 #
 # ## To remember
 #
-# The window narrows because a longer context can afford it: the best $w$ is where a falling bias meets a noise line that
-# sinks like $1/n$, and a kink in the functions makes the exponent $2/(d+2)$.
+# A longer context averages away more noise, so the best window is narrower. The best $w$ is where the falling bias meets the
+# rising noise, which is proportional to $1/n$; for functions with a kink it grows like $n^{2/(d+2)}$.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -92,16 +92,15 @@ plt.show()
 # (theorem3-plain)=
 # ## In plain words
 #
-# An attention layer averages the labels of the examples around the query. The region that counts is its {term}`window`,
-# the number of that window is the {term}`window parameter` $w$: **large $w$, narrow window**. Pretraining sets $w$ once, for
-# functions of one Lipschitz constant $L$. Functions of another constant $L'$ need another window:
+# An attention layer averages the labels of the examples in its {term}`window` around the query. Its {term}`window parameter`
+# is $w$: **large $w$, narrow window**. Pretraining sets $w$ for functions of one Lipschitz constant $L$. Functions of another
+# constant $L'$ need another window:
 #
 # - **rougher functions, $L'>L$: the window is too wide** and smears them. The {term}`bias <population risk>`, the error
 #   without label noise, grows like $L'^2$.
 # - **smoother functions, $L'<L$: the window is too narrow** and keeps label noise that it could have averaged away.
 #
-# A longer context narrows the trained and the needed window in the same proportion, so it neither heals the loss nor adds to
-# it:
+# A longer context narrows the trained and the needed window in the same proportion. So the loss stays:
 
 # %%
 smooth, rough = ReLU(dim=5, lipschitz=1.0), ReLU(dim=5, lipschitz=2.0)
@@ -195,9 +194,9 @@ interactive(
 # %% [markdown]
 # ## Experiment 1: the printed bounds
 #
-# The middle and right panels of {numref}`fig-price` divide the risk by the printed right sides. The hidden constant of a bound
-# shifts a curve up or down. A curve that keeps falling leaves every upper bound intact and breaks every lower bound. The cards
-# read local slopes in $\log n$ where $w=10^3$, $10^4$ and $10^5$ is predicted.
+# {numref}`fig-price` divides the risk by the printed right sides. A curve that keeps falling agrees with an upper bound and
+# contradicts a lower one, whatever the constant. The cards read local slopes in $\log n$ where $w=10^3$, $10^4$ and $10^5$ is
+# predicted.
 
 # %% tags=["hide-input"]
 rougher, smoother = ratios[ratios > 1].tolist(), ratios[ratios < 1].tolist()
@@ -236,8 +235,8 @@ both = [
 judge("P1.T3.matched-sharp", both, folded=True)
 
 # %% [markdown]
-# **Rougher than trained for.** The printed lower bound falls more slowly in $n$ than the risk that it is to bound. The card
-# tries other readings. As a control, affine functions without label noise have exponent $-\frac4{d+2}$.
+# **Rougher than trained for.** The printed lower bound falls more slowly in $n$ than the risk. As a control, affine functions
+# without label noise have exponent $-\frac4{d+2}$.
 
 # %% tags=["hide-input"]
 AT = "d = {d}, L'/L = {ratio:g}"
@@ -280,9 +279,9 @@ judge(
 )
 
 # %% [markdown]
-# **The words beside the two bounds.** For $L'>L$ the window is too wide, and the dependence on $L'$ is worse than with the
-# window trained at $L'$. "No benefit" for $L'<L$ is true of the *rate*. The loss itself falls near $L'=L$, but never below
-# $\frac3{d+2}$ of its value there (long contexts, ReLU functions): the rest is label noise.
+# **The words beside the two bounds.** For $L'>L$ the dependence on $L'$ is worse than with the window trained at $L'$. "No
+# benefit" for $L'<L$ is true of the *rate*. The loss itself falls near $L'=L$, but never below $\frac3{d+2}$ of its value
+# there (long contexts, ReLU functions): the rest is label noise.
 
 # %% tags=["hide-input"]
 last, power = lengths[-1], ["d", "ratio", "value", "error"]
@@ -329,11 +328,10 @@ judge("P1.T3.price", limits, name=in_class, folded=True, **LIMIT)
 # %% [markdown]
 # ## Experiment 2: is the same L necessary, is it sufficient?
 #
-# Each half of the talk's sentence needs a reading. Ours is that a layer *generalizes* to a class if its risk there is at most
-# 10 % above that of the best window for that class.
+# We say that a layer *generalizes* to a class if its risk there is at most 10 % above that of the best window for that class.
 #
-# **Necessary.** For the theorem's class, long contexts and an $L'$ four times smaller or larger it is necessary, by the price
-# above. For an $L'$ near $L$, or with little noise at fixed $n$, little is lost.
+# **Necessary.** In long contexts an $L'$ four times smaller or larger costs more, so the same $L$ is necessary. For an $L'$
+# near $L$, or with little noise at fixed $n$, little is lost.
 
 # %% tags=["hide-input"]
 far = wrong.loc[wrong.n == last, ["d", "ratio", "price", "error"]]
@@ -355,8 +353,8 @@ judge(
 
 # %% [markdown]
 # **Sufficient.** Three classes share $L=1$: affine, ReLU and cosine, here $\cos(Lu\cdot x)$, whose formula no source prints.
-# Without a random phase it is even, and 20 examples in eight dimensions do not show it: its best window is too wide for affine
-# functions. In *long* contexts affine pretraining falls behind on ReLU functions by a power of $n$.
+# Twenty examples in eight dimensions do not resolve this even wave: its best window is too wide for affine functions. In
+# *long* contexts affine pretraining loses a power of $n$ on ReLU functions.
 
 # %% tags=["hide-input"]
 lengths_of = [(3, context_length), (3, 100), (8, context_length)]
@@ -392,10 +390,9 @@ judge("P1.T3.sufficient-rate", rates, name="d = {dim}", folded=True, **LIMIT)
 # %% [markdown]
 # ## Experiment 3: trained units, as in Fig. 5
 #
-# Five kinds of {term}`units <unit>` are trained: affine, ReLU and cosine with $L=1$, cosine with $L=0.1$ and $L=10$. The
+# {term}`Units <unit>` are trained on affine, ReLU and cosine functions with $L=1$, and on cosines with $L=0.1$ and $L=10$. The
 # slides print neither dimension nor context length nor noise; ours are $d=3$, $n=20$, $\sigma=0.1$. For the even cosine
-# $M=-wI$ is as good as $M=wI$, and a unit that starts at zero finds either. Units that found $-w$ are turned around; the card
-# says what they do if they are not.
+# $M=-wI$ is as good as $M=wI$. Units that found $-w$ are turned around; the card says what they do if they are not.
 
 # %%
 training = seeds, steps, batch_size, learning_rate, contexts, notebook.device()
@@ -465,8 +462,8 @@ judge(
 # %% [markdown]
 # ## To remember
 #
-# A window that was trained for the wrong $L$ costs a constant factor: too wide it smears rough functions, too narrow it keeps
-# noise. More context does not heal it.
+# A window that was trained for the wrong $L$ costs a constant factor. If it is too wide, it smears rough functions; if it is
+# too narrow, it keeps noise. More context does not help.
 
 # %% tags=["remove-input"]
 notebook.footer()

@@ -96,11 +96,11 @@ plt.show()
 #
 # A token has a part $u$ that counts for the label and a part $v$ that does not. Attention gives weight to tokens near the
 # {term}`query`. The {term}`window` is the region that gets this weight, and the matrix $M$ sets its width in each
-# direction: **a large entry of $M$ is a narrow window**, an entry zero a window without end.
+# direction: **a large entry of $M$ is a narrow window**, an entry of zero an infinitely wide one.
 #
-# Looking at $v$ throws good tokens away: a label says something about the query if the two parts $u$ are close, whatever the
-# parts $v$ are. So pretraining lowers the entries of $M$ for irrelevant directions to zero, where the window gets wider. It
-# raises the others to a number $c$, which is larger for longer contexts and smaller for noisier labels, as in
+# A token is useful if its part $u$ is close to that of the query, whatever its part $v$ is. A window that is narrow in $v$
+# leaves useful tokens out. So pretraining lowers the entries of $M$ for irrelevant directions to zero. It raises the others
+# to a number $c$, which is larger for longer contexts and smaller for noisier labels, as in
 # [](/notebooks/theorem2_scaling.ipynb). The risk of $M=cBB^\top+e(I-BB^\top)$ is computed without sampling, as in
 # [](/notebooks/exact_risk.ipynb):
 
@@ -528,8 +528,8 @@ judge("P1.F9.even", cases(even, name=problem), cases(odd, name=problem), folded=
 #
 # ## To remember
 #
-# Attention learns to ignore what labels do not depend on. The window of the best matrix is narrow in the directions that
-# count and without end in the others, and a problem in $d$ dimensions becomes one in $k$.
+# Attention learns to ignore what labels do not depend on. The window of the best matrix is narrow in the $k$ directions that
+# count and infinitely wide in the others, so a problem in $d$ dimensions becomes one in $k$.
 
 # %% tags=["remove-input"]
 notebook.footer()
