@@ -128,8 +128,7 @@ for n in (1e4, 1e8, 1e12):
 # :::
 #
 # Above it: "Shared Lipschitzness across (train, test) is both **necessary** and **sufficient** for ICL." The display is read
-# by OCR from one slide: $\frac2{2(d+2)}$ may be a misread $\frac d{2(d+2)}$, $\frac2{d+2}$ a misread $\frac3{d+2}$ or
-# $\frac4{d+2}$.
+# by OCR from one slide; the cards also judge possible misreadings of its exponents.
 #
 # ```{admonition} What is true
 # :class: tip
@@ -195,8 +194,7 @@ interactive(
 # ## Experiment 1: the printed bounds
 #
 # {numref}`fig-price` divides the risk by the printed right sides. A curve that keeps falling agrees with an upper bound and
-# contradicts a lower one, whatever the constant. The cards read local slopes in $\log n$ where $w=10^3$, $10^4$ and $10^5$ is
-# predicted.
+# contradicts a lower one, whatever the constant. The cards read its slope far out, where the law says $w=10^3$ to $10^5$.
 
 # %% tags=["hide-input"]
 rougher, smoother = ratios[ratios > 1].tolist(), ratios[ratios < 1].tolist()
@@ -402,7 +400,7 @@ units = theorem3.trained_units(3, context_length, unit_noise_std, *training)
 middle = tables.medians(units, "ratio", ["tested", "trained"])
 kinds = middle.trained.unique().tolist()
 middle["place"] = middle.trained.map(kinds.index)
-labels = ("", "error / error of the unit\ntrained on the class tested")
+labels = ("", "relative test error")
 panels = plots.panels(middle, "tested", labels, "y", title="tested on {}", height=2.1)
 plots.points(panels, middle, "place", "median", "trained", col="tested", label="")
 for ax in panels.values():

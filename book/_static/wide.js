@@ -11,12 +11,11 @@ const fit = () => {
     line.classList.toggle("icl-wide", drawn?.width > room + 1);
   }
   // A formula on a line of its own that is a little too wide is set smaller.
-  for (const box of document.querySelectorAll(".bd-article div.math")) {
-    const formula = box.querySelector("mjx-container");
-    if (!formula) continue;
+  for (const formula of document.querySelectorAll(".bd-article div.math mjx-container")) {
+    const box = formula.closest("div.math");
     formula.style.fontSize = "";
-    const share = box.clientWidth / box.scrollWidth;
-    if (share < 1) formula.style.fontSize = `${Math.floor(100 * Math.max(share, 0.7))}%`;
+    for (let percent = 95; percent >= 65 && box.scrollWidth > box.clientWidth; percent -= 5)
+      formula.style.fontSize = `${percent}%`;
   }
   // What scrolls, and only that, can be reached with the keyboard.
   const boxes = "div.math, .icl-wide, .icl-scrolls, .icl-scroll, .icl-table, .pst-scrollable-table-container, pre";

@@ -305,14 +305,16 @@ folded.forEach(e => e.open = false);
 return cut;
 """
 
-#: Formulas in sentences that reach over the edge of the window and are in no box that scrolls, and those in
-#: lines of their own that do not begin where their box does.
+#: Formulas in sentences that reach over the edge of the window and are in no box that scrolls, those whose
+#: box does not scroll to their end, and those in lines of their own that do not begin where their box does.
 CUT_FORMULAS = """
 dispatchEvent(new Event("resize"));
 const boxes = ".icl-wide, .icl-scroll, .icl-table, .pst-scrollable-table-container";
 const left = e => e.getBoundingClientRect().left;
 return [...document.querySelectorAll(".bd-article span.math mjx-container")]
   .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(boxes))
+  .concat([...document.querySelectorAll(".bd-article .icl-wide svg")]
+    .filter(e => e.clientWidth > e.closest(".icl-wide").scrollWidth + 1))
   .concat([...document.querySelectorAll(".bd-article div.math svg")]
     .filter(e => e.clientWidth && left(e) < left(e.closest("div.math")) - 1))
   .map(e => e.closest("p, td, li, div").innerText.slice(0, 60))
