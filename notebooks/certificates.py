@@ -166,8 +166,10 @@ print(f"the least value met is {proof.least:.2f}, in {proof.cells} intervals")
 #
 # ## When the margin is positive
 #
-# For affine functions $G>0$ is proved: the derivative of $m_1$ is a mean of variances. For other classes
-# $m_\ell$ of high degrees can be slightly negative. `certify_isotropy` bounds $G$ from below over *all* $\rho$ and $\alpha$.
+# For affine functions $G>0$ is proved: the derivative of $m_1$ is a mean of variances. For quadratic ones and $n\ge3$, too: the
+# derivative of $m_2$ is $\frac d{d-1}\mathbb E\sum_{i<j}\omega_i\omega_j(t_i-t_j)^2(t_i+t_j)$, and $\omega_i\omega_j$ rises with
+# $t_i+t_j$ at fixed $t_i-t_j$ and fixed other tokens, while the law of the pair does not change with the sign of both. For
+# other classes $m_\ell$ of high degrees can be slightly negative. `certify_isotropy` bounds $G$ from below over *all* $\rho$ and $\alpha$.
 # Bounds on the derivatives of $m_\ell$, which are means of cumulants, carry values at the ends of an interval of $\rho$ into it,
 # down to zero and up to infinity. In $\cos\alpha$ the sum is a polynomial.
 #
@@ -335,7 +337,7 @@ for k, n, sigma in [(2, 2, 0.0), (2, 20, 1.0), (3, 20, 0.1)]:
 #
 # **Statement, not a theorem.** On Gaussian tokens with linear functions, the best $w^*I$ has $1-w^*=n^{-1/\varphi+o(1)}$,
 # $\varphi=\frac{1+\sqrt5}2$. **Gap:** the derivation ([](/notebooks/gaussian_tokens.ipynb)) bounds nothing of what one heavy token
-# and Laplace's method neglect, and at finite $n$ other matrices are not excluded.
+# and Laplace's method neglect, and whether the best matrix is a multiple of the identity at finite $n$ is open.
 #
 # ## How far softmax regression bends
 #
