@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+import timeit
 
 import numpy as np
 import pandas as pd
@@ -109,22 +109,12 @@ def above_floor(
 # ---------------------------------------------------------------- cost, and the figure that moves
 
 
-def seconds(call: Callable[[], object], repeats: int = 5) -> float:
-    """Return the least of several wall times."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def cost(n: float, noise_std: float, seed: int) -> Row:
     """Return seconds of one risk, affine class, d = 5, w = 10: ``exact`` and ``sampled``.
 
     Sampling is measured up to n = 1,000 on 4,000 contexts and scaled to a relative error of 1e-3.
     """
-    exact = seconds(lambda: population_risk(Affine(5), 10.0, n, noise_std))
+    exact = min(timeit.repeat(lambda: population_risk(Affine(5), 10.0, n, noise_std), number=1))
     if n > 1000:
         return {"exact": exact, "sampled": np.nan}
     start = time.perf_counter()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 
 from icl.covariates import cap_quantile
 from icl.experiments.sweeps import Route, law_constant, limit, log_slopes
@@ -136,20 +136,11 @@ def sketch_ends(dim: int) -> Row:
     With L = sigma = 1 each term is at most m = min_w (1 / w + w^(d/2) / n): from 1 / w^2 <= m follows the
     lower end, from w^(d/2) / n <= m the upper one.
     """
-    n = np.array([1e8, 1e10])
-    least = np.array([_least_sum(dim / 2, length) for length in n])
+    n, power = np.array([1e8, 1e10]), dim / 2
+    w = (n / power) ** (1 / (power + 1))
+    least = 1 / w + w**power / n
     slope, _ = log_slopes(n, np.stack([least**-0.5, (least * n) ** (2 / dim)]), np.zeros(2))
     return {"side": np.array(["lower", "upper"]), "end": np.array([0, 1]), "value": slope[:, 0]}
-
-
-def _least_sum(power: float, n: float) -> float:
-    found = minimize_scalar(
-        lambda log_w: np.logaddexp(-log_w, power * log_w - np.log(n)),
-        bounds=(-10, 60),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    return float(np.exp(found.fun))
 
 
 def _long(dim: int) -> Array:
