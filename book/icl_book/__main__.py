@@ -56,7 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:  # a full disk, a folder that may not be written
-        print(f"error: {error.filename or 'a file'}: {error.strerror}; what is done is kept", file=sys.stderr)
+        why = f"{error.filename or 'a file'}: {error.strerror}"
+        if error.strerror is None:  # a folder could not be copied: the first file and its reason
+            why = str(error.args[0][0][-1] if isinstance(error.args[0], list) else error)
+        print(f"error: {why}; what is done is kept", file=sys.stderr)
     return 1
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import time
 from functools import cache
 from html.parser import HTMLParser
@@ -240,6 +241,17 @@ def test_warning_of_sphinx_is_an_error(tmp_path):
     with pytest.raises(BadInput, match=r"(?s)WARNING.*gone\.md") as caught:
         assemble.sphinx(tmp_path, tmp_path / "out")
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
+
+
+def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+    said = "Traceback\n  deep\nOSError: [Errno 28] No space left on device: 'x.html'\n\nSee the log\n"
+    monkeypatch.setattr(
+        assemble.subprocess, "run", lambda *a, **_: subprocess.CompletedProcess(a, 1, "", said)
+    )
+    with pytest.raises(
+        BadInput, match=r"^the book is not built: OSError: .*No space left on device: 'x\.html'$"
+    ):
+        assemble.sphinx(tmp_path, tmp_path / "out")
 
 
 def test_digest_sees_every_input(tmp_path):

@@ -327,6 +327,10 @@ def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, ce
     assert expected in capsys.readouterr().err
 
 
+def raises(error):
+    raise error
+
+
 def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
     def write(path, text):
         raise OSError(28, "No space left on device", str(path))
@@ -337,6 +341,11 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
         assert main(["execute", "tiny"]) == 1
         error = capsys.readouterr().err
         assert error.startswith("error: ") and error.count("\n") == 1 and said in error
+    why = "[Errno 28] No space left on device: 'a' -> 'b'"
+    for failed in (shutil.Error([("a", "b", why)] * 70), shutil.Error(why)):  # as copytree and copy say it
+        monkeypatch.setattr(execute, "_papermill", lambda *_, failed=failed: raises(failed))
+        assert main(["execute", "tiny"]) == 1
+        assert capsys.readouterr().err == f"error: {why}; what is done is kept\n"
     shutil.rmtree(tree / "_build")
     (tree / "_build").write_text("a file where the folder should be")
     for words in ("book", "sweep tiny --grid seed=1", "execute tiny"):

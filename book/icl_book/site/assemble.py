@@ -8,6 +8,7 @@ returns at once.
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import re
@@ -94,6 +95,8 @@ def sphinx(source: Path, output: Path) -> Path:
     )
     if done.returncode:
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
+        if full := [line for line in said if f"[Errno {errno.ENOSPC}]" in line]:
+            raise BadInput(f"the book is not built: {full[-1].strip()}")
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
         raise BadInput("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
     return output / "_build" / "html"
