@@ -8,8 +8,8 @@ the terms are at most ``n E[z]`` and fall like ``exp(u)``; right of the last one
 the points is at most ``1 / h + 1 / e``.
 
 A class of one degree needs no means: H is 1, and its term is positive for every n. The derivative of m_1 is a
-mean of variances. That of m_2, n >= 3, is ``d / (d - 1) E sum_{i<j} omega_i omega_j (t_i - t_j)^2 (t_i + t_j)``,
-positive because ``omega_i omega_j`` rises with ``t_i + t_j`` at fixed difference and other tokens.
+mean of variances. That of m_2 is ``d / (d - 1) E sum_{i<j} omega_i omega_j (t_i - t_j)^2 (t_i + t_j)``, for
+n >= 3 positive: ``omega_i omega_j`` rises with ``t_i + t_j`` at fixed difference and other tokens.
 """
 
 from __future__ import annotations
