@@ -76,7 +76,7 @@ plt.show()
 #
 # ## In plain words
 #
-# Some statements need a proof over infinitely many cases.
+# Statements about infinitely many cases:
 #
 # 1. **All matrices.** A layer can look away from the query. Where this always adds to the risk, the best matrix is a multiple
 #    $w$ of the identity.
@@ -84,7 +84,7 @@ plt.show()
 #    bound.
 # 3. **All pairs of points.** A function with a kink is as steep as its steeper side.
 #
-# Theorem 3's price of a wrong window is here too. One certificate:
+# One certificate:
 
 # %%
 proof = certify_isotropy(ReLU(dim=5), n=20)
@@ -160,15 +160,14 @@ print(f"the least value met is {proof.least:.2f}, in {proof.cells} intervals")
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It has the same risk as $wI$: an even function has the same values at the opposite end of the sphere. The theorem still gives
-# multiples of $I$, of either sign, and trained units find both ([](/notebooks/theorem3_generalization.ipynb)).
+# It has the same risk as $wI$: an even function has the same values at the opposite end of the sphere. The theorem gives
+# multiples of $I$ of either sign.
 # ```
 #
 # ## When the margin is positive
 #
-# For affine functions $G>0$ is proved: the derivative of $m_1$ is a mean of variances. For quadratic ones and $n\ge3$, too: the
-# derivative of $m_2$ is $\frac d{d-1}\mathbb E\sum_{i<j}\omega_i\omega_j(t_i-t_j)^2(t_i+t_j)$, and $\omega_i\omega_j$ rises with
-# $t_i+t_j$ at fixed $t_i-t_j$ and fixed other tokens, while the law of the pair does not change with the sign of both. For
+# For affine functions $G>0$ is proved: the derivative of $m_1$ is a mean of variances. For quadratic ones and $n\ge3$, too:
+# that of $m_2$ is a mean over pairs (`icl.rigor.form`). For
 # other classes $m_\ell$ of high degrees can be slightly negative. `certify_isotropy` bounds $G$ from below over *all* $\rho$ and $\alpha$.
 # Bounds on the derivatives of $m_\ell$, which are means of cumulants, carry values at the ends of an interval of $\rho$ into it,
 # down to zero and up to infinity. In $\cos\alpha$ the sum is a polynomial.
@@ -224,8 +223,7 @@ forms = each(certificates.forms, kind=kinds_printed, d=every, n=certified, **exa
 judge("P1.T2.form", forms, error="error", name="{kind}, d = {d}, n = {n}: {what}")
 
 # %% [markdown]
-# A negative $G$ would have been noticed. For cosines of $L=8$ in five dimensions with three examples there is one: at that
-# length of $Mx_q$ turning away lowers the risk.
+# A negative $G$ would have been noticed. For cosines of $L=8$, $d=5$ and three examples there is one.
 
 # %%
 short_waves = certify_isotropy(Cosine(dim=5, lipschitz=8.0), n=3)
@@ -266,8 +264,7 @@ print(f"cosines, d = 3, n = 20: certified margin {margin:.3f}")
 # %% [markdown]
 # ## Irrelevant directions
 #
-# In Theorem 4 of the slides two numbers decide ([](/notebooks/theorem4_low_rank.ipynb)). An irrelevant direction adds $e\,s_i$ to a
-# score: it blurs every mean over one token.
+# An irrelevant direction adds $e\,s_i$ to a score ([](/notebooks/theorem4_low_rank.ipynb)): it blurs every mean over one token.
 #
 # :::{prf:theorem} blur
 # :label: thm-blur
@@ -291,47 +288,9 @@ for k, n, sigma in [(2, 2, 0.0), (2, 20, 1.0), (3, 20, 0.1)]:
     print(f"k = {k}, n = {n}, sigma = {sigma:g}: D in [{low:.9f}, {high:.9f}]")
 
 # %% [markdown]
-# With two examples every irrelevant direction does harm, however large its weight:
-#
-# :::{prf:theorem} two examples
-# :label: thm-two
-# In the setting of {prf:ref}`thm-blur` let $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the risk of
-# $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So a matrix is a minimizer over all matrices if and only if it
-# is $cBB^\top$ with a $c>0$ that is best at $e=0$; there is one.
-# :::
-#
-# :::{admonition} Proof
-# :class: dropdown
-# *Idea.* The irrelevant part adds the same kind of number to every comparison of the two tokens. It moves weight to pairs in
-# which the farther token is preferred.
-#
-# Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$, which is symmetric and independent of the $u_i$. With
-# $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ the risk is $\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta)$,
-# $F(b)=\mathbb E[\frac A4T^2-\frac\Delta kT]$ at $\beta=b$, $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. $F$ is even;
-# to show is $F'(b)>0$ for $b>0$. With $S=1-T^2$, $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, positive at $c=0$. Let $c>0$, $p$ the
-# density of $\Delta$ and $h(\Delta)=S(-\Delta)-S(\Delta)$, positive for $\Delta>0$. As $ST=-\frac1c\frac{dS}{d\Delta}$ and $A$, $p$
-# are even,
-#
-# $$2F'=\int_0^2\frac{\Delta p}kh\,d\Delta+\frac1{2c}\Big[(Ap)(2)\,h(2)-\int_0^2(Ap)'h\,d\Delta\Big].$$
-#
-# *For $k\ge3$* the bracket is not negative, because $Ap$ does not rise: $\Delta=R\tau$ with $R=|u_1-u_2|$ and $\tau$ an independent
-# coordinate on $S^{k-1}$, whose density $q$ does not rise with $|\tau|$, and
-# $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$.
-#
-# *For $k=2$*, $\Delta=2\sin\alpha\sin\alpha'$ with uniform angles. With complete elliptic integrals of $m=1-\frac{\Delta^2}4$, $p$ is
-# proportional to $K$ and $Ap$, by the same factor, to $2E+2\sigma^2K$. $K$ falls with $\Delta$, and
-# $\frac{dE}{d\Delta}=\frac\Delta4\frac{K-E}m<\frac\Delta4K$. If $c\ge\frac12$, the first integral is at least what $E$ takes from it. If
-# $c<\frac12$, $h\propto\sinh a/(\cosh a+\cosh b)^2$ rises with $a=c\Delta\le1$, so
-# $\int_0^2\frac{dE}{d\Delta}h\,d\Delta\le E(2)\,h(2)$, with $E$ at $\Delta=2$.
-#
-# *All matrices.* By the proof in [](/notebooks/theorem4_low_rank.ipynb) the risk of $M$ is at least $\min\varrho$, and with
-# equality $B_\perp^\top Mx_q=0$ and $B^\top Mx_q$ is a multiple of $u_q$ for almost every query. So $B^\top M$ is $cB^\top$. A best
-# finite $c$ exists by {prf:ref}`thm-form` in $\mathbb R^k$, and $\varrho(c,0)$ falls at $c=0$. $\square$
-# :::
-#
-# **Gap:** for $n\ge3$ and away from $e=0$ the plane is compared on a grid only, and there $c^*$ is a computed number. $k=1$ and all
-# matrices with $\|B^\top MB\|\le C<c^*$ are open: in the first order of small $C$ an off-diagonal block $B^\top MB_\perp$ neither
-# costs nor gains. For the uniform law on $S^{d-1}$ irrelevant directions are *not* ignored ({doc}`/book/questions`).
+# **Gap:** for $n=2$ every $e\ne0$ raises the risk ({prf:ref}`thm-two`); for $n\ge3$ and away from $e=0$ the plane is compared
+# on a grid only, and $c^*$ is a computed number. $k=1$ and all matrices with $\|B^\top MB\|\le C<c^*$ are open: in the first
+# order of small $C$ a block $B^\top MB_\perp$ changes nothing. For the uniform law on $S^{d-1}$ irrelevant directions are *not* ignored ({doc}`/book/questions`).
 #
 # ## The golden ratio
 #

@@ -201,6 +201,45 @@ judge(
 # $B^\top M=c^*B^\top$ and $B_\perp^\top M=0$. $\square$
 # :::
 #
+# With two examples every irrelevant direction does harm, however large its weight. Gaps at other $n$ are named after
+# {prf:ref}`thm-blur`.
+#
+# :::{prf:theorem} two examples
+# :label: thm-two
+# For our tokens and $D(\mathcal F_B^{\rm lin})$ let $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the risk of
+# $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So a matrix is a minimizer over all matrices if and only if it
+# is $cBB^\top$ with a $c>0$ that is best at $e=0$; there is one.
+# :::
+#
+# :::{admonition} Proof
+# :class: dropdown
+# *Idea.* The irrelevant part adds the same kind of number to every comparison of the two tokens. It moves weight to pairs in
+# which the farther token is preferred.
+#
+# Let $\Delta=(u_1-u_2)\cdot u_q$ and $\beta=e(v_1-v_2)\cdot v_q$, which is symmetric and independent of the $u_i$. With
+# $T=\omega_1-\omega_2=\tanh\frac{c\Delta+\beta}2$ the risk is $\frac3{2k}+\frac{\sigma^2}2+\mathbb E_\beta F(\beta)$,
+# $F(b)=\mathbb E[\frac A4T^2-\frac\Delta kT]$ at $\beta=b$, $A(\Delta)=\frac1k\mathbb E[|u_1-u_2|^2\mid\Delta]+2\sigma^2$. $F$ is even;
+# to show is $F'(b)>0$ for $b>0$. With $S=1-T^2$, $2F'=\mathbb E[S(\frac A2T-\frac\Delta k)]$, positive at $c=0$. Let $c>0$, $p$ the
+# density of $\Delta$ and $h(\Delta)=S(-\Delta)-S(\Delta)$, positive for $\Delta>0$. As $ST=-\frac1c\frac{dS}{d\Delta}$ and $A$, $p$
+# are even,
+#
+# $$2F'=\int_0^2\frac{\Delta p}kh\,d\Delta+\frac1{2c}\Big[(Ap)(2)\,h(2)-\int_0^2(Ap)'h\,d\Delta\Big].$$
+#
+# *For $k\ge3$* the bracket is not negative, because $Ap$ does not rise: $\Delta=R\tau$ with $R=|u_1-u_2|$ and $\tau$ an independent
+# coordinate on $S^{k-1}$, whose density $q$ does not rise with $|\tau|$, and
+# $Ap=\mathbb E\big[(\frac{R^2}k+2\sigma^2)\frac1Rq(\frac\Delta R)\big]$.
+#
+# *For $k=2$*, $\Delta=2\sin\alpha\sin\alpha'$ with uniform angles. With complete elliptic integrals of $m=1-\frac{\Delta^2}4$, $p$ is
+# proportional to $K$ and $Ap$, by the same factor, to $2E+2\sigma^2K$. $K$ falls with $\Delta$, and
+# $\frac{dE}{d\Delta}=\frac\Delta4\frac{K-E}m<\frac\Delta4K$. If $c\ge\frac12$, the first integral is at least what $E$ takes from it. If
+# $c<\frac12$, $h\propto\sinh a/(\cosh a+\cosh b)^2$ rises with $a=c\Delta\le1$, so
+# $\int_0^2\frac{dE}{d\Delta}h\,d\Delta\le E(2)\,h(2)$, with $E$ at $\Delta=2$.
+#
+# *All matrices.* By the proof above the risk of $M$ is at least $\min\varrho$, and with
+# equality $B_\perp^\top Mx_q=0$ and $B^\top Mx_q$ is a multiple of $u_q$ for almost every query. So $B^\top M$ is $cB^\top$. A best
+# finite $c$ exists by {prf:ref}`thm-form` in $\mathbb R^k$, and $\varrho(c,0)$ falls at $c=0$. $\square$
+# :::
+#
 # ## Experiment 1: the exact landscape
 
 # %% tags=["hide-input"]
