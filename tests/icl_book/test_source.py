@@ -265,7 +265,7 @@ def test_in_tex_what_is_raised_and_fractions_count(tmp_path, old, new, words):
     found = read(str(tmp_path / "a.tex"))
     quote = registry()["P1.T2.upper"].quote
     assert found.find(quote).words == words and found.find(quote).where == "line 6"
-    assert list(found.items) == ["Theorem in line 5"]
+    assert list(found.parts) == ["Theorem in line 5"]
 
 
 def test_minus_and_prime_count_in_formulas_and_hyphens_and_apostrophes_do_not():

@@ -104,22 +104,16 @@ def _named(paper: str) -> dict[str, list[str]]:
 
 def check(name: str, text: Text) -> str:
     """Say where a text has a numbered part, and how it begins there; under another kind, or not at all."""
-    what, _, number = name.partition(" ")
     if text.tex:
         return "not checked: a .tex file has no numbers"
-    part = what in ("Section", "Appendix")
-    places = {
-        n: at
-        for n, at in text.items.items()
-        if n.split()[1] == number and ("Figure" in (n.split()[0], what)) <= (n == name)
-    }
-    if part and number in text.sections:
-        places = {name: text.sections[number]}
-    if not places:
+    what, _, number = name.replace("Appendix", "Section").partition(" ")
+    same = {n.partition(" ")[0]: at for n, at in text.parts.items() if n.endswith(f" {number}")}
+    apart = ("Figure", "Section")  # numbered for themselves
+    there = what if what in (*same, *apart) else next((k for k in same if k not in apart), what)
+    if there not in same:
         return "not there"
-    there = name if name in places else next(iter(places))
-    other, at = "" if there == name or part else f"as {there}, ", places[there]
-    return f"{other}{text.where(at)}: {text.begins(at)}"
+    other = "" if there == what else f"as {there} {number}, "
+    return f"{other}{text.where(same[there])}: {text.begins(same[there])}"
 
 
 def compare(paper: str, file: str, root: Path = ROOT) -> list[str]:
@@ -178,8 +172,10 @@ def _shown(paper: str, text: Text) -> list[tuple[str, list[str], list[list[str]]
     at = [quoted[i].start for i in (*own, *others) if quoted[i].words != NOT]
     bare = [
         [name, text.where(start), text.begins(start)]
-        for name, start in text.items.items()
-        if name not in named and not any(start <= place < text.end(start) for place in at)
+        for name, start in text.parts.items()
+        if not name.startswith("Section")
+        and name not in named
+        and not any(start <= place < text.end(start) for place in at)
     ]
     return [*tables, (f"What no claim covers: {len(bare)}", ["name", "where", "how it begins"], bare)]
 

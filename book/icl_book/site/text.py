@@ -19,6 +19,8 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
+from docutils.utils.math import tex2unichar
+
 from icl_book.claims.quotes import GAP
 from icl_book.claims.registry import NEARLY, NOT, VERBATIM
 from icl_book.parameters import BadInput
@@ -31,22 +33,9 @@ SHORT, SHORT_NEARLY = 5, 15
 LONGEST = 240
 
 _SIGNS = set("<>=≠+−±≤≥≪≫→⇒∞⊗∈∑∫√′⊤")
-_COMMANDS = {
-    **{"le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ll": "≪", "gg": "≫", "to": "→", "rightarrow": "→"},
-    **{"implies": "⇒", "infty": "∞", "otimes": "⊗", "in": "∈", "sum": "∑", "int": "∫", "sqrt": "√"},
-    **{
-        "prime": "′",
-        "top": "⊤",
-        "pm": "±",
-        "ne": "≠",
-        "neq": "≠",
-        "ell": "l",
-        "frac": "÷",
-        "dfrac": "÷",
-        "tfrac": "÷",
-    },
-}
-_WRITTEN = set("min max inf sup exp log lim arg argmin argmax dim det diag vec".split())
+_SYMBOLS = tex2unichar.mathalpha | tex2unichar.mathbin | tex2unichar.mathop | tex2unichar.mathord
+_SYMBOLS |= tex2unichar.mathrel | {"implies": "⇒", "sqrt": "√", "frac": "÷", "dfrac": "÷", "tfrac": "÷"}
+_SYMBOLS |= {name: name for name in "min max inf sup exp log lim arg argmin argmax dim det diag vec".split()}
 _MATH = re.compile(
     r"(?<!\\)\$\$.+?\$\$|(?<!\\)\$[^$]+?(?<!\\)\$|\\\[.+?\\\]|\\\(.+?\\\)"
     r"|\\begin\{(equation|align|gather|multline)(\*?)\}.+?\\end\{\1\2\}",
@@ -82,17 +71,9 @@ def key(text: str, raised: bool = False) -> tuple[str, list[int]]:
     found: list[str] = []
     at: list[int] = []
     for match in _TOKEN.finditer(text):
-        out = match[0]
-        if name := match[1]:
-            size = "SMALL" if name[0].islower() else "CAPITAL"
-            try:
-                letter = name.removeprefix("var").upper().replace("LAMBDA", "LAMDA")
-                out = unicodedata.lookup(f"GREEK {size} LETTER {letter}")
-            except KeyError:
-                out = name if name in _WRITTEN else _COMMANDS.get(name, "")
-        elif len(out) == 2:  # a struck sign, which would fall apart below
-            out = "≠"
-        for c in out if out == "≠" else unicodedata.normalize("NFKD", out):
+        out = _SYMBOLS.get(match[1], "") if match[1] else match[0]
+        struck = "≠" in out or len(out) == 2 and out[-1] == "="  # it would fall apart below
+        for c in "≠" if struck else unicodedata.normalize("NFKD", out):
             if (c.isalnum() and unicodedata.category(c) != "Lm") or c in _SIGNS or (raised and c in "^_÷"):
                 found.append(c)
                 at.append(match.start())
@@ -215,31 +196,26 @@ class Text:
         return " ".join(re.sub(r"(?<=\w)[-\u00ad‐]\n\s*", "", self.whole[low:high]).split())
 
     @cached_property
-    def items(self) -> dict[str, int]:
-        """Return the numbered statements and figures with their places; of TeX, all, by their lines."""
+    def parts(self) -> dict[str, int]:
+        """Return the places of statements, figures and sections by name; an appendix is a section.
+
+        Of TeX, which has no numbers, statements are named by their lines.
+        """
         found: dict[str, int] = {}
-        pattern = _TEX_ITEM if self.tex else _ITEM
-        for m in pattern.finditer(self.whole):
+        for m in (_TEX_ITEM if self.tex else _ITEM).finditer(self.whole):
             number = f"in {self.where(m.start())}" if self.tex else m[2]
             found.setdefault(f"{kind(m[1])} {number}", m.start())
+        for m in _SECTION.finditer(self.whole):
+            found.setdefault(f"Section {m[1]}", m.start())
         return found
+
+    def end(self, place: int) -> int:
+        """Return where a part that begins at a place ends: at the next, or after a page or so."""
+        return min([at for at in self.parts.values() if at > place] + [place + 3000])
 
     def begins(self, place: int) -> str:
         """Return how what is at a place begins, on one line."""
         return _short(" ".join(self.whole[place : min(self.end(place), place + 2 * LONGEST)].split()))
-
-    def end(self, place: int) -> int:
-        """Return where a numbered part that begins at a place ends: at the next, or after a page or so."""
-        later = [at for at in (*self.items.values(), *self.sections.values()) if at > place]
-        return min(later + [place + 3000])
-
-    @cached_property
-    def sections(self) -> dict[str, int]:
-        """Return the numbers of sections and appendices with their places."""
-        found: dict[str, int] = {}
-        for m in _SECTION.finditer(self.whole):
-            found.setdefault(m[1], m.start())
-        return found
 
 
 def _short(passage: str) -> str:
