@@ -1,4 +1,4 @@
-"""A GPU against the processor beside it: pretraining a sweep, and the gradient of the softmax regression.
+"""A GPU against the processor beside it: pretraining a sweep.
 
     make bench      or      .venv/bin/python benchmarks/gpu.py [repeats]
 
@@ -16,9 +16,7 @@ from common import clock, interleaved, save, spread
 from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, loop, members_of, work
 
 from icl.pretrain import pretrain
-from icl.streams import stream
 from icl.tasks import ReLU
-from icl.tensor_trick import gradient
 
 NATIVE = {"stream": "native", "dtype": "float32"}
 #: d, n, contexts a step, seeds, steps of the loop and of the sweep
@@ -28,7 +26,6 @@ SETTINGS = {
     "long": (20, 1000, 256, 1, 20, 8),
 }
 PLACES = (("GPU", "cuda"), ("processor", "cpu"))
-ROWS = ((8192, 64, torch.float64), (8192, 64, torch.float32))
 
 
 def seconds(call, many=1):
@@ -45,15 +42,12 @@ def limits():
     """What the GPU does a second, by its own library."""
     size, side = 2**28, 8192
     x = torch.empty(size, device="cuda")
-    found = {
+    a = torch.randn(side, side, device="cuda")
+    return {
         "normal numbers": size / best(x.normal_),
         "exponentials": size / best(partial(torch.exp, x, out=x.clone())),
-        "bytes copied": 8 * size / best(x.clone),
+        "multiply-adds": side**3 / best(partial(torch.matmul, a, a)),
     }
-    for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
-        a = torch.randn(side, side, device="cuda", dtype=dtype)
-        found[f"multiply-adds {name}"] = side**3 / best(partial(torch.matmul, a, a))
-    return found
 
 
 def best(call):
@@ -82,9 +76,7 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
     out["ms a step"] = {name: spread(1e3 * values) for name, values in times.items()}
     for name, sets in (("separate tokens", units), ("shared across L", seeds)):
         needs, ours = work(d, n, units, sets), times[f"{name}, GPU"]
-        least = batch_size * sum(
-            needs[k] / rates[k if k in rates else f"{k} float32"] for k in needs
-        )  # one after the other
+        least = batch_size * sum(needs[k] / rates[k] for k in needs)  # one after the other
         out[name] = {
             "over the loop on the GPU": spread(times["loop, GPU"] / ours),
             "over the processor": spread(times[f"{name}, processor"] / ours),
@@ -92,55 +84,6 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
             "fraction of the limit": spread(least / ours),
         }
     return out
-
-
-def regression(n, d, dtype, rates, repeats):
-    """The gradient of the normalized regression: ours on the GPU and the processor, autograd on the GPU."""
-    rng = stream(0, "evaluation")
-    A1, A2, X, B = (
-        torch.as_tensor(rng.standard_normal(s), dtype=dtype) for s in ((n, d), (n, d), (d, d), (n, n))
-    )
-    X, B = X / d, torch.softmax(B, -1)
-    here, there = (A1, X, A2, B), tuple(t.cuda() for t in (A1, X, A2, B))
-
-    def ours(A1, X, A2, B):
-        return gradient(A1, A2, X, B, "normalized")
-
-    def autograd(A1, X, A2, B):
-        X = X.detach().requires_grad_()
-        return torch.autograd.grad(0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum(), X)[0]
-
-    reference = ours(*(t.double() for t in here))
-    calls = {
-        "ours, GPU": lambda: ours(*there),
-        "autograd, GPU": lambda: autograd(*there),
-        "ours, processor": lambda: ours(*here),
-    }
-    off = {
-        k: float((call().cpu().double() - reference).norm() / reference.norm()) for k, call in calls.items()
-    }
-    assert max(off.values()) < (1e-10 if dtype == torch.float64 else 1e-3), off
-    once = {k: partial(seconds, call, 1 if "processor" in k else 10) for k, call in calls.items()}
-    times = interleaved(once, repeats)
-    name = str(dtype).removeprefix("torch.")
-    least = 2 * n * n * d / rates[f"multiply-adds {name}"] + n * n / rates["exponentials"]
-    memory = {}
-    for which in ("ours, GPU", "autograd, GPU"):
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        calls[which]()
-        memory[which] = torch.cuda.max_memory_allocated() - before
-    return {
-        "n": n,
-        "d": d,
-        "dtype": name,
-        "relative difference to float64 on the processor": off,
-        "ms": {key: spread(1e3 * values) for key, values in times.items()},
-        "over autograd": spread(times["autograd, GPU"] / times["ours, GPU"]),
-        "over the processor": spread(times["ours, processor"] / times["ours, GPU"]),
-        "fraction of the limit": spread(least / times["ours, GPU"]),
-        "peak bytes beyond the inputs": memory,
-    }
 
 
 def main():
@@ -155,7 +98,6 @@ def main():
         "threads": torch.get_num_threads(),
         "limits a second": rates,
         "pretraining": lambda: {name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()},
-        "regression": lambda: [regression(*row, rates, repeats) for row in ROWS],
     }
     save("gpu", parts)
 

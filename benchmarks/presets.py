@@ -1,4 +1,4 @@
-"""How long each notebook takes at each preset and how much memory, as finished runs of these sources say.
+"""How long each notebook takes at each preset, as finished runs of these sources say.
 
     .venv/bin/python benchmarks/presets.py
 
@@ -16,7 +16,7 @@ from icl_book.runner.record import collect
 
 OUT = Path(__file__).parent / "results" / "presets.json"
 PAPER = Path(__file__).parents[1] / "results" / "paper"
-PRESETS = ("smoke", "quick", "paper", "confirmatory")
+PRESETS = ("quick", "paper")
 
 
 def _machine(run, runs):
@@ -38,10 +38,6 @@ def main():
             kept = {name: t for name, t in one["seconds"].items() if preset == "paper" or name in names}
             one["seconds"] = kept | {run["name"]: round(run["seconds"], 1) for run in runs}
             one["seconds"] = dict(sorted(one["seconds"].items()))
-            peaks = {run["name"]: run["peak_memory"] for run in runs if run.get("peak_memory")}
-            one["memory"] = dict(
-                sorted(({n: m for n, m in one.get("memory", {}).items() if n in kept} | peaks).items())
-            )
             one["machine"] = "; ".join(sorted({_machine(run, runs) for run in runs}))
         print(f"{preset}: {len(runs)} finished runs")
     write_atomically(OUT, json.dumps(found, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Pretraining a sweep: against the one-at-a-time autograd loop, against the machine, and its growth.
+"""Pretraining a sweep against the one-at-a-time autograd loop, and against what the machine can do.
 
     make bench      or      .venv/bin/python benchmarks/pretraining.py [repeats]
 
@@ -23,9 +23,7 @@ from numba import njit
 from icl.compiled import elementary, random_numbers
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.batches import BatchSampler
-from icl.risk import optimal_window
-from icl.tasks import Affine, ReLU
-from icl_book import measure
+from icl.tasks import ReLU
 
 LIPSCHITZ, SEEDS, NOISE, RATE = (0.1, 0.3, 1.0, 3.0, 10.0), 10, 0.1, 0.05
 THREADS = torch.get_num_threads()
@@ -183,72 +181,6 @@ def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
     return table
 
 
-def growth():
-    """Exponents of CPU time and memory in members, batch, n, d: least squares over a factor of eight."""
-    middle, factors = {"members": 8, "batch": 128, "n": 250, "d": 10}, (0.5, 1, 2, 4)
-    setup = (
-        "import torch; from icl.pretrain import UnitConfig, pretrain; from icl.tasks import ReLU\n"
-        "def run(members, batch, n, d, steps=4):\n"
-        "    pretrain([UnitConfig(ReLU(d), 0.1, n, s) for s in range(members)], "
-        "steps, batch, 0.05, stream='native', dtype='float32')\n"
-        "run(2, 8, 8, 3)"
-    )
-    names = {}
-    exec(setup, names)
-    out = {}
-    for name in middle:
-        sizes = [int(middle[name] * factor) for factor in factors]
-        seconds, peaks = [], []
-        for size in sizes:
-            call = partial(names["run"], **middle | {name: size}, steps=16)
-            call()
-            seconds.append(min(clock(call)[1] for _ in range(3)))
-            words = ", ".join(f"{k}={v}" for k, v in (middle | {name: size}).items())
-            peaks.append(measure.in_subprocesses([(f"run({words})", setup)], repeats=1)[0].peak_bytes)
-        slope = lambda values, sizes=sizes: float(np.polyfit(np.log(sizes), np.log(values), 1)[0])  # noqa: E731
-        out[name] = {
-            "values": sizes,
-            "cpu_seconds_of_16_steps": seconds,
-            "peak_bytes": peaks,
-            "time_exponent": slope(seconds),
-            "memory_exponent": slope(peaks),
-        }
-    return {"around": middle, **out}
-
-
-def rao_blackwell():
-    """Contexts until the trained matrix is within 1 % of ``w* I``: root mean square over seeds.
-
-    The distance against the contexts seen is a power law once the start is forgotten; it is fitted to
-    the three largest batches, and where 1 % is not reached the number is the fit's.
-    """
-    d, n, steps = 5, 20, 300
-    out = {}
-    for noise_std, rate in ((0.1, 0.2), (1.0, 0.1)):
-        best = float(optimal_window(Affine(d), n, noise_std).w)
-        table = {"steps": steps, "learning rate": rate}
-        for integrated in (False, True):
-            batches, errors = (8, 32, 128, 512, 2048), []
-            for batch in batches:
-                members = [UnitConfig(Affine(d), noise_std, n, seed) for seed in range(10)]
-                M = pretrain(members, steps, batch, rate, integrate_labels=integrated, **FAST).M
-                errors.append(float(np.sqrt(np.mean((M - best * np.eye(d)) ** 2 * d)) / best))
-            contexts = steps * np.array(batches)
-            slope, level = np.polyfit(np.log(contexts[-3:]), np.log(errors[-3:]), 1)
-            table["integrated" if integrated else "sampled"] = {
-                "contexts": contexts.tolist(),
-                "relative_distance": errors,
-                "fitted_exponent": float(slope),
-                "reached": min(errors) <= 0.01,
-                "contexts_for_1_percent": float(np.exp((np.log(0.01) - level) / slope)),
-            }
-        table["ratio"] = (
-            table["sampled"]["contexts_for_1_percent"] / table["integrated"]["contexts_for_1_percent"]
-        )
-        out[f"affine d={d} n={n} L=1 sigma={noise_std:g}"] = table
-    return out
-
-
 def main():
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     parts = {
@@ -257,8 +189,6 @@ def main():
         "difference of the competitors": same_thing,
         "sweep": partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 300, repeats),
         "large": partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)),
-        "growth": growth,
-        "rao_blackwell": rao_blackwell,
         "load after": os.getloadavg,
     }
     save("pretraining", parts)

@@ -4,7 +4,7 @@
 
 Writes benchmarks/results/tensor_trick.json. All contenders of a setting run in turn, round after round; a
 ratio is the median over rounds of (contender's seconds / ours), so that what else the machine does hits
-both. Every contender is checked to compute the same numbers. Peak memory comes from fresh processes.
+both. Every contender is checked to compute the same numbers.
 """
 
 import os
@@ -18,7 +18,6 @@ from common import clock, interleaved, save
 from icl.streams import stream
 from icl.tensor_trick import gradient, hvp
 from icl.tensor_trick.formulas import plain_gradient, plain_hvp
-from icl_book import measure
 
 THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 SETTINGS = ((4096, 64), (1024, 1024))
@@ -121,26 +120,6 @@ def setting(n, d, dtype, kind, product, rounds):
     }
 
 
-def memory():
-    """Peak bytes of one call in a fresh process, and the size of one n x n array."""
-    n, d = SETTINGS[0]
-    setup = (
-        "import torch; torch.set_num_threads(1)\n"
-        "from icl.tensor_trick import gradient, hvp\n"
-        "from icl.tensor_trick.formulas import plain_gradient, plain_hvp\n"
-        f"A1, A2, X, B = (torch.randn(*s) for s in (({n}, {d}), ({n}, {d}), ({d}, {d}), ({n}, {n})))\n"
-        f"X = X / {d}**1.5\nV = X\n"
-        "some = A1[:256], A2[:256], X, B[:256, :256]\n"  # large enough for tiles
-        "gradient(*some), hvp(*some, V), plain_gradient(*some), plain_hvp(*some, V)"
-    )
-    calls = [
-        form + call for form in ("", "plain_") for call in ("gradient(A1, A2, X, B)", "hvp(A1, A2, X, B, V)")
-    ]
-    return {"n": n, "d": d, "dtype": "float32", "bytes_of_n_by_n": 4 * n * n} | {
-        call: measure.in_subprocesses([(call, setup)], repeats=1)[0].peak_bytes for call in calls
-    }
-
-
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     torch.set_num_threads(THREADS)
@@ -155,7 +134,6 @@ def main():
         "threads": THREADS,
         "rounds": rounds,
         "load_before": os.getloadavg()[0],
-        "memory": memory,
         "settings": lambda: [setting(*each) for each in settings],
         "load_after": lambda: os.getloadavg()[0],
     }
