@@ -70,11 +70,6 @@ def test_every_preset_has_every_notebook_and_good_values(preset):
         assert run.digest
 
 
-def test_every_notebook_is_in_the_table_of_contents():
-    toc = (ROOT / "_toc.yml").read_text()
-    assert sorted(re.findall(r"file: notebooks/(\w+)", toc)) == NOTEBOOKS
-
-
 # ------------------------------------------------------------------------ package and lock
 @pytest.mark.parametrize("words", ["ruff format --check .", "ruff check .", "lint-imports", "mypy"])
 def test_format_style_imports_and_types(words):

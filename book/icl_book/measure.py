@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from icl_book.provenance import resident_bytes
 
@@ -30,76 +30,58 @@ RESET = Path("/proc/self/clear_refs")
 _names: dict[str, Any] = {}
 
 
-class Cost(NamedTuple):
-    """Seconds of the fastest repetition, and the peak of resident memory above what was held just before."""
+def table(settings: pd.DataFrame, statement: str, setup: str, prepare: str, repeats: int = 1) -> pd.DataFrame:
+    """Measure in every row of a table of settings, each in a fork of a new Python process.
 
-    seconds: float
-    peak_bytes: int
-
-
-def in_subprocesses(
-    jobs: Sequence[tuple[str, str]], prepare: str = "pass", repeats: int = 3
-) -> list[Cost | None]:
-    """Measure statements, each in a fork of a new Python process that has executed ``prepare``.
-
-    The first execution of a statement is measured for memory, the following ones for time. Let its set-up
-    run the same code once on a small problem: loading code also takes memory.
+    The first execution is measured for memory, the following ones for time. Let the set-up run the same code
+    once on a small problem: loading code also takes memory.
 
     Args:
-        jobs: Pairs of a statement, e.g. ``"torch.kron(A1, A2)"``, and its set-up, which is not measured.
-        prepare: Python code executed once, usually imports. It must not start threads.
-        repeats: Timed repetitions, at least 1.
+        settings: One row a setting; its columns fill the templates of statement and set-up.
+        statement: What is measured, e.g. ``"torch.kron(A1, A2)"``.
+        setup: What is executed before it and not measured.
+        prepare: Python code executed once, before all forks, usually imports. It must not start threads.
+        repeats: Timed repetitions, at least 1, of which the fastest counts.
 
     Returns:
-        One cost a job; None for a job that died for want of memory.
+        The table with two more columns: ``seconds``, and ``peak``, the bytes of resident memory above what
+        was held just before; NaN where a process died for want of memory.
 
     Raises:
         ValueError: If repeats is below 1.
-        RuntimeError: If a job fails for another reason, or the system cannot reset a peak.
+        RuntimeError: If a statement fails for another reason, or the system cannot reset a peak.
         Exception: What ``prepare`` raises.
     """
+    import pandas as pd  # slow to import, and every new process imports this module
+
     if repeats < 1:
         raise ValueError(f"repeats={repeats}: must be at least 1")
+    jobs = [(statement.format(**row), setup.format(**row)) for row in settings.to_dict("records")]
     main = vars(sys.modules["__main__"])
     script = main.pop("__file__", None)  # or the new process would first run the caller's script again
     try:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new:
-            return new.submit(_in_forks, jobs, prepare, repeats).result()
+            costs = new.submit(_in_forks, jobs, prepare, repeats).result()
     finally:
         if script is not None:
             main["__file__"] = script
+    return settings.join(pd.DataFrame(costs, columns=["seconds", "peak"], index=settings.index))
 
 
-def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> list[Cost | None]:
-    """Measure each job in a fork of this process."""
+def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> list[tuple[float, float]]:
+    """Measure each statement after its set-up in a fork of this process."""
     exec(prepare, _names)  # our own caller's code, as all that is executed here
-    costs: list[Cost | None] = []
+    costs = []
     for statement, setup in jobs:
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
             try:
                 costs.append(fork.submit(_measure, statement, setup, repeats).result())
-            except (BrokenProcessPool, MemoryError):
-                costs.append(None)
-            except Exception as error:
-                if "memory" not in str(error).lower():  # PyTorch's error has no type of its own
+            except Exception as error:  # PyTorch's want of memory has no type of its own
+                died = isinstance(error, (BrokenProcessPool, MemoryError))
+                if not died and "memory" not in str(error).lower():
                     raise RuntimeError(f"{statement}: {type(error).__name__}: {error}") from None
-                costs.append(None)
+                costs.append((math.nan, math.nan))
     return costs
-
-
-def table(settings: pd.DataFrame, statement: str, setup: str, prepare: str, repeats: int = 1) -> pd.DataFrame:
-    """Measure in every row of a table of settings; its columns fill the templates of statement and set-up.
-
-    Returns:
-        The table with two more columns: ``seconds`` and ``peak`` in bytes, NaN where a process died for
-        want of memory. The rest is as in `in_subprocesses`.
-    """
-    import pandas as pd  # slow to import, and every new process imports this module
-
-    rows = settings.to_dict("records")
-    jobs = [(statement.format(**row), setup.format(**row)) for row in rows]
-    costs = [cost or (math.nan, math.nan) for cost in in_subprocesses(jobs, prepare, repeats)]
-    return settings.join(pd.DataFrame(costs, columns=["seconds", "peak"], index=settings.index))
 
 
 def limit_memory(more: int) -> None:
@@ -111,8 +93,8 @@ def limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
 
 
-def _measure(statement: str, setup: str, repeats: int) -> Cost:
-    """Measure a statement in this process."""
+def _measure(statement: str, setup: str, repeats: int) -> tuple[float, float]:
+    """Return seconds and peak of a statement in this process."""
     exec(setup, _names)
     code = compile(statement, "<statement>", "exec")
     try:
@@ -127,4 +109,4 @@ def _measure(statement: str, setup: str, repeats: int) -> Cost:
         start = time.perf_counter()
         exec(code, _names)
         seconds.append(time.perf_counter() - start)
-    return Cost(min(seconds), max(peak, 0))
+    return min(seconds), max(peak, 0)

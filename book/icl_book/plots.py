@@ -83,17 +83,6 @@ def style() -> None:
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 
-def ramp(count: int) -> list[tuple[float, ...]]:
-    """Return RGB colors for an ordered parameter (dimension, context length), light to dark.
-
-    Raises:
-        ValueError: If ``count`` is less than 1.
-    """
-    if count < 1:
-        raise ValueError(f"count = {count}: must be at least 1")
-    return list(sns.color_palette("viridis_r", count + 1)[1:])  # without its palest part
-
-
 def exact_curve(
     ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = None, color: Any = COLORS["exact"], **line: Any
 ) -> Any:
@@ -101,44 +90,12 @@ def exact_curve(
     return ax.plot(x, y, label=label, color=color, zorder=2, **line)[0]
 
 
-def sampled_points(
-    ax: Axes,
-    x: ArrayLike,
-    y: ArrayLike,
-    low: ArrayLike,
-    high: ArrayLike,
-    label: str | None = None,
-    color: Any = COLORS["sampled"],
-    marker: str = "o",
-    **points: Any,
-) -> Any:
-    """Draw sampled values: points with the bars of their intervals, no line.
-
-    ``low`` and ``high`` are the ends of the intervals, not lengths; each series has a marker of its own, so
-    that they differ without color too.
-
-    Raises:
-        ValueError: If a value lies outside its interval.
-    """
-    x, y, low, high = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (x, y, low, high))
-    if not (inside := (low <= y) & (y <= high)).all():
-        i = int(np.argmin(inside))
-        raise ValueError(f"y[{i}] = {y[i]}: outside its interval [{low[i]}, {high[i]}]")
-    marks: dict[str, Any] = {
-        "markerfacecolor": "white",
-        "markeredgewidth": 1.4,
-        "capsize": 3,
-        "zorder": 3,
-    } | points
-    ends = np.stack([y - low, high - y])
-    return ax.errorbar(x, y, yerr=ends, fmt=marker, label=label, color=color, **marks)
-
-
 def colors(levels: Iterable[Any]) -> dict[Any, Any]:
-    """Return a color for each value of a column: a ramp for numbers, the role's or the next for words."""
+    """Return a color for each value of a column: light to dark for numbers, else its role or the next."""
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        return dict(zip(levels, ramp(len(levels)), strict=True))
+        shades = sns.color_palette("viridis_r", len(levels) + 1)[1:]  # without its palest part
+        return dict(zip(levels, shades, strict=True))
     roles = {level: COLORS.get(str(level).lower()) for level in levels}
     spare = itertools.cycle([color for color in PALETTE if color not in roles.values()])
     return {level: role or next(spare) for level, role in roles.items()}
@@ -226,13 +183,19 @@ def points(
     """Draw sampled values of a tidy table as points with intervals, a color and marker for each ``hue``.
 
     ``ends`` are the columns of the intervals' ends; the others are as in `lines`.
+
+    Raises:
+        ValueError: If a value lies outside its interval.
     """
     shades = colors(frame[hue])
+    usual: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.4, "capsize": 3, "zorder": 3}
     for ax, level, group in _series(axes, frame, hue, col):
+        low, high = group[y] - group[ends[0]], group[ends[1]] - group[y]
+        if not (good := (low >= 0) & (high >= 0)).all():
+            raise ValueError(f"{y}: outside its interval in {group[~good].to_dict('records')[0]}")
         marker = MARKERS[list(shades).index(level) % len(MARKERS)]
-        low, high = (group[end] for end in ends)
-        options = {"color": shades[level], "marker": marker} | marks
-        sampled_points(ax, group[x], group[y], low, high, label.format(level) or None, **options)
+        options = usual | {"color": shades[level], "marker": marker, "linestyle": "none"} | marks
+        ax.errorbar(group[x], group[y], yerr=[low, high], label=label.format(level) or None, **options)
 
 
 def _series(

@@ -8,6 +8,8 @@ import pytest
 
 from icl_book import markup, plots
 
+SAMPLED = pd.DataFrame({"task": "ReLU", "x": [1, 2], "y": [2.0, 3.0], "low": [1.5, 1.0], "high": [2.25, 7.0]})
+
 
 @pytest.fixture
 def ax():
@@ -42,8 +44,8 @@ def test_palette_is_distinguishable_by_the_color_blind():
 def test_exact_is_a_bare_line_and_sampled_are_points_with_their_ends(ax):
     line = plots.exact_curve(ax, [1, 2, 3], [1, 4, 9], "exact")
     assert line.get_marker() in ("None", None, "") and line.get_linestyle() == "-"
-    drawn = plots.sampled_points(ax, [1, 2], [2.0, 3.0], [1.5, 1.0], [2.25, 7.0], "sampled")
-    points, _, (bars,) = drawn.lines
+    plots.points(ax, SAMPLED, "x", "y", "task")
+    ((points, _, (bars,)),) = ax.containers
     assert points.get_linestyle() == "None" and points.get_marker() == "o"
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
     np.testing.assert_allclose(ends, [[1.5, 2.25], [1.0, 7.0]])
@@ -66,19 +68,18 @@ def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
     assert plots.matrix(ax, np.eye(2), limit=3.0).get_clim() == (-3.0, 3.0)
 
 
-def test_ramp_is_ordered():
-    lightness = [_luminance(c[:3]) for c in plots.ramp(5)]
+def test_colors_of_numbers_are_ordered():
+    lightness = [_luminance(c[:3]) for c in plots.colors(range(5)).values()]
     assert lightness == sorted(lightness, reverse=True)
 
 
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda ax: plots.sampled_points(ax, [1, 2], [2.0, 3.0], [1.0, 4.0], [3.0, 5.0]), r"y\[1\] = 3.0"),
+        (lambda ax: plots.points(ax, SAMPLED.assign(low=[1, 4]), "x", "y", "task"), "y: outside .*'x': 2"),
         (lambda ax: plots.guide(ax, 1.0, 1.0, 2.0, "2"), "linear, linear; a guide needs log, log"),
         (lambda ax: plots.matrix(ax, [1.0, 2.0]), "must be a matrix of finite numbers"),
         (lambda ax: plots.matrix(ax, [[np.nan]]), "must be a matrix of finite numbers"),
-        (lambda ax: plots.ramp(0), "count = 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(ax, draw, message):
