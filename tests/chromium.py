@@ -14,12 +14,6 @@ CHROMEDRIVER = shutil.which("chromedriver")
 SIZES = {"desktop": (1280, 900), "phone": (390, 740)}
 
 
-def need(present, what):
-    """Skip where something is not installed; in CI everything must be."""
-    if not present:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {what}")
-
-
 def start(folder):
     """Start headless Chromium that keeps its network and console logs, and its files in a folder."""
     from selenium import webdriver
@@ -27,18 +21,9 @@ def start(folder):
 
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-quic",
-        "no-first-run",
-        "disable-sync",
-        "disable-background-networking",
-        "disable-component-update",
-        "hide-scrollbars",
-        f"user-data-dir={folder}",
-    ):
+    flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-sync hide-scrollbars"
+    flags += " disable-background-networking disable-component-update"
+    for flag in [*flags.split(), f"user-data-dir={folder}"]:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
@@ -49,7 +34,9 @@ def start(folder):
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """Headless Chromium, one for all tests of a process."""
-    need(CHROMIUM and CHROMEDRIVER, "Chromium and its driver: apt-get install chromium chromium-driver")
+    if not (CHROMIUM and CHROMEDRIVER):
+        missing = "needs Chromium and its driver: apt-get install chromium chromium-driver"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     driver = start(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()

@@ -171,11 +171,8 @@ def test_no_stale_number_survives_an_edit_and_reverting_it_runs_nothing(built):
     copy.edit("icl/statistics.py", "FALSE_ALARM_RATE = 1e-5", "FALSE_ALARM_RATE = 3e-5")
     copy.log()  # the rules call it
     copy.edit("book/introduction.md", "A small book", "A short book")
-    status, said = copy.run("book", "--jobs", "1")
+    status, said = copy.run("book")
     assert status == 0 and "2 to do" in said, said
-    assert said.index("tiny: started") < said.index("tiny: done") < said.index("other: started"), (
-        "notebooks start in the order of the preset"
-    )
     assert "A short book" in copy.page("../book/introduction")
     for name in ("tiny", "other"):
         assert "constant is 3e-05" in copy.page(name) and "1e-05" not in copy.page(name)
@@ -318,12 +315,5 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     written = [copy.root / name for name in said.splitlines()[-1].split()[-3:]]
     assert [path.name for path in written] == ["cases.csv", "wide.csv", "rates.csv"]
     cases, wide, rates = (pd.read_parquet(path.with_suffix(".parquet")) for path in written)
-    assert cases[["noise_std", "seed", "verdict", "measured"]].values.tolist() == [
-        [noise_std, *judged]
-        for noise_std in (0.5, 1.5)
-        for judged in ([0, "established", 1.0], [7, "refuted", -1.0])
-    ]
-    (judged,) = [name for name in wide if name.startswith("X | ") and name.endswith(" | one")]
-    assert sorted(wide[judged]) == [-1.0, -1.0, 1.0, 1.0]
-    assert set(rates["rate"]) == {1e-5} and rates["table seed"].tolist() == [0.5, 0.5, 1.5, 1.5]
-    assert rates["seed"].tolist() == [0, 7, 0, 7]
+    assert cases["noise_std"].tolist() == rates["table seed"].tolist() == [0.5, 0.5, 1.5, 1.5]
+    assert cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4

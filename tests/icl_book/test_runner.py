@@ -389,17 +389,6 @@ def test_without_extras_the_command_line_names_the_one_that_is_missing():
     assert done.stderr == "error: yaml is not installed; it comes with the extra icl[notebook]\n"
 
 
-def test_sync_is_stable_and_keeps_ids(tree):
-    (written,) = execute.sync()
-    first = written.read_text()
-    assert execute.sync() == []
-    cells = json.loads(first)["cells"]
-    assert [c["id"] for c in cells][:2] == ["cell-00", "cell-01"]
-    assert not any(c.get("outputs") for c in cells) and "parameters" in cells[2]["metadata"]["tags"]
-    written.unlink()
-    assert execute.sync() == [written] and written.read_text() == first
-
-
 # ------------------------------------------------------------------------- tables
 def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
     """A row a case of each reading, labels as columns; NaN and infinity are numbers, a text is none."""
