@@ -288,7 +288,7 @@ for k, n, sigma in [(2, 2, 0.0), (2, 20, 1.0), (3, 20, 0.1)]:
     print(f"k = {k}, n = {n}, sigma = {sigma:g}: D in [{low:.9f}, {high:.9f}]")
 
 # %% [markdown]
-# **Gap:** for $n=2$ every $e\ne0$ raises the risk ({prf:ref}`thm-two`); for $n\ge3$ and away from $e=0$ the plane is compared
+# **Gap:** for $n=2$ every $e\ne0$ raises the risk ({prf:ref}`thm-two-examples`); for $n\ge3$ and away from $e=0$ the plane is compared
 # on a grid only, and $c^*$ is a computed number. $k=1$ and all matrices with $\|B^\top MB\|\le C<c^*$ are open: in the first
 # order of small $C$ a block $B^\top MB_\perp$ changes nothing. For the uniform law on $S^{d-1}$ irrelevant directions are *not* ignored ({doc}`/book/questions`).
 #

@@ -130,7 +130,7 @@ for e in (4.0, 2.0, 0.0):
 # :class: tip
 # For our tokens all $d\times d$ matrices come down to two numbers $c$ and $e$ (proved below). We computed the risk on a grid
 # of them: the best $e$ is zero. At the settings listed neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ only has
-# to leave room for the best $c$. For $n=2$ and $k\ge2$ this is proved ({prf:ref}`thm-two`). For $n=3,20$ and $k=2,3$ a
+# to leave room for the best $c$. For $n=2$ and $k\ge2$ this is proved ({prf:ref}`thm-two-examples`). For $n=3,20$ and $k=2,3$ a
 # small $e$ raises the risk at the best $c$, by proof ({prf:ref}`thm-blur`); a large one was compared on the grid only. The
 # law of the tokens matters: if they are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant
 # directions ({doc}`/book/questions`).
@@ -205,7 +205,7 @@ judge(
 # {prf:ref}`thm-blur`.
 #
 # :::{prf:theorem} two examples
-# :label: thm-two
+# :label: thm-two-examples
 # For our tokens and $D(\mathcal F_B^{\rm lin})$ let $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the risk of
 # $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So a matrix is a minimizer over all matrices if and only if it
 # is $cBB^\top$ with a $c>0$ that is best at $e=0$; there is one.
