@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 
 from icl.attention import ACTIVATIONS
@@ -163,9 +162,3 @@ class Settings:
     def rate(self, step: int) -> float:
         """Return the step size of ``step`` as a share of the initial one."""
         return 1 - step / self.steps if self.schedule == "linear" else 1.0
-
-    @property
-    def elapsed(self) -> Array:
-        """Sum of the shares before each recorded step: times the learning rate, the time of gradient flow."""
-        sums = np.cumsum([0.0, *map(self.rate, range(self.steps))])
-        return sums[list(self.record)]

@@ -99,9 +99,7 @@ class Pretrained:
     @property
     def window_sizes(self) -> Array:
         """Absolute values of ``windows``, for classes of even functions; shape (units,)."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return np.abs(self.windows)
+        return np.asarray(np.abs(np.trace(self.M, axis1=1, axis2=2)) / self.M.shape[1])
 
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
         d = self.units[0].task.dim

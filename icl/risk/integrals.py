@@ -1,12 +1,7 @@
 r"""The integrals of the exact risk, for one window and many context lengths.
 
-With ``u = log s``, ``z = s E`` and ``phi(u) = E exp(-z)`` (see `icl.risk` for the derivation),
-
-    noise / sigma^2 = n int E[z^2 e^-z] phi^(n-1) du,
-    bias = n int 2 E[gamma z^2 e^-z] phi^(n-1) du + n (n-1) int pair phi^(n-2) du,
-    pair = sum_l a_l m_l^2,   m_l = E[z (1 - P_l) e^-z],
-
-all of them sums over the nodes of `icl.risk.quadrature`.
+They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.quadrature`; in the bias of
+pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_l) e^-z]``.
 """
 
 from __future__ import annotations

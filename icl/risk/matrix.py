@@ -68,7 +68,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     mean = partial(_mean, task, length, variance, matrix)
     rules, change = _deterministic(matrix), 0.0
     if rules is None:
-        rows = np.stack([mean(queries) for queries in _randomized(matrix)])
+        rows = np.stack([mean(_scrambled(matrix, seed)) for seed in range(_SCRAMBLINGS)])
         row, change = rows.mean(0), float(rows.std(0, ddof=1).max()) / len(rows) ** 0.5
     else:
         row = mean(next(rules))
@@ -77,7 +77,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
             change = float(np.abs(row - before).max())
             if change <= _SETTLED * (row[0] + row[1]):
                 break
-    coarser = _panel(task, length, _index(float(np.linalg.norm(matrix, 2)))).error
+    coarser = _panel(task, length, int(_indices(np.linalg.norm(matrix, 2)))).error
     error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
 
@@ -102,7 +102,7 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     check_task(task)
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     w, d = real(w, "w", 0, MOST), task.dim
-    panel = _panel(task, float(length), _index(w))
+    panel = _panel(task, float(length), int(_indices(w)))
     fine = _curvatures(panel, d, w, variance)
     coarse = _curvatures(replace(panel, curve=panel.curve[:-2], pull=panel.pull[:-2]), d, w, variance)
     return np.array([fine, np.abs(fine - coarse) + panel.error * np.abs(fine)])
@@ -184,13 +184,9 @@ class _Panel:
         return np.asarray(table.T @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T)
 
 
-def _index(kappa: float) -> int:
-    """Return the number of the panel of ``kappa``: [0, 1], [1, 2], [2, 4], ..."""
-    return int(_indices(np.array(kappa)))
-
-
-def _indices(kappa: Array) -> NDArray[np.int_]:
-    return np.maximum(0, np.frexp(kappa)[1])
+def _indices(kappa: ArrayLike) -> NDArray[np.int_]:
+    """Return the numbers of the panels of ``kappa``: [0, 1], [1, 2], [2, 4], ..."""
+    return np.asarray(np.maximum(0, np.frexp(kappa)[1]))
 
 
 @lru_cache(maxsize=512)
@@ -273,11 +269,6 @@ def _deterministic(M: Array) -> Iterator[_QueryRule] | None:
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
     orders = [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
     return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
-
-
-def _randomized(M: Array) -> Iterator[_QueryRule]:
-    """Return independent randomizations of a rule for any matrix."""
-    return (_scrambled(M, seed) for seed in range(_SCRAMBLINGS))
 
 
 def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:

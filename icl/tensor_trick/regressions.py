@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from icl.tensor_trick.formulas import TARGETED, plain_gradient, plain_hvp, row_loss
+from icl.tensor_trick.formulas import TARGETED, row_loss
 from icl.tensor_trick.inputs import check_problem, check_result
-from icl.tensor_trick.tiling import can_tile, tiled_or_plain
+from icl.tensor_trick.tiling import tiled_or_plain
 
 
 def loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized") -> Tensor:
@@ -42,10 +42,7 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
     `hvp`: the page *Benchmarks* has both. The result is (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind)
-    if can_tile(given.values()):
-        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind=kind)
-    else:
-        result = plain_gradient(A1, A2, X, B, kind)
+    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind)
     return check_result(result, "gradient", given, kind)
 
 
@@ -55,8 +52,5 @@ def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: st
     The other arguments and the errors are those of `loss`; `gradient` says how it is computed.
     """
     given = check_problem(A1, A2, X, B, kind, V)
-    if can_tile(given.values()):
-        result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind=kind)
-    else:
-        result = plain_hvp(A1, A2, X, B, V, kind)
+    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind)
     return check_result(result, "Hessian product", given, kind)

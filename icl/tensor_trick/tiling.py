@@ -34,11 +34,10 @@ SMALL = 2**17
 _SQUARED = ("normalized", "rescaled")  # the kinds with compiled loops
 
 
-def can_tile(given: Iterable[Tensor]) -> bool:
+def _can_tile(given: list[Tensor]) -> bool:
     """Return whether nobody will differentiate, map or trace the result."""
     if torch.compiler.is_compiling():
         return False
-    given = list(given)
     # `torch.func.grad` wraps new tensors, too, so it is noticed even if none of the arguments depends on it
     wrapped = any(torch.func.debug_unwrap(t) is not t for t in (*given, torch.empty(0)))
     history = torch.is_grad_enabled() and any(t.requires_grad for t in given)
@@ -47,19 +46,20 @@ def can_tile(given: Iterable[Tensor]) -> bool:
 
 
 def tiled_or_plain(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, *, kind: str
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, kind: str
 ) -> Tensor:
     """Compute the gradient, or with V the Hessian product, of one problem or of a batch.
 
     Shapes are those of `icl.tensor_trick.hvp`; V is None for the gradient, B where the kind has no targets.
-    The result has no autograd history.
+    Tiles leave no autograd history.
     """
     problem = (A1, A2, X, B, V)
     batch = batch_shape(*problem)
     on_cpu = A1.device.type == "cpu"
     small, together = (SMALL, TILE // 4) if on_cpu else (TILE_GPU, TILE_GPU)
     size = A1.shape[-2] * A2.shape[-2] * A1.element_size()
-    if 0 in batch or (size < small and math.prod(batch) * size <= together):
+    few = 0 in batch or (size < small and math.prod(batch) * size <= together)
+    if few or not _can_tile([t for t in problem if t is not None]):
         return plain_gradient(A1, A2, X, B, kind) if V is None else plain_hvp(A1, A2, X, B, V, kind)
     if not batch:
         return tiled(A1, A2, X, B, V, kind)
@@ -71,7 +71,7 @@ def tiled_or_plain(
         t = t.expand(batch[0], *t.shape[1:])
         return t.unbind() if count == 1 else torch.split(t, count)
 
-    done = [tiled_or_plain(*piece, kind=kind) for piece in zip(*map(parts, problem), strict=False)]
+    done = [tiled_or_plain(*piece, kind) for piece in zip(*map(parts, problem), strict=False)]
     return torch.stack(done) if count == 1 else torch.cat(done)
 
 

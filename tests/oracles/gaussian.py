@@ -7,7 +7,6 @@ need no integral representation at all: they sum over all scores of a few tokens
 
 import math
 
-import mpmath as mp
 import numpy as np
 from scipy.special import expit, gammaln, ndtri, ndtri_exp
 
@@ -65,22 +64,3 @@ def population_risk(dim, w, n, at=None, nodes=120):
     p = weight * np.exp((dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2))
     values = np.array([given_query(dim, w, v, (at or moments)(w * v, n)) for v in r])
     return p @ values * (high - low) / 2
-
-
-def mpmath_moments(tau, n):
-    """E p_2, E p_3 and E p_2^2 in 25 digits."""
-    with mp.workdps(25):
-        step, tau = mp.mpf(1) / 6, mp.mpf(tau)
-        g = [step * k for k in range(-60, 79)]
-        p = [step * mp.npdf(x) for x in g]
-        out, u = [mp.mpf(0)] * 3, -mp.log(n) - 14 * tau - 22
-        while True:
-            z = [mp.exp(u + tau * x) for x in g]
-            q = [x * mp.exp(-v) for x, v in zip(p, z, strict=True)]
-            phi = mp.fsum(q)
-            m2, m3, m4 = (mp.fdot(q, [v**k for v in z]) for k in (2, 3, 4))
-            one, two = step * n * phi ** (n - 1), step * n * (n - 1) * phi ** (n - 2)
-            out = [out[0] + one * m2, out[1] + one * m3 / 2, out[2] + (one * m4 + two * m2**2) / 6]
-            if u > 0 and one < 1e-30:
-                return out
-            u += step

@@ -59,20 +59,6 @@ def test_linear_optimum_is_the_lowest_and_tends_to_its_floor():
     assert np.diff(n * linear_optimum(Linear(3), n, 0.1).risk) == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("d, seed", [(3, 0), (5, 1)])
-def test_no_other_matrix_is_better(d, seed):
-    """The symmetry argument: least squares over all d^2 entries finds m I up to sampling error."""
-    n, task = 10, ReLU(d)
-    x, y, query, truth = contexts(task, n, 0.2, seed)
-    features = torch.einsum("bnd,bn,be->bde", x, y, query).flatten(1) / n
-    M = torch.linalg.lstsq(features, truth[:, None]).solution
-    residual = truth - (features @ M).squeeze(1)
-    covariance = torch.linalg.inv(features.mT @ features) * residual.square().mean()
-    expected = float(linear_optimum(task, n, 0.2).m) * torch.eye(d).double().flatten()
-    off = (M.squeeze(1) - expected) / covariance.diagonal().sqrt()
-    assert off.abs().max() < Z
-
-
 def test_nearest_neighbor_broadcasts_and_ends_in_one_token():
     risk = nearest_neighbor_risk(Affine(3), np.array([[1], [10**6]]), np.array([0.0, 1.0]))
     assert risk.total.shape == (2, 2)

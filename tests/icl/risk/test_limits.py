@@ -69,15 +69,6 @@ def test_hermite_floor_against_quadrature(coefficients):
     assert best.power == pytest.approx(p @ f(t) ** 2 - (p @ f(t)) ** 2, rel=1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 8])
-def test_floor_of_one_hermite_polynomial(k):
-    """k! (1 - k! / (2k - 1)!!) at w^k = k! / (2k - 1)!!."""
-    share = math.factorial(k) / math.prod(range(1, 2 * k, 2))
-    best = least_hermite_floor([0.0] * k + [1.0])
-    assert best.risk == pytest.approx(math.factorial(k) * (1 - share), abs=1e-9 * best.power)
-    assert best.w == pytest.approx(share ** (1 / k), rel=1e-6)
-
-
 def test_constants_have_no_floor():
     best = least_hermite_floor([2.0])
     assert (best.risk, best.power) == (0.0, 0.0)
@@ -101,11 +92,6 @@ def by_quadrature(dim, w, order):
     p = weight / 2 * dim * r ** (dim - 1)
     miss = r - [tilted_mean(dim, w * v) for v in r]
     return p @ miss**2 / (p @ r**2)
-
-
-@pytest.mark.parametrize("dim, w", [(1, 0.5), (2, 6.6), (5, 18.0), (10, 3.0)])
-def test_definition_of_the_ball_limit(dim, w):
-    assert limits._ball_limit(dim, w, 16)[0] == pytest.approx(by_quadrature(dim, w, 24), rel=1e-8)
 
 
 @pytest.mark.parametrize("dim, w, share", [(2, 6.6, 0.025), (5, 18.9, 0.016), (10, 59.7, 0.0064)])

@@ -10,7 +10,7 @@ from icl.covariates import uniform_sphere
 from icl.risk import curvatures, matrix_risk, optimal_window, population_flow, population_risk
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+from icl.tasks import Affine, Cosine, Quadratic, ReLU
 
 
 def rotation(dim, seed=0):
@@ -52,25 +52,6 @@ def test_long_contexts_on_the_circle(task):
     kept = ive(degree, kappa) / ive(0, kappa)
     bias = a @ (kept**2 - 2 * kept * np.cos(degree * turn) + 1).mean(1) + rest
     assert matrix_risk(task, M, 1e40, 0.0).bias == pytest.approx(bias, rel=1e-10)
-
-
-@pytest.mark.parametrize("task", [Linear(4), ReLU(4), Quadratic(4)], ids=str)
-def test_a_scaled_rotation_turns_attention_by_one_angle(task):
-    """M = w (c I + s J): kappa = w and cosine c for every query; for functions of degree 1 in closed form."""
-    w, n, angle = 5.0, 30, 2.0
-    J = np.kron(np.eye(2), [[0, -1], [1, 0]])
-    turned = matrix_risk(task, w * (np.cos(angle) * np.eye(4) + np.sin(angle) * J), n, 0.2)
-    straight, back = (matrix_risk(task, s * w * np.eye(4), n, 0.2) for s in (1, -1))
-    assert turned.noise == pytest.approx(straight.noise, rel=1e-12)
-    if isinstance(task, Linear):  # risk = A - B c, from c = 1 and c = -1
-        share = (1 - np.cos(angle)) / 2
-        assert turned.bias == pytest.approx(straight.bias + share * (back.bias - straight.bias), rel=1e-11)
-    if isinstance(task, Quadratic):  # even: A - B P_2(c), from c = 1 and c = 0
-        assert back.bias == pytest.approx(straight.bias, rel=1e-11)
-        quarter = matrix_risk(task, w * J, n, 0.2).bias
-        share = np.sin(angle) ** 2
-        assert turned.bias == pytest.approx(straight.bias + share * (quarter - straight.bias), rel=1e-11)
-    assert min(back.bias, turned.bias) >= straight.bias * (1 - 1e-11)
 
 
 MATRICES = {
