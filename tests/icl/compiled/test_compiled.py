@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 import torch
 from numba import njit
-from scipy.stats import kstest
 
 import icl
 from icl.compiled import elementary, random_numbers, regressions, softmax_kernels
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products, normalize, planes
 from icl.pretrain.model import ParameterLayout, gradient
-from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import NativeStream, stream
 from icl.tensor_trick.formulas import row_gradient, row_hvp
 
@@ -85,20 +83,6 @@ def test_normal_numbers_are_those_of_box_and_muller():
     assert np.abs(normal.reshape(2, 2, -1) - expected).max() < 1e-5
 
 
-def test_numbers_of_one_stream_are_independent_and_normal():
-    """Neighbors in memory, the four words of one counter, and calls of one stream."""
-    rng, n = NativeStream(5, "covariates", 3), 2**18
-    a, b = (rng.standard_normal((n,)).numpy().astype(float) for _ in range(2))
-    assert min(kstest(values, "norm").pvalue for values in (a, b)) > FALSE_ALARM_RATE
-    limit = 5 / math.sqrt(n // 4)
-    quarters = a.reshape(4, -1)
-    for i in range(4):
-        for j in range(i):
-            assert abs(np.mean(quarters[i] * quarters[j])) < limit
-            assert abs(np.mean((quarters[i] ** 2 - 1) * (quarters[j] ** 2 - 1))) < 4 * limit
-    assert abs(np.mean(a[1:] * a[:-1])) < limit and abs(np.mean(a * b)) < limit
-
-
 @pytest.mark.parametrize("size", [1, 3, 4, 10])
 def test_any_number_of_numbers(size):
     whole = NativeStream(0, "noise").standard_normal((12,))
@@ -139,8 +123,10 @@ def test_rows_of_the_squared_losses_are_the_plain_ones(kind, m, spread):
     S, T, B = torch.from_numpy(rng.standard_normal((3, 9, m)))
     S, B = spread * S, B.softmax(-1)
     S[:, -1] += torch.linspace(-60, 60, 9, dtype=S.dtype)  # the largest logit may be the last one
+    S += torch.linspace(-200, 200, 9, dtype=S.dtype)[:, None]  # where a row lies must not matter
     for real, tolerance in ((torch.float64, 1e-14), (torch.float32, 1e-5)):
-        S = S.clamp(max=math.log(torch.finfo(real).max) / 2.5)  # the result is about exp(2 S)
+        limit = math.log(torch.finfo(real).max) / 2.5  # the result is about exp(2 S)
+        S = S.clamp(-limit, limit)
         s, t, b = (value.to(real) for value in (S, T, B))
         exact = s.double(), t.double(), b.double()
         size = S.exp().sum(-1, keepdim=True) * S.exp().amax(-1, keepdim=True) if kind == "rescaled" else 1

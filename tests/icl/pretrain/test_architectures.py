@@ -1,9 +1,7 @@
-"""A first layer against explicit loops, contexts against their streams, and stacked training."""
+"""A first layer against explicit loops, and contexts against their streams."""
 
-import numpy as np
 import torch
 
-from icl.adam import minimize
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.pretrain.architectures import mix_tokens, sample_contexts
@@ -43,20 +41,3 @@ def test_contexts_are_those_of_the_native_streams():
     assert torch.allclose(y - f, noise_std * noise.reshape(S, B, N + 1), atol=1e-6)
     other = sample_contexts(task, on_sphere, noise_std, S, B, seed=7, step=4)
     assert not any(torch.equal(a, b) for a, b in zip((x, f, y), other, strict=True))
-
-
-def test_stacked_models_are_trained_as_if_alone():
-    contexts = [sample_contexts(ReLU(D), on_sphere, 0.1, S, 16, 2, step) for step in range(10)]
-
-    def train(models):
-        def loss(step, M, c):
-            x, _, y = (values[models] for values in contexts[step])
-            guess = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M.unsqueeze(-3))
-            return ((c[:, None] * guess - y[..., -1]) ** 2).mean(-1)
-
-        start = normal(S, D, D).float()[models], torch.ones(S)[models]
-        return minimize(loss, start, 10, 0.1)[0]
-
-    both, second = train(slice(None)), train(slice(1, 2))
-    for a, b in zip(both, second, strict=True):
-        assert np.allclose(a[1:], b, rtol=1e-4, atol=1e-5)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.streams import stream
@@ -16,13 +15,6 @@ def contexts():
     x = uniform_sphere(stream(0, "covariates"), 400, 11, 3)
     y = ReLU(3, 3.0).sample(stream(0, "tasks"), 400)(x)
     return x, y + 0.1 * torch.from_numpy(stream(0, "noise").standard_normal((400, 11)))
-
-
-def test_losses_are_squared_errors(contexts):
-    x, y = contexts
-    M = torch.from_numpy(stream(0, "initialization").standard_normal((3, 3)))
-    guess = softmax_attention(x[7, :-1], y[7, :-1], x[7, -1], M)
-    assert torch.isclose(context_losses(M, x, y)[7], (guess - y[7, -1]) ** 2)
 
 
 def test_window_is_the_best_of_a_grid(contexts):

@@ -16,7 +16,7 @@ from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import Settings
 from icl.pretrain.model import ParameterLayout, gradient, predict
 from icl.risk import optimal_window, population_flow
-from icl.statistics import FALSE_ALARM_RATE, t_interval
+from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, Linear, Projected, Quadratic, QuadraticRisk, ReLU
 from oracles.pretrain import pretrain as alone
@@ -119,11 +119,10 @@ def test_batches_too_large_for_the_cache_are_taken_in_pieces(monkeypatch):
     assert_same(pretrain([unit], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
 
 
-def test_plain_gradient_steps_and_the_clock_of_the_flow():
+def test_plain_gradient_steps_and_their_history():
     unit = UnitConfig(Affine(3), 0.2, 8, 0)
     fast = pretrain([unit], 20, 32, 0.5, optimizer="sgd", record=(0, 5, 20))
     assert_same(fast.parameters[0], alone(unit, 20, 32, 0.5, optimizer="sgd"))
-    assert np.allclose(fast.settings.elapsed, [0, 1 + 0.95 + 0.9 + 0.85 + 0.8, 10.5])
     assert fast.M_history.shape == (3, 1, 3, 3) and not fast.M_history[0].any()
     assert np.array_equal(fast.M_history[2], fast.M)
 
@@ -157,7 +156,6 @@ def test_integrated_labels_are_refused_where_there_is_no_covariance():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("integrate_labels", [False, True])
 def test_same_numbers_on_the_gpu(integrate_labels):
     units = [UnitConfig(Affine(3), 0.2, 8, s) for s in range(3)]
@@ -176,7 +174,7 @@ def test_reaches_the_exact_optimum(task, noise_std):
     units = [UnitConfig(task, noise_std, 12, seed) for seed in range(10)]
     trained = pretrain(units, steps=400, batch_size=128, learning_rate=0.1)
     # an even class has the same risk at M and -M (turn the query around), and half the seeds find -w I
-    w = np.abs(trained.windows) if isinstance(task, Cosine) else trained.windows
+    w = trained.window_sizes if isinstance(task, Cosine) else trained.windows
     _, low, high = t_interval(w / float(optimal_window(task, 12, noise_std).w))
     # the optimizer's own bias is below 3 %; the interval has the declared false-alarm rate
     assert low < 1.03 and high > 0.97 and high - low < 0.3
@@ -189,23 +187,14 @@ def test_reaches_the_exact_optimum(task, noise_std):
 def test_the_mean_training_curve_follows_the_population_flow(integrate_labels):
     task, n, noise_std, rate, record = ReLU(3, 2.0), 10, 0.3, 1.0, (5, 20, 60, 150)
     units = [UnitConfig(task, noise_std, n, seed) for seed in range(24)]
-    trained = pretrain(
-        units,
-        150,
-        64,
-        rate,
-        optimizer="sgd",
-        schedule="constant",
-        record=record,
-        integrate_labels=integrate_labels,
-    )
+    plain = {"optimizer": "sgd", "schedule": "constant", "integrate_labels": integrate_labels}
+    trained = pretrain(units, 150, 64, rate, record=record, **plain)
     w = np.trace(trained.M_history, axis1=-2, axis2=-1) / 3
-    flow = population_flow(task, n, noise_std, rate * trained.settings.elapsed)
+    flow = population_flow(task, n, noise_std, rate * np.array(record))
     for t in range(len(record)):
         _, low, high = t_interval(w[t])
         # finite steps and noise bend the curve by up to 3 %, declared
         assert low <= 1.03 * flow[t] and high >= 0.97 * flow[t] and high - low < 0.35 * flow[t]
-    assert FALSE_ALARM_RATE < 1e-4
 
 
 @pytest.mark.parametrize("options", [{}, {"stream": "native", "dtype": "float32"}], ids=["double", "single"])

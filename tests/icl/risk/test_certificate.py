@@ -64,7 +64,7 @@ def test_certificates(task, n):
 
 
 def test_the_failure_is_real():
-    """Where it gives up for a negative value, that is the value at its kappa, by all degrees on a fine grid."""
+    """Where it gives up for a negative value, its value at that kappa, by all degrees on a fine grid."""
     task = Cosine(5, 6.0)
     proof = certify_isotropy(task, 3)
     a, m = task.spectrum(60)[0], means(5, proof.kappa, 3, 60)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.special import eval_gegenbauer
 
 from icl.covariates import uniform_sphere
@@ -134,12 +133,6 @@ def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     quotient = (f[:, :20] - f[:, 20:]).abs() / (x[:, :20] - x[:, 20:]).norm(dim=-1)
     assert quotient.max() <= L * (1 + 1e-12)
     assert quotient.max() > 0.7 * L
-
-
-def test_float32_points_give_float32_values():
-    x = uniform_sphere(stream(0, "covariates"), 4, 2, 3).float()
-    for name in CLASSES:
-        assert make_task(name, 3).sample(stream(0, "tasks"), 4)(x).dtype == torch.float32
 
 
 def user_class(task):

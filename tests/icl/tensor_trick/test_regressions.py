@@ -32,9 +32,6 @@ def close(value, wanted, tolerance=1e-10):
     assert error <= tolerance, f"relative error {error:.2e} exceeds {tolerance:.0e}"
 
 
-# vec, unvec, blocks
-
-
 def test_vec_reads_rows():
     X = torch.tensor([[1, 2, 3], [4, 5, 6]])
     assert vec(X).tolist() == [1, 2, 3, 4, 5, 6]
@@ -51,9 +48,6 @@ def test_trick_is_row_major(shape):
     close(torch.kron(A1, A2) @ vec(X), vec(S), 1e-13)
     for j in range(shape[0]):
         close(kron_block(A1, A2, j) @ vec(X), S[j], 1e-13)
-
-
-# the five regressions
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,9 +72,6 @@ def test_against_torch_func_batched(kind, targets):
     slope = torch.func.grad(total)
     close(gradient(A1, A2, X, B, kind), slope(X))
     close(hvp(A1, A2, X, B, V, kind), torch.func.jvp(slope, (X,), (V,))[1])
-
-
-# batches, dtypes, devices
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,9 +103,6 @@ def test_targets_may_be_left_out_where_there_are_none():
         assert hvp(A1, A2, X, None, V, kind).equal(hvp(A1, A2, X, B, V, kind))
 
 
-# extremes
-
-
 def test_large_logits_do_no_harm_where_softmax_is_shifted():
     one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[5000.0]], dtype=torch.float64)
     A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # logits 5000 and -5000
@@ -135,9 +123,6 @@ def test_what_must_shrink_is_told(kind, logit, target, cause):
     one, X = torch.ones(2, 1, dtype=torch.float64), torch.tensor([[float(logit)]], dtype=torch.float64)
     with pytest.raises(OverflowError, match=f"overflows float64: .*; shrink {cause} or use a wider dtype"):
         loss(one, one, X, torch.full((2, 2), target, dtype=torch.float64), kind)
-
-
-# bad input: one line that names the argument
 
 
 ones = partial(torch.ones, dtype=torch.float64)

@@ -109,7 +109,6 @@ def test_what_is_differentiated_or_mapped_goes_by_the_plain_form(kind, batch, mo
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
 @pytest.mark.parametrize("kind", KINDS)
 def test_gpu_agrees(kind):
     given = problem()
@@ -117,16 +116,6 @@ def test_gpu_agrees(kind):
         ours = tiled(*(t.cuda() for t in given), kind, tile)
         for value, wanted in zip(ours, plain(*given, kind), strict=True):
             close(value.cpu(), wanted)
-
-
-@pytest.mark.parametrize("kind", ["normalized", "rescaled"])
-@pytest.mark.parametrize("level", [-400.0, -30.0, 0.0, 30.0, 150.0])
-def test_the_squared_losses_do_not_depend_on_where_the_logits_lie(kind, level):
-    A1, A2, X, B, _ = problem()
-    A1, A2 = torch.cat([A1, torch.ones(23, 1)], 1), torch.cat([A2, torch.ones(17, 1)], 1)
-    X = torch.block_diag(20 * X, torch.tensor([[level]], dtype=X.dtype))  # all logits moved by level
-    ours, wanted = tiling.tiled(A1, A2, X, B, None, kind=kind), plain_gradient(A1, A2, X, B, kind)
-    assert (ours - wanted).abs().max() <= 1e-11 * wanted.abs().max()
 
 
 @pytest.mark.parametrize("threads", [1, 4, 16])
@@ -157,16 +146,12 @@ def test_memory_layout_and_history_of_the_input_do_not_matter():
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_an_entry_that_is_not_finite_is_told_whatever_the_way(kind, small, bad, monkeypatch):
     monkeypatch.setattr(tiling, "SMALL", small)
-    good = dict(zip(("A1", "A2", "X", "B", "V"), problem(), strict=True))
-    for name in good:
-        args = good | {name: good[name].clone()}
-        args[name][-1, -1] = bad
-        with pytest.raises(ValueError, match=f"^{name} has a NaN or infinite entry; all must be finite$"):
-            hvp(**args, kind=kind)
-        if name != "V":
-            args.pop("V")
+    for k, name in enumerate(("A1", "A2", "X", "B", "V")):
+        given = problem()
+        given[k][-1, -1] = bad
+        for call in (hvp, lambda *a: gradient(*a[:4], a[5])) if name != "V" else (hvp,):
             with pytest.raises(ValueError, match=f"^{name} has a NaN or infinite entry; all must be finite$"):
-                gradient(**args, kind=kind)
+                call(*given, kind)
 
 
 @pytest.mark.parametrize("small", [1, 10**9])
@@ -174,15 +159,13 @@ def test_overflow_is_told_whatever_the_way(small, monkeypatch):
     monkeypatch.setattr(tiling, "SMALL", small)
     A1, A2, X, B, V = problem()
     top = (A1 @ X @ A2.T).max().item()
-    for kind, scale in (("sparse", 800 / top), ("rescaled", 400 / top)):
-        for call in (
-            lambda X, kind: gradient(A1, A2, X, B, kind),
-            lambda X, kind: hvp(A1, A2, X, B, V, kind),
-        ):
-            with pytest.raises(
-                OverflowError, match=rf"{kind}\) overflows float64: the largest logit is [48]00,"
-            ):
-                call(scale * X, kind)
+    for kind, logit in (("sparse", 800), ("rescaled", 400)):
+        given = A1, A2, X * (logit / top), B
+        words = rf"{kind}\) overflows float64: the largest logit is {logit},"
+        with pytest.raises(OverflowError, match=words):
+            gradient(*given, kind)
+        with pytest.raises(OverflowError, match=words):
+            hvp(*given, V, kind)
     one, huge = torch.ones(3, 1, dtype=A1.dtype), torch.full((1, 1), -1e200, dtype=A1.dtype)
     far = torch.tensor([[0.0], [1e200], [1e200]], dtype=A1.dtype)
     for kind in KINDS:  # logits of -infinity, of which exp would make zeros in silence
