@@ -1,6 +1,7 @@
 """The certificate in balls: its parts against the fast one, and planted errors."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -65,11 +66,6 @@ def test_the_slope_of_the_second_mean_is_of_one_sign(n):
 
 
 @pytest.mark.slow
-def test_a_class_with_all_degrees():
-    assert form.certify(ReLU(2), 20).margin == pytest.approx(certify_isotropy(ReLU(2), 20).margin, abs=1e-6)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "old, new, lipschitz, margin",
     [
@@ -81,11 +77,15 @@ def test_a_class_with_all_degrees():
     ids=["wrong constant", "too coarse means", "a dropped degree", "too few angles"],
 )
 def test_planted_errors_lose_the_margin(monkeypatch, old, new, lipschitz, margin):
-    task = Cosine(3, lipschitz)
-    assert form.certify(task, 20).margin > margin
+    assert sound(lipschitz) > margin
     (copy,) = planted(monkeypatch, ["rigor.form"], old, new)
-    copy._MOST_CELLS = 60
-    assert copy.certify(task, 20).margin < margin
+    copy._MOST_CELLS = 45  # without the error 42 do
+    assert copy.certify(Cosine(3, lipschitz), 20).margin < margin
+
+
+@lru_cache
+def sound(lipschitz):
+    return form.certify(Cosine(3, lipschitz), 20).margin
 
 
 ROWS = json.loads(
@@ -103,9 +103,21 @@ def test_the_committed_margins_are_half_of_the_first_term():
     assert all(row["margin"] > 0.5 for row in ROWS)
 
 
+def task(row):
+    return {"ReLU": ReLU, "cosine": Cosine}[row["class"]](row["dim"], row["lipschitz"])
+
+
+def test_committed_margins_are_those_of_the_fast_certificate():
+    """The same cells in kappa; short waves are expanded to other degrees, which three tokens see."""
+    for row in ROWS:
+        fast, exact = certify_isotropy(task(row), row["n"]), row["n"] != 3
+        assert fast.margin == pytest.approx(row["margin"], abs=2e-4 if exact else 0.07)
+        assert fast.cells == row["cells"] or not exact
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("row", ROWS[::17], ids=lambda row: f"{row['class']}-{row['dim']}-{row['n']}")
-def test_committed_margins_are_repeated(row):
-    make = {"ReLU": ReLU, "cosine": Cosine}[row["class"]]
-    proof = form.certify(make(row["dim"], row["lipschitz"]), row["n"])
+@pytest.mark.parametrize("key", [("ReLU", 1.0, 2, 200), ("cosine", 1.0, 2, 200)], ids=str)
+def test_committed_margins_are_repeated(key):
+    (row,) = (r for r in ROWS if (r["class"], r["lipschitz"], r["dim"], r["n"]) == key)
+    proof = form.certify(task(row), row["n"])
     assert (proof.margin, proof.cells) == (pytest.approx(row["margin"], abs=1e-9), row["cells"])

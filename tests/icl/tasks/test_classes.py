@@ -145,10 +145,9 @@ def user_class(task):
     return Mine(task.dim)
 
 
-@pytest.mark.parametrize("dim", [5, 256])
-@pytest.mark.parametrize("cls, lipschitz", [(Affine, 1.0), (ReLU, 1.0), (Cosine, 3.0), (Quadratic, 2.0)])
-def test_a_covariance_alone_gives_the_risk(cls, lipschitz, dim):
-    task, n = cls(dim, lipschitz), np.array([1.0, 3.0, 30.0, 1e4, 1e8])
+@pytest.mark.parametrize("task", [Affine(5), ReLU(5), Cosine(5, 3.0), Quadratic(5, 2.0), ReLU(256)], ids=str)
+def test_a_covariance_alone_gives_the_risk(task):
+    n = np.array([1.0, 3.0, 30.0, 1e4, 1e8])
     for w in (0.0, 100.0, 1000.0):
         ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
         assert np.allclose(ours, exact, rtol=1e-9, atol=0), (w, ours / exact - 1)
