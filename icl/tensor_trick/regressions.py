@@ -42,7 +42,7 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
     `hvp`: the page *Benchmarks* has both. The result is (..., d, e).
     """
     given = check_problem(A1, A2, X, B, kind)
-    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind)
+    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind=kind)
     return check_result(result, "gradient", given, kind)
 
 
@@ -52,5 +52,5 @@ def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: st
     The other arguments and the errors are those of `loss`; `gradient` says how it is computed.
     """
     given = check_problem(A1, A2, X, B, kind, V)
-    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind)
+    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind=kind)
     return check_result(result, "Hessian product", given, kind)

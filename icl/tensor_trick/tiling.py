@@ -46,7 +46,7 @@ def _can_tile(given: list[Tensor]) -> bool:
 
 
 def tiled_or_plain(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, kind: str
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, *, kind: str
 ) -> Tensor:
     """Compute the gradient, or with V the Hessian product, of one problem or of a batch.
 
@@ -71,7 +71,7 @@ def tiled_or_plain(
         t = t.expand(batch[0], *t.shape[1:])
         return t.unbind() if count == 1 else torch.split(t, count)
 
-    done = [tiled_or_plain(*piece, kind) for piece in zip(*map(parts, problem), strict=False)]
+    done = [tiled_or_plain(*piece, kind=kind) for piece in zip(*map(parts, problem), strict=False)]
     return torch.stack(done) if count == 1 else torch.cat(done)
 
 

@@ -2,7 +2,6 @@
 
 import torch
 
-from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.pretrain.architectures import mix_tokens, sample_contexts
 from icl.streams import NativeStream, stream

@@ -50,6 +50,7 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_own():
     for seed, mine in ((3, slice(0, 2)), (4, slice(2, 4))):
         assert np.array_equal(own[:, mine], evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed)[:, mine])
     assert own[0, 0] == own[0, 1] != own[0, 2]  # all start at zero: the test sets alone make the difference
+    assert np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0  # a set for all
     alone = pretrain(units[3:], 5, 4)  # the test set does not depend on company
     assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
 
