@@ -21,14 +21,8 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
-    failed, _ = doctest.testmod(importlib.import_module(name))
-    assert failed == 0
-
-
-def test_there_are_examples():
-    finder = doctest.DocTestFinder()
-    found = {m for m in MODULES for t in finder.find(importlib.import_module(m)) if t.examples}
-    assert {"icl.risk.exact", "icl.pretrain.trainer"} <= found
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert failed == 0 and (tried or name not in ("icl.risk.exact", "icl.pretrain.trainer"))
 
 
 def test_the_studies_of_the_readme():

@@ -1,10 +1,9 @@
 """Intervals and slopes against SciPy and closed forms."""
 
 import numpy as np
-import pytest
 from scipy import stats
 
-from icl.statistics import FALSE_ALARM_RATE, Z, local_slope, t_interval
+from icl.statistics import FALSE_ALARM_RATE, local_slope, t_interval
 
 
 def test_interval_is_scipys():
@@ -20,7 +19,3 @@ def test_local_slope_of_a_power_law_and_of_a_sum_of_two():
     assert np.allclose(slope, [-0.4, 2]) and np.all(error < 1e-12)
     slope, error = local_slope(x, x + x**2)
     assert abs(slope - 2) < error < 1e-4
-
-
-def test_half_width_of_an_interval_of_a_normal_mean():
-    assert pytest.approx(stats.norm.isf(FALSE_ALARM_RATE / 2), rel=1e-12) == Z

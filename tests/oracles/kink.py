@@ -21,14 +21,7 @@ def kink_pair(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
     Given q at latitude phi (``|q.x_q| = sin phi``) and x at angle theta to the query, ``q.x`` is
     ``sin phi cos theta + c cos phi sin theta`` with c a coordinate on S^{d-2}. It changes sign only
     for theta > phi, so the inner mean is ``-sin(phi) E[z e^-z (1 - cos theta)]`` plus one over theta > phi.
-
-    Args:
-        law: Of one token, from `oracles.risk`: has ``dim``, ``w`` and ``window(u)``.
-        u: Nodes, shape (m,).
-        linear: ``E[z e^-z (1 - cos theta)]`` at these nodes.
-
-    Returns:
-        Shape (m,).
+    ``law`` is that of one token, from `oracles.risk`; ``linear`` is ``E[z e^-z (1 - cos theta)]`` at ``u``.
     """
     out = np.empty_like(u)
     group = np.where(u <= 5, -1, np.floor(u / 4))

@@ -45,25 +45,11 @@ def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Ten
 
 
 def pretrain(
-    unit: UnitConfig,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    optimizer: str = "adam",
-    draw=contexts,
+    unit: UnitConfig, steps: int, batch_size: int, rate: float, optimizer: str = "adam", draw=contexts
 ) -> dict[str, np.ndarray]:
-    """`icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
+    """The parameters of `icl.pretrain.pretrain` for one unit and the linear schedule, slowly.
 
-    Args:
-        unit: The unit.
-        steps: Optimizer steps.
-        batch_size: Contexts a step.
-        learning_rate: Initial step size.
-        optimizer: "adam" or "sgd".
-        draw: From (unit, step, batch size) to a batch; the portable one if not given.
-
-    Returns:
-        Trained parameters by name.
+    ``draw`` maps (unit, step, batch size) to a batch.
     """
     layout, start = unit.layout, torch.from_numpy(unit.initial())
 
@@ -72,5 +58,5 @@ def pretrain(
         return ((prediction(layout.unpack(theta), unit.activation, x, y) - y[:, -1]) ** 2).mean()
 
     kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
-    (theta,), _ = minimize(loss, [start], steps, unit.learning_rate or learning_rate, kind)
+    (theta,), _ = minimize(loss, [start], steps, unit.learning_rate or rate, kind)
     return layout.unpack(theta.numpy())

@@ -28,19 +28,10 @@ _DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
 
 
 def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndarray, np.ndarray]:
-    """`icl.risk.population_risk` for the built-in classes, slower and by other means.
+    """Bias and noise of `icl.risk.population_risk`, of the shape of ``n``, slower and by other means.
 
-    Args:
-        task: Affine, ReLU, Linear, Quadratic, or Cosine with L up to about 30 (steps do not follow waves).
-        w: Window parameter, one number.
-        n: Context lengths, any shape; many cost little more than one.
-        noise_std: Noise standard deviation, one number.
-
-    Returns:
-        Bias and noise, each of the shape of ``n``.
-
-    Raises:
-        TypeError: If the class is not built in.
+    For affine, ReLU, linear and quadratic classes, and cosines with L up to about 30 (steps do not follow
+    waves). Many n cost little more than one.
     """
     law = _Token(task.dim, max(float(w), 1e-30))  # no digit depends on so small a window
     lengths = np.asarray(n, float).ravel()
@@ -199,8 +190,7 @@ def _function_means(task: Zonal):
         c = 2 * L**2 / (d * (d + 2))
         factor = np.array([[math.sqrt(c * d / (d - 1))]])
         return (lambda r, s: c * 4 * r * s), (lambda r, s: (4 * r * s,)), factor
-    if not isinstance(task, Cosine):
-        raise TypeError(f"task={task!r}: must be one of the built-in classes")
+    assert isinstance(task, Cosine)
 
     def variogram(r, s):
         # k = (B(|x - x'|) + B(|x + x'|)) / 2 with B(q) = 0F1(; d/2; -L^2 q / 4), q = 4 r and 4 s

@@ -33,14 +33,9 @@ def outside(*setting):
     ]
 
 
-def test_the_fast_risk_lies_in_its_enclosure():
-    for setting in settings(9, seed=1, w_max=10):
-        assert not outside(*setting), setting
-
-
-@pytest.mark.slow
-def test_the_fast_risk_of_narrow_windows_lies_in_its_enclosure():
-    for setting in settings(45, seed=0, w_max=100):
+@pytest.mark.parametrize("count, seed, w_max", [(9, 1, 10), pytest.param(45, 0, 100, marks=pytest.mark.slow)])
+def test_the_fast_risk_lies_in_its_enclosure(count, seed, w_max):
+    for setting in settings(count, seed, w_max):
         assert not outside(*setting), setting
 
 

@@ -5,12 +5,7 @@ import torch
 
 from icl.tensor_trick import gradient, loss
 from icl.tensor_trick.formulas import row_gradient
-from icl.tensor_trick.target_shift import (
-    data_move,
-    linear_attention_layer,
-    self_attention_weights,
-    shifted_target,
-)
+from icl.tensor_trick.target_shift import data_move, linear_attention_layer, shifted_target
 
 
 def problem(n=6, d=3, seed=0):
@@ -57,11 +52,3 @@ def test_linear_attention_is_a_gradient_step():
     wanted = data_move(A1, X, X - eta * gradient(A1, A2, X, B))
     assert torch.allclose(layer, wanted, rtol=1e-10)
     assert torch.allclose(layer @ X @ A2.T, A1 @ (X - eta * gradient(A1, A2, X, B)) @ A2.T, rtol=1e-10)
-
-
-def test_self_attention_weights_are_rows_of_a_softmax():
-    A1, *_ = problem()
-    W = self_attention_weights(A1, 2.0)
-    assert torch.allclose(W.sum(-1), torch.ones(6, dtype=A1.dtype))
-    assert W[1, 2] / W[1, 3] == pytest.approx(torch.exp(2 * A1[1] @ (A1[2] - A1[3])).item())
-    assert torch.allclose(self_attention_weights(A1, 0.0), torch.full((6, 6), 1 / 6, dtype=A1.dtype))
