@@ -1,10 +1,11 @@
 """The estimator against scikit-learn, PyTorch and NumPy."""
 
+import numpy as np
 import pytest
 import torch
 from sklearn.metrics.pairwise import rbf_kernel
 
-from icl.attention import full_unit, linear_attention, softmax_attention, weights
+from icl.attention import ACTIVATIONS, full_unit, linear_attention, softmax_attention, weights
 from icl.covariates import uniform_sphere
 from icl.streams import stream
 
@@ -58,6 +59,32 @@ def test_linear_attention_is_odd_in_the_query():
     assert torch.allclose(linear_attention(x, y, query, M), -linear_attention(x, y, -query, M))
     by_hand = float((y[0] * (x[0] @ query[0])).sum() / 30)
     assert float(linear_attention(x, y, query, M)[0]) == pytest.approx(by_hand)
+
+
+SCORES = [[-2.0, -0.5, 0.25, 0.5, 3.0], [0.1, 0.2, -0.3, -4.0, 1.5]]
+PHI = {
+    "softmax": np.exp,
+    "linear": lambda s: s,
+    "sigmoid": lambda s: 1 / (1 + np.exp(-s)),
+    "tanh": np.tanh,
+    "relu": lambda s: np.maximum(s, 0),
+}
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_every_activation_has_its_weights_and_slopes(name, axis):
+    """Weights from NumPy's functions, slopes from autograd of phi with Z held fixed."""
+    s = torch.tensor(SCORES, dtype=torch.float64, requires_grad=True)
+    normalized = name == "softmax" or name.startswith("normalized ")
+    phi = PHI[name.removeprefix("normalized ")](np.array(SCORES))
+    Z = phi.sum(axis, keepdims=True) if normalized else np.full((1, 1), phi.shape[axis])
+    Z = np.where(Z == 0, 1, Z)  # both are negative in one column
+    omega, slopes = weights(s, name, axis)
+    assert omega.detach().numpy() == pytest.approx(phi / Z, rel=1e-14)
+    function = ACTIVATIONS[name][0]
+    (derivative,) = torch.autograd.grad((function(s) / torch.from_numpy(Z)).sum(), s)
+    assert slopes.detach().numpy() == pytest.approx(derivative.numpy(), rel=1e-13)
 
 
 def test_relu_has_no_slope_at_zero_and_no_weights_where_no_score_is_positive():

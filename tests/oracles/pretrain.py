@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from icl.adam import minimize
+from icl.attention import weights
 from icl.pretrain.config import UnitConfig
 from icl.streams import stream
 
@@ -33,15 +34,7 @@ def prediction(parameters: dict[str, Tensor], activation: str, x: Tensor, y: Ten
     else:
         scores = ((context @ parameters["W_K"].T) * (query @ parameters["W_Q"].T).unsqueeze(1)).sum(-1)
         values = context @ parameters["W_V"]
-    if activation == "softmax":
-        return (torch.softmax(scores, -1) * values).sum(-1)
-    phi = {"linear": lambda s: s, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}[
-        activation.removeprefix("normalized ")
-    ](scores)
-    if activation.startswith("normalized"):
-        total = phi.sum(-1, keepdim=True)
-        return (phi / torch.where(total == 0, 1.0, total) * values).sum(-1)
-    return (phi * values).mean(-1)
+    return (weights(scores, activation, -1)[0] * values).sum(-1)
 
 
 def pretrain(
