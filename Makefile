@@ -6,8 +6,8 @@
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=P1.T2.upper,windows]
 #                                     tables of what was judged, and of claims and tables by name;
 #                                     GRID=grid.yml reads a file
-# make replicate SEED=1,2             every sampled verdict again, with fresh random numbers, and a table
-# make confirm                        the confirmatory run: results/confirmatory
+# make confirm                        the registered run of the plan book/protocol.yml: results/registered
+# make replicate [SEED=1,2]           every sampled verdict again, with fresh random numbers, and a table
 # make source PAPER=collins2024 FILE=paper.pdf   a paper that you have against what the book says of it
 # make bench | lab | sync | lock | clean
 # LAB_OPTIONS is handed to JupyterLab: --allow-root --ip=0.0.0.0 in a container.

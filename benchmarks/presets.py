@@ -3,8 +3,7 @@
     .venv/bin/python benchmarks/presets.py
 
 Writes benchmarks/results/presets.json, which the book shows. It runs no notebook: run `make book PRESET=...`
-on a quiet machine first. Of the paper preset the committed results count. A notebook without a finished run
-keeps the seconds of before.
+on a quiet machine first. A notebook without a finished run keeps the seconds of before.
 """
 
 import json
@@ -15,7 +14,6 @@ from icl_book.runner.plan import plan
 from icl_book.runner.record import collect
 
 OUT = Path(__file__).parent / "results" / "presets.json"
-PAPER = Path(__file__).parents[1] / "results" / "paper"
 PRESETS = ("quick", "paper")
 
 
@@ -29,13 +27,10 @@ def main():
     found = json.loads(OUT.read_text()) if OUT.is_file() else {}
     names = {run.name for run in plan("quick")}
     for preset in PRESETS:
-        if preset == "paper":
-            runs = [json.loads(path.read_text()) for path in sorted(PAPER.glob("*.json"))]
-        else:
-            runs = [collect(run.path) for run in plan(preset) if run.path.is_file()]
+        runs = [collect(run.path) for run in plan(preset) if run.path.is_file()]
         if runs:
             one = found.setdefault(preset, {"seconds": {}, "machine": ""})
-            kept = {name: t for name, t in one["seconds"].items() if preset == "paper" or name in names}
+            kept = {name: t for name, t in one["seconds"].items() if name in names}
             one["seconds"] = kept | {run["name"]: round(run["seconds"], 1) for run in runs}
             one["seconds"] = dict(sorted(one["seconds"].items()))
             one["machine"] = "; ".join(sorted({_machine(run, runs) for run in runs}))

@@ -26,9 +26,9 @@ def parser() -> argparse.ArgumentParser:
     sweep = commands.add_parser("sweep", help="execute one notebook over a grid of parameters")
     sweep.add_argument("--grid", default="", help="e.g. 'noise_std=0.5,1 seed=0,1', or a YAML file")
     sweep.add_argument("--collect", default="", metavar="NAMES", help="claims and tables of the notebook")
-    confirm = commands.add_parser("confirm", help="run the confirmatory preset and write its results")
+    confirm = commands.add_parser("confirm", help="run the plan, book/protocol.yml, and write its results")
     repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
-    repeat.add_argument("--seed", required=True, help="roots of the streams, positive integers, e.g. 1,2,3")
+    repeat.add_argument("--seed", default="", help="roots of the streams, e.g. 1,2,3; else those of the plan")
     source = commands.add_parser("source", help="compare a paper that you have with its claims")
     source.add_argument("paper", help="its key in book/references.bib, e.g. collins2024")
     source.add_argument("file", help="a .pdf, .tex or .txt file")
@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--jobs", default="2")
         command.add_argument("--profile", default="", help="a cluster's settings, e.g. profiles/slurm")
     commands.add_parser("readme", help="rewrite README.md's findings and verdicts from the quick results")
+    commands.add_parser("plan", help="write what follows from the sizes into book/protocol.yml")
     commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
     commands.add_parser("sync", help="rewrite notebooks/*.ipynb from notebooks/*.py")
     return whole
@@ -93,13 +94,14 @@ def _run(options: argparse.Namespace) -> int:
             written = table.write(runs, [name for name in options.collect.split(",") if name])
             print(f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}")
         case "confirm":
-            from icl_book.runner import again
+            from icl_book.runner import protocol
 
-            return again.confirm(options.jobs, options.profile)
+            return protocol.confirm(options.jobs, options.profile)
         case "replicate":
-            from icl_book.runner import again
+            from icl_book.runner import again, protocol
 
-            if not all(map(str.isdecimal, words := options.seed.split(","))):
+            words = options.seed.split(",") if options.seed else protocol.seeds(protocol.read())[1:]
+            if not all(map(str.isdecimal, map(str, words))):
                 raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
             return again.replicate([int(word) for word in words], options.jobs, options.profile)
         case "readme":
@@ -110,6 +112,10 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import source
 
             print("\n".join(source.compare(options.paper, options.file)))
+        case "plan":
+            from icl_book.runner import protocol
+
+            protocol.write()
         case "rules":
             from icl_book.claims import changes
 

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -87,13 +88,17 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
+#: In what versions of Python differ when they write a syntax tree, and layout.
+_VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
+
+
 def bare(source: str) -> str:
-    """Return the syntax tree of code without its docstrings, as this Python writes it."""
+    """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
             node.body[:1] = [ast.Pass()]
-    return ast.dump(tree)
+    return _VARIES.sub("", ast.dump(tree))
 
 
 def versions() -> dict[str, str]:

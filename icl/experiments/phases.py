@@ -167,10 +167,10 @@ def wave_over_linear(d: int, equal: str) -> Row:
 
 
 def class_spread(d: int, n: int, noise_std: float) -> Row:
-    """Return the largest over the smallest w* of three classes with L = 1."""
+    """Return the largest over the smallest w* of three classes with L = 1; infinite if that is zero."""
     best = [optimal_window(task(d), n, noise_std) for task in (Affine, ReLU, Cosine)]
     best.sort(key=lambda some: float(some.w))
-    ratio, error = over(best[-1], best[0])
+    ratio, error = over(best[-1], best[0]) if best[0].w > 0 else (np.inf, 0.0)
     return {"value": ratio, "error": error}
 
 

@@ -1,32 +1,11 @@
-"""Fresh random streams: the confirmatory run and replications."""
+"""Replications, with fresh random streams."""
 
 import json
 
 import pandas as pd
 import pytest
 
-from icl_book.claims import changes
-from icl_book.parameters import BadInput
 from icl_book.runner import again, plan, record
-
-SIZES = ("dim", "dims", "context_length", "n_values", "radii", "sizes", "large_sizes", "more_dims")
-
-
-def test_the_confirmatory_run_shares_no_setting_with_the_book():
-    """In every chapter that judges, a size that has no value in common, and none with some in common."""
-
-    def values(run, name):
-        value = (plan.defaults(run.name) | run.overrides).get(name, [])
-        return set(value) if isinstance(value, list) else {value}
-
-    for run in plan.plan("confirmatory"):
-        (quick,) = plan.plan("quick", run.name)
-        sizes = {name: (values(run, name), values(quick, name)) for name in SIZES if values(run, name)}
-        assert run.exploring and run.root_seed == 0
-        if "judge(" in plan.source(run.name):
-            assert run.overrides and any(not here & there for here, there in sizes.values()), run.name
-            for name, (here, there) in sizes.items():
-                assert here == there or not here & there, f"{run.name}: {name}"
 
 
 def case(kind, value, name="a"):
@@ -48,7 +27,6 @@ def asked(tmp_path, monkeypatch):
     monkeypatch.delenv("ICL_SEED", raising=False)
     for module in (again, record):
         monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(changes, "problems", list)
     runs, calls = {}, []
 
     def planned(preset, seed=0):
@@ -71,24 +49,6 @@ def asked(tmp_path, monkeypatch):
     for name, value in (("plan", planned), ("collect", found), ("schedule", schedule)):
         monkeypatch.setattr(again, name, value)
     return calls
-
-
-def test_confirm_writes_what_it_finds_whatever_it_says(asked, tmp_path, capsys):
-    assert again.confirm("2") == 0
-    assert asked == [(changes.seed(), ["sampling", "exact"], "2")]
-    written = json.loads((tmp_path / "results/confirmatory/sampling.json").read_text())
-    assert written["rules"] == changes.digest() and written["root_seed"] == changes.seed()
-    (card,) = written["cards"]
-    assert card["verdict"] == "holds" and card["readings"]["another"] == "contradicts"
-    assert card["cases"][0]["samples"] == 32 and card["cases"][0]["outcome"] == "agrees"
-    assert [c["measured"] for c in card["other_readings"]["another"]] == [0.7, 0.9]
-    assert "2 verdicts, 2 not as in the book" in capsys.readouterr().out
-
-
-def test_confirm_refuses_rules_without_an_entry(asked, monkeypatch):
-    monkeypatch.setattr(changes, "problems", lambda: ["book/changelog.yml: say what changed"])
-    with pytest.raises(BadInput, match="say what changed"):
-        again.confirm("2")
 
 
 def test_replicate_compares_sampled_claims_reading_by_reading(asked, tmp_path, capsys):
@@ -119,5 +79,5 @@ def test_what_moved_names_the_readings():
 
 def test_a_run_that_fails_writes_nothing(asked, tmp_path):
     asked.fails = 3
-    assert again.replicate([5], "2") == 3 and again.confirm("2") == 3
+    assert again.replicate([5], "2") == 3
     assert not (tmp_path / "results").exists()

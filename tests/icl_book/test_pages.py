@@ -123,6 +123,17 @@ def run_of(*cards, name="n"):
     return {"name": name, "cards": [c.record() for c in cards]}
 
 
+def registered_run(*cards):
+    one = {"seconds": 60.0, "machine": {"cpu": "A", "cores": 2}}
+    return run_of(*cards) | {
+        "plan": "abcdefghij",
+        "date": "2026-01-01",
+        "rules": "new",
+        "runs": [one, one],
+        "failed": [],
+    }
+
+
 def card(name, value, control=50.0):
     both = [exact("one", value), sampled("two", [value - 0.1, value, value + 0.1] * 20)]
     return judge(registry()[name], both, [exact("far", control)] if registry()[name].control else ())
@@ -177,11 +188,11 @@ def test_audit_says_everything():
         'id="audit-P2.c"',
         'data-authority="machine-written summary"',
         'data-chapter="A chapter"',
-        "Judged again on other sizes: verdict: false as printed, corrected here, holds there; as we read",
+        "In the registered run: verdict: false as printed, corrected here, holds there; as we read",
         "another grid: contradicts here, agrees there (2 agree).",
     ):
         assert part in text, part
-    assert text.count("on other sizes") == 1
+    assert text.count("In the registered run") == 1
     assert "\n\n" not in text.partition("<article")[2].partition("</article>")[0], (
         "a blank line ends raw HTML"
     )
@@ -212,27 +223,29 @@ def test_what_only_confirms_is_folded_and_what_differs_is_not():
         entry = page.find(id=f"audit-{name}")
         fold = entry.details.extract()
         assert fold.summary.get_text().startswith("Proved here, and checked at 2 settings")
-        for words in ("on other sizes", "replications"):
+        for words in ("In the registered run", "replications"):
             assert (words in entry.get_text(), words in fold.get_text()) == (differs, not differs)
 
 
-def test_what_an_earlier_rule_judged_says_so():
+def test_what_was_judged_before_a_change_says_so():
     log = [{"rules": "old"}, {"rules": "newer", "claims": ["P1.b"]}]
     assert changes.since("old", log) == changes.since("unknown", log) == {"P1.b"}
     assert changes.since("newer", log) == set()
-    again = [run_of(card("P1.a", 0.2), card("P1.b", 0.2)) | {"rules": "old", "date": "2026-01-01"}]
+    again = [registered_run(card("P1.a", 0.2), card("P1.b", 0.2)) | {"rules": "old"}]
     everything = found(again, [{"rules": "old", "claims": {"P1.b": SAME}}], log)
     text = written("audit", everything)
-    assert text.count("on other sizes, by an earlier rule: ") == 1 == text.count("on other sizes: ")
-    assert "replications" not in text
-    assert written("confirmatory_runs", everything, again).count("by an earlier rule |") == 1
+    assert text.count("registered run, by an earlier rule or measurement: ") == 1
+    assert text.count("In the registered run: ") == 1 and "replications" not in text
+    table = written("registered_run", everything, again)
+    assert "1 statements whose rule" in table and table.count("by an earlier rule or measurement |") == 1
 
 
-def test_levels_are_the_ones_of_the_intervals():
-    text = written("levels")
+def test_chances_are_those_of_the_intervals():
+    again = [registered_run(card("P1.a", 0.4))]
     miss = sampled("x", range(60)).miss
-    assert "controls included: 11. Of these 6 are exact" in text and "and 5 sampled" in text
-    assert f"at most {miss:.2g} for one number" in text and f"{5 * miss:.2g} are expected" in text
+    text = written("chance", again=again)
+    assert f"| this book | 6 | 0 | 0 | 5 | {miss:.2g} | {5 * miss:.2g} |" in text
+    assert f"| the registered run | 2 | 0 | 0 | 1 | {miss:.2g} | {miss:.2g} |" in text
 
 
 def test_totals_are_by_authority_and_count_roots():
@@ -257,31 +270,36 @@ def test_what_cannot_fail_is_counted_apart(change):
     assert "cannot fail" not in written("counts_authors") + written("counts_others")
 
 
-def test_confirmatory_table_shows_what_differs():
-    stamp = {"rules": "abc", "date": "2026-01-01"}
-    again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | stamp]
-    text = written("confirmatory_runs", again=again)
-    assert "2 statements, whose rules have not changed since, were judged again" in text
+def test_the_registered_run_shows_what_differs():
+    again = [registered_run(card("P1.a", 0.4), card("P1.b", 0.2))]
+    text = written("registered_run", again=again)
+    assert "Plan `abcdefgh` was run on 2026-01-01, 2 runs of 1 chapters on A (2 cores), 2 minutes" in text
+    assert "2 statements whose rule and measurement have not changed since were judged in it" in text
     assert "1 are the same in every reading, 1 differ in the verdict, 0 in a reading only" in text
     assert "our own reading: 4 agree; in this book 2 agree, 2 contradict" in text
-    assert "P1.b" in text and "P1.a<" not in text
-    assert "control" not in text
-    again = [run_of(card("P1.a", 0.4, control=0.5)) | stamp]
-    weak = written("confirmatory_runs", again=again)
+    assert "| 2 agree |" in text and "P1.a<" not in text and "control" not in text
+    weak = written("registered_run", again=[registered_run(card("P1.a", 0.4, control=0.5))])
     assert 'as it must be in 1 of them: <a href="#audit-P1.a">' in weak
-    assert "no confirmatory run" in written("confirmatory_runs")
+    assert "has not been run yet" in written("registered_run")
 
 
 def test_a_reading_that_changed_sides_is_not_the_same():
     """The verdict stays, one of its readings does not."""
-    run = run_of(card("P1.b", 2.0)) | {"rules": "abc", "date": "2026-01-01"}
+    run = registered_run(card("P1.b", 2.0))
     run["cards"][0]["readings"]["another grid"] = "agrees"
-    text = written("confirmatory_runs", again=[run])
+    text = written("registered_run", again=[run])
     assert "0 are the same in every reading, 0 differ in the verdict, 1 in a reading only" in text
     assert "| another grid: contradicts here, agrees there |" in text
     page = written("audit", found([run]))
-    assert "on other sizes: another grid: contradicts here, agrees there (2 contradict)." in page
+    assert "registered run: another grid: contradicts here, agrees there (2 contradict)." in page
     assert "the same" not in page
+
+
+def test_runs_before_the_plan_are_listed_back_to_the_first():
+    text = written("earlier_runs")
+    assert text.count("| 2026-11-2") == 9 and "| confirmatory, `70d1920` | `07e32f5d` | 131 |" in text
+    assert "P2.lip.sharp refuted;" in text and "P1.T4.scale open in 5 of 5;" in text
+    assert "| confirmatory and replications, `a7786da` | `c3fe6a64` | 140 and 3 × 28 |" in text
 
 
 def test_replications_name_what_changed():
@@ -307,7 +325,7 @@ def test_audit_json_follows_its_schema():
 
 
 def test_the_verdict_as_a_whole_counts_independent_statements_and_what_stayed():
-    again = [run_of(card("P1.a", 0.4), card("P1.b", 0.2)) | {"rules": "abc", "date": "2026-01-01"}]
+    again = [registered_run(card("P1.a", 0.4), card("P1.b", 0.2))]
     runs = [{"seed": 6, "rules": "abc", "claims": {"P1.a": SAME, "P1.b": SAME}, "changed": {"P1.b": {}}}]
     context = audit.context(found(again), again, runs)
     text = " ".join(str(stage.pages(**context, rooms={}).whole()).split())
@@ -318,7 +336,7 @@ def test_the_verdict_as_a_whole_counts_independent_statements_and_what_stayed():
         "0 are true in some fair readings and false in others, and 1 is false as printed "
         "(of these 1, 1 rest on slides read by OCR)." in text
     )
-    assert "Judged again on other sizes by the same rules, 1 of 2 verdicts stayed, 1 of them in every" in text
+    assert "that was fixed before its run, 1 of 2 verdicts stayed, 1 of them in every reading." in text
     assert "once more with fresh random numbers: 1 of 2 times they stayed in every reading." in text
 
 

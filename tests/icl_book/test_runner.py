@@ -199,16 +199,6 @@ def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, mon
         assert not run.path.exists() and reason in run.reason.read_text()
 
 
-def test_results_of_the_paper_preset_are_kept_for_committing(tree, monkeypatch):
-    monkeypatch.setattr(execute, "_papermill", finishing(CARD))
-    (tree / "presets" / "paper.yml").write_text("tiny: {seed: 3}\n")
-    path = execute.execute(plan.plan("paper")[0])
-    kept = json.loads((tree / "results" / "paper" / "tiny.json").read_text())
-    assert kept == record.collect(path) and kept["parameters"]["seed"] == 3
-    execute.execute(plan.plan("paper", "tiny", "seed=4")[0])
-    assert json.loads((tree / "results" / "paper" / "tiny.json").read_text()) == kept
-
-
 def test_only_the_last_few_outputs_are_kept_and_what_a_neighbor_writes_is_left_alone(tree, monkeypatch):
     monkeypatch.setattr(execute, "_papermill", finishing(CARD))
     (run,) = plan.plan("quick")
@@ -277,7 +267,6 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         ("execute tiny -p seed=true", "seed='true': must be an integer >= 0"),
         ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since it was asked for"),
         ("book --preset empty", "presets/empty.yml: needs an entry 'tiny:' with parameters, or 'tiny: {}'"),
-        ("book --preset confirmatory", "preset 'confirmatory': makes no book; make confirm runs it"),
         ("book --jobs many", "jobs='many': must be an integer >= 1"),
         ("sweep tiny", "sweep needs a notebook and a grid"),
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),

@@ -1,15 +1,15 @@
 """The record of changes to the rules: a rule changes only together with an entry that says what and why.
 
 ``book/changelog.yml`` lists the changes, the last one last. Each entry has the digest of all rules after it.
-The rules are what can change a verdict: the code that judges, and of each claim its id, authority, quantity,
-rule, corrected rule, resolution, grade, whether it has a control, and name, rule and lateness of every
-alternative reading. A claim's other words can be corrected without an entry.
+The rules are what can change a verdict: the code that judges, and of each claim its id, authority, reading,
+quantity, rule, corrected rule, resolution, grade, whether it has a control, and name, rule and lateness of
+every alternative reading. A claim's other words can be corrected without an entry. An entry may also have the
+digests of measurements after it, by chapter; see `icl_book.runner.protocol`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from icl_book.claims.claim import Claim
 from icl_book.claims.registry import load
 from icl_book.provenance import bare
 
@@ -25,32 +26,37 @@ CHANGELOG = ROOT / "book" / "changelog.yml"
 
 #: What judges, and what of a claim it reads.
 CODE = (*(f"book/icl_book/claims/{name}.py" for name in ("rules", "case", "judge")), "icl/statistics.py")
-DATA = ("id", "authority", "quantity", "rule", "corrected_rule", "resolution", "grade", "alternatives")
-
-#: In what versions of Python differ when they write a syntax tree, and layout.
-_VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
+DATA = (
+    "id",
+    "authority",
+    "reading",
+    "quantity",
+    "rule",
+    "corrected_rule",
+    "resolution",
+    "grade",
+    "alternatives",
+)
 
 
 def digest(root: Path = ROOT) -> str:
     """Return the digest of all rules: of the claims' data, and of the code that judges, not of its layout."""
-    claims = load(root / "book" / "claims").values()
-    data = [(*attrgetter(*DATA)(claim), bool(claim.control)) for claim in claims]
-    code = [canonical((root / name).read_text(encoding="utf-8")) for name in CODE]
+    data = [_data(claim) for claim in load(root / "book" / "claims").values()]
+    code = [bare((root / name).read_text(encoding="utf-8")) for name in CODE]
     return hashlib.sha256(repr([data, code]).encode()).hexdigest()[:16]
 
 
-def canonical(source: str) -> str:
-    """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
-    return _VARIES.sub("", bare(source))
+def of_claim(claim: Claim) -> str:
+    """Return the digest of what can change the verdict on one claim, but for the code that judges."""
+    return hashlib.sha256(repr(_data(claim)).encode()).hexdigest()[:8]
 
 
-def seed() -> int:
-    """Return the root of the random streams of a confirmatory run: it follows from the rules alone."""
-    return int(digest(), 16) % (2**31 - 1) + 1
+def _data(claim: Claim) -> tuple[Any, ...]:
+    return (*attrgetter(*DATA)(claim), bool(claim.control))
 
 
 def changes() -> list[dict[str, Any]]:
-    """Return the entries: ``date``, ``rules`` (the digest after it), ``change``, ``claims`` changed."""
+    """Return the entries: ``date``, ``rules``, ``change``, and maybe ``claims`` and ``measurements``."""
     entries: list[dict[str, Any]] = yaml.safe_load(CHANGELOG.read_text(encoding="utf-8"))
     return entries
 

@@ -7,6 +7,7 @@ what the card has to tell apart is undecided. One contradicting case contradicts
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -81,13 +82,46 @@ def judge(
         ends = {sum(math.isfinite(float(end)) for end in row["permitted"]) for row in some}
         if 0 in ends or ends == {1, 2}:
             raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
+    return Card(_decided(claim, rows, [_row(claim, case, claim.rule, fixed) for case in controls], folded))
+
+
+def merge(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Row:
+    """Return the record of a statement that several runs judged: all their cases, and one verdict.
+
+    Args:
+        records: The records of its card, by the same rules.
+        names: What tells the runs apart, e.g. ``"n = 20"``; added to the name of a case that has not the same
+            number in all of them.
+    """
+    claim = registry()[records[0]["id"]]
+
+    def together(lists: Sequence[Sequence[Row]]) -> list[Row]:
+        numbers: dict[str, list[Any]] = {}
+        for row in itertools.chain.from_iterable(lists):
+            numbers.setdefault(row["name"], []).append((row["measured"], row["interval"]))
+        same = {name for name, found in numbers.items() if all(x == found[0] for x in found)}
+        rows = [
+            row | {"name": row["name"] if row["name"] in same else f"{row['name']}; {name}"}
+            for some, name in zip(lists, names, strict=True)
+            for row in some
+        ]
+        return list({(row["name"], str(row["parameters"])): row for row in rows}.values())
+
+    others = {
+        name: together([r["other_readings"][name] for r in records]) for name in records[0]["other_readings"]
+    }
+    rows = {OURS: together([r["cases"] for r in records])} | others
+    return _decided(claim, rows, together([r["control_cases"] for r in records]), records[0]["folded"])
+
+
+def _decided(claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], folded: bool) -> Row:
+    """Return the record of a claim with its judged cases by reading, ours first, and those of the control."""
     outcomes = {name: _together(some) for name, some in rows.items()}
     # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
     # correction, the control shows that it can accept: a situation in which the statement is true.
-    stand_by = "_corrected" if fixed else ""
+    stand_by = "_corrected" if claim.corrected_rule else ""
     corrected = _together(rows[OURS], stand_by)
-    must = AGREES if outcomes[OURS] == CONTRADICTS and not fixed else CONTRADICTS
-    tried = [_row(claim, case, claim.rule, fixed) for case in controls]
+    must = AGREES if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
     tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
     passed = all(row["outcome"] == must for row in tried)
 
@@ -97,24 +131,21 @@ def judge(
         verdict = _verdict(claim, set(outcomes.values()), corrected)
     as_expected = verdict is claim.expected and passed
     limits = [_limit(row, f"permitted{stand_by}") for row in rows[OURS]] if corrected == AGREES else []
-    return Card(
-        statement_record(claim)
-        | {
-            "verdict": str(verdict),
-            "as_expected": as_expected,
-            "objects": verdict not in (Verdict.HOLDS, Verdict.ESTABLISHED) or not as_expected,
-            "folded": folded,
-            "stability": _stability(list(outcomes.values())),
-            "readings": outcomes,
-            "detection_limit": _plain(min(limits)) if limits else None,
-            "detection_limit_least": _plain(max(limits)) if limits else None,
-            "control_must": must,
-            "control_passed": passed,
-            "cases": rows.pop(OURS),
-            "control_cases": tried,
-            "other_readings": rows,
-        }
-    )
+    return statement_record(claim) | {
+        "verdict": str(verdict),
+        "as_expected": as_expected,
+        "objects": verdict not in (Verdict.HOLDS, Verdict.ESTABLISHED) or not as_expected,
+        "folded": folded,
+        "stability": _stability(list(outcomes.values())),
+        "readings": outcomes,
+        "detection_limit": _plain(min(limits)) if limits else None,
+        "detection_limit_least": _plain(max(limits)) if limits else None,
+        "control_must": must,
+        "control_passed": passed,
+        "cases": rows[OURS],
+        "control_cases": tried,
+        "other_readings": {name: some for name, some in rows.items() if name != OURS},
+    }
 
 
 def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:

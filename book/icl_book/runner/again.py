@@ -1,17 +1,13 @@
-"""Judging again: the confirmatory run, and replications with fresh random streams.
+"""Replications: every sampled verdict again with fresh random streams, compared reading by reading.
 
-The confirmatory run uses the preset ``confirmatory``: sizes that the book does not use, and more seeds. They
-were new in the first such run only. The root of its random streams follows from the rules
-(`icl_book.claims.changes.seed`), so nobody can have picked it. A replication repeats every notebook whose
-cards rest on sampled numbers. Both write what they find, whatever it says, and runs are compared reading by
-reading.
+A replication repeats the notebooks whose cards rest on sampled numbers, at the sizes of `quick`, and writes
+what it finds, whatever it says. The registered run is in `icl_book.runner.protocol`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -20,7 +16,7 @@ from icl_book.claims import changes
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import table
-from icl_book.runner.plan import CONFIRMATORY, for_book, plan
+from icl_book.runner.plan import for_book, plan
 from icl_book.runner.record import collect, keep, readings
 from icl_book.runner.schedule import schedule
 
@@ -37,34 +33,6 @@ def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list
     """
     one, two = ({"verdict": run["verdict"]} | run["readings"] for run in (before, after))
     return {name: [one.get(name), two.get(name)] for name in one | two if one.get(name) != two.get(name)}
-
-
-def confirm(jobs: str, profile: str = "") -> int:
-    """Run the confirmatory preset and write ``results/confirmatory``, a record of each notebook that judges.
-
-    Only notebooks for which the preset names new sizes take part: the others judge nothing.
-
-    Returns:
-        The exit status: zero once every notebook ran to its end, whatever the verdicts.
-
-    Raises:
-        BadInput: If the rules changed and the log of changes does not say why.
-    """
-    if problems := changes.problems():
-        raise BadInput(problems[0])
-    runs = [run for run in plan(CONFIRMATORY, seed=changes.seed()) if run.overrides]
-    if status := schedule(runs, jobs, profile):
-        return status
-    stamp = {"rules": changes.digest(), "date": datetime.now(UTC).date().isoformat()}
-    found = [record for run in runs if (record := collect(run.path))["cards"]]
-    for record in found:
-        keep(f"{CONFIRMATORY}/{record['name']}", stamp | record)
-    cards = [card for record in found for card in record["cards"]]
-    changed = [card for card in cards if card["verdict"] != card["expected"]]
-    print(f"{len(cards)} verdicts, {len(changed)} not as in the book; results in results/{CONFIRMATORY}")
-    for card in changed:
-        print(f"{card['id']}: {card['verdict']}, in the book {card['expected']}")
-    return 0
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:

@@ -20,7 +20,7 @@ from icl_book import repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run, address, defaults, notebooks
-from icl_book.runner.record import keep, record, seal, whole
+from icl_book.runner.record import record, seal, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
 #: What JupyterLab writes into a paired notebook, from pyproject.toml: with it, saving changes nothing.
@@ -60,8 +60,6 @@ def execute(run: Run, label: str = "") -> Path:
         node = _papermill(run, shown)
         found = record(node)
         surprises = _surprises(run, found["cards"])
-        if run.preset == "paper" and not run.exploring:
-            keep(f"paper/{run.name}", found)
         write_atomically(path, json.dumps(node, indent=1))
         _forget(run)
     except BadInput as error:

@@ -29,8 +29,6 @@ from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import reach
 
-#: The preset of the confirmatory run: other dimensions and context lengths, more seeds.
-CONFIRMATORY = "confirmatory"
 #: The packages that numbers depend on, beside the lock file: what is installed need not follow it.
 COMPUTING = ("numpy", "scipy", "torch", "numba")
 #: What any chapter's numbers and cards may depend on, beside the code that it reaches and its claims.
@@ -45,9 +43,8 @@ class Run:
         name: The notebook, ``notebooks/<name>.py``.
         preset: Name of the preset, ``presets/<preset>.yml``.
         overrides: Values that replace the notebook's own, from the preset and the caller.
-        exploring: Whether the caller changed the preset's values or the random streams, or the
-            preset is that of the confirmatory run. Such a run never reaches the book, so its verdicts are
-            reported but do not fail it.
+        exploring: Whether the caller changed the preset's values or the random streams. Such a run never
+            reaches the book, so its verdicts are reported but do not fail it.
         root_seed: Root of the random streams, see `icl.streams`.
         device: Where it computes, a value of ``ICL_DEVICE``.
         digest: Of notebook, parameters, root seed, device, the code that it reaches (not its comments and
@@ -112,9 +109,7 @@ def device() -> str:
 
 
 def for_book(preset: str) -> None:
-    """Raise BadInput for a preset or an ``ICL_SEED`` whose results may not reach the book."""
-    if preset == CONFIRMATORY:
-        raise BadInput(f"preset {preset!r}: makes no book; make confirm runs it")
+    """Raise BadInput for an ``ICL_SEED`` whose results may not reach the book."""
     if seed := root_seed():
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
 
@@ -232,7 +227,7 @@ def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None 
         for point in itertools.product(*axes.values()):
             wanted = usual | validate(dict(zip(axes, point, strict=True)), own)
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
-            exploring = wanted != usual or preset == CONFIRMATORY or seed > 0
+            exploring = wanted != usual or seed > 0
             digest = address(one, overrides, seed, where, code)
             runs.append(Run(one, preset, overrides, exploring, seed, where, digest))
     return runs

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,29 +41,23 @@ class Entry:
         notebook: The notebook that judged it, without suffix; empty for none.
         group: Whose statement it is, a key of `GROUPS`.
         sure: Whether it was judged though no data could have contradicted it.
-        confirmed: The card's record in the confirmatory run, if there is one.
-        paper: The card's record in the committed run of the preset `paper`, if there is one.
+        registered: The card's record in the registered run, if there is one.
         repeated: Verdict and readings in each replication by the present rule.
-        earlier: Whether the confirmatory run judged by an earlier rule.
+        earlier: Whether rule or measurement changed since the registered run.
     """
 
     record: Record
     notebook: str
     group: str
     sure: bool
-    confirmed: Record | None
-    paper: Record | None
+    registered: Record | None
     repeated: tuple[Record, ...]
     earlier: bool
 
     @property
     def differences(self) -> dict[str, list[Any]]:
-        """Return the verdict and readings in which the confirmatory run differs, here and there."""
-        return self.against(self.confirmed) if self.confirmed else {}
-
-    def against(self, run: Record) -> dict[str, list[Any]]:
-        """Return the verdict and readings in which another record of the card differs, here and there."""
-        return moved(self.record, run)
+        """Return the verdict and readings in which the registered run differs, here and there."""
+        return moved(self.record, self.registered) if self.registered else {}
 
     @property
     def unstable(self) -> list[str]:
@@ -80,27 +73,23 @@ class Entry:
 def entries(
     registry: Mapping[str, Claim],
     runs: Iterable[Record],
-    confirmatory: Sequence[Record] = (),
+    registered: Sequence[Record] = (),
     replications: Sequence[Record] = (),
     log: Sequence[Record] = (),
-    large: Sequence[Record] = (),
 ) -> list[Entry]:
     """Join the claims, in the registry's order, with their cards and what further runs found.
 
     Args:
         registry: All claims by id.
         runs: What `icl_book.runner.record.collect` says of each executed notebook.
-        confirmatory: Records of the confirmatory run.
+        registered: Records of the registered run.
         replications: Records of the replications.
-        log: The changes of the rules: what was judged by an earlier rule says so, or is left out.
-        large: Records of the committed run of the preset `paper`.
+        log: The changes of rules and measurements: what was judged before one says so, or is left out.
     """
     cards = {card["id"]: (card, run["name"]) for run in runs for card in run["cards"]}
-    again = {card["id"]: card for run in confirmatory for card in run["cards"]}
-    # runs of earlier rules, whose records have no outcomes, are left out
-    most = {c["id"]: c for run in large for c in run["cards"] if all("outcome" in row for row in c["cases"])}
+    again = {card["id"]: card for run in registered for card in run["cards"]}
     old = {
-        card["id"] for run in confirmatory for card in run["cards"] if card["id"] in since(run["rules"], log)
+        card["id"] for run in registered for card in run["cards"] if card["id"] in since(run["rules"], log)
     }
     found = []
     for i, claim in registry.items():
@@ -108,7 +97,7 @@ def entries(
         group = next(name for name, members in GROUPS.items() if claim.authority in members)
         valid = [r["claims"][i] for r in replications if i in r["claims"] and i not in since(r["rules"], log)]
         sure = claim.rule is not None and not claim.tested
-        found.append(Entry(card, notebook, group, sure, again.get(i), most.get(i), tuple(valid), i in old))
+        found.append(Entry(card, notebook, group, sure, again.get(i), tuple(valid), i in old))
     return found
 
 
@@ -139,11 +128,12 @@ def cases(record: Record) -> list[Record]:
 
 
 def context(
-    found: Sequence[Entry], confirmatory: Sequence[Record], replications: Sequence[Record]
+    found: Sequence[Entry], registered: Sequence[Record], replications: Sequence[Record]
 ) -> dict[str, Any]:
     """Return what the templates of audit and front page show."""
-    numbers = [case for e in found for case in cases(e.record)]
-    again = [e for e in found if e.notebook and e.confirmed and not e.earlier]
+    shown = [case for e in found for case in cases(e.record)]
+    again = [e for e in found if e.notebook and e.registered and not e.earlier]
+    there = [case for run in registered for card in run["cards"] for case in cases(card)]
     return {
         "entries": found,
         "papers": PAPERS,
@@ -153,16 +143,14 @@ def context(
             for e in found
             if e.group == "authors" and e.record["verdict"] not in (Verdict.HOLDS, Verdict.NOT_TESTABLE)
         ],
-        "numbers": numbers,
-        "kinds": Counter(case["kind"] for case in numbers),
-        "misses": [case["miss"] for case in numbers if case["kind"] == "sampled"],
+        "numbers": {"this book": shown} | ({"the registered run": there} if there else {}),
         "again": again,
         "moved": [e for e in again if e.differences],
         "moved_before": [e for e in found if e.notebook and e.earlier and e.differences],
         "verdicts_moved": sum("verdict" in e.differences for e in again),
         "here": sides([case for e in again for case in e.record["cases"]]),
-        "there": sides([case for e in again if e.confirmed for case in e.confirmed["cases"]]),
-        "confirmatory": confirmatory,
+        "there": sides([case for e in again if e.registered for case in e.registered["cases"]]),
+        "registered": registered,
         "replications": sorted(replications, key=lambda run: run["seed"]),
         "sources": {name: source(key) for key, name in NAMES.items()},
     }

@@ -177,9 +177,8 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
 
 def other_runs(committed: Path) -> Iterator[dict[str, Any]]:
     """Yield the cards of the committed results of other presets and streams, with the name of the run."""
-    for preset in ("paper", "confirmatory"):
-        for path in sorted((committed / preset).glob("*.json")):
-            yield {"name": preset, "cards": read_json(path)["cards"]}
+    for path in sorted((committed / "registered").glob("*.json")):
+        yield {"name": "the registered run", "cards": read_json(path)["cards"]}
     for path in sorted((committed / "replications").glob("*.json")):
         cards = [
             {"id": i, "cases": [{"name": k, "measured": v} for k, v in card["cases"].items()]}

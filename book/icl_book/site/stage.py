@@ -17,7 +17,8 @@ from icl_book import repository
 from icl_book.claims import Claim, Verdict, changes, registry
 from icl_book.claims.card import render
 from icl_book.markup import environment
-from icl_book.provenance import CARD_MIME
+from icl_book.provenance import CARD_MIME, ROOT
+from icl_book.runner import protocol
 from icl_book.runner.record import read_json
 from icl_book.site import audit, judged
 
@@ -29,6 +30,8 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: A caption, below the cell that draws the figure.
 CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
+#: What was run before the plan was.
+EARLIER = ROOT / "results" / "earlier.json"
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "exact_risk"
 
@@ -105,16 +108,16 @@ def stage(
             text, cards, lambda claim, number: link(claim, number, f"../notebooks/{place[claim]}.html")
         )
         path.write_text(text, encoding="utf-8")
+    for path in (protocol.FILE, EARLIER):
+        shutil.copy(path, static)
     (static / "audit.json").write_text(audit.as_json(found[0], changes.digest()), encoding="utf-8")
 
 
 def entries(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
-    """Return all claims with what was found, and the records of the confirmatory run and the replications."""
-    kinds = ("confirmatory", "replications", "paper")
-    again, repeated, large = (
-        [read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds
-    )
-    return audit.entries(claims, runs, again, repeated, changes.changes(), large), again, repeated
+    """Return all claims with what was found, and the records of the registered run and the replications."""
+    kinds = ("registered", "replications")
+    again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
+    return audit.entries(claims, runs, again, repeated, changes.changes()), again, repeated
 
 
 def findings(runs: Sequence[Mapping[str, Any]], root: Path) -> list[str]:
@@ -127,7 +130,10 @@ def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
     made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github}
+    plan = protocol.read()
     known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
+    known |= {"plan": plan | {"digest": protocol.digest(plan)}}
+    known |= {"earlier": read_json(EARLIER)}
     return made.get_template("pages.md.j2").make_module(known)
 
 
