@@ -76,7 +76,7 @@ def test_what_no_card_judges_is_a_problem(text, message):
 
 
 def test_a_number_that_moves_is_a_problem(tmp_path):
-    for folder, cards in {"paper": [CARD], "replications": None}.items():
+    for folder, cards in {"registered": [CARD], "replications": None}.items():
         (tmp_path / folder).mkdir()
         moved = {"claims": {"P1.T": {"cases": {"d = 5, n = 1e12": 0.0326}}}}
         (tmp_path / folder / "1.json").write_text(json.dumps({"cards": cards} if cards else moved))
@@ -84,7 +84,10 @@ def test_a_number_that_moves_is_a_problem(tmp_path):
     assert judged.problems("x", GOOD[0], CARDS, others) == []
     now = {"P1.T": CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}}
     problems = judged.problems("x", GOOD[0], now, others)
-    assert ["3.4 here, 3.3 in paper" in problems[0], "3.4 here, 3.3 in seed 1" in problems[1]] == [True, True]
+    assert [
+        "3.4 here, 3.3 in the registered run" in problems[0],
+        "3.4 here, 3.3 in seed 1" in problems[1],
+    ] == [True, True]
 
 
 def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
