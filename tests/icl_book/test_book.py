@@ -227,7 +227,7 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
 def test_digest_sees_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
     files = "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock".split()
-    files += ["results/registered/x.json", "benchmarks/results/x.json"]
+    files += ["results/earlier.json", "results/registered/x.json", "benchmarks/results/x.json"]
     for name in files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("repository: {url: here}\n")

@@ -35,7 +35,7 @@ from icl_book.site import audit, judged, stage, verify
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
-    inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*/*.json"
+    inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/**/*.json"
     inputs += " benchmarks/results/*.json"
     words = [preset, sys.version, repository.address(root), provenance.fingerprint(root, inputs.split())]
     for name in sorted(notebooks):
