@@ -53,6 +53,8 @@ class Copy:
         begin, end = tiny.index("# %%\nclaim = "), tiny.index("# %%\nnotebook.footer")
         (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
         (root / "presets").mkdir()
+        (root / "results").mkdir()
+        shutil.copy(ROOT / "results" / "earlier.json", root / "results")
         self.preset()
         self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
         self.environment.pop("MPLBACKEND", None)
