@@ -100,6 +100,7 @@ class Copy:
             [sys.executable, "-m", "icl_book", *words],
             cwd=self.root,
             text=True,
+            stdin=subprocess.DEVNULL,  # Snakemake, orphaned, would wait for a terminal
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=self.environment,
