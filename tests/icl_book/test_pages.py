@@ -279,7 +279,9 @@ def test_the_registered_run_shows_what_differs():
     assert "our own reading: 4 agree; in this book 2 agree, 2 contradict" in text
     assert "| 2 agree |" in text and "P1.a<" not in text and "control" not in text
     weak = written("registered_run", again=[registered_run(card("P1.a", 0.4, control=0.5))])
-    assert 'as it must be in 1 of them: <a href="#audit-P1.a">' in weak
+    assert 'decides nothing: <a href="#audit-P1.a">' in weak
+    page = written("audit", found([registered_run(card("P1.a", 0.4, control=0.5), card("P1.b", 2.0))]))
+    assert page.count("so that run decides nothing") == 1
     assert "has not been run yet" in written("registered_run")
 
 
