@@ -4,8 +4,8 @@
     python tests/golden.py --freeze PATH.ipynb ...    write, for the chapters given
 
 A refactoring reproduces every card: its verdict, its readings, the permitted ranges, and the measured values
-to 1e-9. Random values are those of the locked versions on the processor of the commit that froze them;
-what is measured of a machine (seconds, memory) is not frozen.
+with their intervals to 1e-9. Random values are those of the locked versions on the processor of the commit
+that froze them; what is measured of a machine (seconds, memory) is not frozen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _frozen(record: dict) -> dict:
 
 
 def _case(case: dict) -> list:
-    return [case["measured"], case["permitted"], case["parameters"]]
+    return [case["measured"], case["interval"], case["permitted"], case["parameters"]]
 
 
 def differences(now: object, then: object, place: str = "") -> list[str]:

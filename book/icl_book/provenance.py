@@ -28,7 +28,8 @@ CARD_MIME = "application/vnd.icl.card+json"
 #: What MyST-NB hides from a page, and the media type under which its tables travel, as JSON.
 HIDDEN = "application/papermill.record/"
 TABLES_MIME = f"{HIDDEN}text/plain"
-PACKAGES = ("numpy", "scipy", "torch", "matplotlib")
+#: The packages that numbers and figures depend on.
+PACKAGES = ("numpy", "scipy", "torch", "numba", "matplotlib")
 
 
 def device() -> torch.device:
@@ -102,7 +103,7 @@ def bare(source: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on."""
+    """Return the versions of Python and of `PACKAGES`."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 

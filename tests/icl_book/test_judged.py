@@ -1,6 +1,5 @@
 """Numbers in short answers and findings: every one is a case of a card, and moves with none of its sizes."""
 
-import json
 
 import pytest
 
@@ -75,12 +74,9 @@ def test_what_no_card_judges_is_a_problem(text, message):
     assert message in problem
 
 
-def test_a_number_that_moves_is_a_problem(tmp_path):
-    for folder, cards in {"registered": [CARD], "replications": None}.items():
-        (tmp_path / folder).mkdir()
-        moved = {"claims": {"P1.T": {"cases": {"d = 5, n = 1e12": 0.0326}}}}
-        (tmp_path / folder / "1.json").write_text(json.dumps({"cards": cards} if cards else moved))
-    others = list(judged.other_runs(tmp_path))
+def test_a_number_that_moves_is_a_problem():
+    again = {"seed": 1, "claims": {"P1.T": {"cases": {"d = 5, n = 1e12": 0.0326}}}}
+    others = list(judged.other_runs([{"cards": [CARD]}], [again]))
     assert judged.problems("x", GOOD[0], CARDS, others) == []
     now = {"P1.T": CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}}
     problems = judged.problems("x", GOOD[0], now, others)

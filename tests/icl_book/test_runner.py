@@ -84,7 +84,7 @@ def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(t
     for name, value in (("ICL_DEVICE", "cuda"), ("ICL_SEED", "7")):
         monkeypatch.setenv(name, value)
         seen.append(plan.plan("quick")[0].path)
-    monkeypatch.setattr(plan, "version", lambda name: "9.9" if name == "torch" else "1")
+    monkeypatch.setattr(provenance, "version", lambda name: "9.9" if name == "torch" else "1")
     seen.append(plan.plan("quick")[0].path)
     assert len(set(seen)) == len(changes) + 4
     monkeypatch.undo()

@@ -29,8 +29,6 @@ from icl_book.parameters import BadInput, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import reach
 
-#: The packages that numbers depend on, beside the lock file: what is installed need not follow it.
-COMPUTING = ("numpy", "scipy", "torch", "numba")
 #: What any chapter's numbers and cards may depend on, beside the code that it reaches and its claims.
 SHARED = ["requirements.lock", "book/icl_book/templates/[ct]*.j2", "book/icl_book/interactive.*"]
 
@@ -117,13 +115,14 @@ def for_book(preset: str) -> None:
 def sources(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on beside its parameters and random streams."""
     text, shared = source(name), provenance.fingerprint(ROOT, SHARED)
+    # The lock file is among what is shared, but what is installed need not follow it.
     return [
         text,
         reach.code(text, ROOT),
         reach.claims(text, ROOT),
         shared,
         sys.version,
-        *map(version, COMPUTING),
+        provenance.versions(),
     ]
 
 

@@ -65,7 +65,7 @@ def gather(
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    others, findings = list(judged.other_runs(root / "results")), judged.findings(root)
+    others, findings = list(judged.other_runs(*audit.further(root))), judged.findings(root)
     for (where, content), run in zip(contents.items(), runs, strict=True):
         own = {card["id"]: card for card in run["cards"]}
         problems += judged.problems(where, judged.short_answer(content), own, others)
@@ -169,8 +169,7 @@ def readme(root: Path = ROOT) -> None:
     """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
-    found = stage.entries(registry(), runs, root)
-    block = stage.pages(**audit.context(*found), rooms={}).readme()
+    block = stage.pages(**stage.context(registry(), runs, root), rooms={}).readme()
     text = (root / "README.md").read_text(encoding="utf-8")
     text = re.sub(
         r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from icl_book.claims import Authority, Claim, Verdict
@@ -17,6 +18,7 @@ from icl_book.claims.changes import since
 from icl_book.claims.claim import OWN
 from icl_book.claims.quotes import NAMES, source
 from icl_book.runner.again import moved
+from icl_book.runner.record import read_json
 
 Record = Mapping[str, Any]
 
@@ -99,6 +101,15 @@ def entries(
         sure = claim.rule is not None and not claim.tested
         found.append(Entry(card, notebook, group, sure, again.get(i), tuple(valid), i in old))
     return found
+
+
+def further(root: Path) -> tuple[list[Record], list[Record]]:
+    """Return the records of the registered run and of the replications, as committed."""
+    registered, replications = (
+        [read_json(path) for path in sorted((root / "results" / kind).glob("*.json"))]
+        for kind in ("registered", "replications")
+    )
+    return registered, replications
 
 
 def tally(found: Sequence[Entry], group: str) -> tuple[list[str], list[tuple[str, list[int]]]]:

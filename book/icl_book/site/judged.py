@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from icl_book.parameters import BadInput
-from icl_book.runner.record import read_json
-from icl_book.site.audit import cases
+from icl_book.site.audit import Record, cases
 
 Cards = Mapping[str, Mapping[str, Any]]
 
@@ -175,13 +174,13 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
     return found
 
 
-def other_runs(committed: Path) -> Iterator[dict[str, Any]]:
-    """Yield the cards of the committed results of other presets and streams, with the name of the run."""
-    for path in sorted((committed / "registered").glob("*.json")):
-        yield {"name": "the registered run", "cards": read_json(path)["cards"]}
-    for path in sorted((committed / "replications").glob("*.json")):
+def other_runs(registered: Iterable[Record], replications: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """Yield the cards of the registered run and of the replications, with the name of the run."""
+    for run in registered:
+        yield {"name": "the registered run", "cards": run["cards"]}
+    for run in replications:
         cards = [
             {"id": i, "cases": [{"name": k, "measured": v} for k, v in card["cases"].items()]}
-            for i, card in read_json(path).get("claims", {}).items()
+            for i, card in run["claims"].items()
         ]
-        yield {"name": f"seed {path.stem}", "cards": cards}
+        yield {"name": f"seed {run['seed']}", "cards": cards}

@@ -60,8 +60,8 @@ def stage(
     (static / "mathjax").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
-    found = entries(claims, runs, root)
-    audited = {e.record["id"]: e for e in found[0]}
+    shown = context(claims, runs, root)
+    audited = {e.record["id"]: e for e in shown["entries"]}
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     titles, drawn = {}, {}
@@ -84,7 +84,7 @@ def stage(
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
     module = pages(
-        **audit.context(*found),
+        **shown,
         runs=runs,
         titles=titles,
         drawn=drawn,
@@ -110,19 +110,18 @@ def stage(
         path.write_text(text, encoding="utf-8")
     for path in (protocol.FILE, EARLIER):
         shutil.copy(path, static)
-    (static / "audit.json").write_text(audit.as_json(found[0], changes.digest()), encoding="utf-8")
+    (static / "audit.json").write_text(audit.as_json(shown["entries"], changes.digest()), encoding="utf-8")
 
 
-def entries(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> tuple[Any, ...]:
-    """Return all claims with what was found, and the records of the registered run and the replications."""
-    kinds = ("registered", "replications")
-    again, repeated = ([read_json(p) for p in sorted((root / "results" / k).glob("*.json"))] for k in kinds)
-    return audit.entries(claims, runs, again, repeated, changes.changes()), again, repeated
+def context(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> dict[str, Any]:
+    """Return what the templates show of all claims, with what further runs found."""
+    further = audit.further(root)
+    return audit.context(audit.entries(claims, runs, *further, changes.changes()), *further)
 
 
 def findings(runs: Sequence[Mapping[str, Any]], root: Path) -> list[str]:
     """Return the findings of the front page, with the verdict as a whole."""
-    whole = str(pages(**audit.context(*entries(registry(), runs, root)), rooms={}).whole())
+    whole = str(pages(**context(registry(), runs, root), rooms={}).whole())
     return [text.replace("{{ verdicts }}", _line(whole)) for text in judged.findings(root)]
 
 
