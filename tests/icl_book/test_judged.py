@@ -1,6 +1,5 @@
 """Numbers in short answers and findings: every one is a case of a card, and moves with none of its sizes."""
 
-
 import pytest
 
 from icl_book.parameters import BadInput

@@ -227,6 +227,18 @@ def test_what_only_confirms_is_folded_and_what_differs_is_not():
             assert (words in entry.get_text(), words in fold.get_text()) == (differs, not differs)
 
 
+def test_a_card_counts_the_readings_that_differ_in_the_registered_run_if_they_are_many():
+    many = {f"reading {i}": ["agrees", "contradicts"] for i in range(4)}
+    run = {"cases": [{"outcome": "agrees"}], "control_passed": True}
+    entry = {"registered": run, "earlier": False, "record": {"readings": many}, "repeated": ()}
+    shown = str(macros().again(entry | {"differences": many}, True))
+    assert "In the registered run: 4 of 4 readings differ (1 agree)." in shown
+    worse = many | {"verdict": ["holds", "false as printed"]}
+    shown = str(macros().again(entry | {"differences": worse}, True))
+    assert "the verdict is false as printed, 4 of 4 readings differ" in shown
+    assert not macros().again(entry | {"differences": many}, False)
+
+
 def test_what_was_judged_before_a_change_says_so():
     log = [{"rules": "old"}, {"rules": "newer", "claims": ["P1.b"]}]
     assert changes.since("old", log) == changes.since("unknown", log) == {"P1.b"}
