@@ -294,7 +294,6 @@ judge(
 judge(
     "P1.W.table-noise",
     each(kernel.noise_growth, d=dims, n=context_length),
-    value="slope",
     error="error",
     name=f"d = {{d}}, n = {context_length}",
     folded=True,
@@ -320,7 +319,6 @@ squared_first = cases(turns, "slope", error="error", name=name)
 judge(
     "P1.W.table-bias",
     bias,
-    value="slope",
     error="error",
     name="{kind}, d = {d}, w = 0.1 to 100",
     readings={same_talk: squared_first},
@@ -393,12 +391,11 @@ setting = (
 compared = {"n": context_length, "noise_std": noise_std, "low": smooth, "high": rough}
 on_ring = each(kernel.narrowing, kind=["cosine"], d=[2], **compared)
 on_spheres = each(kernel.narrowing, kind=kernel.PROPORTIONAL, d=dims, **compared)
-options = {"value": "ratio", "error": "error"}
 judge(
     "P1.W.softmax-adapts",
     [
-        cases(on_ring, **options, labels=[], name=f"cosine, d = 2, {setting}"),
-        cases(on_spheres, **options, name=f"{{kind}}, d = {{d}}, {setting}"),
+        cases(on_ring, error="error", labels=[], name=f"cosine, d = 2, {setting}"),
+        cases(on_spheres, error="error", name=f"{{kind}}, d = {{d}}, {setting}"),
     ],
     folded=True,
 )
@@ -428,12 +425,12 @@ in_steepness = each(kernel.slope_in_lipschitz, kind=kernel.PROPORTIONAL, **steep
 in_waves = each(kernel.slope_in_lipschitz, kind=["cosine"], **steep)
 slopes = {"error": "error", "name": f"{{kind}}, d = {{d}}, n = {context_length}"}
 (also_cosines,) = other_readings("P1.W.rapid")
-of_waves = {also_cosines: cases(in_waves, "slope", **slopes)}
-judge("P1.W.rapid", cases(in_steepness, "slope", **slopes), readings=of_waves)
+of_waves = {also_cosines: cases(in_waves, **slopes)}
+judge("P1.W.rapid", cases(in_steepness, **slopes), readings=of_waves)
 
 # %% tags=["hide-input"]
 in_noise = each(kernel.slope_in_noise, kind=kernel.PROPORTIONAL, **at)
-judge("P1.W.noisy", cases(in_noise, "slope", **slopes), folded=True)
+judge("P1.W.noisy", cases(in_noise, **slopes), folded=True)
 
 # %% [markdown]
 # **Exercise 3.** In the right column of {numref}`fig-one` the best $w$ for $L=1$ gives less risk in longer contexts. Why, if

@@ -71,8 +71,9 @@ labels_training = tables.Training(seeds, label_steps, 128, 0.3, device)
 units = classification.trained_windows(d, n, lipschitz_values, flips, labels_training)
 tasks = {"affine": Affine(d, lipschitz), "ReLU": ReLU(d, lipschitz)}
 far = closeness.far_queries(tasks, context_length, similarities, noise_std, contexts)
-steep = (d, context_length, 2 * lipschitz, unit_noise_std, seeds, function_steps)
-broken = functions.broken_invariance(*steep, batch_size, device=device)
+steep = (d, context_length, 2 * lipschitz, unit_noise_std)
+function_training = tables.Training(seeds, function_steps, batch_size, 0.3, device)
+broken = functions.broken_invariance(*steep, function_training)
 means = spreads.groupby(["kind", "w", "layers"], sort=False).spread.mean()
 means = means.clip(1e-8).reset_index(["w", "layers"])
 trained = tables.medians(units, "w", ["L", "p"])
@@ -422,11 +423,14 @@ long = each(functions.serve, d=dims, n=[1e8], sigma=[unit_noise_std])
 
 # %% tags=["hide-input"]
 mixture = [table[table.start == "mixture"] for table in (served, waves, long)]
+groups = mixture[0].groupby(["d", "n", "sigma"], sort=False)
+spread = (groups.risk.max() / groups.risk.min()).rename("price").to_frame()
+spread["error"] = 2 * spread.price * groups.error_risk.max()
 single = served[(served.start != "mixture") & (served.start != served.label)]
 single = single.rename(columns={"label": "end"})
 prices = {
     "mixed": (mixture[0], ["label"], "{label}, "),
-    "alike": (functions.spreads(served), [], ""),
+    "alike": (spread.reset_index(), [], ""),
     "phased": (mixture[1], ["label"], "{label}, "),
     "alone": (single, ["start", "end"], "{start} to {end}, "),
     "long": (mixture[2], ["label"], "{label}, "),
@@ -454,9 +458,7 @@ judge("P1.rebuttal.mixture", mixed, readings=readings)
 random_networks = (d, context_length, unit_noise_std, hidden_units)
 judge(
     "P1.beyond.networks",
-    functions.networks(
-        *random_networks, seeds, function_steps, batch_size, device=device
-    ),
+    functions.networks(*random_networks, function_training),
     value="ratio",
     samples="seed",
     name="L = {L:g}, {m} hidden",

@@ -41,7 +41,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from icl.experiments import extremes, phases
+from icl.experiments import phases
 from icl.experiments.tables import each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Cosine, Linear
@@ -201,9 +201,9 @@ judge(
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
 middle = every[min(2, len(every) - 1)]
-classes = {"kind": extremes.CLASSES}
-few = {"n": extremes.FEW}
-signals = each(extremes.windows_over_signal, **classes, **few, d=middle)
+classes = {"kind": phases.CLASSES}
+few = {"n": phases.FEW}
+signals = each(phases.windows_over_signal, **classes, **few, d=middle)
 labels = (r"$L/\sigma$", "best window parameter w*")
 panels = plots.panels(signals, "kind", labels, "xy", height=2.1)
 plots.lines(panels, signals, "signal", "w", "n", col="kind", label="n = {}")
@@ -225,9 +225,9 @@ plt.show()
 # %% tags=["hide-input"]
 louder = cases(
     each(
-        extremes.best_window,
+        phases.best_window,
         d=every,
-        L=extremes.WAVES,
+        L=phases.WAVES,
         kind="cosine",
         n=100,
         noise_std=100.0,
@@ -237,7 +237,7 @@ louder = cases(
 )
 judge(
     "P1.T2.noise-limit",
-    each(extremes.slopes_in_noise, **classes, d=middle, n=context_length),
+    each(phases.slopes_in_noise, **classes, d=middle, n=context_length),
     readings=dict.fromkeys(other_readings("P1.T2.noise-limit"), louder),
     name=f"{{kind}}, d = {middle}, n = {context_length}",
     folded=True,
@@ -250,12 +250,12 @@ judge(
 
 # %% tags=["hide-input"]
 across = classes | {"d": every}
-against_nearest = each(extremes.nearest_over_best, **across, **few, noise_std=0.0)
+against_nearest = each(phases.nearest_over_best, **across, **few, noise_std=0.0)
 first, *thresholds = other_readings("P1.T2.signal-limit")
 judge(
     "P1.T2.signal-limit",
-    each(extremes.slope_in_signal, **across),
-    readings={first: each(extremes.silent_window, **across, **few)}
+    each(phases.slope_in_signal, **across),
+    readings={first: each(phases.silent_window, **across, **few)}
     | dict.fromkeys(thresholds, against_nearest),
     error="error",
 )
@@ -269,35 +269,35 @@ lengths = 10.0 ** np.array(n_decades)
 ends = lengths[-2:]
 growing = np.sqrt(ends / 1000)  # sigma^2 grows like n
 of_waves = each(
-    extremes.least_slope,
+    phases.least_slope,
     d=every,
-    L=extremes.WAVES,
+    L=phases.WAVES,
     kind="cosine",
     lengths=np.array([1e9, 1e10]),
 )
 closing = cases(of_waves, error="error", name="cosine, L = {L:g}, d = {d}")
 judge(
     "P1.T2.context-limit",
-    each(extremes.least_slope, **across, lengths=lengths),
-    each(extremes.least_slope, **across, lengths=ends, noise_std=growing),
+    each(phases.least_slope, **across, lengths=lengths),
+    each(phases.least_slope, **across, lengths=ends, noise_std=growing),
     dict.fromkeys(other_readings("P1.T2.context-limit"), closing),
     error="error",
     folded=True,
 )
 
 # %% tags=["hide-input"]
-lonely = each(extremes.nearest_over_best, **across, n=ends[-1], noise_std=1.0)
+lonely = each(phases.nearest_over_best, **across, n=ends[-1], noise_std=1.0)
 one_token, *thresholds = other_readings("P1.T2.nearest")
 judge(
     "P1.T2.nearest",
-    each(extremes.least_slope, **across, lengths=ends, power=-1 / 2),
-    readings={one_token: each(extremes.crowd, **across, lengths=ends)}
+    each(phases.least_slope, **across, lengths=ends, power=-1 / 2),
+    readings={one_token: each(phases.crowd, **across, lengths=ends)}
     | dict.fromkeys(thresholds, lonely),
     error="error",
 )
 
 # %% tags=["hide-input"]
-scaled = each(extremes.over_unit, **across, n=context_length)
+scaled = each(phases.over_unit, **across, n=context_length)
 judge("P1.T2.ratio", scaled, error="error", folded=True)
 
 # %% [markdown]

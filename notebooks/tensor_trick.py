@@ -41,7 +41,7 @@ import matplotlib.pyplot as plt
 import torch
 from IPython.display import display
 
-from icl.experiments import costs, identities
+from icl.experiments import costs, identities, tables
 from icl.tensor_trick import kron_block, vec
 from icl_book import measure, notebook, plots
 from icl_book.claims import judge
@@ -402,7 +402,8 @@ look = {"value": "share", "labels": ["n", "d"], "name": "n = {n}, d = {d}"}
 display(judge("P2.memory", *shares, **look, **process))
 
 ends, limit = (n_values[0], n_values[-1]), int(memory_limit * 2**30)
-again = costs.gradient_jobs(ends, d=16, times=8, limit=limit, seed=seed)
+both = {"process": range(8), "n": ends, "form": ["streaming", "closed form"]}
+again = tables.grid(**both).assign(d=16, limit=limit, seed=seed)
 growth = costs.memory_exponents(measure.table(again, **costs.GRADIENT))
 forms = [growth[growth.form == form] for form in again.form.unique()]
 judge("P2.scale.memory", *forms, value="value", name="{form}", **process)

@@ -188,16 +188,8 @@ settings += [
     for n in n_values
     if n != context_length
 ]
-trained = theorem2.trained_windows(
-    shown.dim,
-    settings,
-    noise_std,
-    seeds,
-    steps,
-    batch_size,
-    learning_rate,
-    notebook.device(),
-)
+training = tables.Training(seeds, steps, batch_size, learning_rate, notebook.device())
+trained = theorem2.trained_windows(shown.dim, settings, noise_std, training)
 
 # %% tags=["hide-input"]
 judge(

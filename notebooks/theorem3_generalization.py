@@ -364,12 +364,13 @@ odd, phased, even = ["affine", "ReLU"], "cosine with phase", "cosine"
 among_odd = mixed[mixed.trained.isin(odd) & mixed.tested.isin(odd)]
 with_phases = mixed[(mixed.trained != even) & (mixed.tested != even)]
 with_evens = mixed[(mixed.trained != phased) & (mixed.tested != phased)]
-to_other = {"name": "{trained} to {tested}, d = {d}, n = {n}", **price}
+to_other = {"name": "{trained} to {tested}, d = {d}, n = {n}", "error": "error"}
 
 
 # %% tags=["hide-input"]
 with_phase, with_even, in_long = other_readings("P1.T3.sufficient")[1:]
 to_relu = {"trained": ["affine"], "tested": ["ReLU"]}
+across = {"name": "{trained} to {tested}, d = {d}", "error": "error"}
 long_contexts = each(theorem3.loss, **to_relu, d=dims, n=[last], **exact)
 judge(
     "P1.T3.sufficient",
@@ -377,7 +378,7 @@ judge(
     readings={
         with_phase: cases(with_phases, **to_other),
         with_even: cases(with_evens, **to_other),
-        in_long: cases(long_contexts, name="{trained} to {tested}, d = {d}", **price),
+        in_long: cases(long_contexts, **across),
     },
 )
 
@@ -393,8 +394,8 @@ judge("P1.T3.sufficient-rate", rates, name="d = {dim}", folded=True, **LIMIT)
 # $M=-wI$ is as good as $M=wI$. Units that found $-w$ are turned around; the card says what they do if they are not.
 
 # %%
-training = seeds, steps, batch_size, learning_rate, contexts, notebook.device()
-units = theorem3.trained_units(3, context_length, unit_noise_std, *training)
+training = tables.Training(seeds, steps, batch_size, learning_rate, notebook.device())
+units = theorem3.trained_units(3, context_length, unit_noise_std, training, contexts)
 
 # %% tags=["hide-input"]
 middle = tables.medians(units, "ratio", ["tested", "trained"])
@@ -448,7 +449,6 @@ elsewhere_cosines = [
     each(theorem3.windows_on_cosines, cosine=cosine, d=[d], **at_unit)
     for cosine, d in [(even, 8), (phased, 3), (phased, 8)]
 ]
-across = {"name": "{trained} to {tested}, d = {d}", **price}
 by_setting = zip(other_readings("P1.F5.necessary")[-3:], elsewhere_cosines, strict=True)
 judge(
     "P1.F5.necessary",

@@ -53,7 +53,7 @@ import torch
 from matplotlib.colors import BoundaryNorm
 
 from icl.attention import softmax_weights
-from icl.experiments import links, low_rank, tables
+from icl.experiments import low_rank, tables
 from icl.experiments.tables import each
 from icl.risk import low_rank_risk, optimal_window
 from icl.tasks import Cosine, Linear
@@ -365,8 +365,8 @@ judge(
 # control's units learn linear functions of all $d$ directions, on the sphere.
 
 # %%
-training = (steps, batch_size, learning_rate, notebook.device())
-units = low_rank.trained_units(d, k, settings, seeds, *training)
+training = tables.Training(seeds, steps, batch_size, learning_rate, notebook.device())
+units = low_rank.trained_units(d, k, settings, training)
 
 # %% tags=["hide-input"]
 last_step = units[units.step == units.step.max()]
@@ -414,13 +414,9 @@ plt.show()
 # optimum is flat and the units are still on their way.
 
 # %% tags=["hide-input"]
-settling = {"d": d, "k": k, "starts": starts, "steps": steps}
-settling |= {"learning_rate": learning_rate, "device": notebook.device()}
-two_tokens, many_tokens = np.array([2, 0.0]), np.array(noisy)
-pair_scales = each(
-    low_rank.settled_scales, size=batch_sizes, setting=two_tokens, **settling
-)
-wide = each(low_rank.settled_scales, size=[batch_size], setting=many_tokens, **settling)
+settling = training._replace(seeds=starts)
+pair_scales = low_rank.settled_scales(batch_sizes, d, k, (2, 0.0), settling)
+wide = low_rank.settled_scales([batch_size], d, k, noisy, settling)
 wide_name = f"n = {context_length}, $\\sigma$ = {noise_std:g}, batch {batch_size}"
 two = pair_scales[pair_scales["size"] == batch_sizes[-1]]
 judge(
@@ -461,11 +457,11 @@ plots.table(
 # %%
 small = list(zip(more_dims, more_ranks, strict=True))
 setting_of_links = (context_length, unit_noise_std)
-how = (more_seeds, steps, batch_size, test_contexts, notebook.device())
-curves = links.trained_links(small, *setting_of_links, *how)
+how = tables.Training(more_seeds, steps, batch_size, 0.03, notebook.device())
+curves = low_rank.trained_links(small, *setting_of_links, how, test_contexts)
 of_links = {"n": context_length, "noise_std": unit_noise_std}
-all_ranks = {"k": sorted(set(more_ranks)), "link": list(links.LINKS)}
-minima = each(links.exact_minimum, **all_ranks, **of_links)
+all_ranks = {"k": sorted(set(more_ranks)), "link": list(low_rank.LINKS)}
+minima = each(low_rank.exact_minimum, **all_ranks, **of_links)
 first = curves[(curves.d == small[0][0]) & (curves.k == small[0][1])]
 bounds = minima[minima.k == small[0][1]].set_index("link")
 
@@ -474,15 +470,15 @@ size = {"figsize": (7.6, 3.5), "sharex": True, "sharey": "row"}
 figure, (top, bottom) = plt.subplots(2, 3, **size)
 for row, column, label in ((top, "sine", "sine of angle"), (bottom, "error", "error")):
     shown = tables.medians(first, column, ["link", "unit", "step"])
-    drawn = shown[shown.link.isin(links.PRINTED)]
-    panels = dict(zip(links.PRINTED, row, strict=True))
+    drawn = shown[shown.link.isin(low_rank.PRINTED)]
+    panels = dict(zip(low_rank.PRINTED, row, strict=True))
     plots.points(panels, drawn, "step", "median", "unit", col="link")
     row[0].set(xscale="log", yscale="log", ylabel=label)
 pure = shown[shown.link == "linear"].assign(link="linear, no +2")
 plots.points(
     bottom[0], pure, "step", "median", "link", color=plots.COLORS["linear"], marker="^"
 )
-for link, above, ax in zip(links.PRINTED, top, bottom, strict=True):
+for link, above, ax in zip(low_rank.PRINTED, top, bottom, strict=True):
     above.set_title(link)
     ax.axhline(bounds.least[link], color=plots.COLORS["exact"], lw=1.4)
     ax.axhline(bounds.constant[link], color=plots.COLORS["guide"], ls="--", lw=1)
@@ -492,7 +488,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-glm
-# :alt: Six panels, three links. Top: the sine falls to a few hundredths for softmax attention on all links, for linear
+# :alt: Six panels, three low_rank. Top: the sine falls to a few hundredths for softmax attention on all links, for linear
 # attention on the affine link only. Bottom: the softmax error falls to the exact line; that of linear attention stays at or
 # above the dashed line, except on the class without intercept.
 #
@@ -504,7 +500,7 @@ plt.show()
 #
 # Softmax attention comes close to the exact minimum on every link (table). With three relevant directions twenty tokens
 # hardly resolve $\cos(4w^\top x)$, and the minimum itself is large. The control of the first card is linear attention on the
-# two even links.
+# two even low_rank.
 
 # %% tags=["hide-input"]
 ends = curves.loc[
@@ -512,7 +508,7 @@ ends = curves.loc[
 ]
 problem, by = "{link}, d = {d}, k = {k}", ["d", "k", "link"]
 softmax = ends[ends.unit == "softmax"]
-linear = ends[(ends.unit == "linear") & ends.link.isin(links.EVEN)]
+linear = ends[(ends.unit == "linear") & ends.link.isin(low_rank.EVEN)]
 judge(
     "P1.F9.subspace",
     cases(softmax, "sine", samples="seed", labels=by, name=problem),
@@ -523,8 +519,9 @@ judge(
 )
 
 # %% tags=["hide-input"]
-errors = links.final_errors(curves)
-ratios = errors[["d", "k", "link", "seed", "ratio"]]
+last = curves[(curves.step == steps) & curves.link.isin(low_rank.PRINTED)]
+errors = last.pivot_table("error", [*by, "seed"], "unit", sort=False).reset_index()
+ratios = errors[[*by, "seed"]].assign(ratio=errors.linear / errors.softmax)
 judge("P1.F9.error", ratios, value="ratio", samples="seed", name=problem, folded=True)
 
 # %% mystnb={"code_prompt_show": "The table: {type}"} tags=["hide-output", "hide-input"]
@@ -552,7 +549,7 @@ plots.table(
 # %% tags=["hide-input"]
 sample = (*setting_of_links, test_contexts)
 even, odd = (
-    links.zero_excess(small, some, *sample) for some in (links.EVEN, ["affine"])
+    low_rank.zero_excess(small, some, *sample) for some in (low_rank.EVEN, ["affine"])
 )
 judge("P1.F9.even", cases(even, name=problem), cases(odd, name=problem), folded=True)
 

@@ -10,11 +10,10 @@
 - `lipschitz`: constants printed, proved, built and found. `curvature`: step sizes and passes.
 - `target_shift`: moves of weights, data and target; layers that imitate a step.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
-- `low_rank`: Theorem 4, over all matrices and trained; `links`: functions behind a nonlinear link.
+- `low_rank`: Theorem 4, over all matrices and trained; functions behind a nonlinear link.
 - `gaussian`: Gaussian tokens and a ball: where the window stops, and what it leaves.
-- `extremes`: much noise, no noise, long contexts.
 - `lemma1`: units on ellipsoids, and the sign of w.
-- `phases`: the map of windows, waves, the law of smooth classes.
+- `phases`: the map of windows, waves, the law of smooth classes, much noise, no noise, long contexts.
 - `theorem3`: the price of the wrong window, its limits, units tested on other classes.
 - `certificates`: bounds over all matrices and over all Lipschitz functions.
 - `pretraining`: how M grows, finitely many contexts, finite time. `learned`: units with all matrices free.

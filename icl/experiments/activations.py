@@ -5,8 +5,6 @@ With M = w I, scores ``s = w t`` and ``t = x_i . x_q``, an activation phi predic
 harmonics of degree l by ``m_l = E phi(w t) P_l(t)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -72,10 +70,7 @@ def coefficients(task: Zonal) -> Array:
 
 
 def floors(task: Zonal) -> pd.DataFrame:
-    """Return what an infinite context leaves at the best w and gain, over the class's variance.
-
-    Columns ``activation`` and ``floor``.
-    """
+    """Return what an infinite context leaves at the best w and gain, over the class's variance."""
     a = coefficients(task)
 
     def one(activation: str) -> float:
@@ -114,8 +109,7 @@ def risk_curves(
 ) -> pd.DataFrame:
     """Return the risk over w for every activation and L, ReLU class.
 
-    Columns ``activation``, ``L``, ``w``, ``risk``, and the ends ``low`` and ``high`` of an interval: exact,
-    except for normalized sigmoid and ReLU, whose tokens are sampled.
+    It is exact, except for normalized sigmoid and ReLU, whose tokens are sampled.
     """
     tokens = {L: Tokens(ReLU(d, L), noise_std, context_length, contexts) for L in lipschitz_values}
 
@@ -133,10 +127,9 @@ def risk_curves(
 
 
 def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return what the window does for each activation: ``activation``, ``over_softmax``, ``price``.
+    """Return the least risk over softmax's at the largest L, and the price of the w of the smallest L there.
 
-    The least risk over softmax's at the largest L; and the risk there with the w that is best for the
-    smallest L, over the least: one means that there was nothing to adapt.
+    The price is the risk over the least: one means that there was nothing to adapt.
     """
     few, many = (curves[curves.L == L] for L in (curves.L.min(), curves.L.max()))
     risk, before = (part.pivot(index="activation", columns="w", values="risk") for part in (many, few))
@@ -149,28 +142,27 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
 def shifted(
     task: Zonal, noise_std: float, context_length: int, contexts: int, shifts: Sequence[float]
 ) -> pd.DataFrame:
-    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``."""
+    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's."""
     tokens, some = Tokens(task, noise_std, context_length, contexts), GRID[::2][GRID[::2] < 60]
 
     def least(kernel: Callable[[Array], Array]) -> float:
         return float(min(tokens.normalized(kernel(w * tokens.cosine)).mean() for w in some))
 
+    def sigmoid(shift: float) -> float:
+        return least(lambda s: 1 / (1 + np.exp(shift - s)))
+
     softmax = least(lambda s: np.exp(s - s.max()))
-    return measured(
-        lambda shift: least(lambda s: 1 / (1 + np.exp(shift - s))) / softmax, ["ratio"], shift=shifts
-    )
+    return pd.DataFrame({"shift": shifts, "ratio": [sigmoid(shift) / softmax for shift in shifts]})
 
 
 def train_activations(task: Zonal, noise_std: float, context_length: int, how: Training) -> pd.DataFrame:
     """Train full units with each activation and test each seed on contexts of its own.
 
-    Returns:
-        Columns ``activation``, ``seed``, ``error`` and ``ratio``, the error over the softmax unit's.
+    The ratio is that of the error to the softmax unit's.
     """
     names = {name: activation for name, (*_, activation) in ACTIVATIONS.items() if activation}
     start: dict[str, Any] = {"width": task.dim + 1, "initial_std": 0.3}
     units = train_grid(task, noise_std, context_length, *how, activation=list(names.values()), **start)
-    errors = evaluation_error(units.trained, task, noise_std, context_length, seed=None)[-1]
-    errors = units.by_setting(errors)
+    errors = units.by_setting(evaluation_error(units.trained, task, noise_std, context_length, seed=None)[-1])
     frame = grid(activation=names, seed=range(how.seeds)).assign(error=errors.ravel())
     return frame.assign(ratio=(errors / errors[list(names).index("softmax")]).ravel())

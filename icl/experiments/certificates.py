@@ -1,7 +1,5 @@
 """Measurements for the appendix in one setting: bounds over all matrices and all Lipschitz functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,8 +15,6 @@ from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 #: Classes whose certificates are compared; the last four are even.
 FAMILY: dict[str, Callable[[int], Zonal]] = {"affine": Affine, "ReLU": ReLU, "quadratic": Quadratic}
 FAMILY |= {f"cosine, L = {L:g}": partial(Cosine, lipschitz=L) for L in (1.0, 4.0, 8.0)}
-#: What the second derivatives at a multiple of the identity belong to.
-SPACES = ("multiples of I", "symmetric", "antisymmetric")
 #: Context lengths of the bound over all Lipschitz functions.
 LENGTHS = np.array([1e6, 1e7, 1e8])
 
@@ -26,8 +22,8 @@ LENGTHS = np.array([1e6, 1e7, 1e8])
 def margin(kind: str, n: int, d: int) -> Row:
     """Return a certified lower bound on the rise of the risk when a matrix turns attention away.
 
-    ``margin`` (NaN where nothing is certified) and ``found``: "certified", "negative", if some matrix lowers
-    the risk at a fixed length of M x, "zero", or "open".
+    Where nothing is certified it is NaN; "negative" says that some matrix lowers the risk at a fixed length
+    of M x.
     """
     proof = certify_isotropy(FAMILY[kind](d), n)
     if proof.margin > 0:
@@ -39,22 +35,23 @@ def margin(kind: str, n: int, d: int) -> Row:
 def forms(kind: str, d: int, n: int, lipschitz: float, noise_std: float) -> Row:
     """Return what decides the form of the minimizer, affine or ReLU class.
 
-    ``what``, ``value`` and ``error``: the middle of the certified bound and the least value met ("turned"),
-    and the second derivatives at w* I over the risk, for each of `SPACES`.
+    It is the middle of the certified bound and the least value met ("turned"), and the second derivatives at
+    w* I over the risk, along multiples of I and other matrices.
     """
     task = TASKS[kind](d, lipschitz)
     best, proof = optimal_window(task, n, noise_std), certify_isotropy(task, n)
     second, error = curvatures(task, float(best.w), n, noise_std) / best.risk
     middle, half = (proof.least + proof.margin) / 2, (proof.least - proof.margin) / 2
     values, errors = np.array([middle, *second]), np.array([half, *error])
-    return {"what": np.array(["turned", *SPACES]), "value": values, "error": errors}
+    what = np.array(["turned", "multiples of I", "symmetric", "antisymmetric"])
+    return {"what": what, "value": values, "error": errors}
 
 
 def steepest(first: float, second: float) -> Row:
     """Search the largest difference quotient of ReLU functions with these slopes, over the larger slope.
 
     The closest points with given values lie on one great circle through q, so a search over pairs of angles
-    serves every dimension. ``value``, and ``bound``, one and the rounding.
+    serves every dimension. It cannot exceed one, and the rounding.
     """
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
     polar = np.pi / 2 + np.concatenate([-off_kink, [0.0], off_kink])
@@ -88,8 +85,7 @@ def worst_slope(functions: str, dim: int, lipschitz: float, noise_std: float) ->
 def bracket(dim: int, n: int, lipschitz: float, noise_std: float) -> Row:
     """Return the bias of waves of slope L with the window of the ReLU class, against their wavenumber.
 
-    ``wavenumber``, ``bias``, ``affine``, that of affine functions of slope L everywhere, ``bound``, which no
-    L-Lipschitz function exceeds, and ``w``.
+    ``affine`` is that of slope L everywhere, and ``bound`` what no L-Lipschitz function exceeds.
     """
     w = float(optimal_window(ReLU(dim, lipschitz), n, noise_std).w)
     worst = worst_case_risk(dim, w, n, noise_std, lipschitz)

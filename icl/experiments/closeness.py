@@ -1,7 +1,5 @@
 """Measurements of what *close* means: links behind a projection, a nonlinear layer first, far queries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,13 +30,11 @@ def behind_projection(
 ) -> pd.DataFrame:
     """Train units on nonlinear links of three coordinates of five, from a random start.
 
-    Returns:
-        Columns ``link``, ``batch``, ``seed``; ``window``, the mean diagonal of B'MB over the exact best
-        window of the link's class in three dimensions; ``outside``, the Frobenius norm of M without that
-        block, over that of M.
+    ``window`` is the mean diagonal of B'MB over the exact best window of the link's class in three
+    dimensions, and ``outside`` the Frobenius norm of M without that block, over that of M.
     """
-    basis: Any = np.eye(5)[:, :3]
     rank = 3
+    basis: Any = np.eye(5)[:, :rank]
     links: dict[str, Zonal] = {
         "ReLU, L": ReLU(rank, lipschitz),
         "ReLU, 2L": ReLU(rank, 2 * lipschitz),
@@ -87,12 +83,7 @@ class Absolute:
 def nonlinear_first(
     d: int, lipschitz: float, noise_std: float, n: int, how: Training, contexts: int = 4000
 ) -> pd.DataFrame:
-    """Train units on functions of ``|x|``, given x or given ``|x|``.
-
-    Returns:
-        Columns ``seed``, ``token`` and ``absolute``, test errors of units that are given x and ``|x|``, and
-        their ``ratio``.
-    """
+    """Return test errors of units on functions of ``|x|`` that are given x, the token, or ``|x|``."""
     problems: dict[str, tuple[Any, Absolute | None]] = {
         "token": (Folded(d, lipschitz), None),
         "absolute": (Affine(d, lipschitz), Absolute(d)),
@@ -112,8 +103,7 @@ def far_queries(
     """Compare predictors when no example has a larger similarity with the query than ``limit``.
 
     Windows and gains are chosen on half of the token sets and tested on the other; labels are integrated
-    out. Columns ``task``, ``limit``, ``method`` (`METHODS`), ``risk`` over the variance of f, and its
-    interval ``low`` and ``high``.
+    out. Risks are in units of the variance of f.
     """
     half, (d,) = contexts // 2, {task.dim for task in tasks.values()}
     uniform = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)

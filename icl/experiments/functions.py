@@ -1,7 +1,5 @@
 """Measurements on other functions: mixtures of classes, random networks, classes without invariance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,16 +12,13 @@ from scipy.special import hyp0f1
 from torch import Tensor
 
 from icl.experiments.sweeps import log_slopes
-from icl.experiments.tables import TASKS, Array, Row, each
+from icl.experiments.tables import TASKS, Array, Row, Training, each, grid
 from icl.layout import normalize
 from icl.pretrain import UnitConfig, train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, Cosine, Network, ReLU, Tanh, Zonal
 from icl.tasks.base import Function, Rng
-
-# ---------------------------------------------------------------- exact
-
 
 #: Classes whose bias is followed, called with the dimension.
 FOLLOWED: dict[str, Callable[[int], Zonal]] = {
@@ -42,7 +37,7 @@ def bias_slope(k: int, label: str) -> Row:
 
 
 def bias_beyond(k: int, label: str, n: int) -> Row:
-    """Return the slope of log bias in log w from the best w without noise to ten times that; its error."""
+    """Return the slope of log bias in log w from the best w without noise to ten times that."""
     task = FOLLOWED[label](k)
     w = optimal_window(task, n, 0.0).w * np.array([1.0, 10.0])
     risk = population_risk(task, w, n, 0.0)
@@ -51,8 +46,8 @@ def bias_beyond(k: int, label: str, n: int) -> Row:
 
 
 @dataclass(frozen=True)
-class Waves(Zonal):
-    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a uniform phase, by its covariance."""
+class Wave(Zonal):
+    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
 
     lipschitz: float = 1.0
     label = "cosine with phase"
@@ -61,6 +56,12 @@ class Waves(Zonal):
         """Return half the mean of a plane wave over all directions, at the distance of the two points."""
         square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
         return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        u = torch.as_tensor(rng.standard_normal((count, self.dim)))
+        u = u / u.norm(dim=1, keepdim=True)
+        phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
+        return lambda x: (self.lipschitz * torch.einsum("bd,bnd->bn", u.to(x), x) + phase.to(x)).cos()
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,10 @@ class Mixture(Zonal):
 def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     """Return what units trained on one class, or on the mixture of three with L = 1, lose on each class.
 
-    With ``phase`` the cosines have a uniform phase.
-
-    Returns:
-        ``start`` (what the unit was trained on), ``label`` (the test class), ``risk``; ``price``, the risk
-        over the least one, and its ``error``; ``error_risk``, that of the risk.
+    With ``phase`` the cosines have a uniform phase. Units start at ``start`` and are tested on ``label``; the
+    price is the risk over the least one.
     """
-    classes: tuple[Zonal, ...] = Affine(d), ReLU(d), Waves(d) if phase else Cosine(d)
+    classes: tuple[Zonal, ...] = Affine(d), ReLU(d), Wave(d) if phase else Cosine(d)
     best = [optimal_window(c, n, sigma) for c in (*classes, Mixture(d, classes))]
     risks = [population_risk(c, np.array([b.w for b in best]), n, sigma) for c in classes]
     risk, error = np.array([(r.total, r.error) for r in risks]).transpose(1, 2, 0)
@@ -99,43 +97,20 @@ def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     return {**units, "risk": risk, **found}
 
 
-def spreads(served: pd.DataFrame) -> pd.DataFrame:
-    """Return the mixture's largest risk over its least, ``price`` with its ``error``, in each setting."""
-    groups = served[served.start == "mixture"].groupby(["d", "n", "sigma"], sort=False)
-    price = groups.risk.max() / groups.risk.min()
-    error = price * 2 * groups.error_risk.max()
-    return pd.DataFrame({"price": price, "error": error}).reset_index()
-
-
-# ---------------------------------------------------------------- trained
-
-
 def networks(
     d: int,
     n: int,
     noise_std: float,
     hidden: Sequence[int],
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float = 0.3,
-    device: torch.device | str = "cpu",
+    how: Training,
     lipschitz: Sequence[float] = (2.0, 6.0),
 ) -> pd.DataFrame:
-    """Train units on random networks with m hidden units.
-
-    Columns ``m``, ``L``, ``seed``, ``ratio``: the trained w over the exact one of the ReLU class with
-    sqrt(3) L.
-    """
-    settings = [(m, L) for m in hidden for L in lipschitz]
-    tasks: list[Any] = [Network(d, L, m) for m, L in settings]
-    grid = train_grid(tasks, noise_std, n, seeds, steps, batch_size, learning_rate, device)
-
-    def one(m: int, L: float) -> Row:
-        exact = optimal_window(ReLU(d, np.sqrt(3) * L), n, noise_std).w
-        return {"seed": np.arange(seeds), "ratio": grid.windows[settings.index((m, L))] / exact}
-
-    return each(one, m=list(hidden), L=list(lipschitz))
+    """Train units on random networks with m hidden units, and compare with the ReLU class with sqrt(3) L."""
+    frame = grid(m=hidden, L=lipschitz)
+    tasks: list[Any] = [Network(d, L, m) for m, L in frame.itertuples(index=False)]
+    exact = [optimal_window(ReLU(d, np.sqrt(3) * L), n, noise_std).w for L in frame.L]
+    ratio = train_grid(tasks, noise_std, n, *how).windows / np.c_[exact]
+    return frame.merge(grid(seed=range(how.seeds)), how="cross").assign(ratio=ratio.ravel())
 
 
 @dataclass(frozen=True)
@@ -182,23 +157,12 @@ class Crowded:
 
 
 def broken_invariance(
-    d: int,
-    n: int,
-    lipschitz: float,
-    noise_std: float,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float = 0.3,
-    device: torch.device | str = "cpu",
-    contexts: int = 1000,
+    d: int, n: int, lipschitz: float, noise_std: float, how: Training, contexts: int = 1000
 ) -> pd.DataFrame:
     """Train units where rotation invariance is broken in three ways, and where it is not.
 
-    Returns:
-        Columns ``kind``, ``seed``, ``axis`` (1, ..., d), ``entry``, that entry of the diagonal of M; the
-        same for all axes are ``gain``, the test error over that of the best multiple of the identity, and
-        ``rest``, the smallest singular value of M without its first row and column.
+    ``entry`` is that of the diagonal of M on each axis. ``gain`` is the test error over that of the best
+    multiple of the identity, and ``rest`` the smallest singular value of M without its first row and column.
     """
     scales = tuple(np.geomspace(2, 0.5, d).tolist())
     problems: dict[str, tuple[Any, Crowded | None]] = {
@@ -208,22 +172,21 @@ def broken_invariance(
         "invariant": (Affine(d, lipschitz), None),
     }
     tasks, laws = (list(some) for some in zip(*problems.values(), strict=True))
-    grid = train_grid(tasks, noise_std, n, seeds, steps, batch_size, learning_rate, device, covariates=laws)
+    units = train_grid(tasks, noise_std, n, *how, covariates=laws)
     identities = [w * np.eye(d) for w in np.geomspace(1, 40, 15)]
 
     def gain(kind: str, seed: int, M: Array) -> float:
         task, law = problems[kind]
-        tried = [M, *identities]
-        units = (UnitConfig(task, noise_std, n, 0, covariates=law),) * len(tried)
-        parameters = tuple({"M": matrix} for matrix in tried)
-        trained = replace(grid.trained, units=units, parameters=parameters, history=())
+        parameters = tuple({"M": matrix} for matrix in [M, *identities])
+        same = (UnitConfig(task, noise_std, n, 0, covariates=law),) * len(parameters)
+        trained = replace(units.trained, units=same, parameters=parameters, history=())
         error = evaluation_error(trained, task, noise_std, n, contexts, seed=seed, covariates=law)[-1]
         return float(error[0] / error[1:].min())
 
     def one(kind: str, seed: int) -> Row:
-        M = grid.M[list(problems).index(kind), seed]
+        M = units.M[list(problems).index(kind), seed]
         rest = np.linalg.svd(M[1:, 1:], compute_uv=False).min()
         diagonal = {"axis": np.arange(1, d + 1), "entry": np.diagonal(M)}
         return {**diagonal, "gain": gain(kind, seed, M), "rest": rest}
 
-    return each(one, kind=list(problems), seed=range(seeds))
+    return each(one, kind=list(problems), seed=range(how.seeds))

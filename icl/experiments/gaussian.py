@@ -4,8 +4,6 @@ The unit is ``M = wI``, functions are linear with L = 1 unless said otherwise; t
 and the standard deviation of the label noise ``sigma``. Lengths and sigmas that are arrays are rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from icl.experiments.sweeps import log_slopes
+from icl.experiments.sweeps import smallest_slope, with_error
 from icl.experiments.tables import Array, Row
 from icl.risk import (
     gaussian_best_scale,
@@ -35,19 +33,14 @@ from icl.statistics import t_interval
 from icl.streams import stream
 from icl.tasks import Linear
 
-#: The longest context whose moments are computed, and log n beyond it, where the law holds.
-LONGEST, BEYOND = 1e30, 1e6
 #: The exponent of 1 - w* in 1 / n, one over the golden ratio.
 RATE = (5**0.5 - 1) / 2
 #: The end of the scan of the ball's windows.
 WIDEST = 1e6
 
 
-# ---------------------------------------------------------------- the window
-
-
 def window(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
-    """Return the best ``w``, its ``error``, and ``gap``, 1 - w with its own digits, at every n and sigma."""
+    """Return the best w at every n and sigma, and ``gap``, 1 - w with its own digits."""
     n, sigma = np.asarray(lengths, dtype=float)[..., None], np.asarray(sigmas)
     best = gaussian_window(d, n, sigma)
     found = {"w": best.w, "error": best.w * best.error, "gap": best.gap}
@@ -55,7 +48,7 @@ def window(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
 
 
 def window_on_sphere(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
-    """Return the best ``w`` on the sphere of radius sqrt(d), and its ``error``, at every n and sigma.
+    """Return the best w on the sphere of radius sqrt(d), at every n and sigma.
 
     A linear function has the slope sqrt(d) L on unit tokens there, and w is d times smaller.
     """
@@ -65,10 +58,7 @@ def window_on_sphere(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
 
 
 def gap_slopes(d: int, kind: str, lengths: Array, sigma: float) -> Row:
-    """Return local slopes of log(1 - w*) in log n: ``log_n`` and ``slope``.
-
-    The kind is "exact", or "one heavy token": of the integral, up to log n = 10^4.
-    """
+    """Return local slopes of log(1 - w*) in log n, "exact" or of the integral of "one heavy token"."""
     if kind == "exact":
         log_n, log_gap = np.log(lengths), np.log(gaussian_window(d, lengths, sigma).gap)
     else:
@@ -80,33 +70,29 @@ def gap_slopes(d: int, kind: str, lengths: Array, sigma: float) -> Row:
 def rate_steps(d: int, sigma: float) -> Row:
     """Return the two steps from the exact 1 - w* to its law, each as a ratio with its error.
 
-    ``first``, exact over one heavy token at n = `LONGEST`; ``second``, one heavy token over the law at
-    log n = `BEYOND`; ``wrong``, over the law of one dimension more.
+    ``first``, exact over one heavy token at n = 10^30, the longest context whose moments are computed;
+    ``second``, one heavy token over the law at log n = 10^6; ``wrong``, over the law of one dimension more.
     """
-    best = gaussian_window(d, LONGEST, sigma)
-    heavy, late = (one_token_gap(d, log_n, sigma) for log_n in (np.log(LONGEST), BEYOND))
+    longest, beyond = 1e30, 1e6
+    best = gaussian_window(d, longest, sigma)
+    heavy, late = (one_token_gap(d, log_n, sigma) for log_n in (np.log(longest), beyond))
     first = best.gap / np.exp(heavy.log_gap)
-    second, wrong = (np.exp(late.log_gap - log_window_gap(d + more, BEYOND)) for more in (0, 1))
+    second, wrong = (np.exp(late.log_gap - log_window_gap(d + more, beyond)) for more in (0, 1))
     errors = {"first_error": first * (best.gap_error + heavy.error), "second_error": second * late.error}
     return {"first": first, "second": second, "wrong": wrong, **errors, "wrong_error": wrong * late.error}
 
 
 def signal_slope(d: int, n: float) -> Row:
-    """Return the smallest slope of log w* in log(L / sigma), ``value``, and its ``error``."""
+    """Return the smallest slope of log w* in log(L / sigma)."""
     signal = np.geomspace(0.03, 30, 7)
     best = gaussian_window(d, n, 1 / signal)
-    slope, error = log_slopes(signal, best.w, best.error)
-    return {"value": slope.min(), "error": error.max()}
-
-
-# ---------------------------------------------------------------- formulas and limits
+    return smallest_slope(signal, best.w, best.error)
 
 
 def two_token_ratio(d: int, w: float = 0.5) -> Row:
-    """Compare the bias of two tokens, summed over their scores, with the exact one.
+    """Return the bias of two tokens, summed over their scores, over the exact one.
 
-    ``value``, the ratio, ``error``, and ``wrong``, the ratio when the query, with its own clean label, is
-    counted as one more token.
+    ``wrong`` is the ratio when the query, with its own clean label, is counted as one more token.
     """
     risk = gaussian_risk(d, w, 2, 0.0)
     ways = ((80, False), (60, False), (80, True))
@@ -134,32 +120,25 @@ def _two_token_bias(d: int, w: float, nodes: int, with_query: bool) -> float:
 
 
 def ball_limit(d: int) -> Row:
-    """Return the window of the least limit in the unit ball and that limit, the floor.
-
-    ``what`` (window, floor), ``value`` and ``error``.
-    """
+    """Return the window of the least limit in the unit ball and that limit, the floor."""
     ball = least_ball_limit(d)
-    found = np.array([ball.w, ball.risk])
-    return {"what": np.array(["window", "floor"]), "value": found, "error": found * ball.error}
+    return {"what": np.array(["window", "floor"])} | with_error(np.array([ball.w, ball.risk]), ball.error)
 
 
 def sphere_floor(d: int) -> Row:
-    """Return the limit on the unit sphere at `WIDEST`: ``what`` (sphere), ``value`` and ``error``."""
+    """Return the limit on the unit sphere at `WIDEST`."""
     missed = float(1 - resultant_length(d, WIDEST))
     return {"what": "sphere", "value": missed**2, "error": missed * np.finfo(float).eps}
 
 
 def tokens_needed(a: float, b: float, share: float = 0.1, precision: float = 1e-9) -> Row:
-    """Return how log n grows in (w r)^2, from w r = a to b, while E sum omega^2 stays at ``share``.
-
-    ``value``, the slope, and ``error``.
-    """
+    """Return how log n grows in (w r)^2, from w r = a to b, while E sum omega^2 stays at ``share``."""
 
     def root(tau: float, drop: int) -> float:
         def excess(log_n: float) -> float:
             return float(weight_moments(np.array([tau]), float(np.exp(log_n)), drop)[0, 0]) - share
 
-        return float(brentq(excess, np.log(2), np.log(LONGEST), xtol=precision))
+        return float(brentq(excess, np.log(2), np.log(1e30), xtol=precision))
 
     log_n, coarse = (np.array([root(one, drop) for one in (a, b)]) for drop in (0, 2))
     error, step = np.abs(log_n - coarse) + precision, b**2 - a**2
@@ -167,7 +146,7 @@ def tokens_needed(a: float, b: float, share: float = 0.1, precision: float = 1e-
 
 
 def approach_slopes(d: int) -> Row:
-    """Return the slope of log E |sum omega_i x_i - w x_q|^2 in log n: ``a`` (w r), ``value``, ``error``."""
+    """Return the slope of log E |sum omega_i x_i - w x_q|^2 in log n at ``a``, w r."""
     at, last = np.array([0.5, 1.0, 2.0]), np.array([1e10, 1e12])
 
     def slope(drop: int) -> Array:
@@ -177,9 +156,6 @@ def approach_slopes(d: int) -> Row:
 
     error = np.abs(slope(0) - slope(2)) + np.finfo(float).eps
     return {"a": at, "value": slope(0), "error": error}
-
-
-# ---------------------------------------------------------------- floors of nonlinear functions
 
 
 class Smoothed(NamedTuple):
@@ -217,7 +193,7 @@ def functions() -> dict[str, Smoothed]:
 def sampled_risk(f: str, n: int, seed: int, most: int, w: float | None = None) -> Row:
     """Sample the risk of one of `functions` at its window, or at ``w``, with the first n of ``most`` tokens.
 
-    ``risk``, and ``excess`` over the limit, both over the function's variance.
+    It and its excess over the limit are in units of the function's variance.
     """
     function, queries, law = functions()[f], _T[:, None], _LINE
     if f == "x_1 x_2":
@@ -235,10 +211,10 @@ def sampled_risk(f: str, n: int, seed: int, most: int, w: float | None = None) -
 
 
 def mean_risks(risks: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds of sampled risks: ``f``, ``n``, ``mean``, ``low`` and ``high``."""
+    """Return means over the seeds of sampled risks, with intervals."""
     wide = risks.pivot_table("risk", index=["f", "n"], columns="seed", sort=False)
-    intervals = dict(zip(("mean", "low", "high"), t_interval(wide.to_numpy()), strict=True))
-    return pd.DataFrame(intervals, index=wide.index).reset_index()
+    intervals = dict(zip(("mean", "low", "high"), t_interval(wide), strict=True))
+    return wide.index.to_frame(index=False).assign(**intervals)
 
 
 #: Functions that the limit recovers, and their windows.
@@ -252,10 +228,7 @@ RECOVERED: dict[str, tuple[Callable[[Array], Array], float]] = {
 
 
 def recovered_limit(f: str) -> Row:
-    """Return the limit of the risk, over the variance, of one of the `RECOVERED` functions.
-
-    ``value`` and ``error``, by sums over lattices of two widths.
-    """
+    """Return the limit of a `RECOVERED` function's risk over its variance, by sums over two lattices."""
     function, w = RECOVERED[f]
 
     def left(step: float) -> float:
@@ -268,9 +241,6 @@ def recovered_limit(f: str) -> Row:
     return {"value": left(0.2), "error": abs(left(0.2) - left(0.25))}
 
 
-# ---------------------------------------------------------------- against linear attention
-
-
 def _with_intercept(d: int, n: Any, sigma: Any, b: float) -> Any:
     # to linear attention an intercept is label noise, and a part that it misses
     return gaussian_linear_optimum(d, n, np.hypot(sigma, b)).risk + b**2
@@ -279,14 +249,14 @@ def _with_intercept(d: int, n: Any, sigma: Any, b: float) -> Any:
 def over_linear(d: int, lengths: ArrayLike, sigmas: ArrayLike, intercept: float = 0.0) -> Row:
     """Return the least risk of softmax attention over that of linear attention, at every sigma and n.
 
-    Softmax attention does not notice an intercept, as its weights sum to one. ``softmax`` and ``linear``, the
-    risks, ``value``, their ratio, and ``error``.
+    Softmax attention does not notice an intercept, as its weights sum to one. ``softmax`` and ``linear`` are
+    the two risks.
     """
     n, sigma = np.asarray(lengths, dtype=float), np.asarray(sigmas)[..., None]
     risk = gaussian_risk(d, gaussian_window(d, n, sigma).w, n, sigma)
     linear = _with_intercept(d, n, sigma, intercept)
-    over = {"value": risk.total / linear, "error": risk.total / linear * risk.error}
-    return {"n": n, "sigma": sigma, "softmax": risk.total, "linear": linear, **over}
+    risks = {"softmax": risk.total, "linear": linear}
+    return {"n": n, "sigma": sigma, **risks, **with_error(risk.total / linear, risk.error)}
 
 
 def intercept_boundary(d: int, n: float, sigma: float) -> Row:
@@ -298,7 +268,7 @@ def intercept_boundary(d: int, n: float, sigma: float) -> Row:
 def value_scale(d: int, sigma: float, n: float = 1e12) -> Row:
     """Return the risk at w^2 = 1 / (d + 2) over that of linear attention and (1 + 2 / d)^(d / 2 + 1).
 
-    ``free``, with the best factor of the prediction, ``fixed``, with one, and their errors.
+    ``free`` is with the best factor of the prediction, ``fixed`` with one.
     """
     w = (d + 2.0) ** -0.5
     scale = gaussian_linear_optimum(d, n, sigma).risk * (1 + 2 / d) ** (d / 2 + 1)

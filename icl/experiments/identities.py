@@ -1,7 +1,5 @@
 """Both sides of the identities behind the tensor trick on random problems, and versions broken on purpose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -49,9 +47,8 @@ def differences(
 ) -> pd.DataFrame:
     """Compare both sides of every identity, e.g. of `IDENTITIES`, at n = 3 d tokens.
 
-    Returns:
-        Columns ``identity``, ``what``, ``broken`` and ``value``: over dimensions and draws the largest
-        difference, and of what is broken on purpose the smallest over dimensions.
+    The value is the largest difference over dimensions and draws, and of what is broken on purpose the
+    smallest over dimensions.
     """
     batches = [problem(3 * d, d, draws, seed, device) for d in dims]
     rows = [
@@ -66,19 +63,21 @@ def differences(
 
 
 def evidence(frame: pd.DataFrame, identity: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return ``what`` and ``value`` of an identity, and of what is broken on purpose: its control."""
+    """Return the differences of an identity, and of what is broken on purpose: its control."""
     mine = frame[frame.identity == identity]
     holds, control = (mine.loc[mine.broken == broken, ["what", "value"]] for broken in (False, True))
     return holds, control
 
 
 def ranks(dims: Sequence[int], seed: int, device: torch.device | str = "cpu") -> pd.DataFrame:
-    """Return the rank of a Kronecker product: ``n`` (3 d, and d - 1, which is too few), ``d``, ``value``."""
-    rows = []
-    for n, d in [(3 * d, d) for d in dims] + [(d - 1, d) for d in dims]:
+    """Return the rank of a Kronecker product of 3 d tokens, and of d - 1, which are too few."""
+
+    def rank(n: int, d: int) -> int:
         A1, A2, *_ = problem(n, d, 1, seed, device)
-        rows.append((n, d, int(torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])))))
-    return pd.DataFrame(rows, columns=["n", "d", "value"])
+        return int(torch.linalg.matrix_rank(torch.kron(A1[0], A2[0])))
+
+    sizes = [{"n": 3 * d, "d": d} for d in dims] + [{"n": d - 1, "d": d} for d in dims]
+    return measured(rank, ["value"], size=sizes)
 
 
 #: Losses that a number added to a whole row of scores does not change.
@@ -90,8 +89,7 @@ def hessian_ranks(
 ) -> pd.DataFrame:
     """Return ranks of Hessians: as drawn or with a constant column in A2; and, as a control, in A1.
 
-    Columns ``kind``, ``d``, ``where`` (the constant column), ``value`` and ``invisible``, whether the loss
-    cannot see it; in A1 the losses that see it are left out.
+    There the losses that see it are left out.
     """
 
     def rank(kind: str, d: int, where: str) -> int:

@@ -1,7 +1,5 @@
 """Measurements of attention as a kernel estimate in one setting: weights, bias and noise, best windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,21 +12,17 @@ from torch import Tensor
 
 from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import uniform_sphere
-from icl.experiments.sweeps import limit, log_slopes
-from icl.experiments.tables import Array, Row, each
+from icl.experiments.sweeps import limit, log_slopes, smallest_slope, with_error
+from icl.experiments.tables import TASKS, Array, Row, each
 from icl.risk import optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature
 from icl.tasks.gegenbauer import Polynomials
 
-CLASSES: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "relu": ReLU, "cosine": Cosine}
+CLASSES = {kind.lower(): task for kind, task in TASKS.items()}
 #: Those that are proportional to L.
 PROPORTIONAL = ("affine", "relu")
-Predictor = Callable[[Tensor, Tensor, Tensor, float], float]
-
-
-# ---------------------------------------------------------------- weights of drawn contexts
 
 
 def contexts(
@@ -73,7 +67,7 @@ def _fused(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
 
 
 #: The same prediction by other people's code.
-LIBRARIES: dict[str, Predictor] = {
+LIBRARIES: dict[str, Callable[[Tensor, Tensor, Tensor, float], float]] = {
     "statsmodels": _statsmodels,
     "scikit-learn": _scikit_learn,
     "SciPy, von Mises-Fisher": _von_mises_fisher,
@@ -94,9 +88,8 @@ def library_gap(by: str, d: int, n: int, draws: int, noise_std: float, seed: int
 def weights(d: int, n: int, draws: int, seed: int, w: float, on_sphere: bool = True) -> Row:
     """Compare attention's weights at ``M = w I`` with the Gaussian kernel of squared bandwidth 1 / w.
 
-    Returns:
-        ``gap``, the largest difference; ``coefficient`` of the squared distance in -log of a weight, over w;
-        ``disorder``, the share of pairs of which the farther example weighs more.
+    ``coefficient`` is that of the squared distance in -log of a weight, over w, and ``disorder`` the share of
+    pairs of which the farther example weighs more.
     """
     omegas, squares = [], []
     for x, _, query in contexts(d, n, draws, 0.0, seed, on_sphere):
@@ -111,14 +104,10 @@ def weights(d: int, n: int, draws: int, seed: int, w: float, on_sphere: bool = T
     return {"gap": gap, "coefficient": np.mean(slopes), "disorder": disorder}
 
 
-# ---------------------------------------------------------------- bias and noise over w
-
-
 def parts(task: Zonal, w: Sequence[float], n: int, noise_std: float) -> pd.DataFrame:
-    """Return what a window does: ``w``, ``half`` (the distance of half weight), ``points``, and the risk.
+    """Return what a window does: the distance of ``half`` weight, ``points``, and the exact risk.
 
-    ``points`` is the number of examples attended to, one over the mean sum of squared weights; ``bias``,
-    ``noise`` and ``risk`` are exact.
+    ``points`` is the number of examples attended to, one over the mean sum of squared weights.
     """
     at = np.asarray(w)
     risk, unit = (population_risk(task, at, n, s) for s in (noise_std, 1.0))
@@ -127,18 +116,14 @@ def parts(task: Zonal, w: Sequence[float], n: int, noise_std: float) -> pd.DataF
 
 
 def noise_growth(d: int, n: int) -> Row:
-    """Return the least ``slope`` of log noise in log w, for all classes, and its ``error``."""
+    """Return the least slope of log noise in log w, for all classes."""
     w = np.geomspace(0.01, 1e3, 21)
     risk = population_risk(Affine(d), w, n, 1.0)
-    slope, error = log_slopes(w, risk.noise, risk.error)
-    return {"slope": slope.min(), "error": error.max()}
+    return smallest_slope(w, risk.noise, risk.error)
 
 
 def bias_slope(kind: str, d: int, n: int) -> Row:
-    """Return the largest slope in log w of the log of the mean square of the estimator's bias.
-
-    ``slope`` and ``error``, its change with a coarser quadrature, and rounding.
-    """
+    """Return the largest slope in log w of the log of the mean square of the estimator's bias."""
     w, last = np.geomspace(0.1, 100, 16), 60
     a, _ = CLASSES[kind](d).spectrum(last)
 
@@ -147,7 +132,7 @@ def bias_slope(kind: str, d: int, n: int) -> Row:
         return float((np.diff(np.log(a @ missed.T**2)) / np.diff(np.log(w))).max())
 
     fine = steepest(300, 0.1)
-    return {"slope": fine, "error": abs(fine - steepest(240, 0.15)) + np.finfo(float).eps}
+    return {"value": fine, "error": abs(fine - steepest(240, 0.15)) + np.finfo(float).eps}
 
 
 @lru_cache(maxsize=256)  # all classes share them
@@ -165,11 +150,7 @@ def _shortfalls(d: int, n: int, w: float, last: int, nodes: int, step: float) ->
 
 
 def bias_turns(kind: str, d: int, n: int) -> Row:
-    """Return slopes of log L_bias in log w on both sides of the best window without noise, w_0.
-
-    ``low`` and ``high``, the two windows in units of w_0, ``beyond``, whether they are narrower than w_0,
-    ``slope``, ``error``.
-    """
+    """Return slopes of log L_bias in log w between two windows, in units of the best one without noise."""
     factors, task = np.array([0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0]), CLASSES[kind](d)
     risk = population_risk(task, factors * optimal_window(task, n, 0.0).w, n, 0.0)
     slope, error = log_slopes(factors, risk.bias, risk.error)
@@ -186,15 +167,12 @@ def concentration(d: int, n: int) -> Row:
     return limit(lambda m: local_slope(w, 1 - population_risk(Affine(d), w, m, 1.0).noise), -1.0, (n, 2))
 
 
-# ---------------------------------------------------------------- best windows
-
-
 def narrowing(kind: str, d: int, n: int, noise_std: float, low: float, high: float) -> Row:
-    """Return the distance of half weight at L = high over that at L = low: ``ratio``, ``error``."""
+    """Return the distance of half weight at L = high over that at L = low."""
     best = [optimal_window(CLASSES[kind](d, L), n, noise_std) for L in (low, high)]
     w = np.maximum([one.w for one in best], 1e-9)
     smooth, rough = np.minimum(2, np.sqrt(2 * np.log(2) / w))  # no two points are farther apart
-    return {"ratio": rough / smooth, "error": rough / smooth * (best[0].error + best[1].error)}
+    return with_error(rough / smooth, best[0].error, best[1].error)
 
 
 def error_exponent(L: float, noise_std: float, short: int | None = None) -> Row:
@@ -212,7 +190,7 @@ def error_exponent(L: float, noise_std: float, short: int | None = None) -> Row:
 
 
 def slope_in_lipschitz(kind: str, d: int, n: int, noise_std: float) -> Row:
-    """Return the least ``slope`` of log w* in log L, and its ``error``; equal weights count as w = 1e-6.
+    """Return the least slope of log w* in log L; equal weights count as w = 1e-6.
 
     Of affine and ReLU functions only L / sigma matters; of cosines, the slope between L = 1 and 16.
     """
@@ -224,19 +202,15 @@ def slope_in_lipschitz(kind: str, d: int, n: int, noise_std: float) -> Row:
         L = np.geomspace(0.25, 16, 13)
         found = optimal_window(CLASSES[kind](d), n, noise_std / L)
         w, error = found.w, found.error
-    slope, change = log_slopes(L, np.maximum(w, 1e-6), error)
-    return {"slope": slope.min(), "error": change.max()}
+    return smallest_slope(L, np.maximum(w, 1e-6), error)
 
 
 def slope_in_noise(kind: str, d: int, n: int) -> Row:
-    """Return the largest ``slope`` of log w* in log sigma, and its ``error``."""
+    """Return the largest slope of log w* in log sigma."""
     sigma = np.geomspace(0.05, 3, 13)
     best = optimal_window(CLASSES[kind](d), n, sigma)
     slope, error = log_slopes(sigma, np.maximum(best.w, 1e-6), best.error)
-    return {"slope": slope.max(), "error": error.max()}
-
-
-# ---------------------------------------------------------------- figures
+    return {"value": slope.max(), "error": error.max()}
 
 
 def on_circle(angles: ArrayLike) -> Tensor:
@@ -265,8 +239,7 @@ def error_on_circle(L: float, window: float, lengths: ArrayLike, noise_std: floa
 def circle_tables(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return predictions at angles around the circle, and the examples' weights, for the figure that moves.
 
-    Columns ``w``, ``L``, ``angle``, ``prediction``, ``target``, ``best`` (the prediction at the best w for
-    this L); and ``w``, ``L``, ``query``, ``x``, ``y``, ``size``.
+    ``best`` is the prediction at the best w for this L.
     """
     rng = stream(4, "evaluation")
     angles, noise = rng.integers(-180, 180, 40), noise_std * rng.standard_normal(40)

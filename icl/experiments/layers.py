@@ -1,7 +1,5 @@
 """Measurements beyond one layer: several heads, two trained layers, tokens that pass through many."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,8 +23,6 @@ from icl.tasks import Affine, Projected, QuadraticRisk, ReLU
 WINDOWS = np.geomspace(0.3, 60, 24)
 MODELS = ("one layer", "two layers, residual", "two layers, no residual")
 
-# ---------------------------------------------------------------- heads
-
 
 def heads(
     d: int, lengths: Sequence[int], lipschitz: float, noise_std: float, contexts: int, tried: Array = WINDOWS
@@ -34,11 +30,8 @@ def heads(
     """Choose windows and gains of several heads on half of the token sets, and test on the other half.
 
     Labels of the ReLU class are integrated out. Given the tokens the risk is a quadratic form in the gains,
-    so each set of windows has its best gains, and the best set is found by trying all.
-
-    Returns:
-        Columns ``n``, ``model`` (one to three heads, kriging), ``ratio`` of its risk to that of one head with
-        gain one, its paired interval ``low`` and ``high``, and ``windows`` and ``gains`` as text.
+    so each set of windows has its best gains, and the best set is found by trying all. The risk is relative
+    to that of one head with gain one, with paired intervals.
     """
     half, models = contexts // 2, ["one head", "two heads", "three heads", "kriging"]
 
@@ -68,9 +61,6 @@ def _best_set(gain: Array, product: Array, count: int) -> tuple[list[int], Array
     c = np.linalg.solve(product[sets[:, :, None], sets[:, None, :]], right[..., None])[..., 0]
     best = int(np.argmax((c * right).sum(1)))
     return sets[best].tolist(), c[best]
-
-
-# ---------------------------------------------------------------- two layers
 
 
 @dataclass(frozen=True)
@@ -105,10 +95,9 @@ def _first(kind: str, x: Tensor, M1: Tensor, V1: Tensor) -> Tensor:
 def two_layers(problem: LowRankProblem, how: Training, redrawn: int = 400) -> pd.DataFrame:
     """Train one layer, and two with and without a residual connection, on the same data.
 
-    Returns:
-        Columns ``kind``, ``seed``; ``share``, how much of the variance of what layer one returns comes from
-        the irrelevant part of the tokens; ``others``, how much the log of the ratio of two weights changes,
-        relatively, with the other examples.
+    ``share`` is how much of the variance of what layer one returns comes from the irrelevant part of the
+    tokens, and ``others`` how much the log of the ratio of two weights changes, relatively, with the other
+    examples.
     """
 
     def one(kind: str) -> tuple[Any, ...]:
@@ -150,9 +139,6 @@ def _others(problem: LowRankProblem, kind: str, weights: Sequence[Tensor], redra
     return np.asarray((change / before.square().mean(-1)).sqrt().numpy())
 
 
-# ---------------------------------------------------------------- many layers
-
-
 def _tokens(d: int, contexts: int, tokens: int) -> Tensor:
     return uniform_sphere(stream(2, "evaluation"), contexts, tokens, d)
 
@@ -165,10 +151,7 @@ def attend(x: Tensor, w: float) -> Tensor:
 def spreads(
     d: int, windows: Sequence[float], depths: Array, contexts: int = 24, tokens: int = 32
 ) -> pd.DataFrame:
-    """Return the mean squared distance of tokens to their mean after some layers, relative to the start.
-
-    Columns ``kind`` (attention alone, projected to the sphere), ``w``, ``layers``, ``context``, ``spread``.
-    """
+    """Return the mean squared distance of tokens to their mean after some layers, relative to the start."""
 
     def distance(x: Tensor) -> Array:
         return np.asarray((x - x.mean(1, keepdim=True)).square().sum(-1).mean(1).numpy())
@@ -193,7 +176,7 @@ def contractions(
 ) -> pd.DataFrame:
     """Return the largest factor by which a layer leaves a coordinate's range, beside its proved bound.
 
-    Ranges up to ``enough`` are left out, since there rounding counts. Columns ``w``, ``factor``, ``bound``.
+    Ranges up to ``enough`` are left out, since there rounding counts.
     """
 
     def one(w: float) -> tuple[float, float]:

@@ -5,8 +5,6 @@ A full unit sees tokens z = (x, y), the query with an empty label slot, and pred
 ``(v', c)`` reaches the prediction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +16,10 @@ from scipy.interpolate import CubicSpline
 
 from icl.attention import full_unit, softmax_weights
 from icl.covariates import uniform_sphere
-from icl.experiments.pretraining import FAST
-from icl.experiments.tables import Array, Training, grid, measured
+from icl.experiments.tables import FAST, Array, Training, grid, measured
 from icl.pretrain import UnitConfig, pretrain
 from icl.streams import stream
-from icl.tasks import Affine, Function, Linear, QuadraticRisk, ReLU, Zonal
+from icl.tasks import Affine, Function, QuadraticRisk, ReLU, Zonal
 from icl.tasks.base import Rng
 
 
@@ -36,12 +33,7 @@ class Leaning(Affine):
 
 
 #: What units learn from; "leaning" functions are not as likely as their negatives.
-KINDS: dict[str, type[Affine | ReLU | Linear]] = {
-    "affine": Affine,
-    "ReLU": ReLU,
-    "linear": Linear,
-    "leaning": Leaning,
-}
+KINDS: dict[str, type[Affine | ReLU]] = {"affine": Affine, "ReLU": ReLU, "leaning": Leaning}
 
 
 def settings(
@@ -65,8 +57,7 @@ def train_full(every: pd.DataFrame, lipschitz: float, context_length: int, how: 
     With more rows the deviation is smaller, so that W_K' W_Q starts at the same size.
 
     Returns:
-        A row for each of the `settings` and seed: its columns, ``seed``, the entries ``scores`` (W_K' W_Q)
-        and ``values`` ((v', c)), and
+        A row for each of the `settings` and seed, with ``scores``, W_K' W_Q, ``values``, (v', c), and
 
         - ``window``, the mean diagonal of the token block of W_K' W_Q; ``corner``, |c|; ``leak``, |v| / |c|;
         - ``outside``, the norm of all but the token block over that of the block, with zeros in the last
@@ -76,17 +67,11 @@ def train_full(every: pd.DataFrame, lipschitz: float, context_length: int, how: 
     frames = []
     for _, some in every.groupby("d", sort=False):  # a call trains units of one dimension
         units = some.merge(grid(seed=range(how.seeds)), how="cross")
-        members = [
-            UnitConfig(
-                KINDS[unit.kind](unit.d, lipschitz),
-                unit.sigma,
-                context_length,
-                unit.seed,
-                width=unit.width,
-                initial_std=0.3 * min(1.0, ((unit.d + 1) / unit.width) ** 0.5),
-            )
-            for unit in units.itertuples()
-        ]
+        members = []
+        for unit in units.itertuples():
+            problem = KINDS[unit.kind](unit.d, lipschitz), unit.sigma, context_length
+            std = 0.3 * min(1.0, ((unit.d + 1) / unit.width) ** 0.5)
+            members.append(UnitConfig(*problem, unit.seed, width=unit.width, initial_std=std))
         trained = pretrain(members, *how[1:], **FAST)
         rows = [_measures(p, m) for p, m in zip(trained.parameters, members, strict=True)]
         frames.append(units.join(pd.DataFrame(rows)))
@@ -113,10 +98,7 @@ def _measures(parameters: dict[str, Array], unit: UnitConfig) -> dict[str, Any]:
 
 
 def redrawn(d: int, context_length: int) -> pd.DataFrame:
-    """Return the largest change of random units' predictions when a part of W_V is drawn anew.
-
-    One row; the parts are the first d ``rows`` and the first d ``columns``.
-    """
+    """Return the largest change of random units' predictions when a part of W_V is drawn anew."""
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, d + 1)))
     tokens[:, -1, -1] = 0
@@ -135,7 +117,7 @@ def added_errors(
     """Return what a random v adds to the error of random contexts and their mirror images.
 
     The mirror image has all labels reversed. Units ignore labels in their scores. The added error is divided
-    by the mean of (v' sum omega x)^2: columns ``label`` (class), ``d``, ``value``.
+    by the mean of (v' sum omega x)^2.
     """
 
     def one(label: str, d: int) -> float:
@@ -158,28 +140,19 @@ def added_errors(
 
 
 def corner_optimum(
-    kinds: Sequence[str],
-    d: int,
-    lipschitz: float,
-    context_length: int,
-    noise_stds: Sequence[float],
-    contexts: int,
+    kinds: Sequence[str], d: int, lipschitz: float, n: int, noise_stds: Sequence[float], contexts: int
 ) -> pd.DataFrame:
-    """Return the population optimum of corner and window together, and of the window alone.
+    """Return the population optimum of corner and window together, and of the window alone, c = 1.
 
     Labels are integrated out, tokens sampled: once for a grid of windows, which serves every noise.
-
-    Returns:
-        Columns ``kind``, ``sigma``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one``
-        at c = 1.
     """
-    fine = np.linspace(0, 30, 3001)
-    splines = {kind: _moments(KINDS[kind](d, lipschitz), context_length, contexts) for kind in kinds}
+    fine, tasks = np.linspace(0, 30, 3001), {kind: KINDS[kind](d, lipschitz) for kind in kinds}
+    splines = {kind: _moments(task, n, contexts) for kind, task in tasks.items()}
 
     def one(kind: str, sigma: float) -> tuple[float, ...]:
         cross, square, spread = splines[kind](fine).T
         square = square + sigma**2 * spread
-        power = float(KINDS[kind](d, lipschitz).covariance(np.array(1.0)))
+        power = float(tasks[kind].covariance(np.array(1.0)))
         free, fixed = power - cross**2 / square, power - 2 * cross + square
         i, j = free.argmin(), fixed.argmin()
         return cross[i] / square[i], fine[i], free[i], fine[j], fixed[j]

@@ -4,8 +4,6 @@ Sigma is known by its root: tokens are ``root @ u`` with u uniform on the unit s
 whitened unit ``root @ M @ root`` on the sphere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -39,8 +37,7 @@ def step_size(rate: float, root: Array) -> float:
 def whitening_gaps(roots: Sequence[Array], n: int, contexts: int = 500) -> pd.DataFrame:
     """Return the largest differences of predictions on ellipsoids and on the sphere, random M and contexts.
 
-    Columns ``i``, the number of Sigma, ``value``, where M is whitened along with the tokens, and
-    ``unwhitened``, where it is not.
+    M is whitened along with the tokens, or not.
     """
     rng, dim = stream(0, "evaluation"), len(roots[0])
     sphere = uniform_sphere(rng, contexts, n + 1, dim)
@@ -59,17 +56,11 @@ def whitening_gaps(roots: Sequence[Array], n: int, contexts: int = 500) -> pd.Da
 
 
 def whitened(trained: ArrayLike, roots: Sequence[Array], best: Mapping[str, float]) -> pd.DataFrame:
-    """Compare trained matrices with w* Sigma^(-1).
-
-    Args:
-        trained: The matrices, (Sigmas, classes, seeds, d, d).
-        roots: The root of each Sigma.
-        best: The exact w* of each class on the sphere.
+    """Compare trained matrices, (Sigmas, classes, seeds, d, d), with w* Sigma^(-1), w* as on the sphere.
 
     Returns:
-        One row for each class ``kind``, Sigma ``i`` and ``seed``: ``difference``, the diagonal entry of the
-        whitened matrix at the longest axis minus that at the shortest, over the mean diagonal, and ``scale``,
-        the mean diagonal over w*.
+        One row for each class, Sigma and seed: ``difference``, the diagonal entry of the whitened matrix at
+        the longest axis minus that at the shortest, over the mean diagonal; ``scale``, the latter over w*.
     """
     M, root = np.swapaxes(trained, 0, 1), np.stack(roots)[:, None]
     axes = np.linalg.eigh(root).eigenvectors  # the shortest first
@@ -85,17 +76,11 @@ def both_signs(
 ) -> pd.DataFrame:
     """Compare -w* I with w* I on random contexts and on the same ones with the query turned round.
 
-    Args:
-        tasks: Classes by name.
-        n: Context length.
-        noise_std: Standard deviation of the label noise.
-        contexts: Contexts of all blocks together.
-        blocks: Independent blocks.
-        odd: What is added to the functions, times the first coordinate.
+    Blocks are independent and share ``contexts``. ``odd`` times the first coordinate is added to functions.
 
     Returns:
-        For each class ``label`` and ``block``: ``ratio`` of the two risks, and ``gap``, the largest relative
-        difference of the errors at -w* I and at w* I with the query turned round.
+        For each class and block: the ratio of the two risks, and ``gap``, the largest relative difference of
+        the errors at -w* I and at w* I with the query turned round.
     """
     count = max(1, contexts // blocks)
 
@@ -105,14 +90,13 @@ def both_signs(
         x = uniform_sphere(rng, count, n + 1, task.dim)
         f = task.sample(rng, count)
         y = (f(x) + odd * x[..., 0])[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, n)))
-        queries = x[:, -1], -x[:, -1]
-        guesses = [softmax_attention(x[:, :-1], y, query, matrix) for query in queries]
-        values = [(f(query[:, None]) + odd * query[:, None, 0])[:, 0] for query in queries]
+        queries = torch.stack([x[:, -1], -x[:, -1]], 1)
+        guess = torch.stack([softmax_attention(x[:, :-1], y, queries[:, i], matrix) for i in (0, 1)], 1)
+        value = f(queries) + odd * queries[..., 0]
         # attention at -w* for a query is attention at w* for the query turned round
-        at_plus = [(guess - value) ** 2 for guess, value in zip(guesses, values, strict=True)]
-        at_minus = [(guess - value) ** 2 for guess, value in zip(guesses[::-1], values, strict=True)]
-        level = (at_plus[0] + at_plus[1]).mean()
-        ratio = float((at_minus[0] + at_minus[1]).mean() / level)
-        return ratio, float((at_minus[0] - at_plus[1]).abs().max() / level)
+        at_plus, at_minus = (guess - value) ** 2, (guess.flip(1) - value) ** 2
+        level = at_plus.sum(1).mean()
+        ratio = float(at_minus.sum(1).mean() / level)
+        return ratio, float((at_minus[:, 0] - at_plus[:, 1]).abs().max() / level)
 
     return measured(one, ["ratio", "gap"], label=tasks, block=range(blocks))

@@ -1,9 +1,4 @@
-"""Lipschitz constants of softmax rows: printed, proved, built and found by search; all numbers are log10.
-
-A printed bound is any object with ``function``, ``tex`` and ``log10(n, R)`` (`Bound`).
-"""
-
-from __future__ import annotations
+"""Lipschitz constants of softmax rows: printed, proved, built and found by search; all numbers are log10."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -27,32 +22,27 @@ _LN10 = math.log(10)
 
 
 class Bound(Protocol):
-    """A printed upper bound."""
+    """A printed upper bound on the constant of a row function, and its log10."""
 
     function: str
     tex: str
 
-    def log10(self, n: float, R: float) -> float:
-        """Compute log10 of the bound."""
-        ...
+    def log10(self, n: float, R: float) -> float: ...
 
 
 def worst(frame: pd.DataFrame, difference: str, by: Sequence[str], end: str = "max") -> pd.DataFrame:
-    """Return the largest (or smallest, "min") difference of two columns: columns ``by``, ``value``, ``most``.
+    """Return the largest (or smallest, "min") difference of two columns, an expression like "found - proved".
 
-    ``difference`` is an expression, e.g. ``"found - proved"``. What is proved to be at most zero is bounded
-    by zero (``most``), or by the value where rounding puts it above.
+    What is proved to be at most zero is bounded by zero (``most``), or by the value where rounding puts it
+    above.
     """
     gaps = frame.assign(value=frame.eval(difference))
     found = gaps.groupby(list(by), sort=False).value.agg(end).reset_index()
     return found.assign(most=found.value.clip(lower=0))
 
 
-# ---------------------------------------------------------------- constants
-
-
 def printed(bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return printed bounds and our constants: ``g``, ``bound`` (its name), ``n``, ``R`` and the two."""
+    """Return printed bounds and our constants."""
 
     def one(bound: Bound, n: int, R: float) -> tuple[Any, ...]:
         return TEX[bound.function], bound.log10(n, R), known.proven_constant(bound.function, n, R)
@@ -74,7 +64,7 @@ def inner_product(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFra
 
 
 def constants(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return what is proved and what explicit data reach: ``n``, ``g``, ``R``, ``proved``, ``built``."""
+    """Return what is proved and what explicit data reach."""
 
     def one(n: int, g: str, R: float) -> tuple[float, float]:
         A, x, v = known.witness(*known.worst_logits(g, n, R), R)
@@ -93,19 +83,13 @@ def searched(
     functions: Sequence[str] = known.FUNCTIONS,
     **how: Any,
 ) -> pd.DataFrame:
-    """Search the largest quotients: ``n``, ``g``, ``R``, ``found`` and ``proved``.
-
-    ``how`` goes to `icl.tensor_trick.supremum_search.search`: ``reach`` and ``moving``.
-    """
+    """Search the largest quotients; ``how`` goes to `supremum_search.search`: ``reach`` and ``moving``."""
 
     def one(n: int, g: str) -> tuple[Any, ...]:
         best = search(g, n, radii, starts, steps, rng, **how).best.numpy()
         return radii, best, [known.proven_constant(g, n, R) for R in radii]
 
     return measured(one, ["R", "found", "proved"], n=n_values, g=functions).replace({"g": TEX})
-
-
-# ---------------------------------------------------------------- sizes
 
 
 def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
@@ -123,7 +107,7 @@ def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
 def sizes(
     bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
 ) -> pd.DataFrame:
-    """Return the largest sizes beside what is printed: ``b``, ``n``, ``R``, ``g``, ``printed``, ``size``."""
+    """Return the largest sizes beside what is printed."""
 
     def one(b: Bound, n: int, R: float) -> tuple[Any, ...]:
         return TEX[b.function], b.log10(n, R), largest_size(b.function, n, R, reach)
@@ -152,28 +136,23 @@ def searched_sizes(
     return frame.assign(b=frame.b.map(name))
 
 
-# ---------------------------------------------------------------- Hessians
-
-
 def hessians(settings: Iterable[tuple[int, float]], starts: int, steps: int, rng: Rng) -> pd.DataFrame:
-    """Return Lipschitz constants of Hessians at settings (n, R), R >= 4.
-
-    Columns ``what``, ``n``, ``R``, ``printed``, ``ours`` (proved), ``found`` (by search; of a sum NaN), and
-    the ``slack`` of the printed one.
-    """
+    """Return Lipschitz constants of Hessians at settings (n, R), R >= 4: printed, proved, and by search."""
     rows = []
     for n, R in settings:
         terms, row = 2 * math.log10(n), math.log10(6 * R**7)  # n d terms, d = n
         bound = 1.5 * math.log10(n) + 30 * R**2 / _LN10
-        third = partial(search_loss, order=3, n=n, radius=R**2, steps=steps // 2, rng=rng)
         many = max(starts // 2, 4)
-        one = third(_attention(R), starts=many, targets=partial(ball, radius=R**2)).best.item()
-        h2o = third(_h2o, starts=many).best.item()
+        third = partial(search_loss, order=3, n=n, radius=R**2, starts=many, steps=steps // 2, rng=rng)
+        one = third(_attention(R), targets=partial(ball, radius=R**2)).best.item()
+        h2o = third(_h2o).best.item()
         bound_h2o, ours = 2 * math.log10(n) + 40 * R**2 / _LN10, math.log10(5 + math.exp(R**2))
-        rows += [("one term", n, R, bound, row, one + 3 * math.log10(R))]
-        rows += [("sum of n d terms, n = d,", n, R, bound + terms, row + terms, math.nan)]
         length = 3 * math.log10(R)  # a third derivative in x is one in the scores times R^3
-        rows += [("exp + sparse + reg", n, R, bound_h2o, length + ours, h2o + length)]
+        rows += [
+            ("one term", n, R, bound, row, one + length),
+            ("sum of n d terms, n = d,", n, R, bound + terms, row + terms, math.nan),
+            ("exp + sparse + reg", n, R, bound_h2o, length + ours, h2o + length),
+        ]
     frame = pd.DataFrame(rows, columns=["what", "n", "R", "printed", "ours", "found"])
     return frame.assign(slack=frame.printed - frame.ours)
 
@@ -193,14 +172,8 @@ def _h2o(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return ((row_gradient(s, b, "normalized") + row_gradient(s, b, "sparse")) * w).sum(-1)
 
 
-# ---------------------------------------------------------------- conditions dropped
-
-
 def opposite_pairs(bounds: Iterable[Bound], n: int, R: float, rng: Rng, draws: int = 200) -> pd.DataFrame:
-    """Return the largest quotient of pairs x, -x of length R over each bound: ``b``, ``value``, ``most``.
-
-    ``most`` is our constant over the printed one.
-    """
+    """Return the largest quotient of pairs x, -x of length R, and our constant, over each bound."""
 
     def one(b: Bound) -> tuple[float, float]:
         A = torch.from_numpy(rng.standard_normal((draws, n, 2)))
@@ -230,7 +203,7 @@ def _change(function: str, s: Tensor) -> Tensor:
 def beyond_the_ball(
     bounds: Iterable[Bound], n: int, R: float, reach: float, starts: int, steps: int, rng: Rng
 ) -> pd.DataFrame:
-    """Search the largest quotient over each printed bound, |x| <= reach R: ``g`` and ``value``."""
+    """Search the largest quotient over each printed bound, |x| <= reach R."""
 
     def one(g: Bound) -> float:
         return search(g.function, n, [R], starts, steps, rng, reach=reach).best.item() - g.log10(n, R)
@@ -250,9 +223,9 @@ def conditions(
     """Drop the printed preconditions one at a time, the last two at the smallest n and the largest R.
 
     Returns:
-        A title and a table each: R < 4 (``b``, ``n``, ``value``), opposite pairs, and x three times as long
-        for the first bounds on u and alpha (``value`` found and ``most``, which it cannot pass). ``needed``
-        says whether the bound needs the condition.
+        A title and a table each: R < 4, opposite pairs, and x three times as long for the first bounds on u
+        and alpha (``value`` found and ``most``, which it cannot pass). ``needed`` says whether the bound
+        needs the condition.
     """
     n, R = n_values[0], radii[-1]
     table = printed(bounds, n_values, [R for R in radii if R < 4]).rename(columns={"bound": "b"})

@@ -1,12 +1,14 @@
-"""Measurements for Theorem 4 in one setting: two-number matrices, all directions at the best, trained units.
+"""Measurements for Theorem 4 in one setting, and for Figure 9 of the talk: links, functions of B'x.
 
 Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres, and functions are
-linear in ``u`` (`icl.risk.low_rank`). The dimensions are ``d`` and ``k``, and sigma is ``s``.
+linear in ``u`` (`icl.risk.low_rank`). The dimensions are ``d`` and ``k``, and sigma is ``s``. Exponents in n
+are a `sweeps.limit`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,21 +16,30 @@ import pandas as pd
 import torch
 from scipy.optimize import minimize_scalar
 
+from icl.attention import linear_attention
 from icl.covariates import LowRank
-from icl.experiments.sweeps import TOKENS, limit
-from icl.experiments.tables import Array, Row
-from icl.pretrain import UnitConfig, pretrain
-from icl.pretrain.metrics import subspace_error
+from icl.experiments.sweeps import TOKENS, limit, with_error
+from icl.experiments.tables import FAST, Array, Row, Training, each, grid, measured
+from icl.pretrain import UnitConfig, pretrain, train_grid
+from icl.pretrain.metrics import evaluation_error, subspace_error
 from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.streams import stream
-from icl.tasks import Linear, Projected, Task
+from icl.tasks import Cosine, Linear, Projected, Quadratic, Task, Zonal
 
+Pairs = Sequence[tuple[int, int]]
+#: The three links by name, called with the dimension k; the last one is the affine link without its +2.
+LINKS: dict[str, Callable[[int], Zonal]] = {
+    "affine": lambda k: Linear(k, 1.0, 2.0),
+    "quadratic": Quadratic,
+    "cosine": lambda k: Cosine(k, 4.0),
+    "linear": lambda k: Linear(k, 1.0),
+}
+PRINTED = ("affine", "quadratic", "cosine")
+UNITS = {"softmax": PRINTED, "linear": tuple(LINKS)}
+EVEN = ("quadratic", "cosine")
 #: The grid on which c BB' + e (I - BB') is compared with c BB'.
 GRID_C, GRID_E = np.array([0.0, *2.0 ** np.arange(-1, 6)]), 2.0 ** np.arange(-2, 4)
-
-
-# ---------------------------------------------------------------- what a projection is
 
 
 def least_isotropic(d: int, k: int, n: float, sigma: float) -> tuple[float, float]:
@@ -45,8 +56,7 @@ def least_isotropic(d: int, k: int, n: float, sigma: float) -> tuple[float, floa
 def token_weights(M: str, n: int, sigma: float, count: int = 400) -> Row:
     """Return the weights of tokens on two circles, d = 4 and k = 2, under the best wI or the best c BB'.
 
-    ``inside`` and ``outside`` (the token's angles in degrees, the query at zero), ``weight`` (the largest is
-    1), and the ``risk`` of the matrix at this n and sigma.
+    A token has two angles, in degrees, the query is at zero; the ``risk`` is that of the matrix.
     """
     angles = 180 * stream(0, "monte carlo").uniform(-1, 1, (2, count))
     inside, outside = np.cos(np.deg2rad(angles))
@@ -59,11 +69,7 @@ def token_weights(M: str, n: int, sigma: float, count: int = 400) -> Row:
 
 
 def landscape(d: int, k: int, n: int, s: float) -> Row:
-    """Return the exact risk of c BB' + e (I - BB') around its minimum.
-
-    ``c`` (up to 1.6 c*, which is one of them), ``e`` (-3 to 3) and ``above``, (e, c), the risk over that of
-    c* BB', minus one.
-    """
+    """Return the exact risk of c BB' + e (I - BB') over that of c* BB', minus one: ``above``, (e, c)."""
     best = optimal_window(Linear(k), n, s)
     c, e = np.linspace(0, 1.6, 17) * best.w, 3 * np.linspace(0, 1, 10) ** 1.5
     half = np.array([[low_rank_risk(d, k, a, b, n, s).total for a in c] for b in e]) / best.risk - 1
@@ -73,7 +79,7 @@ def landscape(d: int, k: int, n: int, s: float) -> Row:
 
 
 def lipschitz_quotient(inside: float, d: int, k: int) -> Row:
-    """Return the largest quotient in the definition of Lip_s over functions and 200 random points, ``value``.
+    """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
 
     ``inside`` is the share |B's|^2 of the direction s in the subspace.
     """
@@ -87,21 +93,11 @@ def lipschitz_quotient(inside: float, d: int, k: int) -> Row:
     return {"value": np.max(np.abs(f[:, None] - f) / np.where(distance > 0, distance, np.inf))}
 
 
-# ---------------------------------------------------------------- no matrix is better
-
-
 def complement_gains(d: int, k: int, settings: Array, whole: bool = False) -> Row:
     """Return the least risk with e > 0 over that with e = 0, minus one, on `GRID_C` and `GRID_E`.
 
-    Args:
-        d: Dimension of the tokens.
-        k: Dimension of the subspace. For k = 1 there is no finite minimum without noise, and such settings
-            are left out.
-        settings: Pairs of n and sigma.
-        whole: Whether the functions depend on the complement as much as on the subspace.
-
-    Returns:
-        ``n``, ``s``, ``value`` and ``error``.
+    For k = 1 there is no finite minimum without noise, and such ``settings``, (n, sigma), are left out.
+    ``whole`` says whether the functions depend on the complement as much as on the subspace.
     """
     n, s = settings[(settings[:, 1] > 0) | (k > 1) | whole].T
 
@@ -122,27 +118,20 @@ def complement_gains(d: int, k: int, settings: Array, whole: bool = False) -> Ro
 
 def directions(d: int, k: int) -> dict[str, Array]:
     """Return a matrix of norm one for each type of directions, in the basis (B, B_perp)."""
-    types = {}
-    for label, start, size in (("inside", 0, k), ("complement", k, d - k)):
-        block = np.zeros((d, d))
-        block[range(start, start + size), range(start, start + size)] = size**-0.5
-        types[f"{label}, identity"] = block
-        if size > 1:
-            i, j = start, start + 1
-            for name, at in (("traceless", ((i, i), (j, j))), ("antisymmetric", ((i, j), (j, i)))):
-                pair = types[f"{label}, {name}"] = np.zeros((d, d))
-                pair[at[0]], pair[at[1]] = 0.5**0.5, -(0.5**0.5)
-    for name, place in (("complement to inside", (0, k)), ("inside to complement", (k, 0))):
-        types[name] = np.zeros((d, d))
-        types[name][place] = 1.0
+    axes = np.eye(d)
+    types = {"complement to inside": np.outer(axes[0], axes[k])}
+    types["inside to complement"] = types["complement to inside"].T
+    for label, block in (("inside", axes[:k]), ("complement", axes[k:])):
+        types[f"{label}, identity"] = block.T @ block / len(block) ** 0.5
+        if len(block) > 1:
+            a, b = block[:2]
+            types[f"{label}, traceless"] = (np.outer(a, a) - np.outer(b, b)) / 2**0.5
+            types[f"{label}, antisymmetric"] = (np.outer(a, b) - np.outer(b, a)) / 2**0.5
     return types
 
 
 def least_curvature(d: int, k: int, n: int, s: float, seed: int, contexts: int) -> Row:
-    """Sample the least second derivative of the risk at c* BB' over the risk, of all types of directions.
-
-    Functions and noise are averaged exactly; all types share the tokens.
-    """
+    """Sample the least second derivative of the risk at c* BB' over the risk, of all types of directions."""
     c = float(optimal_window(Linear(k), n, s).w)
     return {"value": min(second_derivatives(d, k, n, s, c, seed, contexts).values())}
 
@@ -150,7 +139,10 @@ def least_curvature(d: int, k: int, n: int, s: float, seed: int, contexts: int) 
 def second_derivatives(
     d: int, k: int, n: int, sigma: float, c: float, seed: int, contexts: int
 ) -> dict[str, float]:
-    """Sample the second derivative of the risk at c BB', over the risk, for each type of `directions`."""
+    """Sample the second derivative of the risk at c BB', over the risk, for each type of `directions`.
+
+    Functions and noise are averaged exactly; all types share the tokens.
+    """
     rng = stream(300 + seed, "monte carlo")
     parts = [rng.standard_normal((contexts, n + 1, size)) for size in (k, d - k)]
     parts = [part / np.linalg.norm(part, axis=-1, keepdims=True) for part in parts]
@@ -175,13 +167,10 @@ def second_derivatives(
     return {name: along(matrix) for name, matrix in directions(d, k).items()}
 
 
-# ---------------------------------------------------------------- the scale c
-
-
 def best_scale(k: int, n: int, s: float) -> Row:
-    """Return the exact c*, ``value`` and ``error``."""
+    """Return the exact c*."""
     best = optimal_window(Linear(k), n, s)
-    return {"value": best.w, "error": best.w * best.error}
+    return with_error(best.w, best.error)
 
 
 def steepest_step(k: int, n: int, s: float) -> Row:
@@ -193,10 +182,7 @@ def steepest_step(k: int, n: int, s: float) -> Row:
 
 
 def risk_slope(rank: int) -> Row:
-    """Return the exponent in n of the least risk of c BB', a `sweeps.limit`, where the law says 10^3 to 10^5.
-
-    The rank is that of B.
-    """
+    """Return the exponent in n of the least risk of c BB', where the law says that c* is 10^3 to 10^5."""
     task = Linear(rank)
     n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], 1.0)
 
@@ -216,34 +202,16 @@ def isotropic_slope(d: int, rank: int) -> Row:
     return limit(slope, -4 / (d + 2), TOKENS)
 
 
-# ---------------------------------------------------------------- trained units
-
-
 def _subspace(d: int, k: int) -> Any:
     return np.linalg.qr(stream(0, "monte carlo").standard_normal((d, d))).Q[:, :k]
 
 
-def _scale(M: Array, B: Array) -> Array:
-    return np.asarray(np.trace(B.T @ M @ B, axis1=-2, axis2=-1) / B.shape[1])
-
-
-def trained_units(
-    d: int,
-    k: int,
-    settings: Sequence[tuple[int, float]],
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    device: torch.device | str = "cpu",
-) -> pd.DataFrame:
-    """Train units from random matrices, and a control whose functions depend on all directions.
+def trained_units(d: int, k: int, settings: Sequence[tuple[int, float]], how: Training) -> pd.DataFrame:
+    """Train units from random matrices, and, at the last setting, a control that needs all directions.
 
     Returns:
-        A row for each recorded step, setting and seed: ``functions`` (low rank, or all directions at the last
-        setting), ``d``, ``k``, ``n``, ``s``, ``step``, ``seed``; ``sine`` of the largest principal angle to
-        the subspace, ``kept``, the k-th singular value of M, ``dropped``, the next one, and ``ratio``, the
-        mean diagonal of B'MB over the exact c*.
+        A row for each recorded step, setting and seed: ``sine`` of the largest principal angle to the
+        subspace, ``kept``, the k-th singular value of M, and ``dropped``, the next one.
     """
     B = _subspace(d, k)
     tasks: list[tuple[str, Task, LowRank | None, int, float]] = [
@@ -253,39 +221,102 @@ def trained_units(
     units = [
         UnitConfig(task, s, n, 100 + seed, tokens, initial_std=0.3)  # trial runs had used smaller seeds
         for _, task, tokens, n, s in tasks
-        for seed in range(seeds)
+        for seed in range(how.seeds)
     ]
-    record = sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()})
-    native: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-    whole = pretrain(units, steps, batch_size, learning_rate, device, record=record, **native)
-    parts = []
-    for i, (functions, _, _, n, s) in enumerate(tasks):
-        for step, matrices in zip(record, whole.M_history[:, i * seeds : (i + 1) * seeds], strict=True):
-            spectrum = np.linalg.svd(matrices, compute_uv=False)
-            part = pd.DataFrame({"seed": range(seeds), "sine": subspace_error(matrices, B)})
-            part["kept"], part["dropped"] = spectrum[:, k - 1], spectrum[:, k]
-            part["ratio"] = _scale(matrices, B) / float(optimal_window(Linear(k), n, s).w)
-            parts.append(part.assign(functions=functions, d=d, k=k, n=n, s=s, step=step))
-    return pd.concat(parts, ignore_index=True)
+    record = sorted({0, *np.geomspace(max(1, how.steps // 50), how.steps, 7).astype(int).tolist()})
+    M = pretrain(units, *how[1:], record=record, **FAST).M_history
+    trained = pd.DataFrame([(name, n, s) for name, _, _, n, s in tasks], columns=["functions", "n", "s"])
+    frame = grid(step=record).merge(trained, how="cross").merge(grid(seed=range(how.seeds)), how="cross")
+    spectrum = np.linalg.svd(M, compute_uv=False).reshape(-1, d)
+    frame = frame.assign(sine=subspace_error(M, B).ravel(), kept=spectrum[:, k - 1], dropped=spectrum[:, k])
+    return frame.assign(d=d, k=k)
 
 
 def settled_scales(
-    size: int,
-    d: int,
-    k: int,
-    setting: Array,
-    starts: int,
-    steps: int,
-    learning_rate: float,
-    device: torch.device | str = "cpu",
-) -> Row:
-    """Train fresh units with a batch of this size at a setting, n and sigma.
-
-    Returns:
-        ``seed`` and ``ratio``, the mean diagonal of B'MB over the exact c*.
-    """
+    sizes: Sequence[int], d: int, k: int, setting: tuple[int, float], how: Training
+) -> pd.DataFrame:
+    """Return the mean diagonal of B'MB over the exact c* of fresh units, by the size of their batch."""
     (n, s), B = setting, _subspace(d, k)
     task, law = Projected(Linear(k), B.T), LowRank(B)
-    units = [UnitConfig(task, s, int(n), 200 + seed, law, initial_std=0.3) for seed in range(starts)]
-    M = pretrain(units, steps, size, learning_rate, device, stream="native", dtype="float32").M
-    return {"seed": np.arange(starts), "ratio": _scale(M, B) / optimal_window(Linear(k), n, s).w}
+    units = [UnitConfig(task, s, n, 200 + seed, law, initial_std=0.3) for seed in range(how.seeds)]
+    own_tokens = FAST | {"shared_tokens": False}
+
+    def one(size: int) -> tuple[Any, ...]:
+        M = pretrain(units, how.steps, size, how.learning_rate, how.device, **own_tokens).M
+        scale = np.trace(B.T @ M @ B, axis1=-2, axis2=-1) / k
+        return np.arange(how.seeds), scale / optimal_window(Linear(k), n, s).w
+
+    return measured(one, ["seed", "ratio"], size=sizes)
+
+
+def _laws(pairs: Pairs) -> list[LowRank]:
+    normal = [stream(j, "monte carlo").standard_normal((d, d)) for j, (d, _) in enumerate(pairs)]
+    bases: list[Any] = [np.linalg.qr(some).Q[:, :k] for some, (_, k) in zip(normal, pairs, strict=True)]
+    return [LowRank(basis) for basis in bases]
+
+
+def _behind(link: str, law: LowRank) -> Projected:
+    directions: Any = np.array(law.basis).T
+    return Projected(LINKS[link](len(directions)), directions)
+
+
+def exact_minimum(link: str, k: int, n: int, noise_std: float) -> Row:
+    """Return the best w of a link, the least risk, and, sampled, the error of the best constant."""
+    best, rng = optimal_window(LINKS[link](k), n, noise_std), stream(0, "monte carlo")
+    u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
+    f = LINKS[link](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
+    return {"w": best.w, "least": best.risk, "constant": float(f.var())}
+
+
+def trained_links(pairs: Pairs, n: int, noise_std: float, how: Training, contexts: int) -> pd.DataFrame:
+    """Train softmax and linear attention from M = 0 on each link; without intercept the latter only.
+
+    Softmax units have the initial step size w* / 50, as they have about that far to go.
+
+    Returns:
+        A row for each recorded step and seed: the ``sine`` of the largest principal angle to the subspace,
+        and the test error with the clean query label, on contexts that are other ones for each seed.
+    """
+    record = np.unique(np.geomspace(max(1, how.steps // 50), how.steps, 8).round().astype(int)).tolist()
+    frame, parts = grid(step=record, seed=range(how.seeds)), []
+    for ((d, k), law), (unit, links) in product(zip(pairs, _laws(pairs), strict=True), UNITS.items()):
+        tasks: list[Any] = [_behind(link, law) for link in links]
+        rates = [how.learning_rate] * len(links)
+        if unit == "softmax":
+            rates = [float(optimal_window(LINKS[link](k), n, noise_std).w) / 50 for link in links]
+        training = how._replace(learning_rate=rates)
+        whole = train_grid(tasks, noise_std, n, *training, covariates=law, activation=unit, record=record)
+        sines = subspace_error(whole.M_history, np.array(law.basis))
+        for i, link in enumerate(links):
+            mine = itemgetter(slice(i * how.seeds, (i + 1) * how.seeds))
+            one, history = whole.trained, tuple(map(mine, whole.trained.history))
+            one = replace(one, units=mine(one.units), parameters=mine(one.parameters), history=history)
+            error = evaluation_error(one, tasks[i], noise_std, n, contexts, None, law)[:-1]
+            part = frame.assign(sine=sines[:, i].ravel(), error=error.ravel())
+            parts.append(part.assign(d=d, k=k, link=link, unit=unit))
+    return pd.concat(parts, ignore_index=True)
+
+
+def zero_excess(pairs: Pairs, links: Sequence[str], n: int, noise_std: float, contexts: int) -> pd.DataFrame:
+    """Return by how much a random M raises the squared error of linear attention above that of M = 0.
+
+    It is the mean over contexts and their images with the query turned round, over the mean square of the
+    prediction.
+    """
+    laws = dict(zip(pairs, _laws(pairs), strict=True))
+
+    def one(d: int, k: int, link: str) -> Row:
+        law, rng = laws[d, k], stream(1, "monte carlo")
+        x = law.from_normal(torch.from_numpy(rng.standard_normal((contexts, n + 1, d))))
+        f = _behind(link, law).sample(rng, contexts)
+        turned = torch.cat([x[:, :-1], -x[:, -1:]], 1)
+        y = f(x)[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((contexts, n)))
+        M = torch.from_numpy(rng.standard_normal((d, d)))
+        above = square = 0.0
+        for z in (x, turned):
+            target, h = f(z)[:, -1], linear_attention(z[:, :-1], y, z[:, -1], M)
+            above += float(((target - h) ** 2 - target**2).mean())
+            square += float((h**2).mean())
+        return {"value": above / square}
+
+    return each(one, pair=[{"d": d, "k": k} for d, k in pairs], link=list(links))

@@ -1,7 +1,5 @@
 """Three formulas of other papers, as noted and as repaired, against derivatives by autograd."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pandas as pd
@@ -15,13 +13,10 @@ SLIP = "the slip is in our notes, and the paper has the repaired formula"
 
 
 def evidence(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """Return the rows as printed and as repaired (``which``), and the row of each other reading.
+    """Return the rows of one of `FORMULAS` as printed and as repaired, and the row of each other reading.
 
     The reading that was added later, a slip of our notes, has the repaired formula in place of the printed.
-
-    Args:
-        frame: From `icl.experiments.identities.differences` of `FORMULAS`.
-        formula: The key of one of them.
+    ``frame`` is from `icl.experiments.identities.differences`.
     """
     mine = frame[frame.identity == formula].assign(which="printed")
     others = dict(list(mine[2:].groupby("what", sort=False)))

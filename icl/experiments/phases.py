@@ -1,22 +1,27 @@
-"""Phases of the window over context length and roughness, waves, and the law of smooth classes.
+"""Phases of the window over context length and roughness, waves, smooth classes, and extreme examples.
 
-What does not say more measures in one setting and returns ``value`` and ``error``, or a `sweeps.limit`.
+In the extreme examples after Theorem 2, much noise, a strong signal, long contexts, classes have L = 1 unless
+it is given, since the best window of affine and ReLU functions depends on L / sigma alone (`over_unit`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import betainc
 
-from icl.experiments.extremes import WAVES
-from icl.experiments.sweeps import Route, law_constant, limit, over
-from icl.experiments.tables import Array, Row, each
+from icl.experiments.sweeps import Route, law_constant, limit, log_slopes, over, smallest_slope, with_error
+from icl.experiments.tables import TASKS, Array, Row, each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
+from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Tanh, Zonal
 
+CLASSES = ("affine", "ReLU")
+#: Wavenumbers L of the waves cos(L u.x) that stand for the cosine class.
+WAVES = (1.0, 4.0)
+#: Contexts of fixed length for the limit without noise.
+FEW = (20, 100, 400)
 #: What a map is divided into, in the order of its colors.
 PHASES = ("equal weights", "a window", "few tokens")
 
@@ -29,9 +34,7 @@ def phase_map(
     ReLU functions over L / sigma in the highest dimension, cosines over their wavenumber at ``noise_std`` in
     the lowest and the highest.
 
-    Returns:
-        Columns ``title`` (of a map), ``kind``, ``d``, ``rough``, ``n``, ``w``, ``reach`` (the expected number
-        of tokens with 1 - x.x_q < 1 / w) and ``phase``, an index into `PHASES`: below two tokens are few.
+    ``reach`` is the expected number of tokens with 1 - x.x_q < 1 / w; below two they are few.
     """
     n = np.array(lengths, float)
 
@@ -52,11 +55,7 @@ def phase_map(
 
 
 def wave_curves(d: int, L: float, noise_std: float) -> Row:
-    """Return the risk of waves over the least risk, for the figure that moves.
-
-    ``ratio`` at ``n`` and ``w``; ``equal`` is that of equal weights, ``nearest`` that of one token, and
-    ``best`` the best w.
-    """
+    """Return risks over the least one: of waves, equal weights and the nearest token; and the best w."""
     wave, n, w = Cosine(d, L), 2.0 ** np.arange(3, 15)[:, None], 10 ** (np.arange(-10, 31) / 10)
     best = optimal_window(wave, n, noise_std)
     curve, equal = (population_risk(wave, at, n, noise_std).total / best.risk for at in (w, 0.0))
@@ -65,7 +64,7 @@ def wave_curves(d: int, L: float, noise_std: float) -> Row:
 
 
 def narrowing(d: int, n: int, L: float, noise_std: float) -> Row:
-    """Return log w* of cosines at ``twice`` = 2 L minus that at L; equal weights count as w = 1e-6."""
+    """Return log w* of cosines at 2 L minus that at L; equal weights count as w = 1e-6."""
     one, two = (optimal_window(Cosine(d, b), n, noise_std) for b in (L, 2 * L))
     value = np.log(np.maximum(two.w, 1e-6) / np.maximum(one.w, 1e-6))
     return {"twice": 2 * L, "value": value, "error": one.error + two.error}
@@ -75,7 +74,6 @@ def narrowings(dims: Sequence[int], noise_std: float, few: int = 32, many: int =
     """Return `narrowing` where the context resolves waves, ``many`` tokens, L = 1 and 2, and where not.
 
     There, with ``few`` tokens, L is the last power of two with a window; dimensions without any are left out.
-    Columns ``d``, ``n``, ``L``, ``twice``, ``resolved``, ``value`` and ``error``.
     """
     parts = [each(narrowing, d=list(dims), n=[many], L=[1.0, 2.0], noise_std=noise_std).assign(resolved=True)]
     for d in dims:
@@ -87,8 +85,6 @@ def narrowings(dims: Sequence[int], noise_std: float, few: int = 32, many: int =
             parts.append(last.assign(resolved=False))
     return pd.concat(parts, ignore_index=True)
 
-
-# ---------------------------------------------------------------- smooth classes
 
 #: Smooth classes by name, called with the dimension.
 SMOOTH: dict[str, Callable[[int], Zonal]] = {
@@ -162,20 +158,82 @@ EQUAL: dict[str, Callable[[int], Zonal]] = {
 
 def wave_over_linear(d: int, equal: str) -> Row:
     """Return w* of waves cos(4 u.x) over that of `EQUAL` functions, n = 10^12, sigma = 0.5."""
-    ratio, error = over(*(optimal_window(task, 1e12, 0.5) for task in (Cosine(d, 4.0), EQUAL[equal](d))))
-    return {"value": ratio, "error": error}
+    return over(*(optimal_window(task, 1e12, 0.5) for task in (Cosine(d, 4.0), EQUAL[equal](d))))
 
 
 def class_spread(d: int, n: int, noise_std: float) -> Row:
     """Return the largest over the smallest w* of three classes with L = 1; infinite if that is zero."""
     best = [optimal_window(task(d), n, noise_std) for task in (Affine, ReLU, Cosine)]
     best.sort(key=lambda some: float(some.w))
-    ratio, error = over(best[-1], best[0]) if best[0].w > 0 else (np.inf, 0.0)
-    return {"value": ratio, "error": error}
+    return over(best[-1], best[0]) if best[0].w > 0 else with_error(np.inf)
 
 
 def steeper_waves(d: int, k: int, noise_std: float) -> Row:
     """Return w* of waves of wavenumber 8 over that of 1, each divided by its largest slope, n = 10^k."""
-    best = (optimal_window(Cosine(d, b), 10.0**k, largest_slope(b) * noise_std) for b in (8.0, 1.0))
-    ratio, error = over(*best)
-    return {"value": ratio, "error": error}
+    return over(*(optimal_window(Cosine(d, b), 10.0**k, largest_slope(b) * noise_std) for b in (8.0, 1.0)))
+
+
+def windows_over_signal(kind: str, d: int, n: int) -> Row:
+    """Return the best ``w`` over ``signal`` = L / sigma, and ``silent``, the best w without noise."""
+    task, signal = TASKS[kind](d), np.geomspace(0.05, 1e4, 40)
+    w, silent = (optimal_window(task, n, sigma).w for sigma in (1 / signal, 0.0))
+    return {"signal": signal, "w": w, "silent": silent}
+
+
+def slopes_in_noise(kind: str, d: int, n: int) -> Row:
+    """Return the slope of log w* in log sigma at much noise: for small w it is -2."""
+    sigma = np.array([100.0, 200.0, 400.0])
+    return limit(lambda route: local_slope(sigma, route.window(TASKS[kind](d), n, sigma)), -2.0)
+
+
+def best_window(kind: str, d: int, n: int, noise_std: float, L: float = 1.0) -> Row:
+    """Return w*."""
+    best = optimal_window(TASKS[kind](d, L), n, noise_std)
+    return with_error(best.w, best.error)
+
+
+def silent_window(kind: str, d: int, n: int) -> Row:
+    """Return 1 / w* without noise."""
+    best = optimal_window(TASKS[kind](d), n, 0.0)
+    return with_error(1 / best.w, best.error)
+
+
+def least_slope(
+    kind: str, d: int, lengths: Array, noise_std: Any = 1.0, power: float = 1.0, L: float = 1.0
+) -> Row:
+    """Return the least slope of log w* in log n, times ``power``: -1/2 for that of the bandwidth."""
+    best = optimal_window(TASKS[kind](d, L), lengths, noise_std)
+    return smallest_slope(lengths, best.w, best.error, power)
+
+
+def slope_in_signal(kind: str, d: int) -> Row:
+    """Return the least slope of log w* in log(L / sigma), 1 to 100, with n so that the law says w* = 10^5."""
+    signal = np.array([1.0, 10.0, 100.0])
+    n = asymptotics.sharp_context(TASKS[kind](d), 1e5, 1 / signal[-1])
+    best = optimal_window(TASKS[kind](d), n, 1 / signal)
+    return smallest_slope(signal, best.w, best.error)
+
+
+def nearest_over_best(kind: str, d: int, n: float, noise_std: float) -> Row:
+    """Return the risk of the nearest neighbor over the least one."""
+    task = TASKS[kind](d)
+    least = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
+    single = nearest_neighbor_risk(task, n, noise_std)
+    return with_error(single.total / least.total, single.error, least.error)
+
+
+def crowd(kind: str, d: int, lengths: Array) -> Row:
+    """Return the growth exponent in n of the number of tokens attended to, between two lengths.
+
+    The number is sigma^2 over the noise term, at the best windows for sigma = 1.
+    """
+    best = optimal_window(TASKS[kind](d), lengths, 1.0)
+    risk = population_risk(TASKS[kind](d), best.w, lengths, 1.0)
+    # the number falls like w^(-d/2)
+    (slope,), (error,) = log_slopes(lengths, 1 / risk.noise, risk.error + d * best.error)
+    return {"value": slope, "error": error}
+
+
+def over_unit(kind: str, d: int, n: int) -> Row:
+    """Return w* at (10 L, 10 sigma) over that at L = sigma = 1."""
+    return over(*(optimal_window(TASKS[kind](d, L), n, L) for L in (10.0, 1.0)))

@@ -4,8 +4,6 @@ Units are trained by constant steps from M = 0 and looked at on their way (`grow
 or functions (`finite_contexts`, `finite_functions`), and for a finite time (`windows_in_time`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,44 +13,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike
-from scipy.special import gamma, jv
 from torch import Tensor
 
 from icl.covariates import Ellipsoid, uniform_sphere
-from icl.experiments.tables import Array, grid, measured
+from icl.experiments.functions import Wave
+from icl.experiments.tables import FAST, Array, Training, grid, measured
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
 from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
 from icl.streams import stream
-from icl.tasks import Cosine, Function, Projected, QuadraticRisk, ReLU, Zonal
-from icl.tasks.base import Rng
+from icl.tasks import Cosine, Projected, QuadraticRisk, ReLU, Zonal
 
 #: What "non-isotropic" may mean: functions symmetric in the whitened coordinates, or those of the sphere.
 LAWS = ("isotropic", "non-isotropic", "non-isotropic, same functions")
-
-#: The fastest way to train, as in `icl.pretrain.train_grid`.
-FAST: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-
-
-@dataclass(frozen=True)
-class Wave(Zonal):
-    """``f(x) = cos(L u.x + phase)`` with a phase uniform on the circle."""
-
-    lipschitz: float = 1.0
-    label = "wave"
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        r = np.maximum(self.lipschitz * np.sqrt(2 - 2 * np.clip(cosine, -1, 1)), 1e-8)
-        nu = self.dim / 2 - 1
-        return np.asarray(gamma(nu + 1) * (2 / r) ** nu * jv(nu, r) / 2)
-
-    def sample(self, rng: Rng, count: int) -> Function:
-        u = torch.as_tensor(rng.standard_normal((count, self.dim)))
-        u = u / u.norm(dim=1, keepdim=True)
-        phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
-        return lambda x: (self.lipschitz * torch.einsum("bd,bnd->bn", u.to(x), x) + phase.to(x)).cos()
 
 
 KINDS: dict[str, type[ReLU | Cosine | Wave]] = {"ReLU": ReLU, "cosine": Cosine, "wave": Wave}
@@ -69,16 +43,13 @@ class Setting:
     batch_size: int
     device: torch.device | str = "cpu"
 
-    def windows(self, kinds: Sequence[str] = tuple(KINDS)) -> pd.DataFrame:
-        """Return the exact best windows on the sphere: ``kind``, ``L``, ``w``."""
+    def windows(self) -> pd.DataFrame:
+        """Return the exact best windows on the sphere."""
 
         def one(kind: str, L: float) -> float:
             return float(optimal_window(KINDS[kind](self.dim, L), self.context_length, self.noise_std).w)
 
-        return measured(one, ["w"], kind=kinds, L=self.lipschitz_values)
-
-
-# ---------------------------------------------------------------- how M grows
+        return measured(one, ["w"], kind=KINDS, L=self.lipschitz_values)
 
 
 def grow(
@@ -92,28 +63,24 @@ def grow(
 ) -> pd.DataFrame:
     """Train units with steps of constant size from M = 0, for as many steps as the last of ``record``.
 
-    Units of one seed see the same tokens and noise for all L.
-
-    Returns:
-        Columns ``kind``, ``law``, ``step``, ``L``, ``seed``, ``norm`` (spectral) and ``diagonal`` (its mean).
+    Units of one seed see the same tokens and noise for all L. The norm is spectral, the diagonal its mean.
     """
     root: Any = np.diag(np.linspace(1.5, 0.5, setting.dim))  # axes of non-isotropic tokens
     tasks: list[Any] = [KINDS[kind](setting.dim, L) for L in setting.lipschitz_values]
-    inverse: Any = np.linalg.inv(root)
     if law == LAWS[1]:
+        inverse: Any = np.linalg.inv(root)
         tasks = [Projected(task, inverse) for task in tasks]
-    steps, batch = record[-1], setting.batch_size
     options: dict[str, Any] = {"optimizer": optimizer, "schedule": "constant", "record": record}
     options["covariates"] = None if law == LAWS[0] else Ellipsoid(root)
-    noise_std, n, device = setting.noise_std, setting.context_length, setting.device
-    M = train_grid(tasks, noise_std, n, seeds, steps, batch, rate, device, **options).M_history
+    training = Training(seeds, record[-1], setting.batch_size, rate, setting.device)
+    M = train_grid(tasks, setting.noise_std, setting.context_length, *training, **options).M_history
     frame = grid(kind=[kind], law=[law], step=record, L=setting.lipschitz_values, seed=range(seeds))
     diagonal = np.trace(M, axis1=-2, axis2=-1).ravel() / setting.dim
     return frame.assign(norm=spectral_norm(M).ravel(), diagonal=diagonal)
 
 
 def flow(setting: Setting, record: Sequence[int], rate: float) -> pd.DataFrame:
-    """Return the exact population flow of the ReLU class: ``L``, ``step``, ``w``."""
+    """Return w along the exact population flow of the ReLU class."""
 
     def one(L: float) -> tuple[Any, ...]:
         task, times = ReLU(setting.dim, L), rate * np.array(record)
@@ -123,17 +90,15 @@ def flow(setting: Setting, record: Sequence[int], rate: float) -> pd.DataFrame:
 
 
 def over_flow(units: pd.DataFrame, exact: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean diagonal over the flow, averaged over the last three quarters: ``L, seed, ratio``."""
+    """Return the mean diagonal over the flow, averaged over the last three quarters of the steps."""
     late = units[4 * units.step >= units.step.max()].merge(exact, on=["L", "step"])
     return late.assign(ratio=late.diagonal / late.w).groupby(["L", "seed"], as_index=False).ratio.mean()
 
 
 def ratios(units: pd.DataFrame, steps: Sequence[int]) -> pd.DataFrame:
-    """Compare the spectral norms at each L and at the next smaller one, unit by unit.
+    """Return the spectral norm at each L over that at the next smaller one, ``other``, unit by unit.
 
-    Returns:
-        ``L``, ``other``, ``seed``, the ``ratio`` and its ``log``, at that of the steps at which the median
-        over the seeds is smallest.
+    It is that of the steps at which the median over the seeds is smallest.
     """
     looked_at = units[units.step.isin(list(steps))]  # M = 0 at the first step has no logarithm
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="L", values="norm"))
@@ -151,23 +116,16 @@ def resolved(windows: pd.DataFrame, kind: str, compared: pd.DataFrame) -> pd.Dat
     return compared[w.loc[compared.L].to_numpy() > w.loc[compared.other].to_numpy()]
 
 
-def cosine_edge(setting: Setting, largest: float = 12.0) -> pd.DataFrame:
-    """Return exact windows of the cosine class over L: ``case`` (n and d), ``L``, ``w``."""
+def cosine_edge(setting: Setting) -> pd.DataFrame:
+    """Return exact windows of the cosine class over L, also in longer contexts and a higher dimension."""
     n, d = setting.context_length, setting.dim
-    cases = {
-        f"n = {n}, d = {d}": (n, d),
-        f"n = {5 * n}, d = {d}": (5 * n, d),
-        f"n = {n}, d = {d + 2}": (n, d + 2),
-    }
+    cases = {f"n = {m}, d = {k}": (m, k) for m, k in ((n, d), (5 * n, d), (n, d + 2))}
 
     def one(case: str, L: float) -> float:
         n, d = cases[case]
         return float(optimal_window(Cosine(d, L), n, setting.noise_std).w)
 
-    return measured(one, ["w"], case=cases, L=np.linspace(0.5, largest, 24))
-
-
-# ---------------------------------------------------------------- finitely many contexts, functions and steps
+    return measured(one, ["w"], case=cases, L=np.linspace(0.5, 12.0, 24))
 
 
 class Excess:
@@ -193,8 +151,7 @@ def finite_contexts(
 ) -> pd.DataFrame:
     """Minimize the empirical loss of T contexts, over the number w and over all matrices.
 
-    Returns:
-        Columns ``unit`` ("full matrix M", "one number w"), ``T``, ``draw`` and ``excess``, relative.
+    The excess risk is relative to the least one.
     """
     excess, n = Excess(task, noise_std, context_length, contexts), context_length
     start = float(excess.best.w) * torch.eye(task.dim).double()
@@ -222,12 +179,7 @@ def score_constant(task: Zonal, noise_std: float, context_length: int, contexts:
 def finite_functions(
     setting: Setting, L: float, sizes: Sequence[int], seeds: int, steps: int, rate: float, contexts: int
 ) -> pd.DataFrame:
-    """Train units on fixed pools of ReLU functions, one for each seed, and on fresh functions.
-
-    Returns:
-        Columns ``T`` (functions in the pool, infinite for fresh ones), ``seed``, ``unit`` ("full matrix M")
-        and ``excess``, relative.
-    """
+    """Train units on fixed pools of T ReLU functions, one for each seed, and on fresh ones, T infinite."""
     task, n, sigma = ReLU(setting.dim, L), setting.context_length, setting.noise_std
     excess, cases = Excess(task, sigma, n, contexts), grid(T=(*sizes, np.inf), seed=range(seeds))
 
@@ -243,7 +195,7 @@ def finite_functions(
 def windows_in_time(
     task: Zonal, noise_std: float, lengths: Sequence[float], times: Sequence[float]
 ) -> pd.DataFrame:
-    """Return exact windows along the population flow: ``n``, ``time`` (infinite for the minimizer), ``w``."""
+    """Return exact windows along the population flow; the time of the minimizer is infinite."""
 
     def one(n: float) -> tuple[Any, ...]:
         path = population_flow(task, int(n), noise_std, [0.0, *times])[1:]

@@ -3,8 +3,6 @@
 Exponents are a `sweeps.limit`, calibrated on infinitely many tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +16,7 @@ from torch import Tensor
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
-from icl.experiments.sweeps import TOKENS, limit
+from icl.experiments.sweeps import TOKENS, limit, with_error
 from icl.experiments.tables import Array, Row, each, measured
 from icl.risk import (
     asymptotics,
@@ -47,7 +45,7 @@ EXACT = ("softmax attention", "linear attention", "nearest neighbor")
 
 
 def exact_risks(tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return the least risks of attention and that of the nearest neighbor: ``label, rival, n, risk``."""
+    """Return the least risks of attention and that of the nearest neighbor."""
     n = np.array(lengths)
 
     def one(label: str, rival: str) -> tuple[Array, Array]:
@@ -63,7 +61,7 @@ def exact_risks(tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: f
 def sampled_risks(
     tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: float, draws: int
 ) -> pd.DataFrame:
-    """Return sampled risks of predictors that see the class: ``label, rival, n, risk, low, high``.
+    """Return sampled risks of predictors that see the class.
 
     Bayes-linear is the best predictor that is linear in the labels; ridge regression has an intercept and
     the penalty that fits the class, and is left out for a class without linear part.
@@ -78,9 +76,6 @@ def sampled_risks(
                 found["ridge regression"] = ridge_risk(task, n, noise_std, penalty, draws)
             rows += [(label, rival, n, risk.mean, *risk.interval) for rival, risk in found.items()]
     return pd.DataFrame(rows, columns=["label", "rival", "n", "risk", "low", "high"])
-
-
-# ---------------------------------------------------------------- how far linear attention falls behind
 
 
 @dataclass(frozen=True)
@@ -123,15 +118,14 @@ def growth(
 def linear_over_softmax(
     kind: str, dims: Sequence[int], lipschitz: float, noise_std: float, n: int = 10**5
 ) -> pd.DataFrame:
-    """Return the least risk of linear attention over softmax attention's: ``d``, ``value``, ``error``."""
+    """Return the least risk of linear attention over softmax attention's."""
 
-    def one(d: int) -> tuple[float, float]:
+    def one(d: int) -> Row:
         task = KINDS[kind](d, lipschitz)
         softmax = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
-        ratio = float(linear_optimum(task, n, noise_std).risk / softmax.total)
-        return ratio, ratio * float(softmax.error)
+        return with_error(linear_optimum(task, n, noise_std).risk / softmax.total, softmax.error)
 
-    return measured(one, ["value", "error"], d=dims)
+    return each(one, d=list(dims))
 
 
 @dataclass(frozen=True)
@@ -145,9 +139,9 @@ class Intercept(Affine):
 
 
 def boundary(dims: Sequence[int], lipschitz: float, noise_std: float, longest: float = 1e5) -> pd.DataFrame:
-    """Return the spread of the intercept below which linear attention wins: ``d``, ``n``, ``beta``.
+    """Return the spread of the intercept below which linear attention wins, relative to the affine class.
 
-    It is relative to the affine class, and zero where softmax attention wins everywhere.
+    It is zero where softmax attention wins everywhere.
     """
     lengths = np.unique(np.geomspace(2, longest, 15).round())
 
@@ -164,17 +158,12 @@ def boundary(dims: Sequence[int], lipschitz: float, noise_std: float, longest: f
     return measured(one, ["n", "beta"], d=dims)
 
 
-# ---------------------------------------------------------------- trained units, and neighbors
-
-
 def trained_linear(
     tasks: Mapping[str, Zonal], context_length: int, noise_std: float, seeds: int, contexts: int
 ) -> pd.DataFrame:
     """Minimize the empirical loss of linear attention over all matrices, which is least squares.
 
-    Returns:
-        A row for each class and seed: ``label``, ``seed``, ``m`` (mean diagonal), ``error`` on fresh
-        contexts, and of the class ``best_m`` and ``floor``.
+    ``m`` is the mean diagonal, and ``error`` that on fresh contexts.
     """
 
     def one(label: str, seed: int) -> tuple[float, ...]:
@@ -197,11 +186,9 @@ def _contexts(task: Zonal, n: int, noise_std: float, count: int, root: int) -> t
 
 
 def neighbors(tasks: Mapping[Any, Zonal], lengths: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Compare the least risk of units with the mean over the k nearest tokens.
+    """Return the least risk of units over that of the mean of the best k nearest tokens.
 
-    Returns:
-        Columns ``label``, ``n``; ``value``, the risk over that of the best ``k``, and its ``error``; ``one``,
-        the risk of the nearest token over the unit's, and its error, ``one_error``.
+    ``one`` is the risk of the nearest token over the unit's.
     """
 
     def one(label: Any, n: int) -> tuple[float, ...]:

@@ -1,7 +1,5 @@
 """Limits at the ends of sweeps, by the exact route and by that of many tokens, and slopes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,17 +17,26 @@ def log_slopes(x: ArrayLike, y: ArrayLike, error: ArrayLike) -> tuple[Array, Arr
     return np.diff(np.log(y)) / steps, (error[..., 1:] + error[..., :-1]) / steps
 
 
-def over(first: Any, second: Any) -> tuple[Any, Any]:
-    """Return the ratio of two best windows, and its error."""
-    ratio = first.w / second.w
-    return ratio, ratio * (first.error + second.error)
+def smallest_slope(x: ArrayLike, y: ArrayLike, error: ArrayLike, power: float = 1.0) -> Row:
+    """Return the least of `log_slopes`, times ``power``: ``value``, with the largest ``error``."""
+    slope, change = log_slopes(x, y, error)
+    return {"value": power * slope.min(), "error": abs(power) * change.max()}
+
+
+def with_error(value: Any, *relative: Any) -> Row:
+    """Return ``value``, which is positive, and its absolute ``error``, from relative ones that add up."""
+    return {"value": value, "error": value * sum(relative)}
+
+
+def over(first: Any, second: Any) -> Row:
+    """Return the ratio of two best windows, ``value`` and ``error``."""
+    return with_error(first.w / second.w, first.error, second.error)
 
 
 def extrapolated(ratio: Array, small: Array) -> tuple[float, float]:
-    """Extrapolate a ratio linearly in a small number to zero, from three settings.
+    """Extrapolate a ratio linearly in a small number to zero, from the last two of three settings.
 
-    Returns:
-        The limit by the last two, and what leaving out the last one changes.
+    Returns also what leaving out the last one changes.
     """
     ends = ratio[1:] - np.diff(ratio) / np.diff(small) * small[1:]
     return ends[1], abs(ends[1] - ends[0])
@@ -46,16 +53,14 @@ class Route(NamedTuple):
         return np.asarray(sum(self.terms(task, self.window(task, n, noise_std), n, noise_std)))
 
 
-def _exact_terms(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, Array]:
-    risk = population_risk(task, w, n, noise_std)
+def _exact_terms(*setting: Any) -> tuple[Array, Array]:
+    risk = population_risk(*setting)
     return risk.bias, risk.noise
 
 
 EXACT = Route(lambda task, n, noise_std: optimal_window(task, n, noise_std).w, _exact_terms)
 #: In the limit of many tokens, where the limits are known (`icl.risk.asymptotics`).
 MANY = Route(asymptotics.many_token_window, asymptotics.many_token_risk)
-
-
 #: Factors of n and sigma^2, two other ways for `limit`: one, and infinitely many tokens with as much noise.
 TOKENS = (1.0, 1e30)
 
@@ -63,13 +68,8 @@ TOKENS = (1.0, 1e30)
 def limit(read: Callable[[Any], tuple[Any, Any]], truth: Any, ways: Sequence[Any] = (EXACT, MANY)) -> Row:
     """Return a limit at the end of a sweep, and one that calibrates its error.
 
-    Args:
-        read: Called with each of the two ways; returns a limit and how much it changed in the last step.
-        truth: The limit in the second way.
-        ways: What is measured, and a case whose limit is known.
-
-    Returns:
-        ``value`` and ``change`` in the first way, ``limit`` and ``step`` in the second, and ``truth``.
+    ``read`` is called with each of the two ways, what is measured and a case whose limit is known, ``truth``;
+    it returns a limit and how much it changed in the last step.
     """
     (value, change), (known, step) = map(read, ways)
     return {"value": value, "change": change, "limit": known, "step": step, "truth": truth}

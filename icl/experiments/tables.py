@@ -1,7 +1,5 @@
 """Tidy tables of settings and of repeated runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -19,6 +17,8 @@ Array = NDArray[np.float64]
 Row = dict[str, Any]
 #: The classes of functions by the names that the book prints; each is called with (dim, lipschitz).
 TASKS: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
+#: The fastest way to train, as in `icl.pretrain.train_grid`.
+FAST: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
 
 
 class Training(NamedTuple):
@@ -27,7 +27,7 @@ class Training(NamedTuple):
     seeds: int
     steps: int
     batch_size: int
-    learning_rate: float
+    learning_rate: Any  # a number, or a list with one for each setting
     device: torch.device | str = "cpu"
 
 
@@ -39,14 +39,9 @@ def grid(**values: Iterable[Any]) -> pd.DataFrame:
 def each(measure: Callable[..., Row], **settings: Any) -> pd.DataFrame:
     """Measure in every combination of settings.
 
-    Args:
-        measure: Called with one setting, a keyword for each.
-        **settings: A list (a tuple, a range) is swept, the last one fastest, and is a column of the table; a
-            list of dictionaries sweeps several keywords together. Anything else, an array, too, is the same
-            in all settings, and no column.
-
-    Returns:
-        One row for each setting, or for each entry of the arrays that were measured there.
+    A list (a tuple, a range) is swept, the last one fastest, and is a column of the table; a list of
+    dictionaries sweeps several keywords together. Anything else, an array, too, is the same in all settings,
+    and no column. Each setting has a row, or one for each entry of the arrays that were measured there.
     """
     lists, same, parts = [], {}, []
     for name, some in settings.items():
@@ -73,18 +68,11 @@ def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iter
 
 
 def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
-    """Return the median of repeated runs for each setting, with its distribution-free interval.
+    """Return the median of repeated runs for each setting, the columns ``by``, in the order of the rows.
 
-    Args:
-        frame: One row for each setting and run.
-        value: The column of the number.
-        by: The columns of the setting; the order of the rows stays.
-
-    Returns:
-        Columns ``by``, ``median``, ``low`` and ``high`` (`icl.statistics.median_interval`).
+    It is between ``low`` and ``high``, its distribution-free interval (`icl.statistics.median_interval`).
     """
     rows = []
     for setting, group in frame.groupby(list(by), sort=False):
-        middle, low, high, _ = median_interval(group[value].to_numpy(dtype=float))
-        rows.append([*setting, float(middle), float(low), float(high)])
+        rows.append([*setting, *map(float, median_interval(group[value].to_numpy(dtype=float))[:3])])
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high"])

@@ -1,7 +1,5 @@
 """Moves of weights and data beside moves of the target, and attention layers that imitate a gradient step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -41,22 +39,19 @@ def relative(left: Tensor, right: Tensor) -> float:
     return float((left - right).norm() / torch.maximum(left.norm(), right.norm()))
 
 
-# ---------------------------------------------------------------- along a path of gradient descent
-
-
 def descend(problem: Problem, kind: str, steps: int) -> pd.DataFrame:
     """Follow gradient descent and compare each step with a move of the target instead.
 
     Each step size is one over the Hessian's largest absolute eigenvalue.
 
     Returns:
-        Columns ``kind`` and ``step``; relative differences ``value`` and ``gradient``, of the loss after the
-        weights moved, and ``data``, of the loss after A1 moved to the same scores; ``shift``, of the target
-        over its bound |A1| |A2| |dX| / 2; ``sum``, the relative difference of all shifts so far, added up,
-        from F(X_0) - F(X); and how far an attention layer that is told the residual misses the move of the
-        scores, ``linear`` or as a control ``softmax``, or the scores themselves (linear, ``scores``). The
-        last three are NaN from the first step on that moves the scores by less than a millionth: there the
-        difference of two scores is mostly rounding.
+        For each step relative differences ``value`` and ``gradient``, of the loss after the weights moved,
+        and ``data``, of the loss after A1 moved to the same scores; ``shift``, of the target over its bound
+        |A1| |A2| |dX| / 2; ``sum``, the relative difference of all shifts so far, added up, from
+        F(X_0) - F(X); and how far an attention layer that is told the residual misses the move of the scores,
+        ``linear`` or as a control ``softmax``, or the scores themselves (linear, ``scores``). The last three
+        are NaN from the first step on that moves the scores by less than a millionth: there the difference of
+        two scores is mostly rounding.
     """
     A1, A2, X, B = problem
     d, first, target, rows, large = len(X), A1 @ X @ A2.mT, B, [], True
@@ -94,13 +89,10 @@ def told_values(A2: Tensor, X: Tensor, P: Tensor) -> Tensor:
     return values
 
 
-# ---------------------------------------------------------------- how large the shift can be
-
-
 def worst_moves(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return log10 of the shift after a small move from the worst data, over n^1.5 e^(10 R^2), R >= 4.
+    """Return log10 of the shift after a small move from the worst data, and of R / 2, over n^1.5 e^(10 R^2).
 
-    Columns ``moving`` (weights, data), ``n``, ``R``, ``value`` and ``bound``: R / 2 over the same.
+    Only R >= 4 are measured.
     """
 
     def one(moving: str, n: int, R: float) -> tuple[float, float]:
@@ -146,10 +138,7 @@ def searched_shift(kind: str, n: int, R: float, starts: int, rng: Rng, limit: fl
 
 
 def rescaled_ratios(starts: int, rng: Rng, n: int = 8, R: float = 6.0) -> pd.DataFrame:
-    """Return the largest rescaled shift found over sqrt(2) e^delta |A dx|.
-
-    Columns ``delta``, ``value``, and, as a control, ``without`` the factor e^delta.
-    """
+    """Return the largest rescaled shift found over sqrt(2) e^delta |A dx|, as a control without e^delta."""
 
     def one(delta: float) -> tuple[float, float]:
         ratio = 10 ** searched_shift("rescaled", n, R, starts, rng, delta) / math.sqrt(2)
@@ -159,10 +148,10 @@ def rescaled_ratios(starts: int, rng: Rng, n: int = 8, R: float = 6.0) -> pd.Dat
 
 
 def separation(radii: Sequence[float], starts: int, rng: Rng, n: int = 8) -> pd.DataFrame:
-    """Search the worst shift for each unit of weight change: ``kind``, ``R``, ``found`` (log10), ``value``.
+    """Search log10 of the worst shift for each unit of weight change.
 
     The value is, rescaled, the natural logarithm over R^2, and normalized the ratio over R, which is proved
-    not to exceed ``bound``, one half.
+    not to exceed one half.
     """
 
     def one(kind: str, R: float) -> tuple[float, float, float]:
@@ -177,9 +166,8 @@ def separation(radii: Sequence[float], starts: int, rng: Rng, n: int = 8) -> pd.
 def stretched(R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
     """Turn round an x that is ``reach`` times as long as R, with one token that counts.
 
-    Returns:
-        A row for each ``kind``: ``shift`` (log10 over n^1.5 e^(10 R^2) times the move), ``value`` (log10 of
-        the relative difference of the two losses over 1e-6) and ``error``, the rounding of the largest score.
+    The shift is log10 over n^1.5 e^(10 R^2) times the move, the value that of the relative difference of the
+    two losses over 1e-6, and the error the rounding of the largest score.
     """
     S = torch.zeros(1, n, dtype=torch.float64)
     S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
@@ -193,9 +181,6 @@ def stretched(R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
         return shift, math.log10(max(gap, 1e-17) / 1e-6), n * float(np.spacing(reach * R**2))
 
     return measured(one, ["shift", "value", "error"], kind=KINDS)
-
-
-# ---------------------------------------------------------------- layers that are not told
 
 
 #: Sharpness of the layers tried, or no attention; the one that the cards judge.
@@ -233,17 +218,14 @@ def for_all(A1: Tensor, goals: Tensor, layer: str) -> Tensor:
 def imitations(n: int, d: int, draws: int, seeds: int, seed: int) -> pd.DataFrame:
     """Fit layers to gradient steps on random problems, in independent streams.
 
-    Returns:
-        A row for each ``title`` (what is fitted and tested), ``layer`` and ``stream``. The ``value`` is the
-        median cosine with the step over new problems, or, for ``card`` "shrinks", the cosine of V with -1.
-        What is judged has the name of a ``card``, and ``what``, that of its rule; ``control`` says whether
-        it is meant to differ. "each" and "shared" are fits to each problem and to all, by every layer.
+    Titles say what is fitted and tested. The value is the median cosine with the step over new problems, or,
+    for the card "shrinks", the cosine of V with -1. A ``control`` is meant to differ. "each" and "shared" are
+    fits to each problem and to all, by every layer.
     """
     rows = []
     for k in range(seeds):
         rng = stream(seed, "evaluation", k)
-        seen, new = problems(n, d, rng, draws), problems(n, d, rng, draws)
-        rows += [(*row, k) for row in _imitation(seen, new)]
+        rows += [(*row, k) for row in _imitation(problems(n, d, rng, draws), problems(n, d, rng, draws))]
     return pd.DataFrame(rows, columns=["card", "title", "what", "control", "layer", "value", "stream"])
 
 
@@ -284,9 +266,9 @@ def _imitation(seen: Problem, new: Problem) -> list[tuple[Any, ...]]:
 
 
 def turned(problem: Problem, rng: Rng) -> pd.DataFrame:
-    """Make moves of the data as long as a gradient step's: ``name``, ``value`` (cosine), ``cosine`` (wanted).
+    """Return cosines, found and wanted, of moves of the data as long as a gradient step's with that step.
 
-    Two that obey the same bounds and do something else, and as a control, last, the linear layer.
+    Two moves obey the same bounds and do something else; the last, a control, is that of the linear layer.
     """
     A1, A2, X, B = problem
     goal = wanted_move(*problem)

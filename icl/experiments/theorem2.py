@@ -1,21 +1,18 @@
 """Measurements for Theorem 2: the exact window over many decades, the proof sketch, and trained units.
 
-What does not say more measures one setting and returns a `sweeps.limit`, an exponent at the end of a sweep.
+Exponents at the end of a sweep are a `sweeps.limit`.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.optimize import brentq
 
 from icl.covariates import cap_quantile
 from icl.experiments.sweeps import Route, law_constant, limit, log_slopes
-from icl.experiments.tables import TASKS, Array, Row
+from icl.experiments.tables import TASKS, Array, Row, Training, grid
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
@@ -29,7 +26,7 @@ LAST = np.logspace(0, 5, 26)[-3:]
 
 
 def exact_window(kind: str, d: int, lengths: Array, lipschitz: float, noise_std: float) -> Row:
-    """Return ``n``, the exact ``w``, its relative ``error``, its ``law``, and ``ratio``, w over the law."""
+    """Return the exact w with its relative error, its ``law``, and ``ratio``, w over the law."""
     task = TASKS[kind](d, lipschitz)
     best, law = optimal_window(task, lengths, noise_std), asymptotics.sharp_window(task, lengths, noise_std)
     return {"n": lengths, "w": best.w, "error": best.error, "law": law, "ratio": best.w / law}
@@ -66,9 +63,8 @@ def slope_in_signal(dim: int, lipschitz: float, noise_std: float) -> Row:
 def sufficient_lengths(d: int) -> Row:
     """Return how the context from which w* >= (n L^2 / sigma^2)^(1/d) grows with L / sigma, ReLU class.
 
-    Returns:
-        ``step`` (first, second), ``value``, the growth exponent between the first three powers of ten of
-        L / sigma at which that context has 10^4 tokens or more, and its ``error``.
+    The growth exponents are between the first three powers of ten of L / sigma at which that context has 10^4
+    tokens or more.
     """
     found = (_sufficient_length(d, 10.0**power) for power in range(2, 12))
     long = (pair for pair in found if pair[0] >= np.log(1e4))
@@ -103,35 +99,19 @@ def sharp_constant(kind: str, d: int, lipschitz: float, noise_std: float) -> Row
 
 
 def trained_windows(
-    d: int,
-    settings: Sequence[tuple[str, float, int]],
-    noise_std: float,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    device: torch.device | str = "cpu",
+    d: int, settings: Sequence[tuple[str, float, int]], noise_std: float, how: Training
 ) -> pd.DataFrame:
-    """Train units at settings (kind, L, n) and compare the mean diagonal of M with the exact window.
-
-    Returns:
-        One row for each setting and seed: ``kind``, ``L``, ``n``, ``seed``, ``trained``, ``w`` and ``ratio``.
-    """
+    """Train units at settings (kind, L, n): the mean diagonal of M, and its ratio to the exact window."""
     tasks: list[Any] = [TASKS[kind](d, L) for kind, L, _ in settings]
     lengths = [n for _, _, n in settings]
-    grid = train_grid(tasks, noise_std, lengths, seeds, steps, batch_size, learning_rate, device)
-    frame = pd.DataFrame(settings, columns=["kind", "L", "n"])
-    frame["w"] = [float(optimal_window(t, n, noise_std).w) for t, n in zip(tasks, lengths, strict=True)]
-    frame = frame.loc[frame.index.repeat(seeds)].reset_index(drop=True)
-    frame = frame.assign(seed=np.tile(np.arange(seeds), len(settings)), trained=grid.windows.ravel())
-    return frame.assign(ratio=frame.trained / frame.w)
-
-
-# ---------------------------------------------------------------- the proof sketch
+    units = train_grid(tasks, noise_std, lengths, *how)
+    exact = [optimal_window(task, n, noise_std).w for task, n in zip(tasks, lengths, strict=True)]
+    frame = pd.DataFrame(settings, columns=["kind", "L", "n"]).merge(grid(seed=range(how.seeds)), how="cross")
+    return frame.assign(trained=units.windows.ravel(), ratio=(units.windows / np.c_[exact]).ravel())
 
 
 def sketch_ends(dim: int) -> Row:
-    """Return the exponents in n of the range that the sketch leaves for w: ``side``, ``end``, ``value``.
+    """Return the exponents in n of the range that the sketch leaves for w.
 
     With L = sigma = 1 each term is at most m = min_w (1 / w + w^(d/2) / n): from 1 / w^2 <= m follows the
     lower end, from w^(d/2) / n <= m the upper one.
@@ -191,14 +171,8 @@ def narrow_bias_growth(d: int) -> Row:
     return limit(lambda risk: local_slope(n, risk.bias * n / 2), 1 - 2 / (d - 1), risks)
 
 
-# ---------------------------------------------------------------- the figure that moves
-
-
 def moving_slopes(functions: str, d: int, signal: float) -> Row:
-    """Return local slopes of log w* in log n, and the laws, at ``signal`` = L / sigma.
-
-    ``n``, ``slope`` (between n - 10 % and n + 10 %), ``sharp``, ``least`` and ``most``.
-    """
+    """Return slopes of log w* in log n, from n - 10 % to n + 10 %, and the laws, at L / sigma."""
     task, lengths = TASKS[functions](d), np.round(10 ** np.arange(1, 10.1, 0.25))
     pair = np.round(np.outer([0.9, 1.1], lengths))
     slope = np.diff(np.log(optimal_window(task, pair, 1 / signal).w), axis=0) / np.diff(np.log(pair), axis=0)

@@ -5,20 +5,17 @@ the ReLU class, its bias at L' is ratio^2 times that at L. Limits for long conte
 off `FAR` windows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import ArrayLike
 
-from icl.experiments.functions import Waves
-from icl.experiments.sweeps import Route, limit
-from icl.experiments.tables import TASKS, Array, Row
+from icl.experiments.functions import Wave
+from icl.experiments.sweeps import Route, limit, with_error
+from icl.experiments.tables import TASKS, Array, Row, Training, grid
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
@@ -27,12 +24,9 @@ from icl.tasks import Affine, Cosine, ReLU, Zonal
 
 CLASSES = ("affine", "ReLU")
 #: All classes of which one is tested with the window of another.
-OTHERS: dict[str, Callable[..., Zonal]] = {**TASKS, "cosine with phase": Waves}
+OTHERS: dict[str, Callable[..., Zonal]] = {**TASKS, "cosine with phase": Wave}
 #: Windows at which limits are read; the law says at which context lengths they are the best ones.
 FAR = (1e3, 1e4, 1e5)
-
-
-# ---------------------------------------------------------------- at given context lengths
 
 
 def prices(
@@ -40,10 +34,8 @@ def prices(
 ) -> Row:
     """Return the exact price of the window of L where functions have L' = ratio L.
 
-    Returns:
-        ``ratio``, ``n``, ``price``, the risk with the window of L over the least one, with its ``error``, its
-        ``limit`` for long contexts, the ``risk``, and ``bound``, the risk over the talk's bound: an upper one
-        for ratio 1, otherwise a lower one.
+    It is the risk with the window of L over the least one, and has a ``limit`` for long contexts. ``bound``
+    is the risk over the talk's bound, an upper one for ratio 1, otherwise a lower one.
     """
     task, ratio, n = TASKS[kind](d, lipschitz), np.asarray(ratios)[:, None], np.asarray(lengths)
     kept = mismatch_risk(task, task, n, noise_std)
@@ -69,26 +61,21 @@ def power(
     """Return the exact exponent in L' of the risk on ReLU functions, twice the share of the bias.
 
     The window is that of L, or the best one for L' if it is ``trained`` there; then this is the exponent of
-    the least risk, because the derivative in the window vanishes. ``value`` and ``error``, and ``kept``, the
-    risk over that at L' = L.
+    the least risk, because the derivative in the window vanishes. ``kept`` is the risk over that at L' = L.
     """
     task, sigma = ReLU(d, lipschitz), noise_std / ratio
     w = optimal_window(task, n, sigma if trained else noise_std).w
     risk, at_one = (population_risk(task, w, n, s) for s in (sigma, noise_std))
-    value = 2 * risk.bias / risk.total
-    return {"value": value, "error": 2 * value * risk.error, "kept": ratio**2 * risk.total / at_one.total}
+    exponent = with_error(2 * risk.bias / risk.total, 2 * risk.error)
+    return exponent | {"kept": ratio**2 * risk.total / at_one.total}
 
 
 def over_printed(d: int, snr: float) -> Row:
-    """Return the matched risk over the displayed upper bound, the worst n with n snr^2 >= 10.
-
-    snr is L / sigma.
-    """
+    """Return the matched risk over the displayed upper bound, the worst n with n snr^2 >= 10."""
     n = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
     n = n[n * snr**2 >= 10]
     risk = mismatch_risk(ReLU(d), ReLU(d), n, 1 / snr)
-    over = np.max(risk.total / printed_bound(d, 1, n, 1.0, 1 / snr))
-    return {"value": over, "error": over * risk.error.max()}
+    return with_error(np.max(risk.total / printed_bound(d, 1, n, 1.0, 1 / snr)), risk.error.max())
 
 
 def displayed(d: int, ratio: float, lipschitz: float, noise_std: float) -> Row:
@@ -96,11 +83,8 @@ def displayed(d: int, ratio: float, lipschitz: float, noise_std: float) -> Row:
     task = ReLU(d, lipschitz)
     n = asymptotics.sharp_context(task, FAR[-1], noise_std)
     risk = mismatch_risk(task, task, n, noise_std)
-    value = (ratio**2 * risk.bias + risk.noise) / printed_bound(d, ratio, n, lipschitz, noise_std)
-    return {"value": value, "error": value * risk.error}
-
-
-# ---------------------------------------------------------------- limits for long contexts
+    printed = printed_bound(d, ratio, n, lipschitz, noise_std)
+    return with_error((ratio**2 * risk.bias + risk.noise) / printed, risk.error)
 
 
 class _Far(NamedTuple):
@@ -151,10 +135,7 @@ def slope(
     kind: str = "ReLU",
     more: int = 0,
 ) -> Row:
-    """Return the exponent in n of one of the `QUANTITIES`, with the window of a class at L.
-
-    Tokens lie on the unit sphere of R^(dim + more).
-    """
+    """Return the exponent in n of one of the `QUANTITIES`, window of a class at L, in R^(dim + more)."""
     value, truth = QUANTITIES[quantity]
 
     def read(route: Route) -> tuple[Any, Any]:
@@ -208,44 +189,29 @@ def class_slope(dim: int, lipschitz: float, noise_std: float) -> Row:
     return limit(read, -3 / (dim + 3) - asymptotics.risk_exponent(task))
 
 
-# ---------------------------------------------------------------- other classes with the same L
-
-
-def _price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> tuple[float, float]:
+def _price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> Row:
     risk = mismatch_risk(trained, tested, n, noise_std)
-    price = float(risk.total / optimal_window(tested, n, noise_std).risk)
-    return price, 2 * price * float(risk.error)
+    return with_error(risk.total / optimal_window(tested, n, noise_std).risk, 2 * risk.error)
 
 
 def loss(trained: str, tested: str, d: int, n: float, noise_std: float, lipschitz: float = 1.0) -> Row:
-    """Return the exact ``price`` on one of the `OTHERS` of the window of another, and its ``error``."""
-    price, error = _price(OTHERS[trained](d, lipschitz), OTHERS[tested](d, lipschitz), n, noise_std)
-    return {"price": price, "error": error}
+    """Return the exact price on one of the `OTHERS` of the window of another."""
+    return _price(OTHERS[trained](d, lipschitz), OTHERS[tested](d, lipschitz), n, noise_std)
 
 
 def windows_on_cosines(cosine: str, d: int, n: int, noise_std: float) -> Row:
-    """Return the ``price`` on cosines of L = 1 of three best windows; ``same`` says whether L is the same."""
+    """Return the price on cosines of L = 1 of three best windows; ``same`` says whether L is the same."""
     make = OTHERS[cosine]
     trained = {"affine, L = 1": Affine(d), "cosine, L = 0.1": make(d, 0.1), "cosine, L = 10": make(d, 10.0)}
-    price, error = np.transpose([_price(task, make(d, 1.0), n, noise_std) for task in trained.values()])
-    names = np.array(list(trained))
-    same = np.array([True, False, False])
-    return {"trained": names, "tested": "cosine, L = 1", "same": same, "price": price, "error": error}
-
-
-# ---------------------------------------------------------------- trained units
+    prices = pd.DataFrame(
+        [_price(task, make(d, 1.0), n, noise_std) for task in trained.values()], dtype=float
+    )
+    found = {"same": np.array([True, False, False]), "value": prices.value, "error": prices.error}
+    return {"trained": np.array(list(trained)), "tested": "cosine, L = 1"} | found
 
 
 def trained_units(
-    d: int,
-    context_length: int,
-    noise_std: float,
-    seeds: int,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    contexts: int,
-    device: torch.device | str = "cpu",
+    d: int, context_length: int, noise_std: float, how: Training, contexts: int
 ) -> pd.DataFrame:
     """Train units on affine, ReLU and cosine functions and test each on those of L = 1.
 
@@ -254,30 +220,23 @@ def trained_units(
     training and test contexts, units of different seeds share none.
 
     Returns:
-        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the ``error``, its
-        ``ratio`` to that of the unit trained on the class tested, ``opposite``, the same ratio of the unit
-        that looks at the opposite end, and ``window``, before it is turned around.
+        One row for each class tested, unit and seed: the ``error``, its ``ratio`` to that of the unit trained
+        on the class tested, and ``opposite``, the same ratio of the unit that looks at the opposite end.
     """
     tasks: dict[str, Zonal] = {"affine, L = 1": Affine(d), "ReLU, L = 1": ReLU(d)}
     tasks |= {f"cosine, L = {L:g}": Cosine(d, L) for L in (1.0, 0.1, 10.0)}
-    members = [
-        UnitConfig(task, noise_std, context_length, seed) for seed in range(seeds) for task in tasks.values()
-    ]
-    raw = pretrain(members, steps, batch_size, learning_rate, device, shared_tokens=True)
-    windows = np.trace(raw.M, axis1=1, axis2=2) / d  # of cosines, which are even, with either sign
-    signs = np.where(windows < 0, -1, 1)
+    problem, units = (noise_std, context_length), grid(seed=range(how.seeds), trained=tasks)
+    members = [UnitConfig(tasks[unit.trained], *problem, unit.seed) for unit in units.itertuples()]
+    raw = pretrain(members, *how[1:], shared_tokens=True)
+    signs = np.where(np.trace(raw.M, axis1=1, axis2=2) < 0, -1, 1)  # even functions have either sign
+
+    def tested(name: str, turned: int) -> Array:
+        unit = scale_scores(raw, (turned * signs).tolist())
+        return np.asarray(evaluation_error(unit, tasks[name], *problem, contexts, seed=None)[-1])
+
     parts = []
-    for tested in list(tasks)[:3]:
-        error, opposite = (
-            evaluation_error(
-                scale_scores(raw, some), tasks[tested], noise_std, context_length, contexts, seed=None
-            )[-1]
-            for some in (signs.tolist(), (-signs).tolist())
-        )
-        frame = pd.DataFrame(
-            {"trained": list(tasks) * seeds, "seed": np.repeat(np.arange(seeds), len(tasks))}
-        )
-        own = np.repeat(error[list(tasks).index(tested) :: len(tasks)], len(tasks))
-        frame = frame.assign(error=error, ratio=error / own, opposite=opposite / own, window=windows)
-        parts.append(frame.assign(tested=tested))
+    for i, name in enumerate(list(tasks)[:3]):
+        error, opposite = tested(name, 1), tested(name, -1)
+        own = np.repeat(error[i :: len(tasks)], len(tasks))
+        parts.append(units.assign(error=error, ratio=error / own, opposite=opposite / own, tested=name))
     return pd.concat(parts, ignore_index=True)

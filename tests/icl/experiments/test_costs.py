@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from icl.experiments import costs
+from icl.experiments.tables import grid
 
 
 @pytest.mark.parametrize("form", costs.FORMS)
@@ -26,8 +27,7 @@ def test_every_form_dies_or_is_cheap_at_the_sizes_tried():
 
 
 def test_jobs_name_every_process_and_exponents_are_between_the_ends():
-    jobs = costs.gradient_jobs([10, 20, 40], 3, times=2, limit=1, seed=7)
-    assert len(jobs) == 12 and not jobs.duplicated().any()
+    jobs = grid(process=range(2), n=[10, 20, 40], form=["streaming", "closed form"])
     found = costs.memory_exponents(jobs.assign(peak=jobs.n**2.0 + (jobs.n == 20)))
     assert found.value.tolist() == pytest.approx([2.0] * 4)
     scores = costs.score_jobs([4, 8, 12], times=1, seed=0)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from icl.experiments import extremes
+from icl.experiments import phases as extremes
 from icl.experiments.tables import each
 from icl.risk import optimal_window
 from icl.risk.asymptotics import window_exponent

@@ -32,7 +32,7 @@ def test_a_window_of_zero_attends_to_all_and_a_narrow_one_to_one():
 @pytest.mark.parametrize("kind", kernel.CLASSES)
 def test_the_estimators_bias_falls(kind):
     found = kernel.bias_slope(kind, 3, 10)
-    assert found["slope"] < 0 and found["error"] < 1e-6
+    assert found["value"] < 0 and found["error"] < 1e-6
 
 
 def test_the_squared_error_turns():
@@ -43,21 +43,21 @@ def test_the_squared_error_turns():
 def test_one_example_gets_all_the_weight_like_one_over_w():
     found = kernel.concentration(3, 20)
     assert found["value"] == pytest.approx(-1, abs=0.01) and found["truth"] == -1
-    assert kernel.noise_growth(3, 10)["slope"] > 0
+    assert kernel.noise_growth(3, 10)["value"] > 0
 
 
 def test_best_windows_follow_the_laws_of_the_circle():
     w = [float(optimal_window(Affine(2, L), 40, 0.2).w) for L in (1.0, 4.0)]
-    assert kernel.narrowing("affine", 2, 40, 0.2, 1.0, 4.0)["ratio"] == pytest.approx((w[0] / w[1]) ** 0.5)
+    assert kernel.narrowing("affine", 2, 40, 0.2, 1.0, 4.0)["value"] == pytest.approx((w[0] / w[1]) ** 0.5)
     assert kernel.error_exponent(1.0, 0.2)["value"] == pytest.approx(-4 / 5, abs=0.02)
     assert kernel.error_exponent(1.0, 0.2, short=100)["value"] == pytest.approx(0, abs=0.02)
 
 
 def test_windows_widen_with_noise_and_narrow_with_proportional_functions():
-    assert kernel.slope_in_lipschitz("affine", 2, 40, 0.2)["slope"] > 0
-    assert kernel.slope_in_noise("affine", 2, 40)["slope"] < 0
+    assert kernel.slope_in_lipschitz("affine", 2, 40, 0.2)["value"] > 0
+    assert kernel.slope_in_noise("affine", 2, 40)["value"] < 0
     w = [float(optimal_window(Cosine(2, L), 40, 0.2).w) for L in (1.0, 16.0)]
-    waves = kernel.slope_in_lipschitz("cosine", 2, 40, 0.2)["slope"]
+    waves = kernel.slope_in_lipschitz("cosine", 2, 40, 0.2)["value"]
     assert waves == pytest.approx(np.log(max(w[1], 1e-6) / w[0]) / np.log(16))
 
 

@@ -6,7 +6,7 @@ import torch
 from icl.attention import softmax_attention
 from icl.covariates import LowRank
 from icl.experiments import low_rank
-from icl.experiments.tables import each
+from icl.experiments.tables import Training
 from icl.risk import low_rank_risk, optimal_window
 from icl.streams import stream
 from icl.tasks import Linear
@@ -76,7 +76,7 @@ def test_the_risk_falls_up_to_the_best_scale_and_its_exponent_is_known():
 
 
 def test_training_tells_functions_of_a_subspace_from_functions_of_all_directions():
-    units = low_rank.trained_units(4, 2, [(12, 0.3)], 4, 150, 64, 0.1)
+    units = low_rank.trained_units(4, 2, [(12, 0.3)], Training(4, 150, 64, 0.1))
     assert units.groupby(["functions", "step"]).size().eq(4).all()
     last = units[units.step == 150].groupby("functions").median(numeric_only=True)
     assert last.sine["low rank"] < 0.2 < last.sine["all directions"]
@@ -84,8 +84,7 @@ def test_training_tells_functions_of_a_subspace_from_functions_of_all_directions
 
 
 def test_scales_are_measured_in_units_of_the_exact_one():
-    training = {"starts": 4, "steps": 300, "learning_rate": 0.1}
-    found = each(low_rank.settled_scales, size=[16, 64], d=3, k=2, setting=np.array([5, 1.0]), **training)
+    found = low_rank.settled_scales([16, 64], 3, 2, (5, 1.0), Training(4, 300, 0, 0.1))
     middle = found.groupby("size").ratio.median()
     assert middle.index.tolist() == [16, 64] and (abs(middle - 1) < 0.3).all()
 

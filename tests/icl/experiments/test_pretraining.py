@@ -58,7 +58,7 @@ def test_ratios_take_the_least_favorable_step():
 
 
 def test_only_growing_windows_are_resolved():
-    windows = Setting(3, 20, 0.3, [1.0, 2.0, 8.0], 1).windows(["cosine"])
+    windows = Setting(3, 20, 0.3, [1.0, 2.0, 8.0], 1).windows()
     compared = pd.DataFrame({"L": [2.0, 8.0], "other": [1.0, 2.0]})
     assert pretraining.resolved(windows, "cosine", compared).L.tolist() == [2.0]
 
