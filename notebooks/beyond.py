@@ -423,14 +423,11 @@ long = each(functions.serve, d=dims, n=[1e8], sigma=[unit_noise_std])
 
 # %% tags=["hide-input"]
 mixture = [table[table.start == "mixture"] for table in (served, waves, long)]
-groups = mixture[0].groupby(["d", "n", "sigma"], sort=False)
-spread = (groups.risk.max() / groups.risk.min()).rename("price").to_frame()
-spread["error"] = 2 * spread.price * groups.error_risk.max()
 single = served[(served.start != "mixture") & (served.start != served.label)]
 single = single.rename(columns={"label": "end"})
 prices = {
     "mixed": (mixture[0], ["label"], "{label}, "),
-    "alike": (spread.reset_index(), [], ""),
+    "alike": (functions.spreads(served), [], ""),
     "phased": (mixture[1], ["label"], "{label}, "),
     "alone": (single, ["start", "end"], "{start} to {end}, "),
     "long": (mixture[2], ["label"], "{label}, "),

@@ -97,6 +97,13 @@ def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     return {**units, "risk": risk, **found}
 
 
+def spreads(served: pd.DataFrame) -> pd.DataFrame:
+    """Return the mixture's largest risk over its least in each setting."""
+    groups = served[served.start == "mixture"].groupby(["d", "n", "sigma"], sort=False)
+    price = groups.risk.max() / groups.risk.min()
+    return pd.DataFrame({"price": price, "error": price * 2 * groups.error_risk.max()}).reset_index()
+
+
 def networks(
     d: int,
     n: int,

@@ -49,6 +49,7 @@ def test_a_mixture_of_one_class_is_that_class_and_no_unit_beats_its_own():
     best = optimal_window(functions.Mixture(3, classes), 20, 0.1)
     mixed = served[served.start == "mixture"].risk
     assert mixed.mean() == pytest.approx(float(best.risk), rel=1e-9)
+    assert functions.spreads(served).price[0] == pytest.approx(mixed.max() / mixed.min())
 
 
 def test_networks_of_every_width_have_the_window_of_the_relu_class():
