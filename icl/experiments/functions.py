@@ -105,18 +105,13 @@ def spreads(served: pd.DataFrame) -> pd.DataFrame:
 
 
 def networks(
-    d: int,
-    n: int,
-    noise_std: float,
-    hidden: Sequence[int],
-    how: Training,
-    lipschitz: Sequence[float] = (2.0, 6.0),
+    d: int, n: int, sigma: float, hidden: Sequence[int], how: Training, slopes: Sequence[float] = (2.0, 6.0)
 ) -> pd.DataFrame:
     """Train units on random networks with m hidden units, and compare with the ReLU class with sqrt(3) L."""
-    frame = grid(m=hidden, L=lipschitz)
+    frame = grid(m=hidden, L=slopes)
     tasks: list[Any] = [Network(d, L, m) for m, L in frame.itertuples(index=False)]
-    exact = [optimal_window(ReLU(d, np.sqrt(3) * L), n, noise_std).w for L in frame.L]
-    ratio = train_grid(tasks, noise_std, n, *how).windows / np.c_[exact]
+    exact = [optimal_window(ReLU(d, np.sqrt(3) * L), n, sigma).w for L in frame.L]
+    ratio = train_grid(tasks, sigma, n, *how).windows / np.c_[exact]
     return frame.merge(grid(seed=range(how.seeds)), how="cross").assign(ratio=ratio.ravel())
 
 

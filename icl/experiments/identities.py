@@ -17,6 +17,7 @@ from icl.tensor_trick.formulas import row_gradient, row_hvp
 Problem = tuple[Tensor, Tensor, Tensor, Tensor]
 #: What is compared, whether it is broken on purpose, both sides, and the numbers that were summed.
 Row = tuple[str, bool, Tensor, Tensor, Tensor]
+Identities = Mapping[str, Callable[..., Iterator[Row]]]
 
 
 def normal_problem(n: int, d: int, rng: np.random.Generator, *draws: int) -> Problem:
@@ -39,11 +40,7 @@ def difference(left: Tensor, right: Tensor, scale: Tensor) -> float:
 
 
 def differences(
-    identities: Mapping[str, Callable[..., Iterator[Row]]],
-    dims: Sequence[int],
-    draws: int,
-    seed: int,
-    device: torch.device | str = "cpu",
+    identities: Identities, dims: Sequence[int], draws: int, seed: int, device: torch.device | str = "cpu"
 ) -> pd.DataFrame:
     """Compare both sides of every identity, e.g. of `IDENTITIES`, at n = 3 d tokens.
 
@@ -124,9 +121,6 @@ def apply(K: Tensor, x: Tensor) -> Tensor:
 def of_each(function: Callable[..., Tensor], *batch: Tensor) -> Tensor:
     """Apply a function of single problems to a batch."""
     return torch.stack([function(*one) for one in zip(*batch, strict=True)])
-
-
-# ---------------------------------------------------------------- the identities
 
 
 def _trick(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
@@ -224,7 +218,7 @@ def _hessian(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
             yield f"diagonals only, {_words(kind)}", True, assembled(H * eye), by_products, scale
 
 
-IDENTITIES: dict[str, Callable[..., Iterator[Row]]] = {
+IDENTITIES: Identities = {
     "trick": _trick,
     "blocks": _blocks,
     "normalized": _loss("normalized"),

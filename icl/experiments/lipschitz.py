@@ -117,12 +117,7 @@ def sizes(
 
 
 def searched_sizes(
-    bounds: Iterable[Bound],
-    n_values: Sequence[int],
-    radii: Sequence[float],
-    starts: int,
-    steps: int,
-    rng: Rng,
+    bounds: Iterable[Bound], lengths: Sequence[int], radii: Sequence[float], starts: int, steps: int, rng: Rng
 ) -> pd.DataFrame:
     """Return the same by an ascent over the scores, from scores whose cubes are normal."""
     longest = torch.tensor(radii, dtype=torch.float64)[:, None, None] ** 2
@@ -132,7 +127,7 @@ def searched_sizes(
         best = ascend(lambda z: known.log_norm(b.function, ball(z, longest)), (z * z * z,), steps).best
         return radii, [b.log10(n, R) for R in radii], best.numpy()
 
-    frame = measured(one, ["R", "printed", "size"], b=bounds, n=n_values)
+    frame = measured(one, ["R", "printed", "size"], b=bounds, n=lengths)
     return frame.assign(b=frame.b.map(name))
 
 
@@ -213,12 +208,7 @@ def beyond_the_ball(
 
 
 def conditions(
-    bounds: Sequence[Bound],
-    n_values: Sequence[int],
-    radii: Sequence[float],
-    starts: int,
-    steps: int,
-    rng: Rng,
+    bounds: Sequence[Bound], lengths: Sequence[int], radii: Sequence[float], starts: int, steps: int, rng: Rng
 ) -> list[tuple[str, pd.DataFrame]]:
     """Drop the printed preconditions one at a time, the last two at the smallest n and the largest R.
 
@@ -227,8 +217,8 @@ def conditions(
         and alpha (``value`` found and ``most``, which it cannot pass). ``needed`` says whether the bound
         needs the condition.
     """
-    n, R = n_values[0], radii[-1]
-    table = printed(bounds, n_values, [R for R in radii if R < 4]).rename(columns={"bound": "b"})
+    n, R = lengths[0], radii[-1]
+    table = printed(bounds, lengths, [R for R in radii if R < 4]).rename(columns={"bound": "b"})
     small = worst(table, "proved - printed", ["b", "n"]).drop(columns="most")
     pairs = opposite_pairs(bounds, n, R, rng)
     out = []

@@ -1,12 +1,12 @@
 """Three formulas of other papers, as noted and as repaired, against derivatives by autograd."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from icl.experiments.identities import Row, apply, of_each
+from icl.experiments.identities import Identities, Row, apply, of_each
 from icl.tensor_trick import kron_block, vec
 
 SLIP = "the slip is in our notes, and the paper has the repaired formula"
@@ -73,4 +73,4 @@ def _hessian(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Iterator[Row]:
     yield "the loss without its factor 1/2", False, _noted_hessian(s, v, e, True, True), 2 * wanted, scale
 
 
-FORMULAS: dict[str, Callable[..., Iterator[Row]]] = {"sign": _sign, "factors": _factors, "hessian": _hessian}
+FORMULAS: Identities = {"sign": _sign, "factors": _factors, "hessian": _hessian}

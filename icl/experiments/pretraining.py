@@ -53,13 +53,7 @@ class Setting:
 
 
 def grow(
-    setting: Setting,
-    kind: str,
-    law: str,
-    seeds: int,
-    record: Sequence[int],
-    rate: float,
-    optimizer: str = "sgd",
+    setting: Setting, kind: str, law: str, seeds: int, record: Sequence[int], rate: float, method: str = "sgd"
 ) -> pd.DataFrame:
     """Train units with steps of constant size from M = 0, for as many steps as the last of ``record``.
 
@@ -70,7 +64,7 @@ def grow(
     if law == LAWS[1]:
         inverse: Any = np.linalg.inv(root)
         tasks = [Projected(task, inverse) for task in tasks]
-    options: dict[str, Any] = {"optimizer": optimizer, "schedule": "constant", "record": record}
+    options: dict[str, Any] = {"optimizer": method, "schedule": "constant", "record": record}
     options["covariates"] = None if law == LAWS[0] else Ellipsoid(root)
     training = Training(seeds, record[-1], setting.batch_size, rate, setting.device)
     M = train_grid(tasks, setting.noise_std, setting.context_length, *training, **options).M_history
