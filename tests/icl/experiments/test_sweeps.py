@@ -9,6 +9,7 @@ from icl.tasks import Affine
 def test_slopes_of_a_power_law_and_their_errors():
     slope, error = sweeps.log_slopes([1.0, 10.0, 1000.0], [1.0, 100.0, 1e6], [0.1, 0.1, 0.3])
     assert np.allclose(slope, 2) and np.allclose(error, [0.2 / np.log(10), 0.4 / np.log(100)])
+    assert list(sweeps.with_error(2.0, 0.1, 0.3).values()) == pytest.approx([2.0, 0.8])
 
 
 def test_what_is_linear_in_a_small_number_is_extrapolated_exactly():
