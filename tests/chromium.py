@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from importlib import resources
 from types import SimpleNamespace
 
 import pytest
@@ -14,8 +15,12 @@ CHROMEDRIVER = shutil.which("chromedriver")
 SIZES = {"desktop": (1280, 900), "phone": (390, 740)}
 
 
-def start(folder):
-    """Start headless Chromium that keeps its network and console logs, and its files in a folder."""
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Headless Chromium that keeps its network and console logs, one for all tests of a process."""
+    if not (CHROMIUM and CHROMEDRIVER):
+        missing = "needs Chromium and its driver: apt-get install chromium chromium-driver"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -23,29 +28,25 @@ def start(folder):
     options.binary_location = CHROMIUM
     flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-sync hide-scrollbars"
     flags += " disable-background-networking disable-component-update"
-    for flag in [*flags.split(), f"user-data-dir={folder}"]:
+    for flag in [*flags.split(), f"user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
     driver.get("about:blank")
-    return driver
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    """Headless Chromium, one for all tests of a process."""
-    if not (CHROMIUM and CHROMEDRIVER):
-        missing = "needs Chromium and its driver: apt-get install chromium chromium-driver"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
-    driver = start(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
 
 
-RAW = (
-    "[...document.querySelectorAll('span.math, div.math')]"
-    ".filter(m => !m.querySelector('mjx-container svg')).map(m => m.textContent)"
-)
+#: Mathematics that is not set, or wrong, and images that are not there.
+SEEN = """
+const all = css => [...document.querySelectorAll(css)];
+return {
+  complete: document.readyState == "complete",
+  raw: all("span.math, div.math").filter(m => !m.querySelector("mjx-container svg")).map(m => m.textContent),
+  bad: all("mjx-merror, [data-mjx-error]").length,
+  broken: all("article img:not([hidden])").filter(i => !i.naturalWidth).map(i => i.src),
+};
+"""
 
 
 def look(browser, url, patience=600.0):
@@ -54,30 +55,39 @@ def look(browser, url, patience=600.0):
     resize(browser, "desktop")
     browser.get(url)
     deadline = time.monotonic() + patience
-    ready = f"return document.readyState == 'complete' && !{RAW}.length"
-    while time.monotonic() < deadline and not browser.execute_script(ready):
+    seen = SimpleNamespace(**browser.execute_script(SEEN))
+    while time.monotonic() < deadline and (seen.raw or not seen.complete):
         time.sleep(0.05)
+        seen = SimpleNamespace(**browser.execute_script(SEEN))
     events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
-    asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
-    asked |= {e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"}
+    seen.asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
+    seen.asked |= {e["params"]["url"] for e in events if e["method"] == "Network.webSocketCreated"}
     local = ("file", "data", "about", "chrome")
-    return SimpleNamespace(
-        asked=asked,
-        network=sorted(u for u in asked if u.split(":")[0] not in local),
-        errors=[e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"],
-        raw=browser.execute_script(f"return {RAW}"),
-        bad=browser.execute_script("return document.querySelectorAll('mjx-merror, [data-mjx-error]').length"),
-        broken=browser.execute_script(
-            "return [...document.querySelectorAll('article img:not([hidden])')]"
-            ".filter(i => !i.naturalWidth).map(i => i.src)"
-        ),
+    seen.network = sorted(u for u in seen.asked if u.split(":")[0] not in local)
+    seen.errors = [e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"]
+    return seen
+
+
+def resize(browser, size):
+    """Give the open page the width of a size; layout follows at once."""
+    width, height = SIZES[size]
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"},
     )
 
 
-def resize(browser, size, height=None):
-    """Give the open page the width of a size; layout follows at once."""
-    width, usual = SIZES[size]
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": height or usual, "deviceScaleFactor": 1, "mobile": size == "phone"},
+def overflow(browser, size):
+    """Pixels by which the open page is wider than its window."""
+    wide = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+    return browser.execute_script(wide) - SIZES[size][0]
+
+
+def axe(browser):
+    """Return what axe-core, a checker of accessibility, finds on the open page: rules and places."""
+    browser.execute_script((resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    browser.set_script_timeout(600)
+    return browser.execute_async_script(
+        "axe.run({exclude: [['mjx-container'], ['.highlight']]}, {resultTypes: ['violations']})"
+        ".then(found => arguments[0](found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html]))))"
     )

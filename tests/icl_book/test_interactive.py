@@ -1,56 +1,59 @@
 """Interactive figures: the packed table, and what a page with one shows, in headless Chromium."""
 
 import base64
+import json
 import re
-from importlib import resources
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from chromium import SIZES, look
+from chromium import SIZES, axe, look, overflow, resize
+from icl.experiments.tables import each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine
 from icl_book.interactive import interactive, pack
 from icl_book.provenance import ROOT
 
 WINDOWS, LENGTHS, ROUGH, NOISY = 10 ** np.arange(-1, 3.1, 0.5), [10, 1000, 10**8], [0.5, 1.0, 2.0], [0.1, 0.5]
+SAID = {"experiment": "Move n until", "alt": "Risk <with a least value>.", "caption": "Affine functions."}
 START = {"class": "affine", "n": 10, "L": 1.0, "sigma": 0.5, "w": 1.0}
 
 
 @pytest.fixture(scope="module")
 def markup():
     """Bias, noise and risk of affine functions in three dimensions."""
-    curves, best = [], []
-    for n in LENGTHS:
+
+    def unit(n):
         risk = population_risk(Affine(3), WINDOWS, n, 1.0)
-        curves.append({"class": "affine", "n": n, "w": WINDOWS, "bias": risk.bias, "noise": risk.noise})
-        for L in ROUGH:
-            found = optimal_window(Affine(3, L), n, NOISY)
-            best.append({"n": n, "L": L, "sigma": NOISY, "w": found.w, "risk": found.risk})
+        return {"class": "affine", "w": WINDOWS, "bias": risk.bias, "noise": risk.noise}
+
+    def best(n, L):
+        found = optimal_window(Affine(3, L), n, NOISY)
+        return {"sigma": NOISY, "w": found.w, "risk": found.risk}
+
     return interactive(
-        pd.concat(map(pd.DataFrame, curves)),
+        each(unit, n=LENGTHS),
         "w",
         {"risk": "risk", "bias": "bias", "noise": "noise"},
         {"class": "functions", "n": "length n", "L": "slope L", "sigma": "noise σ", "w": "window w"},
         START,
         labels=("window w", "squared error"),
-        experiment="Move n until the noise leaves the frame.",
-        alt="Risk against w <with a least value>.",
-        caption="Affine functions.",
-        best=pd.concat(map(pd.DataFrame, best)),
+        **SAID,
+        best=each(best, n=LENGTHS, L=ROUGH),
         squares={"bias": "L", "noise": "sigma"},
     ).data
 
 
+PAGE = """<!doctype html><html lang='en'><meta charset='utf-8'><title>figure</title>
+<meta name='viewport' content='width=device-width'><style>html[data-theme='dark'] {
+--pst-color-background: #121212; --pst-color-text-base: #ddd; background: #121212; color: #ddd }</style>
+<main><h1>Figure</h1>MARKUP</main></html>"""
+
+
 def page(browser, path, markup):
     """Open a page with a figure; it must be without errors and requests."""
-    path.write_text(
-        "<!doctype html><html lang='en' data-theme='light'><meta charset='utf-8'><title>figure</title>"
-        "<style>html[data-theme='dark'] { --pst-color-background: #121212; --pst-color-text-base: #ddd;"
-        " background: #121212; color: #ddd }</style><meta name='viewport' content='width=device-width'>"
-        f"<main><h1>Figure</h1>{markup}</main></html>"
-    )
+    path.write_text(PAGE.replace("MARKUP", markup))
     seen = look(browser, path.as_uri())
     assert seen.errors == [] and seen.network == []
     return browser
@@ -63,14 +66,12 @@ def figure(browser, tmp_path, markup):
 
 def shown(browser):
     """Return the numbers of a figure at its cursor, and the best, as drawn, and its sentence."""
-    return browser.execute_script(
-        "return [JSON.parse(document.querySelector('[data-ready]').dataset.values),"
-        " document.querySelector('.read').textContent]"
-    )
+    values = browser.find_element("css selector", "[data-ready]").get_attribute("data-values")
+    return json.loads(values), browser.find_element("css selector", ".read").text
 
 
 def path(browser, name):
-    return browser.execute_script(f"return document.querySelector('.drawing path.{name}').getAttribute('d')")
+    return browser.find_element("css selector", f".drawing path.{name}").get_attribute("d")
 
 
 def control(browser, label):
@@ -81,30 +82,25 @@ def control(browser, label):
 # ---------------------------------------------------------------- the table
 
 
-def unpacked(column, lengths, rows):
-    values = np.frombuffer(base64.b64decode(column["data"]), "<f4")
-    return values.reshape(*(lengths[key] for key in column["keys"]), rows)
-
-
 def test_table_holds_the_numbers_of_the_frame_and_repeats_none():
-    n, w, kind = np.meshgrid([10, 100], [0.1, 1.0, 10.0], ["b", "a"], indexing="ij")
+    stops = {"n": [10, 100], "kind": ["b", "a"]}
+    n, w, kind = np.meshgrid(stops["n"], [0.1, 1.0, 10.0], stops["kind"], indexing="ij")
     frame = pd.DataFrame({"n": n.ravel(), "w": w.ravel(), "kind": kind.ravel()})
     frame["noise"], frame["bias"] = frame.w / frame.n, np.where(frame.kind == "a", np.pi, 1.0) / frame.w
-    packed = pack(frame.drop(index=0), {"n": [10, 100], "kind": ["b", "a"]})  # n = 10, w = 0.1, kind b
-    assert packed["rows"] == 3
-    keys = {name: column["keys"] for name, column in packed["columns"].items()}
-    assert keys == {"w": ["n", "kind"], "noise": ["n", "kind"], "bias": ["n", "kind"]}  # all lack a row
-    packed = pack(frame, {"n": [10, 100], "kind": ["b", "a"]})
-    keys = {name: column["keys"] for name, column in packed["columns"].items()}
+    whole = pack(frame, stops)
+    assert whole["rows"] == 3
+    keys = {name: column["keys"] for name, column in whole["columns"].items()}
     assert keys == {"w": [], "noise": ["n"], "bias": ["kind"]}
-    bias = unpacked(packed["columns"]["bias"], {"kind": 2}, 3)
+    bias = np.frombuffer(base64.b64decode(whole["columns"]["bias"]["data"]), "<f4").reshape(2, 3)
     np.testing.assert_allclose(bias, [[10, 1, 0.1], [10 * np.pi, np.pi, 0.1 * np.pi]], rtol=6e-8)
+    lacking = pack(frame.drop(index=0), stops)  # n = 10, w = 0.1, kind b
+    assert lacking["rows"] == 3 and all(c["keys"] == ["n", "kind"] for c in lacking["columns"].values())
 
 
 def test_still_picture_and_words_stay_without_scripts(markup):
     body = re.sub(r"<(script|style).*?</\1>", "", markup, flags=re.DOTALL)
-    assert body.count("<img") == 1 and "hidden" not in body and 'alt="Risk against w &lt;with' in body
-    assert "Move n until" in body and "Affine functions." in body
+    assert body.count("<img") == 1 and "hidden" not in body and 'alt="Risk &lt;with' in body
+    assert SAID["experiment"] in body and SAID["caption"] in body
     assert "http" not in markup.replace("http://www.w3.org/2000/svg", "") and "eval(" not in markup
 
 
@@ -139,20 +135,12 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
     for keys in ({}, {"length": right, "window": 2 * left}, {"slope": end, "noise": home}):
         for label, key in keys.items():
             control(figure, label).send_keys(key)
-        said = (
-            control(figure, name).get_attribute("aria-valuetext") for name in ("len", "slo", "noi", "win")
-        )
-        n, L, sigma, w = map(float, said)
+        names = ("length", "slope", "noise", "window")
+        n, L, sigma, w = (float(control(figure, name).get_attribute("aria-valuetext")) for name in names)
         risk, best = population_risk(Affine(3, L), w, n, sigma), optimal_window(Affine(3, L), n, sigma)
-        truth = {
-            "risk": risk.total,
-            "bias": risk.bias,
-            "noise": risk.noise,
-            "best": best.w,
-            "least": best.risk,
-        }
         values, sentence = shown(figure)
-        assert values == pytest.approx({name: float(value) for name, value in truth.items()}, rel=2e-7)
+        truth = map(float, (risk.total, risk.bias, risk.noise, best.w, best.risk))
+        assert [*values.values()] == pytest.approx([*truth], rel=2e-7)
         assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
         assert f"Best window w (ring): {float(f'{best.w:.3g}'):g}" in sentence
     assert (n, L, sigma, w) == (1000, 2, 0.1, 0.1)
@@ -164,10 +152,10 @@ def test_values_by_keyboard_are_those_of_the_package(figure):
 def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
     control(figure, "length").send_keys("\ue010")
     heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l2"))]
-    frame = figure.execute_script("return +document.querySelector('.frame').getAttribute('height')")
-    assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > frame + 11  # none is clamped
-    cut = figure.execute_script("return getComputedStyle(document.querySelector('.drawing > svg')).overflow")
-    assert cut == "hidden"
+    frame = figure.find_element("css selector", ".frame").get_attribute("height")
+    assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > float(frame) + 11
+    drawn = figure.find_element("css selector", ".drawing > svg")
+    assert drawn.value_of_css_property("overflow") == "hidden"
 
 
 @pytest.mark.browser
@@ -192,17 +180,10 @@ def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_figure_is_accessible_and_its_sliders_are_long(figure, theme, width):
-    size = {"width": width, "height": SIZES["phone"][1], "deviceScaleFactor": 1, "mobile": width < 500}
-    figure.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    figure.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
-    widths = figure.execute_script(
-        "return [...document.querySelectorAll('[type=range]')].map((i) => i.clientWidth)"
-    )
-    assert len(widths) == 4 and min(widths) >= 200
-    assert figure.execute_script("return document.documentElement.scrollWidth") <= width
-    figure.execute_script((resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = figure.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => v.id)))")
-    assert found == []
+def test_figure_is_accessible_and_its_sliders_are_long(figure):
+    for size, theme in [(size, theme) for size in SIZES for theme in ("light", "dark")]:
+        resize(figure, size)
+        figure.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+        widths = [e.get_property("clientWidth") for e in figure.find_elements("css selector", "[type=range]")]
+        assert len(widths) == 4 and min(widths) >= 200, (size, widths)
+        assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), (size, theme)
