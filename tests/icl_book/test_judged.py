@@ -27,72 +27,52 @@ def test_a_role_shows_the_case_and_links_to_the_card():
         assert judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text: text) == shown
 
 
-@pytest.mark.parametrize(
-    ("role", "message"),
-    [
-        ("P1.U", "no card of P1.U"),
-        ("P1.T | d = 3 | .1f", "no case of this name"),
-        ("P1.T | d = 2", "its verdict, or a"),
-    ],
-)
-def test_a_role_that_names_nothing_is_a_problem(role, message):
-    (problem,) = judged.problems("x", f"{{judged}}`{role}`", CARDS)
-    assert message in problem
-
-
 def test_a_run_of_other_sizes_names_the_claim_alone():
     assert ">(P1.T)</a>" in judged.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link)
     with pytest.raises(BadInput, match="no card of P1.U"):
         judged.resolve("{judged}`P1.U`", CARDS, stage.link)
 
 
-GOOD = [
-    f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away.",
-    "It grows with the exponent $2/(d+2)$ {judged}`P1.T`. Nothing else does (Theorem 2, {numref}`fig-1`).",
-    "One window is not enough; two are.",
-]
-
-
-@pytest.mark.parametrize("text", GOOD)
-def test_what_a_card_judges_is_no_problem(text):
-    assert judged.problems("x", text, CARDS) == []
+GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "problem"),
     [
+        (GOOD, None),
+        ("The exponent is $2/(d+2)$ {judged}`P1.T`. Nothing else (Theorem 2, {numref}`fig-1`).", None),
+        ("One window is not enough; two are.", None),
         ("The exponent is $2/(d+2)$.", "2 is in no claim"),
         ("The exponent is 0.7 {judged}`P1.T`.", "0.7 is in no claim"),
         (f"In $d=5$ it is {SHOWN} % away.", "1e+12 is a size of the case"),
+        (f"{GOOD} It is 65 on the sphere.", "65 is in no claim"),
         ("At last {judged}`P1.U`.", "no card of P1.U"),
-        (f"At $d=5$, $n=10^{{12}}$ it is {SHOWN} %. It is 65 on the sphere.", "65 is in no claim"),
+        ("At last {judged}`P1.T | d = 3 | .1f`.", "no case of this name"),
+        ("At last {judged}`P1.T | d = 2`.", "its verdict, or a"),
     ],
 )
-def test_what_no_card_judges_is_a_problem(text, message):
-    (problem,) = judged.problems("x", text, CARDS)
-    assert message in problem
+def test_what_no_card_judges_is_a_problem(text, problem):
+    found = judged.problems("x", text, CARDS)
+    assert len(found) == bool(problem) and all(problem in one for one in found)
 
 
 def test_a_number_that_moves_is_a_problem():
     again = {"seed": 1, "claims": {"P1.T": {"cases": {"d = 5, n = 1e12": 0.0326}}}}
     others = list(judged.other_runs([{"cards": [CARD]}], [again]))
-    assert judged.problems("x", GOOD[0], CARDS, others) == []
+    assert judged.problems("x", GOOD, CARDS, others) == []
     now = {"P1.T": CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}}
-    problems = judged.problems("x", GOOD[0], now, others)
-    assert [
-        "3.4 here, 3.3 in the registered run" in problems[0],
-        "3.4 here, 3.3 in seed 1" in problems[1],
-    ] == [True, True]
+    registered, replicated = judged.problems("x", GOOD, now, others)
+    assert "3.4 here, 3.3 in the registered run" in registered and "3.4 here, 3.3 in seed 1" in replicated
 
 
 def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
     (tmp_path / "book").mkdir()
     front = tmp_path / "book/introduction.md"
     front.write_text(
-        f"# T\n\n## What we found\n\n1. {GOOD[0]} [Read\n   on](../notebooks/a)\n2. More.\n\n## Next\n3. No\n"
+        f"# T\n\n## What we found\n\n1. {GOOD} [Read\n   on](../notebooks/a)\n2. More.\n\n## Next\n3. No\n"
     )
     said = judged.findings(tmp_path)
-    assert said == [f"1. {GOOD[0]} [Read on](../notebooks/a)", "2. More."]
+    assert said == [f"1. {GOOD} [Read on](../notebooks/a)", "2. More."]
     assert judged.problems("x", said[0], CARDS) == []
     page = "a\n<!-- findings:begin -->\nold\n<!-- findings:end -->\nb\n"
     assert judged.readme(page, said[:1], CARDS) == (

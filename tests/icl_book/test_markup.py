@@ -1,29 +1,20 @@
 """Numbers, intervals, mathematics and badges as text."""
 
 import math
-from pathlib import Path
 
 import pytest
 
 from icl_book import markup
 from icl_book.claims import Verdict
 from icl_book.claims.card import macros
+from icl_book.provenance import ROOT
 
 INF = math.inf
-PACKAGE = Path(markup.__file__).parent
 
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
-    [
-        (-0.0, ".5g", "0"),
-        (-0.001, ".2f", "0.00"),
-        (0.0, ".0e", "0"),
-        (-0.0004, ".0%", "0%"),
-        (-0.3, ".1f", "-0.3"),
-        (2e-7, ".0e", "2e-07"),
-        (math.nan, ".5g", "nan"),
-    ],
+    [(-0.001, ".2f", "0.00"), (0.0, ".0e", "0"), (-2e-7, ".0e", "-2e-07"), (math.nan, ".5g", "nan")],
 )
 def test_zero_has_neither_sign_nor_exponent(value, digits, text):
     assert markup.number(value, digits) == text
@@ -38,7 +29,6 @@ def test_zero_has_neither_sign_nor_exponent(value, digits, text):
         ((1.0, 1.0), None, "1"),
         ((1.0, 1.00001), None, "[1, 1.00001]"),
         ((-0.001, 1.0), ".2f", "[0.00, 1.00]"),
-        ((0.984, 1.016), ".2f", "[0.98, 1.02]"),
         ((-1e-5, 1e-5), None, "[-1e-05, 1e-05]"),
     ],
 )
@@ -47,7 +37,7 @@ def test_intervals(ends, digits, text):
 
 
 def test_badges_have_a_class_for_every_verdict():
-    sheet = (PACKAGE.parent / "_static" / "icl.css").read_text()
+    sheet = (ROOT / "book/_static/icl.css").read_text()
     for verdict in Verdict:
         assert f".{markup.style_class(verdict)}" in sheet and f">{verdict}</span>" in macros().badge(verdict)
 
@@ -61,13 +51,9 @@ def test_badges_have_a_class_for_every_verdict():
         ("-1.5e-06, 1e+06, 5-7, x <= 3", "−1.5·10⁻⁶, 10⁶, 5-7, x ≤ 3"),
         ("`-1.5e-06` ± 0.1", "<code>-1.5e-06</code>\u00a0±\u00a00.1"),
         (
-            "2 * 3 * 4 and $a*b*c$",
-            r'2 * 3 * 4 and <span class="math notranslate nohighlight">\(a*b*c\)</span>',
-        ),
-        (
-            "If $a<b$\n then d = 5, 3 % of [0.1, 0.2] & [two words here]",
-            'If <span class="math notranslate nohighlight">\\(a&lt;b\\)</span> then d\u00a0=\u00a05, '
-            "3\u00a0% of [0.1,\u00a00.2] &amp; [two words here]",
+            "If $a*b*c<b$\n then d = 5, 3 % of [0.1, 0.2] & 2 * 3 * [two words here]",
+            'If <span class="math notranslate nohighlight">\\(a*b*c&lt;b\\)</span> then d\u00a0=\u00a05, '
+            "3\u00a0% of [0.1,\u00a00.2] &amp; 2 * 3 * [two words here]",
         ),
     ],
 )
