@@ -253,7 +253,7 @@ AXE_ALLOWED = {
 
 @pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
-def test_page_in_browser(browser, book, page):
+def test_page_in_browser_and_by_axe(browser, book, page):
     """One load for both widths and both color modes."""
     seen = look(browser, (book / f"{page}.html").as_uri())
     assert any(".css" in url for url in seen.asked)  # requests were recorded

@@ -14,7 +14,7 @@ INF = math.inf
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
-    [(-0.001, ".2f", "0.00"), (0.0, ".0e", "0"), (-2e-7, ".0e", "-2e-07"), (math.nan, ".5g", "nan")],
+    [(-0.001, ".2f", "0.00"), (0.0, ".0e", "0"), (-2e-7, ".0e", "-2e-07"), (-INF, ".5g", "-inf")],
 )
 def test_zero_has_neither_sign_nor_exponent(value, digits, text):
     assert markup.number(value, digits) == text
