@@ -2,17 +2,9 @@ import numpy as np
 import pytest
 
 from icl.experiments import activations
-from icl.experiments.activations import GRID, Tokens, floors, gain_risk, moments
-from icl.experiments.tables import Training
-from icl.risk import linear_optimum, linear_risk, optimal_window, population_risk
+from icl.experiments.activations import Tokens, floors, gain_risk
+from icl.risk import linear_optimum, linear_risk, population_risk
 from icl.tasks import Affine, Linear, ReLU
-
-
-def test_moments_of_the_identity():
-    """E t P_1(t) = 1 / d, and E (w t)^2 = w^2 / d."""
-    m, square = moments("linear", 2.0, 4)
-    assert m[1] == pytest.approx(2 / 4) and square == pytest.approx(4 / 4)
-    assert np.abs(np.delete(m, 1)).max() < 1e-12
 
 
 def test_the_identity_with_a_gain_is_linear_attention():
@@ -37,25 +29,6 @@ def test_sampled_risk_agrees_with_the_exact_one_of_softmax():
     assert abs(found.mean() - exact) < 5 * found.std() / 3000**0.5 < exact / 5
 
 
-def test_softmax_adapts_and_the_plain_exponential_does_not():
-    curves = activations.risk_curves(3, [1.0, 8.0], 0.3, 20, 100)
-    step = GRID[2] / GRID[0]
-    for L, curve in curves[curves.activation == "softmax"].groupby("L"):
-        exact = float(optimal_window(ReLU(3, L), 20, 0.3).w)
-        assert exact / step < curve.w[curve.risk.idxmin()] < exact * step
-    adapted = activations.adaptation(curves).set_index("activation")
-    assert adapted.price["softmax"] > 1.2 and adapted.price["exp"] == 1
-    assert adapted.over_softmax["softmax"] == 1 and adapted.over_softmax["exp"] > 2
-
-
 def test_a_large_shift_turns_the_sigmoid_into_softmax():
     found = activations.shifted(ReLU(3, 8.0), 0.3, 20, 200, [0.0, 60.0]).ratio
     assert found[0] > 1.5 and found[1] == pytest.approx(1, abs=1e-3)
-
-
-def test_trained_units_are_compared_seed_by_seed():
-    found = activations.train_activations(ReLU(2, 4.0), 0.3, 8, Training(2, 3, 16, 0.1))
-    softmax = found[found.activation == "softmax"]
-    assert (softmax.ratio == 1).all() and found.activation.nunique() == 7
-    linear = found[found.activation == "linear"]
-    assert np.allclose(linear.ratio, linear.error.to_numpy() / softmax.error.to_numpy())

@@ -7,14 +7,6 @@ from icl.risk import optimal_window
 from icl.tasks import ReLU
 
 
-def test_each_setting_is_trained_once():
-    found = learned.settings([2, 3], 0.3, [0.3, 1.0], [3, 4, 8])
-    assert not found.duplicated().any()
-    rows = list(found.itertuples(index=False, name=None))
-    assert rows.count(("ReLU", 3, 0.3, 4)) == 1  # blocks, corner and width share it
-    assert ("leaning", 2, 0.3, 3) in rows and ("affine", 3, 1.0, 4) in rows
-
-
 def test_measures_of_trained_units_are_read_off_their_matrices():
     units = learned.settings([2, 3], 0.3, [])[:3].assign(width=[3, 3, 5])
     found = learned.train_full(units, 1.0, 6, Training(2, 5, 8, 0.03))
@@ -27,15 +19,6 @@ def test_measures_of_trained_units_are_read_off_their_matrices():
     # the label row is all that is left outside the block if the last column starts at zero
     assert row.outside == pytest.approx(np.linalg.norm(A[3, :3]) / np.linalg.norm(A[:3, :3]))
     assert row.leak == pytest.approx(np.linalg.norm(row["values"][:3]) / abs(row["values"][3]))
-
-
-def test_only_rows_of_the_values_are_free():
-    changes = learned.redrawn(3, 7)
-    assert changes["rows"].item() == 0 and changes["columns"].item() > 0.1
-
-
-def test_what_v_adds_is_its_own_square():
-    assert learned.added_errors([2, 4], 1.0, 0.3, 9).value.to_numpy() == pytest.approx(1, abs=1e-12)
 
 
 def test_best_corner_of_one_token_by_hand():

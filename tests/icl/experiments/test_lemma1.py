@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from icl.experiments import lemma1
 from icl.tasks import Affine, Cosine
@@ -17,20 +16,6 @@ def test_units_of_the_claimed_form_have_no_difference_and_scale_one():
     # a unit that does not whiten has (4 - 1/4) / (17/8) more at the long axis
     plain = np.broadcast_to(np.eye(2), (2, 2, 2, 2))
     assert np.allclose(lemma1.whitened([plain], [ROOT], BEST).difference, 30 / 17)
-
-
-def test_random_roots_are_symmetric_with_lengths_between_a_half_and_two():
-    first, second = lemma1.random_roots(2, 4)
-    assert np.allclose(first, first.T) and not np.allclose(first, second)
-    lengths = np.linalg.eigvalsh(first)
-    assert (lengths >= 0.5).all() and (lengths <= 2).all() and np.ptp(lengths) > 0.1
-    assert lemma1.step_size(0.1, ROOT) == pytest.approx(0.4)
-
-
-def test_a_whitened_unit_predicts_the_same_and_an_unwhitened_one_does_not():
-    gaps = lemma1.whitening_gaps(lemma1.random_roots(2, 3), 5, 20)
-    assert gaps.i.tolist() == [1, 2]
-    assert (gaps.value < 1e-12).all() and (gaps.unwhitened > 0.1).all()
 
 
 def test_even_functions_do_not_see_the_sign_and_odd_parts_do():

@@ -1,14 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-from icl.attention import softmax_attention
-from icl.covariates import LowRank
 from icl.experiments import low_rank
-from icl.experiments.tables import Training
 from icl.risk import low_rank_risk, optimal_window
-from icl.streams import stream
 from icl.tasks import Linear
 
 
@@ -38,14 +33,6 @@ def test_lipschitz_quotients_are_the_length_of_the_projection(inside):
     assert low_rank.lipschitz_quotient(inside, 6, 3)["value"] == pytest.approx(inside**0.5, abs=1e-9)
 
 
-def test_looking_at_the_complement_costs_unless_functions_depend_on_it():
-    settings = np.array([(2, 0.0), (5, 0.5)])
-    for d, k, lengths in ((3, 1, [5]), (4, 2, [2, 5])):  # k = 1 has no minimum without noise
-        found = low_rank.complement_gains(d, k, settings)
-        assert found["n"].tolist() == lengths and (found["value"] > found["error"]).all()
-    assert low_rank.complement_gains(4, 2, settings[1:], whole=True)["value"] < 0
-
-
 @pytest.mark.parametrize(("d", "k"), [(3, 1), (5, 2), (6, 3)])
 def test_directions_are_orthonormal_and_of_one_type_each(d, k):
     found = list(low_rank.directions(d, k).values())
@@ -64,35 +51,3 @@ def test_second_derivatives_agree_with_differences_of_the_exact_risk():
         values = table[name]
         error = 5 * values.std() / len(values) ** 0.5
         assert abs(values.mean() - exact) < error + 0.01 * abs(exact), name
-
-
-def test_the_risk_falls_up_to_the_best_scale_and_its_exponent_is_known():
-    scale = low_rank.best_scale(2, 20, 0.5)
-    assert scale["value"] == optimal_window(Linear(2), 20, 0.5).w and scale["error"] > 0
-    assert low_rank.steepest_step(2, 2, 0.0)["value"] < 0
-    slope = low_rank.risk_slope(2)
-    assert slope["truth"] == -4 / 5 and slope["value"] == pytest.approx(-4 / 5, abs=1e-3)
-    assert low_rank.isotropic_slope(5, 2)["truth"] == -4 / 7
-
-
-def test_training_tells_functions_of_a_subspace_from_functions_of_all_directions():
-    units = low_rank.trained_units(4, 2, [(12, 0.3)], Training(4, 150, 64, 0.1))
-    assert units.groupby(["functions", "step"]).size().eq(4).all()
-    last = units[units.step == 150].groupby("functions").median(numeric_only=True)
-    assert last.sine["low rank"] < 0.2 < last.sine["all directions"]
-    assert last.kept["low rank"] > 3 * last.dropped["low rank"]
-
-
-def test_scales_are_measured_in_units_of_the_exact_one():
-    found = low_rank.settled_scales([16, 64], 3, 2, (5, 1.0), Training(4, 300, 0, 0.1))
-    middle = found.groupby("size").ratio.median()
-    assert middle.index.tolist() == [16, 64] and (abs(middle - 1) < 0.3).all()
-
-
-def test_the_two_number_risk_is_that_of_the_unit_on_sampled_contexts():
-    law, rng = LowRank(np.eye(4)[:, :2]), stream(3, "monte carlo")
-    x = law.from_normal(torch.from_numpy(rng.standard_normal((40000, 6, 4))))
-    f = x[..., :2] @ torch.tensor([0.6, 0.8]).double()
-    M = torch.diag(torch.tensor([2.0, 2.0, 1.0, 1.0])).double()
-    error = (softmax_attention(x[:, :-1], f[:, :-1], x[:, -1], M) - f[:, -1]) ** 2
-    assert abs(error.mean() - low_rank_risk(4, 2, 2.0, 1.0, 5, 0.0).total) < 5 * error.std() / 200

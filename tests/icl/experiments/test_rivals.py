@@ -1,16 +1,8 @@
-import numpy as np
 import pytest
 
 from icl.experiments import rivals
-from icl.risk import linear_optimum, linear_risk, neighbors_risk, optimal_window
+from icl.risk import linear_optimum, linear_risk, optimal_window
 from icl.tasks import Affine, Cosine, Linear, ReLU
-
-
-def test_each_rival_has_its_own_risk():
-    found = rivals.exact_risks({"ReLU": ReLU(3)}, [5, 50], 0.3).set_index(["rival", "n"]).risk
-    assert found["softmax attention", 50] == pytest.approx(float(optimal_window(ReLU(3), 50, 0.3).risk))
-    assert found["linear attention", 5] == pytest.approx(float(linear_optimum(ReLU(3), 5, 0.3).risk))
-    assert found["nearest neighbor", 5] == pytest.approx(float(neighbors_risk(ReLU(3), 1, 5, 0.3).total))
 
 
 def test_bayes_linear_passes_below_all_rivals():
@@ -20,15 +12,6 @@ def test_bayes_linear_passes_below_all_rivals():
     low = found[found.rival == "Bayes-linear"].set_index("label").low
     for label, task in tasks.items():
         assert low[label] < float(optimal_window(task, 10, 0.3).risk)
-
-
-def test_growth_has_the_known_exponents():
-    """Softmax attention falls like n^(-3/(d+2)) on ReLU functions, n^(-4/(d+3)) on lines; linear like 1/n."""
-    found = rivals.growth(["ReLU", "linear"], [2], 1.0, 0.3).set_index("label")
-    assert found.value["ReLU"] == pytest.approx(3 / 4, abs=0.01) == found.truth["ReLU"]
-    assert found.value["linear"] == pytest.approx(4 / 5 - 1, abs=0.01)
-    whole = rivals.growth(["ReLU"], [2], 1.0, 0.3, whole=True)
-    assert whole.value[0] == pytest.approx(3 / 4, abs=0.01)
 
 
 def test_a_class_without_its_constant_keeps_everything_else():
@@ -60,17 +43,3 @@ def test_units_are_tested_on_fresh_contexts():
     found = rivals.trained_linear({"linear": Linear(3)}, 20, 0.0, 30, 20)
     best = float(linear_optimum(Linear(3), 20, 0.0).risk)
     assert found.error.median() > 1.2 * best
-
-
-def test_the_best_number_of_neighbors_is_the_best_of_all():
-    found = rivals.neighbors({"ReLU": ReLU(3)}, [30], 0.3).iloc[0]
-    every = neighbors_risk(ReLU(3), np.arange(1, 31), 30, 0.3).total
-    assert found.k == every.argmin() + 1 and 0 < found.error < 1e-6
-    assert found.value == pytest.approx(float(optimal_window(ReLU(3), 30, 0.3).risk) / every.min())
-    assert found.one == pytest.approx(every[0] / every.min() / found.value)
-
-
-def test_linear_over_softmax_is_the_ratio_of_least_risks():
-    found = rivals.linear_over_softmax("linear", [3], 1.0, 0.3, n=100)
-    both = linear_optimum(Linear(3), 100, 0.3).risk / optimal_window(Linear(3), 100, 0.3).risk
-    assert found.value[0] == pytest.approx(float(both)) and 0 < found.error[0] < 1e-9
