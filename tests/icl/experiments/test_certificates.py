@@ -34,11 +34,9 @@ def test_a_kink_does_not_make_a_function_steeper_than_its_steeper_side(slopes):
     assert found["value"] == pytest.approx(1, abs=1e-9) and found["value"] <= found["bound"]
 
 
-def test_the_bound_over_lipschitz_functions_is_above_every_one_tried_and_falls():
+def test_the_bound_over_lipschitz_functions_is_above_every_one_tried():
     waves = certificates.bracket(3, 10**5, 2.0, 1.0)
     assert (waves["bias"] <= waves["bound"]).all() and waves["affine"] <= waves["bound"]
     assert waves["bias"].max() > waves["bound"] / 4  # 2 d / (d - 1) = 3
     own = mismatch_risk(ReLU(3, 2.0), Linear(3, 2.0), 10**5, 1.0)
     assert waves["affine"] == pytest.approx(float(own.bias))
-    assert certificates.worst_slope("Lipschitz", 3, 1.0, 1.0)["value"] < -1 / 5
-    assert abs(certificates.worst_slope("rougher", 3, 1.0, 1.0)["value"]) < 0.02

@@ -1,9 +1,7 @@
 import pytest
 import torch
 
-from icl.experiments import classification
 from icl.experiments.classification import Labels
-from icl.experiments.tables import Training
 from icl.streams import stream
 
 
@@ -23,9 +21,3 @@ def test_half_of_the_labels_flipped_leaves_no_signal_and_steep_ones_no_noise():
     assert Labels(3, 4.0, 0.5 - 1e-9).noise_std == pytest.approx(1)
     assert Labels(3, 20.0, 0.25).noise_std ** 2 == pytest.approx(0.75, abs=0.02)
     assert Labels(3, 20.0, 0.0).noise_std ** 2 < 0.06
-
-
-def test_units_trained_on_labels_find_the_exact_window():
-    found = classification.trained_windows(3, 20, [4.0], [0.0, 0.1], Training(4, 200, 128, 0.3))
-    exact = classification.windows(3, [4.0], [0.0, 0.1], 20).w.to_numpy()
-    assert found.groupby("p").w.mean().to_numpy() == pytest.approx(exact, rel=0.1)

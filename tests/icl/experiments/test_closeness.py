@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-import torch
 
 from icl.experiments import closeness
 from icl.risk import linear_optimum, nearest_neighbor_risk, optimal_window
-from icl.streams import stream
 from icl.tasks import ReLU
 
 
@@ -19,11 +17,3 @@ def test_with_all_examples_allowed_the_risks_are_the_exact_ones():
     linear = linear_optimum(task, 20, 0.3).risk / variance
     assert found.low["linear attention"] < linear < found.high["linear attention"]
     assert found.risk.idxmin() == "kriging"
-
-
-def test_folded_functions_do_not_see_signs_and_absolute_tokens_have_none():
-    x = torch.from_numpy(stream(0, "evaluation").standard_normal((5, 4, 3)))
-    f = closeness.Folded(3, 2.0).sample(stream(1, "evaluation"), 5)
-    assert torch.equal(f(x), f(-x)) and f(x).std() > 0
-    assert (tokens := closeness.Absolute(3).from_normal(x)).min() >= 0
-    assert torch.allclose(tokens.norm(dim=-1), torch.ones(5, 4).double())

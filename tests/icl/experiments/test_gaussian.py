@@ -17,11 +17,6 @@ def test_windows_stop_at_one_on_gaussian_tokens_and_grow_on_the_sphere():
     assert sphere[0] < sphere[1]
 
 
-def test_no_floor_stays_on_the_sphere():
-    # 1 - A(w) is about (d - 1) / 2 w
-    assert gaussian.sphere_floor(5)["value"] == pytest.approx((2 / gaussian.WIDEST) ** 2, rel=1e-3)
-
-
 def test_sampled_risks_are_those_of_the_exact_formula():
     risks = each(gaussian.sampled_risk, f=["linear", "He_2"], n=[50], seed=range(60), most=100)
     means = gaussian.mean_risks(risks).set_index("f")

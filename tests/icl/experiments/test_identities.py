@@ -19,14 +19,6 @@ def test_the_worst_draw_counts_in_units_of_its_own_largest_number():
     assert identities.difference(left[:, 1], right[:, 1], torch.tensor([1.0, 2.0])) == 1.5
 
 
-def test_ranks_are_products_and_a_constant_key_hides_d_directions():
-    assert identities.ranks([2, 3], seed=0).value.tolist() == [4, 9, 1, 4]
-    found = identities.hessian_ranks([2], 1, seed=0).set_index(["kind", "where"]).value.unstack()
-    lost = found.eval("nowhere - `in A2`").to_dict()
-    assert lost == dict.fromkeys(identities.INVARIANT, 2) | {"rescaled": 0, "sparse": 0}
-    assert (found["in A1"].dropna() == 4).all()
-
-
 def test_a_noted_formula_differs_in_every_way_to_read_it_and_the_repaired_one_does_not():
     table = identities.differences(misprints.FORMULAS, [2], 3, seed=1)
     repaired = table.what == "repaired"

@@ -5,14 +5,6 @@ from icl.experiments import kernel
 from icl.tasks import ReLU
 
 
-@pytest.mark.parametrize("d", [2, 5])
-def test_weights_are_the_kernel_on_the_sphere_only(d):
-    here, off = (kernel.weights(d, 20, 3, 0, 4.0, on_sphere=where) for where in (True, False))
-    assert here["gap"] < 1e-12 and here["disorder"] == 0
-    assert here["coefficient"] == pytest.approx(0.5, abs=1e-9)
-    assert off["gap"] > 0.1 and off["disorder"] > 0.01
-
-
 def test_a_window_of_zero_attends_to_all_and_a_narrow_one_to_one():
     found = kernel.parts(ReLU(3), [1e-6, 1e6], 10, 0.5)
     assert found.points.to_numpy() == pytest.approx([10, 1], rel=1e-2)

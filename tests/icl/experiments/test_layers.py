@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from icl.experiments import layers
 from icl.experiments.tables import Training
@@ -15,16 +14,9 @@ def test_one_layer_is_a_kernel_and_sees_half_of_what_does_not_matter():
     assert (trained.drop("one layer").others > 0).all()
 
 
-def test_a_first_layer_that_projects_lets_nothing_irrelevant_through():
-    problem = layers.LowRankProblem(3.0, 0.3)
-    half = torch.diag(torch.tensor([1.0, 1.0, 0.0, 0.0]))[None]
-    weights = torch.zeros(1, 4, 4), half, torch.eye(4)[None]
-    assert layers._share(problem, "two layers, no residual", weights, 50) == pytest.approx(0, abs=1e-12)
-
-
 def test_gains_of_a_set_minimize_the_quadratic_form():
-    product = np.array([[2.0, 0.5], [0.5, 1.0]])
-    chosen, c = layers._best_set(product @ [3.0, -1.0], product, 2)
+    product = np.array([[2.0, 0.5, 0], [0.5, 1.0, 0], [0, 0, 1]])
+    chosen, c = layers._best_set(product @ [3.0, -1.0, 0], product, 2)
     assert chosen == [0, 1] and c == pytest.approx([3, -1])
 
 

@@ -14,17 +14,6 @@ def square(function):
     return SimpleNamespace(function=function, tex="R^2", log10=lambda n, R: 2 * math.log10(R))
 
 
-def test_what_is_built_reaches_what_is_proved_and_a_search_stays_below():
-    built = lipschitz.constants([3], [2.0])
-    assert (built.g == list(lipschitz.TEX.values())).all()
-    gap = built.proved - built.built
-    assert (gap > -1e-12).all() and gap[built.g.isin(["$u$", r"$\alpha$"])].max() < 1e-9
-    found = lipschitz.searched([3], [2.0], 4, 60, stream(0, "initialization"))
-    ends = lipschitz.worst(found, "found - proved", ["n", "g"])
-    assert (ends.value < 1e-9).all() and (ends.value > -1).all()
-    assert (ends.most >= ends.value).all() and (ends.most >= 0).all()
-
-
 def test_printed_bounds_are_compared_with_the_constants():
     """f has the constant R / 2, so R^2 is 2 R times as large; <f, v> has R^2 times that."""
     found = lipschitz.printed([square("f")], [5], [1.0, 4.0])
@@ -38,11 +27,9 @@ def test_sizes_by_proof_are_those_that_the_ascent_finds():
     assert lipschitz.largest_size("f", 7, 4.0) == 0
     assert lipschitz.largest_size("1/alpha", 4, 2.0) == pytest.approx(2 / math.log(10) - math.log10(4))
     bounds = [square(g) for g in ("u", "alpha", "1/alpha")]
-    proof = lipschitz.sizes(bounds, [3], [4.0])
-    found = lipschitz.searched_sizes(bounds, [3], [4.0], 16, 150, stream(0, "initialization"))
-    assert np.all(found["size"] <= proof["size"] + 1e-9) and np.allclose(
-        found["size"], proof["size"], atol=0.01
-    )
+    proof = lipschitz.sizes(bounds, [3], [4.0])["size"]
+    found = lipschitz.searched_sizes(bounds, [3], [4.0], 16, 150, stream(0, "initialization"))["size"]
+    assert (found <= proof + 1e-9).all() and np.allclose(found, proof, atol=0.01)
 
 
 def test_the_range_of_curvature_is_that_of_two_tokens():
@@ -55,9 +42,3 @@ def test_the_range_of_curvature_is_that_of_two_tokens():
     assert twice.item() == pytest.approx(float(curvature.two_tokens(0.3)))
     found = curvature.extremes([2], 24, stream(0, "monte carlo"))
     assert np.allclose(found.value, 1, atol=0.01) and (found.value <= found.most).all()
-
-
-def test_the_regularizer_is_exactly_enough_at_the_worst_data():
-    assert curvature.regularizer_needed() == pytest.approx(1, abs=1e-9)
-    found = curvature.regularized([0.5], stream(0, "monte carlo"), problems=20)
-    assert found.printed.item() >= 1 > found.without.item()

@@ -21,18 +21,6 @@ def test_first_plain_step_is_the_one_by_hand():
     assert (units[units.step == 0].norm == 0).all()
 
 
-def test_non_isotropic_readings_differ_in_their_functions_only():
-    """Whitened, the same contexts give M = root^-1 M_sphere root^-1 after one step from zero."""
-    setting = Setting(2, 5, 0.0, [1.0, 2.0], batch_size=50)
-    sphere, whitened, same = (
-        pretraining.grow(setting, "ReLU", law, 2, (0, 1), 1.0).query("step == 1").norm.to_numpy()
-        for law in pretraining.LAWS
-    )
-    assert (whitened != same).all()
-    # at M = 0 weights are equal, and the gradient is root G root with G that of the sphere
-    assert (whitened <= sphere * 1.5**2 * (1 + 1e-6)).all() and (whitened >= sphere * 0.5**2).all()
-
-
 def test_excess_is_zero_at_the_best_window_and_exact_elsewhere():
     excess = Excess(ReLU(3, 2.0), 0.3, 10, 4000)
     best = optimal_window(ReLU(3, 2.0), 10, 0.3)

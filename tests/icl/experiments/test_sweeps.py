@@ -18,11 +18,6 @@ def test_what_is_linear_in_a_small_number_is_extrapolated_exactly():
     assert np.allclose(sweeps.extrapolated(3 + small**2, small), (3 - 0.02, 0.06))
 
 
-def test_a_limit_has_the_case_that_calibrates_it():
-    found = sweeps.limit(lambda power: (power, 0.0), -1.0, (2, 3))
-    assert found == {"value": 2, "change": 0.0, "limit": 3, "step": 0.0, "truth": -1.0}
-
-
 def test_both_routes_meet_where_tokens_are_many():
     exact, many = sweeps.EXACT.least(Affine(3), 1e8, 1.0), sweeps.MANY.least(Affine(3), 1e8, 1.0)
     assert exact == pytest.approx(optimal_window(Affine(3), 1e8, 1.0).risk)

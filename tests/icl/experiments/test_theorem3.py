@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from icl.experiments import theorem3
-from icl.experiments.sweeps import EXACT
 from icl.experiments.tables import each
 from icl.risk import optimal_window, population_risk
-from icl.tasks import Affine, Cosine, ReLU
+from icl.tasks import ReLU
 
 
 def test_the_right_guess_costs_nothing_and_a_wrong_one_its_price():
@@ -44,24 +43,3 @@ def test_the_exponent_in_the_test_constant_is_a_derivative(trained):
 def test_exponents_in_long_contexts_are_near_their_closed_forms(quantity):
     found = theorem3.slope(quantity, 4, 1.0, 1.0, 0.5)
     assert [found["value"], found["limit"]] == pytest.approx([found["truth"]] * 2, abs=0.01)
-
-
-def test_other_limits_for_long_contexts_are_near_their_closed_forms():
-    exact = theorem3._far(EXACT, "ReLU", 4, 1.0, 1.0)
-    growing = theorem3.QUANTITIES["risk over L'^2, L' / L the root of n"][0](exact, 1.0)
-    assert np.allclose(growing, exact.risk(exact.n**0.5) / exact.n, rtol=1e-12)
-    assert theorem3.slope("risk", 3, 1.0, 1.0, more=1)["truth"] == pytest.approx(-3 / 6)
-    for found in (
-        theorem3.noise_share("ReLU", 4, 1.0, 1.0),
-        theorem3.price_limits("affine", 4, np.array([0.5, 2.0]), 1.0, 1.0),
-        theorem3.class_slope(4, 1.0, 1.0),
-    ):
-        assert np.allclose([found["value"], found["limit"]], found["truth"], rtol=0.02, atol=0.005)
-
-
-def test_a_class_loses_nothing_with_its_own_window():
-    assert theorem3.loss("ReLU", "ReLU", 3, 20, 0.1)["price"] == pytest.approx(1, abs=1e-9)
-    cosines = theorem3.windows_on_cosines("cosine", 3, 20, 0.1)
-    same = optimal_window(Affine(3), 20, 0.1).w
-    risk = population_risk(Cosine(3), same, 20, 0.1).total / optimal_window(Cosine(3), 20, 0.1).risk
-    assert cosines["price"][0] == pytest.approx(float(risk)) and (cosines["price"] > 1).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl.covariates import Ellipsoid, Normal, uniform_sphere
+from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Cosine, ReLU
@@ -40,11 +40,6 @@ def test_contexts_are_drawn_from_the_streams(kind, dtype):
     tokens = Ellipsoid(np.diag([1.0, 2, 3]))
     moved, *_ = draw_contexts(ReLU(3), 0.5, 6, 40, partial(kind, 7), tokens)
     assert torch.allclose(moved, x * x.new_tensor([1.0, 2, 3]))
-
-
-def test_normal_covariates_are_the_numbers_of_the_stream():
-    x, *_ = draw_contexts(ReLU(3), 0.5, 6, 40, partial(stream, 7), Normal(3))
-    assert torch.equal(x, torch.as_tensor(stream(7, "covariates").standard_normal((40, 7, 3))))
 
 
 def test_windows_of_even_functions_warn_of_their_signs():

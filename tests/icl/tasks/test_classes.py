@@ -80,13 +80,6 @@ def test_expansion_sums_to_the_variogram(task):
     assert np.allclose(task.variogram(theta), expected, rtol=1e-9, atol=3e-13)
 
 
-@pytest.mark.parametrize("task", [t for t in TASKS if t.dim < 10], ids=str)
-def test_closed_spectrum_against_quadrature(task):
-    a, rest = task.spectrum(12)
-    b, other = Zonal.spectrum(task, 12)
-    assert np.allclose(a, b, atol=2e-9) and rest == pytest.approx(other, abs=2e-8)
-
-
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
 def test_rest_of_the_relu_spectrum(dim):
     """The tail is a sum of positive terms: cutting at 40 or at 20000 must give one total."""

@@ -10,21 +10,11 @@ from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Cosine, Linear, Network, Projected, Quadratic, ReLU
 
 BASIS = np.linalg.qr(stream(0, "evaluation").standard_normal((4, 2))).Q
+TASKS = [Affine(4, 2.0), ReLU(4, 2.0), Cosine(4, 2.0), Linear(4, 2.0, 1.0), Quadratic(4), Network(4, 2.0, 5)]
+TASKS += [Projected(Cosine(2, 4.0), BASIS.T)]
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        Affine(4, 2.0),
-        ReLU(4, 2.0),
-        Cosine(4, 2.0),
-        Linear(4, 2.0, 1.0),
-        Quadratic(4),
-        Network(4, 2.0, 5),
-        Projected(Cosine(2, 4.0), BASIS.T),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("task", TASKS, ids=str)
 def test_functions_do_not_depend_on_the_memory_layout(task):
     rows = normalize(torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4))))
     f = task.sample(stream(0, "tasks"), 6)

@@ -115,15 +115,6 @@ def test_search_reaches_the_construction_and_does_not_pass_it(function, moving):
     assert (found.history[0] < found.best).all() and (found.history.diff(dim=0) >= 0).all()
 
 
-def test_search_with_longer_x_breaks_what_is_not_normalized():
-    u, f = (
-        search(g, 8, [2.0], 24, 200, stream(3, "initialization"), reach=3.0).best.item() for g in ("u", "f")
-    )
-    assert u > math.log10(2 * math.sqrt(8) * 2.0) + 4 / LN10  # the bound printed for reach 1
-    assert u == pytest.approx(proven_constant("u", 8, 2.0, reach=3.0), abs=1e-3)
-    assert f <= math.log10(1.0)
-
-
 @pytest.mark.parametrize("kind", ["normalized", "rescaled", "sparse", "cross_entropy", "entropy"])
 def test_directional_derivatives_against_nested_differences(kind):
     s, w, t = normal(3, 5, seed=4)
