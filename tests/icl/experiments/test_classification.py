@@ -1,15 +1,13 @@
 import pytest
-import torch
 
+from icl.covariates import uniform_sphere
 from icl.experiments.classification import Labels
 from icl.streams import stream
 
 
 def test_labels_have_the_declared_mean_and_variance():
     task = Labels(3, 2.0, 0.1)
-    x = torch.nn.functional.normalize(
-        torch.from_numpy(stream(1, "evaluation").standard_normal((1, 4, 3))), dim=-1
-    )
+    x = uniform_sphere(stream(1, "evaluation"), 1, 4, 3)
     y = task.sample(stream(2, "evaluation"), 200_000)(x.expand(200_000, 4, 3))
     assert set(y.unique().tolist()) == {-1.0, 1.0}
     signal = (y[:, 0] * y[:, 1]).mean()  # of independent labels: the covariance of the means
