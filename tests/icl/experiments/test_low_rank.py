@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from icl.experiments import low_rank
-from icl.risk import low_rank_risk, optimal_window
+from icl.experiments.tables import Training
+from icl.risk import low_rank_risk, optimal_window, population_risk
 from icl.tasks import Linear
 
 
@@ -40,3 +41,22 @@ def test_second_derivatives_agree_with_differences_of_the_exact_risk():
         values = table[name]
         error = 5 * values.std() / len(values) ** 0.5
         assert abs(values.mean() - exact) < error + 0.01 * abs(exact), name
+
+
+def test_what_is_known_of_a_link_is_its_exact_minimum_and_its_variance():
+    known = {link: low_rank.exact_minimum(link, 2, 10, 0.1) for link in low_rank.LINKS}
+    for link, found in known.items():
+        risk = population_risk(low_rank.LINKS[link](2), found["w"], 10, 0.1).total
+        assert risk == pytest.approx(found["least"])
+    # the mean squares of w'u, and of cos^2 minus its mean 1/2, on the circle
+    variances = {"affine": 0.5, "linear": 0.5, "quadratic": 1 / 8}
+    assert {k: known[k]["constant"] for k in variances} == pytest.approx(variances, rel=0.02)
+    assert known["affine"]["w"] == known["linear"]["w"]  # a constant passes through
+
+
+def test_linear_attention_needs_the_class_without_intercept():
+    curves = low_rank.trained_links([(4, 2)], 8, 0.1, Training(3, 60, 32, 0.03), 400)
+    counts = curves.groupby(["link", "unit"]).size()
+    assert counts.nunique() == 1 and len(counts) == 7  # the last link has no softmax units
+    ends = curves[curves.step == 60].groupby(["link", "unit"]).error.mean()
+    assert ends["linear", "linear"] < 0.4 < 1 < ends["affine", "linear"]

@@ -3,7 +3,10 @@ import pytest
 
 from icl.experiments import phases
 from icl.experiments.tables import each
-from icl.tasks import Cosine, Linear, Quadratic
+from icl.risk.asymptotics import window_exponent
+from icl.tasks import Affine, Cosine, Linear, Quadratic
+
+FAR = np.array([1e9, 1e10])
 
 
 def test_a_map_tells_equal_weights_from_few_tokens():
@@ -41,3 +44,16 @@ def test_windows_of_equal_slope_differ_as_their_laplacians_do(equal, slope):
     wave = phases.energies(Cosine(2, 4.0))[1]
     found = phases.wave_over_linear(2, equal)["value"]
     assert found == pytest.approx((2 * wave / slope**2) ** (2 / 5), rel=0.01)
+
+
+def test_windows_follow_their_law_unless_the_noise_grows_along():
+    slope = phases.least_slope("affine", 3, FAR)["value"]
+    assert slope == pytest.approx(window_exponent(Affine(3)), abs=0.02)
+    bandwidth = phases.least_slope("affine", 3, FAR, power=-1 / 2)
+    assert bandwidth["value"] == pytest.approx(-slope / 2) and bandwidth["error"] > 0
+    assert phases.least_slope("affine", 3, FAR, np.sqrt(FAR))["value"] == pytest.approx(0, abs=1e-6)
+
+
+def test_tokens_in_the_window_are_those_that_its_width_leaves():
+    # a window of bandwidth w^(-1/2) holds n w^(-(d-1)/2) tokens, and w grows like n^(2/(d+3))
+    assert phases.crowd("affine", 3, FAR)["value"] == pytest.approx(1 - 2 / 2 * 2 / 6, abs=1e-3)
