@@ -28,7 +28,28 @@ _DEGREE = 200  # tanh(b t) is analytic up to |Im t| = pi / 2b: at b = 20 degree 
 
 
 @dataclass(frozen=True)
-class Affine(Zonal):
+class Expanded(Zonal):
+    """Base of classes that are known by finitely many Gegenbauer coefficients."""
+
+    def coefficients(self) -> Array:
+        """Return ``a_1, a_2, ...`` up to the last."""
+        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        a = self.coefficients()
+        return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
+
+    def variogram(self, theta: ArrayLike) -> Array:
+        a = self.coefficients()
+        return shortfall(self.dim, a[: np.flatnonzero(a > 1e-18 * a.max())[-1] + 1], theta)
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        theta = np.arccos(np.clip(cosine, -1, 1))
+        return np.asarray(self.coefficients().sum() - self.variogram(theta))
+
+
+@dataclass(frozen=True)
+class Affine(Expanded):
     """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
 
     lipschitz: float = 1.0
@@ -41,10 +62,8 @@ class Affine(Zonal):
     def variogram(self, theta: ArrayLike) -> Array:
         return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(np.asarray(theta) / 2) ** 2
 
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        a = np.zeros(degree)
-        a[0] = self.lipschitz**2 / (3 * self.dim)
-        return a, 0.0
+    def coefficients(self) -> Array:
+        return np.array([self.lipschitz**2 / (3 * self.dim)])
 
     def sample(self, rng: Rng, count: int) -> Function:
         import torch
@@ -165,7 +184,7 @@ class Cosine(Zonal):
 
 
 @dataclass(frozen=True)
-class Linear(Zonal):
+class Linear(Expanded):
     """``f(x) = L q.x + offset`` with ``q ~ U(S^{d-1})``; without the offset there is no even part.
 
     ``Linear(k, 1, offset=2)`` of projected tokens is the affine link of the slides' last page, ``w.x + 2``.
@@ -185,10 +204,8 @@ class Linear(Zonal):
     def variogram(self, theta: ArrayLike) -> Array:
         return self.lipschitz**2 / self.dim * 2 * np.sin(np.asarray(theta) / 2) ** 2
 
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        a = np.zeros(degree)
-        a[0] = self.lipschitz**2 / self.dim
-        return a, 0.0
+    def coefficients(self) -> Array:
+        return np.array([self.lipschitz**2 / self.dim])
 
     def sample(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
@@ -196,7 +213,7 @@ class Linear(Zonal):
 
 
 @dataclass(frozen=True)
-class Quadratic(Zonal):
+class Quadratic(Expanded):
     """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
 
     lipschitz: float = 1.0
@@ -211,37 +228,13 @@ class Quadratic(Zonal):
         d = self.dim
         return np.asarray(self.lipschitz**2 * 2 * np.sin(theta) ** 2 / (d * (d + 2)))
 
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        # 2 c^2 = 2 (d-1)/d P_2 + 2/d
-        d, a = self.dim, np.zeros(max(degree, 2))
-        a[1] = self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))
-        return a[:degree], float(a[degree:].sum())
+    def coefficients(self) -> Array:
+        d = self.dim  # 2 c^2 = 2 (d-1)/d P_2 + 2/d
+        return np.array([0.0, self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))])
 
     def sample(self, rng: Rng, count: int) -> Function:
         q = uniform_sphere(rng, count, self.dim)
         return lambda x: self.lipschitz * inner_products(q, x) ** 2
-
-
-@dataclass(frozen=True)
-class Expanded(Zonal):
-    """Base of classes that are known by finitely many Gegenbauer coefficients."""
-
-    def coefficients(self) -> Array:
-        """Return ``a_1, a_2, ...`` up to the last."""
-        raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
-
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        a = self.coefficients()
-        a = np.concatenate([a, np.zeros(max(0, degree - a.size))])
-        return a[:degree], float(a[degree:].sum())
-
-    def variogram(self, theta: ArrayLike) -> Array:
-        a = self.coefficients()
-        return shortfall(self.dim, a[: np.flatnonzero(a > 1e-18 * a.max())[-1] + 1], theta)
-
-    def covariance(self, cosine: ArrayLike) -> Array:
-        theta = np.arccos(np.clip(cosine, -1, 1))
-        return np.asarray(self.coefficients().sum() - self.variogram(theta))
 
 
 @dataclass(frozen=True)
@@ -346,11 +339,7 @@ class Network(Zonal):
 
 
 CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
-    "affine": Affine,
-    "relu": ReLU,
-    "cosine": Cosine,
-    "linear": Linear,
-    "quadratic": Quadratic,
+    kind.label.lower(): kind for kind in (Affine, ReLU, Cosine, Linear, Quadratic)
 }
 
 
