@@ -41,7 +41,9 @@ class Expanded(Zonal):
 
     def variogram(self, theta: ArrayLike) -> Array:
         a = self.coefficients()
-        return shortfall(self.dim, a[: np.flatnonzero(a > 1e-18 * a.max())[-1] + 1], theta)
+        a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]  # those that change a digit
+        even = not a[::2].any()
+        return shortfall(self.dim, a[1::2] if even else a, theta, even)
 
     def covariance(self, cosine: ArrayLike) -> Array:
         theta = np.arccos(np.clip(cosine, -1, 1))
@@ -145,7 +147,7 @@ class ReLU(Zonal):
 
 
 @dataclass(frozen=True)
-class Cosine(Zonal):
+class Cosine(Expanded):
     """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, no source prints the formula.
 
     L is at least 1e-20 and at most 300, or sqrt(d / 2) beyond 500 dimensions.
@@ -164,19 +166,8 @@ class Cosine(Zonal):
         near, far = (_bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1))
         return (near + far) / 2
 
-    def spectrum(self, degree: int) -> tuple[Array, float]:
-        # Plane-wave expansion: a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2 for even l; past L
-        # the coefficients fall faster than geometrically.
-        nu = self.dim / 2 - 1
-        last = max(degree, int(2 * self.lipschitz) + 60)
-        degrees = np.arange(last + 1)
-        wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(self.lipschitz / 2))
-        wave *= _bessel(nu + degrees, np.full(last + 1, self.lipschitz))
-        a = np.where(degrees % 2 == 0, multiplicity(self.dim, last) * wave**2, 0.0)
-        return a[1 : degree + 1], float(a[degree + 1 :].sum())
-
-    def variogram(self, theta: ArrayLike) -> Array:
-        return shortfall(self.dim, _even_coefficients(self), theta, even=True)
+    def coefficients(self) -> Array:
+        return _cosine_expansion(self.dim, self.lipschitz)
 
     def sample(self, rng: Rng, count: int) -> Function:
         u = uniform_sphere(rng, count, self.dim)
@@ -351,10 +342,15 @@ def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
 
 
 @lru_cache(maxsize=64)
-def _even_coefficients(task: Cosine) -> Array:
-    """Return ``a_2, a_4, ...`` as far as they change a digit of the variogram."""
-    a, _ = task.spectrum(int(2 * task.lipschitz) + 60)
-    return a[1 : np.flatnonzero(a > 1e-20 * a.max())[-1] + 1 : 2]
+def _cosine_expansion(dim: int, L: float) -> Array:
+    """Return ``a_1, ...``; for even l plane waves have ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``.
+
+    Past L they fall faster than geometrically.
+    """
+    nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
+    wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(L / 2))
+    wave *= _bessel(nu + degrees, np.full(degrees.size, L))
+    return np.where(degrees % 2 == 0, multiplicity(dim, degrees[-1]) * wave**2, 0.0)[1:]
 
 
 def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
