@@ -51,7 +51,7 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
 
 def effective_fraction(dim: int, w: float) -> float:
     """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0)
+    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, above=True)
     nu = dim / 2 - 1
     one, two = (math.log(_bessel(nu, np.asarray(k * w))) for k in (1, 2))
     return math.exp(two - 2 * one - gammaln(dim / 2) - nu * math.log(2 / w) + nu * math.log(0.5))

@@ -50,8 +50,8 @@ def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -
     """Compute the population risk of linear attention with ``M = m I``, m of any sign."""
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     m, n, noise_std = broadcast(m=reals(m, "m", -MOST, MOST), n=n, noise_std=noise_std)
-    first, square = _moments(task, n, noise_std)
-    return float(task.covariance(np.array(1.0))) - 2 * m * first + m**2 * square
+    power, degree_one, square = _moments(task, n, noise_std)
+    return power - 2 * m * degree_one / task.dim + m**2 * square
 
 
 def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOptimum:
@@ -62,19 +62,16 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     0.383
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
-    first, square = _moments(task, n, noise_std)
-    power = float(task.covariance(np.array(1.0)))
-    floor = power - float(task.spectrum(1)[0][0])
+    power, degree_one, square = _moments(task, n, noise_std)
+    first, floor = degree_one / task.dim, power - degree_one
     above = (power + noise_std**2 - first) / n  # d E h^2 - E f(x_q) h, free of cancellation
     return LinearOptimum(first / square, floor + first / square * above, floor)
 
 
-def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, Array]:
-    """Return ``E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
-    d = task.dim
-    degree_one = float(task.spectrum(1)[0][0])
-    power = float(task.covariance(np.array(1.0)))
-    return degree_one / d, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2
+def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
+    """Return ``k(1)``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
+    d, degree_one, power = task.dim, float(task.spectrum(1)[0][0]), float(task.covariance(np.array(1.0)))
+    return power, degree_one, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2
 
 
 def gaussian_linear_optimum(

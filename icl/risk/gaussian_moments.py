@@ -27,6 +27,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from icl.risk.quadrature import gauss_panels
 from icl.tasks.base import Array
 
 _REACH = (1e12, 1e30)  # the lattice of u reaches as far as that many tokens need; more cost time
@@ -35,7 +36,6 @@ MOST_TOKENS = _REACH[-1]
 _STEP = 0.22  # of the lattice, in units of the scale on which exp(-exp(x)) turns
 _NODES = 28  # Chebyshev nodes of a panel in tau
 ORDER = 18  # of the Gauss rule on each panel of r
-_GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
 def edges(most: float) -> Array:
@@ -84,23 +84,19 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
 
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
-    x, weight = _GAUSS(order)
     # the chi law is narrower than the normal law around its mode, and C is 1/n at least
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
-    nodes, weights, starts = [], [], [0]
+    rules, starts = [], [0]
     for value in w:
         own = edges(value * high) / value if value > 0 else np.empty(0)
         more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)  # the chi law's own scale is one
         edge = np.unique(np.concatenate([[low, high], more, own]))
-        edge = edge[(edge >= low) & (edge <= high)]
-        half = np.diff(edge)[:, None] / 2
-        nodes.append((edge[:-1, None] + half * (1 + x)).ravel())
-        weights.append((half * weight).ravel())
-        starts.append(starts[-1] + nodes[-1].size)
-    r = np.concatenate(nodes)
+        rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
+        starts.append(starts[-1] + rules[-1][0].size)
+    r, weight = np.concatenate(rules, axis=1)
     log_density = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
-    p = np.concatenate(weights) * np.exp(log_density)
+    p = weight * np.exp(log_density)
     w = np.repeat(w, np.diff(starts))
     c, d, c_tau, d_tau = weight_moments(w * r, n, drop)
     square, c_w, d_w = r * r / dim, r * c_tau, r * d_tau

@@ -46,6 +46,7 @@ from scipy.special import expit, gamma, gammaln
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.asymptotics import resultant_length
+from icl.risk.quadrature import gauss_panels
 from icl.tasks.base import LEAST, MOST, Array
 
 GOLDEN = (1 + math.sqrt(5)) / 2
@@ -170,16 +171,13 @@ def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: f
 def _one_token(d: int, log_n: float, spread: float, step: float, order: int) -> float:
     """Return the logarithm of `one_token_gap` with that step in log z and that many nodes in r."""
     peak, reach = math.sqrt(PEAK * log_n), 14 + math.sqrt(d) / 2
-    x, weight = np.polynomial.legendre.leggauss(order)
-    low = max(0.0, peak - reach)
-    half = (peak + reach - low) / 2
-    r = low + half * (1 + x)
+    r, weight = gauss_panels(np.array([max(0.0, peak - reach), peak + reach]), order)
     y = np.arange(-260.0, 60.0, step)  # log z over the others' sum: falls like exp(0.38 y) and exp(-1.6 y)
     g = (y + (log_n + r * r / 2)[:, None]) / r[:, None]
     log_chi = (d - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - d / 2) - gammaln(d / 2)
     log_p = (log_chi + log_n - 0.5 * math.log(2 * math.pi) - np.log(r))[:, None] - g * g / 2
     shift = float(log_window_gap(d, log_n))
-    p = np.exp(log_p - shift) * (half * weight)[:, None] * step
+    p = np.exp(log_p - shift) * weight[:, None] * step
     omega, turn = expit(y), expit(y) * expit(-y) * (g - r[:, None])  # and its derivative in r w
     c_tau, third = 2 * omega * turn, omega**3 - omega**4
     third_tau = (3 * omega**2 - 4 * omega**3) * turn
@@ -208,13 +206,10 @@ def least_ball_limit(dim: int) -> BallLimit:
 
 def _ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
-    x, weight = np.polynomial.legendre.leggauss(order)
     most = max(w, 2)
     edges = np.concatenate([[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most])
-    half = np.diff(edges)[:, None] / 2
-    r = (edges[:-1, None] + half * (1 + x)).ravel()
-    p = (half * weight).ravel() * dim * r ** (dim - 1)
-    s = w * r
+    r, weight = gauss_panels(edges, order)
+    p, s = weight * dim * r ** (dim - 1), w * r
     length = resultant_length(dim + 2, s)
     turn = 1 - length**2 - (dim + 1) * length / s  # A'
     miss, power = r - length, dim / (dim + 2)

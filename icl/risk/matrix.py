@@ -103,18 +103,14 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     w, d = real(w, "w", 0, MOST), task.dim
     panel = _panel(task, float(length), int(_indices(w)))
-    fine = _curvatures(panel, d, w, variance)
-    coarse = _curvatures(replace(panel, curve=panel.curve[:-2], pull=panel.pull[:-2]), d, w, variance)
+    degree, found = np.arange(1, panel.table.shape[1] - 1), []
+    for some in (panel, replace(panel, table=panel.table[:-2])):
+        value, first, second = (some.at(np.array([w]), k)[:, 0] for k in range(3))
+        slope, bend = (part[0] + variance * part[1] for part in (first, second))
+        turn = w * slope + 2 * w * float(value[2:] @ (degree * (degree + d - 2))) / (d - 1)
+        found.append([w * w * bend, (2 * w * w * bend + d * turn) / (d + 2), turn])
+    fine, coarse = np.array(found)
     return np.array([fine, np.abs(fine - coarse) + panel.error * np.abs(fine)])
-
-
-def _curvatures(panel: _Panel, d: int, w: float, variance: float) -> Array:
-    degree = np.arange(1, panel.pull.shape[1] + 1)
-    risk = panel.curve[:, 0] + variance * panel.curve[:, 1]
-    slope, second = (panel.at(np.array([w]), risk[:, None], k)[0, 0] for k in (1, 2))
-    pull = panel.at(np.array([w]), panel.pull)[:, 0] * w * degree * (degree + d - 2) / (d - 1)
-    turn = w * slope + 2 * float(pull.sum())
-    return np.array([w * w * second, (2 * w * w * second + d * turn) / (d + 2), turn])
 
 
 def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, start: ArrayLike = 0.0) -> Array:
@@ -173,14 +169,13 @@ class _Panel:
 
     left: float
     right: float
-    curve: Array  # bias and noise / sigma^2 of kappa I, (nodes, 2)
-    pull: Array  # a_l m_l(kappa) / kappa, (nodes, degrees)
+    table: Array  # columns: bias and noise / sigma^2 of kappa I, and a_l m_l(kappa) / kappa for every degree
     error: float  # relative, of bias and noise: what a coarser rule changes at the right end
 
-    def at(self, kappa: Array, coefficients: Array, derivative: int = 0) -> Array:
-        """Return one row for each column of ``coefficients``, (columns, len(kappa))."""
+    def at(self, kappa: Array, derivative: int = 0) -> Array:
+        """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
         half = (self.right - self.left) / 2
-        table = chebyshev.chebder(coefficients, derivative, 1 / half) if derivative else coefficients
+        table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
         return np.asarray(table.T @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T)
 
 
@@ -211,7 +206,7 @@ def _panel(task: Zonal, n: float, index: int) -> _Panel:
         degree *= 2
     transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
     transform[0] /= 2
-    return _Panel(left, right, transform @ curve, transform @ (a * m / kappa[:, None]), error)
+    return _Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
 
 
 def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
@@ -225,15 +220,12 @@ def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array)
     for index in np.unique(indices):
         here, panel = indices == index, _panel(task, n, int(index))
         k, cosine = kappa[here], c[here]
-        degrees = panel.pull.shape[1]
+        degrees = panel.table.shape[1] - 2
         theta, degree = np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None]
         missed = Polynomials(dim, theta).take(degrees + 1)[1:]  # 1 - P_l
         # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
         bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (degree * (degree + dim - 2) / (dim - 1))
-        coefficients = np.hstack([panel.curve, panel.pull])
-        value, value_k = panel.at(k, coefficients), panel.at(k, coefficients, 1)
-        (bias, noise), pull = value[:2], value[2:]
-        (bias_k, noise_k), pull_k = value_k[:2], value_k[2:]
+        (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
         turn = 2 * np.einsum("lq,lq->q", pull, missed)
         slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)

@@ -198,10 +198,14 @@ def _panels_per_node(dim: int, w: float, u: Array, nearest: float, reach: float)
 
 
 def _angles(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
-    """Return Gauss-Legendre angles between neighboring edges (last axis) with their probabilities."""
-    x, weight = _GAUSS(order)
-    half = np.diff(edges)[..., None] / 2
-    theta = edges[..., :-1, None] + half * (1 + x)
+    """Return angles between neighboring edges (last axis) with their probabilities."""
+    theta, weight = gauss_panels(edges, order)
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
-    p = half * weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
-    return theta.reshape(*edges.shape[:-1], -1), p.reshape(*edges.shape[:-1], -1)
+    return theta, weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
+
+
+def gauss_panels(edges: Array, order: int) -> tuple[Array, Array]:
+    """Return nodes and weights of Gauss-Legendre rules between neighboring edges (last axis)."""
+    x, weight = _GAUSS(order)
+    half, shape = np.diff(edges)[..., None] / 2, (*edges.shape[:-1], -1)
+    return (edges[..., :-1, None] + half * (1 + x)).reshape(shape), (half * weight).reshape(shape)
