@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from icl.compiled.elementary import LANES, compiled, exp2_for_dtype, f32, f64, inline
+from icl.compiled.elementary import LANES, compiled, exp2_for_dtype, inline
 
 
 def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
@@ -18,9 +18,9 @@ def squared_gradient(S: torch.Tensor, B: torch.Tensor, kind: str) -> None:
         normalized:  p = -(1 / z)    e (c - r),   r = <c, f>,
         rescaled:    p = -exp(2t) z  e (c - r),   r = <c, b> = <c, f> + |c|^2.
 
-    Logits S and targets B are (n, m), contiguous, on a CPU, of a dtype in `REALS`.
+    Logits S and targets B are (n, m), contiguous, on a CPU, in single or double precision.
     """
-    REALS[S.dtype][0](S.numpy(), B.numpy(), kind == "rescaled")
+    _gradient(S.numpy(), B.numpy(), kind == "rescaled")
 
 
 def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) -> None:
@@ -33,7 +33,7 @@ def squared_hvp(S: torch.Tensor, T: torch.Tensor, B: torch.Tensor, kind: str) ->
 
     S, T and B are as for `squared_gradient`.
     """
-    REALS[S.dtype][1](S.numpy(), T.numpy(), B.numpy(), kind == "rescaled")
+    _hvp(S.numpy(), T.numpy(), B.numpy(), kind == "rescaled")
 
 
 @inline
@@ -52,62 +52,55 @@ def _largest(row, top):  # a maximum kept in one number would not be vectorized
     return t
 
 
-def _squared(real):
-    # what a loop captures is part of the key to its kept result: numbers may be, compiled functions not
+@compiled
+def _gradient(S, B, rescaled):
+    real, top = S.dtype.type, np.empty(LANES, S.dtype)
     one, two, per_log2 = real(1), real(2), real(1 / math.log(2))
+    for i in range(S.shape[0]):
+        e, b, z = S[i], B[i], real(0)
+        t = _largest(e, top)
+        for j in range(e.size):
+            e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
+            z += e[j]
+        share, r, miss = one / z, real(0), real(0)
+        for j in range(e.size):
+            c = b[j] - e[j] * share
+            r += c * e[j]
+            miss += c * c
+        r, factor = r * share, -share
+        if rescaled:
+            r, factor = r + miss, -z * real(np.exp(two * t))
+        for j in range(e.size):
+            e[j] *= factor * (b[j] - e[j] * share - r)
 
-    @compiled
-    def gradient(S, B, rescaled):
-        top = np.empty(LANES, real)
-        for i in range(S.shape[0]):
-            e, b, z = S[i], B[i], real(0)
-            t = _largest(e, top)
+
+@compiled
+def _hvp(S, T, B, rescaled):
+    real, top = S.dtype.type, np.empty(LANES, S.dtype)
+    one, two, per_log2 = real(1), real(2), real(1 / math.log(2))
+    for i in range(S.shape[0]):
+        e, move, b, z, z_t = S[i], T[i], B[i], real(0), real(0)
+        t = _largest(e, top)
+        for j in range(e.size):
+            e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
+            z += e[j]
+            z_t += e[j] * move[j]
+        if rescaled:
+            r, r_t, factor = real(0), real(0), real(np.exp(two * t))
             for j in range(e.size):
-                e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
-                z += e[j]
-            share, r, miss = one / z, real(0), real(0)
+                r += (e[j] - z * b[j]) * b[j]
+                r_t += (e[j] * move[j] - z_t * b[j]) * b[j]
             for j in range(e.size):
-                c = b[j] - e[j] * share
-                r += c * e[j]
-                miss += c * c
-            r, factor = r * share, -share
-            if rescaled:
-                r, factor = r + miss, -z * real(np.exp(two * t))
+                q, q_t = e[j] - z * b[j], e[j] * move[j] - z_t * b[j]
+                e[j] *= factor * (move[j] * (q - r) + q_t - r_t)
+        else:
+            share, mean, r, r_t = one / z, z_t / z, real(0), real(0)
             for j in range(e.size):
-                e[j] *= factor * (b[j] - e[j] * share - r)
-
-    @compiled
-    def hvp(S, T, B, rescaled):
-        top = np.empty(LANES, real)
-        for i in range(S.shape[0]):
-            e, move, b, z, z_t = S[i], T[i], B[i], real(0), real(0)
-            t = _largest(e, top)
+                f = e[j] * share
+                c, f_t = f - b[j], f * (move[j] - mean)
+                r += f * c
+                r_t += f_t * (c + f)
             for j in range(e.size):
-                e[j] = exp2_for_dtype(real((e[j] - t) * per_log2))
-                z += e[j]
-                z_t += e[j] * move[j]
-            if rescaled:
-                r, r_t, factor = real(0), real(0), real(np.exp(two * t))
-                for j in range(e.size):
-                    r += (e[j] - z * b[j]) * b[j]
-                    r_t += (e[j] * move[j] - z_t * b[j]) * b[j]
-                for j in range(e.size):
-                    q, q_t = e[j] - z * b[j], e[j] * move[j] - z_t * b[j]
-                    e[j] *= factor * (move[j] * (q - r) + q_t - r_t)
-            else:
-                share, mean, r, r_t = one / z, z_t / z, real(0), real(0)
-                for j in range(e.size):
-                    f = e[j] * share
-                    c, f_t = f - b[j], f * (move[j] - mean)
-                    r += f * c
-                    r_t += f_t * (c + f)
-                for j in range(e.size):
-                    f = e[j] * share
-                    c, f_t = f - b[j], f * (move[j] - mean)
-                    e[j] = f_t * (c - r) + f * (f_t - r_t)
-
-    return gradient, hvp
-
-
-#: The two loops for each dtype that has them.
-REALS = {torch.float32: _squared(f32), torch.float64: _squared(f64)}
+                f = e[j] * share
+                c, f_t = f - b[j], f * (move[j] - mean)
+                e[j] = f_t * (c - r) + f * (f_t - r_t)

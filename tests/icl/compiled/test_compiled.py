@@ -167,7 +167,7 @@ for real in (torch.float32, torch.float64):
 softmax_kernels.gradient(torch.zeros(1, 1, 4), torch.rand(1, 1, 2, 5, 8), torch.rand(1, 1, 5, 8))
 NativeStream(0, "covariates").standard_normal((4,))
 Polynomials(3, np.ones(2)).take(2)
-used = [loop for pair in regressions.REALS.values() for loop in pair]
+used = [regressions._gradient, regressions._hvp]  # each in two precisions
 used += [softmax_kernels._gradient_loop(2), random_numbers.fill_normal, recurrence.recur]
 print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cache_misses") for loop in used))
 """
@@ -177,7 +177,8 @@ print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cach
         subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split()
         for _ in range(2)
     )
-    assert first == ["0"] * 7 + ["1"] * 7 and second == ["1"] * 7 + ["0"] * 7
+    counts = ["2"] * 2 + ["1"] * 3
+    assert first == ["0"] * 5 + counts and second == counts + ["0"] * 5
 
 
 @pytest.mark.parametrize("word", [0, 255, 2**31, 2**32 - 2**9, 2**32 - 1])
