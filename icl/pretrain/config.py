@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
 from icl.attention import ACTIVATIONS
-from icl.checks import affordable, flag, integer, real, shown
+from icl.checks import flag, integer, real, shown
 from icl.covariates import Sphere
 from icl.pretrain.model import Array, ParameterLayout
 from icl.streams import stream
-from icl.tasks import Task, Zonal
+from icl.tasks import Task
 from icl.tasks.base import MOST
 
 
@@ -99,24 +98,6 @@ class UnitConfig:
     def initial(self) -> Array:
         """Return its packed parameters before the first step, a pure function of the seed."""
         return self.initial_std * stream(self.seed, "initialization").standard_normal(self.layout.size)
-
-
-def check_integrable(units: Sequence[UnitConfig]) -> None:
-    """Refuse units whose labels cannot be integrated out (ValueError)."""
-    for unit in units:
-        on_sphere = isinstance(unit.covariate_law, Sphere)
-        if not isinstance(unit.task, Zonal) or not on_sphere or unit.width is not None:
-            raise ValueError(
-                "integrate_labels=True: needs a rotation-invariant class, covariates on the unit sphere "
-                f"and a reduced unit, not {unit}"
-            )
-
-
-def check_cost(units: Sequence[UnitConfig], settings: Settings) -> None:
-    """Refuse batches of more than 10^10 numbers, and steps that draw more than 10^16 in all (ValueError)."""
-    sizes = [settings.batch_size * unit.context_length * unit.task.dim for unit in units]
-    affordable(max(sizes), 1e10, "batch_size", settings.batch_size, "numbers for one batch of a unit")
-    affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
 
 
 _CHOICES = {

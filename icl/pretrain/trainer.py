@@ -32,9 +32,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import integer, shown
+from icl.checks import affordable, integer, shown
+from icl.covariates import Sphere
 from icl.pretrain.batches import BatchSampler, risk_gradient
-from icl.pretrain.config import CovariateLaw, Settings, UnitConfig, check_cost, check_integrable
+from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.pretrain.model import Array, gradient
 from icl.tasks import Task, Zonal
 
@@ -156,15 +157,24 @@ def pretrain(
     for unit in units:
         if not isinstance(unit, UnitConfig):
             raise ValueError(f"units has {shown(unit)}: must be a UnitConfig")
+        on_sphere = isinstance(unit.task, Zonal) and isinstance(unit.covariate_law, Sphere)
+        if settings.integrate_labels and (not on_sphere or unit.width is not None):
+            raise ValueError(
+                "integrate_labels=True: needs a rotation-invariant class, covariates on the unit sphere "
+                f"and a reduced unit, not {unit}"
+            )
     units, place = tuple(units), _usable(device)
     dims = {unit.task.dim for unit in units}
     if len(dims) != 1:
         raise ValueError(f"units have dimensions {sorted(dims) or 'none'}: exactly one dimension is allowed")
-    if settings.integrate_labels:
-        check_integrable(units)
-    check_cost(units, settings)
-    if not settings.shared_tokens:
-        _check_seeds(units)
+    sizes = [settings.batch_size * unit.context_length * unit.task.dim for unit in units]
+    affordable(max(sizes), 1e10, "batch_size", settings.batch_size, "numbers for one batch of a unit")
+    affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
+    seeds = [unit.seed for unit in units]
+    if not settings.shared_tokens and len(set(seeds)) < len(seeds):
+        second = next(i for i, seed in enumerate(seeds) if seed in seeds[:i])
+        both = f"units {seeds.index(seeds[second])} and {second} both have seed={seeds[second]}"
+        raise ValueError(f"{both}: give each its own, or let them see the same: shared_tokens=True")
     start = time.perf_counter()
     stacks = stack_units(units, settings, place)
     train_side_by_side(stacks, place)
@@ -288,14 +298,12 @@ class UnitStack:
 
     def train(self, stopped: threading.Event) -> None:
         """Take all steps, unless stopped."""
-        if self.settings.record[:1] == (0,):
-            self.recorded.append(self.theta.clone())
-        for step in range(self.settings.steps):
-            if stopped.is_set():
+        for step in range(self.settings.steps + 1):
+            if step in self.settings.record:
+                self.recorded.append(self.theta.clone())
+            if step == self.settings.steps or stopped.is_set():
                 return
             self.optimizer_step(self.gradient(*self.sampler.batch(step)), step)
-            if step + 1 in self.settings.record:
-                self.recorded.append(self.theta.clone())
 
     def gradient(self, x: Tensor, y: Tensor | None) -> Tensor:
         """Return the mean gradient over the batch, taken in pieces that stay in the cache."""
@@ -387,14 +395,6 @@ def _usable(device: torch.device | str) -> torch.device:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, TypeError):
         raise ValueError(f"device={device!r}: must be a device that PyTorch can use here") from None
-
-
-def _check_seeds(units: Sequence[UnitConfig]) -> None:
-    first: dict[int, int] = {}
-    for index, unit in enumerate(units):
-        if first.setdefault(unit.seed, index) != index:
-            both = f"units {first[unit.seed]} and {index} both have seed={unit.seed}"
-            raise ValueError(f"{both}: give each its own, or let them see the same: shared_tokens=True")
 
 
 def _collect(
