@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,18 @@ def certify_isotropy(task: Zonal, n: int) -> IsotropyCertificate:
     if part.first == 2 and length == 2:
         return IsotropyCertificate(0.0, 0.0, 0.0, 0)
     start, margin = _near_zero(part, length)
-    values = lru_cache(None)(partial(_checked_means, part.dim, length, int(part.degree[-1])))
+
+    @lru_cache(None)
+    def values(kappa: float) -> Array:
+        """Return m_1, m_2, ...; refuse values on which two rules differ by more than the slack."""
+        last = int(part.degree[-1])
+        fine, coarse = (attended_gegenbauer_means(part.dim, kappa, length, last, k) for k in (24, 20))
+        if not np.abs(fine - coarse).max() <= _SLACK:
+            raise ValueError(
+                f"n={n:g}: two quadrature rules differ by more than {_SLACK:g} at kappa={kappa:g}"
+            )
+        return fine
+
     cells, least, where, count = [(64.0, math.inf), (start, 64.0)], math.inf, start, 0
     while cells:
         left, right = cells.pop()
@@ -101,14 +112,6 @@ def certify_isotropy(task: Zonal, n: int) -> IsotropyCertificate:
             middle = 2 * left if right == math.inf else math.sqrt(left * right)
             cells += [(middle, right), (left, middle)]
     return IsotropyCertificate(margin, least, float(where), count)
-
-
-def _checked_means(dim: int, n: float, degree: int, kappa: float) -> Array:
-    """Return m_1, ..., m_degree; refuse values on which two rules differ by more than the slack."""
-    fine, coarse = (attended_gegenbauer_means(dim, kappa, n, degree, order) for order in (24, 20))
-    if not np.abs(fine - coarse).max() <= _SLACK:
-        raise ValueError(f"n={n:g}: two quadrature rules differ by more than {_SLACK:g} at kappa={kappa:g}")
-    return fine
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     a panel. ValueError if w is too large: for n, or for the degrees of the class.
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
-    single = [[2 * _variance(task)], [0.0], [1.0], [0.0]]  # the weight of one token is one
+    a, rest = spectrum(task, 32)
+    single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]  # the weight of one token is one
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
         # how many times the kernel is narrower than the distance to the nearest token
@@ -229,9 +230,3 @@ def bandlimit(task: Zonal) -> float:
         if rest <= 1e-18 * a.sum():
             return 1.0 + max(np.flatnonzero(a > 1e-18 * a.sum()), default=0)
     return math.inf
-
-
-def _variance(task: Zonal) -> float:
-    """Return ``sum_{l >= 1} a_l``, the variance of f(x) over x."""
-    a, rest = spectrum(task, 32)
-    return float(a.sum()) + rest

@@ -122,7 +122,5 @@ def _angles(dim: int, nodes: int) -> tuple[Array, Array]:
         return np.ones(1), np.ones(1)
     if dim == 1:
         return np.array([0.0, 2.0]), np.array([0.5, 0.5])
-    if dim == 2:
-        return 1 - np.cos((np.arange(nodes) + 0.5) * np.pi / nodes), np.full(nodes, 1 / nodes)
     cosine, p = roots_gegenbauer(nodes, (dim - 2) / 2)
     return 1 - cosine, p / p.sum()

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -102,22 +101,24 @@ def largest_exponential(n: int, radius: float) -> float:
     one angle is left to scan.
     """
     n, radius = integer(n, "n", 2, 10**9), real(radius, "radius", 0, 1e8)
-    return _largest_exponential(n, radius)[0] / _LN10
+    return _best_angle("alpha", n, radius)[0] / _LN10
 
 
-def _largest_exponential(n: int, radius: float) -> tuple[float, float]:
-    """Compute its natural logarithm, and the angle with a = radius cos, b = radius sin / sqrt(n - 1)."""
+def _best_angle(function: str, n: int, radius: float) -> tuple[float, float]:
+    """Return the largest logarithm of alpha, or of the slope of 1/alpha, over logits (a, b, ..., b).
 
-    def value(angle: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        a, b = radius * np.cos(angle), radius * np.sin(angle) / math.sqrt(n - 1)
-        return np.asarray(np.logaddexp(a, math.log(n - 1) + b))
-
-    low, high = 0.0, np.pi / 2
+    The second number is the angle with a = radius cos, b = radius sin / sqrt(n - 1).
+    """
+    low, high, log_others = 0.0, 2 * np.pi, math.log(n - 1)
     for _ in range(6):
-        grid = np.linspace(low, high, 401)
-        best, step = grid[value(grid).argmax()], grid[1] - grid[0]
-        low, high = max(best - step, 0.0), min(best + step, np.pi / 2)
-    return float(value(best)), float(best)
+        angle = np.linspace(low, high, 801)
+        a, b = radius * np.cos(angle), radius * np.sin(angle) / math.sqrt(n - 1)
+        value = log_alpha = np.logaddexp(a, b + log_others)
+        if function == "1/alpha":
+            value = np.logaddexp(2 * a, 2 * b + log_others) / 2 - 2 * log_alpha
+        at, step = value.argmax(), angle[1] - angle[0]
+        low, high = angle[at] - step, angle[at] + step
+    return float(value[at]), float(angle[at])
 
 
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
@@ -151,7 +152,7 @@ def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     """Return logits s (n,), |s| <= R^2, and a unit w (n,) at which the derivative is (nearly) largest.
 
     u: one large logit. alpha: the maximizer of |u|. 1/alpha: the best logits (a, b, ..., b), f: the best
-    logits (a, b, c, ..., c), both on a grid of the sphere.
+    logits (a, b, c, ..., c), on grids of the sphere that are refined around the best.
     """
     n, R, _ = _checked(n, R)
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
@@ -160,18 +161,11 @@ def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     match function:
         case "u":
             return radius * unit, unit
-        case "alpha":
-            best = _largest_exponential(n, 2 * radius)[1]
+        case "alpha" | "1/alpha":  # |u| is the square root of an alpha at twice the logits
+            best = _best_angle(function, n, 2 * radius if function == "alpha" else radius)[1]
             s = radius * (math.cos(best) * unit + math.sin(best) / math.sqrt(n - 1) * (one - unit))
-            return s, torch.softmax(s, -1) / torch.softmax(s, -1).norm()
-        case "1/alpha":
-            angle = torch.linspace(0, 2 * math.pi, 200_001, dtype=torch.float64)
-            a, b = radius * angle.cos(), radius * angle.sin() / math.sqrt(n - 1)
-            log_alpha = torch.logaddexp(a, b + math.log(n - 1))
-            value = torch.logaddexp(2 * a, 2 * b + math.log(n - 1)) / 2 - 2 * log_alpha
-            i = value.argmax()
-            s = b[i] * (one - unit) + a[i] * unit
-            return s, torch.softmax(s, -1) / torch.softmax(s, -1).norm()
+            f = torch.softmax(s, -1)
+            return s, f / f.norm()
         case "f":
             affordable(n * n, 1e8, "n", n, "entries of a matrix")
             s = _best_levels(n, radius)
