@@ -94,11 +94,9 @@ class Ellipsoid:
 
     @property
     def dim(self) -> int:
-        """Dimension d."""
         return len(self.matrix)
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         return linear_map(self.matrix, normalize(normal))
 
 
@@ -122,7 +120,6 @@ class LowRank:
 
     @property
     def dim(self) -> int:
-        """Dimension d."""
         return len(self.basis)
 
     @cached_property
@@ -131,7 +128,6 @@ class LowRank:
         return self.outside * full[:, len(self.basis[0]) :]
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         k = len(self.basis[0])
         u, v = normalize(normal[..., :k]), normalize(normal[..., k:])
         return linear_map(self.basis, u) + linear_map(self._complement, v)

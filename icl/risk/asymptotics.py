@@ -89,8 +89,13 @@ def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
             raise ValueError(f"{task!r}: no minimum between 1e-9 and 1e7 for sigma^2 / n = {price:g}")
         ends = log_w[at - 1], log_w[at + 1]
         falls = Chebyshev.interpolate(near, 14, ends).deriv()
-        root = brentq(lambda v: falls(v) + price * _noise_slope(task.dim, math.exp(v)), *ends, xtol=1e-13)
-        return math.exp(root)
+
+        def slope(v: float) -> float:
+            w = math.exp(v)
+            turn = resultant_length(task.dim, 2 * w) - resultant_length(task.dim, w)
+            return float(falls(v) + price * effective_fraction(task.dim, w) * 2 * w * turn)
+
+        return math.exp(brentq(slope, *ends, xtol=1e-13))
 
     near = _vectorize(lambda v: _bias_limit(task, math.exp(v)))
     return np.asarray(_vectorize(window)(noise_std**2 / n))[()]
@@ -109,12 +114,6 @@ def _bias_limit(task: Zonal, w: float) -> float:
     a, rest = spectrum(task, last)
     r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))  # ~ e^(-l^2 / 2w)
     return float(a @ (1 - r) ** 2 + rest)
-
-
-def _noise_slope(dim: int, w: float) -> float:
-    """Return the derivative of R_d in log w."""
-    turn = resultant_length(dim, 2 * w) - resultant_length(dim, w)
-    return effective_fraction(dim, w) * 2 * w * float(turn)
 
 
 def _log_noise_constant(dim: int) -> float:

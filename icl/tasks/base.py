@@ -56,12 +56,16 @@ class Zonal:
     dim: int
     label: ClassVar[str] = "rotation-invariant"
     homogeneous: ClassVar[bool] = False
+    #: Checks of further numbers that a class has, by name, each with the least and the largest value.
+    _ranges: ClassVar[dict[str, tuple[Callable[..., float], float, float]]] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, above=True)
             object.__setattr__(self, "lipschitz", real(value, "lipschitz", LEAST, MOST))  # and its square
+        for name, (check, least, most) in self._ranges.items():
+            object.__setattr__(self, name, check(getattr(self, name), name, least, most))
 
     @property
     def kink(self) -> float:
@@ -226,7 +230,6 @@ class Projected:
 
     @property
     def dim(self) -> int:
-        """Dimension d of the tokens."""
         return len(self.matrix[0])
 
     def sample(self, rng: Rng, count: int) -> Function:

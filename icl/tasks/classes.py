@@ -184,10 +184,7 @@ class Linear(Expanded):
     lipschitz: float = 1.0
     offset: float = 0.0
     label = "linear"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "offset", real(self.offset, "offset", -MOST, MOST))
+    _ranges = {"offset": (real, -MOST, MOST)}
 
     def covariance(self, cosine: ArrayLike) -> Array:
         return self.lipschitz**2 * np.asarray(cosine) / self.dim + self.offset**2
@@ -240,10 +237,7 @@ class Tanh(Expanded):
     lipschitz: float = 1.0
     steepness: float = 1.0
     label = "tanh"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steepness", real(self.steepness, "steepness", 1e-6, 20))
+    _ranges = {"steepness": (real, 1e-6, 20)}
 
     def coefficients(self) -> Array:
         return (self.lipschitz / self.steepness) ** 2 * _tanh_expansion(self.dim, self.steepness)
@@ -259,10 +253,7 @@ class Harmonic(Expanded):
 
     degree: int = 1
     label = "harmonic"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "degree", integer(self.degree, "degree", 1, 1000))
+    _ranges = {"degree": (integer, 1, 1000)}
 
     def coefficients(self) -> Array:
         return np.array([0.0] * (self.degree - 1) + [1.0])
@@ -292,10 +283,7 @@ class Network(Zonal):
     hidden: int = 32
     label = "network"
     homogeneous = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "hidden", integer(self.hidden, "hidden", 1, 100_000))
+    _ranges = {"hidden": (integer, 1, 100_000)}
 
     # E (q.x)_+ (q.x')_+ = (arc-cosine kernel) / 2d, and the ReLU class has L^2/3 times twice that
     @property
