@@ -55,53 +55,45 @@ class BatchSampler:
     """
 
     def __init__(self, sets: Sequence[Sequence[UnitConfig]], settings: Settings, device: torch.device):
-        self.sets, self.settings = sets, settings
-        self.device, self.dtype = device, getattr(torch, settings.dtype)
-        first = sets[0][0]
-        size = settings.batch_size * (first.context_length + 1) * first.task.dim
-        most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
-        self._steps = max(1, min(most, numbers // size))  # in a block; a step is a slice of it
-        self._block = -1
-        self._memory: tuple[Tensor, Tensor | None] | None = None
+        self.sets, first, B = sets, sets[0][0], settings.batch_size
+        n, d = first.context_length, first.task.dim
+        self._source: Callable[..., Rng] = stream
+        self._steps, self._block = 1, -1  # steps in a block, and which one it is
+        if settings.stream == "native":
+            most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
+            self._source = partial(NativeStream, device=device)
+            self._steps = max(1, min(most, numbers // (B * (n + 1) * d)))
+        count, options = self._steps * B, {"dtype": getattr(torch, settings.dtype), "device": device}
+        self._x = torch.empty((len(sets), 1, d, n + 1, count), **options)
+        shape = (len(sets), len(sets[0]), n + 1, count)
+        self._y = None if settings.integrate_labels else torch.empty(shape, **options)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor | None]:
         """Return covariates (S, 1, d, n + 1, B), and labels (S, K, n + 1, B) or None."""
-        B = self.settings.batch_size
-        if self.settings.stream == "portable":
-            return self._draw(step, B, stream)
         block, place = divmod(step, self._steps)
-        if block != self._block or self._memory is None:
-            self._memory = self._draw(block, self._steps * B, partial(NativeStream, device=self.device))
+        if block != self._block:
+            self._draw(block)
             self._block = block
-        x, y = self._memory
+        B = self._x.shape[-1] // self._steps
         here = slice(place * B, (place + 1) * B)
-        return x[..., here], None if y is None else y[..., here]
+        return self._x[..., here], None if self._y is None else self._y[..., here]
 
-    def _draw(
-        self, step: int, count: int, source: Callable[[int, str, int], Rng]
-    ) -> tuple[Tensor, Tensor | None]:
-        first, S, K = self.sets[0][0], len(self.sets), len(self.sets[0])
-        n, d, options = first.context_length, first.task.dim, {"dtype": self.dtype, "device": self.device}
-        if self._memory is None:  # a sampler always draws the same number of contexts
-            x = torch.empty((S, 1, d, n + 1, count), **options)
-            integrated = self.settings.integrate_labels
-            self._memory = x, None if integrated else torch.empty((S, K, n + 1, count), **options)
-        xs, ys = self._memory
+    def _draw(self, block: int) -> None:
+        xs, ys, source = self._x, self._y, partial(self._source, step=block)
         for s, units in enumerate(self.sets):
             seed = units[0].seed
-            normal = _normal(source(seed, "covariates", step), xs[s, 0].shape, xs[s, 0])
+            normal = _normal(source(seed, "covariates"), xs[s, 0].shape, xs[s, 0])
             x = units[0].covariate_law.from_normal(normal)
             xs[s, 0] = planes(x)  # costs nothing where x has been drawn and normalized in place
             if ys is None:
                 continue
-            noise = _normal(source(seed, "noise", step), ys[s, 0].shape).mT.to(xs)
+            noise = _normal(source(seed, "noise"), ys[s, 0].shape).mT.to(xs)
             values: dict[Task, Tensor] = {}
             for k, unit in enumerate(units):
                 task, scale = _unit_lipschitz(unit.task)
                 if task not in values:
-                    values[task] = sample_values(task, source(seed, "tasks", step), x).mT.to(xs)
+                    values[task] = sample_values(task, source(seed, "tasks"), x).mT.to(xs)
                 torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(values[task], alpha=scale)
-        return xs, ys
 
 
 def _normal(source: Rng, shape: tuple[int, ...], out: Tensor | None = None) -> Tensor:
