@@ -26,7 +26,7 @@ def integer(value: Any, name: str, least: float = -math.inf, most: float = math.
     except (OverflowError, ValueError):  # infinite, or not a number
         whole = None
     if whole is None or whole != number or not least <= whole <= most:
-        _refuse(value, name, "an integer", "" if least == -math.inf else f" >= {least}", most)
+        _refuse(value, name, "an integer", least, most)
     return whole
 
 
@@ -39,8 +39,7 @@ def real(
     except OverflowError:  # an integer beyond the largest float
         number = math.inf
     if not (math.isfinite(number) and least <= number <= most) or (above and number == least):
-        limit = "" if least == -math.inf else f" {'>' if above else '>='} {least:g}"
-        _refuse(value, name, "a finite number", limit, most)
+        _refuse(value, name, "a finite number", least, most, ">" if above else ">=")
     return number
 
 
@@ -64,8 +63,7 @@ def reals(
     if not np.all(np.isfinite(numbers) & (numbers >= least) & (numbers <= most)) or (
         whole and np.any(numbers != np.floor(numbers))
     ):
-        limit = "" if least == -math.inf else f" >= {least:g}"
-        _refuse(value, name, "an integer" if whole else "a finite number", limit, most)
+        _refuse(value, name, "an integer" if whole else "a finite number", least, most)
     return numbers
 
 
@@ -144,6 +142,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-def _refuse(value: Any, name: str, kind: str, limit: str, most: float) -> NoReturn:
+def _refuse(value: Any, name: str, kind: str, least: float, most: float, sign: str = ">=") -> NoReturn:
+    limit = "" if least == -math.inf else f" {sign} {least:g}"
     upper = "" if most == math.inf else f" and <= {most:g}" if limit else f" <= {most:g}"
     raise ValueError(f"{name}={shown(value)}: must be {kind}{limit}{upper}")

@@ -3,8 +3,6 @@
 A loop over polynomials is compiled to vector instructions, one over functions of the C library is not.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

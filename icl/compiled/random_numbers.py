@@ -4,8 +4,6 @@ Philox (Salmon, Moraes, Dror and Shaw, 2011, "Parallel random numbers: as easy a
 counter in ten rounds of multiplication. Number i needs none of those before it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from icl.compiled.elementary import compiled, cos_sin_pi, f32, i32, inline, log, u32, u64

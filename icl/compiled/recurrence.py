@@ -1,7 +1,5 @@
 """The compiled recurrence of the Gegenbauer polynomials."""
 
-from __future__ import annotations
-
 import functools
 
 from icl.compiled.elementary import compiled, inline

@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln, ive
 
 from icl.covariates import cap_quantile
+from icl.tasks.base import Array
 
-Array = NDArray[np.float64]
 # edges in u, edges of angles, and the probabilities below and above these
 Group = tuple[tuple[Array, Array], Array, Array, Array]
 

@@ -10,7 +10,8 @@ so the best constant is the largest norm of the derivative J_g(s) A, and
 "At most" is submultiplicativity; `witness` builds an A with two columns that attains it. As a function of A
 with x fixed the constant is the same number. `supremum_search` looks for both.
 
-All values are logarithms, because what grows like exp(6 R^2) overflows float64 from R = 5.
+All values are logarithms, because what grows like exp(6 R^2) overflows float64 from R = 5. A function that is
+not one of `FUNCTIONS` is a ValueError.
 """
 
 from __future__ import annotations
@@ -30,11 +31,7 @@ _LN10 = math.log(10)
 
 
 def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
-    """Compute the natural logarithm of |J_g(s) w|, (...), for logits s and any directions w, (..., n).
-
-    Raises:
-        ValueError: If the function is not one of `FUNCTIONS`, as in all of this module.
-    """
+    """Compute the natural logarithm of |J_g(s) w|, (...), for logits s and any directions w, (..., n)."""
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
     match function:
@@ -73,11 +70,8 @@ def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> floa
     u: ``R e^{R^2}``, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
     ``R e^{R^2/sqrt(n)} / n``. f: R / 2, attained in the limit of long x.
 
-    Args:
-        function: One of `FUNCTIONS`.
-        n: Number of tokens, 2 to 10^7.
-        R: Bound on the spectral norm of A, at most 1000.
-        reach: The bound on |x| divided by R, at most 10; 1 is the printed precondition.
+    There are n tokens, 2 to 10^7. R, at most 1000, bounds the spectral norm of A, and ``reach * R`` bounds
+    |x|; reach is at most 10, and 1 in the printed precondition.
     """
     n, R, reach = _checked(n, R, reach)
     radius = reach * R**2

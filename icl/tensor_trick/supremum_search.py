@@ -69,16 +69,9 @@ def search(
     moving A. The objective is |J_g(Ax) A v| with |v| = 1, or |J_g(Ax) E x| with |E| = 1: limits of
     the quotient as the step goes to zero. Nothing of `proven_constant` or `worst_logits` is used.
 
-    Args:
-        function: One of `icl.tensor_trick.lipschitz.FUNCTIONS`.
-        n: Rows of A.
-        Rs: Bounds on |A| and |x|, one problem each; the result has shape (len(Rs),).
-        starts: Starts per problem, the best of `SCREEN` times as many random draws.
-        steps: Steps of `ascend`.
-        rng: Where the draws come from, see `icl.streams`.
-        columns: Columns of A.
-        reach: |x| may be as long as reach * R.
-        moving: "x" or "A".
+    The function is one of `icl.tensor_trick.lipschitz.FUNCTIONS`. Each R of ``Rs`` is a problem, |A| <= R and
+    |x| <= reach * R, with ``starts`` starts, the best of `SCREEN` times as many random draws. The result has
+    shape (len(Rs),); ``moving`` is "x" or "A".
     """
     R = torch.as_tensor(Rs, dtype=torch.float64)[:, None]
 
