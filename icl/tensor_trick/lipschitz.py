@@ -132,13 +132,8 @@ def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
     """
     w = w / w.norm()
     first = s / s.norm() if s.norm() > 0 else w
-    other = torch.zeros_like(w)
-    other[first.abs().argmin()] = 1.0
-    rest = w - (w @ first) * first
-    if rest.norm() < 1e-6:  # parallel up to rounding, so any second column will do
-        rest = other - (other @ first) * first
-    Q = torch.linalg.qr(torch.stack([first, rest], -1)).Q
-    Q = Q * torch.stack([Q[:, 0] @ first, Q[:, 1] @ rest]).sign()
+    Q = torch.linalg.qr(torch.stack([first, w], -1)).Q  # orthonormal also where the two are parallel
+    Q = Q * (Q[:, 0] @ first).sign()
     return R * Q, torch.stack([s.norm() / R, s.new_zeros(())]), Q.T @ w
 
 
