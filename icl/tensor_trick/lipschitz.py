@@ -103,9 +103,9 @@ def _best_angle(function: str, n: int, radius: float) -> tuple[float, float]:
 
     The second number is the angle with a = radius cos, b = radius sin / sqrt(n - 1).
     """
-    low, high, log_others = 0.0, 2 * np.pi, math.log(n - 1)
+    low, high, log_others = 0.0, np.pi / 2 if function == "alpha" else 2 * np.pi, math.log(n - 1)
     for _ in range(6):
-        angle = np.linspace(low, high, 801)
+        angle = np.linspace(low, high, 401)
         a, b = radius * np.cos(angle), radius * np.sin(angle) / math.sqrt(n - 1)
         value = log_alpha = np.logaddexp(a, b + log_others)
         if function == "1/alpha":
