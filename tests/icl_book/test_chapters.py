@@ -22,10 +22,6 @@ EXERCISE = re.compile(
 CHAPTERS = [*sorted((ROOT / "notebooks").glob("*.py")), ROOT / "tests/data/chapter.py"]
 
 
-def tags(cell):
-    return cell.metadata.get("tags", [])
-
-
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
 def chapter(request):
     return request.param
@@ -36,17 +32,17 @@ def test_cells_stand_in_the_order_of_the_page(chapter):
     assert title.source.startswith("# ") and title.source.count("**Short answer.**") == 1
     hosted, parameters, setup, *_ = code = [cell for cell in cells if cell.cell_type == "code"]
     assert cells[:3] == code[:3], "parameters and imports follow the short answer"
-    assert "google.colab" in hosted.source and tags(hosted) == ["remove-cell"]
-    assert tags(parameters) == ["parameters", "hide-input"]
+    assert "google.colab" in hosted.source
+    tags = [cell.metadata.get("tags") for cell in (hosted, parameters, setup, cells[-1])]
+    assert tags == [["remove-cell"], ["parameters", "hide-input"], ["hide-input"], ["remove-input"]]
     assert set(assignments(parameters.source)) <= PARAMETERS.keys()
-    assert "notebook.setup(" in setup.source and "hide-input" in tags(setup)
-    assert cells[-1].source == "notebook.footer()" and tags(cells[-1]) == ["remove-input"]
-    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    solved = [int(number) for number in EXERCISE.findall("\n\n".join(texts))]
-    assert solved == list(range(1, "\n\n".join(texts).count("**Exercise ") + 1))
+    assert "notebook.setup(" in setup.source and cells[-1].source == "notebook.footer()"
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    solved = [int(number) for number in EXERCISE.findall(text)]
+    assert solved == list(range(1, text.count("**Exercise ") + 1))
     assert solved or chapter.stem == "chapter"
-    last = texts[-1].rpartition("## To remember\n\n")
-    assert last[1] and 0 < len(last[2].split()) <= 60, "the last lines are the one thing to remember"
+    _, found, last = text.rpartition("## To remember\n\n")
+    assert found and 0 < len(last.split()) <= 60, "the last lines are the one thing to remember"
 
 
 def test_a_chapter_can_be_read(chapter):

@@ -9,18 +9,8 @@ import pytest
 
 from icl.statistics import FALSE_ALARM_RATE, median_interval
 from icl_book import provenance
-from icl_book.claims import (
-    Alternative,
-    Authority,
-    Case,
-    Choice,
-    Claim,
-    Grade,
-    Severity,
-    Verdict,
-    cases,
-    judge,
-)
+from icl_book.claims import Alternative, Authority, Case, Choice, Claim, Grade, Severity, cases, judge
+from icl_book.claims import Verdict as V
 from icl_book.claims.card import render, statement_record, strips
 
 INF = math.inf
@@ -29,7 +19,6 @@ QUOTE = {"quote": "the number is at least one", "place": "talk:1"}
 
 def claim(expected=None, corrected=False, readings=(), own=False, **changes):
     """ "The number is at least 1"; corrected: it is at least 0."""
-    refused = expected in (Verdict.CORRECTED, Verdict.FAILS)
     given = {
         "id": "P1.T",
         "authority": Authority.BOOK if own else Authority.TALK,
@@ -39,11 +28,11 @@ def claim(expected=None, corrected=False, readings=(), own=False, **changes):
         "rule": lambda p: (p.get("least", 1.0), INF),
         "expected": expected,
         "grade": Grade.PROVED,
-        "severity": Severity.CONSTANT if refused else None,
-        "corrected": "$x \\ge 0$" if corrected else None,
-        "corrected_rule": (lambda p: (0.0, INF)) if corrected else None,
+        "severity": Severity.CONSTANT if expected in (V.CORRECTED, V.FAILS) else None,
         "depends_on": (Choice("a choice", tuple(readings)),) if readings else (),
     }
+    if corrected:
+        given |= {"corrected": "$x \\ge 0$", "corrected_rule": WIDER.rule}
     return Claim(**given | ({} if own else QUOTE) | changes)
 
 
@@ -66,15 +55,15 @@ def page(card):
 @pytest.mark.parametrize(
     ("evidence", "corrected", "verdict"),
     [
-        (at(2.0, 1.0), False, Verdict.HOLDS),
-        (at(2.0, 0.5), False, Verdict.FAILS),  # one contradiction is enough
-        (at(2.0, 0.5), True, Verdict.CORRECTED),
-        (at(2.0, -0.5), True, Verdict.FAILS),  # the correction is wrong as well
-        (between(1.0, 1.1, 1.2), False, Verdict.HOLDS),  # the ends belong to both
-        (between(0.8, 0.9, 1.0), False, Verdict.INCONCLUSIVE),  # touching is not inside
-        (between(0.8, 0.9, 0.99), False, Verdict.FAILS),
-        (between(-5.0, 2.0, 9.0), False, Verdict.INCONCLUSIVE),
-        ([at(0.5), between(-5.0, 2.0, 9.0)], True, Verdict.INCONCLUSIVE),
+        (at(2.0, 1.0), False, V.HOLDS),
+        (at(2.0, 0.5), False, V.FAILS),  # one contradiction is enough
+        (at(2.0, 0.5), True, V.CORRECTED),
+        (at(2.0, -0.5), True, V.FAILS),  # the correction is wrong as well
+        (between(1.0, 1.1, 1.2), False, V.HOLDS),  # the ends belong to both
+        (between(0.8, 0.9, 1.0), False, V.INCONCLUSIVE),  # touching is not inside
+        (between(0.8, 0.9, 0.99), False, V.FAILS),
+        (between(-5.0, 2.0, 9.0), False, V.INCONCLUSIVE),
+        ([at(0.5), between(-5.0, 2.0, 9.0)], True, V.INCONCLUSIVE),
     ],
 )
 def test_verdicts(evidence, corrected, verdict):
@@ -84,10 +73,10 @@ def test_verdicts(evidence, corrected, verdict):
 @pytest.mark.parametrize(
     ("value", "readings", "verdict", "stability"),
     [
-        (2.0, [WIDER], Verdict.HOLDS, "agrees in 2 of 2 readings"),
-        (2.0, [WIDER, NARROWER], Verdict.DEPENDS, "contradicted in 1 of 3 readings"),
-        (0.5, [WIDER], Verdict.DEPENDS, "contradicted in 1 of 2 readings"),  # the author is right in one
-        (0.5, [NARROWER], Verdict.FAILS, "contradicted in 2 of 2 readings"),
+        (2.0, [WIDER], V.HOLDS, "agrees in 2 of 2 readings"),
+        (2.0, [WIDER, NARROWER], V.DEPENDS, "contradicted in 1 of 3 readings"),
+        (0.5, [WIDER], V.DEPENDS, "contradicted in 1 of 2 readings"),  # the author is right in one
+        (0.5, [NARROWER], V.FAILS, "contradicted in 2 of 2 readings"),
     ],
 )
 def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, verdict, stability):
@@ -98,18 +87,14 @@ def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, ver
 
 def test_a_reading_can_have_cases_of_its_own():
     asked = claim(readings=[MEASURED])
-    assert judge(asked, at(0.5), readings={"measured anew": at(3.0)}).verdict is Verdict.DEPENDS
-    assert judge(asked, at(0.5), readings={"measured anew": at(0.3)}).verdict is Verdict.FAILS
-    with pytest.raises(ValueError, match="'measured anew' are missing"):
-        judge(asked, at(0.5))
-    with pytest.raises(ValueError, match="no alternative is called 'other'"):
-        judge(claim(), at(2.0), readings={"other": at(3.0)})
+    assert judge(asked, at(0.5), readings={"measured anew": at(3.0)}).verdict is V.DEPENDS
+    assert judge(asked, at(0.5), readings={"measured anew": at(0.3)}).verdict is V.FAILS
 
 
 def test_the_books_own_statements_have_words_of_their_own():
     words = [judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))]
-    assert words == [Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN]
-    assert judge(claim(own=True, readings=[NARROWER]), at(2.0)).verdict is Verdict.OPEN
+    assert words == [V.ESTABLISHED, V.REFUTED, V.OPEN]
+    assert judge(claim(own=True, readings=[NARROWER]), at(2.0)).verdict is V.OPEN
 
 
 def test_control_must_be_rejected_or_the_card_is_not_as_expected():
@@ -118,11 +103,11 @@ def test_control_must_be_rejected_or_the_card_is_not_as_expected():
     assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [True, False, False]
     assert "NOT rejected" in page(blind) and "rejected, as it must be" in page(good)
     # A rule that rejects the evidence, without a correction, must show that it can accept.
-    failing = claim(Verdict.FAILS, readings=[NARROWER], control="where it is true")
+    failing = claim(V.FAILS, readings=[NARROWER], control="where it is true")
     assert judge(failing, at(0.0), at(2.0)).record()["as_expected"]
     assert not judge(failing, at(0.0), below).record()["as_expected"]
     # With a correction the control speaks about that one.
-    corrected = claim(Verdict.CORRECTED, corrected=True, readings=[NARROWER], control="c")
+    corrected = claim(V.CORRECTED, corrected=True, readings=[NARROWER], control="c")
     assert not judge(corrected, at(0.5), at(0.5)).record()["control_passed"]
 
 
@@ -139,20 +124,18 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
     def contradicts(case, shift):
         ends = tuple(e + shift for e in case.interval)
         planted = Case(case.name, case.measured + shift, ends, case.parameters)
-        return judge(claim(rule=rule), planted).verdict is Verdict.FAILS
+        return judge(claim(rule=rule), planted).verdict is V.FAILS
 
-    limits = []
-    for case in evidence:
-        sides = []
-        for sign in (-1.0, 1.0):
-            low, high = 0.0, 1e3
-            if not contradicts(case, sign * high):
-                continue
-            for _ in range(60):
-                middle = (low + high) / 2
-                low, high = (low, middle) if contradicts(case, sign * middle) else (middle, high)
-            sides.append(high)
-        limits.append(max(sides))
+    def least(case, sign):
+        low, high = 0.0, 1e3
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if contradicts(case, sign * middle) else (middle, high)
+        return high
+
+    limits = [
+        max(least(case, sign) for sign in (-1.0, 1.0) if contradicts(case, sign * 1e3)) for case in evidence
+    ]
     record = judge(claim(rule=rule), evidence).record()
     found = record["detection_limit"], record["detection_limit_least"]
     assert found == pytest.approx((min(limits), max(limits)), rel=1e-9)
@@ -165,8 +148,6 @@ def test_detection_limits_in_words():
     assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["detection_limit"] == pytest.approx(0.6)
     for limit, unit, words in [
         (2.1e2, "decades", "an error of 210 decades."),
-        (9.9e9, "x", "an error of 9.9·10⁹ x"),
-        (0.0512, "x", "an error of 0.051 x."),
         (1e-9, "$x$", "an error of 10⁻⁹ <span"),
         (0.0, "", "We would have noticed any error at all."),
         (INF, "", "The statement bounds nothing here, so no error would have been noticed."),
@@ -183,32 +164,24 @@ def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
     def found(value, **ends):
         return cases(pd.DataFrame({"value": [value]}), kind="found", **ends)
 
-    assert judge(at_most_one(), found(-100.0)).verdict is Verdict.INCONCLUSIVE
-    assert judge(at_most_one(), found(1.5)).verdict is Verdict.FAILS
-    assert judge(at_most_one(), found(0.5, high=1.0)).verdict is Verdict.HOLDS
-    assert judge(claim(), found(2.0)).verdict is Verdict.HOLDS
+    assert judge(at_most_one(), found(-100.0)).verdict is V.INCONCLUSIVE
+    assert judge(at_most_one(), found(1.5)).verdict is V.FAILS
+    assert judge(at_most_one(), found(0.5, high=1.0)).verdict is V.HOLDS
+    assert judge(claim(), found(2.0)).verdict is V.HOLDS
     least = judge(claim(), found(2.0, low=-INF))
-    assert least.verdict is Verdict.INCONCLUSIVE and least.record()["cases"][0]["interval"] == ["-inf", 2.0]
-    assert judge(claim(), found(2.0, low=1.5)).verdict is Verdict.HOLDS
-    with pytest.raises(ValueError, match="outside interval"):
-        found(2.0, high=1.0)
+    assert least.verdict is V.INCONCLUSIVE and least.record()["cases"][0]["interval"] == ["-inf", 2.0]
+    assert judge(claim(), found(2.0, low=1.5)).verdict is V.HOLDS
     assert "attained, no more than 0.7 by proof" in page(judge(at_most_one(), found(0.1, high=0.7)))
 
 
 def test_an_extrapolation_has_the_error_that_a_known_case_shows():
-    def ends(*known):
-        limit, step, truth = known
-        frame = pd.DataFrame({"value": [2.0], "change": -0.1, "limit": limit, "step": step})
-        (case,) = cases(frame, kind="extrapolated", change="change", known=("limit", "step", truth))
-        return case.interval
+    def ends(limit, step):
+        frame = pd.DataFrame({"value": [2.0, 3.0], "change": -0.1, "limit": limit, "step": step})
+        made = cases(frame, kind="extrapolated", change="change", known=("limit", "step", 1.0))
+        return [end for case in made for end in case.interval]
 
-    assert ends(1.3, 0.1, 1.0) == pytest.approx((1.7, 2.3))  # misses by three times its change
-    assert ends(1.05, 0.1, 1.0) == pytest.approx((1.9, 2.1))
-    assert ends(1.5, 0.0, 1.0) == (-INF, INF)
-    assert ends(1.0, 0.0, 1.0) == (1.9, 2.1)
-    frame = pd.DataFrame({"value": [2.0, 3.0], "change": 0.1, "limit": [1.2, 1.5]})
-    many = cases(frame, kind="extrapolated", change="change", known=("limit", "change", 1.0))
-    assert np.allclose([c.interval for c in many], [(1.8, 2.2), (2.5, 3.5)])
+    assert ends([1.3, 1.05], 0.1) == pytest.approx([1.7, 2.3, 2.9, 3.1])  # misses by three times its change
+    assert ends([1.5, 1.0], 0.0) == [-INF, INF, 2.9, 3.1]
 
 
 def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rules_too():
@@ -216,29 +189,25 @@ def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rul
         return cases(pd.DataFrame({"value": [value], "e": error, **labels}), kind="extrapolated", error="e")
 
     wide, narrow = limit(5.0, 3.5), limit(5.0, 0.1)
-    assert judge(claim(resolution=0.5), narrow).verdict is Verdict.HOLDS
-    assert judge(claim(resolution=0.5), wide).verdict is Verdict.INCONCLUSIVE
+    assert judge(claim(resolution=0.5), narrow).verdict is V.HOLDS
+    assert judge(claim(resolution=0.5), wide).verdict is V.INCONCLUSIVE
     far = limit(-9.0, 3.5, d=8)
-    assert judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict is Verdict.INCONCLUSIVE
-    with pytest.raises(ValueError, match="extrapolated, but the claim has no resolution"):
-        judge(claim(), narrow)
+    assert judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict is V.INCONCLUSIVE
 
 
 def test_an_exact_number_carries_its_error_unless_it_is_whole():
-    with pytest.raises(ValueError, match="needs the error that the code computed"):
-        judge(claim(grade=Grade.EXACT), at(1.5))
-    assert judge(claim(grade=Grade.EXACT), at(3.0)).verdict is Verdict.HOLDS
-    assert judge(claim(grade=Grade.IDENTITY), at(1.5)).verdict is Verdict.HOLDS
-    assert judge(claim(), at(1.0 + 1e-3, error=1e-2)).verdict is Verdict.INCONCLUSIVE
+    assert judge(claim(grade=Grade.EXACT), at(3.0)).verdict is V.HOLDS
+    assert judge(claim(grade=Grade.IDENTITY), at(1.5)).verdict is V.HOLDS
+    assert judge(claim(), at(1.0 + 1e-3, error=1e-2)).verdict is V.INCONCLUSIVE
 
 
 def test_a_reading_added_after_its_data_rescues_nothing():
     late = Alternative("late", lambda p: (0.0, INF), late=True)
-    assert judge(claim(readings=[NARROWER, late]), at(0.5, error=0.1)).verdict is Verdict.FAILS
+    assert judge(claim(readings=[NARROWER, late]), at(0.5, error=0.1)).verdict is V.FAILS
     early = Alternative("early", late.rule)
-    assert judge(claim(readings=[NARROWER, early]), at(0.5, error=0.1)).verdict is Verdict.DEPENDS
+    assert judge(claim(readings=[NARROWER, early]), at(0.5, error=0.1)).verdict is V.DEPENDS
     against = Alternative("late", NARROWER.rule, late=True)
-    assert judge(claim(readings=[against]), at(2.0)).verdict is Verdict.DEPENDS
+    assert judge(claim(readings=[against]), at(2.0)).verdict is V.DEPENDS
 
 
 # ------------------------------------------------------------------------------- tables
@@ -249,8 +218,8 @@ TABLE = pd.DataFrame(
 
 def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
     first, second = cases(TABLE, "slope", error="error")
-    assert (first.name, second.name) == ("ReLU, d = 2, n = 10", "cosine, d = 5, n = 100000")
-    assert first == Case(first.name, 2.0, (1.5, 2.5), {"task": "ReLU", "d": 2, "n": 10.0})
+    assert second.name == "cosine, d = 5, n = 100000"
+    assert first == Case("ReLU, d = 2, n = 10", 2.0, (1.5, 2.5), {"task": "ReLU", "d": 2, "n": 10.0})
     assert [type(x) for x in first.parameters.values()] == [str, int, float]
     ends = TABLE.assign(low=TABLE.slope - 0.5, high=TABLE.slope + 0.5)
     assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [first, second]
@@ -296,6 +265,11 @@ def seen_where(few):
         (lambda: judge(claim(), []), "at least one case"),
         (lambda: judge(claim(control="c"), at(2.0)), "control cases go with"),
         (lambda: judge(claim(), at(2.0), at(0.0)), "control cases go with"),
+        (lambda: judge(claim(readings=[MEASURED]), at(0.5)), "'measured anew' are missing"),
+        (lambda: judge(claim(), at(2.0), readings={"a": at(3.0)}), "no alternative is called 'a'"),
+        (lambda: judge(claim(), cases(TABLE, "slope", kind="extrapolated", error="error")), "no resolution"),
+        (lambda: judge(claim(grade=Grade.EXACT), at(1.5)), "needs the error that the code computed"),
+        (lambda: cases(TABLE, "slope", kind="found", high=1.0), "outside interval"),
         (lambda: judge("no such claim", at(2.0)), "no such claim"),
         (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
         (lambda: cases(TABLE), "column 'value': the table has task, d, n, slope, error"),
@@ -321,36 +295,31 @@ def seeds(values):
     return cases(pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed")
 
 
-def test_sampled_interval_is_distribution_free():
-    values = np.random.default_rng(5).permutation(np.arange(32.0))
-    (case,) = seeds(values)
-    middle, low, high, miss = median_interval(values)
-    assert (case.measured, case.interval, case.miss) == (middle, (low, high), miss) and middle == 15.5
+@pytest.mark.parametrize(("size", "low"), [(32, 3), (10, 0)])
+def test_sampled_interval_is_distribution_free_and_few_seeds_have_the_range(size, low):
+    (case,) = seeds(np.random.default_rng(5).permutation(np.arange(float(size))))
 
-    def misses(k):  # fewer than k of 32 values lie below the median, or above
-        return 2 * sum(math.comb(32, i) for i in range(k)) / 2**32
+    def misses(k):  # fewer than k of the values lie below the median, or above
+        return 2 * sum(math.comb(size, i) for i in range(k)) / 2**size
 
-    k = int(low) + 1
-    assert high == 32 - k and miss == pytest.approx(misses(k))
-    assert misses(k) <= FALSE_ALARM_RATE < misses(k + 1)
+    assert case.measured == (size - 1) / 2 and case.interval == (low, size - 1 - low)
+    assert case.miss == pytest.approx(misses(low + 1))
+    assert misses(low + 1) <= FALSE_ALARM_RATE < misses(low + 2) or not low
 
 
-def test_few_seeds_have_the_range_and_very_few_have_no_interval():
-    (ten,) = seeds(np.arange(10.0))
-    assert ten.interval == (0.0, 9.0) and ten.miss == pytest.approx(2 / 2**10)
+def test_very_few_seeds_have_no_interval():
     assert seeds(np.arange(7.0))[0].interval == (-INF, INF)
-    assert judge(claim(), seeds([2.0, 3.0])).verdict is Verdict.INCONCLUSIVE
+    assert judge(claim(), seeds([2.0, 3.0])).verdict is V.INCONCLUSIVE
 
 
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
     card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
     record = json.loads(json.dumps(card.record(), allow_nan=False))  # an infinite range is a string
-    assert record["verdict"] == "false as printed, corrected" and record["cases"][0]["permitted"] == [
-        1.0,
-        "inf",
-    ]
-    assert record["control_cases"][0]["measured"] == -9.0
+    assert (
+        record["verdict"] == "false as printed, corrected" and record["control_cases"][0]["measured"] == -9.0
+    )
+    assert record["cases"][0]["permitted"] == [1.0, "inf"]
     assert record["authority"] == "authors' talk, read by OCR"
     assert record["readings"] == {"as we read it": "contradicts", "narrower": "contradicts"}
     assert record.keys() == statement_record(claim()).keys()
@@ -407,5 +376,5 @@ def test_a_card_that_objects_is_never_folded():
     assert folded(judge(claim(), at(2.0), folded=True)) and not folded(judge(claim(), at(2.0)))
     assert folded(judge(claim(own=True), at(2.0), folded=True))
     assert not folded(judge(claim(), at(0.5), folded=True))
-    surprise = judge(claim(Verdict.FAILS, readings=[WIDER]), at(7.0), folded=True)
+    surprise = judge(claim(V.FAILS, readings=[WIDER]), at(7.0), folded=True)
     assert not folded(surprise) and "Not what we expected: false as printed." in page(surprise)

@@ -22,18 +22,13 @@ CLAIMS = registry()
 @pytest.mark.parametrize(
     ("spec", "labels", "permitted"),
     [
-        ({"at_most": 1.1}, {}, (-INF, 1.1)),
         ({"at_least": "1e-9"}, {}, (1e-9, INF)),
-        ({"at_least": 0, "at_most": "1 + 1e-9"}, {}, (0, 1 + 1e-9)),
         ({"equals": 1, "tolerance": 0.02}, {}, (0.98, 1.02)),
-        ({"at_most": 2, "tolerance": 0.1}, {}, (-INF, 2.1)),
         ({"at_least": 2, "tolerance": 0.1}, {}, (1.9, INF)),
         ({"at_most": "2 * power / dim", "tolerance": 0.01}, {"power": 2, "dim": 5}, (-INF, 0.81)),
-        ({"at_most": "1 - exp(-2 * w)"}, {"w": 1.0}, (-INF, 1 - math.exp(-2))),
+        ({"at_least": "sqrt(n)"}, {"n": 4.0}, (2.0, INF)),
         ({"equals": "d**2 - d"}, {"d": 3}, (6, 6)),
         ({"at_least": "log10(0.99) - log10(n) / 2"}, {"n": 100}, (math.log10(0.99) - 1, INF)),
-        ({"at_least": "sqrt(n)"}, {"n": 4.0}, (2.0, INF)),
-        ({"equals": "optimum", "tolerance": 0.05}, {"optimum": 0.9}, (0.9 - 0.05, 0.9 + 0.05)),
         ({"by": "on", True: {"at_least": 0}, False: {"at_most": 0}}, {"on": False}, (-INF, 0)),
         ({"by": "a", "x": {"equals": 1}, "otherwise": {"equals": 2}}, {"a": "y"}, (2, 2)),
         ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.1}, (0.9, INF)),
@@ -76,16 +71,15 @@ def test_a_case_without_the_label_or_with_an_unknown_value_is_refused():
 
 def test_every_rule_permits_what_the_golden_master_has():
     golden = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
-    seen = set()
-    for name, card in ((name, card) for chapter in golden.values() for name, card in chapter.items()):
+    cards = {name: card for chapter in golden.values() for name, card in chapter.items()}
+    assert cards.keys() == {name for name, claim in CLAIMS.items() if claim.rule}
+    for name, card in cards.items():
         claim = CLAIMS[name]
         rules = {a.name: a.rule or claim.rule for a in claim.alternatives}
         for reading, cases in card["cases"].items():
             for _, permitted, labels in cases:
                 rule = rules.get(reading, claim.rule)
                 assert rule(labels) == pytest.approx([float(end) for end in permitted], rel=1e-12), name
-        seen.add(name)
-    assert seen == {name for name, claim in CLAIMS.items() if claim.rule}
 
 
 # ------------------------------------------------------------------------------- files
@@ -114,8 +108,8 @@ P9.two:
 """
 
 
-def read(folder, text):
-    (folder / "some.yml").write_text(text)
+def read(folder, text, name="some.yml"):
+    (folder / name).write_text(text)
     return load(folder)
 
 
@@ -127,9 +121,8 @@ def test_an_entry_is_a_claim(tmp_path):
     assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
     assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
     assert (one.where, two.where) == ("book/claims/some.yml:2", "book/claims/some.yml:16")
-    (tmp_path / "too.yml").write_text(ENTRY)
     with pytest.raises(ValueError, match="too.yml:2: the id P9.one is taken by book/claims/some.yml:2"):
-        load(tmp_path)
+        read(tmp_path, ENTRY, "too.yml")
 
 
 @pytest.mark.parametrize(
@@ -139,32 +132,22 @@ def test_an_entry_is_a_claim(tmp_path):
         ("grade: exact on a grid", "garde: exact", "9: P9.one, garde: "),
         ("  grade: exact on a grid\n", "", "2: P9.one: claim P9.one: a testable claim needs a grade"),
         ("1 / d", "1 /", "8: P9.one, rule: '1 /' is no arithmetic"),
-        ("at_least: 0.5", "at_last: 0.5", "15: P9.one, depends_on, alternatives, rule: "),
         ("name: half", "nane: half", "15: P9.one, depends_on, alternatives, name: Field required"),
         ("quantity: the number", "quantity: 5", "7: P9.one, quantity: Input should be a valid string"),
-        ("source: there", "sorce: there", "16: P9.two, source: "),
         ("grade:", "rule: {at_most: 1}\n  grade:", "9: rule stands twice"),
         ("P9.two", "P9.one", "16: P9.one stands twice"),
         ("source: there", "source: there: here", "18: mapping values are not allowed"),
-        (
-            "P9.two:\n  authority: review",
-            "P9.two: text\nP9.three:\n  authority: review",
-            "1: an id and a mapping",
-        ),
+        ("P9.two:\n", "P9.two: text\nP9.three:\n", "1: an id and a mapping"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
     assert ENTRY.count(old) == 1
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=f"(?m)^book/claims/some.yml:{re.escape(message)}"):
         read(tmp_path, ENTRY.replace(old, new))
-    assert any(
-        line.startswith(f"book/claims/some.yml:{message}") for line in str(caught.value).splitlines()
-    ), str(caught.value)
 
 
 # ------------------------------------------------------------------------------- the registry
 def test_registry_is_sound():
-    assert list(registry()) == list(CLAIMS) and registry()["P1.T2.form"] is CLAIMS["P1.T2.form"]
     for name, entry in CLAIMS.items():
         assert name == entry.id and entry.paper in ("P1", "P2"), name
         assert entry.source and entry.statement.count("$") % 2 == 0 and entry.quote.count("$") % 2 == 0, name
@@ -173,23 +156,23 @@ def test_registry_is_sound():
         assert entry.expected is not Verdict.INCONCLUSIVE, name
         file, line = entry.where.split(":")
         assert (ROOT / file).read_text().splitlines()[int(line) - 1] == f"{name}:"
+    # nothing implies itself in a circle, and what implies is a claim
+    graph = {name: entry.implied_by for name, entry in CLAIMS.items()}
+    assert sorted(TopologicalSorter(graph).static_order()) == sorted(CLAIMS)
 
 
-def contradicted_elsewhere(claims):
+def contradicted_elsewhere(entry):
     """Choices that name another testable claim, and have no alternative to be judged with."""
-    return [
-        (entry.id, name)
-        for entry in claims.values()
-        for choice in entry.depends_on
-        for name in re.findall(r"P[12]\.[\w-]+(?:\.[\w-]+)?", choice.what)
-        if name in claims and claims[name].rule is not None and not choice.alternatives
-    ]
+    named = {
+        c.what: re.findall(r"P[12](?:\.[\w-]+)+", c.what) for c in entry.depends_on if not c.alternatives
+    }
+    return [what for what, names in named.items() if any(n in CLAIMS and CLAIMS[n].rule for n in names)]
 
 
 def test_a_result_that_a_choice_names_enters_the_verdict():
-    assert contradicted_elsewhere(CLAIMS) == []
-    loose = replace(CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp"),))
-    assert contradicted_elsewhere(CLAIMS | {loose.id: loose}) == [("P1.T2.near", "P1.T2.sharp")]
+    assert not any(map(contradicted_elsewhere, CLAIMS.values()))
+    loose = replace(CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),))
+    assert contradicted_elsewhere(loose)
 
 
 TALK, OURS = CLAIMS["P1.T2.upper"], CLAIMS["P1.T2.near"]
@@ -221,21 +204,16 @@ def test_a_statement_is_complete(claim, change, message):
         replace(claim, **change)
 
 
-def test_nothing_implies_itself_in_a_circle():
-    graph = {name: entry.implied_by for name, entry in CLAIMS.items()}
-    assert sorted(TopologicalSorter(graph).static_order()) == sorted(CLAIMS)
-
-
 def test_only_abstracts_talk_and_rebuttal_are_the_authors_own():
     """No machine's and no other paper's sentence is counted under a paper's authors."""
     for entry in CLAIMS.values():
         key = entry.place.partition(":")[0]
-        assert entry.authority in OWN or key not in ("abstract1", "abstract2", "talk"), entry.id
-        assert entry.authority not in OWN or key in ("abstract1", "abstract2", "talk", "openreview"), entry.id
+        theirs = key in ("abstract1", "abstract2", "talk")
+        assert (entry.authority in OWN) == theirs or key == "openreview", entry.id
 
 
 def test_every_result_of_this_book_says_whether_it_is_new():
-    results = [claim for claim in registry().values() if claim.own and claim.rule]
+    results = [claim for claim in CLAIMS.values() if claim.own and claim.rule]
     assert results and all(claim.standing for claim in results)
     for claim in results:
         said = str(claim.standing)
