@@ -180,7 +180,7 @@ def test_an_extrapolation_has_the_error_that_a_known_case_shows():
         made = cases(frame, kind="extrapolated", change="change", known=("limit", "step", 1.0))
         return [end for case in made for end in case.interval]
 
-    assert ends([1.3, 1.05], 0.1) == pytest.approx([1.7, 2.3, 2.9, 3.1])  # misses by three times its change
+    assert ends([1.3, 1.05], -0.1) == pytest.approx([1.7, 2.3, 2.9, 3.1])  # misses by three times its change
     assert ends([1.5, 1.0], 0.0) == [-INF, INF, 2.9, 3.1]
 
 
