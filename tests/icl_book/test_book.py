@@ -15,6 +15,7 @@ import yaml
 from matplotlib.image import imread
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import golden
 from chromium import axe, look, overflow, resize
 from icl_book import claims, repository
 from icl_book.parameters import BadInput
@@ -46,9 +47,11 @@ def book(executed):
 
 
 @pytest.mark.parametrize("name", plan.notebooks())
-def test_smoke_preset_executes_every_notebook(name):
+def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(name):
     (run,) = plan.plan("smoke", name)
-    assert collect(execute(run))["parameters"].items() >= run.overrides.items()
+    found = collect(execute(run))
+    assert found["parameters"].items() >= run.overrides.items()
+    assert golden.compare("smoke", {card["id"]: golden.exact(card) for card in found["cards"]}) == []
 
 
 # ---------------------------------------------------------------- the whole book
