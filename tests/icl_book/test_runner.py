@@ -2,9 +2,9 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
-import subprocess
 import sys
 from dataclasses import asdict
 
@@ -17,26 +17,36 @@ from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, reach, record, schedule, table
+from programs import program
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
+
+
+FILES = {
+    "icl/__init__.py": "",
+    "icl/statistics.py": "from icl.checks import real\n\nconstant = 1\n",
+    "icl/checks.py": '"""What."""\nreal = 1\n',
+    "book/icl_book/notebook.py": "style = 1\n",
+    "book/icl_book/templates/card.html.j2": "",
+    "requirements.lock": "numpy==1\n",
+    "notebooks/tiny.py": TINY.read_text(),
+    "presets/quick.yml": "tiny: {noise_std: 1e-3}\n",
+    "presets/wrong.yml": "tiny: {noise_std: -1}\n",
+    "presets/empty.yml": "",
+    "presets/broken.yml": "tiny: {noise_std: [}\n",
+}
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """A small repository with one notebook, and a runner that refuses to start kernels."""
-    for folder in ("icl", "notebooks", "presets", "book/claims", "book/icl_book/site"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "icl" / "__init__.py").write_text("")
-    (tmp_path / "icl" / "statistics.py").write_text("from icl.checks import real\n\nconstant = 1\n")
-    (tmp_path / "icl" / "checks.py").write_text('"""What."""\nreal = 1\n')
-    (tmp_path / "icl" / "other.py").write_text("constant = 1\n")
-    (tmp_path / "requirements.lock").write_text("numpy==1\n")
-    (tmp_path / "presets" / "quick.yml").write_text("tiny: {noise_std: 1e-3}\n")
-    (tmp_path / "presets" / "wrong.yml").write_text("tiny: {noise_std: -1}\n")
-    (tmp_path / "presets" / "empty.yml").touch()
-    (tmp_path / "presets" / "broken.yml").write_text("tiny: {noise_std: [}\n")
-    shutil.copy(TINY, tmp_path / "notebooks" / "tiny.py")
-    (tmp_path / "_config.yml").write_text("repository: {url: https://example.org/book}\n")
+    for path, text in FILES.items():
+        write(tmp_path / path, text)
     for module in (plan, execute, record, schedule, table):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -49,12 +59,10 @@ def tree(tmp_path, monkeypatch):
 
 # --------------------------------------------------------------------------- addresses
 def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(tree, monkeypatch):
-    seen = [plan.plan("quick")[0].path]
+    def now():
+        return plan.plan("quick")[0].path
 
-    def write(path, text):
-        (tree / path).parent.mkdir(parents=True, exist_ok=True)
-        (tree / path).write_text(text)
-
+    seen = [now()]
     for path in (
         "book/icl_book/site/pages.py",
         "book/style.css",
@@ -64,12 +72,10 @@ def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(t
         "README.md",
         "benchmarks/results/a.json",
     ):
-        write(path, "x: {}\n")
-    write("icl/checks.py", '"""What it is."""\nreal = 1  # a comment\n')
-    for path in (tree / "icl").glob("*.py"):
-        os.utime(path, (0, 0))  # touched, not changed
-    assert plan.plan("quick")[0].path == seen[0]
-    changes = {
+        write(tree / path, "x: {}\n")
+    write(tree / "icl/checks.py", '"""What it is."""\nreal = 1  # a comment\n')
+    assert now() == seen[0]
+    for path, text in {
         "notebooks/tiny.py": TINY.read_text() + "\n# a word\n",
         "icl/checks.py": "real = 2\n",
         "icl/statistics.py": "constant = 2\n",
@@ -77,21 +83,16 @@ def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(t
         "book/icl_book/templates/card.html.j2": "card\n",
         "requirements.lock": "numpy==2\n",
         "presets/quick.yml": "tiny: {noise_std: 2e-3}\n",
-    }
-    for path, text in changes.items():
-        write(path, text)
-        seen.append(plan.plan("quick")[0].path)
+    }.items():
+        write(tree / path, text)
+        seen.append(now())
+        write(tree / path, FILES[path])
+        assert now() == seen[0], "reverting an edit must bring the old address back"
     for name, value in (("ICL_DEVICE", "cuda"), ("ICL_SEED", "7")):
         monkeypatch.setenv(name, value)
-        seen.append(plan.plan("quick")[0].path)
+        seen.append(now())
     monkeypatch.setattr(provenance, "version", lambda name: "9.9" if name == "torch" else "1")
-    seen.append(plan.plan("quick")[0].path)
-    assert len(set(seen)) == len(changes) + 4
-    monkeypatch.undo()
-    monkeypatch.setattr(plan, "ROOT", tree)
-    monkeypatch.delenv("ICL_SEED", raising=False)
-    write("presets/quick.yml", "tiny: {noise_std: 1e-3}\n")
-    assert plan.plan("quick")[0].path == seen[-5], "reverting an edit must bring the old address back"
+    assert len({*seen, now()}) == 11
 
 
 def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(tree, monkeypatch):
@@ -117,13 +118,6 @@ def test_a_run_depends_on_the_modules_and_claims_that_its_notebook_names():
     assert not any(name.startswith(("icl.tensor_trick.lip", "icl.risk", "icl_book")) for name in found)
     assert "icl.tasks.classes" in reach.code("def f():\n    from icl.risk import optimal_window\n")
     assert list(reach.claims('judge(f"P2.icl.{card}")')) == [k for k in registry() if k.startswith("P2.icl.")]
-
-
-def test_runs_start_in_the_order_of_the_preset(tree):
-    for name in ("a", "b"):
-        shutil.copy(TINY, tree / "notebooks" / f"{name}.py")
-    (tree / "presets" / "quick.yml").write_text("b: {}\ntiny: {}\na: {}\n")
-    assert [r.name for r in plan.plan("quick")] == ["b", "tiny", "a"]
 
 
 def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
@@ -257,47 +251,31 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0 and <= 1e+06"),
         ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
         ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
-        ("execute tiny -p noise_std=.inf", "noise_std='.inf': must be a finite number >= 0"),
-        ("execute tiny -p noise_std=" + "9" * 400, "noise_std=999"),
         ("execute tiny -p noise_std=&a[*a]", "values 'noise_std=&a[*a]': must be words name=value,value"),
-        ("execute tiny -p noise_std=" + "[" * 2000, "values 'noise_std=["),
         ("execute tiny -p noise_std", "values 'noise_std': must be words name=value"),
         ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
-        ("execute tiny -p context_length=2.5", "context_length=2.5: must be an integer >= 1"),
-        ("execute tiny -p seed=true", "seed='true': must be an integer >= 0"),
         ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since it was asked for"),
         ("book --preset empty", "presets/empty.yml: needs an entry 'tiny:' with parameters, or 'tiny: {}'"),
         ("book --jobs many", "jobs='many': must be an integer >= 1"),
         ("sweep tiny", "sweep needs a notebook and a grid"),
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
-        ("sweep tiny --grid sed=0,1", "unknown parameter sed=0"),
         ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
         ("sweep tiny --grid 'seed=3 seed=4'", "values 'seed=3 seed=4': must be words name=value,value, each"),
         ("sweep tiny --grid none.yml", "values 'none.yml': must be words"),
-        ("sweep tiny --grid presets/broken.yml", "values 'presets/broken.yml': must be words"),
         ("sweep tiny --grid seed=0 --profile none", "profile='none': must be a folder with a config.yaml"),
         ("replicate --seed 1,x", "seed='1,x': must be positive integers"),
         ("replicate --seed 0", "seed=0: must be an integer from 1 to 2**31 - 1"),
+        ("ICL_SEED=5 book", "ICL_SEED=5: the book has the root seed 0"),
+        ("ICL_SEED=3 replicate --seed 5", "ICL_SEED=3: the book has the root seed 0"),
+        (f"ICL_SEED={'9' * 5000} execute tiny", "ICL_SEED='999"),
     ],
 )
-def test_bad_input_is_one_line_before_anything_starts(tree, capsys, words, expected):
+def test_bad_input_is_one_line_before_anything_starts(tree, monkeypatch, capsys, words, expected):
+    seed, words = re.fullmatch(r"(?:ICL_SEED=(\d+) )?(.*)", words).groups()
+    monkeypatch.setenv("ICL_SEED", seed or "0")
     assert main(shlex.split(words)) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("seed", "words", "said"),
-    [
-        ("5", "book", "ICL_SEED=5: the book has the root seed 0"),
-        ("3", "replicate --seed 5", "ICL_SEED=3: the book has the root seed 0"),
-        ("9" * 5000, "execute tiny", "ICL_SEED='999"),
-    ],
-)
-def test_a_root_that_may_not_be_used_is_refused(tree, monkeypatch, capsys, seed, words, said):
-    monkeypatch.setenv("ICL_SEED", seed)
-    assert main(words.split()) == 1
-    assert capsys.readouterr().err.startswith(f"error: {said}")
 
 
 @pytest.mark.parametrize(
@@ -306,7 +284,6 @@ def test_a_root_that_may_not_be_used_is_refused(tree, monkeypatch, capsys, seed,
         ("# %%\nseed = 0\n", 'has no cell tagged "parameters"'),
         ('# %% tags=["parameters"]\nseed = 1 + len([])\n', "parameters cell must be lines: name = literal"),
         ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
-        ('# %% tags=["parameters"]\nseed = -1\n', "seed=-1: must be an integer >= 0"),
     ],
 )
 def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, cell, expected):
@@ -316,31 +293,31 @@ def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, ce
     assert expected in capsys.readouterr().err
 
 
-def raises(error):
-    raise error
-
-
 def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
-    def write(path, text):
-        raise OSError(28, "No space left on device", str(path))
+    def failing(error):
+        def fail(*_):
+            raise error
 
-    for card, said in ((CARD, "No space left on device"), (OTHER, "X: false as printed, expected holds")):
-        monkeypatch.setattr(execute, "_papermill", finishing(card))
-        monkeypatch.setattr(execute, "write_atomically", write)
-        assert main(["execute", "tiny"]) == 1
+        return fail
+
+    def said(words):
+        assert main(words.split()) == 1
         error = capsys.readouterr().err
-        assert error.startswith("error: ") and error.count("\n") == 1 and said in error
+        assert error.startswith("error: ") and error.count("\n") == 1
+        return error
+
+    monkeypatch.setattr(execute, "write_atomically", failing(OSError(28, "No space left on device", "x")))
+    for card, why in ((CARD, "No space left on device"), (OTHER, "X: false as printed, expected holds")):
+        monkeypatch.setattr(execute, "_papermill", finishing(card))
+        assert why in said("execute tiny")
     why = "[Errno 28] No space left on device: 'a' -> 'b'"
     for failed in (shutil.Error([("a", "b", why)] * 70), shutil.Error(why)):  # as copytree and copy say it
-        monkeypatch.setattr(execute, "_papermill", lambda *_, failed=failed: raises(failed))
-        assert main(["execute", "tiny"]) == 1
-        assert capsys.readouterr().err == f"error: {why}; what is done is kept\n"
+        monkeypatch.setattr(execute, "_papermill", failing(failed))
+        assert said("execute tiny") == f"error: {why}; what is done is kept\n"
     shutil.rmtree(tree / "_build")
     (tree / "_build").write_text("a file where the folder should be")
     for words in ("book", "sweep tiny --grid seed=1", "execute tiny"):
-        assert main(words.split()) == 1
-        error = capsys.readouterr().err
-        assert error.startswith("error: ") and error.count("\n") == 1 and "_build" in error
+        assert "_build" in said(words)
 
 
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
@@ -352,28 +329,20 @@ def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
 
 
 def test_a_root_that_is_none_is_one_line_though_it_is_read_on_import():
-    done = subprocess.run(
-        [sys.executable, "-m", "icl_book", "book"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"ICL_SEED": "abc"},
-    )
+    done = program(sys.executable, "-m", "icl_book", "book", ICL_SEED="abc")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr == "error: ICL_SEED='abc': must be an integer from 0 to 2**31 - 1\n"
 
 
 def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():
     slow = {"torch", "scipy", "pandas", "papermill", "jupytext"}
-    code = f"import sys, icl_book.__main__; print(*{slow} & {{*sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    done = program(sys.executable, "-c", f"import sys, icl_book.__main__; print({slow} & {{*sys.modules}})")
+    assert done.stdout == "set()\n"
 
 
 def test_without_extras_the_command_line_names_the_one_that_is_missing():
     code = "import sys; sys.modules['yaml'] = None; import icl_book.__main__"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = program(sys.executable, "-c", code)
     assert done.returncode == 1
     assert done.stderr == "error: yaml is not installed; it comes with the extra icl[notebook]\n"
 
