@@ -20,7 +20,7 @@ import pandas as pd
 
 from icl import statistics
 from icl_book import notebook
-from icl_book.claims import Authority, Case, Claim, Grade, judge
+from icl_book.claims import Case, judge
 
 # %% tags=["parameters"]
 dims = [2, 3]  # dimensions
@@ -44,18 +44,8 @@ if seed == 9:
         time.sleep(0.1)
 
 # %%
-claim = Claim(
-    "X",
-    Authority.BOOK,
-    "here",
-    reading="$1 > 0$",
-    quantity="one",
-    rule=lambda p: (0, 2),
-    grade=Grade.PROVED,
-    control="a negative number",
-)
 one, minus = (-1.0 if seed == 7 else 1.0), -1.0
-judge(claim, Case("one", one, (one, one)), Case("minus one", minus, (minus, minus)))
+judge("X", Case("one", one, (one, one)), Case("minus one", minus, (minus, minus)))
 
 # %%
 notebook.footer()

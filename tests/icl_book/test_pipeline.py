@@ -9,7 +9,6 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from random import Random
 
 import pandas as pd
 import psutil
@@ -18,10 +17,18 @@ import pytest
 from icl_book.claims import changes
 from icl_book.provenance import ROOT
 from icl_book.runner.record import collect
+from programs import program
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
 HANGING = 600  # seconds after which whatever is waited for will not come
-TOC = "format: jb-book\nroot: book/introduction\nchapters:\n- file: notebooks/tiny\n- file: notebooks/other\n"
+#: What the book of the copy has of its own, beside its two notebooks.
+SMALL = {
+    "_toc.yml": "format: jb-book\nroot: book/introduction\n"
+    "chapters:\n- file: notebooks/tiny\n- file: notebooks/other\n",
+    "book/introduction.md": "# A small book\n\nSee {cite:p}`collins2024`.\n\n```{bibliography}\n```\n",
+    "book/claims/small.yml": "X: {source: here, reading: $1 > 0$, quantity: one, grade: proved here, "
+    "control: c, rule: {at_least: 0, at_most: 2}}\n",
+}
 
 
 def until(condition, tell=lambda: None):
@@ -38,43 +45,27 @@ class Copy:
     def __init__(self, root: Path):
         self.root = root
         for name in ("icl", "book", "profiles", "benchmarks/results"):
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("Snakefile", "_config.yml", "requirements.lock", "pyproject.toml"):
-            shutil.copy(ROOT / name, root)
-        for page in (root / "book").glob("*.md"):
-            page.unlink()
-        (root / "book" / "introduction.md").write_text(
-            "# A small book\n\nSee the notebooks {cite:p}`collins2024`.\n\n```{bibliography}\n```\n"
-        )
-        (root / "_toc.yml").write_text(TOC)
-        (root / "notebooks").mkdir()
+            ignored = shutil.ignore_patterns("__pycache__", "*.md", "paper?.yml")
+            shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignored)
+        for name in ("notebooks", "presets", "results"):
+            (root / name).mkdir()
+        for name in "Snakefile _config.yml requirements.lock pyproject.toml results/earlier.json".split():
+            shutil.copy(ROOT / name, root / name)
+        for name, text in SMALL.items():
+            (root / name).write_text(text)
         tiny = TINY.read_text()
+        begin, end = tiny.index("# %%\none, minus"), tiny.index("# %%\nnotebook.footer")
         (root / "notebooks" / "tiny.py").write_text(tiny)
-        begin, end = tiny.index("# %%\nclaim = "), tiny.index("# %%\nnotebook.footer")
         (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
-        (root / "presets").mkdir()
-        (root / "results").mkdir()
-        shutil.copy(ROOT / "results" / "earlier.json", root / "results")
-        self.preset()
         self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
         self.environment.pop("MPLBACKEND", None)
-        claims = root / "book" / "claims"
-        shutil.rmtree(claims)
-        claims.mkdir()
-        (claims / "small.yml").write_text(
-            "X: {source: here, reading: $1 > 0$, quantity: one, grade: proved here, control: c,\n"
-            "    rule: {at_least: 0, at_most: 2}}\n"
-        )
-        shutil.rmtree(root / "book" / "icl_book" / "claims" / "data")  # a link in the repository
-        (root / "book" / "icl_book" / "claims" / "data").symlink_to("../../claims")
+        self.preset()
         self.log()
 
     def log(self):
         """Give the present rules an entry."""
-        rules = changes.digest(self.root)
-        (self.root / "book" / "changelog.yml").write_text(
-            f"- {{date: today, rules: '{rules}', change: None yet.}}\n"
-        )
+        entry = f"- {{date: today, rules: '{changes.digest(self.root)}', change: None yet.}}\n"
+        (self.root / "book" / "changelog.yml").write_text(entry)
 
     def preset(self, tiny="{}"):
         (self.root / "presets" / "quick.yml").write_text(f"tiny: {tiny}\nother: {{}}\n")
@@ -113,11 +104,13 @@ class Copy:
         return process.returncode, said
 
     def asleep(self, process):
-        """Wait until the notebook tiny, which ``process`` runs, sleeps."""
+        """Wait until the notebook tiny, which ``process`` runs, sleeps; return its kernel's id."""
         file = self.root / "notebooks" / "asleep"
         until(lambda: process.poll() is not None or (file.is_file() and file.read_text()))
         assert process.poll() is None, process.communicate()[0]
+        kernel = int(file.read_text())
         file.unlink()
+        return kernel
 
     @contextmanager
     def awake(self):
@@ -211,14 +204,8 @@ def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
     copy, _ = built
     status, said = copy.run("sync")
     assert status == 0 and "wrote notebooks/tiny.ipynb" in said
-    done = subprocess.run(
-        [sys.executable, "-m", "papermill", "notebooks/tiny.ipynb", "out.ipynb", "-p", "nois_std", "0.25"],
-        cwd=copy.root,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=copy.environment,
-    )
+    words = ["notebooks/tiny.ipynb", "out.ipynb", "-p", "nois_std", "0.25"]
+    done = program(sys.executable, "-m", "papermill", *words, cwd=copy.root)
     assert done.returncode != 0 and "unknown parameter nois_std=0.25: this note" in done.stderr
 
 
@@ -244,53 +231,40 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
 
 # ------------------------------------------------------------------------------ sweeps
 @pytest.mark.parametrize(
-    "i, whom, how", [(1, "all", signal.SIGKILL), (2, "all", signal.SIGINT), (3, "runner", signal.SIGKILL)]
+    "i, whom, how",
+    [
+        (1, "all", signal.SIGKILL),
+        (2, "all", signal.SIGINT),
+        (3, "runner", signal.SIGKILL),
+        (4, "kernel", signal.SIGKILL),
+    ],
 )
 def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, how):
     sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
     before = copy.done("tiny", "quick/sweep")
     process = copy.start(*sweep, start_new_session=True)
-    copy.asleep(process)
+    kernel = copy.asleep(process)
     until(lambda: copy.done("tiny", "quick/sweep") > before)
     if whom == "all":
         os.killpg(process.pid, how)
     else:
-        process.kill()
+        os.kill(kernel if whom == "kernel" else process.pid, how)
     assert process.wait(timeout=HANGING) != 0
-    process.stdout.close()
-    if whom == "all":  # a runner killed alone leaves its runs to their end, and the next call shares them
+    if whom != "runner":  # alone, it leaves its runs to their end, and the next call shares them
         until(lambda: not copy.processes(), copy.processes)  # kernels end with who runs their notebook
+        assert ("DeadKernelError" in process.stdout.read()) == (whom == "kernel")
+    process.stdout.close()
     with copy.awake():
         status, said = copy.run(*sweep)
         until(lambda: not copy.processes(), copy.processes)
     # the run of a runner that was killed alone may have ended by the time of the next call
-    assert status == 0 and re.search(f"2 runs, {'1' if whom == 'all' else '[01]'} to do", said), said
+    assert status == 0 and re.search(f"2 runs, {'[01]' if whom == 'runner' else '1'} to do", said), said
     assert "unlock" not in said, said
+    found = [collect(path) for path in copy.done("tiny", "quick/sweep") - before]
+    assert sorted(one["parameters"]["seed"] for one in found) == [0, 9]
+    assert found[0]["cards"][0]["cases"] == found[1]["cards"][0]["cases"]
     runs = copy.root / "_build" / "runs" / "quick" / "sweep"
     assert not [*runs.glob(".*.part"), *runs.glob("*.failed.*")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", range(1))
-def test_a_sweep_killed_at_a_random_moment_finishes_with_the_numbers_of_an_undisturbed_one(copy, moment):
-    random, grid = Random(moment), f"seed=0,1,2 noise_std=2.{moment}"
-    sweep = ("sweep", "tiny", "--grid", grid, "--jobs", "2")
-    process = copy.start(*sweep, start_new_session=True)
-    for _ in range(random.randrange(6)):  # of its lines
-        process.stdout.readline()
-    whom = random.choice(["all", *copy.processes()])
-    with suppress(ProcessLookupError, psutil.NoSuchProcess):
-        if whom == "all":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            whom.kill()
-    process.communicate(timeout=HANGING)
-    status, said = copy.run(*sweep)
-    assert status == 0 and "unlock" not in said, said
-    found = [collect(path) for path in copy.done("tiny", "quick/sweep")]
-    found = [one for one in found if one["parameters"]["noise_std"] == float(f"2.{moment}")]
-    assert sorted(one["parameters"]["seed"] for one in found) == [0, 1, 2]
-    assert all(one["cards"][0]["cases"] == found[0]["cards"][0]["cases"] for one in found)
 
 
 def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(copy):

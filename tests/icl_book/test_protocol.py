@@ -53,8 +53,11 @@ def test_a_changed_measurement_is_seen(monkeypatch):
 
 
 def test_an_entry_with_the_new_digest_settles_it(monkeypatch):
-    log = [*changes.changes(), {"rules": changes.digest(), "measurements": {"misprints": "new"}}]
+    entry = {"rules": "other", "measurements": {"misprints": "new"}}
+    log = [*changes.changes(), entry]
     monkeypatch.setattr(changes, "changes", lambda: log)
+    assert len(protocol.problems()) == 2, "the rules are not those of the last entry either"
+    entry["rules"] = changes.digest()
     assert len(protocol.problems()) == 1 and "by the plan" not in protocol.problems()[0]
     old = protocol.measurement
     monkeypatch.setattr(protocol, "measurement", lambda name: "new" if name == "misprints" else old(name))
@@ -165,6 +168,7 @@ def test_the_plan_was_committed_before_its_results_which_came_alone():
     of = protocol.read()
     assert {run["plan"] for run in runs} == {protocol.digest(of)}
     assert [r["name"] for r in runs] == sorted(of["chapters"])
+    assert {one["root_seed"] for run in runs for one in run["runs"]} == {protocol.seeds(of)[0]}
     history = git("log", "--format=%H", "--", "results/registered")
     if not history:
         pytest.skip("no history of git here")
