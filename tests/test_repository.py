@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -19,9 +18,10 @@ from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_c
 from icl_book.claims.registry import FOLDER
 from icl_book.markup import environment
 from icl_book.parameters import validate
-from icl_book.runner import execute, plan, schedule
+from icl_book.provenance import ROOT
+from icl_book.runner import execute, plan, reach, schedule
+from programs import program
 
-ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = plan.notebooks()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
@@ -41,10 +41,8 @@ def test_pairs_agree(monkeypatch):
 
 
 def test_saving_unedited_notebooks_in_jupyterlab_changes_nothing(tmp_path):
-    for path in (ROOT / "pyproject.toml", *(ROOT / "notebooks").glob("*.[ip]*")):
-        target = tmp_path / path.relative_to(ROOT)
-        target.parent.mkdir(exist_ok=True)
-        shutil.copy2(path, target)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     manager = build_sync_jupytext_contents_manager_class(LargeFileManager)(root_dir=str(tmp_path))
     for name in NOTEBOOKS:
         opened = manager.get(f"notebooks/{name}.ipynb")
@@ -74,10 +72,8 @@ def test_every_preset_has_every_notebook_and_good_values(preset):
 @pytest.mark.parametrize("words", ["ruff format --check .", "ruff check .", "lint-imports", "mypy"])
 def test_format_style_imports_and_types(words):
     """What `make check` runs; the contracts are in pyproject.toml."""
-    program, *options = words.split()
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "book")])}
-    command = [Path(sys.executable).with_name(program), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    tool, *options = words.split()
+    done = program(Path(sys.executable).with_name(tool), *options)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -90,30 +86,29 @@ def normal(name):
     return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", name)[0]).lower()
 
 
+def locked():
+    text = (ROOT / "requirements.lock").read_text()
+    return [x.strip() for x in text.splitlines() if x and not x.startswith("#")]
+
+
 def test_lock_pins_every_dependency_once_and_for_every_kind_of_machine():
-    lines = [x for x in (ROOT / "requirements.lock").read_text().splitlines() if x and not x.startswith("#")]
+    lines = locked()
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+( ; .*)?", x) for x in lines), "name==version, no +cpu"
     assert not [x for x in lines if re.search(r"\d(a|b|rc|\.dev)\d", x)], "no pre-releases"
     assert not [x for x in lines if x.startswith(("nvidia-", "cuda-", "triton="))], "no CUDA; run: make lock"
-    locked = [normal(x) for x in lines]
-    assert len(locked) == len(set(locked))
+    names = [normal(x) for x in lines]
+    assert len(names) == len(set(names))
     extras = PROJECT["project"]["optional-dependencies"].values()
     wanted = sum(extras, PROJECT["project"]["dependencies"])
-    missing = {normal(w) for w in wanted} - set(locked)
+    missing = {normal(w) for w in wanted} - set(names)
     assert not missing, f"{missing}: run: make lock"
 
 
 def test_every_locked_archive_has_hashes_but_torch_whose_builds_come_from_several_places():
     blocks = (ROOT / ".ci" / "requirements.hashes").read_text().replace("\\\n", " ").splitlines()
-    hashed = {}
-    for block in blocks:
-        pin, *hashes = re.split(r"\s+--hash=", block.strip())
-        hashed[pin] = hashes
-    assert all(h and all(re.fullmatch(r"sha256:[0-9a-f]{64}", x) for x in h) for h in hashed.values())
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    locked = {x.strip() for x in lines if x and not x.startswith("#")}
-    assert {x for x in locked if x not in hashed} == {x for x in locked if x.startswith("torch==")}
-    assert not set(hashed) - locked, "run: make lock"
+    assert all(re.fullmatch(r".+?(\s+--hash=sha256:[0-9a-f]{64})+\s*", block) for block in blocks)
+    hashed = [re.split(r"\s+--hash=", block)[0] for block in blocks]
+    assert sorted(hashed) == sorted(x for x in locked() if not x.startswith("torch==")), "run: make lock"
     steps = [" ".join(step) for step in install().STEPS]
     assert "--require-hashes -r .ci/requirements.hashes" in steps[0] and "-c requirements.lock torch" in steps
 
@@ -146,11 +141,12 @@ global.timeout='60'
 # ------------------------------------------------------------------------- what is published
 def test_no_file_names_a_place_on_somebodys_machine():
     homes = re.compile(r"(?<![\w.])/(?:home|Users|root|work|opt/wheels|opt/pypi)/[\w.]")
-    words = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split("\0")
-    files = [ROOT / name for name in listed if name and (ROOT / name).is_file()]
-    texts = {p: p.read_bytes().decode("utf-8", "ignore") for p in files}
-    assert [f"{p.relative_to(ROOT)}: {m[0]}" for p, text in texts.items() for m in homes.finditer(text)] == []
+    listed = program(*"git ls-files -z --cached --others --exclude-standard".split()).stdout.split("\0")
+    files = [name for name in listed if (ROOT / name).is_file()]
+    assert files
+    for name in files:
+        found = homes.search((ROOT / name).read_bytes().decode("utf-8", "ignore"))
+        assert found is None, f"{name}: {found[0]}"
 
 
 def test_licenses_citation_and_changelog_agree():
@@ -171,7 +167,7 @@ def test_actionlint_accepts_the_workflows_and_would_find_an_error(tmp_path):
     broken = tmp_path / "broken.yml"
     broken.write_text(WORKFLOW.read_text().replace("needs: test", "needs: tests"))
     for path in (*WORKFLOWS, broken):
-        done = subprocess.run([f"{folder}/bin/actionlint", path], capture_output=True, text=True, check=False)
+        done = program(f"{folder}/bin/actionlint", path)
         assert (done.returncode == 0) == (path != broken), done.stdout
 
 
@@ -204,11 +200,7 @@ EXTRA = ("experiments", "rigor")  # the rooms of `icl` that need pandas and pyth
 def test_icl_alone_needs_few_packages():
     wanted = {normal(w) for w in PROJECT["project"]["dependencies"]}
     science = [p for p in (ROOT / "icl").rglob("*.py") if p.parent.name not in EXTRA]
-    trees = [ast.parse(p.read_text()) for p in science]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    modules = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
-    modules += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
-    imported = {name.partition(".")[0] for name in modules}
+    imported = {module.partition(".")[0] for p in science for module, _ in reach._imports(p.read_text())}
     assert imported - set(sys.stdlib_module_names) - {"icl", "__future__"} == wanted
     assert (ROOT / "icl" / "py.typed").is_file()
 
@@ -237,18 +229,15 @@ def test_the_map_of_a_room_names_its_modules_and_no_other(room):
 
 # ------------------------------------------------------------------------- what people type first
 def test_jupyter_book_on_the_sources_stops_in_one_line(tmp_path):
-    program = str(Path(sys.executable).with_name("jupyter-book"))
-    words = [program, "build", ".", "--path-output", str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}/book"}
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    tool = Path(sys.executable).with_name("jupyter-book")
+    done = program(tool, "build", ".", "--path-output", tmp_path)
     assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("the book is built by: make book")
     assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
     grid = f'noise_std="0.5" `touch {tmp_path}/run`'
-    words = ["make", "-s", "-o", ".venv/.installed", "PY=echo", "sweep", "NOTEBOOK=x", f"GRID={grid}"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = program(*"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}")
     assert grid in done.stdout and not list(tmp_path.iterdir())
 
 

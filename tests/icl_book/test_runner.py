@@ -252,6 +252,7 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
         ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
         ("execute tiny -p noise_std=&a[*a]", "values 'noise_std=&a[*a]': must be words name=value,value"),
+        ("execute tiny -p noise_std=" + "[" * 2000, "values 'noise_std=["),
         ("execute tiny -p noise_std", "values 'noise_std': must be words name=value"),
         ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
         ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since it was asked for"),
