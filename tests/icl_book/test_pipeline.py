@@ -252,7 +252,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     assert process.wait(timeout=HANGING) != 0
     if whom != "runner":  # alone, it leaves its runs to their end, and the next call shares them
         until(lambda: not copy.processes(), copy.processes)  # kernels end with who runs their notebook
-        assert ("DeadKernelError" in process.stdout.read()) == (whom == "kernel")
+        assert ("tiny: DeadKernelError" in process.stdout.read()) == (whom == "kernel")
     process.stdout.close()
     with copy.awake():
         status, said = copy.run(*sweep)
