@@ -39,13 +39,9 @@ def _kink_group(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
     tail = np.linspace(0, 1, 12 + int(0.6 * math.sqrt(d))) ** 1.5
     tau = np.concatenate([steep, steep[-1] + max(high - steep[-1], 0.0) * tail])
     nearest, farthest = (2 * math.asin(math.sqrt(t / (2 * w))) for t in (low, high))
-    theta = np.concatenate(
-        [
-            2 * np.arcsin(np.sqrt(np.clip(tau, low, high) / (2 * w))),
-            np.arange(0, np.pi, min(0.5, 2.5 / math.sqrt(d))),
-        ]
-    )  # sin^(d-2) turns here
-    theta = np.unique(np.clip(theta, nearest, farthest))
+    steep = 2 * np.arcsin(np.sqrt(np.clip(tau, low, high) / (2 * w)))
+    wide = np.arange(0, np.pi, min(0.5, 2.5 / math.sqrt(d)))  # sin^(d-2) turns here
+    theta = np.unique(np.clip(np.concatenate([steep, wide]), nearest, farthest))
 
     top = min(farthest, np.pi / 2)
     inner = np.linspace(0, nearest, 3 + int(math.sqrt(d) / 2))
@@ -60,14 +56,8 @@ def _kink_group(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
     # theta from phi to pi - phi, through sin(chi) = tan(phi) / tan(theta): smooth where q.x changes sign
     scale = phi[:, None] * 2.0 ** np.arange(1, 9)
     cuts = np.concatenate([np.broadcast_to(theta, (phi.size, theta.size)), scale, np.pi - scale], axis=1)
-    between = np.sort(
-        np.clip(
-            cuts,
-            np.clip(phi, nearest, None)[:, None],
-            np.maximum(np.minimum(np.pi - phi, farthest), phi)[:, None],
-        ),
-        axis=1,
-    )
+    first, last = np.maximum(phi, nearest), np.maximum(np.minimum(np.pi - phi, farthest), phi)
+    between = np.sort(np.clip(cuts, first[:, None], last[:, None]), axis=1)
     chi = np.arcsin(np.clip(np.tan(phi)[:, None] / np.tan(between), -1, 1))
     row, chi, dchi = _panel_nodes(chi[:, ::-1])
     angle = phi[row, None]
@@ -106,8 +96,6 @@ def _negative_part(dim: int):
         value = (1 - x) / 2
     else:
         log_density = -betaln(0.5, (dim - 2) / 2)
-        value = (
-            np.exp(log_density + (dim - 2) * np.log(np.cos(chi))) / (dim - 2)
-            - x * betainc((dim - 2) / 2, 0.5, np.cos(chi) ** 2) / 2
-        )
+        value = np.exp(log_density + (dim - 2) * np.log(np.cos(chi))) / (dim - 2)
+        value -= x * betainc((dim - 2) / 2, 0.5, np.cos(chi) ** 2) / 2
     return CubicSpline(chi, value + np.where(chi < 0, x, 0.0))

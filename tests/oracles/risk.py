@@ -9,8 +9,7 @@ The pair of tokens is the mean over *functions* of the square of a one-token mea
     E[z z' e^-(z + z') G] = E_f (E[z e^-z (f(x) - f(x_q))])^2,
 
 with the mean over f in closed form or by quadrature over a = q.x_q; functions with a kink have
-`oracles.kink`. Intervals in u are halved until halving changes nothing. Tests and chapters compare
-`icl.risk` with this.
+`oracles.kink`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, betaln, hyp0f1, roots_jacobi
+from scipy.special import betainc, betaln, roots_jacobi
 
 from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 from oracles.kink import kink_pair
@@ -34,12 +33,13 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
     waves). Many n cost little more than one.
     """
     law = _Token(task.dim, max(float(w), 1e-30))  # no digit depends on so small a window
-    lengths = np.asarray(n, float).ravel()
+    length = np.asarray(n, float).ravel()[:, None]
     variogram, basis, factor = _function_means(task)
-    u, du = _u_nodes(law, lengths)
+    u, du = _u_nodes(law, length.max())
     diagonal = lambda r, s: (np.ones_like(r), 2 * variogram(r, s))  # noqa: E731
     log_phi, noise, single, *moments = law.means(u, diagonal, basis)
-    one, two = (power * du for power in _powers(lengths, log_phi))
+    one, two = (np.exp(np.maximum((length - k) * log_phi, -700)) * length * du for k in (1, 2))
+    two *= length - 1
     pair = ((factor @ np.stack(moments)) ** 2).sum(0)
     if isinstance(task, ReLU):  # this was its linear part; moments[0] is that of 1 - x.x_q
         share = two * moments[0] ** 2
@@ -49,48 +49,18 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
     return bias.reshape(np.shape(n)), (noise_std**2 * (one @ noise)).reshape(np.shape(n))
 
 
-def _powers(n: np.ndarray, log_phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``n phi^(n-1)`` and ``n (n-1) phi^(n-2)``, shape (len(n), len(u))."""
-    n = n[:, None]
-    return (
-        n * np.exp(np.maximum((n - 1) * log_phi, -700)),
-        n * (n - 1) * np.exp(np.maximum((n - 2) * log_phi, -700)),
-    )
-
-
-def _u_nodes(law: _Token, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights in u: Gauss-Legendre on intervals that are halved until nothing changes."""
+def _u_nodes(law: _Token, most: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights in u: Gauss-Legendre on intervals, short at both ends and in many dimensions."""
     tau, _, _, mass, _ = law.nodes(np.zeros(1))
     log_mean, log_square = (math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2))
     # the integrand rises like n exp(2u) E[exp(-2 tau)], its integral is at least about min(1, ..)
-    edges = [min(0.0, -math.log(n.max()) - max(log_mean, log_square / 2)) - _DROP / 2]
+    edges = [min(0.0, -math.log(most) - max(log_mean, log_square / 2)) - _DROP / 2]
+    share = min(0.15, 6 / law.dim)
     while edges[-1] < 2 * law.w + 6:
-        edges.append(edges[-1] + max(3.0, 0.15 * min(edges[-1], 2 * law.w - edges[-1])))
+        edges.append(edges[-1] + max(1.0, share * min(edges[-1], 2 * law.w - edges[-1])))
     x, weight = np.polynomial.legendre.leggauss(12)
-
-    def integrate(left, right):
-        u = (left + right)[:, None] / 2 + (right - left)[:, None] / 2 * x
-        du = (right - left)[:, None] / 2 * weight
-        log_phi, noise, first = law.means(u.ravel(), lambda r, s: (np.ones_like(r),), lambda r, s: (r,))
-        one, two = _powers(n, log_phi)
-        terms = np.stack([one * noise, two * first**2]) * du.ravel()
-        return u, du, terms.reshape(2, n.size, *u.shape).sum(-1)
-
-    left, right = np.array(edges[:-1]), np.array(edges[1:])
-    coarse, done, nodes = integrate(left, right)[2], 0.0, []
-    while left.size:
-        middle = (left + right) / 2
-        left, right = np.stack([left, middle], 1).ravel(), np.stack([middle, right], 1).ravel()
-        u, du, parts = integrate(left, right)
-        fine = parts[..., ::2] + parts[..., 1::2]
-        size = done + fine.sum(-1, keepdims=True)
-        settled = (np.abs(fine - coarse) <= 1e-11 * size).all((0, 1))
-        seen = np.repeat(settled, 2) & (parts > 1e-18 * size).any((0, 1))
-        nodes.append((u[seen].ravel(), du[seen].ravel()))
-        done = done + fine[..., settled].sum(-1, keepdims=True)
-        again = np.repeat(~settled, 2)
-        left, right, coarse = left[again], right[again], parts[..., again]
-    return tuple(np.concatenate(column) for column in zip(*nodes, strict=True))
+    half = np.diff(edges)[:, None] / 2
+    return (edges[:-1] + half.T * (1 + x[:, None])).T.ravel(), (half * weight).ravel()
 
 
 @dataclass(frozen=True)
@@ -136,34 +106,29 @@ class _Token:
         return tau, r, s, mass, 2 * w * slope
 
     def means(self, u, twice, once):
-        """Log phi, ``E[h z^2 e^-z]`` for every h of ``twice(r, 1 - r)``, ``E[h z e^-z]`` for ``once``."""
-        half, w = (self.dim - 1) / 2, self.w
-        deep = np.flatnonzero(u > 5)
-        batches = [np.flatnonzero(u <= 5), *np.array_split(deep, math.ceil(deep.size / 64) or 1)]
+        """Log phi, ``E[h z^2 e^-z]`` for every h of ``twice(r, 1 - r)``, ``E[h z e^-z]`` for ``once``.
+
+        ``u`` rises; up to 5 one set of nodes serves all.
+        """
+        half, w, first_deep = (self.dim - 1) / 2, self.w, np.searchsorted(u, 5)
         out = []
-        for some in (b for b in batches if b.size):
-            tau, r, s, mass, dtau = self.nodes(u[some])
-            z = np.exp(np.minimum(u[some, None] - tau, 7.0))
+        for some in np.split(u, range(first_deep, u.size, 64)):
+            tau, r, s, mass, dtau = self.nodes(some)
+            z = np.exp(np.minimum(some[:, None] - tau, 7.0))
             first = z * np.exp(-z)
             # by parts: phi and 1 - phi are integrals of z e^-z against the distribution function
-            ends = np.exp(np.minimum([u[some] - 2 * w, u[some]], 7.0))
+            ends = np.exp(np.minimum([some - 2 * w, some], 7.0))
             missed = -np.expm1(-ends[0]) + (first * (betainc(half, half, r) * dtau)).sum(1)
             kept = np.exp(-ends[1]) + (first * (betainc(half, half, s) * dtau)).sum(1)
             log_phi = np.where(
                 missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(kept, 1e-300))
             )
             second, first = first * z * mass, first * mass
-            out.append(
-                np.stack(
-                    [
-                        log_phi,
-                        *(self._sum(second, h) for h in twice(r, s)),
-                        *(self._sum(first, h) for h in once(r, s)),
-                    ]
-                )
+            squares, lines = (
+                [self._sum(table, h) for h in f(r, s)] for table, f in ((second, twice), (first, once))
             )
-        order = np.argsort(np.concatenate(batches))
-        return np.concatenate(out, axis=1)[:, order]
+            out.append(np.stack([log_phi, *squares, *lines]))
+        return np.concatenate(out, axis=1)
 
     @staticmethod
     def _sum(table, h):
@@ -191,30 +156,23 @@ def _function_means(task: Zonal):
         factor = np.array([[math.sqrt(c * d / (d - 1))]])
         return (lambda r, s: c * 4 * r * s), (lambda r, s: (4 * r * s,)), factor
     assert isinstance(task, Cosine)
+    order = int(1.3 * L) + 25
+    a, p = _coordinate(d, order)
 
-    def variogram(r, s):
-        # k = (B(|x - x'|) + B(|x + x'|)) / 2 with B(q) = 0F1(; d/2; -L^2 q / 4), q = 4 r and 4 s
-        delta = L**2 * r
-        term, taylor = np.ones_like(r), np.zeros_like(r)
-        for k in range(1, 20):  # B(4) - B(4 s)
-            term = term * np.minimum(delta, 0.25) / (k * (d / 2 + k - 1))
-            taylor -= term * (1 - _bessel_gap(d + 2 * k, L**2))
-        far = _bessel_gap(d, L**2 * s) - _bessel_gap(d, np.array(L**2))
-        return (_bessel_gap(d, delta) + np.where(delta < 0.25, taylor, far)) / 2
+    def variogram(r, s):  # (B(0) - B(2 sqrt r) + B(2) - B(2 sqrt s)) / 2, B(x) = E cos(L a x), as products
+        near, far = np.sqrt(r)[..., None], 1 + np.sqrt(s)[..., None]
+        return (np.sin(L * a * near) ** 2 - np.sin(L * a * far) * np.sin(L * a * r[..., None] / far)) @ p
 
     # given a = u.x_q: E[cos(L u.x) | t] = cos(L a t) B_(d-1)(..), and its difference to cos(L a) is
     # 1 - t times an entire function of t, expanded in Chebyshev polynomials
-    order = int(1.3 * L) + 25
-    a, p = roots_jacobi(order, (d - 3) / 2, (d - 3) / 2)
     t = np.cos(np.pi * (np.arange(order) + 0.5) / order)
     A, T = a[:, None], t[None]
     gap = 1 - T
-    difference = (
-        2 * np.sin(L * A * (1 + T) / 2) * np.sin(L * A * gap / 2) / gap
-        - np.cos(L * A * T) * _bessel_gap(d - 1, L**2 * (1 - A**2) * (1 - T**2) / 4) / gap
-    )
+    b, q = _coordinate(d - 1, order)
+    missed = 2 * np.sin(L / 2 * np.sqrt((1 - A**2) * (1 - T**2))[..., None] * b) ** 2 @ q  # 1 - B_(d-1)
+    difference = 2 * np.sin(L * A * (1 + T) / 2) * np.sin(L * A * gap / 2) - np.cos(L * A * T) * missed
     chebyshev = np.polynomial.chebyshev.chebvander(t, order - 1)
-    factor = np.sqrt(p / p.sum())[:, None] * np.linalg.solve(chebyshev, difference.T).T
+    factor = np.sqrt(p)[:, None] * np.linalg.solve(chebyshev, (difference / gap).T).T
 
     def basis(r, s):
         t, before, last = s - r, 2 * r * (s - r), 2 * r
@@ -226,25 +184,17 @@ def _function_means(task: Zonal):
     return variogram, basis, factor
 
 
-def _bessel_gap(dim: int, x):
-    """``1 - 0F1(; dim/2; -x)``, by its series where that is short."""
-    x = np.asarray(x, float)
-    small = np.minimum(x, dim / 2)
-    term, total = np.ones_like(x), np.zeros_like(x)
-    for k in range(1, 30):
-        term = -term * small / (k * (dim / 2 + k - 1))
-        total -= term
-    return np.where(x <= dim / 2, total, 1 - hyp0f1(dim / 2, -x))
+def _coordinate(dim: int, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and probabilities of one coordinate on S^{dim-1}."""
+    if dim == 1:
+        return np.ones(1), np.ones(1)  # of its square
+    a, p = roots_jacobi(order, (dim - 3) / 2, (dim - 3) / 2)
+    return a, p / p.sum()
 
 
 def _arc(r, s):
-    """``sin(theta) - theta cos(theta)`` for r = sin(theta/2)^2."""
-    theta = np.where(
-        r < 0.5,
-        2 * np.arcsin(np.sqrt(np.minimum(r, 0.5))),
-        np.pi - 2 * np.arcsin(np.sqrt(np.minimum(s, 0.5))),
-    )
-    small, total = np.minimum(theta, 0.5), np.zeros_like(theta)
-    for k in range(1, 12):
-        total += (-1) ** (k + 1) * 2 * k * small ** (2 * k + 1) / math.factorial(2 * k + 1)
-    return np.where(theta < 0.5, total, np.sin(theta) - theta * np.cos(theta))
+    """``sin(theta) - theta cos(theta)``, the integral of t sin(t), for r = sin(theta/2)^2."""
+    theta = 2 * np.arctan2(np.sqrt(r), np.sqrt(s))
+    x, weight = np.polynomial.legendre.leggauss(14)
+    t = theta[..., None] * (1 + x) / 2
+    return theta / 2 * ((t * np.sin(t)) @ weight)

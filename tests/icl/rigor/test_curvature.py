@@ -28,13 +28,8 @@ def test_the_matrix_bounds_the_hessian(side, n):
     for _ in range(300):
         f = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
         v = rng.normal(size=n) * 10 ** rng.uniform(-1, 1, n)
-        s = torch.tensor(np.log(f + 1e-300))
-        second = float(
-            (
-                row_hvp(s, torch.tensor(v), torch.eye(n, dtype=torch.float64)[0], "normalized")
-                * torch.tensor(v)
-            ).sum()
-        )
+        s, target = torch.tensor(np.log(f + 1e-300)), torch.eye(n, dtype=torch.float64)[0]
+        second = v @ row_hvp(s, torch.tensor(v), target, "normalized").numpy()
         order = np.concatenate([[0], 1 + np.argsort(-f[1:])])
         f, v = f[order], v[order]
         p, q, t, phi = f[0], f[1], f[2:].sum(), (f[2] if n > 2 else 0.0)
@@ -55,11 +50,8 @@ def quadratic_form(p, q, t, phi, side, end):
     mean, e = np.array([p, q, spread]), np.eye(3)
     form = p * (kappa - 1 + 2 * p) * np.outer(e[0] - mean, e[0] - mean)
     form += q * (kappa + 2 * q) * np.outer(e[1] - mean, e[1] - mean)
-    pull = (
-        t * np.outer(mean, mean)
-        - spread * (np.outer(mean, e[2]) + np.outer(e[2], mean))
-        + phi * np.outer(e[2], e[2])
-    )
+    mixed = np.outer(mean, e[2])
+    pull = t * np.outer(mean, mean) - spread * (mixed + mixed.T) + phi * np.outer(e[2], e[2])
     return end * e - side * form - c * pull, c
 
 
@@ -84,10 +76,7 @@ def test_the_minors_are_those_of_the_matrix(side):
         ("if det > 0:", "if False:"),
         ("_SMALLEST = 2.0**-12", "_SMALLEST = 0.1"),
         ("p * (1 - p) - q * q - (phi", "p * (1 - p) - (phi"),
-        (
-            "spread = r * (t if t <= q else root(small * t))",
-            "spread = 4 * r * (t if t <= q else root(small * t))",
-        ),
+        ("spread = r * (t if t <= q", "spread = 4 * r * (t if t <= q"),
         ("(touching and", "(False and"),
     ],
     ids=["no boxes", "boxes too coarse", "a square dropped", "the tail too heavy", "no quotient at t = 0"],
