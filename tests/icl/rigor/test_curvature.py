@@ -7,7 +7,6 @@ import torch
 from icl.experiments.curvature import CONCAVE, SMOOTH
 from icl.rigor import curvature
 from icl.tensor_trick.formulas import row_hvp
-from planted import planted
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -68,22 +67,6 @@ def test_the_minors_are_those_of_the_matrix(side):
         g = (1 - p) ** 2 * p * (3 * p - 1)
         det = curvature._minors(p, 1 - p, 0.0, 0.0, 0.0, 0.3, side, end)[2]
         assert det == pytest.approx(end**2 * (end - side * 4 * g), abs=1e-13)
-
-
-@pytest.mark.parametrize(
-    "old, new",
-    [
-        ("if det > 0:", "if False:"),
-        ("_SMALLEST = 2.0**-12", "_SMALLEST = 0.1"),
-        ("p * (1 - p) - q * q - (phi", "p * (1 - p) - (phi"),
-        ("spread = r * (t if t <= q", "spread = 4 * r * (t if t <= q"),
-        ("(touching and", "(False and"),
-    ],
-    ids=["no boxes", "boxes too coarse", "a square dropped", "the tail too heavy", "no quotient at t = 0"],
-)
-def test_planted_errors_are_not_proved(monkeypatch, old, new):
-    (copy,) = planted(monkeypatch, ["rigor.curvature"], old, new)
-    assert not copy.prove(1).proved
 
 
 def test_the_corner():

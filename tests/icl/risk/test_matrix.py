@@ -1,4 +1,4 @@
-"""The risk of any matrix: against the form at w I, closed forms, sampling, differences and other rules."""
+"""The risk of any matrix and of low rank: against w I, closed forms, sampling, differences, other rules."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from scipy.special import ive
 
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
-from icl.risk import curvatures, matrix_risk, optimal_window, population_flow, population_risk
+from icl.risk import curvatures, low_rank_risk, matrix_risk, optimal_window, population_flow, population_risk
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Quadratic, ReLU
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 
 
 def rotation(dim, seed=0):
@@ -26,9 +26,10 @@ def gaussian(dim, scale):
     return scale * np.random.default_rng(dim).standard_normal((dim, dim))
 
 
-@pytest.mark.parametrize(
-    "task", [Affine(5), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), ReLU(200)], ids=str
-)
+ISOTROPIC = [Affine(5), ReLU(2), ReLU(5), Cosine(3, 4.0), Quadratic(8), ReLU(200)]
+
+
+@pytest.mark.parametrize("task", ISOTROPIC, ids=str)
 @pytest.mark.parametrize("w", [0.0, 1.0, 60.0])
 @pytest.mark.parametrize("n", [1, 20, 10**9])
 def test_multiples_of_the_identity(task, w, n):
@@ -129,10 +130,8 @@ def test_curvatures_against_differences(task):
     for second, K in zip(ours, (trace, symmetric(*np.linspace(-1, 1, d)), skew), strict=True):
         K = K * np.sqrt(d) / np.linalg.norm(K)
         h = 1e-3
-        slopes = [
-            w * (matrix_risk(task, w * (trace + s * h * K), n, 0.3).gradient * K).sum() for s in (-1, 1)
-        ]
-        assert second == pytest.approx((slopes[1] - slopes[0]) / (2 * h), rel=1e-5, abs=1e-8)
+        low, high = ((matrix_risk(task, w * (trace + s * h * K), n, 0.3).gradient * K).sum() for s in (-1, 1))
+        assert second == pytest.approx(w * (high - low) / (2 * h), rel=1e-5, abs=1e-8)
 
 
 @pytest.mark.slow
@@ -146,7 +145,45 @@ def test_flow_of_a_matrix():
     w = float(optimal_window(task, n, noise_std).w)
     assert M[-1] == pytest.approx(w * np.eye(2), abs=1e-4 * w)
     # from a multiple of the identity it is the flow of one number
-    straight = population_flow(task, n, noise_std, times, 0.5 * np.eye(2))
-    assert straight == pytest.approx(
-        population_flow(task, n, noise_std, times, 0.5)[:, None, None] * np.eye(2), abs=1e-6
-    )
+    straight, one = (population_flow(task, n, noise_std, times, start) for start in (0.5 * np.eye(2), 0.5))
+    assert straight == pytest.approx(one[:, None, None] * np.eye(2), abs=1e-6)
+
+
+# ------------------------------------------------------------------------ functions of a subspace
+def sphere(rng, *shape):
+    x = torch.from_numpy(rng.standard_normal(shape))
+    return x / x.norm(dim=-1, keepdim=True)  # in one dimension, too
+
+
+SAMPLED = [(5, 2, 3.0, 0.0, 2, 0.0), (5, 2, 7.5, 0.5, 20, 0.1), (5, 1, 4.0, -1.0, 10, 0.3)]
+SAMPLED += [(4, 3, 20.0, 2.0, 50, 0.5)]
+
+
+@pytest.mark.parametrize("dim, rank, c, e, n, noise_std", SAMPLED)
+def test_low_rank_against_sampling(dim, rank, c, e, n, noise_std):
+    count = 20_000
+    Q = torch.linalg.qr(torch.from_numpy(stream(0, "tasks").standard_normal((dim, dim)))).Q
+    B, rest = Q[:, :rank], Q[:, rank:]
+    rng = stream(1, "covariates")
+    x = sphere(rng, count, n + 1, rank) @ B.T + sphere(rng, count, n + 1, dim - rank) @ rest.T
+    f = torch.einsum("bnk,bk->bn", x @ B, sphere(rng, count, rank))
+    y = f[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, n)))
+    M = c * B @ B.T + e * rest @ rest.T
+    loss = (softmax_attention(x[:, :-1], y, x[:, -1], M) - f[:, -1]) ** 2
+    error = float(loss.std()) / count**0.5
+    assert abs(float(loss.mean()) - low_rank_risk(dim, rank, c, e, n, noise_std).total) < Z * error
+
+
+@pytest.mark.parametrize("rank, c, n", [(2, 0.0, 3), (3, 9.0, 40), (2, 90.0, 20), (4, 25.0, 10**6)])
+def test_without_the_complement_it_is_the_linear_class(rank, c, n):
+    ours, full = low_rank_risk(6, rank, c, 0.0, n, 0.2), population_risk(Linear(rank), c, n, 0.2)
+    assert ours.bias == pytest.approx(full.bias, rel=1e-10)
+    assert ours.noise == pytest.approx(full.noise, rel=1e-10)
+
+
+def test_far_outside_the_subspace():
+    """With a large e the nearest token outside it is copied; inside it, that token is any."""
+    many = low_rank_risk(4, 2, 3.0, 1000.0, [1, 20], 0.5)
+    assert many.total[0] == pytest.approx(1.25)
+    value = low_rank_risk(4, 2, 0.0, 1000.0, 20, 0.5)
+    assert value.bias == pytest.approx((1 + value.noise / 0.25) / 2, rel=1e-9)  # k = 2: 1/k + sum omega^2 / k
