@@ -38,22 +38,17 @@ SEED = [-1, 1.5, True, np.bool_(1), 2**64]
 FLAG = ["no", "false", 0, 1, None, NAN, [], torch.tensor(True)]
 
 #: Values of each parameter of which every function that has it refuses every one by name and value.
-REFUSED = {
-    name: values
-    for names, values in {
-        "dim n k rank contexts degree hidden size steps batch_size context_length width seeds": COUNT,
-        "w noise_std c initial_std log_n": LEVEL,
-        "lipschitz steepness penalty R": SCALE,
-        "m e mass outside": [INF, NAN, "1", True],
-        "learning_rate": RATE,
-        "seed step": SEED,
-        "integrate_labels shared_tokens": FLAG,
-    }.items()
-    for name in names.split()
-}
+REFUSED = dict(learning_rate=RATE, seed=SEED, step=SEED, integrate_labels=FLAG, shared_tokens=FLAG)
+REFUSED |= dict.fromkeys(["dim", "n", "k", "rank", "degree", "hidden", "size", "width", "contexts"], COUNT)
+REFUSED |= dict.fromkeys(["steps", "batch_size", "context_length", "seeds"], COUNT)
+REFUSED |= dict.fromkeys(["w", "noise_std", "c", "initial_std", "log_n"], LEVEL)
+REFUSED |= dict.fromkeys(["lipschitz", "steepness", "penalty", "R"], SCALE)
+REFUSED |= dict.fromkeys(["m", "e", "outside"], [INF, NAN, "1", True])
+
+#: A good value of each.
 GOOD = dict(task=ReLU(3), trained=ReLU(3), tested=ReLU(3), tasks=ReLU(3), units=[UNIT], M=np.eye(3))
 GOOD |= dict(dim=5, rank=2, lipschitz=2.0, w=1.0, c=1.0, e=0.0, m=1.0, n=20, k=2, noise_std=0.1, penalty=1.0)
-GOOD |= dict(log_n=20, times=[0, 1], ratio=2.0, mass=0.1, coefficients=[1.0, 2.0], function="alpha", R=1.0)
+GOOD |= dict(log_n=20, times=[0, 1], ratio=2.0, coefficients=[1.0, 2.0], function="alpha", R=1.0)
 GOOD |= dict(seed=0, seeds=2, size=4, name="noise", context_length=4, steps=2, batch_size=4, initial_std=1.0)
 GOOD |= dict(basis=np.eye(3)[:, :1], x=torch.zeros(4), A1=torch.eye(2), A2=torch.eye(2))
 
@@ -76,6 +71,7 @@ OWN = [
     (Cosine, dict(lipschitz=[1e3])),
     (tasks.Tanh, dict(steepness=[21.0])),
     (NativeStream, dict(name=["nois"], step=[2**32])),
+    (risk.enclose_risk, dict(w=[301.0], rtol=[1e-20])),
     (risk.certify_isotropy, dict(n=[1])),
     (risk.low_rank_risk, dict(rank=[5])),
     (risk.worst_case_risk, dict(w=[[3.0, 1.0]], dim=[10**4])),
@@ -135,6 +131,7 @@ class NoCovariance(Zonal):
 
 
 X = uniform_sphere(stream(0, "covariates"), 3, 5, 3)
+START_AT_ZERO = (None, None, "relu"), (None, None, "softmax", 3)  # activation, width
 UNKNOWN = "function is 'q'; allowed: "
 SHAPE = r"tensor of finite numbers of shape \(10, 6\), not"
 
@@ -169,6 +166,8 @@ SPECIAL = {
         (matrix_risk, ReLU(3), 3.0, 20, 0.1, "M=3.0: must be a matrix of finite numbers"),
         (matrix_risk, ReLU(3), 1e300 * np.eye(3), 20, 0.1, "M: shape .* entries at most 1e"),
         (matrix_risk, ReLU(3), 1e9 * np.eye(3), 20, 0.1, "too large"),
+        (asymptotics.many_token_window, Affine(2), 1e60, 1.0, "no minimum between 1e-9 and 1e7"),
+        (risk.enclose_risk, Harmonic(3), 1.0, 5, 1.0, "allowed are Affine"),
         (risk.certify_isotropy, Harmonic(3, 3), 20, "must have a part of degree 1"),
         (risk.low_rank_risk, 6, 3, 1000, 1000, 20, 0.1, "c=1000, e=1000: too large"),
         # other predictors, limits, sampling
@@ -181,8 +180,7 @@ SPECIAL = {
         (monte_carlo_risk, ReLU(3), 3.0, 10**5, 0.5, 9, 0, True, "n=100000: too large"),
         (risk.bayes_linear_risk, ReLU(3), 10**4, 0.5, 10**6, "contexts=1000000: too large"),
         # pretraining
-        (partial(UnitConfig, width=3), Affine(3), 1.0, 4, 0, "initial_std=0"),
-        (partial(UnitConfig, activation="relu"), Affine(3), 1.0, 4, 0, "initial_std=0"),
+        *((UnitConfig, Affine(3), 1.0, 4, 0, *given, "initial_std=0") for given in START_AT_ZERO),
         (pretrain, [UNIT], 10**9, 10**6, "steps=1000000000: too large"),
         (pretrain, [UNIT, UnitConfig(ReLU(4), 1.0, 4, 1)], 2, 4, r"units have dimensions \[3, 4\]"),
         (pretrain, [], 2, 4, "units have dimensions none"),
@@ -219,10 +217,6 @@ def test_what_does_not_fit_is_refused_in_one_line(kind, call, given, words):
     with pytest.raises(kind, match=words) as caught:
         call(*given)
     assert "\n" not in str(caught.value)
-
-
-def test_unit_vectors_of_single_precision_are_taken():
-    QuadraticRisk.of(Affine(3), X.float().double(), 0.1)
 
 
 def test_a_flow_that_would_not_end_is_refused(monkeypatch):
@@ -280,6 +274,7 @@ def test_tensors_lose_their_gradient_and_their_layout_on_the_way_in():
     x = torch.tensor([[1.0, 2.0], [0.0, 4.0]], requires_grad=True)
     assert reals(x, "x", 0).tolist() == reals(x.detach().to_sparse(), "x", 0).tolist() == x.tolist()
     assert matrix_rows(x, "x") == ((1.0, 2.0), (0.0, 4.0))
+    QuadraticRisk.of(Affine(3), X.float().double(), 0.1)  # unit vectors to single precision
     mine = np.array([1.0])
     assert reals(mine, "x", 0) is not mine, "the caller's array is not handed on"
     w = torch.tensor(2.0, dtype=torch.bfloat16, requires_grad=True)
@@ -287,19 +282,14 @@ def test_tensors_lose_their_gradient_and_their_layout_on_the_way_in():
     assert ours == population_risk(ReLU(3), 2.0, 7, 0.1)
 
 
-def test_lengths_may_be_whole_floats_or_integers_beyond_64_bits():
+def test_functions_use_the_number_whatever_holds_it():
     assert risk.optimal_window(ReLU(5), 10**20, 0.1).w == risk.optimal_window(ReLU(5), 1e20, 0.1).w
     ours = monte_carlo_risk(Affine(3), 1.0, 1e2, 0.1, 50, integrate_labels=np.True_)
     assert ours == monte_carlo_risk(Affine(3), 1.0, 100, 0.1, 50, integrate_labels=True)
-
-
-def test_numpy_scalars_are_the_numbers_that_they_hold():
     plain = UnitConfig(Affine(3), 0.5, 8, 2, learning_rate=0.25, width=2, initial_std=1.0)
     numbers = np.float32(0.5), np.int64(8), np.uint8(2)
     other = UnitConfig(Affine(3), *numbers, None, np.float64(0.25), width=np.int32(2), initial_std=1)
     assert other == plain and repr(other) == repr(plain)
-    held = pretrain([plain], np.int64(2), np.int16(4), np.float32(0.5), record=[np.int8(1)])
-    assert held.settings == pretrain([plain], 2, 4, 0.5, record=(1,)).settings
 
 
 # ------------------------------------------------------------------------------- numbers at random

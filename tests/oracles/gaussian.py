@@ -50,17 +50,12 @@ def two_tokens(tau):
     return 1 - 2 * (p @ product), p @ product - 4 * (p @ product**2)
 
 
-def given_query(dim, w, r, found):
-    """Bias for L = 1 and noise for sigma = 1, given the query's length, from C, b and a."""
-    c, b, a = found
-    return np.array([(r * r - 2 * r * b + a + (dim - 1) * c) / dim, c])
-
-
 def population_risk(dim, w, n, at=None, nodes=120):
     """Bias for L = 1 and noise for sigma = 1; ``at(tau, n)`` gives the moments."""
     low, high = max(0.0, math.sqrt(dim) - 9), math.sqrt(dim) + 10.5
     x, weight = np.polynomial.legendre.leggauss(nodes)
     r = (low + high) / 2 + (high - low) / 2 * x
     p = weight * np.exp((dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2))
-    values = np.array([given_query(dim, w, v, (at or moments)(w * v, n)) for v in r])
-    return p @ values * (high - low) / 2
+    c, b, a = np.array([(at or moments)(w * v, n) for v in r]).T
+    bias = (r * r - 2 * r * b + a + (dim - 1) * c) / dim
+    return np.array([p @ bias, p @ c]) * (high - low) / 2

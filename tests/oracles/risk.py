@@ -124,15 +124,10 @@ class _Token:
                 missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(np.maximum(kept, 1e-300))
             )
             second, first = first * z * mass, first * mass
-            squares, lines = (
-                [self._sum(table, h) for h in f(r, s)] for table, f in ((second, twice), (first, once))
-            )
+            squares = [(second * h).sum(1) for h in twice(r, s)]
+            lines = [(first * h).sum(1) for h in once(r, s)]
             out.append(np.stack([log_phi, *squares, *lines]))
         return np.concatenate(out, axis=1)
-
-    @staticmethod
-    def _sum(table, h):
-        return table @ h[0] if len(h) == 1 else np.einsum("uk,uk->u", table, h)
 
 
 def _function_means(task: Zonal):

@@ -1,4 +1,4 @@
-"""The fast risk lies in its enclosure; what cannot be enclosed is refused."""
+"""The fast risk lies in its enclosure, and so do known ends."""
 
 import math
 import sys
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from icl.risk import enclose_risk, population_risk
-from icl.tasks import Affine, Cosine, Harmonic, Linear, Quadratic, ReLU
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 
 
 def settings(count, seed, w_max):
@@ -44,15 +44,7 @@ def test_ends_that_are_known(task, rtol):
     assert enclose_risk(task, 1.0, 5, 0.0).noise == (0.0, 0.0)
 
 
-def test_what_cannot_be_enclosed_is_refused_in_one_line(monkeypatch):
-    for arguments, word in (
-        ((Harmonic(3), 1.0, 5, 1.0), "allowed are Affine"),
-        ((ReLU(3), 301.0, 5, 1.0), "w=301"),
-        ((ReLU(3), 1.0, 5, 1.0, 1e-20), "rtol=1e-20"),
-    ):
-        with pytest.raises(ValueError, match=word) as caught:
-            enclose_risk(*arguments)
-        assert "\n" not in str(caught.value)
+def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(ModuleNotFoundError, match=r"^python-flint is missing: pip install 'icl\[rigor\]'$"):
         enclose_risk(ReLU(3), 1.0, 5, 1.0)

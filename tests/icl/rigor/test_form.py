@@ -45,20 +45,6 @@ def test_margins_are_those_of_the_fast_certificate():
         form.certify(Tanh(3), 20)
 
 
-@pytest.mark.parametrize("n", [2, 3, 50])
-def test_the_slope_of_the_second_mean_is_of_one_sign(n):
-    """Its formula, by Monte Carlo; at n = 2 it vanishes."""
-    t = np.random.default_rng(0).uniform(-1, 1, (100_000, n))  # d = 3
-    w = np.exp(2 * t)
-    w /= w.sum(axis=1, keepdims=True)
-    square, mean = (w * t**2).sum(axis=1), (w * t).sum(axis=1)
-    slope = 1.5 * ((w * t**3).sum(axis=1) - square * mean)  # the sum over pairs, written as a covariance
-    above, below = (attended_gegenbauer_means(3, 2 + h, n, 2)[1] for h in (1e-3, -1e-3))
-    truth = (above - below) / 2e-3
-    assert abs(slope.mean() - truth) < 4 * slope.std() / len(t) ** 0.5
-    assert truth > 0.01 if n > 2 else abs(truth) < 1e-9
-
-
 ROWS = json.loads((Path(__file__).parents[3] / "results/rigor/form.json").read_text(encoding="utf-8"))["rows"]
 
 

@@ -62,22 +62,18 @@ def test_irrelevant_directions_always_harm_two_examples(k, s):
             assert 2 * slope == pytest.approx(two_examples(k, c, b, s)[1], rel=1e-5, abs=1e-9)
 
 
-def law_of_the_gap(k, s, gap):
-    """The densities p and A p of the theorem in closed form, 0 < gap < 2."""
-    if k == 2:
-        m = 1 - gap**2 / 4
-        K, E = special.ellipkm1(gap**2 / 4) / np.pi**2, special.ellipe(m) / np.pi**2
-        return K, 2 * E + 2 * s**2 * K
-    p, product = (2 - gap) / 4, (1 - gap / 2) ** 2 / 3 - gap**2 / 4  # k = 3; the mean of t_1 t_2
-    return p, ((2 - 2 * product) / 3 + 2 * s**2) * p
+def law_of_the_gap(s, gap):
+    """The densities p and A p of the theorem in closed form for k = 2, 0 < gap < 2."""
+    K, E = special.ellipkm1(gap**2 / 4) / np.pi**2, special.ellipe(1 - gap**2 / 4) / np.pi**2
+    return K, 2 * E + 2 * s**2 * K
 
 
-@pytest.mark.parametrize("k, c, b", [(2, 0.3, 2.0), (2, 4.0, 1.0), (3, 1.0, 0.5), (3, 7.0, 3.0)])
-def test_the_integral_by_parts_of_two_examples(k, c, b):
+@pytest.mark.parametrize("c, b", [(0.3, 2.0), (4.0, 1.0)])
+def test_the_integral_by_parts_of_two_examples(c, b):
     x, weight = np.polynomial.legendre.leggauss(400)
-    gap, weight, s = (1 + x) ** 2 / 2, weight * (1 + x), 0.7
-    (p, _), (_, up), (_, low) = (law_of_the_gap(k, s, gap * (1 + h)) for h in (0, 1e-6, -1e-6))
-    slope, end = (up - low) / (2e-6 * gap), law_of_the_gap(k, s, 2.0)[1]
+    k, s, gap, weight = 2, 0.7, (1 + x) ** 2 / 2, weight * (1 + x)
+    (p, _), (_, up), (_, low) = (law_of_the_gap(s, gap * (1 + h)) for h in (0, 1e-6, -1e-6))
+    slope, end = (up - low) / (2e-6 * gap), law_of_the_gap(s, 2.0)[1]
 
     def h(gap):
         return np.tanh((c * gap + b) / 2) ** 2 - np.tanh((c * gap - b) / 2) ** 2

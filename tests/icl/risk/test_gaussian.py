@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from icl.risk import (
-    gaussian,
-    gaussian_best_scale,
-    gaussian_linear_optimum,
-    gaussian_moments,
-    gaussian_risk,
-    gaussian_window,
-)
+from icl.risk import gaussian, gaussian_linear_optimum, gaussian_moments
+from icl.risk.gaussian import gaussian_best_scale, gaussian_risk, gaussian_window
 from icl.statistics import Z
 from oracles import gaussian as oracle
 
@@ -57,11 +51,10 @@ def test_one_token_and_equal_weights(w, n):
 
 
 SLOPES = [(1, 1.2, 3), (5, 0.7, 10**4), (64, 0.2, 50), (256, 0.4, 10**12), (2, 4.0, 9), (3, 0.01, 40)]
+SLOPES += [(2, 1.0, 10**13), (5, 0.9, 10**25), (1, 90.0, 2), (3, 20.0, 10**7)]
 
 
-@pytest.mark.parametrize(
-    "dim, w, n", [*SLOPES, (2, 1.0, 10**13), (5, 0.9, 10**25), (1, 90.0, 2), (3, 20.0, 10**7)]
-)
+@pytest.mark.parametrize("dim, w, n", SLOPES)
 def test_slopes_and_error(dim, w, n):
     h = 1e-3 * w
     r = gaussian_risk(dim, w + h * np.array([-2.0, -1, 0, 1, 2]), n, 1.0)

@@ -138,7 +138,6 @@ def test_curvatures_against_differences(task):
 def test_flow_of_a_matrix():
     task, n, noise_std, times = ReLU(2), 15, 0.2, [0.0, 3.0, 30.0, 1e5]
     M = population_flow(task, n, noise_std, times, gaussian(2, 2.0))
-    assert M.shape == (4, 2, 2)
     assert M[0] == pytest.approx(gaussian(2, 2.0), rel=1e-12)
     losses = [matrix_risk(task, m, n, noise_std).total for m in M]
     assert np.all(np.diff(losses) < 0)
