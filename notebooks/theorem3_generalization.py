@@ -84,17 +84,17 @@ plt.show()
 # :alt: Left, four curves level off at dotted lines above one. Middle, the matched risk falls further and further below the printed
 # upper bound. Right, the risk at the largest test constant falls further and further below the printed lower bound.
 #
-# Exact risk on ReLU functions. Left, the price of the wrong window: risk with the window of $L$ over the least risk on the
-# functions tested; dotted: the limit $P(L'/L)$ for long contexts. Middle and right: risk over the printed bound with constant
-# one, which permits the shaded side. The upper bound for $L'=L$ holds, the lower bound for $L'>L$ fails, more and more.
+# Exact risk on ReLU functions. Left, the price: risk with the window of $L$ over the least risk on the functions tested;
+# dotted: its limit $P(L'/L)$ for long contexts. Middle and right: risk over the printed bound with constant one, which permits
+# the shaded side: the upper bound for $L'=L$ holds, the lower bound for $L'>L$ fails.
 # ```
 #
 # (theorem3-plain)=
 # ## In plain words
 #
 # An attention layer averages the labels of the examples in its {term}`window` around the query. Its {term}`window parameter`
-# is $w$: **large $w$, narrow window**. Pretraining sets $w$ for functions of one Lipschitz constant $L$. Functions of another
-# constant $L'$ need another window:
+# is $w$: **large $w$, narrow window**. Pretraining sets $w$ for one Lipschitz constant $L$. Another constant $L'$ needs another
+# window:
 #
 # - **rougher functions, $L'>L$: the window is too wide** and smears them. The {term}`bias <population risk>`, the error
 #   without label noise, grows like $L'^2$.
@@ -127,8 +127,7 @@ for n in (1e4, 1e8, 1e12):
 # &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 # :::
 #
-# Above it: "Shared Lipschitzness across (train, test) is both **necessary** and **sufficient** for ICL." The display is read
-# by OCR from one slide; the cards also judge possible misreadings of its exponents.
+# The display is read by OCR from one slide; the cards also judge possible misreadings of its exponents.
 #
 # ```{admonition} What is true
 # :class: tip
@@ -324,9 +323,10 @@ in_class = "{kind}, d = {d}, L'/L = {ratio:g}"
 judge("P1.T3.price", limits, name=in_class, folded=True, **LIMIT)
 
 # %% [markdown]
-# ## Experiment 2: is the same L necessary, is it sufficient?
+# ## Experiment 2: necessary, sufficient?
 #
-# We say that a layer *generalizes* to a class if its risk there is at most 10 % above that of the best window for that class.
+# The talk says that the same $L$ is both. We say that a layer *generalizes* to a class if its risk there is at most 10 % above
+# that of the best window for that class.
 #
 # **Necessary.** In long contexts an $L'$ four times smaller or larger costs more, so the same $L$ is necessary. For an $L'$
 # near $L$, or with little noise at fixed $n$, little is lost.

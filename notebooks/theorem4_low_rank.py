@@ -206,6 +206,7 @@ judge(
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
+# :class: dropdown
 # For our tokens and $D(\mathcal F_B^{\rm lin})$ let $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the risk of
 # $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So a matrix is a minimizer over all matrices if and only if it
 # is $cBB^\top$ with a $c>0$ that is best at $e=0$; there is one.
