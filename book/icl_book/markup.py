@@ -14,8 +14,7 @@ from markupsafe import Markup
 _MATH, _CODE = re.compile(r"(\$[^$]*\$|`[^`]+`)"), "`"
 #: What is typed, in escaped text, and what is printed for it.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"(?<![\w*\\])\*(?=\S)([^*]+?)(?<=[^\s\\])\*(?![\w*])", r"<em>\1</em>"),
-    (r"\\\*", "*"),
+    (r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>"),
     (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _power(*m.groups())),
     (r"(?<![\w.)\]–-])-(?=\.?\d)", "−"),
     (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
@@ -72,14 +71,9 @@ def _piece(text: str) -> str:
     return inner
 
 
-def ten(exponent: int | str) -> str:
-    """Format a power of ten in plain text, e.g. ``10⁴``; for heads of tables and labels."""
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
 def _power(head: str, sign: str, digits: str) -> str:
-    power = ten(f"{sign.strip('+')}{digits}")
-    return power if head == "1" else f"{head}·{power}"
+    raised = f"{sign.strip('+')}{digits}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
 
 def style_class(verdict: str) -> str:

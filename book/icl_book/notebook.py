@@ -59,10 +59,8 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     for name, need in entries.items():
         entry = namespace[name]
         if isinstance(need, str):
-            good, allowed = (
-                len(entry) == len(namespace[need]),
-                f"as many entries as {need}={namespace[need]!r}",
-            )
+            good = len(entry) == len(namespace[need])
+            allowed = f"as many entries as {need}={namespace[need]!r}"
         else:
             good = len(entry) >= need and all(a < b for a, b in itertools.pairwise(entry))
             allowed = f"{need} or more entries in increasing order"

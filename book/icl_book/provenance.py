@@ -60,23 +60,18 @@ def device_name() -> str:
 
 def machine() -> dict[str, str | int | None]:
     """Return the CPU model, the number of cores this process may use, and the system."""
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
-    except (OSError, StopIteration):
-        pass  # not Linux, or a processor that does not say
+    path = Path("/proc/cpuinfo")  # of Linux
+    said = re.search(r"^model name\s*: (.*\S)", path.read_text() if path.is_file() else "", re.MULTILINE)
+    model = said[1] if said else platform.processor() or platform.machine()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
 
 def resident_bytes(field: str = "VmHWM") -> int:
     """Return this process's resident memory at its highest, or now (``VmRSS``); 0 off Linux."""
-    try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        return int(lines[field].split()[0]) * 1024
-    except (OSError, KeyError):
-        return 0
+    path = Path("/proc/self/status")
+    said = re.search(rf"^{field}:\s*(\d+) kB", path.read_text() if path.is_file() else "", re.MULTILINE)
+    return int(said[1]) * 1024 if said else 0
 
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from icl_book.claims.claim import OWN, Claim, Grade, Verdict
-from icl_book.claims.quotes import place_in_words
+from icl_book.claims.claim import OWN, Claim, Verdict
+from icl_book.claims.quotes import NAMES
 from icl_book.markup import environment, interval, number
 from icl_book.provenance import CARD_MIME
 
@@ -28,35 +28,27 @@ QUARTER = (WIDTH - 2 * MARGIN) / 4
 #: What a record says of a claim in the claim's own words.
 SAID = (
     *("id", "paper", "own", "source", "quote", "place", "reading", "statement", "quantifier", "implied_by"),
-    *("corrected", "quantity", "tested", "why_not", "unit", "control"),
+    *("corrected", "quantity", "tested", "why_not", "unit", "control", "standing"),
 )
 
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with its evidence and verdict, which draws itself in a notebook.
+    """A claim with its evidence and verdict, which draws itself in a notebook."""
 
-    Attributes:
-        data: Its record, strict JSON: the statement, the verdict, and each reading with its cases.
-    """
-
-    data: Record
+    record: Record  #: strict JSON: the statement, the verdict, and each reading with its cases
 
     @property
     def verdict(self) -> Verdict:
         """Return what the evidence says in all readings together."""
-        return Verdict(self.data["verdict"])
-
-    def record(self) -> Record:
-        """Return the card as plain data, for result files and the audit page."""
-        return self.data
+        return Verdict(self.record["verdict"])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
-        text = f"{self.data['id']}: {self.verdict}"
-        for case in self.data["cases"]:
+        text = f"{self.record['id']}: {self.verdict}"
+        for case in self.record["cases"]:
             measured, ends = number(case["measured"], ".6g"), interval(case["interval"], None)
             text += f"\n  {case['name']}: {measured} in {ends}"
-        return {"text/html": render(self.data), "text/plain": text, CARD_MIME: self.data}
+        return {"text/html": render(self.record), "text/plain": text, CARD_MIME: self.record}
 
 
 def macros() -> Any:
@@ -71,27 +63,19 @@ def render(record: Mapping[str, Any], entry: object = None) -> str:
 
 def statement_record(claim: Claim) -> Record:
     """Return the record of a statement without evidence: one that is not testable."""
+    unjudged: Record = {"objects": False, "folded": False, "stability": "", "control_must": ""}
+    unjudged |= {"readings": {}, "other_readings": {}, "cases": [], "control_cases": []}
+    unjudged |= {"detection_limit": None, "detection_limit_least": None, "control_passed": True}
     return {key: getattr(claim, key) for key in SAID} | {
         "authority": str(claim.authority),
         "by": _by(claim),
         "grade": str(claim.grade) if claim.grade else None,
         "severity": str(claim.severity) if claim.severity else None,
-        "standing": str(claim.standing or ""),
         "depends_on": [choice.what for choice in claim.depends_on],
         "verdict": str(claim.expected),
         "expected": str(claim.expected),
         "as_expected": True,
-        "objects": False,
-        "folded": False,
-        "stability": "",
-        "readings": {},
-        "detection_limit": None,
-        "detection_limit_least": None,
-        "control_must": "",
-        "control_passed": True,
-        "cases": [],
-        "control_cases": [],
-        "other_readings": {},
+        **unjudged,
     }
 
 
@@ -99,7 +83,8 @@ def _by(claim: Claim) -> str:
     """Write who says it, and where."""
     if not claim.quote:
         return ""
-    place, who = place_in_words(claim.place), str(claim.authority)
+    key, _, line = claim.place.partition(":")
+    place, who = f"{NAMES[key]}, line {line}", str(claim.authority)
     if claim.read:
         return f"{who}: {claim.read}; first known from {place}"
     # What authors wrote may be known to us only from notes on other papers.
@@ -123,27 +108,6 @@ def _size(limit: float | str, unit: str) -> str:
     """Format a detection limit with two digits: 210, not 2.1e+02."""
     x = float(limit)
     return f"{number(f'{x:.2g}', '.0f' if 99.5 <= x < 1e5 else '.2g')} {unit}".strip()
-
-
-#: What was done, by grade.
-DONE = {
-    Grade.IDENTITY: "An identity, checked",
-    Grade.PROVED: "Proved here, and checked",
-    Grade.CERTIFIED: "Certified over a continuum,",
-    Grade.EXACT: "Computed exactly",
-    Grade.EXTRAPOLATED: "Extrapolated from exact values",
-    Grade.SEARCHED: "The best that a search found,",
-    Grade.SAMPLED: "Sampled",
-    Grade.MEASURED: "Measured on this machine,",
-}
-
-
-def evidence(record: Record) -> str:
-    """Say what was done in how many cases, e.g. ``"Computed exactly at 6 settings"``."""
-    rows = record["cases"]
-    seeds = sorted({row["samples"] for row in rows if row["samples"]})
-    runs = f", each the median of {'–'.join(map(str, seeds[:1] + seeds[1:][-1:]))} runs" if seeds else ""
-    return f"{DONE[Grade(record['grade'])]} at {len(rows)} setting{'s' * (len(rows) > 1)}{runs}"
 
 
 def sides(rows: Rows) -> str:
@@ -211,10 +175,4 @@ def _place(x: float, low: float, high: float, unit: float) -> float:
     return round(MARGIN + 2 * QUARTER * (1 + t), 1)
 
 
-environment().filters |= {
-    "strips": strips,
-    "spread": _spread,
-    "size": _size,
-    "evidence": evidence,
-    "sides": sides,
-}
+environment().filters |= {"strips": strips, "spread": _spread, "size": _size, "sides": sides}

@@ -19,24 +19,13 @@ import yaml
 
 from icl_book.claims.claim import Claim
 from icl_book.claims.registry import load
-from icl_book.provenance import bare
+from icl_book.provenance import ROOT, bare
 
-ROOT = Path(__file__).resolve().parents[3]
 CHANGELOG = ROOT / "book" / "changelog.yml"
 
 #: What judges, and what of a claim it reads.
 CODE = (*(f"book/icl_book/claims/{name}.py" for name in ("rules", "case", "judge")), "icl/statistics.py")
-DATA = (
-    "id",
-    "authority",
-    "reading",
-    "quantity",
-    "rule",
-    "corrected_rule",
-    "resolution",
-    "grade",
-    "alternatives",
-)
+DATA = ("id", "authority", "reading", "quantity", "rule", "corrected_rule", "resolution", "grade")
 
 
 def digest(root: Path = ROOT) -> str:
@@ -52,7 +41,7 @@ def of_claim(claim: Claim) -> str:
 
 
 def _data(claim: Claim) -> tuple[Any, ...]:
-    return (*attrgetter(*DATA)(claim), bool(claim.control))
+    return (*attrgetter(*DATA, "alternatives")(claim), bool(claim.control))
 
 
 def changes() -> list[dict[str, Any]]:
@@ -76,8 +65,5 @@ def since(rules: str, entries: Sequence[Mapping[str, Any]]) -> set[str]:
 def problems() -> list[str]:
     """Find a change of the rules that has no entry."""
     now, last = digest(), changes()[-1]["rules"]
-    if now == last:
-        return []
-    return [
-        f"book/changelog.yml: the rules are {now}, the last entry is for {last}; say what changed and why"
-    ]
+    said = f"book/changelog.yml: the rules are {now}, the last entry is for {last}; say what changed and why"
+    return [said] if now != last else []

@@ -74,12 +74,8 @@ class Severity(StrEnum):
     MESSAGE = "message"
 
 
-class Novelty(StrEnum):
-    """How a result of this book stands to the literature; "new" is as far as we know."""
-
-    NEW = "new"
-    KNOWN = "known"
-    ELEMENTARY = "elementary"
+#: How a result of this book stands to the literature, as a file has it and in words.
+STANDING = {"new": "New, as far as we know:", "known": "Known:", "elementary": "An elementary consequence"}
 
 
 def _named(key: str) -> BeforeValidator:
@@ -99,130 +95,72 @@ STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another fair reading; in a file its name alone, if that is all.
-
-    Attributes:
-        name: The reading, in words.
-        rule: What the statement permits in this reading, for the same measured cases. None: the notebook
-            measures cases of its own and hands them to the judge under this name.
-        late: Whether the reading was added after its data. It then turns *holds* into *depends*, and never
-            *fails* into *depends*.
-    """
+    """Another fair reading; in a file its name alone, if that is all."""
 
     __pydantic_config__ = STRICT
 
-    name: str
+    name: str  #: in words
+    #: What the statement permits, for the same measured cases. None: the notebook measures cases of its own
+    #: and hands them to the judge under this name.
     rule: Rule | None = None
+    #: Whether it was added after its data; it then turns *holds* into *depends*, and never *fails* into that.
     late: bool = False
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of ours that a verdict rests on; in a file the text alone, if it has no alternatives.
-
-    Attributes:
-        what: What no source settles, and what we took, e.g. ``"the cosine class: cos(L u.x), no phase"``.
-        alternatives: The other fair readings, each judged beside ours; empty if there is nothing to compute.
-    """
+    """A choice of ours that a verdict rests on; in a file the text alone, if it has no alternatives."""
 
     __pydantic_config__ = STRICT
 
-    what: str
+    what: str  #: what no source settles, and what we took, e.g. ``"the cosine class: cos(L u.x), no phase"``
+    #: The other fair readings, each judged beside ours; empty if there is nothing to compute.
     alternatives: tuple[Annotated[Alternative, _named("name")], ...] = ()
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What the literature has of a result of this book; in a file one of these keys, with its text.
-
-    Attributes:
-        novelty: New, known, or an elementary consequence.
-        why: What is new; who knew it; ``"of ..."``, what it is a consequence of.
-    """
-
-    novelty: Novelty
-    why: str
-
-    def __str__(self) -> str:
-        words = {
-            Novelty.NEW: "New, as far as we know:",
-            Novelty.KNOWN: "Known:",
-            Novelty.ELEMENTARY: "An elementary consequence",
-        }
-        return f"{words[self.novelty]} {self.why}"
-
-
-def _standing(given: object) -> object:
-    """Read ``{known: Nair 2025}`` as a standing."""
-    if isinstance(given, dict) and len(given) == 1:
-        ((novelty, why),) = given.items()
-        return {"novelty": novelty, "why": why}
-    return given
+def _standing(given: object) -> str:
+    """Write ``{known: Nair 2025}`` in words; "new" is as far as we know."""
+    ((novelty, why),) = given.items() if isinstance(given, dict) and len(given) == 1 else (("", given),)
+    if novelty not in STANDING or not isinstance(why, str):
+        raise ValueError(f"needs one of {', '.join(STANDING)}, with a text, not {given!r}")
+    return f"{STANDING[novelty]} {why}"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement.
-
-    Attributes:
-        id: Short unique name, e.g. ``"P1.T2.lower"``.
-        authority: Who says it.
-        source: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``.
-        quote: The verbatim words; ``[...]`` marks what is left out. Empty for this book's own.
-        place: Document and line of the quote's first word, e.g. ``"talk:302"``; see `icl_book.claims.quotes`.
-        reading: What is judged (MyST markdown), wherever that is not the quote; for this book's own
-            statements, the statement.
-        quantity: What is measured, in words; the rule speaks about this number.
-        rule: Maps a case's parameters to the range ``(low, high)`` that the statement permits, ends and
-            every tolerance included.
-        expected: The verdict of the last run; another one fails the build. None stands for "not testable" if
-            there is a reason, for "established" if the statement is this book's own, else for "holds".
-        grade: Kind of evidence.
-        quantifier: What the statement ranges over, e.g. ``"for all"``, ``"there is"``, ``"in the limit"``.
-        depends_on: Choices of ours that the verdict rests on.
-        implied_by: Claims that this one follows from; totals count only claims without.
-        corrected: Our corrected statement (MyST markdown), if the printed one fails.
-        corrected_rule: The range the corrected statement permits.
-        severity: How much is wrong, if it is false as printed.
-        control: What is broken in the negative control, in words; empty without one.
-        unit: Unit of the detection limit, e.g. ``"in the exponent"``.
-        resolution: What the card has to tell apart, e.g. the distance of the printed exponent from the
-            corrected one, for all cases or from a case's labels. An extrapolated case whose half-width is
-            larger is undecided.
-        cannot_fail: Why no data could contradict the statement; such statements, and identities, are counted
-            apart from those that were tested.
-        why_not: For a statement that cannot be tested: the reason.
-        read: Where a reader found the quotation in the paper, e.g. ``"collins2024, p. 5, verbatim"``.
-        standing: What the literature has of a result of this book.
-        where: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``.
-    """
+    """One statement."""
 
     __pydantic_config__ = STRICT
 
-    id: str
+    id: str  #: short and unique, e.g. ``"P1.T2.lower"``
     authority: Authority
-    source: str
-    quote: str = ""
-    place: str = ""
-    reading: str = ""
-    quantity: str = ""
-    rule: Rule | None = None
+    source: str  #: where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
+    quote: str = ""  #: the verbatim words, ``[...]`` for what is left out; empty for this book's own
+    place: str = ""  #: document and line of the quote's first word, e.g. ``"talk:302"``; see `quotes`
+    reading: str = ""  #: what is judged (MyST markdown), wherever that is not the quote
+    quantity: str = ""  #: what is measured, in words; the rule speaks about this number
+    rule: Rule | None = None  #: from a case's labels to the permitted range, ends and tolerances included
+    #: The verdict of the last run; another one fails the build. None stands for "not testable" if there is a
+    #: reason, for "established" if the statement is this book's own, else for "holds".
     expected: Verdict | None = None
     grade: Grade | None = None
-    quantifier: str = "for all"
+    quantifier: str = "for all"  #: or ``"there is"``, ``"in the limit"``, ...
     depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
-    implied_by: tuple[str, ...] = ()
-    corrected: str | None = None
+    implied_by: tuple[str, ...] = ()  #: ids that this one follows from; totals count only claims without
+    corrected: str | None = None  #: our corrected statement (MyST markdown), if the printed one fails
     corrected_rule: Rule | None = None
-    severity: Severity | None = None
-    control: str = ""
-    unit: str = ""
-    why_not: str = ""
+    severity: Severity | None = None  #: given if it is false as printed
+    control: str = ""  #: what is broken in the negative control, in words; empty without one
+    unit: str = ""  #: of the detection limit, e.g. ``"in the exponent"``
+    why_not: str = ""  #: the reason why it cannot be tested
+    #: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected one, for
+    #: all cases or from a case's labels. An extrapolated case whose half-width is larger is undecided.
     resolution: Annotated[float | Callable[[Labels], float] | None, _resolution] = None
+    #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
-    read: str = ""
-    standing: Annotated[Standing | None, BeforeValidator(_standing)] = None
-    where: str = ""
+    read: str = ""  #: where a reader found the quotation, e.g. ``"collins2024, p. 5, verbatim"``
+    standing: Annotated[str, BeforeValidator(_standing)] = ""  #: of a result of this book, see `STANDING`
+    where: str = ""  #: file and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
 
     @property
     def tested(self) -> bool:
@@ -261,9 +199,11 @@ class Claim:
             (self.own == bool(self.quote), "a quote and its place go with every authority but this book"),
             (bool(self.quote) != bool(self.place), "quote and place go together"),
             (not self.statement, "needs a quote or a reading"),
-            (self.standing is not None and not self.own, "only this book's own results have a standing"),
-            (self.own and not untested and not ours, "this book's own are established, or not"),
-            (not self.own and ours, "only this book's own statements are established"),
+            (bool(self.standing) and not self.own, "only this book's own results have a standing"),
+            (
+                self.own != ours and not untested,
+                "this book's own are established, refuted or open, and only this book's own",
+            ),
             (untested != bool(self.why_not), "why_not goes with 'not testable', and only with it"),
             ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
             ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
@@ -272,6 +212,5 @@ class Claim:
             (refused != (self.severity is not None), "severity goes with a correction or a failure"),
             (len(set(names)) != len(names), "two alternatives share a name"),
         ]
-        for wrong, message in problems:
-            if wrong:
-                raise ValueError(f"claim {self.id}: {message}")
+        if found := [message for wrong, message in problems if wrong]:
+            raise ValueError(f"claim {self.id}: {'; '.join(found)}")

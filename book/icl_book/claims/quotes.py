@@ -84,12 +84,6 @@ def source(key: str) -> dict[str, Any]:
     return record
 
 
-def place_in_words(place: str) -> str:
-    """Return a place such as ``"talk:309"`` in words: the source's short name and the line."""
-    key, _, line = place.partition(":")
-    return f"{NAMES[key]}, line {line}"
-
-
 def problems(quote: str, place: str) -> list[str]:
     """Find what is wrong with a quotation: words that its source lacks, their order, or their line.
 
