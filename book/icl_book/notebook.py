@@ -6,14 +6,17 @@ import ast
 import html
 import itertools
 import json
-import sys
 import time
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from IPython import get_ipython
+from IPython.display import display
+
 from icl.streams import ROOT_SEED
-from icl_book import provenance
+from icl_book import plots, provenance
 from icl_book.parameters import BadInput, validate
 from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
@@ -41,13 +44,16 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     Raises:
         BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
     """
-    from icl_book import plots  # slow to import, and the runner imports this module
-
     plots.style()
     injected: list[str] = []
     names: list[str] = []
-    for source in _cells(namespace):
-        found = assignments(source)
+    if "In" in namespace:
+        cells = list(namespace["In"])
+    else:  # a plain script; its cells without the markers' lines
+        script = Path(namespace["__file__"]).read_text(encoding="utf-8")
+        cells = [cell.partition("\n")[2] for cell in f"\n{script}".split("\n# %%")]
+    for source in cells:
+        found = _assignments(source)
         if source.startswith("# Parameters"):  # papermill's mark
             injected += found
         elif not names or set(found) & set(names):
@@ -69,26 +75,13 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
 
 
-def _cells(namespace: MutableMapping[str, Any]) -> list[str]:
-    """Return the sources of the cells that were executed, or of those in the script that is run."""
-    if "In" in namespace:
-        return list(namespace["In"])
-    script = Path(namespace["__file__"]).read_text(encoding="utf-8")
-    return [cell.partition("\n")[2] for cell in f"\n{script}".split("\n# %%")]  # without the markers' lines
-
-
-def assignments(source: str) -> list[str]:
+def _assignments(source: str) -> list[str]:
     """Return the names that a cell assigns literals to; empty if it does anything else."""
-    names = []
     try:
-        for line in ast.parse(source).body:
-            if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)):
-                return []
-            ast.literal_eval(line.value)
-            names.append(line.targets[0].id)
-    except (SyntaxError, ValueError):
+        lines = ast.parse(source).body
+        return list({line.targets[0].id: ast.literal_eval(line.value) for line in lines})  # type: ignore[attr-defined]
+    except (AttributeError, SyntaxError, ValueError):
         return []
-    return names
 
 
 def footer() -> None:
@@ -110,38 +103,19 @@ def footer() -> None:
         **provenance.origin(),
     }
     where, commit = record["machine"], record["commit"]
-    text = (
-        f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
-        f"{record['device']}, with " + ", ".join(f"{n} {v}" for n, v in record["versions"].items())
-    )
+    text = f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
+    text += f"{record['device']}, with " + ", ".join(f"{n} {v}" for n, v in record["versions"].items())
     if commit:
         text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
+    if not get_ipython():  # a plain script
+        print(text)
+        return
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
-    _show({"text/html": page, "text/plain": text, FOOTER_MIME: record})
-    _show(
-        {TABLES_MIME: json.dumps(_tables(_started["namespace"]))},
-        {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}},
-    )
-
-
-def _tables(namespace: MutableMapping[str, Any]) -> dict[str, str]:
-    """Return the notebook's data frames of at most `MOST_ROWS` rows as CSV, by name."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None:
-        return {}
-    frames = {k: v for k, v in namespace.items() if isinstance(v, pandas.DataFrame) and k[:1] != "_"}
-    return {
+    display({"text/html": page, "text/plain": text, FOOTER_MIME: record}, raw=True)
+    tables = {
         name: frame.to_csv(index=frame.index.names != [None])
-        for name, frame in frames.items()
-        if 0 < len(frame) <= MOST_ROWS
+        for name, frame in _started["namespace"].items()
+        if isinstance(frame, pd.DataFrame) and name[:1] != "_" and 0 < len(frame) <= MOST_ROWS
     }
-
-
-def _show(data: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
-    from IPython import get_ipython
-    from IPython.display import display
-
-    if get_ipython():
-        display(data, raw=True, metadata=metadata)
-    elif "text/plain" in data:  # a plain script
-        print(data["text/plain"])
+    hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
+    display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)

@@ -32,20 +32,12 @@ _ENTRIES = TypeAdapter(dict[str, Claim])
 
 @cache
 def registry() -> dict[str, Claim]:
-    """Return all claims of both papers by id, in the order of the files, which are read once.
-
-    Raises:
-        ValueError: As `load`.
-    """
+    """Return all claims of both papers by id, in the order of the files; ValueError as `load`."""
     return with_texts(load(FOLDER), FOLDER / "texts")
 
 
 def other_readings(claim: str) -> list[str]:
-    """Return the names of a claim's alternative readings, in their order.
-
-    Raises:
-        KeyError: If the id is unknown.
-    """
+    """Return the names of a claim's alternative readings, in their order; KeyError if the id is unknown."""
     return [alternative.name for alternative in registry()[claim].alternatives]
 
 
