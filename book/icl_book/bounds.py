@@ -8,19 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound as printed.
+    """An upper bound as printed."""
 
-    Attributes:
-        id: Last part of the claim's id, which also says where it is printed.
-        function: Which function it bounds, one of `icl.tensor_trick.lipschitz.FUNCTIONS`.
-        tex: The bound, mathematics without dollars.
-        powers: The numbers (factor, a, b, c).
-    """
-
-    id: str
-    function: str
-    tex: str
-    powers: tuple[float, float, float, float]
+    id: str  #: last part of the claim's id, which also says where it is printed
+    function: str  #: which one it bounds, of `icl.tensor_trick.lipschitz.FUNCTIONS`
+    tex: str  #: mathematics without dollars
+    powers: tuple[float, float, float, float]  #: factor, a, b, c
 
     def log10(self, n: float, R: float) -> float:
         """Compute log10 of the bound; float64 itself overflows from R = 5."""

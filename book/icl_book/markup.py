@@ -30,25 +30,21 @@ def number(value: float | str, digits: str = ".5g") -> str:
     return text if re.search("[1-9a-z]", text.partition("e")[0]) else text.lstrip("-").partition("e")[0]
 
 
-def interval(ends: Sequence[float | str], digits: str | None = ".2f") -> str:
+def interval(ends: Sequence[float | str]) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
 
-    Without a format of its ``digits`` the ends have five, more where they would look alike, and are written
-    once where they are equal.
+    The ends have five digits, more where they would look alike, and are written once where they are equal.
     """
     low, high = map(float, ends)
-    plain = digits or ".5g"
+    if math.isinf(low) and math.isinf(high):
+        return "any number"
     if math.isinf(low) or math.isinf(high):
-        if math.isinf(low) and math.isinf(high):
-            return "any number"
-        return f"≤ {number(high, plain)}" if math.isinf(low) else f"≥ {number(low, plain)}"
-    if digits is None:
-        if low == high:
-            return number(low)
-        if low * high > 0:  # enough digits to tell the ends apart
-            gap = math.log10((high - low) / max(abs(low), abs(high)))
-            plain = f".{min(12, max(5, 2 - math.floor(gap)))}g"
-    return f"[{number(low, plain)}, {number(high, plain)}]"
+        return f"≤ {number(high)}" if math.isinf(low) else f"≥ {number(low)}"
+    if low == high:
+        return number(low)
+    apart = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
+    digits = f".{min(12, max(5, 2 - math.floor(apart)))}g"
+    return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def prose(markdown: str) -> Markup:

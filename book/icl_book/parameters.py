@@ -7,13 +7,11 @@ whole float such as ``1e3`` is an integer, and text is no number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from icl.checks import reals
-
-SMALLEST = 1e-9  # of what must be positive
 
 
 class BadInput(ValueError):
@@ -28,7 +26,7 @@ class Real:
     """A number from ``low`` to ``high``, or a list of one or more of them."""
 
     meaning: str
-    low: float = SMALLEST
+    low: float = 1e-9  # the smallest of what must be positive
     high: float = 1e6  # what is computed with it stays finite
     whole: bool = False
     several: bool = False
@@ -98,14 +96,13 @@ PARAMETERS: dict[str, Real] = {
 }
 
 
-def validate(values: Mapping[str, object], allowed: Iterable[str]) -> dict[str, object]:
+def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
     """Return parameters by name, integers also where they were written as ``1e3``.
 
     Raises:
         BadInput: Naming the first parameter that is wrong, its value and what is allowed, also if its name
             is not among the notebook's, ``allowed``.
     """
-    allowed = list(allowed)
     for name, value in values.items():
         if name not in allowed:
             known = ", ".join(allowed) or "none"

@@ -28,8 +28,6 @@ CARD_MIME = "application/vnd.icl.card+json"
 #: What MyST-NB hides from a page, and the media type under which its tables travel, as JSON.
 HIDDEN = "application/papermill.record/"
 TABLES_MIME = f"{HIDDEN}text/plain"
-#: The packages that numbers and figures depend on.
-PACKAGES = ("numpy", "scipy", "torch", "numba", "matplotlib")
 
 
 def device() -> torch.device:
@@ -98,8 +96,9 @@ def bare(source: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of `PACKAGES`."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    """Return the versions of Python and of the packages that numbers and figures depend on."""
+    names = ("numpy", "scipy", "torch", "numba", "matplotlib")
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
 
 
 def commit() -> dict[str, str | bool] | None:

@@ -46,7 +46,7 @@ class Card:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
         text = f"{self.record['id']}: {self.verdict}"
         for case in self.record["cases"]:
-            measured, ends = number(case["measured"], ".6g"), interval(case["interval"], None)
+            measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
         return {"text/html": render(self.record), "text/plain": text, CARD_MIME: self.record}
 
@@ -101,7 +101,7 @@ def _spread(row: Mapping[str, Any]) -> str:
         return "attained" + (f", no {side} than {number(end, '.4g')} by proof" if math.isfinite(end) else "")
     if row["samples"] is None and math.isfinite(half) and abs(low + half - measured) <= 0.01 * half:
         return f"± {number(half, '.2g')}"
-    return interval((low, high), None)
+    return interval((low, high))
 
 
 def _size(limit: float | str, unit: str) -> str:
@@ -137,13 +137,13 @@ def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _strip(name: str, rows: Rows, control: Rows = (), short: bool = True) -> dict[str, Any]:
     every = [*rows, *control]
+    styles = [row["outcome"] for row in rows] + ["hollow"] * len(control)
     ends = [tuple(map(float, row["permitted"])) for row in every]
     gaps = [abs(float(row["measured"]) - end) for row, both in zip(every, ends, strict=True) for end in both]
     unit = median([gap for gap in gaps if 0 < gap < math.inf] or [1.0])  # of length beside a single end
     marks = []
-    for i, (row, (low, high)) in enumerate(zip(every, ends, strict=True)):
-        three = [float(x) for x in (row["interval"][0], row["measured"], row["interval"][1])]
-        css = row["outcome"] if i < len(rows) else "hollow"
+    for row, (low, high), css in zip(every, ends, styles, strict=True):
+        three = map(float, (row["interval"][0], row["measured"], row["interval"][1]))
         marks.append((*(_place(x, low, high, unit) for x in three), css))
     return {
         "name": name,

@@ -87,12 +87,7 @@ def source(key: str) -> dict[str, Any]:
 def problems(quote: str, place: str) -> list[str]:
     """Find what is wrong with a quotation: words that its source lacks, their order, or their line.
 
-    Args:
-        quote: The verbatim words; `GAP` between pieces.
-        place: Document and line of the first word, e.g. ``"talk:309"``.
-
-    Returns:
-        Problems, one line each; none if the quotation is verbatim and begins on that line.
+    Its ``place`` is document and line of the first word, e.g. ``"talk:309"``. Each problem is a line of text.
     """
     key, _, line = place.partition(":")
     windows, lines = source(key)["windows"], source(key)["lines"]
