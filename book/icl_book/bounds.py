@@ -10,10 +10,10 @@ from dataclasses import dataclass
 class Bound:
     """An upper bound as printed."""
 
-    id: str  #: last part of the claim's id, which also says where it is printed
-    function: str  #: which one it bounds, of `icl.tensor_trick.lipschitz.FUNCTIONS`
-    tex: str  #: mathematics without dollars
-    powers: tuple[float, float, float, float]  #: factor, a, b, c
+    id: str  #: Last part of the claim's id, which also says where it is printed
+    function: str  #: Which one it bounds, of `icl.tensor_trick.lipschitz.FUNCTIONS`
+    tex: str  #: Mathematics without dollars
+    powers: tuple[float, float, float, float]  #: Factor, a, b, c
 
     def log10(self, n: float, R: float) -> float:
         """Compute log10 of the bound; float64 itself overflows from R = 5."""

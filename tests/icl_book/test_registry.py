@@ -135,6 +135,11 @@ def test_an_entry_is_a_claim(tmp_path):
         ("name: half", "nane: half", "15: P9.one, depends_on, alternatives, name: Field required"),
         ("quantity: the number", "quantity: 5", "7: P9.one, quantity: Input should be a valid string"),
         ("grade:", "rule: {at_most: 1}\n  grade:", "9: rule stands twice"),
+        (
+            "grade:",
+            "standing: {odd: x}\n  grade:",
+            "9: P9.one, standing: needs one of new, known, elementary",
+        ),
         ("P9.two", "P9.one", "16: P9.one stands twice"),
         ("source: there", "source: there: here", "18: mapping values are not allowed"),
         ("P9.two:\n", "P9.two: text\nP9.three:\n", "1: an id and a mapping"),

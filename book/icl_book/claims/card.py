@@ -36,7 +36,7 @@ SAID = (
 class Card:
     """A claim with its evidence and verdict, which draws itself in a notebook."""
 
-    record: Record  #: strict JSON: the statement, the verdict, and each reading with its cases
+    record: Record  #: Strict JSON: the statement, the verdict, and each reading with its cases
 
     @property
     def verdict(self) -> Verdict:

@@ -86,9 +86,6 @@ def _named(key: str) -> BeforeValidator:
 Labels = Mapping[str, Any]
 Rule = Annotated[Callable[[Labels], tuple[float, float]], BeforeValidator(rules.Rule)]
 
-#: A number stays one; what a file writes as a text or a choice depends on the labels.
-_resolution = BeforeValidator(lambda given: rules.Amount(given) if isinstance(given, str | dict) else given)
-
 #: A file's entry has no key that is not an attribute.
 STRICT = ConfigDict(extra="forbid")
 
@@ -99,9 +96,9 @@ class Alternative:
 
     __pydantic_config__ = STRICT
 
-    name: str  #: in words
-    #: What the statement permits, for the same measured cases. None: the notebook measures cases of its own
-    #: and hands them to the judge under this name.
+    name: str  #: In words
+    #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
+    #: its own and hands them to the judge under this name.
     rule: Rule | None = None
     #: Whether it was added after its data; it then turns *holds* into *depends*, and never *fails* into that.
     late: bool = False
@@ -113,9 +110,14 @@ class Choice:
 
     __pydantic_config__ = STRICT
 
-    what: str  #: what no source settles, and what we took, e.g. ``"the cosine class: cos(L u.x), no phase"``
+    what: str  #: What no source settles, and what we took, e.g. ``"the cosine class has no phase"``
     #: The other fair readings, each judged beside ours; empty if there is nothing to compute.
     alternatives: tuple[Annotated[Alternative, _named("name")], ...] = ()
+
+
+def _resolution(given: object) -> object:
+    """Keep a number; what a file writes as a text or a choice depends on the labels."""
+    return rules.Amount(given) if isinstance(given, str | dict) else given
 
 
 def _standing(given: object) -> str:
@@ -132,35 +134,35 @@ class Claim:
 
     __pydantic_config__ = STRICT
 
-    id: str  #: short and unique, e.g. ``"P1.T2.lower"``
+    id: str  #: Short and unique, e.g. ``"P1.T2.lower"``
     authority: Authority
-    source: str  #: where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
-    quote: str = ""  #: the verbatim words, ``[...]`` for what is left out; empty for this book's own
-    place: str = ""  #: document and line of the quote's first word, e.g. ``"talk:302"``; see `quotes`
-    reading: str = ""  #: what is judged (MyST markdown), wherever that is not the quote
-    quantity: str = ""  #: what is measured, in words; the rule speaks about this number
-    rule: Rule | None = None  #: from a case's labels to the permitted range, ends and tolerances included
+    source: str  #: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
+    quote: str = ""  #: The verbatim words, ``[...]`` for what is left out; empty for this book's own
+    place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
+    reading: str = ""  #: What is judged (MyST markdown), wherever that is not the quote
+    quantity: str = ""  #: What is measured, in words; the rule speaks about this number
+    rule: Rule | None = None  #: From a case's labels to the permitted range, ends and tolerances included
     #: The verdict of the last run; another one fails the build. None stands for "not testable" if there is a
     #: reason, for "established" if the statement is this book's own, else for "holds".
     expected: Verdict | None = None
     grade: Grade | None = None
-    quantifier: str = "for all"  #: or ``"there is"``, ``"in the limit"``, ...
+    quantifier: str = "for all"  #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
     depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
-    implied_by: tuple[str, ...] = ()  #: ids that this one follows from; totals count only claims without
-    corrected: str | None = None  #: our corrected statement (MyST markdown), if the printed one fails
+    implied_by: tuple[str, ...] = ()  #: Ids that this one follows from; totals count only claims without
+    corrected: str | None = None  #: Our corrected statement (MyST markdown), if the printed one fails
     corrected_rule: Rule | None = None
-    severity: Severity | None = None  #: given if it is false as printed
-    control: str = ""  #: what is broken in the negative control, in words; empty without one
-    unit: str = ""  #: of the detection limit, e.g. ``"in the exponent"``
-    why_not: str = ""  #: the reason why it cannot be tested
+    severity: Severity | None = None  #: Given if it is false as printed
+    control: str = ""  #: What is broken in the negative control, in words; empty without one
+    unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
+    why_not: str = ""  #: The reason why it cannot be tested
     #: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected one, for
     #: all cases or from a case's labels. An extrapolated case whose half-width is larger is undecided.
-    resolution: Annotated[float | Callable[[Labels], float] | None, _resolution] = None
+    resolution: Annotated[float | Callable[[Labels], float] | None, BeforeValidator(_resolution)] = None
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
-    read: str = ""  #: where a reader found the quotation, e.g. ``"collins2024, p. 5, verbatim"``
-    standing: Annotated[str, BeforeValidator(_standing)] = ""  #: of a result of this book, see `STANDING`
-    where: str = ""  #: file and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
+    read: str = ""  #: Where a reader found the quotation, e.g. ``"collins2024, p. 5, verbatim"``
+    standing: Annotated[str, BeforeValidator(_standing)] = ""  #: Of a result of this book, see `STANDING`
+    where: str = ""  #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
 
     @property
     def tested(self) -> bool:
@@ -174,7 +176,7 @@ class Claim:
 
     @property
     def statement(self) -> str:
-        """Return what is judged: our reading, or the quote itself."""
+        """Return what is judged, our reading or else the quote."""
         return self.reading or self.quote
 
     @property
