@@ -312,6 +312,12 @@ def test_very_few_seeds_have_no_interval():
     assert judge(claim(), seeds([2.0, 3.0])).verdict is V.INCONCLUSIVE
 
 
+def test_a_card_says_of_how_many_runs_its_medians_are():
+    few, many = seeds(np.arange(2.0, 12)), seeds(np.arange(2.0, 14))
+    assert "at 1 setting, each the median of 10 runs." in page(judge(claim(), few))
+    assert "at 2 settings, each the median of 10–12 runs." in page(judge(claim(), [many, few]))
+
+
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
     card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))

@@ -27,7 +27,7 @@ def test_zero_has_neither_sign_nor_exponent(value, digits, text):
         ((2.0, INF), "≥ 2"),
         ((-INF, INF), "any number"),
         ((1.0, 1.0), "1"),
-        ((1.0, 1.00001), "[1, 1.00001]"),
+        ((1.0, 1.0000123), "[1, 1.000012]"),
         ((-1e-5, 1e-5), "[-1e-05, 1e-05]"),
     ],
 )

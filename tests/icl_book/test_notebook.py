@@ -89,6 +89,7 @@ def test_a_notebook_runs_as_a_plain_script(tmp_path):
         (["n_decades = [1]"], {"n_decades": 2}, r"n_decades=\[1\]: must have 2 or more entries in incr"),
         (["n_decades = [1, 1]"], {"n_decades": 2}, "must have 2 or more entries in increasing order"),
         (["dims = [5, 3]\nranks = [2]"], {"ranks": "dims"}, "must have as many entries as dims="),
+        (["dims = [5]\nranks = [2, 1]"], {"ranks": "dims"}, "must have as many entries as dims="),
     ],
 )
 def test_setup_refuses_what_the_notebook_cannot_use(cells, needs, message):
