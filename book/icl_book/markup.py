@@ -11,7 +11,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-_MATH, _CODE = re.compile(r"(\$[^$]*\$|`[^`]+`)"), "`"
+_MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: What is typed, in escaped text, and what is printed for it.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>"),
@@ -57,10 +57,10 @@ def prose(markdown: str) -> Markup:
 
 
 def _piece(text: str) -> str:
-    inner = html.escape(text[1:-1] if text[:1] in ("$", _CODE) and len(text) > 1 else text, quote=False)
+    inner = html.escape(text[1:-1] if text[:1] in ("$", "`") and len(text) > 1 else text, quote=False)
     if text[:1] == "$":
         return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
-    if text[:1] == _CODE:
+    if text[:1] == "`":
         return f"<code>{inner}</code>"
     for typed, printed in _PRINTED:
         inner = re.sub(typed, printed, inner)

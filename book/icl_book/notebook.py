@@ -53,7 +53,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
         script = Path(namespace["__file__"]).read_text(encoding="utf-8")
         cells = [cell.partition("\n")[2] for cell in f"\n{script}".split("\n# %%")]
     for source in cells:
-        found = _assignments(source)
+        found = assignments(source)
         if source.startswith("# Parameters"):  # papermill's mark
             injected += found
         elif not names or set(found) & set(names):
@@ -75,7 +75,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
 
 
-def _assignments(source: str) -> list[str]:
+def assignments(source: str) -> list[str]:
     """Return the names that a cell assigns literals to; empty if it does anything else."""
     try:
         lines = ast.parse(source).body

@@ -154,7 +154,7 @@ def _strip(name: str, rows: Rows, control: Rows = (), short: bool = True) -> dic
     }
 
 
-def _words(rows: Rows, short: bool = False) -> str:
+def _words(rows: Rows, short: bool) -> str:
     """Say how many numbers agree, contradict and are undecided."""
     found, n = [row["outcome"] for row in rows], len(rows)
     text = f"{found.count('agrees')} of {n}"

@@ -53,9 +53,7 @@ def changes() -> list[dict[str, Any]]:
 def since(rules: str, entries: Sequence[Mapping[str, Any]]) -> set[str]:
     """Return the ids of the claims that are judged otherwise than by the rules of a digest.
 
-    Args:
-        rules: The digest after one of the entries; by a digest that no entry has, all listed claims changed.
-        entries: See `changes`.
+    By a digest that none of the `changes` has, all claims listed in them are.
     """
     known = [i for i, entry in enumerate(entries) if entry["rules"] == rules]
     later = entries[known[-1] + 1 :] if known else entries
