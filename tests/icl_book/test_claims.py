@@ -49,7 +49,7 @@ def between(low, value, high, **labels):
 
 
 def page(card):
-    return render(card.record)
+    return render(card.record())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_verdicts(evidence, corrected, verdict):
 )
 def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, verdict, stability):
     card = judge(claim(readings=readings), at(value))
-    assert card.verdict is verdict and card.record["stability"] == stability
+    assert card.verdict is verdict and card.record()["stability"] == stability
     assert stability.capitalize() in page(card)
 
 
@@ -100,15 +100,15 @@ def test_the_books_own_statements_have_words_of_their_own():
 def test_control_must_be_rejected_or_the_card_is_not_as_expected():
     asked, below = claim(control="x far below"), at(-9.0)
     good, blind, mixed = (judge(asked, at(2.0), control) for control in (below, at(5.0), at(-9.0, 5.0)))
-    assert [card.record["as_expected"] for card in (good, blind, mixed)] == [True, False, False]
+    assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [True, False, False]
     assert "NOT rejected" in page(blind) and "rejected, as it must be" in page(good)
     # A rule that rejects the evidence, without a correction, must show that it can accept.
     failing = claim(V.FAILS, readings=[NARROWER], control="where it is true")
-    assert judge(failing, at(0.0), at(2.0)).record["as_expected"]
-    assert not judge(failing, at(0.0), below).record["as_expected"]
+    assert judge(failing, at(0.0), at(2.0)).record()["as_expected"]
+    assert not judge(failing, at(0.0), below).record()["as_expected"]
     # With a correction the control speaks about that one.
     corrected = claim(V.CORRECTED, corrected=True, readings=[NARROWER], control="c")
-    assert not judge(corrected, at(0.5), at(0.5)).record["control_passed"]
+    assert not judge(corrected, at(0.5), at(0.5)).record()["control_passed"]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
     limits = [
         max(least(case, sign) for sign in (-1.0, 1.0) if contradicts(case, sign * 1e3)) for case in evidence
     ]
-    record = judge(claim(rule=rule), evidence).record
+    record = judge(claim(rule=rule), evidence).record()
     found = record["detection_limit"], record["detection_limit_least"]
     assert found == pytest.approx((min(limits), max(limits)), rel=1e-9)
 
@@ -144,8 +144,8 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
 def test_detection_limits_in_words():
     card = judge(claim(), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)])
     assert "We would have noticed an error of 0.26, in the least sensitive case 13." in page(card)
-    assert judge(claim(), at(0.5, error=0.1)).record["detection_limit"] is None
-    assert judge(claim(corrected=True), at(0.5, error=0.1)).record["detection_limit"] == pytest.approx(0.6)
+    assert judge(claim(), at(0.5, error=0.1)).record()["detection_limit"] is None
+    assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["detection_limit"] == pytest.approx(0.6)
     for limit, unit, words in [
         (2.1e2, "decades", "an error of 210 decades."),
         (1e-9, "$x$", "an error of 10⁻⁹ <span"),
@@ -169,7 +169,7 @@ def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
     assert judge(at_most_one(), found(0.5, high=1.0)).verdict is V.HOLDS
     assert judge(claim(), found(2.0)).verdict is V.HOLDS
     least = judge(claim(), found(2.0, low=-INF))
-    assert least.verdict is V.INCONCLUSIVE and least.record["cases"][0]["interval"] == ["-inf", 2.0]
+    assert least.verdict is V.INCONCLUSIVE and least.record()["cases"][0]["interval"] == ["-inf", 2.0]
     assert judge(claim(), found(2.0, low=1.5)).verdict is V.HOLDS
     assert "attained, no more than 0.7 by proof" in page(judge(at_most_one(), found(0.1, high=0.7)))
 
@@ -245,7 +245,7 @@ def test_a_sampled_case_is_the_rows_that_share_its_labels():
 def test_the_judge_takes_tables_cases_and_lists_of_both():
     asked = claim(rule=lambda case: (0, case["top"]), control="c")
     inside, far = pd.DataFrame({"top": [1, 2], "y": [0.5, 1.5]}), pd.DataFrame({"top": [1], "y": [5.0]})
-    card = judge(asked, [inside, [Case("one", 0.0, (0.0, 0.0), {"top": 1})]], far, value="y").record
+    card = judge(asked, [inside, [Case("one", 0.0, (0.0, 0.0), {"top": 1})]], far, value="y").record()
     assert [c["name"] for c in card["cases"]] == ["top = 1", "top = 2", "one"] and card["control_passed"]
 
 
@@ -321,7 +321,7 @@ def test_a_card_says_of_how_many_runs_its_medians_are():
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
     card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
-    record = json.loads(json.dumps(card.record, allow_nan=False))  # an infinite range is a string
+    record = json.loads(json.dumps(card.record(), allow_nan=False))  # an infinite range is a string
     assert (
         record["verdict"] == "false as printed, corrected" and record["control_cases"][0]["measured"] == -9.0
     )
@@ -366,7 +366,7 @@ def test_the_strips_show_every_reading_in_words():
 
 def test_a_strip_places_numbers_by_their_own_range():
     def marks(rule, *values):
-        (strip,) = strips(judge(claim(rule=rule), [between(v, v, v) for v in values]).record)
+        (strip,) = strips(judge(claim(rule=rule), [between(v, v, v) for v in values]).record())
         return strip["left"], strip["right"], [at for _, at, _, _ in strip["marks"]]
 
     left, right, (low, middle, high, far) = marks(lambda p: (1.0, 3.0), 1.0, 2.0, 3.0, 1e9)

@@ -101,7 +101,7 @@ def card(name, value, control=50.0):
     seeds = pd.DataFrame({"value": [value - 0.1, value, value + 0.1] * 20, "seed": range(60)})
     both = [Case("one", value, (value, value)), *cases(seeds, samples="seed", name="two")]
     far = [Case("far", control, (control, control))] if CLAIMS[name].control else ()
-    return judge(CLAIMS[name], both, far).record
+    return judge(CLAIMS[name], both, far).record()
 
 
 def run(rules="new", control=50.0, **values):

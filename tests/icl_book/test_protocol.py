@@ -102,7 +102,7 @@ def one(monkeypatch):
     words = {"reading": "x is at most 2", "quantity": "x", "grade": Grade.PROVED}
     claim = Claim("P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, 2.0), **words)
     monkeypatch.setattr(sys.modules["icl_book.claims.judge"], "registry", lambda: {"P1.x": claim})
-    return lambda value: judge(claim, [Case("a", value, (value, value)), Case("b", 1.0, (1.0, 1.0))]).record
+    return lambda value: judge(claim, [Case("a", value, (value, value)), Case("b", 1.0, (1.0, 1.0))]).record()
 
 
 def test_runs_are_merged_into_one_verdict(one):

@@ -36,19 +36,23 @@ SAID = (
 class Card:
     """A claim with its evidence and verdict, which draws itself in a notebook."""
 
-    record: Record  #: Strict JSON: the statement, the verdict, and each reading with its cases
+    data: Record  #: Strict JSON: the statement, the verdict, and each reading with its cases
 
     @property
     def verdict(self) -> Verdict:
         """Return what the evidence says in all readings together."""
-        return Verdict(self.record["verdict"])
+        return Verdict(self.data["verdict"])
+
+    def record(self) -> Record:
+        """Return the card as plain data, for result files and the audit page."""
+        return self.data
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
-        text = f"{self.record['id']}: {self.verdict}"
-        for case in self.record["cases"]:
+        text = f"{self.data['id']}: {self.verdict}"
+        for case in self.data["cases"]:
             measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
-        return {"text/html": render(self.record), "text/plain": text, CARD_MIME: self.record}
+        return {"text/html": render(self.data), "text/plain": text, CARD_MIME: self.data}
 
 
 def macros() -> Any:
