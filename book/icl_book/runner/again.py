@@ -22,14 +22,9 @@ from icl_book.runner.schedule import schedule
 
 
 def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str | None]]:
-    """Return what two runs say of one claim, wherever they differ.
+    """Return where two runs of a claim differ in ``verdict`` or ``readings``, the outcome of each reading.
 
-    Args:
-        before: ``verdict`` and ``readings``, the outcome of each reading, in one run.
-        after: The same in the other.
-
-    Returns:
-        Before and after, for ``"verdict"`` and by name of the reading; None where a run did not judge it.
+    The keys are ``"verdict"`` and names of readings; None stands where a run did not judge it.
     """
     one, two = ({"verdict": run["verdict"]} | run["readings"] for run in (before, after))
     return {name: [one.get(name), two.get(name)] for name in one | two if one.get(name) != two.get(name)}
@@ -70,7 +65,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             continue
         changed = {i: different for i in was if (different := moved(was[i], now[i]))}
         claims = {
-            i: {"verdict": card["verdict"], "readings": card["readings"], "cases": measured(card)}
+            i: {k: card[k] for k in ("verdict", "readings")} | {"cases": measured(card)}
             for i, card in now.items()
         }
         result = {"seed": seed, "rules": changes.digest(), "claims": claims, "changed": changed}

@@ -75,12 +75,9 @@ def execute(run: Run, label: str = "") -> Path:
 
 
 def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
-    """Return the verdicts that were not expected.
+    """Return the verdicts that are not those of the book, `quick`; at other sizes a difference is a result.
 
-    What is expected are the verdicts of the book, `quick`; at other sizes a difference is a result.
-
-    Raises:
-        BadInput: If they fail the run, or if what it depends on changed meanwhile.
+    It raises BadInput if they fail the run, or if what the run depends on changed meanwhile.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed while it ran; run again")

@@ -35,27 +35,17 @@ SHARED = ["requirements.lock", "book/icl_book/templates/[ct]*.j2", "book/icl_boo
 
 @dataclass(frozen=True)
 class Run:
-    """One notebook with one set of parameters.
+    """One notebook with one set of parameters."""
 
-    Attributes:
-        name: The notebook, ``notebooks/<name>.py``.
-        preset: Name of the preset, ``presets/<preset>.yml``.
-        overrides: Values that replace the notebook's own, from the preset and the caller.
-        exploring: Whether the caller changed the preset's values or the random streams. Such a run never
-            reaches the book, so its verdicts are reported but do not fail it.
-        root_seed: Root of the random streams, see `icl.streams`.
-        device: Where it computes, a value of ``ICL_DEVICE``.
-        digest: Of notebook, parameters, root seed, device, the code that it reaches (not its comments and
-            docstrings), the claims that it names, `SHARED` and installed versions.
-    """
-
-    name: str
-    preset: str
-    overrides: dict[str, Any]
+    name: str  # of notebooks/<name>.py
+    preset: str  # of presets/<preset>.yml
+    overrides: dict[str, Any]  # values that replace the notebook's own, from the preset and the caller
+    #: Whether the caller changed the preset's values or the random streams. Such a run never reaches the
+    #: book, so its verdicts are reported but do not fail it.
     exploring: bool
-    root_seed: int
-    device: str
-    digest: str
+    root_seed: int  # of the random streams, see `icl.streams`
+    device: str  # where it computes, a value of ICL_DEVICE
+    digest: str  # see `address`
 
     @property
     def path(self) -> Path:
@@ -113,17 +103,14 @@ def for_book(preset: str) -> None:
 
 
 def sources(name: str) -> list[Any]:
-    """Return what a notebook's numbers depend on beside its parameters and random streams."""
+    """Return what a notebook's numbers depend on beside its parameters, random streams and device.
+
+    That is its text, the code that it reaches (not comments and docstrings), the claims that it names,
+    `SHARED`, and versions: the lock file is among what is shared, but what is installed need not follow it.
+    """
     text, shared = source(name), provenance.fingerprint(ROOT, SHARED)
-    # The lock file is among what is shared, but what is installed need not follow it.
-    return [
-        text,
-        reach.code(text, ROOT),
-        reach.claims(text, ROOT),
-        shared,
-        sys.version,
-        provenance.versions(),
-    ]
+    reached = [reach.code(text, ROOT), reach.claims(text, ROOT)]
+    return [text, *reached, shared, sys.version, provenance.versions()]
 
 
 def notebooks() -> list[str]:
@@ -192,10 +179,14 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
     return {key: [v for i, v in enumerate(values) if v not in values[:i]] for key, values in axes.items()}
 
 
+def digest(content: Any) -> str:
+    """Return the digest of plain data, whatever the order of keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[Any] = ()) -> str:
     """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
-    depends = [overrides, seed, where, code or sources(name)]
-    return hashlib.sha256(json.dumps(depends, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return digest([overrides, seed, where, code or sources(name)])
 
 
 def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None = None) -> list[Run]:
@@ -227,6 +218,6 @@ def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None 
             wanted = usual | validate(dict(zip(axes, point, strict=True)), own)
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
             exploring = wanted != usual or seed > 0
-            digest = address(one, overrides, seed, where, code)
-            runs.append(Run(one, preset, overrides, exploring, seed, where, digest))
+            found = address(one, overrides, seed, where, code)
+            runs.append(Run(one, preset, overrides, exploring, seed, where, found))
     return runs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from icl_book.claims.registry import FOLDER, load
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT, bare
 from icl_book.runner import plan, reach
+from icl_book.runner.plan import digest
 from icl_book.runner.record import collect, keep, readings
 from icl_book.runner.schedule import schedule
 
@@ -41,11 +42,6 @@ def read() -> dict[str, Any]:
     return dict(yaml.safe_load(FILE.read_text(encoding="utf-8")))
 
 
-def digest(of: Plan) -> str:
-    """Return the digest of a plan's content, not of its comments and layout."""
-    return hashlib.sha256(json.dumps(of, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
 def seeds(of: Plan) -> list[int]:
     """Return the roots of the random streams: of the registered run, then of each replication."""
     texts = (f"{digest(of)} {i}" for i in range(of["replications"] + 1))
@@ -56,8 +52,7 @@ def measurement(name: str) -> str:
     """Return the digest of what measures in a chapter: its code and that of `icl` which it reaches."""
     text = plan.source(name)
     code = {m: c for m, c in reach.code(text).items() if m.startswith("icl.") or m in MEASURES}
-    own = bare(text)
-    return hashlib.sha256(json.dumps([own, code], sort_keys=True).encode()).hexdigest()[:16]
+    return digest([bare(text), code])
 
 
 def settings(name: str, sizes: Plan, seeds: int) -> list[dict[str, Any]]:
@@ -124,15 +119,11 @@ def problems() -> list[str]:
     ]
 
 
-def runs(of: Plan) -> Iterator[tuple[str, list[plan.Run]]]:
-    """Yield each chapter of a plan with its runs, one for each of its settings."""
-    root = seeds(of)[0]
-    for name, chapter in of["chapters"].items():
-        grids = [
-            " ".join(f"{k}={json.dumps(v, separators=(',', ':'))}" for k, v in one.items())
-            for one in chapter["settings"]
-        ]
-        yield name, [run for grid in grids for run in plan.plan(PRESET, name, grid, root)]
+def runs(name: str, chapter: Plan, root: int) -> list[plan.Run]:
+    """Return the runs of a chapter of a plan, one for each of its settings."""
+    every = [{k: json.dumps(v, separators=(",", ":")) for k, v in one.items()} for one in chapter["settings"]]
+    grids = [" ".join(f"{k}={v}" for k, v in one.items()) for one in every]
+    return [run for grid in grids for run in plan.plan(PRESET, name, grid, root)]
 
 
 def point(settings: Mapping[str, Any]) -> str:
@@ -155,9 +146,10 @@ def confirm(jobs: str, profile: str = "") -> int:
     of = read()
     if wrong := problems():
         raise BadInput(wrong[0])
-    planned = dict(runs(of))
-    status = schedule([run for some in planned.values() for run in some], jobs, profile)
-    if any(not (run.path.is_file() or run.reason.is_file()) for some in planned.values() for run in some):
+    planned = {name: runs(name, chapter, seeds(of)[0]) for name, chapter in of["chapters"].items()}
+    every = [run for some in planned.values() for run in some]
+    status = schedule(every, jobs, profile)
+    if not all(run.path.is_file() or run.reason.is_file() for run in every):
         return status or 1
     stamp = {"plan": digest(of), "rules": changes.digest(), "date": datetime.now(UTC).date().isoformat()}
     cards = []

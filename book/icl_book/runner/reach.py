@@ -34,7 +34,7 @@ def code(source: str, root: Path = ROOT) -> dict[str, str]:
             continue
         text = _text(module, root)
         origin = [(m, n) for m, n in _imports(text) if n == name]
-        if name and origin and _is_package(module, root):
+        if name and origin and _path(module, root).is_dir():
             left += origin
         else:
             found[module] = _bare(text)
@@ -75,10 +75,6 @@ def _imports(source: str) -> list[Name]:
         elif isinstance(node, ast.Import):
             found += [(alias.name, "") for alias in node.names]
     return found
-
-
-def _is_package(module: str, root: Path) -> bool:
-    return _path(module, root).is_dir()
 
 
 def _path(module: str, root: Path) -> Path:

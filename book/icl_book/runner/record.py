@@ -61,15 +61,10 @@ def collect(path: Path | str) -> dict[str, Any]:
 
 
 def record(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an executed notebook found.
+    """Return what an executed notebook found; BadInput if it does not end with one ``notebook.footer()``.
 
-    Returns:
-        What `icl_book.runner.plan.Run` says of it, and ``parameters``, ``seconds``,
-        ``device``, ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the
-        records of all verdict cards.
-
-    Raises:
-        BadInput: If the notebook does not end with one ``notebook.footer()``.
+    It is what `icl_book.runner.plan.Run` says of it, with ``parameters``, ``seconds``, ``device``,
+    ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
     """
     shown = _shown(node)
     footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
