@@ -143,11 +143,11 @@ def shown(registered=(), replications=(), log=(), **change):
     """What templates show of the small audit, with a change of claim P1.a."""
     registry = CLAIMS | {"P1.a": dataclasses.replace(CLAIMS["P1.a"], **change)}
     entries = audit.entries(registry, [run(**VALUES)], registered, replications, log)
-    return audit.context(entries, registered, replications)
+    return {"entries": entries, "registered": registered, "replications": replications}
 
 
 def written(part, *runs, **change):
-    pages = stage.pages(**shown(*runs, **change), rooms={}, titles={"n": "A chapter"})
+    pages = stage.pages(**shown(*runs, **change), titles={"n": "A chapter"})
     return str(getattr(pages, part)())
 
 
@@ -296,7 +296,7 @@ def test_readme_is_in_step_with_the_registry():
     block = page.partition("<!-- verdicts:begin -->\n")[2].partition("<!-- verdicts:end -->")[0]
     assert block and len(block.splitlines()) <= 17, "README.md has no verdict block, or a long one"
     entries = audit.entries(claims.registry(), [])
-    wanted = stage.pages(**audit.context(entries, [], []), rooms={}).readme()
+    wanted = stage.pages(entries=entries, registered=[], replications=[]).readme()
     assert block == wanted, "README.md is out of step; run: make book && python -m icl_book readme"
 
 

@@ -71,9 +71,13 @@ def gather(
         problems += judged.problems(where, judged.short_answer(content), own, others)
     for text in findings:
         problems += judged.problems("book/introduction", text, cards, others)
-    page = (root / "README.md").read_text(encoding="utf-8") if findings else ""
-    if findings and judged.readme(page, stage.findings(runs, root), cards) != page:
-        problems.append("README.md: the findings moved; run: python -m icl_book readme")
+    if findings:
+        page, module = (
+            (root / "README.md").read_text(encoding="utf-8"),
+            stage.pages(**stage.context(registry(), runs, root)),
+        )
+        if judged.readme(page, stage.findings(module, root), cards) != page:
+            problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
 
@@ -169,15 +173,11 @@ def readme(root: Path = ROOT) -> None:
     """Rewrite README.md's findings and verdicts from the last quick results, and its picture."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
-    block = stage.pages(**stage.context(registry(), runs, root), rooms={}).readme()
+    module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
-    text = re.sub(
-        r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)",
-        lambda m: m[1] + block + m[2],
-        text,
-        flags=re.S,
-    )
+    block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
+    text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    write_atomically(root / "README.md", judged.readme(text, stage.findings(runs, root), cards))
+    write_atomically(root / "README.md", judged.readme(text, stage.findings(module, root), cards))
     (drawn,) = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", stage.moving(read_json(files[stage.FRONT])))
     write_atomically(root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode())

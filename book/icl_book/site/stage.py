@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from icl_book import repository
-from icl_book.claims import Claim, Verdict, changes, registry
+from icl_book.claims import Claim, Verdict, changes, quotes
 from icl_book.claims.card import render
 from icl_book.markup import environment
 from icl_book.provenance import CARD_MIME, ROOT
 from icl_book.runner import protocol
+from icl_book.runner.plan import digest
 from icl_book.runner.record import read_json
 from icl_book.site import audit, judged
 
@@ -97,17 +98,18 @@ def stage(
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
-    cards = {card["id"]: card for run in runs for card in run["cards"]}
-    place = {card["id"]: run["name"] for run in runs for card in run["cards"]}
+    cards = {name: e.record for name, e in audited.items() if e.notebook}
+
+    def elsewhere(claim: str, number: str) -> str:
+        return link(claim, number, f"../notebooks/{audited[claim].notebook}.html")
+
     url = repository.address(root)
+    words = {"repository": url, "repository_name": url.rsplit("/", 1)[-1], "verdicts": _line(module.whole())}
     for path in (target / "book").glob("*.md"):
-        text = path.read_text(encoding="utf-8").replace("{{ repository }}", url)
-        text = text.replace("{{ repository_name }}", url.rsplit("/", 1)[-1])  # MyST leaves code blocks alone
-        text = text.replace("{{ verdicts }}", _line(str(module.whole())))
-        text = judged.resolve(
-            text, cards, lambda claim, number: link(claim, number, f"../notebooks/{place[claim]}.html")
-        )
-        path.write_text(text, encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        for word, said in words.items():
+            text = text.replace(f"{{{{ {word} }}}}", said)  # MyST leaves code blocks alone
+        path.write_text(judged.resolve(text, cards, elsewhere), encoding="utf-8")
     for path in (protocol.FILE, EARLIER):
         shutil.copy(path, static)
     (static / "audit.json").write_text(audit.as_json(shown["entries"], changes.digest()), encoding="utf-8")
@@ -115,25 +117,30 @@ def stage(
 
 def context(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> dict[str, Any]:
     """Return what the templates show of all claims, with what further runs found."""
-    further = audit.further(root)
-    return audit.context(audit.entries(claims, runs, *further, changes.changes()), *further)
-
-
-def findings(runs: Sequence[Mapping[str, Any]], root: Path) -> list[str]:
-    """Return the findings of the front page, with the verdict as a whole."""
-    whole = str(pages(**context(registry(), runs, root), rooms={}).whole())
-    return [text.replace("{{ verdicts }}", _line(whole)) for text in judged.findings(root)]
+    registered, replications = audit.further(root)
+    entries = audit.entries(claims, runs, registered, replications, changes.changes())
+    return {"entries": entries, "registered": registered, "replications": replications}
 
 
 def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
-    made = environment().overlay()
-    made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github}
-    plan = protocol.read()
-    known = {"verdict_order": list(map(str, Verdict)), "changes": changes.changes(), **context}
-    known |= {"plan": plan | {"digest": protocol.digest(plan)}}
-    known |= {"earlier": read_json(EARLIER)}
-    return made.get_template("pages.md.j2").make_module(known)
+    made, plan = environment().overlay(), protocol.read()
+    made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github, "cases": audit.cases}
+    known = {
+        "verdict_order": list(map(str, Verdict)),
+        "apart": list(audit.APART),
+        "changes": changes.changes(),
+        "plan": plan | {"digest": digest(plan)},
+        "earlier": read_json(EARLIER),
+        "sources": {name: quotes.source(key) for key, name in quotes.NAMES.items()},
+    }
+    return made.get_template("pages.md.j2").make_module(known | context)
+
+
+def findings(module: Any, root: Path) -> list[str]:
+    """Return the findings of the front page, with the verdict as a whole by the module of `pages`."""
+    whole = _line(str(module.whole()))
+    return [text.replace("{{ verdicts }}", whole) for text in judged.findings(root)]
 
 
 def link(claim: str, text: str, page: str = "") -> str:
