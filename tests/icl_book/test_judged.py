@@ -13,6 +13,7 @@ CARD = {
     "readings": {"as we read it": "agrees"},
     "depends_on": [],
     "cases": [{"name": "d = 5, n = 1e12", "measured": 0.0326}],
+    "control_cases": [],
     "other_readings": {"another": [{"name": "d = 2", "measured": "inf"}]},
 }
 CARDS = {"P1.T": CARD}

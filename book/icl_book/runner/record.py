@@ -66,25 +66,26 @@ def record(node: Mapping[str, Any]) -> dict[str, Any]:
     It is what `icl_book.runner.plan.Run` says of it, with ``parameters``, ``seconds``, ``device``,
     ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
     """
-    shown = _shown(node)
-    footers = [d[FOOTER_MIME] for d in shown if FOOTER_MIME in d]
+    data = shown(node)
+    footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}
-        | {"cards": [d[CARD_MIME] for d in shown if CARD_MIME in d]}
+        | {"cards": [d[CARD_MIME] for d in data if CARD_MIME in d]}
     )
 
 
 def tables(path: Path | str) -> dict[str, str]:
     """Return the tables that an executed notebook had at its end, as CSV, by name; BadInput as `read`."""
-    kept = ["".join(data[TABLES_MIME]) for data in _shown(read(path)) if TABLES_MIME in data]
+    kept = ["".join(data[TABLES_MIME]) for data in shown(read(path)) if TABLES_MIME in data]
     found: dict[str, str] = json.loads(kept[-1]) if kept else {}
     return found
 
 
-def _shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the cells of a notebook showed, each by media type."""
     return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 

@@ -72,11 +72,9 @@ def gather(
     for text in findings:
         problems += judged.problems("book/introduction", text, cards, others)
     if findings:
-        page, module = (
-            (root / "README.md").read_text(encoding="utf-8"),
-            stage.pages(**stage.context(registry(), runs, root)),
-        )
-        if judged.readme(page, stage.findings(module, root), cards) != page:
+        page = (root / "README.md").read_text(encoding="utf-8")
+        said = stage.findings(stage.pages(**stage.context(registry(), runs, root)), root)
+        if judged.readme(page, said, cards) != page:
             problems.append("README.md: the findings moved; run: python -m icl_book readme")
     return runs, problems
 
@@ -118,49 +116,40 @@ def swap(new: Path, place: Path) -> None:
 
 
 def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path:
-    """Build and verify the book.
+    """Build and verify the book; return its entry page.
 
     Args:
         preset: Name of the preset the notebooks ran with.
         notebooks: Executed notebook by name.
         root: The repository.
 
-    Returns:
-        The book's entry page.
-
     Raises:
         BadInput: If anything is wrong; the last good book stays as it is.
     """
+    site, place = (root / "_build" / folder / preset for folder in ("site", "book"))
     (root / "_build").mkdir(exist_ok=True)
     with FileLock(root / "_build" / f".lock-site-{preset}"):
-        return _build(preset, notebooks, root)
+        start = time.perf_counter()
 
+        def say(text: str) -> None:
+            print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
-def _build(preset: str, notebooks: Mapping[str, Path], root: Path) -> Path:
-    start = time.perf_counter()
-
-    def say(text: str) -> None:
-        print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
-
-    place = root / "_build" / "book" / preset
-    now, stamp = digest(preset, notebooks, root), place / ".digest"
-    if stamp.is_file() and stamp.read_text() == now:
-        say("nothing has changed")
-        return place / "index.html"
-
-    say(f"staging {len(notebooks)} executed notebooks")
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    runs, problems = gather(notebooks, toc, preset, root)
-    _refuse(problems)
-    site = root / "_build" / "site" / preset
-    stage.stage(site, notebooks, runs, registry(), root)
-    say(f"jupyter-book, {len(verify.toc_pages(toc))} pages, warnings are errors")
-    html = sphinx(site, site.with_name(f"{preset}.html"))
-    say("verifying pages")
-    _refuse(verify.book(html, toc, runs))
-    (html / ".digest").write_text(now)
-    swap(html, place)
-    say("done")
+        now, stamp = digest(preset, notebooks, root), place / ".digest"
+        if stamp.is_file() and stamp.read_text() == now:
+            say("nothing has changed")
+            return place / "index.html"
+        say(f"staging {len(notebooks)} executed notebooks")
+        toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+        runs, problems = gather(notebooks, toc, preset, root)
+        _refuse(problems)
+        stage.stage(site, notebooks, runs, registry(), root)
+        say(f"jupyter-book, {len(verify.toc_pages(toc))} pages, warnings are errors")
+        html = sphinx(site, site.with_name(f"{preset}.html"))
+        say("verifying pages")
+        _refuse(verify.book(html, toc, runs))
+        (html / ".digest").write_text(now)
+        swap(html, place)
+        say("done")
     return place / "index.html"
 
 

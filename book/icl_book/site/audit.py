@@ -99,7 +99,7 @@ def further(root: Path) -> tuple[list[Record], list[Record]]:
 
 def cases(record: Record) -> list[Record]:
     """Return the cases of a card's record, of all readings and of the control."""
-    groups = [record["cases"], record.get("control_cases", ()), *record.get("other_readings", {}).values()]
+    groups = [record["cases"], record["control_cases"], *record["other_readings"].values()]
     return [case for rows in groups for case in rows]
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from icl_book.parameters import BadInput
 from icl_book.site.audit import Record, cases
 
-Cards = Mapping[str, Mapping[str, Any]]
+Cards = Mapping[str, Record]
+Number = tuple[str, str, str, float | str]  # name of a run, claim, case, what it measured
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")
 _SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -41,11 +42,8 @@ def short_answer(content: Mapping[str, Any]) -> str:
 def findings(root: Path) -> list[str]:
     """Return the findings of the front page as they are written there, each on one line; maybe none."""
     found = _FINDINGS.search((root / "book" / "introduction.md").read_text(encoding="utf-8"))
-    return (
-        [" ".join(item.split()) for item in re.split(r"^(?=\d+\. )", found[1], flags=re.M) if item]
-        if found
-        else []
-    )
+    items = re.split(r"^(?=\d+\. )", found[1], flags=re.MULTILINE) if found else []
+    return [" ".join(item.split()) for item in items if item]
 
 
 def readme(text: str, said: Sequence[str], cards: Cards) -> str:
@@ -132,14 +130,14 @@ def _said(card: Mapping[str, Any]) -> str:
     return " ".join([*parts, *(row["name"] for row in cases(card))])
 
 
-def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, Any]] = ()) -> list[str]:
+def problems(where: str, text: str, cards: Cards, others: Sequence[Number] = ()) -> list[str]:
     """Find numbers that no card judges, sizes that a sentence leaves out, and numbers that move.
 
     Args:
         where: What the text is, for the message.
         text: A short answer, or a finding.
         cards: Records of the cards that it may name.
-        others: Records of cards of other runs; a case of the same name must round to the same number.
+        others: Numbers of other runs; a case of the same name must round to the same number.
     """
     found = []
     for sentence in sentences(text):
@@ -160,11 +158,9 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
                 sizes |= digits(case)
                 shown = _formatted(values[0], form)
                 found += [
-                    f"{start}: {claim}, {case}: {shown} here, {now} in {run['name']}"
-                    for run in others
-                    for card in run["cards"]
-                    for value in (_measured(card, case) if card["id"] == claim else ())
-                    if (now := _formatted(value, form)) != shown
+                    f"{start}: {claim}, {case}: {shown} here, {now} in {run}"
+                    for run, *which, value in others
+                    if which == [claim, case] and (now := _formatted(value, form)) != shown
                 ]
         bare = ROLE.sub(" ", sentence)
         if unknown := digits(bare) - allowed:
@@ -174,13 +170,13 @@ def problems(where: str, text: str, cards: Cards, others: Iterable[Mapping[str, 
     return found
 
 
-def other_runs(registered: Iterable[Record], replications: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """Yield the cards of the registered run and of the replications, with the name of the run."""
+def other_runs(registered: Iterable[Record], replications: Iterable[Record]) -> Iterator[Number]:
+    """Yield the numbers of the registered run and of the replications."""
     for run in registered:
-        yield {"name": "the registered run", "cards": run["cards"]}
+        for card in run["cards"]:
+            for row in cases(card):
+                yield "the registered run", card["id"], row["name"], row["measured"]
     for run in replications:
-        cards = [
-            {"id": i, "cases": [{"name": k, "measured": v} for k, v in card["cases"].items()]}
-            for i, card in run["claims"].items()
-        ]
-        yield {"name": f"seed {run['seed']}", "cards": cards}
+        for claim, card in run["claims"].items():
+            for name, value in card["cases"].items():
+                yield f"seed {run['seed']}", claim, name, value

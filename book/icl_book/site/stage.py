@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from icl_book.markup import environment
 from icl_book.provenance import CARD_MIME, ROOT
 from icl_book.runner import protocol
 from icl_book.runner.plan import digest
-from icl_book.runner.record import read_json
+from icl_book.runner.record import read_json, shown
 from icl_book.site import audit, judged
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
@@ -61,8 +61,8 @@ def stage(
     (static / "mathjax").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
-    shown = context(claims, runs, root)
-    audited = {e.record["id"]: e for e in shown["entries"]}
+    found = context(claims, runs, root)
+    audited = {e.record["id"]: e for e in found["entries"]}
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     titles, drawn = {}, {}
@@ -72,20 +72,18 @@ def stage(
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = judged.resolve("".join(cell["source"]), own, link)
-        captions(content)
-        for data in (
-            output.get("data", {}) for cell in content["cells"] for output in cell.get("outputs", [])
-        ):
+        drawn[name] = figures(content, generated / "gallery")
+        for data in shown(content):
             if record := data.get(CARD_MIME):
                 data["text/html"] = render(record, audited[record["id"]])
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
-        drawn[name] = list(figures(content, generated / "gallery"))
+
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
     module = pages(
-        **shown,
+        **found,
         runs=runs,
         titles=titles,
         drawn=drawn,
@@ -112,7 +110,7 @@ def stage(
         path.write_text(judged.resolve(text, cards, elsewhere), encoding="utf-8")
     for path in (protocol.FILE, EARLIER):
         shutil.copy(path, static)
-    (static / "audit.json").write_text(audit.as_json(shown["entries"], changes.digest()), encoding="utf-8")
+    (static / "audit.json").write_text(audit.as_json(found["entries"], changes.digest()), encoding="utf-8")
 
 
 def context(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> dict[str, Any]:
@@ -124,13 +122,13 @@ def context(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root
 
 def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
-    made, plan = environment().overlay(), protocol.read()
+    made = environment().overlay()
     made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github, "cases": audit.cases}
     known = {
         "verdict_order": list(map(str, Verdict)),
         "apart": list(audit.APART),
         "changes": changes.changes(),
-        "plan": plan | {"digest": digest(plan)},
+        "plan": digest(protocol.read()),
         "earlier": read_json(EARLIER),
         "sources": {name: quotes.source(key) for key, name in quotes.NAMES.items()},
     }
@@ -149,43 +147,36 @@ def link(claim: str, text: str, page: str = "") -> str:
     return f'<a class="icl-judged" href="{page}#claim-{claim}" title="judged: {claim}">{name}</a>'
 
 
-def captions(content: dict[str, Any]) -> None:
-    """Turn the caption below a code cell into what MyST-NB reads: the cell's figure, its name and alt text.
+def figures(content: dict[str, Any], folder: Path) -> list[dict[str, str]]:
+    """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
 
     A text cell begins with a caption: ```` ```{caption} fig-name ````, ``:alt:`` and what a reader cannot
-    see, a blank line, and the caption. What follows it stays.
+    see, a blank line, and the caption. What follows it stays. The figures are returned for the gallery, and
+    their drawings written to ``folder``.
     """
     cells: list[dict[str, Any]] = []
+    drawn = []
     for cell in content["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown" and (found := CAPTION.match(source)):
             name, alt, caption = (" ".join(part.split()) for part in found.groups())
             settings = cells[-1]["metadata"].setdefault("mystnb", {})
             settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
+            for data in shown({"cells": cells[-1:]}):
+                if drawing := data.get("image/svg+xml"):
+                    (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
+                    drawn.append({"name": name, "alt": alt, "caption": caption})
             cell["source"] = source[found.end() :]
         if "".join(cell["source"]).strip():
             cells.append(cell)
     content["cells"] = cells
+    return drawn
 
 
 def moving(content: Mapping[str, Any]) -> str:
     """Return the last interactive figure of an executed notebook; empty without one."""
-    outputs = [output for cell in content["cells"] for output in cell.get("outputs", [])]
-    pieces = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs]
+    pieces = ["".join(data.get("text/html", "")) for data in shown(content)]
     return next((piece for piece in reversed(pieces) if "icl-interactive" in piece), "")
-
-
-def figures(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, str]]:
-    """Yield each named figure of an executed notebook, and write its drawing for the gallery."""
-    for cell in content["cells"]:
-        settings = cell["metadata"].get("mystnb", {})
-        for output in cell.get("outputs", []):
-            drawing = output.get("data", {}).get("image/svg+xml")
-            if drawing and (name := settings.get("figure", {}).get("name")):
-                (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
-                file = f"/book/_generated/gallery/{name}.svg"
-                alt = settings.get("image", {}).get("alt", "")
-                yield {"name": name, "file": file, "alt": alt, "caption": settings["figure"]["caption"]}
 
 
 def rooms(root: Path) -> dict[str, dict[str, Any]]:

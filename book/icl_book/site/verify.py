@@ -14,11 +14,10 @@ from icl_book.claims import Claim, changes, quotes
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(r"\$|\{(?:glue|judged|numref|cite|eq|ref|doc|term|prf)\b|\{\{|\}\}|:::|```")
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
+NETWORK = re.compile(r"(?:https?:)?//")
 #: What a browser loads by itself.
-LOADED = "script[src], img[src], iframe[src], source[src], video[src], object[data]"
-LOADED += (
-    ", link[rel~=stylesheet], link[rel~=preload], link[rel~=icon], link[rel~=preconnect], link[rel~=prefetch]"
-)
+LOADED = """script[src], img[src], iframe[src], source[src], video[src], object[data],
+    link:is([rel~=stylesheet], [rel~=preload], [rel~=icon], [rel~=preconnect], [rel~=prefetch])"""
 
 
 def toc_pages(toc: dict[str, Any]) -> list[str]:
@@ -62,13 +61,10 @@ def page(name: str, text: str) -> list[str]:
     soup = BeautifulSoup(text, "html.parser")
     for code in soup.select("div.highlight"):
         code.extract()  # colored code, the largest part: nothing is looked for there
-    loaded = [tag.get("src") or tag.get("href") or tag.get("data") or "" for tag in soup.select(LOADED)]
-    loaded += [
-        url for tag in soup.select("style") for url in re.findall(r"url\([\"']?([^\"')]+)", tag.get_text())
-    ]
-    problems = [
-        f"{name}: loads {url} from the network" for url in loaded if re.match(r"(?:https?:)?//", str(url))
-    ]
+    loaded = [str(tag.get("src") or tag.get("href") or tag.get("data")) for tag in soup.select(LOADED)]
+    styles = " ".join(tag.get_text() for tag in soup.select("style"))
+    loaded += re.findall(r"url\([\"']?([^\"')]+)", styles)
+    problems = [f"{name}: loads {url} from the network" for url in loaded if NETWORK.match(url)]
     article = soup.find("article") or soup
     if article.select(".output.traceback, .system-message, .problematic"):
         problems.append(f"{name}: shows an error message")
@@ -76,11 +72,7 @@ def page(name: str, text: str) -> list[str]:
         alt, src = str(image.get("alt", "")).strip(), str(image.get("src", ""))[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
-        if (
-            not image.find_parent("figure")
-            and not image.find_parent(class_="sd-card")
-            and "icl-frame" not in (image.get("class") or ())
-        ):
+        if image.css.match("img:not(figure *, .sd-card *, .icl-frame)"):
             problems.append(f"{name}: image {src} stands outside a figure, without caption and number")
     for figure in article.select("figure"):
         number, words = figure.select_one(".caption-number"), figure.select_one(".caption-text")
