@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
                     raise BadInput(f"{run.name}: notebook, code, lock or data changed since it was asked for")
                 execute(run, options.label)
         case "book":
-            plan.for_book(options.preset)
+            plan.for_book()
             runs = plan.plan(options.preset)
             if status := schedule(runs, options.jobs, options.profile):
                 return status

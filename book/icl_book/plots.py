@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from IPython import get_ipython
 from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -74,12 +75,9 @@ def style() -> None:
     """Set the book's figure style; in a notebook also SVG output without a time stamp."""
     # The font comes with matplotlib, so that figures are the same on every machine.
     sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", font_scale=1.15, rc=_RC)
-    try:
-        from IPython import get_ipython
-        from matplotlib_inline.backend_inline import set_matplotlib_formats
-    except ImportError:  # a script on a machine without Jupyter
-        return
     if get_ipython() is not None:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats  # comes with IPython
+
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 

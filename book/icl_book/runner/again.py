@@ -44,7 +44,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         BadInput: If a seed is no integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set: it compares with the
             book.
     """
-    for_book("quick")
+    for_book()
     for seed in seeds:
         if not 0 < seed < 2**31:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")

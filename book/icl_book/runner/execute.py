@@ -31,12 +31,7 @@ KEPT = 5  # executed notebooks kept per notebook and preset
 def execute(run: Run, label: str = "") -> Path:
     """Execute a notebook through papermill, unless it is done; wait if another process does it already.
 
-    Args:
-        run: What to run, from `plan`.
-        label: Printed before each line of progress, e.g. ``"1 of 2"``.
-
-    Returns:
-        The executed notebook, ``_build/runs/<preset>/<name>.<digest>.ipynb``; see `icl_book.runner.record`.
+    It returns the executed notebook's path. ``label``, e.g. ``"1 of 2"``, stands before what it prints.
 
     Raises:
         BadInput: If a cell fails, the kernel dies, a verdict is not the expected one, or the

@@ -96,7 +96,7 @@ def device() -> str:
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
 
-def for_book(preset: str) -> None:
+def for_book() -> None:
     """Raise BadInput for an ``ICL_SEED`` whose results may not reach the book."""
     if seed := root_seed():
         raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
@@ -192,15 +192,9 @@ def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: S
 def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None = None) -> list[Run]:
     """The runs of a book, or of a sweep of one notebook; all checked, nothing started.
 
-    Args:
-        preset: Name of the preset.
-        name: One notebook; without it all of them.
-        grid: Values to try in all combinations, see `read_grid`.
-        seed: Root of the random streams; by default `root_seed`.
-
-    Returns:
-        The runs in the order in which they start: that of the preset's entries, and of the grid. What equals
-        the notebook's own values is no override.
+    Without a name these are all notebooks. The root of the random streams is by default `root_seed`. Runs
+    start in this order: that of the preset's entries, and of the grid, see `read_grid`. What equals the
+    notebook's own values is no override.
 
     Raises:
         BadInput: If notebook, preset, or a parameter's name, type or value is wrong.

@@ -22,12 +22,8 @@ SHOWN = 12  # lines of Snakemake's own words that are shown, if no run says what
 def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     """Let Snakemake run what is not done yet, in this order; see ``Snakefile``.
 
-    Two processes that want the same run share it: the second waits, and finds it done.
-
-    Args:
-        runs: What to run, from `icl_book.runner.plan`.
-        jobs: How many run at a time, a positive integer.
-        profile: A folder with the settings of a cluster, ``profiles/slurm``; none runs on this machine.
+    Two processes that want the same run share it: the second waits, and finds it done. At most ``jobs`` run
+    at a time, on the cluster whose settings are in the folder ``profile``, or without one on this machine.
 
     Returns:
         The exit status.

@@ -18,16 +18,12 @@ from icl_book.runner.record import collect, readings, tables
 
 
 def cases(found: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a row for each case of each reading of each card.
+    """Return a row for each case of each reading of each card in the record of a run.
 
-    Args:
-        found: The record of a run, see `icl_book.runner.record.collect`.
-
-    Returns:
-        The run's parameters (lists as texts), root seed, notebook and seconds; ``claim``, its ``verdict``,
-        ``reading``, ``case``, ``outcome``, ``evidence`` (how the number was found), ``measured`` in its
-        interval from ``low`` to ``high``, ``samples``; and the case's labels by name, ``case <name>``
-        where a column is called like that already.
+    Columns are the run's parameters (lists as texts), root seed, notebook and seconds; ``claim``, its
+    ``verdict``, ``reading``, ``case``, ``outcome``, ``evidence`` (how the number was found), ``measured`` in
+    its interval from ``low`` to ``high``, ``samples``; and the case's labels by name, ``case <name>`` where a
+    column is called like that already.
     """
     rows = []
     for card in found["cards"]:

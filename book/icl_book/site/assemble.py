@@ -46,19 +46,15 @@ def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str
 def gather(
     notebooks: Mapping[str, Path], toc: dict[str, Any], preset: str, root: Path = ROOT
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Read the executed notebooks.
-
-    Returns:
-        What `icl_book.runner.record.collect` says of each, and the problems found.
+    """Return what `icl_book.runner.record.collect` says of each notebook, and the problems found.
 
     Raises:
         BadInput: If one is damaged.
     """
     wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
     if apart := sorted(set(wanted) ^ set(notebooks)):
-        return [], [
-            f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks" for name in apart
-        ]
+        where = "must be both in _toc.yml and in the folder notebooks"
+        return [], [f"notebooks/{name}: {where}" for name in apart]
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
     runs = list(map(record, contents.values()))
     problems = verify.cards(runs, registry()) + verify.rules(registry())
@@ -116,12 +112,7 @@ def swap(new: Path, place: Path) -> None:
 
 
 def build(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> Path:
-    """Build and verify the book; return its entry page.
-
-    Args:
-        preset: Name of the preset the notebooks ran with.
-        notebooks: Executed notebook by name.
-        root: The repository.
+    """Build and verify the book from notebooks, executed with this preset, by name; return its entry page.
 
     Raises:
         BadInput: If anything is wrong; the last good book stays as it is.

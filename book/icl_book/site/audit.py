@@ -39,7 +39,6 @@ class Entry:
     notebook: str  # that judged it, without suffix; empty for none
     group: str  # whose statement it is, a key of `GROUPS`
     kind: str  # what it is counted as: its verdict, or one of `APART`
-    sure: bool  # whether it was judged though no data could have contradicted it
     registered: Record | None  # the card's record in the registered run, if there is one
     earlier: bool  # whether rule or measurement changed since that run
     differences: dict[str, list[str | None]]  # between book and registered run, as `moved` gives them
@@ -70,13 +69,12 @@ def entries(
             r["claims"][i] for r in replications if i in r["claims"] and i not in since(r["rules"], log)
         ]
         changed = [moved(record, one) for one in repeated]
-        sure = claim.rule is not None and not claim.tested
+        sure = claim.rule is not None and not claim.tested  # judged though no data could contradict it
         entry = Entry(
             record=record,
             notebook=notebook,
             group=next(name for name, members in GROUPS.items() if claim.authority in members),
             kind=IMPLIED if claim.implied_by else SURE if sure else record["verdict"],
-            sure=sure,
             registered=card,
             earlier=card is not None and i in since(rules, log),
             differences=moved(record, card) if card else {},

@@ -44,14 +44,10 @@ def stage(
     claims: Mapping[str, Claim],
     root: Path,
 ) -> None:
-    """Write the tree.
+    """Write the tree in place of what is in ``target``.
 
-    Args:
-        target: Where; what is there is deleted.
-        notebooks: Executed notebook by name.
-        runs: What `icl_book.runner.record.collect` says of each, in the order of the table of contents.
-        claims: All claims by id.
-        root: The repository.
+    ``notebooks`` are executed ones by name, and ``runs`` what `icl_book.runner.record.collect` says of each,
+    in the order of the table of contents.
     """
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
@@ -79,7 +75,6 @@ def stage(
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
         (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
-
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
     module = pages(

@@ -88,13 +88,7 @@ def page(name: str, text: str) -> list[str]:
 
 
 def book(html: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Find problems of a built book: of each page of its table of contents, and cards that are on none.
-
-    Args:
-        html: Folder of the built pages.
-        toc: The table of contents.
-        runs: What `icl_book.runner.record.collect` says of each executed notebook.
-    """
+    """Find problems of a book in the folder ``html``: of each page of its contents, and cards on no page."""
     texts = {name: (html / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
     problems = [problem for name, text in texts.items() for problem in page(name, text)]
     problems += [
