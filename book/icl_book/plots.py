@@ -118,23 +118,21 @@ def panels(
     levels = list(dict.fromkeys(frame[col]))
     across = min(len(levels), facets.pop("wrap", 4))
     height = facets.pop("height", 3.4 if across < 3 else 2.8)
-    figure, axes = plt.subplots(
-        down := -(-len(levels) // across),
-        across,
-        figsize=(7.6, height * down),
-        squeeze=False,
-        **{"sharex": True, "sharey": True} | facets,
-    )
+    down = -(-len(levels) // across)
+    shape: dict[str, Any] = {
+        "figsize": (7.6, height * down),
+        "squeeze": False,
+        "sharex": True,
+        "sharey": True,
+    }
+    figure, axes = plt.subplots(down, across, **shape | facets)
     for ax in axes.ravel()[len(levels) :]:
         ax.remove()
     out = dict(zip(levels, axes.ravel(), strict=False))
-    for level, ax in out.items():
-        ax.set(title=title.format(level))
-        ax.set(**{f"{axis}scale": "log" for axis in log})
-    for i, axis in itertools.product(range(down), range(across)):
-        if i * across + axis < len(levels):
-            axes[i, axis].set_xlabel(labels[0] if (i + 1) * across + axis >= len(levels) else "")
-            axes[i, axis].set_ylabel(labels[1] if axis == 0 else "")
+    for i, (level, ax) in enumerate(out.items()):
+        ax.set(title=title.format(level), **{f"{axis}scale": "log" for axis in log})
+        ax.set_xlabel(labels[0] if i + across >= len(levels) else "")
+        ax.set_ylabel(labels[1] if i % across == 0 else "")
     return out
 
 

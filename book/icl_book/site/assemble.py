@@ -61,7 +61,7 @@ def gather(
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    others, findings = list(judged.other_runs(*audit.further(root))), judged.findings(root)
+    others, findings = list(judged.other_runs(**audit.further(root))), judged.findings(root)
     for (where, content), run in zip(contents.items(), runs, strict=True):
         own = {card["id"]: card for card in run["cards"]}
         problems += judged.problems(where, judged.short_answer(content), own, others)

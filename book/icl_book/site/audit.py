@@ -86,13 +86,10 @@ def entries(
     return found
 
 
-def further(root: Path) -> tuple[list[Record], list[Record]]:
-    """Return the records of the registered run and of the replications, as committed."""
-    registered, replications = (
-        [read_json(path) for path in sorted((root / "results" / kind).glob("*.json"))]
-        for kind in ("registered", "replications")
-    )
-    return registered, replications
+def further(root: Path) -> dict[str, list[Record]]:
+    """Return the records of the ``registered`` run and of the ``replications``, as committed."""
+    kinds = ("registered", "replications")
+    return {kind: [read_json(p) for p in sorted((root / "results" / kind).glob("*.json"))] for kind in kinds}
 
 
 def cases(record: Record) -> list[Record]:

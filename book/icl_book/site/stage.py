@@ -110,9 +110,8 @@ def stage(
 
 def context(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> dict[str, Any]:
     """Return what the templates show of all claims, with what further runs found."""
-    registered, replications = audit.further(root)
-    entries = audit.entries(claims, runs, registered, replications, changes.changes())
-    return {"entries": entries, "registered": registered, "replications": replications}
+    further = audit.further(root)
+    return {"entries": audit.entries(claims, runs, **further, log=changes.changes()), **further}
 
 
 def pages(**context: Any) -> Any:
