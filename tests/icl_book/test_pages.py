@@ -173,8 +173,8 @@ def test_audit_says_everything():
     )
     says(written("audit", [ONE_SIDE]), "run: another grid: contradicts here, agrees there (2 contradict).")
     says(written("audit", [run(a=0.4, b=2.0, control=0.5)]), "so that run decides nothing")
-    text = written("audit", [], [again(b=SAME), again(b=OTHER_READING)])
-    says(text, "the same in every reading in 1 of 2 replications. What changed: another grid.")
+    text = written("audit", [], [again(b=SAME), again(b=OTHER_READING), again(b=SAME)])
+    says(text, "the same in every reading in 2 of 3 replications. What changed: another grid.")
     first_entry = written("audit").partition("<article")[2].partition("</article>")[0]
     assert "\n\n" not in first_entry, "a blank line ends raw HTML"
 
@@ -248,7 +248,8 @@ def test_other_runs_are_listed():
     says(
         written("whole", [MOVED], [changed]),
         "Of 2 independent statements by the authors of paper 1",
-        "1 hold, 0 are true in some fair readings and false in others, and 1 is false as printed (of these",
+        "1 hold, 0 are true in some fair readings and false in others, and 1 is false as printed",
+        "(of these 1, 1 rest on slides read by OCR). 0",
         "1 of 2 verdicts stayed, 1 of them in every reading.",
         "once more with fresh random numbers: 1 of 2 times they stayed in every reading.",
     )
