@@ -165,7 +165,7 @@ def class_spread(d: int, n: int, noise_std: float) -> Row:
     """Return the largest over the smallest w* of three classes with L = 1; infinite if that is zero."""
     best = [optimal_window(task(d), n, noise_std) for task in (Affine, ReLU, Cosine)]
     best.sort(key=lambda some: float(some.w))
-    return over(best[-1], best[0]) if best[0].w > 0 else with_error(np.inf)
+    return over(best[-1], best[0]) if best[0].w > 0 else {"value": np.inf, "error": 0.0}
 
 
 def steeper_waves(d: int, k: int, noise_std: float) -> Row:

@@ -30,6 +30,11 @@ def test_curves_that_move_have_their_least_value_at_the_marked_window():
     assert curves.nearest.min() > 1 and (curves.equal[curves.n == 8] == 1).all()
 
 
+def test_windows_of_which_one_is_zero_lie_infinitely_far_apart():
+    assert phases.class_spread(8, 20, 0.2) == {"value": np.inf, "error": 0.0}
+    assert 1 < phases.class_spread(3, 1000, 0.2)["value"] < np.inf
+
+
 def test_slope_and_curvature_of_known_functions():
     d, L = 5, 2.0
     assert phases.energies(Linear(d, L)) == pytest.approx((L**2 * (d - 1) / d, L**2 * (d - 1) ** 2 / d))
