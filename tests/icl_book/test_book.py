@@ -77,7 +77,7 @@ def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_every_claim(book
 def test_the_api_shows_types_as_they_are_written_and_every_room(book):
     pages = {p.stem: p.read_text() for p in (book / "book").glob("api_*.html")}
     text = unescape(re.sub(r"<[^>]+>", "", " ".join(pages.values())))
-    raw = r"_SupportsArray|tuple\[Any, \.\.\.\], dtype|<class '|<function |~torch"
+    raw = r"_SupportsArray|tuple\[Any, \.\.\.\], dtype|<class '|<function |~torch|Annotated\["
     assert re.findall(raw, text) == []
     for name in ("tasks.ReLU", "risk.population_risk", "pretrain.pretrain", "tensor_trick.gradient"):
         assert f'id="icl.{name}"' in pages[f"api_{name.partition('.')[0]}"], name

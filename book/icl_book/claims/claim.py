@@ -135,7 +135,7 @@ class Claim:
     __pydantic_config__ = STRICT
 
     id: str  #: Short and unique, e.g. ``"P1.T2.lower"``
-    authority: Authority
+    authority: Authority  #: Who says it
     source: str  #: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
     quote: str = ""  #: The verbatim words, ``[...]`` for what is left out; empty for this book's own
     place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
@@ -145,12 +145,13 @@ class Claim:
     #: The verdict of the last run; another one fails the build. None stands for "not testable" if there is a
     #: reason, for "established" if the statement is this book's own, else for "holds".
     expected: Verdict | None = None
-    grade: Grade | None = None
+    grade: Grade | None = None  #: Kind of evidence
     quantifier: str = "for all"  #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
+    #: Choices of ours that the verdict rests on
     depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
     implied_by: tuple[str, ...] = ()  #: Ids that this one follows from; totals count only claims without
     corrected: str | None = None  #: Our corrected statement (MyST markdown), if the printed one fails
-    corrected_rule: Rule | None = None
+    corrected_rule: Rule | None = None  #: What the corrected statement permits
     severity: Severity | None = None  #: Given if it is false as printed
     control: str = ""  #: What is broken in the negative control, in words; empty without one
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``

@@ -17,11 +17,12 @@ from icl_book.provenance import ROOT
 MARKUP = re.compile(r"``.+?``|`[^`\n]+`|\*\w[^*\n]*\w\*|\$([^$]+)\$|[*|]", re.S)
 SECTION = re.compile(r"\w+:\n +\S")
 EXAMPLE = re.compile(r"\s*>>>")
-#: What Sphinx makes of ``NDArray[float64]``.
+#: What Sphinx makes of ``NDArray[float64]``, and of a type with pydantic's validator.
 ARRAY = re.compile(
     r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], "
     r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
 )
+VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
 #: A formula of a page with the marks that must stay on its line.
 MARKED = re.compile(r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*")
 
@@ -51,17 +52,22 @@ def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, l
     lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
+def written(text: str) -> str:
+    """Write types as in the source."""
+    return VALIDATED.sub(r"\1", ARRAY.sub(r"NDArray[\1]", text))
+
+
 def signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
-    """Write types of arrays as in the source."""
-    return tuple(text and ARRAY.sub(r"NDArray[\1]", text) for text in (given, returned))
+    """Write the types of a signature."""
+    return tuple(text and written(text) for text in (given, returned))
 
 
 def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Write types of arrays as in the source, where autodoc does not count them to a signature."""
+    """Write types where autodoc does not count them to a signature."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
-        if (short := ARRAY.sub(r"NDArray[\1]", text := annotation.astext())) != text:
+        if (short := written(text := annotation.astext())) != text:
             annotation.children = [nodes.Text(short)]
 
 
