@@ -1,6 +1,6 @@
 """Compare executed chapters with the golden master: their judged cards as they were frozen.
 
-    python tests/golden.py PATH.ipynb ...             compare
+    python tests/golden.py [PATH.ipynb ...]           compare; by default what the book was built from
     python tests/golden.py --freeze PATH.ipynb ...    write, for the chapters given
 
 A refactoring reproduces every card of `quick`: its verdict, its readings, the permitted ranges, and the
@@ -78,10 +78,13 @@ def compare(preset: str, found: Mapping[str, Any]) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Compare, or freeze; return 1 if anything differs."""
-    lines, count = [], 0
-    for path in map(Path, arguments[arguments[:1] == ["--freeze"] :]):
+    from icl_book.runner.plan import plan
+
+    lines, count, freeze = [], 0, "--freeze" in arguments
+    paths = [Path(a) for a in arguments if a != "--freeze"] or [run.path for run in plan("quick")]
+    for path in paths:
         preset, found = cards(path)
-        if arguments[0] == "--freeze":
+        if freeze:
             there = MASTERS[preset].exists()
             master = json.loads(MASTERS[preset].read_text(encoding="utf-8")) if there else {}
             master[path.name.partition(".")[0]] = found
