@@ -67,7 +67,8 @@ def page(card):
     ],
 )
 def test_verdicts(evidence, corrected, verdict):
-    assert judge(claim(corrected=corrected), evidence).verdict is verdict
+    card = judge(claim(corrected=corrected), evidence)
+    assert card.verdict is verdict and card.record()["stability"] == ""  # of a single reading
 
 
 @pytest.mark.parametrize(
@@ -223,6 +224,7 @@ def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
     assert [type(x) for x in first.parameters.values()] == [str, int, float]
     ends = TABLE.assign(low=TABLE.slope - 0.5, high=TABLE.slope + 0.5)
     assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [first, second]
+    assert cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)  # exact, without an error
     (named, _) = cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
 
