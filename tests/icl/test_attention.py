@@ -32,6 +32,7 @@ def test_general_matrix_is_scaled_dot_product_attention():
         (M @ query.unsqueeze(-1)).mT, x, y.unsqueeze(-1), scale=1.0
     ).squeeze()
     assert torch.allclose(softmax_attention(x, y, query, M), sdpa, rtol=1e-12)
+    assert torch.allclose(softmax_attention(x[0], y[0], query[0], M), sdpa[0], rtol=1e-12)
 
 
 def test_full_unit_reduces_to_M():

@@ -24,6 +24,7 @@ def test_residual_and_loss_are_preserved(kind, moving):
     other = (A1, X + step) if moving == "weights" else (data_move(A1, X, X + step), X)
     S, S_next = A1 @ X @ A2.T, other[0] @ other[1] @ A2.T
     moved = shifted_target(S, S_next, B, kind)
+    assert torch.equal(shifted_target(*(torch.stack([T, T]) for T in (S, S_next, B)), kind)[1], moved)
     U, V = S.exp(), S_next.exp()
     if kind == "normalized":
         wanted = S_next.softmax(-1) - B
