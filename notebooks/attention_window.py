@@ -221,7 +221,7 @@ judge(
 by_library = {"by": list(kernel.LIBRARIES), **drawn, "noise_std": noise_std}
 judge(
     "P1.W.nadaraya-watson",
-    each(kernel.library_gap, **by_library),
+    each(kernel.gap_to_library, **by_library),
     value="gap",
     name="{by}, d = {d}",
     folded=True,

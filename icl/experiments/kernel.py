@@ -75,7 +75,7 @@ LIBRARIES: dict[str, Callable[[Tensor, Tensor, Tensor, float], float]] = {
 }
 
 
-def library_gap(by: str, d: int, n: int, draws: int, noise_std: float, seed: int) -> Row:
+def gap_to_library(by: str, d: int, n: int, draws: int, noise_std: float, seed: int) -> Row:
     """Return the largest difference, ``gap``, of the predictions of one of the `LIBRARIES` from ours."""
     gaps = []
     for x, y, query in contexts(d, n, draws, noise_std, seed):
