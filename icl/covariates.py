@@ -94,9 +94,11 @@ class Ellipsoid:
 
     @property
     def dim(self) -> int:
+        """Dimension d."""
         return len(self.matrix)
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         return linear_map(self.matrix, normalize(normal))
 
 
@@ -120,6 +122,7 @@ class LowRank:
 
     @property
     def dim(self) -> int:
+        """Dimension d."""
         return len(self.basis)
 
     @cached_property
@@ -128,6 +131,7 @@ class LowRank:
         return self.outside * full[:, len(self.basis[0]) :]
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
+        """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         k = len(self.basis[0])
         u, v = normalize(normal[..., :k]), normalize(normal[..., k:])
         return linear_map(self.basis, u) + linear_map(self._complement, v)

@@ -325,8 +325,8 @@ judge("P1.T3.price", limits, name=in_class, folded=True, **LIMIT)
 # %% [markdown]
 # ## Experiment 2: necessary, sufficient?
 #
-# The talk says that the same $L$ is both. We say that a layer *generalizes* to a class if its risk there is at most 10 % above
-# that of the best window for that class.
+# The talk calls the same $L$ necessary and sufficient. We say that a layer *generalizes* to a class if its risk there is at
+# most 10 % above that of the best window for that class.
 #
 # **Necessary.** In long contexts an $L'$ four times smaller or larger costs more, so the same $L$ is necessary. For an $L'$
 # near $L$, or with little noise at fixed $n$, little is lost.

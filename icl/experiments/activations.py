@@ -70,7 +70,10 @@ def coefficients(task: Zonal) -> Array:
 
 
 def floors(task: Zonal) -> pd.DataFrame:
-    """Return what an infinite context leaves at the best w and gain, over the class's variance."""
+    """Return what an infinite context leaves at the best w and gain, over the class's variance.
+
+    Columns ``activation`` and ``floor``.
+    """
     a = coefficients(task)
 
     def one(activation: str) -> float:
@@ -109,7 +112,8 @@ def risk_curves(
 ) -> pd.DataFrame:
     """Return the risk over w for every activation and L, ReLU class.
 
-    It is exact, except for normalized sigmoid and ReLU, whose tokens are sampled.
+    Columns ``activation``, ``L``, ``w``, ``risk``, and the ends ``low`` and ``high`` of an interval: exact,
+    except for normalized sigmoid and ReLU, whose tokens are sampled.
     """
     tokens = {L: Tokens(ReLU(d, L), noise_std, context_length, contexts) for L in lipschitz_values}
 
@@ -127,9 +131,10 @@ def risk_curves(
 
 
 def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return the least risk over softmax's at the largest L, and the price of the w of the smallest L there.
+    """Return what the window does for each activation: ``activation``, ``over_softmax``, ``price``.
 
-    The price is the risk over the least: one means that there was nothing to adapt.
+    The least risk over softmax's at the largest L; and the risk there with the w that is best for the
+    smallest L, over the least: one means that there was nothing to adapt.
     """
     few, many = (curves[curves.L == L] for L in (curves.L.min(), curves.L.max()))
     risk, before = (part.pivot(index="activation", columns="w", values="risk") for part in (many, few))
@@ -142,7 +147,7 @@ def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
 def shifted(
     task: Zonal, noise_std: float, context_length: int, contexts: int, shifts: Sequence[float]
 ) -> pd.DataFrame:
-    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's."""
+    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``."""
     tokens, some = Tokens(task, noise_std, context_length, contexts), GRID[::2][GRID[::2] < 60]
 
     def least(kernel: Callable[[Array], Array]) -> float:
@@ -158,7 +163,8 @@ def shifted(
 def train_activations(task: Zonal, noise_std: float, context_length: int, how: Training) -> pd.DataFrame:
     """Train full units with each activation and test each seed on contexts of its own.
 
-    The ratio is that of the error to the softmax unit's.
+    Returns:
+        Columns ``activation``, ``seed``, ``error`` and ``ratio``, the error over the softmax unit's.
     """
     names = {name: activation for name, (*_, activation) in ACTIVATIONS.items() if activation}
     start: dict[str, Any] = {"width": task.dim + 1, "initial_std": 0.3}

@@ -22,8 +22,8 @@ LENGTHS = np.array([1e6, 1e7, 1e8])
 def margin(kind: str, n: int, d: int) -> Row:
     """Return a certified lower bound on the rise of the risk when a matrix turns attention away.
 
-    Where nothing is certified it is NaN; "negative" says that some matrix lowers the risk at a fixed length
-    of M x.
+    ``margin`` (NaN where nothing is certified) and ``found``: "certified", "negative", if some matrix lowers
+    the risk at a fixed length of M x, "zero", or "open".
     """
     proof = certify_isotropy(FAMILY[kind](d), n)
     if proof.margin > 0:
@@ -35,8 +35,9 @@ def margin(kind: str, n: int, d: int) -> Row:
 def forms(kind: str, d: int, n: int, lipschitz: float, noise_std: float) -> Row:
     """Return what decides the form of the minimizer, affine or ReLU class.
 
-    It is the middle of the certified bound and the least value met ("turned"), and the second derivatives at
-    w* I over the risk, along multiples of I and other matrices.
+    ``what``, ``value`` and ``error``: the middle of the certified bound and the least value met ("turned"),
+    and the second derivatives at w* I over the risk, along multiples of I, symmetric and antisymmetric
+    matrices.
     """
     task = TASKS[kind](d, lipschitz)
     best, proof = optimal_window(task, n, noise_std), certify_isotropy(task, n)
@@ -51,7 +52,7 @@ def steepest(first: float, second: float) -> Row:
     """Search the largest difference quotient of ReLU functions with these slopes, over the larger slope.
 
     The closest points with given values lie on one great circle through q, so a search over pairs of angles
-    serves every dimension. It cannot exceed one, and the rounding.
+    serves every dimension. ``value``, and ``bound``, one and the rounding.
     """
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
     polar = np.pi / 2 + np.concatenate([-off_kink, [0.0], off_kink])
@@ -85,7 +86,8 @@ def worst_slope(functions: str, dim: int, lipschitz: float, noise_std: float) ->
 def bracket(dim: int, n: int, lipschitz: float, noise_std: float) -> Row:
     """Return the bias of waves of slope L with the window of the ReLU class, against their wavenumber.
 
-    ``affine`` is that of slope L everywhere, and ``bound`` what no L-Lipschitz function exceeds.
+    ``wavenumber``, ``bias``, ``affine``, that of affine functions of slope L everywhere, ``bound``, which no
+    L-Lipschitz function exceeds, and ``w``.
     """
     w = float(optimal_window(ReLU(dim, lipschitz), n, noise_std).w)
     worst = worst_case_risk(dim, w, n, noise_std, lipschitz)

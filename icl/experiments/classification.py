@@ -60,14 +60,17 @@ class Labels:
 
 
 def windows(d: int, lipschitz: Sequence[float], flips: Sequence[float], n: int) -> pd.DataFrame:
-    """Return exact best windows of the squared loss."""
+    """Return exact best windows of the squared loss: columns ``p``, ``L``, ``w``."""
     return measured(lambda p, L: float(Labels(d, L, p).optimum(n).w), ["w"], p=flips, L=lipschitz)
 
 
 def exponents(d: int, n: int) -> pd.DataFrame:
     """Return local exponents of the best w, in the flip probability p and in L, at n and 100 n examples.
 
-    ``width`` is that of the window's width ``w^(-1/2)``.
+    Returns:
+        A row for each pair that is ``varied`` (noise or lipschitz), at one ``L`` or one ``p``, and ``m``, the
+        context length: ``w`` and ``w_error``, the exponent of w, and ``width`` and ``width_error``, that of
+        the window's width ``w^(-1/2)``.
     """
     m = np.array([n, 100 * n])
     pairs = [("noise", L, np.nan, Labels(d, L, 0.05), Labels(d, L, 0.1), 2.0) for L in (2.0, 8.0)]
@@ -84,7 +87,7 @@ def exponents(d: int, n: int) -> pd.DataFrame:
 def trained_windows(
     d: int, n: int, lipschitz: Sequence[float], flips: Sequence[float], how: Training
 ) -> pd.DataFrame:
-    """Train units on labels with the squared loss."""
+    """Train units on labels with the squared loss: columns ``L``, ``p``, ``seed``, ``w``."""
     tasks: list[Any] = [Labels(d, L, p) for L, p in product(lipschitz, flips)]
     trained = train_grid(tasks, 0.0, n, *how)
     return grid(L=lipschitz, p=flips, seed=range(how.seeds)).assign(w=trained.windows.ravel())
@@ -95,8 +98,9 @@ def cross_entropy(
 ) -> pd.DataFrame:
     """Train units, and a gain of their output, on the cross-entropy of a logistic model.
 
-    ``ratio`` is the mean diagonal of M over the exact best w of the squared loss, and ``least`` the smallest
-    eigenvalue of the symmetric part of M over the mean diagonal.
+    Returns:
+        Columns ``L``, ``p``, ``seed``; ``ratio``, the mean diagonal of M over the exact best w of the squared
+        loss; and ``least``, the smallest eigenvalue of the symmetric part of M over the mean diagonal.
     """
 
     def tokens(rng: NativeStream, many: int) -> Tensor:
@@ -125,8 +129,8 @@ def error_rates(
 ) -> pd.DataFrame:
     """Return the shares of wrong signs, against the clean class, on the same contexts in all rows.
 
-    The unit is at the exact best window of the squared loss; ``largest`` is the mean of its largest weight:
-    one means copying.
+    Columns ``L``, ``p``, ``unit`` (at the exact best window of the squared loss), ``nearest`` (the nearest
+    example's label), and ``largest``, the mean of the unit's largest weight: one means copying.
     """
     x = uniform_sphere(stream(5, "evaluation"), contexts, n + 1, d)
     t = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1])

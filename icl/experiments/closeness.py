@@ -30,8 +30,10 @@ def behind_projection(
 ) -> pd.DataFrame:
     """Train units on nonlinear links of three coordinates of five, from a random start.
 
-    ``window`` is the mean diagonal of B'MB over the exact best window of the link's class in three
-    dimensions, and ``outside`` the Frobenius norm of M without that block, over that of M.
+    Returns:
+        Columns ``link``, ``batch``, ``seed``; ``window``, the mean diagonal of B'MB over the exact best
+        window of the link's class in three dimensions; ``outside``, the Frobenius norm of M without that
+        block, over that of M.
     """
     rank = 3
     basis: Any = np.eye(5)[:, :rank]
@@ -83,7 +85,12 @@ class Absolute:
 def nonlinear_first(
     d: int, lipschitz: float, noise_std: float, n: int, how: Training, contexts: int = 4000
 ) -> pd.DataFrame:
-    """Return test errors of units on functions of ``|x|`` that are given x, the token, or ``|x|``."""
+    """Train units on functions of ``|x|``, given x or given ``|x|``.
+
+    Returns:
+        Columns ``seed``, ``token`` and ``absolute``, test errors of units that are given x and ``|x|``, and
+        their ``ratio``.
+    """
     problems: dict[str, tuple[Any, Absolute | None]] = {
         "token": (Folded(d, lipschitz), None),
         "absolute": (Affine(d, lipschitz), Absolute(d)),
@@ -103,7 +110,8 @@ def far_queries(
     """Compare predictors when no example has a larger similarity with the query than ``limit``.
 
     Windows and gains are chosen on half of the token sets and tested on the other; labels are integrated
-    out. Risks are in units of the variance of f.
+    out. Columns ``task``, ``limit``, ``method`` (`METHODS`), ``risk`` over the variance of f, and its
+    interval ``low`` and ``high``.
     """
     half, (d,) = contexts // 2, {task.dim for task in tasks.values()}
     uniform = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, d)

@@ -63,7 +63,8 @@ GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 def growth(forms: Sequence[str], size: int, ways: Sequence[str], seed: int) -> pd.DataFrame:
     """Return the exponent of the operations of matrix products when n, d or both double from ``size``.
 
-    Counts are whole numbers, so only the logarithm is rounded.
+    Columns ``form``, ``growing``, ``value`` and ``error``: counts are whole numbers, so only the logarithm
+    is rounded.
     """
 
     def counted(form: str, n: int, d: int) -> int:
@@ -108,7 +109,7 @@ SCORES = {
 
 
 def settings(small: Sequence[int], large: Sequence[int], limit: int, seed: int) -> pd.DataFrame:
-    """Return the sizes n = d at which each form is measured.
+    """Return the sizes n = d at which each form is measured: ``form``, ``n``, ``d``, ``limit``, ``seed``.
 
     The forms with blocks are tried at the small sizes, and at those large ones that need more than
     ``limit`` bytes (one that fits would take n^4 operations); the others at the last small one and all large.
@@ -121,14 +122,14 @@ def settings(small: Sequence[int], large: Sequence[int], limit: int, seed: int) 
 
 
 def memory_exponents(peaks: pd.DataFrame) -> pd.DataFrame:
-    """Return the exponent of ``peak`` between the ends in n, for each form and process."""
+    """Return the exponent of ``peak`` between the ends in n: columns ``form``, ``process``, ``value``."""
     log = np.log(peaks.pivot(index=["form", "process"], columns="n", values="peak"))
     first, last = log.columns.min(), log.columns.max()
     return ((log[last] - log[first]) / math.log(last / first)).rename("value").reset_index()
 
 
 def score_jobs(sizes: Sequence[int], times: int, seed: int) -> pd.DataFrame:
-    """Return what is measured of the scores, ``times`` over, each in a process of its own.
+    """Return what is measured of the scores, ``times`` over (``process``): ``form``, ``n``, ``d``, ``seed``.
 
     All sizes n = d in both forms; the explicit one also with the bytes of the middle size and four times as
     many tokens for each dimension.

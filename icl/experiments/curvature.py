@@ -41,8 +41,10 @@ def extremes(
 ) -> pd.DataFrame:
     """Search the extreme second derivatives of a row over scores and directions, target e_1.
 
-    They are in units of the two-token ends, and proved not to exceed one, up to rounding
-    (`icl.rigor.curvature`); of the convex cross-entropy, zero for the most negative, nothing for the largest.
+    Returns:
+        Columns ``n``, ``which``, ``value`` in units of the two-token ends, and ``most``, which it is proved
+        not to exceed: one, up to rounding (`icl.rigor.curvature`); of the convex cross-entropy, zero for the
+        most negative, nothing for the largest.
     """
 
     def curvature(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
@@ -67,7 +69,7 @@ def _smallest(A: Tensor, x: Tensor, b: Tensor, w2: float, sparse: bool) -> float
 
 
 def regularized(lows: Sequence[float], rng: Rng, problems: int = 200) -> pd.DataFrame:
-    """Return the least eigenvalue over l (``low``), with the printed regularizer and without."""
+    """Return the least eigenvalue over l (``low``), with the ``printed`` regularizer and ``without``."""
 
     def one(low: float) -> tuple[float, ...]:
         pairs = []
@@ -108,7 +110,7 @@ def descend(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, steps: int, factor: fl
 def rises(
     n: int, d: int, draws: int, rng: Rng, steps: int = 300, scales: Sequence[float] = (0.1, 1.0, 5.0)
 ) -> pd.DataFrame:
-    """Return the largest rise of the loss in a step, from starts of size ``s``.
+    """Return the largest rise of the loss in a step: ``s``, the size of the start, ``factor``, ``value``.
 
     Steps are the safe one times ``factor``: 1, and as a control 1000 (of no use from the last start, which is
     saturated, where the loss is flat).
@@ -124,9 +126,10 @@ def rises(
 
 
 def descents(n: int, d: int, rng: Rng, steps: int = 3000) -> tuple[pd.DataFrame, Tensor]:
-    """Follow gradient descent on one problem from three starts.
+    """Follow gradient descent on one problem from three starts: ``start``, ``step``, ``loss``.
 
-    Returns also the weights of the target that can be fitted.
+    Returns:
+        The losses, and the weights of the target that can be fitted.
     """
     a1, a2, X_true = normal(rng, n, d), normal(rng, n, d), normal(rng, d, d) / 2
     fit, random = torch.softmax(a1 @ X_true @ a2.mT, -1), normal(rng, n, n).softmax(-1)
@@ -189,7 +192,10 @@ def _newton(A1: Tensor, A2: Tensor, B: Tensor) -> int:
 
 
 def passes(n: int, conditions: Sequence[float], X_true: Tensor, rng: Rng) -> pd.DataFrame:
-    """Count passes to the goal on one problem, its data stretched to condition numbers at the same scores."""
+    """Count passes to the goal on one problem, its data stretched to condition numbers with the same scores.
+
+    Columns ``c``, ``descent`` and ``preconditioned`` (steps, looked at every tenth) and ``newton``.
+    """
     d = len(X_true)
     Q1, Q2 = (math.sqrt(n) * torch.linalg.qr(normal(rng, n, d)).Q for _ in range(2))
     scores = Q1 @ X_true @ Q2.T / 2

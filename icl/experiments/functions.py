@@ -84,8 +84,11 @@ class Mixture(Zonal):
 def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     """Return what units trained on one class, or on the mixture of three with L = 1, lose on each class.
 
-    With ``phase`` the cosines have a uniform phase. Units start at ``start`` and are tested on ``label``; the
-    price is the risk over the least one.
+    With ``phase`` the cosines have a uniform phase.
+
+    Returns:
+        ``start`` (what the unit was trained on), ``label`` (the test class), ``risk``; ``price``, the risk
+        over the least one, and its ``error``; ``error_risk``, that of the risk.
     """
     classes: tuple[Zonal, ...] = Affine(d), ReLU(d), Wave(d) if phase else Cosine(d)
     best = [optimal_window(c, n, sigma) for c in (*classes, Mixture(d, classes))]
@@ -98,7 +101,7 @@ def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
 
 
 def spreads(served: pd.DataFrame) -> pd.DataFrame:
-    """Return the mixture's largest risk over its least in each setting."""
+    """Return the mixture's largest risk over its least, ``price`` with its ``error``, in each setting."""
     groups = served[served.start == "mixture"].groupby(["d", "n", "sigma"], sort=False)
     price = groups.risk.max() / groups.risk.min()
     return pd.DataFrame({"price": price, "error": price * 2 * groups.error_risk.max()}).reset_index()
@@ -107,7 +110,11 @@ def spreads(served: pd.DataFrame) -> pd.DataFrame:
 def networks(
     d: int, n: int, sigma: float, hidden: Sequence[int], how: Training, slopes: Sequence[float] = (2.0, 6.0)
 ) -> pd.DataFrame:
-    """Train units on random networks with m hidden units, and compare with the ReLU class with sqrt(3) L."""
+    """Train units on random networks with m hidden units.
+
+    Columns ``m``, ``L``, ``seed``, ``ratio``: the trained w over the exact one of the ReLU class with
+    sqrt(3) L.
+    """
     frame = grid(m=hidden, L=slopes)
     tasks: list[Any] = [Network(d, L, m) for m, L in frame.itertuples(index=False)]
     exact = [optimal_window(ReLU(d, np.sqrt(3) * L), n, sigma).w for L in frame.L]
@@ -163,8 +170,10 @@ def broken_invariance(
 ) -> pd.DataFrame:
     """Train units where rotation invariance is broken in three ways, and where it is not.
 
-    ``entry`` is that of the diagonal of M on each axis. ``gain`` is the test error over that of the best
-    multiple of the identity, and ``rest`` the smallest singular value of M without its first row and column.
+    Returns:
+        Columns ``kind``, ``seed``, ``axis`` (1, ..., d), ``entry``, that entry of the diagonal of M; the
+        same for all axes are ``gain``, the test error over that of the best multiple of the identity, and
+        ``rest``, the smallest singular value of M without its first row and column.
     """
     scales = tuple(np.geomspace(2, 0.5, d).tolist())
     problems: dict[str, tuple[Any, Crowded | None]] = {

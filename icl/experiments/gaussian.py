@@ -40,7 +40,7 @@ WIDEST = 1e6
 
 
 def window(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
-    """Return the best w at every n and sigma, and ``gap``, 1 - w with its own digits."""
+    """Return the best ``w``, its ``error``, and ``gap``, 1 - w with its own digits, at every n and sigma."""
     n, sigma = np.asarray(lengths, dtype=float)[..., None], np.asarray(sigmas)
     best = gaussian_window(d, n, sigma)
     found = {"w": best.w, "error": best.w * best.error, "gap": best.gap}
@@ -48,7 +48,7 @@ def window(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
 
 
 def window_on_sphere(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
-    """Return the best w on the sphere of radius sqrt(d), at every n and sigma.
+    """Return the best ``w`` on the sphere of radius sqrt(d), and its ``error``, at every n and sigma.
 
     A linear function has the slope sqrt(d) L on unit tokens there, and w is d times smaller.
     """
@@ -58,7 +58,10 @@ def window_on_sphere(d: int, lengths: ArrayLike, sigmas: ArrayLike) -> Row:
 
 
 def gap_slopes(d: int, kind: str, lengths: Array, sigma: float) -> Row:
-    """Return local slopes of log(1 - w*) in log n, "exact" or of the integral of "one heavy token"."""
+    """Return local slopes of log(1 - w*) in log n: ``log_n`` and ``slope``.
+
+    The kind is "exact", or "one heavy token": of the integral, up to log n = 10^4.
+    """
     if kind == "exact":
         log_n, log_gap = np.log(lengths), np.log(gaussian_window(d, lengths, sigma).gap)
     else:
@@ -83,16 +86,17 @@ def rate_steps(d: int, sigma: float) -> Row:
 
 
 def signal_slope(d: int, n: float) -> Row:
-    """Return the smallest slope of log w* in log(L / sigma)."""
+    """Return the smallest slope of log w* in log(L / sigma), ``value``, and its ``error``."""
     signal = np.geomspace(0.03, 30, 7)
     best = gaussian_window(d, n, 1 / signal)
     return smallest_slope(signal, best.w, best.error)
 
 
 def two_token_ratio(d: int, w: float = 0.5) -> Row:
-    """Return the bias of two tokens, summed over their scores, over the exact one.
+    """Compare the bias of two tokens, summed over their scores, with the exact one.
 
-    ``wrong`` is the ratio when the query, with its own clean label, is counted as one more token.
+    ``value``, the ratio, ``error``, and ``wrong``, the ratio when the query, with its own clean label, is
+    counted as one more token.
     """
     risk = gaussian_risk(d, w, 2, 0.0)
     ways = ((80, False), (60, False), (80, True))
@@ -120,19 +124,25 @@ def _two_token_bias(d: int, w: float, nodes: int, with_query: bool) -> float:
 
 
 def ball_limit(d: int) -> Row:
-    """Return the window of the least limit in the unit ball and that limit, the floor."""
+    """Return the window of the least limit in the unit ball and that limit, the floor.
+
+    ``what`` (window, floor), ``value`` and ``error``.
+    """
     ball = least_ball_limit(d)
     return {"what": np.array(["window", "floor"])} | with_error(np.array([ball.w, ball.risk]), ball.error)
 
 
 def sphere_floor(d: int) -> Row:
-    """Return the limit on the unit sphere at `WIDEST`."""
+    """Return the limit on the unit sphere at `WIDEST`: ``what`` (sphere), ``value`` and ``error``."""
     missed = float(1 - resultant_length(d, WIDEST))
     return {"what": "sphere", "value": missed**2, "error": missed * np.finfo(float).eps}
 
 
 def tokens_needed(a: float, b: float, share: float = 0.1, precision: float = 1e-9) -> Row:
-    """Return how log n grows in (w r)^2, from w r = a to b, while E sum omega^2 stays at ``share``."""
+    """Return how log n grows in (w r)^2, from w r = a to b, while E sum omega^2 stays at ``share``.
+
+    ``value``, the slope, and ``error``.
+    """
 
     def root(tau: float, drop: int) -> float:
         def excess(log_n: float) -> float:
@@ -146,7 +156,7 @@ def tokens_needed(a: float, b: float, share: float = 0.1, precision: float = 1e-
 
 
 def approach_slopes(d: int) -> Row:
-    """Return the slope of log E |sum omega_i x_i - w x_q|^2 in log n at ``a``, w r."""
+    """Return the slope of log E |sum omega_i x_i - w x_q|^2 in log n: ``a`` (w r), ``value``, ``error``."""
     at, last = np.array([0.5, 1.0, 2.0]), np.array([1e10, 1e12])
 
     def slope(drop: int) -> Array:
@@ -193,7 +203,7 @@ def functions() -> dict[str, Smoothed]:
 def sampled_risk(f: str, n: int, seed: int, most: int, w: float | None = None) -> Row:
     """Sample the risk of one of `functions` at its window, or at ``w``, with the first n of ``most`` tokens.
 
-    It and its excess over the limit are in units of the function's variance.
+    ``risk``, and ``excess`` over the limit, both over the function's variance.
     """
     function, queries, law = functions()[f], _T[:, None], _LINE
     if f == "x_1 x_2":
@@ -211,7 +221,7 @@ def sampled_risk(f: str, n: int, seed: int, most: int, w: float | None = None) -
 
 
 def mean_risks(risks: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds of sampled risks, with intervals."""
+    """Return means over the seeds of sampled risks: ``f``, ``n``, ``mean``, ``low`` and ``high``."""
     wide = risks.pivot_table("risk", index=["f", "n"], columns="seed", sort=False)
     intervals = dict(zip(("mean", "low", "high"), t_interval(wide), strict=True))
     return wide.index.to_frame(index=False).assign(**intervals)
@@ -228,7 +238,10 @@ RECOVERED: dict[str, tuple[Callable[[Array], Array], float]] = {
 
 
 def recovered_limit(f: str) -> Row:
-    """Return the limit of a `RECOVERED` function's risk over its variance, by sums over two lattices."""
+    """Return the limit of the risk, over the variance, of one of the `RECOVERED` functions.
+
+    ``value`` and ``error``, by sums over lattices of two widths.
+    """
     function, w = RECOVERED[f]
 
     def left(step: float) -> float:
@@ -249,8 +262,8 @@ def _with_intercept(d: int, n: Any, sigma: Any, b: float) -> Any:
 def over_linear(d: int, lengths: ArrayLike, sigmas: ArrayLike, intercept: float = 0.0) -> Row:
     """Return the least risk of softmax attention over that of linear attention, at every sigma and n.
 
-    Softmax attention does not notice an intercept, as its weights sum to one. ``softmax`` and ``linear`` are
-    the two risks.
+    Softmax attention does not notice an intercept, as its weights sum to one. ``softmax`` and ``linear``, the
+    risks, ``value``, their ratio, and ``error``.
     """
     n, sigma = np.asarray(lengths, dtype=float), np.asarray(sigmas)[..., None]
     risk = gaussian_risk(d, gaussian_window(d, n, sigma).w, n, sigma)

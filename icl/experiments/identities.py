@@ -44,8 +44,9 @@ def differences(
 ) -> pd.DataFrame:
     """Compare both sides of every identity, e.g. of `IDENTITIES`, at n = 3 d tokens.
 
-    The value is the largest difference over dimensions and draws, and of what is broken on purpose the
-    smallest over dimensions.
+    Returns:
+        Columns ``identity``, ``what``, ``broken`` and ``value``: over dimensions and draws the largest
+        difference, and of what is broken on purpose the smallest over dimensions.
     """
     batches = [problem(3 * d, d, draws, seed, device) for d in dims]
     rows = [
@@ -60,14 +61,14 @@ def differences(
 
 
 def evidence(frame: pd.DataFrame, identity: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the differences of an identity, and of what is broken on purpose: its control."""
+    """Return ``what`` and ``value`` of an identity, and of what is broken on purpose: its control."""
     mine = frame[frame.identity == identity]
     holds, control = (mine.loc[mine.broken == broken, ["what", "value"]] for broken in (False, True))
     return holds, control
 
 
 def ranks(dims: Sequence[int], seed: int, device: torch.device | str = "cpu") -> pd.DataFrame:
-    """Return the rank of a Kronecker product of 3 d tokens, and of d - 1, which are too few."""
+    """Return the rank of a Kronecker product: ``n`` (3 d, and d - 1, which is too few), ``d``, ``value``."""
 
     def rank(n: int, d: int) -> int:
         A1, A2, *_ = problem(n, d, 1, seed, device)
@@ -86,7 +87,8 @@ def hessian_ranks(
 ) -> pd.DataFrame:
     """Return ranks of Hessians: as drawn or with a constant column in A2; and, as a control, in A1.
 
-    There the losses that see it are left out.
+    Columns ``kind``, ``d``, ``where`` (the constant column), ``value`` and ``invisible``, whether the loss
+    cannot see it; in A1 the losses that see it are left out.
     """
 
     def rank(kind: str, d: int, where: str) -> int:

@@ -88,8 +88,9 @@ def gap_to_library(by: str, d: int, n: int, draws: int, noise_std: float, seed: 
 def weights(d: int, n: int, draws: int, seed: int, w: float, on_sphere: bool = True) -> Row:
     """Compare attention's weights at ``M = w I`` with the Gaussian kernel of squared bandwidth 1 / w.
 
-    ``coefficient`` is that of the squared distance in -log of a weight, over w, and ``disorder`` the share of
-    pairs of which the farther example weighs more.
+    Returns:
+        ``gap``, the largest difference; ``coefficient`` of the squared distance in -log of a weight, over w;
+        ``disorder``, the share of pairs of which the farther example weighs more.
     """
     omegas, squares = [], []
     for x, _, query in contexts(d, n, draws, 0.0, seed, on_sphere):
@@ -105,9 +106,10 @@ def weights(d: int, n: int, draws: int, seed: int, w: float, on_sphere: bool = T
 
 
 def parts(task: Zonal, w: Sequence[float], n: int, noise_std: float) -> pd.DataFrame:
-    """Return what a window does: the distance of ``half`` weight, ``points``, and the exact risk.
+    """Return what a window does: ``w``, ``half`` (the distance of half weight), ``points``, and the risk.
 
-    ``points`` is the number of examples attended to, one over the mean sum of squared weights.
+    ``points`` is the number of examples attended to, one over the mean sum of squared weights; ``bias``,
+    ``noise`` and ``risk`` are exact.
     """
     at = np.asarray(w)
     risk, unit = (population_risk(task, at, n, s) for s in (noise_std, 1.0))
@@ -116,14 +118,17 @@ def parts(task: Zonal, w: Sequence[float], n: int, noise_std: float) -> pd.DataF
 
 
 def noise_growth(d: int, n: int) -> Row:
-    """Return the least slope of log noise in log w, for all classes."""
+    """Return the least slope of log noise in log w, for all classes: ``value`` and ``error``."""
     w = np.geomspace(0.01, 1e3, 21)
     risk = population_risk(Affine(d), w, n, 1.0)
     return smallest_slope(w, risk.noise, risk.error)
 
 
 def bias_slope(kind: str, d: int, n: int) -> Row:
-    """Return the largest slope in log w of the log of the mean square of the estimator's bias."""
+    """Return the largest slope in log w of the log of the mean square of the estimator's bias.
+
+    ``value`` and ``error``, its change with a coarser quadrature, and rounding.
+    """
     w, last = np.geomspace(0.1, 100, 16), 60
     a, _ = CLASSES[kind](d).spectrum(last)
 
@@ -150,7 +155,11 @@ def _shortfalls(d: int, n: int, w: float, last: int, nodes: int, step: float) ->
 
 
 def bias_turns(kind: str, d: int, n: int) -> Row:
-    """Return slopes of log L_bias in log w between two windows, in units of the best one without noise."""
+    """Return slopes of log L_bias in log w on both sides of the best window without noise, w_0.
+
+    ``low`` and ``high``, the two windows in units of w_0, ``beyond``, whether they are narrower than w_0,
+    ``slope``, ``error``.
+    """
     factors, task = np.array([0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0]), CLASSES[kind](d)
     risk = population_risk(task, factors * optimal_window(task, n, 0.0).w, n, 0.0)
     slope, error = log_slopes(factors, risk.bias, risk.error)
@@ -168,7 +177,7 @@ def concentration(d: int, n: int) -> Row:
 
 
 def narrowing(kind: str, d: int, n: int, noise_std: float, low: float, high: float) -> Row:
-    """Return the distance of half weight at L = high over that at L = low."""
+    """Return the distance of half weight at L = high over that at L = low: ``value``, ``error``."""
     best = [optimal_window(CLASSES[kind](d, L), n, noise_std) for L in (low, high)]
     w = np.maximum([one.w for one in best], 1e-9)
     smooth, rough = np.minimum(2, np.sqrt(2 * np.log(2) / w))  # no two points are farther apart
@@ -190,7 +199,7 @@ def error_exponent(L: float, noise_std: float, short: int | None = None) -> Row:
 
 
 def slope_in_lipschitz(kind: str, d: int, n: int, noise_std: float) -> Row:
-    """Return the least slope of log w* in log L; equal weights count as w = 1e-6.
+    """Return the least slope of log w* in log L, ``value``, and its ``error``; equal weights are w = 1e-6.
 
     Of affine and ReLU functions only L / sigma matters; of cosines, the slope between L = 1 and 16.
     """
@@ -206,7 +215,7 @@ def slope_in_lipschitz(kind: str, d: int, n: int, noise_std: float) -> Row:
 
 
 def slope_in_noise(kind: str, d: int, n: int) -> Row:
-    """Return the largest slope of log w* in log sigma."""
+    """Return the largest slope of log w* in log sigma, ``value``, and its ``error``."""
     sigma = np.geomspace(0.05, 3, 13)
     best = optimal_window(CLASSES[kind](d), n, sigma)
     slope, error = log_slopes(sigma, np.maximum(best.w, 1e-6), best.error)
@@ -239,7 +248,8 @@ def error_on_circle(L: float, window: float, lengths: ArrayLike, noise_std: floa
 def circle_tables(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return predictions at angles around the circle, and the examples' weights, for the figure that moves.
 
-    ``best`` is the prediction at the best w for this L.
+    Columns ``w``, ``L``, ``angle``, ``prediction``, ``target``, ``best`` (the prediction at the best w for
+    this L); and ``w``, ``L``, ``query``, ``x``, ``y``, ``size``.
     """
     rng = stream(4, "evaluation")
     angles, noise = rng.integers(-180, 180, 40), noise_std * rng.standard_normal(40)

@@ -30,8 +30,11 @@ def heads(
     """Choose windows and gains of several heads on half of the token sets, and test on the other half.
 
     Labels of the ReLU class are integrated out. Given the tokens the risk is a quadratic form in the gains,
-    so each set of windows has its best gains, and the best set is found by trying all. The risk is relative
-    to that of one head with gain one, with paired intervals.
+    so each set of windows has its best gains, and the best set is found by trying all.
+
+    Returns:
+        Columns ``n``, ``model`` (one to three heads, kriging), ``ratio`` of its risk to that of one head with
+        gain one, its paired interval ``low`` and ``high``, and ``windows`` and ``gains`` as text.
     """
     half, models = contexts // 2, ["one head", "two heads", "three heads", "kriging"]
 
@@ -95,9 +98,10 @@ def _first(kind: str, x: Tensor, M1: Tensor, V1: Tensor) -> Tensor:
 def two_layers(problem: LowRankProblem, how: Training, redrawn: int = 400) -> pd.DataFrame:
     """Train one layer, and two with and without a residual connection, on the same data.
 
-    ``share`` is how much of the variance of what layer one returns comes from the irrelevant part of the
-    tokens, and ``others`` how much the log of the ratio of two weights changes, relatively, with the other
-    examples.
+    Returns:
+        Columns ``kind``, ``seed``; ``share``, how much of the variance of what layer one returns comes from
+        the irrelevant part of the tokens; ``others``, how much the log of the ratio of two weights changes,
+        relatively, with the other examples.
     """
 
     def one(kind: str) -> tuple[Any, ...]:
@@ -151,7 +155,10 @@ def attend(x: Tensor, w: float) -> Tensor:
 def spreads(
     d: int, windows: Sequence[float], depths: Array, contexts: int = 24, tokens: int = 32
 ) -> pd.DataFrame:
-    """Return the mean squared distance of tokens to their mean after some layers, relative to the start."""
+    """Return the mean squared distance of tokens to their mean after some layers, relative to the start.
+
+    Columns ``kind`` (attention alone, projected to the sphere), ``w``, ``layers``, ``context``, ``spread``.
+    """
 
     def distance(x: Tensor) -> Array:
         return np.asarray((x - x.mean(1, keepdim=True)).square().sum(-1).mean(1).numpy())
@@ -176,7 +183,7 @@ def contractions(
 ) -> pd.DataFrame:
     """Return the largest factor by which a layer leaves a coordinate's range, beside its proved bound.
 
-    Ranges up to ``enough`` are left out, since there rounding counts.
+    Ranges up to ``enough`` are left out, since there rounding counts. Columns ``w``, ``factor``, ``bound``.
     """
 
     def one(w: float) -> tuple[float, float]:

@@ -57,7 +57,8 @@ def train_full(every: pd.DataFrame, lipschitz: float, context_length: int, how: 
     With more rows the deviation is smaller, so that W_K' W_Q starts at the same size.
 
     Returns:
-        A row for each of the `settings` and seed, with ``scores``, W_K' W_Q, ``values``, (v', c), and
+        A row for each of the `settings` and seed: its columns, ``seed``, the entries ``scores`` (W_K' W_Q)
+        and ``values`` ((v', c)), and
 
         - ``window``, the mean diagonal of the token block of W_K' W_Q; ``corner``, |c|; ``leak``, |v| / |c|;
         - ``outside``, the norm of all but the token block over that of the block, with zeros in the last
@@ -98,7 +99,10 @@ def _measures(parameters: dict[str, Array], unit: UnitConfig) -> dict[str, Any]:
 
 
 def redrawn(d: int, context_length: int) -> pd.DataFrame:
-    """Return the largest change of random units' predictions when a part of W_V is drawn anew."""
+    """Return the largest change of random units' predictions when a part of W_V is drawn anew.
+
+    One row; the parts are the first d ``rows`` and the first d ``columns``.
+    """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, d + 1)))
     tokens[:, -1, -1] = 0
@@ -117,7 +121,7 @@ def added_errors(
     """Return what a random v adds to the error of random contexts and their mirror images.
 
     The mirror image has all labels reversed. Units ignore labels in their scores. The added error is divided
-    by the mean of (v' sum omega x)^2.
+    by the mean of (v' sum omega x)^2: columns ``label`` (class), ``d``, ``value``.
     """
 
     def one(label: str, d: int) -> float:
@@ -142,9 +146,13 @@ def added_errors(
 def corner_optimum(
     kinds: Sequence[str], d: int, lipschitz: float, n: int, noise_stds: Sequence[float], contexts: int
 ) -> pd.DataFrame:
-    """Return the population optimum of corner and window together, and of the window alone, c = 1.
+    """Return the population optimum of corner and window together, and of the window alone.
 
     Labels are integrated out, tokens sampled: once for a grid of windows, which serves every noise.
+
+    Returns:
+        Columns ``kind``, ``sigma``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one``
+        at c = 1.
     """
     fine, tasks = np.linspace(0, 30, 3001), {kind: KINDS[kind](d, lipschitz) for kind in kinds}
     splines = {kind: _moments(task, n, contexts) for kind, task in tasks.items()}

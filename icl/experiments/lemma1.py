@@ -37,7 +37,8 @@ def step_size(rate: float, root: Array) -> float:
 def whitening_gaps(roots: Sequence[Array], n: int, contexts: int = 500) -> pd.DataFrame:
     """Return the largest differences of predictions on ellipsoids and on the sphere, random M and contexts.
 
-    M is whitened along with the tokens, or not.
+    Columns ``i``, the number of Sigma, ``value``, where M is whitened along with the tokens, and
+    ``unwhitened``, where it is not.
     """
     rng, dim = stream(0, "evaluation"), len(roots[0])
     sphere = uniform_sphere(rng, contexts, n + 1, dim)
@@ -56,11 +57,17 @@ def whitening_gaps(roots: Sequence[Array], n: int, contexts: int = 500) -> pd.Da
 
 
 def whitened(trained: ArrayLike, roots: Sequence[Array], best: Mapping[str, float]) -> pd.DataFrame:
-    """Compare trained matrices, (Sigmas, classes, seeds, d, d), with w* Sigma^(-1), w* as on the sphere.
+    """Compare trained matrices with w* Sigma^(-1).
+
+    Args:
+        trained: The matrices, (Sigmas, classes, seeds, d, d).
+        roots: The root of each Sigma.
+        best: The exact w* of each class on the sphere.
 
     Returns:
-        One row for each class, Sigma and seed: ``difference``, the diagonal entry of the whitened matrix at
-        the longest axis minus that at the shortest, over the mean diagonal; ``scale``, the latter over w*.
+        One row for each class ``kind``, Sigma ``i`` and ``seed``: ``difference``, the diagonal entry of the
+        whitened matrix at the longest axis minus that at the shortest, over the mean diagonal, and ``scale``,
+        the mean diagonal over w*.
     """
     M, root = np.swapaxes(trained, 0, 1), np.stack(roots)[:, None]
     axes = np.linalg.eigh(root).eigenvectors  # the shortest first
@@ -76,11 +83,17 @@ def both_signs(
 ) -> pd.DataFrame:
     """Compare -w* I with w* I on random contexts and on the same ones with the query turned round.
 
-    Blocks are independent and share ``contexts``. ``odd`` times the first coordinate is added to functions.
+    Args:
+        tasks: Classes by name.
+        n: Context length.
+        noise_std: Standard deviation of the label noise.
+        contexts: Contexts of all blocks together.
+        blocks: Independent blocks.
+        odd: What is added to the functions, times the first coordinate.
 
     Returns:
-        For each class and block: the ratio of the two risks, and ``gap``, the largest relative difference of
-        the errors at -w* I and at w* I with the query turned round.
+        For each class ``label`` and ``block``: ``ratio`` of the two risks, and ``gap``, the largest relative
+        difference of the errors at -w* I and at w* I with the query turned round.
     """
     count = max(1, contexts // blocks)
 

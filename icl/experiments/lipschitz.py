@@ -31,10 +31,10 @@ class Bound(Protocol):
 
 
 def worst(frame: pd.DataFrame, difference: str, by: Sequence[str], end: str = "max") -> pd.DataFrame:
-    """Return the largest (or smallest, "min") difference of two columns, an expression like "found - proved".
+    """Return the largest (or smallest, "min") difference of two columns: columns ``by``, ``value``, ``most``.
 
-    What is proved to be at most zero is bounded by zero (``most``), or by the value where rounding puts it
-    above.
+    ``difference`` is an expression, e.g. ``"found - proved"``. What is proved to be at most zero is bounded
+    by zero (``most``), or by the value where rounding puts it above.
     """
     gaps = frame.assign(value=frame.eval(difference))
     found = gaps.groupby(list(by), sort=False).value.agg(end).reset_index()
@@ -42,7 +42,7 @@ def worst(frame: pd.DataFrame, difference: str, by: Sequence[str], end: str = "m
 
 
 def printed(bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return printed bounds and our constants."""
+    """Return printed bounds and our constants: ``g``, ``bound`` (its name), ``n``, ``R`` and the two."""
 
     def one(bound: Bound, n: int, R: float) -> tuple[Any, ...]:
         return TEX[bound.function], bound.log10(n, R), known.proven_constant(bound.function, n, R)
@@ -64,7 +64,7 @@ def inner_product(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFra
 
 
 def constants(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return what is proved and what explicit data reach."""
+    """Return what is proved and what explicit data reach: ``n``, ``g``, ``R``, ``proved``, ``built``."""
 
     def one(n: int, g: str, R: float) -> tuple[float, float]:
         A, x, v = known.witness(*known.worst_logits(g, n, R), R)
@@ -83,7 +83,10 @@ def searched(
     functions: Sequence[str] = known.FUNCTIONS,
     **how: Any,
 ) -> pd.DataFrame:
-    """Search the largest quotients; ``how`` goes to `supremum_search.search`: ``reach`` and ``moving``."""
+    """Search the largest quotients: ``n``, ``g``, ``R``, ``found`` and ``proved``.
+
+    ``how`` goes to `icl.tensor_trick.supremum_search.search`: ``reach`` and ``moving``.
+    """
 
     def one(n: int, g: str) -> tuple[Any, ...]:
         best = search(g, n, radii, starts, steps, rng, **how).best.numpy()
@@ -107,7 +110,7 @@ def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
 def sizes(
     bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
 ) -> pd.DataFrame:
-    """Return the largest sizes beside what is printed."""
+    """Return the largest sizes beside what is printed: ``b``, ``n``, ``R``, ``g``, ``printed``, ``size``."""
 
     def one(b: Bound, n: int, R: float) -> tuple[Any, ...]:
         return TEX[b.function], b.log10(n, R), largest_size(b.function, n, R, reach)
@@ -132,7 +135,11 @@ def searched_sizes(
 
 
 def hessians(settings: Iterable[tuple[int, float]], starts: int, steps: int, rng: Rng) -> pd.DataFrame:
-    """Return Lipschitz constants of Hessians at settings (n, R), R >= 4: printed, proved, and by search."""
+    """Return Lipschitz constants of Hessians at settings (n, R), R >= 4.
+
+    Columns ``what``, ``n``, ``R``, ``printed``, ``ours`` (proved), ``found`` (by search; of a sum NaN), and
+    the ``slack`` of the printed one.
+    """
     rows = []
     for n, R in settings:
         terms, row = 2 * math.log10(n), math.log10(6 * R**7)  # n d terms, d = n
@@ -168,7 +175,10 @@ def _h2o(s: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 
 def opposite_pairs(bounds: Iterable[Bound], n: int, R: float, rng: Rng, draws: int = 200) -> pd.DataFrame:
-    """Return the largest quotient of pairs x, -x of length R, and our constant, over each bound."""
+    """Return the largest quotient of pairs x, -x of length R over each bound: ``b``, ``value``, ``most``.
+
+    ``most`` is our constant over the printed one.
+    """
 
     def one(b: Bound) -> tuple[float, float]:
         A = torch.from_numpy(rng.standard_normal((draws, n, 2)))
@@ -198,7 +208,7 @@ def _change(function: str, s: Tensor) -> Tensor:
 def beyond_the_ball(
     bounds: Iterable[Bound], n: int, R: float, reach: float, starts: int, steps: int, rng: Rng
 ) -> pd.DataFrame:
-    """Search the largest quotient over each printed bound, |x| <= reach R."""
+    """Search the largest quotient over each printed bound, |x| <= reach R: ``g`` and ``value``."""
 
     def one(g: Bound) -> float:
         return search(g.function, n, [R], starts, steps, rng, reach=reach).best.item() - g.log10(n, R)
@@ -213,9 +223,9 @@ def conditions(
     """Drop the printed preconditions one at a time, the last two at the smallest n and the largest R.
 
     Returns:
-        A title and a table each: R < 4, opposite pairs, and x three times as long for the first bounds on u
-        and alpha (``value`` found and ``most``, which it cannot pass). ``needed`` says whether the bound
-        needs the condition.
+        A title and a table each: R < 4 (``b``, ``n``, ``value``), opposite pairs, and x three times as long
+        for the first bounds on u and alpha (``value`` found and ``most``, which it cannot pass). ``needed``
+        says whether the bound needs the condition.
     """
     n, R = lengths[0], radii[-1]
     table = printed(bounds, lengths, [R for R in radii if R < 4]).rename(columns={"bound": "b"})

@@ -56,7 +56,8 @@ def least_isotropic(d: int, k: int, n: float, sigma: float) -> tuple[float, floa
 def token_weights(M: str, n: int, sigma: float, count: int = 400) -> Row:
     """Return the weights of tokens on two circles, d = 4 and k = 2, under the best wI or the best c BB'.
 
-    A token has two angles, in degrees, the query is at zero; the ``risk`` is that of the matrix.
+    ``inside`` and ``outside`` (the token's angles in degrees, the query at zero), ``weight`` (the largest is
+    1), and the ``risk`` of the matrix at this n and sigma.
     """
     angles = 180 * stream(0, "monte carlo").uniform(-1, 1, (2, count))
     inside, outside = np.cos(np.deg2rad(angles))
@@ -69,7 +70,11 @@ def token_weights(M: str, n: int, sigma: float, count: int = 400) -> Row:
 
 
 def landscape(d: int, k: int, n: int, s: float) -> Row:
-    """Return the exact risk of c BB' + e (I - BB') over that of c* BB', minus one: ``above``, (e, c)."""
+    """Return the exact risk of c BB' + e (I - BB') around its minimum.
+
+    ``c`` (up to 1.6 c*, which is one of them), ``e`` (-3 to 3) and ``above``, (e, c), the risk over that of
+    c* BB', minus one.
+    """
     best = optimal_window(Linear(k), n, s)
     c, e = np.linspace(0, 1.6, 17) * best.w, 3 * np.linspace(0, 1, 10) ** 1.5
     half = np.array([[low_rank_risk(d, k, a, b, n, s).total for a in c] for b in e]) / best.risk - 1
@@ -79,7 +84,7 @@ def landscape(d: int, k: int, n: int, s: float) -> Row:
 
 
 def lipschitz_quotient(inside: float, d: int, k: int) -> Row:
-    """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
+    """Return the largest quotient in the definition of Lip_s over functions and 200 random points, ``value``.
 
     ``inside`` is the share |B's|^2 of the direction s in the subspace.
     """
@@ -97,7 +102,8 @@ def complement_gains(d: int, k: int, settings: Array, whole: bool = False) -> Ro
     """Return the least risk with e > 0 over that with e = 0, minus one, on `GRID_C` and `GRID_E`.
 
     For k = 1 there is no finite minimum without noise, and such ``settings``, (n, sigma), are left out.
-    ``whole`` says whether the functions depend on the complement as much as on the subspace.
+    ``whole`` says whether the functions depend on the complement as much as on the subspace. Columns ``n``,
+    ``s``, ``value`` and ``error``.
     """
     n, s = settings[(settings[:, 1] > 0) | (k > 1) | whole].T
 
@@ -168,7 +174,7 @@ def second_derivatives(
 
 
 def best_scale(k: int, n: int, s: float) -> Row:
-    """Return the exact c*."""
+    """Return the exact c*, ``value`` and ``error``."""
     best = optimal_window(Linear(k), n, s)
     return with_error(best.w, best.error)
 
@@ -210,8 +216,9 @@ def trained_units(d: int, k: int, settings: Sequence[tuple[int, float]], how: Tr
     """Train units from random matrices, and, at the last setting, a control that needs all directions.
 
     Returns:
-        A row for each recorded step, setting and seed: ``sine`` of the largest principal angle to the
-        subspace, ``kept``, the k-th singular value of M, and ``dropped``, the next one.
+        A row for each recorded step, setting and seed: ``functions`` (low rank, or all directions at the last
+        setting), ``d``, ``k``, ``n``, ``s``, ``step``, ``seed``; ``sine`` of the largest principal angle to
+        the subspace, ``kept``, the k-th singular value of M, and ``dropped``, the next one.
     """
     B = _subspace(d, k)
     tasks: list[tuple[str, Task, LowRank | None, int, float]] = [
@@ -235,7 +242,10 @@ def trained_units(d: int, k: int, settings: Sequence[tuple[int, float]], how: Tr
 def settled_scales(
     sizes: Sequence[int], d: int, k: int, setting: tuple[int, float], how: Training
 ) -> pd.DataFrame:
-    """Return the mean diagonal of B'MB over the exact c* of fresh units, by the size of their batch."""
+    """Train fresh units with batches of each size at a setting, n and sigma.
+
+    Columns ``size``, ``seed`` and ``ratio``, the mean diagonal of B'MB over the exact c*.
+    """
     (n, s), B = setting, _subspace(d, k)
     task, law = Projected(Linear(k), B.T), LowRank(B)
     units = [UnitConfig(task, s, n, 200 + seed, law, initial_std=0.3) for seed in range(how.seeds)]
@@ -261,7 +271,10 @@ def _behind(link: str, law: LowRank) -> Projected:
 
 
 def exact_minimum(link: str, k: int, n: int, noise_std: float) -> Row:
-    """Return the best w of a link, the least risk, and, sampled, the error of the best constant."""
+    """Return what is known of a link in dimension k: the best ``w``, the ``least`` risk, and ``constant``.
+
+    The last is the error of the best constant, the variance of the query's label, sampled.
+    """
     best, rng = optimal_window(LINKS[link](k), n, noise_std), stream(0, "monte carlo")
     u = torch.from_numpy(rng.standard_normal((100000, 1, k)))
     f = LINKS[link](k).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
@@ -271,11 +284,13 @@ def exact_minimum(link: str, k: int, n: int, noise_std: float) -> Row:
 def trained_links(pairs: Pairs, n: int, noise_std: float, how: Training, contexts: int) -> pd.DataFrame:
     """Train softmax and linear attention from M = 0 on each link; without intercept the latter only.
 
-    Softmax units have the initial step size w* / 50, as they have about that far to go.
+    Softmax units have the initial step size w* / 50, as they have about that far to go; linear attention has
+    that of ``how``.
 
     Returns:
-        A row for each recorded step and seed: the ``sine`` of the largest principal angle to the subspace,
-        and the test error with the clean query label, on contexts that are other ones for each seed.
+        A row for each recorded step and seed: ``d``, ``k``, ``link``, ``unit``, ``step``, ``seed``; ``sine``
+        of the largest principal angle to the subspace, and the test ``error`` with the clean query label, on
+        contexts that are other ones for each seed.
     """
     record = np.unique(np.geomspace(max(1, how.steps // 50), how.steps, 8).round().astype(int)).tolist()
     frame, parts = grid(step=record, seed=range(how.seeds)), []
@@ -301,7 +316,7 @@ def zero_excess(pairs: Pairs, links: Sequence[str], n: int, noise_std: float, co
     """Return by how much a random M raises the squared error of linear attention above that of M = 0.
 
     It is the mean over contexts and their images with the query turned round, over the mean square of the
-    prediction.
+    prediction. Columns ``d``, ``k``, ``link`` and ``value``.
     """
     laws = dict(zip(pairs, _laws(pairs), strict=True))
 

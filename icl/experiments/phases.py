@@ -34,7 +34,9 @@ def phase_map(
     ReLU functions over L / sigma in the highest dimension, cosines over their wavenumber at ``noise_std`` in
     the lowest and the highest.
 
-    ``reach`` is the expected number of tokens with 1 - x.x_q < 1 / w; below two they are few.
+    Returns:
+        Columns ``title`` (of a map), ``kind``, ``d``, ``rough``, ``n``, ``w``, ``reach`` (the expected number
+        of tokens with 1 - x.x_q < 1 / w) and ``phase``, an index into `PHASES`: below two tokens are few.
     """
     n = np.array(lengths, float)
 
@@ -55,7 +57,11 @@ def phase_map(
 
 
 def wave_curves(d: int, L: float, noise_std: float) -> Row:
-    """Return risks over the least one: of waves, equal weights and the nearest token; and the best w."""
+    """Return the risk of waves over the least risk, for the figure that moves.
+
+    ``ratio`` at ``n`` and ``w``; ``equal`` is that of equal weights, ``nearest`` that of one token, and
+    ``best`` the best w.
+    """
     wave, n, w = Cosine(d, L), 2.0 ** np.arange(3, 15)[:, None], 10 ** (np.arange(-10, 31) / 10)
     best = optimal_window(wave, n, noise_std)
     curve, equal = (population_risk(wave, at, n, noise_std).total / best.risk for at in (w, 0.0))
@@ -64,7 +70,7 @@ def wave_curves(d: int, L: float, noise_std: float) -> Row:
 
 
 def narrowing(d: int, n: int, L: float, noise_std: float) -> Row:
-    """Return log w* of cosines at 2 L minus that at L; equal weights count as w = 1e-6."""
+    """Return log w* of cosines at ``twice`` = 2 L minus that at L; equal weights count as w = 1e-6."""
     one, two = (optimal_window(Cosine(d, b), n, noise_std) for b in (L, 2 * L))
     value = np.log(np.maximum(two.w, 1e-6) / np.maximum(one.w, 1e-6))
     return {"twice": 2 * L, "value": value, "error": one.error + two.error}
@@ -74,6 +80,7 @@ def narrowings(dims: Sequence[int], noise_std: float, few: int = 32, many: int =
     """Return `narrowing` where the context resolves waves, ``many`` tokens, L = 1 and 2, and where not.
 
     There, with ``few`` tokens, L is the last power of two with a window; dimensions without any are left out.
+    Columns ``d``, ``n``, ``L``, ``twice``, ``resolved``, ``value`` and ``error``.
     """
     parts = [each(narrowing, d=list(dims), n=[many], L=[1.0, 2.0], noise_std=noise_std).assign(resolved=True)]
     for d in dims:

@@ -44,7 +44,7 @@ class Setting:
     device: torch.device | str = "cpu"
 
     def windows(self) -> pd.DataFrame:
-        """Return the exact best windows on the sphere."""
+        """Return the exact best windows on the sphere: ``kind``, ``L``, ``w``."""
 
         def one(kind: str, L: float) -> float:
             return float(optimal_window(KINDS[kind](self.dim, L), self.context_length, self.noise_std).w)
@@ -57,7 +57,10 @@ def grow(
 ) -> pd.DataFrame:
     """Train units with steps of constant size from M = 0, for as many steps as the last of ``record``.
 
-    Units of one seed see the same tokens and noise for all L. The norm is spectral, the diagonal its mean.
+    Units of one seed see the same tokens and noise for all L.
+
+    Returns:
+        Columns ``kind``, ``law``, ``step``, ``L``, ``seed``, ``norm`` (spectral) and ``diagonal`` (its mean).
     """
     root: Any = np.diag(np.linspace(1.5, 0.5, setting.dim))  # axes of non-isotropic tokens
     tasks: list[Any] = [KINDS[kind](setting.dim, L) for L in setting.lipschitz_values]
@@ -74,7 +77,7 @@ def grow(
 
 
 def flow(setting: Setting, record: Sequence[int], rate: float) -> pd.DataFrame:
-    """Return w along the exact population flow of the ReLU class."""
+    """Return the exact population flow of the ReLU class: ``L``, ``step``, ``w``."""
 
     def one(L: float) -> tuple[Any, ...]:
         task, times = ReLU(setting.dim, L), rate * np.array(record)
@@ -84,15 +87,17 @@ def flow(setting: Setting, record: Sequence[int], rate: float) -> pd.DataFrame:
 
 
 def over_flow(units: pd.DataFrame, exact: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean diagonal over the flow, averaged over the last three quarters of the steps."""
+    """Return the mean diagonal over the flow, averaged over the last three quarters: ``L, seed, ratio``."""
     late = units[4 * units.step >= units.step.max()].merge(exact, on=["L", "step"])
     return late.assign(ratio=late.diagonal / late.w).groupby(["L", "seed"], as_index=False).ratio.mean()
 
 
 def ratios(units: pd.DataFrame, steps: Sequence[int]) -> pd.DataFrame:
-    """Return the spectral norm at each L over that at the next smaller one, ``other``, unit by unit.
+    """Compare the spectral norms at each L and at the next smaller one, unit by unit.
 
-    It is that of the steps at which the median over the seeds is smallest.
+    Returns:
+        ``L``, ``other``, ``seed``, the ``ratio`` and its ``log``, at that of the steps at which the median
+        over the seeds is smallest.
     """
     looked_at = units[units.step.isin(list(steps))]  # M = 0 at the first step has no logarithm
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="L", values="norm"))
@@ -111,7 +116,7 @@ def resolved(windows: pd.DataFrame, kind: str, compared: pd.DataFrame) -> pd.Dat
 
 
 def cosine_edge(setting: Setting) -> pd.DataFrame:
-    """Return exact windows of the cosine class over L, also in longer contexts and a higher dimension."""
+    """Return exact windows of the cosine class over L: ``case`` (n and d), ``L``, ``w``."""
     n, d = setting.context_length, setting.dim
     cases = {f"n = {m}, d = {k}": (m, k) for m, k in ((n, d), (5 * n, d), (n, d + 2))}
 
@@ -145,7 +150,8 @@ def finite_contexts(
 ) -> pd.DataFrame:
     """Minimize the empirical loss of T contexts, over the number w and over all matrices.
 
-    The excess risk is relative to the least one.
+    Returns:
+        Columns ``unit`` ("full matrix M", "one number w"), ``T``, ``draw`` and ``excess``, relative.
     """
     excess, n = Excess(task, noise_std, context_length, contexts), context_length
     start = float(excess.best.w) * torch.eye(task.dim).double()
@@ -173,7 +179,12 @@ def score_constant(task: Zonal, noise_std: float, context_length: int, contexts:
 def finite_functions(
     setting: Setting, L: float, sizes: Sequence[int], seeds: int, steps: int, rate: float, contexts: int
 ) -> pd.DataFrame:
-    """Train units on fixed pools of T ReLU functions, one for each seed, and on fresh ones, T infinite."""
+    """Train units on fixed pools of ReLU functions, one for each seed, and on fresh functions.
+
+    Returns:
+        Columns ``T`` (functions in the pool, infinite for fresh ones), ``seed``, ``unit`` ("full matrix M")
+        and ``excess``, relative.
+    """
     task, n, sigma = ReLU(setting.dim, L), setting.context_length, setting.noise_std
     excess, cases = Excess(task, sigma, n, contexts), grid(T=(*sizes, np.inf), seed=range(seeds))
 
@@ -189,7 +200,7 @@ def finite_functions(
 def windows_in_time(
     task: Zonal, noise_std: float, lengths: Sequence[float], times: Sequence[float]
 ) -> pd.DataFrame:
-    """Return exact windows along the population flow; the time of the minimizer is infinite."""
+    """Return exact windows along the population flow: ``n``, ``time`` (infinite for the minimizer), ``w``."""
 
     def one(n: float) -> tuple[Any, ...]:
         path = population_flow(task, int(n), noise_std, [0.0, *times])[1:]

@@ -45,7 +45,7 @@ EXACT = ("softmax attention", "linear attention", "nearest neighbor")
 
 
 def exact_risks(tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return the least risks of attention and that of the nearest neighbor."""
+    """Return the least risks of attention and that of the nearest neighbor: ``label, rival, n, risk``."""
     n = np.array(lengths)
 
     def one(label: str, rival: str) -> tuple[Array, Array]:
@@ -61,7 +61,7 @@ def exact_risks(tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: f
 def sampled_risks(
     tasks: Mapping[str, Zonal], lengths: Sequence[int], noise_std: float, draws: int
 ) -> pd.DataFrame:
-    """Return sampled risks of predictors that see the class.
+    """Return sampled risks of predictors that see the class: ``label, rival, n, risk, low, high``.
 
     Bayes-linear is the best predictor that is linear in the labels; ridge regression has an intercept and
     the penalty that fits the class, and is left out for a class without linear part.
@@ -118,7 +118,7 @@ def growth(
 def linear_over_softmax(
     kind: str, dims: Sequence[int], lipschitz: float, noise_std: float, n: int = 10**5
 ) -> pd.DataFrame:
-    """Return the least risk of linear attention over softmax attention's."""
+    """Return the least risk of linear attention over softmax attention's: ``d``, ``value``, ``error``."""
 
     def one(d: int) -> Row:
         task = KINDS[kind](d, lipschitz)
@@ -139,9 +139,9 @@ class Intercept(Affine):
 
 
 def boundary(dims: Sequence[int], lipschitz: float, noise_std: float, longest: float = 1e5) -> pd.DataFrame:
-    """Return the spread of the intercept below which linear attention wins, relative to the affine class.
+    """Return the spread of the intercept below which linear attention wins: ``d``, ``n``, ``beta``.
 
-    It is zero where softmax attention wins everywhere.
+    It is relative to the affine class, and zero where softmax attention wins everywhere.
     """
     lengths = np.unique(np.geomspace(2, longest, 15).round())
 
@@ -163,7 +163,9 @@ def trained_linear(
 ) -> pd.DataFrame:
     """Minimize the empirical loss of linear attention over all matrices, which is least squares.
 
-    ``m`` is the mean diagonal, and ``error`` that on fresh contexts.
+    Returns:
+        A row for each class and seed: ``label``, ``seed``, ``m`` (mean diagonal), ``error`` on fresh
+        contexts, and of the class ``best_m`` and ``floor``.
     """
 
     def one(label: str, seed: int) -> tuple[float, ...]:
@@ -186,9 +188,11 @@ def _contexts(task: Zonal, n: int, noise_std: float, count: int, root: int) -> t
 
 
 def neighbors(tasks: Mapping[Any, Zonal], lengths: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return the least risk of units over that of the mean of the best k nearest tokens.
+    """Compare the least risk of units with the mean over the k nearest tokens.
 
-    ``one`` is the risk of the nearest token over the unit's.
+    Returns:
+        Columns ``label``, ``n``; ``value``, the risk over that of the best ``k``, and its ``error``; ``one``,
+        the risk of the nearest token over the unit's, and its error, ``one_error``.
     """
 
     def one(label: Any, n: int) -> tuple[float, ...]:

@@ -68,8 +68,13 @@ TOKENS = (1.0, 1e30)
 def limit(read: Callable[[Any], tuple[Any, Any]], truth: Any, ways: Sequence[Any] = (EXACT, MANY)) -> Row:
     """Return a limit at the end of a sweep, and one that calibrates its error.
 
-    ``read`` is called with each of the two ways, what is measured and a case whose limit is known, ``truth``;
-    it returns a limit and how much it changed in the last step.
+    Args:
+        read: Called with each of the two ways; returns a limit and how much it changed in the last step.
+        truth: The limit in the second way.
+        ways: What is measured, and a case whose limit is known.
+
+    Returns:
+        ``value`` and ``change`` in the first way, ``limit`` and ``step`` in the second, and ``truth``.
     """
     (value, change), (known, step) = map(read, ways)
     return {"value": value, "change": change, "limit": known, "step": step, "truth": truth}

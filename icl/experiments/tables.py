@@ -68,9 +68,15 @@ def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iter
 
 
 def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
-    """Return the median of repeated runs for each setting, the columns ``by``, in the order of the rows.
+    """Return the median of repeated runs for each setting, with its distribution-free interval.
 
-    It is between ``low`` and ``high``, its distribution-free interval (`icl.statistics.median_interval`).
+    Args:
+        frame: One row for each setting and run.
+        value: The column of the number.
+        by: The columns of the setting; the order of the rows stays.
+
+    Returns:
+        Columns ``by``, ``median``, ``low`` and ``high`` (`icl.statistics.median_interval`).
     """
     rows = []
     for setting, group in frame.groupby(list(by), sort=False):

@@ -45,13 +45,13 @@ def descend(problem: Problem, kind: str, steps: int) -> pd.DataFrame:
     Each step size is one over the Hessian's largest absolute eigenvalue.
 
     Returns:
-        For each step relative differences ``value`` and ``gradient``, of the loss after the weights moved,
-        and ``data``, of the loss after A1 moved to the same scores; ``shift``, of the target over its bound
-        |A1| |A2| |dX| / 2; ``sum``, the relative difference of all shifts so far, added up, from
-        F(X_0) - F(X); and how far an attention layer that is told the residual misses the move of the scores,
-        ``linear`` or as a control ``softmax``, or the scores themselves (linear, ``scores``). The last three
-        are NaN from the first step on that moves the scores by less than a millionth: there the difference of
-        two scores is mostly rounding.
+        Columns ``kind`` and ``step``; relative differences ``value`` and ``gradient``, of the loss after the
+        weights moved, and ``data``, of the loss after A1 moved to the same scores; ``shift``, of the target
+        over its bound |A1| |A2| |dX| / 2; ``sum``, the relative difference of all shifts so far, added up,
+        from F(X_0) - F(X); and how far an attention layer that is told the residual misses the move of the
+        scores, ``linear`` or as a control ``softmax``, or the scores themselves (linear, ``scores``). The
+        last three are NaN from the first step on that moves the scores by less than a millionth: there the
+        difference of two scores is mostly rounding.
     """
     A1, A2, X, B = problem
     d, first, target, rows, large = len(X), A1 @ X @ A2.mT, B, [], True
@@ -90,9 +90,9 @@ def told_values(A2: Tensor, X: Tensor, P: Tensor) -> Tensor:
 
 
 def worst_moves(n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Return log10 of the shift after a small move from the worst data, and of R / 2, over n^1.5 e^(10 R^2).
+    """Return log10 of the shift after a small move from the worst data, over n^1.5 e^(10 R^2), R >= 4.
 
-    Only R >= 4 are measured.
+    Columns ``moving`` (weights, data), ``n``, ``R``, ``value`` and ``bound``: R / 2 over the same.
     """
 
     def one(moving: str, n: int, R: float) -> tuple[float, float]:
@@ -138,7 +138,10 @@ def searched_shift(kind: str, n: int, R: float, starts: int, rng: Rng, limit: fl
 
 
 def rescaled_ratios(starts: int, rng: Rng, n: int = 8, R: float = 6.0) -> pd.DataFrame:
-    """Return the largest rescaled shift found over sqrt(2) e^delta |A dx|, as a control without e^delta."""
+    """Return the largest rescaled shift found over sqrt(2) e^delta |A dx|.
+
+    Columns ``delta``, ``value``, and, as a control, ``without`` the factor e^delta.
+    """
 
     def one(delta: float) -> tuple[float, float]:
         ratio = 10 ** searched_shift("rescaled", n, R, starts, rng, delta) / math.sqrt(2)
@@ -148,10 +151,10 @@ def rescaled_ratios(starts: int, rng: Rng, n: int = 8, R: float = 6.0) -> pd.Dat
 
 
 def separation(radii: Sequence[float], starts: int, rng: Rng, n: int = 8) -> pd.DataFrame:
-    """Search log10 of the worst shift for each unit of weight change.
+    """Search the worst shift for each unit of weight change: ``kind``, ``R``, ``found`` (log10), ``value``.
 
     The value is, rescaled, the natural logarithm over R^2, and normalized the ratio over R, which is proved
-    not to exceed one half.
+    not to exceed ``bound``, one half.
     """
 
     def one(kind: str, R: float) -> tuple[float, float, float]:
@@ -166,8 +169,9 @@ def separation(radii: Sequence[float], starts: int, rng: Rng, n: int = 8) -> pd.
 def stretched(R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.DataFrame:
     """Turn round an x that is ``reach`` times as long as R, with one token that counts.
 
-    The shift is log10 over n^1.5 e^(10 R^2) times the move, the value that of the relative difference of the
-    two losses over 1e-6, and the error the rounding of the largest score.
+    Returns:
+        A row for each ``kind``: ``shift`` (log10 over n^1.5 e^(10 R^2) times the move), ``value`` (log10 of
+        the relative difference of the two losses over 1e-6) and ``error``, the rounding of the largest score.
     """
     S = torch.zeros(1, n, dtype=torch.float64)
     S[0, 0] = -reach * R**2  # A has one row that is not zero, of length R; x goes to -x
@@ -218,9 +222,11 @@ def for_all(A1: Tensor, goals: Tensor, layer: str) -> Tensor:
 def imitations(n: int, d: int, draws: int, seeds: int, seed: int) -> pd.DataFrame:
     """Fit layers to gradient steps on random problems, in independent streams.
 
-    Titles say what is fitted and tested. The value is the median cosine with the step over new problems, or,
-    for the card "shrinks", the cosine of V with -1. A ``control`` is meant to differ. "each" and "shared" are
-    fits to each problem and to all, by every layer.
+    Returns:
+        A row for each ``title`` (what is fitted and tested), ``layer`` and ``stream``. The ``value`` is the
+        median cosine with the step over new problems, or, for ``card`` "shrinks", the cosine of V with -1.
+        What is judged has the name of a ``card``, and ``what``, that of its rule; ``control`` says whether
+        it is meant to differ. "each" and "shared" are fits to each problem and to all, by every layer.
     """
     rows = []
     for k in range(seeds):
@@ -266,9 +272,9 @@ def _imitation(seen: Problem, new: Problem) -> list[tuple[Any, ...]]:
 
 
 def turned(problem: Problem, rng: Rng) -> pd.DataFrame:
-    """Return cosines, found and wanted, of moves of the data as long as a gradient step's with that step.
+    """Make moves of the data as long as a gradient step's: ``name``, ``value`` (cosine), ``cosine`` (wanted).
 
-    Two moves obey the same bounds and do something else; the last, a control, is that of the linear layer.
+    Two that obey the same bounds and do something else, and as a control, last, the linear layer.
     """
     A1, A2, X, B = problem
     goal = wanted_move(*problem)

@@ -26,7 +26,7 @@ LAST = np.logspace(0, 5, 26)[-3:]
 
 
 def exact_window(kind: str, d: int, lengths: Array, lipschitz: float, noise_std: float) -> Row:
-    """Return the exact w with its relative error, its ``law``, and ``ratio``, w over the law."""
+    """Return ``n``, the exact ``w``, its relative ``error``, its ``law``, and ``ratio``, w over the law."""
     task = TASKS[kind](d, lipschitz)
     best, law = optimal_window(task, lengths, noise_std), asymptotics.sharp_window(task, lengths, noise_std)
     return {"n": lengths, "w": best.w, "error": best.error, "law": law, "ratio": best.w / law}
@@ -63,8 +63,9 @@ def slope_in_signal(dim: int, lipschitz: float, noise_std: float) -> Row:
 def sufficient_lengths(d: int) -> Row:
     """Return how the context from which w* >= (n L^2 / sigma^2)^(1/d) grows with L / sigma, ReLU class.
 
-    The growth exponents are between the first three powers of ten of L / sigma at which that context has 10^4
-    tokens or more.
+    Returns:
+        ``step`` (first, second), ``value``, the growth exponent between the first three powers of ten of
+        L / sigma at which that context has 10^4 tokens or more, and its ``error``.
     """
     found = (_sufficient_length(d, 10.0**power) for power in range(2, 12))
     long = (pair for pair in found if pair[0] >= np.log(1e4))
@@ -101,7 +102,11 @@ def sharp_constant(kind: str, d: int, lipschitz: float, noise_std: float) -> Row
 def trained_windows(
     d: int, settings: Sequence[tuple[str, float, int]], noise_std: float, how: Training
 ) -> pd.DataFrame:
-    """Train units at settings (kind, L, n): the mean diagonal of M, and its ratio to the exact window."""
+    """Train units at settings (kind, L, n) and compare the mean diagonal of M with the exact window.
+
+    Returns:
+        One row for each setting and seed: ``kind``, ``L``, ``n``, ``seed``, ``trained``, ``w`` and ``ratio``.
+    """
     tasks: list[Any] = [TASKS[kind](d, L) for kind, L, _ in settings]
     lengths = [n for _, _, n in settings]
     units = train_grid(tasks, noise_std, lengths, *how)
@@ -111,7 +116,7 @@ def trained_windows(
 
 
 def sketch_ends(dim: int) -> Row:
-    """Return the exponents in n of the range that the sketch leaves for w.
+    """Return the exponents in n of the range that the sketch leaves for w: ``side``, ``end``, ``value``.
 
     With L = sigma = 1 each term is at most m = min_w (1 / w + w^(d/2) / n): from 1 / w^2 <= m follows the
     lower end, from w^(d/2) / n <= m the upper one.
@@ -172,7 +177,10 @@ def narrow_bias_growth(d: int) -> Row:
 
 
 def moving_slopes(functions: str, d: int, signal: float) -> Row:
-    """Return slopes of log w* in log n, from n - 10 % to n + 10 %, and the laws, at L / sigma."""
+    """Return local slopes of log w* in log n, and the laws, at ``signal`` = L / sigma.
+
+    ``n``, ``slope`` (between n - 10 % and n + 10 %), ``sharp``, ``least`` and ``most``.
+    """
     task, lengths = TASKS[functions](d), np.round(10 ** np.arange(1, 10.1, 0.25))
     pair = np.round(np.outer([0.9, 1.1], lengths))
     slope = np.diff(np.log(optimal_window(task, pair, 1 / signal).w), axis=0) / np.diff(np.log(pair), axis=0)

@@ -34,8 +34,10 @@ def prices(
 ) -> Row:
     """Return the exact price of the window of L where functions have L' = ratio L.
 
-    It is the risk with the window of L over the least one, and has a ``limit`` for long contexts. ``bound``
-    is the risk over the talk's bound, an upper one for ratio 1, otherwise a lower one.
+    Returns:
+        ``ratio``, ``n``, ``price``, the risk with the window of L over the least one, with its ``error``, its
+        ``limit`` for long contexts, the ``risk``, and ``bound``, the risk over the talk's bound: an upper one
+        for ratio 1, otherwise a lower one.
     """
     task, ratio, n = TASKS[kind](d, lipschitz), np.asarray(ratios)[:, None], np.asarray(lengths)
     kept = mismatch_risk(task, task, n, noise_std)
@@ -61,7 +63,8 @@ def power(
     """Return the exact exponent in L' of the risk on ReLU functions, twice the share of the bias.
 
     The window is that of L, or the best one for L' if it is ``trained`` there; then this is the exponent of
-    the least risk, because the derivative in the window vanishes. ``kept`` is the risk over that at L' = L.
+    the least risk, because the derivative in the window vanishes. ``value`` and ``error``, and ``kept``, the
+    risk over that at L' = L.
     """
     task, sigma = ReLU(d, lipschitz), noise_std / ratio
     w = optimal_window(task, n, sigma if trained else noise_std).w
@@ -195,12 +198,15 @@ def _price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> Row:
 
 
 def loss(trained: str, tested: str, d: int, n: float, noise_std: float, lipschitz: float = 1.0) -> Row:
-    """Return the exact price on one of the `OTHERS` of the window of another."""
+    """Return the exact price on one of the `OTHERS` of the window of another: ``value`` and ``error``."""
     return _price(OTHERS[trained](d, lipschitz), OTHERS[tested](d, lipschitz), n, noise_std)
 
 
 def windows_on_cosines(cosine: str, d: int, n: int, noise_std: float) -> Row:
-    """Return the price on cosines of L = 1 of three best windows; ``same`` says whether L is the same."""
+    """Return the price on cosines of L = 1 of three best windows, ``value``, and its ``error``.
+
+    ``trained`` and ``tested`` name the classes, and ``same`` says whether L is the same.
+    """
     make = OTHERS[cosine]
     trained = {"affine, L = 1": Affine(d), "cosine, L = 0.1": make(d, 0.1), "cosine, L = 10": make(d, 10.0)}
     prices = pd.DataFrame(
@@ -220,8 +226,9 @@ def trained_units(
     training and test contexts, units of different seeds share none.
 
     Returns:
-        One row for each class tested, unit and seed: the ``error``, its ``ratio`` to that of the unit trained
-        on the class tested, and ``opposite``, the same ratio of the unit that looks at the opposite end.
+        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the ``error``, its
+        ``ratio`` to that of the unit trained on the class tested, and ``opposite``, the same ratio of the
+        unit that looks at the opposite end.
     """
     tasks: dict[str, Zonal] = {"affine, L = 1": Affine(d), "ReLU, L = 1": ReLU(d)}
     tasks |= {f"cosine, L = {L:g}": Cosine(d, L) for L in (1.0, 0.1, 10.0)}

@@ -87,10 +87,12 @@ class UnitConfig:
 
     @property
     def covariate_law(self) -> CovariateLaw:
+        """The distribution of its covariates."""
         return Sphere(self.task.dim) if self.covariates is None else self.covariates
 
     @property
     def layout(self) -> ParameterLayout:
+        """The layout of its parameters."""
         return ParameterLayout(self.task.dim, self.width)
 
     def initial(self) -> Array:

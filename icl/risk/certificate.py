@@ -128,6 +128,7 @@ class _Expansion:
 
     @property
     def first(self) -> int:
+        """The degree f."""
         return int(self.degree[0])
 
     @property

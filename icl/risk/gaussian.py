@@ -75,9 +75,15 @@ def gaussian_risk(
 ) -> WindowRisk:
     """Compute the exact population risk of the attention unit ``M = w I`` on Gaussian tokens.
 
-    Tokens and query are N(0, I_d), functions are ``f(x) = beta . x`` with ``E |beta|^2 = lipschitz^2``, and
-    weights are proportional to ``exp(w x_i . x_q)``. The dimension is 1 to 1000, w is 0 to 100, n is 1 to
-    1e30 at no higher cost. ``w``, ``n`` and ``noise_std`` broadcast.
+    Tokens and query are N(0, I_d), functions are ``f(x) = beta . x`` with ``E |beta|^2 = lipschitz^2``.
+    ``w``, ``n`` and ``noise_std`` broadcast.
+
+    Args:
+        dim: Dimension d, 1 to 1000.
+        w: Window parameter, 0 to 100; weights are proportional to ``exp(w x_i . x_q)``.
+        n: Context length, 1 to 1e30; the cost does not grow with it.
+        noise_std: Standard deviation sigma of the label noise, >= 0.
+        lipschitz: Root mean square L of the slope ``|beta|``, > 0.
 
     >>> risk = gaussian_risk(5, w=3.0, n=1, noise_std=0.5)
     >>> round(float(risk.bias), 12)  # one token has all weight: E (beta . (x - x_q))^2 = 2 L^2

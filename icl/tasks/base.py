@@ -230,6 +230,7 @@ class Projected:
 
     @property
     def dim(self) -> int:
+        """Dimension d of the tokens."""
         return len(self.matrix[0])
 
     def sample(self, rng: Rng, count: int) -> Function:

@@ -67,9 +67,6 @@ def render(record: Mapping[str, Any], entry: object = None) -> str:
 
 def statement_record(claim: Claim) -> Record:
     """Return the record of a statement without evidence: one that is not testable."""
-    unjudged: Record = {"objects": False, "folded": False, "stability": "", "control_must": ""}
-    unjudged |= {"readings": {}, "other_readings": {}, "cases": [], "control_cases": []}
-    unjudged |= {"detection_limit": None, "detection_limit_least": None, "control_passed": True}
     return {key: getattr(claim, key) for key in SAID} | {
         "authority": str(claim.authority),
         "by": _by(claim),
@@ -79,7 +76,17 @@ def statement_record(claim: Claim) -> Record:
         "verdict": str(claim.expected),
         "expected": str(claim.expected),
         "as_expected": True,
-        **unjudged,
+        "objects": False,
+        "folded": False,
+        "stability": "",
+        "readings": {},
+        "detection_limit": None,
+        "detection_limit_least": None,
+        "control_must": "",
+        "control_passed": True,
+        "cases": [],
+        "control_cases": [],
+        "other_readings": {},
     }
 
 

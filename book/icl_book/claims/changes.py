@@ -25,7 +25,17 @@ CHANGELOG = ROOT / "book" / "changelog.yml"
 
 #: What judges, and what of a claim it reads.
 CODE = (*(f"book/icl_book/claims/{name}.py" for name in ("rules", "case", "judge")), "icl/statistics.py")
-DATA = ("id", "authority", "reading", "quantity", "rule", "corrected_rule", "resolution", "grade")
+DATA = (
+    "id",
+    "authority",
+    "reading",
+    "quantity",
+    "rule",
+    "corrected_rule",
+    "resolution",
+    "grade",
+    "alternatives",
+)
 
 
 def digest(root: Path = ROOT) -> str:
@@ -41,7 +51,7 @@ def of_claim(claim: Claim) -> str:
 
 
 def _data(claim: Claim) -> tuple[Any, ...]:
-    return (*attrgetter(*DATA, "alternatives")(claim), bool(claim.control))
+    return (*attrgetter(*DATA)(claim), bool(claim.control))
 
 
 def changes() -> list[dict[str, Any]]:
