@@ -489,7 +489,7 @@ plt.show()
 
 # %% [markdown]
 # ```{caption} fig-glm
-# :alt: Six panels, three low_rank. Top: the sine falls to a few hundredths for softmax attention on all links, for linear
+# :alt: Six panels, three links. Top: the sine falls to a few hundredths for softmax attention on all links, for linear
 # attention on the affine link only. Bottom: the softmax error falls to the exact line; that of linear attention stays at or
 # above the dashed line, except on the class without intercept.
 #
@@ -501,7 +501,7 @@ plt.show()
 #
 # Softmax attention comes close to the exact minimum on every link (table). With three relevant directions twenty tokens
 # hardly resolve $\cos(4w^\top x)$, and the minimum itself is large. The control of the first card is linear attention on the
-# two even low_rank.
+# two even links.
 
 # %% tags=["hide-input"]
 ends = curves.loc[
