@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/presets.py
 
 Writes benchmarks/results/presets.json, which the book shows. It runs no notebook: run `make book PRESET=...`
-on a quiet machine first. A notebook without a finished run keeps the seconds of before.
+on a quiet machine first. A preset is there if every notebook of these sources has been run with it.
 """
 
 import json
@@ -24,18 +24,17 @@ def _machine(run, runs):
 
 
 def main():
-    found = json.loads(OUT.read_text()) if OUT.is_file() else {}
-    names = {run.name for run in plan("quick")}
+    found = {}
     for preset in PRESETS:
-        runs = [collect(run.path) for run in plan(preset) if run.path.is_file()]
-        if runs:
-            one = found.setdefault(preset, {"seconds": {}, "machine": ""})
-            kept = {name: t for name, t in one["seconds"].items() if name in names}
-            one["seconds"] = kept | {run["name"]: round(run["seconds"], 1) for run in runs}
-            one["seconds"] = dict(sorted(one["seconds"].items()))
-            one["machine"] = "; ".join(sorted({_machine(run, runs) for run in runs}))
-        print(f"{preset}: {len(runs)} finished runs")
-    write_atomically(OUT, json.dumps(found, indent=1) + "\n")
+        wanted = plan(preset)
+        runs = [collect(run.path) for run in wanted if run.path.is_file()]
+        if len(runs) == len(wanted):
+            seconds = {run["name"]: round(run["seconds"], 1) for run in runs}
+            machine = "; ".join(sorted({_machine(run, runs) for run in runs}))
+            found[preset] = {"seconds": seconds, "machine": machine}
+        print(f"{preset}: {len(runs)} of {len(wanted)} runs finished")
+    if found:
+        write_atomically(OUT, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -90,8 +90,13 @@ def bare(source: str) -> str:
     """Return code without comments, docstrings and layout, as every Python from 3.11 on writes it."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            node.body[:1] = [ast.Pass()]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = []
+            for line in node.body:  # a string that stands alone does nothing
+                alone = getattr(line.value, "value", None) if isinstance(line, ast.Expr) else None
+                if not isinstance(alone, str):
+                    lines.append(line)
+            node.body = lines or [ast.Pass()]  # the same with a docstring and without
     return _VARIES.sub("", ast.dump(tree))
 
 
@@ -104,7 +109,7 @@ def versions() -> dict[str, str]:
 def commit() -> dict[str, str | bool] | None:
     """Return the commit of this tree and whether files differ from it; None where git cannot say.
 
-    Files in ``results`` do not count: runs write them, and one run would mark the next.
+    Files in ``results`` and ``benchmarks/results`` do not count: runs write them, and one would mark the next.
     """
 
     def git(*words: str) -> str:
@@ -114,7 +119,7 @@ def commit() -> dict[str, str | bool] | None:
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
             return None  # installed below somebody else's repository
-        changed = git("status", "--porcelain", "--", ".", ":(exclude)results")
+        changed = git("status", "--porcelain", "--", ".", ":(exclude)results", ":(exclude)benchmarks/results")
         return {"id": git("rev-parse", "HEAD"), "dirty": bool(changed)}
     except (OSError, subprocess.SubprocessError):
         return None

@@ -134,13 +134,30 @@ def test_a_device_that_nothing_was_computed_on_is_not_named(monkeypatch):
         assert provenance.device_name() == named
 
 
+@pytest.mark.parametrize(
+    ("code", "same", "other"),
+    [
+        ("x = 1", '"""A module."""\nx = 1  # one', "x = 2"),
+        ("", '"""An empty module."""', "x = 1"),
+        ("def f():\n    return 1", 'def f():\n    """One."""\n    return 1', "def f():\n    return 2"),
+        ("def f():\n    pass", 'def f():\n    """Nothing."""', 'def f():\n    return "Nothing."'),
+        ("async def f():\n    return 1", 'async def f():\n    "One."\n\n    return 1', "async def f(): 2"),
+        ("class A:\n    x: int", 'class A:\n    x: int\n    """A number."""', "class A:\n    x: str"),
+    ],
+)
+def test_a_docstring_that_is_added_changed_or_removed_is_no_change_of_the_code(code, same, other):
+    assert provenance.bare(code) == provenance.bare(same) == provenance.bare(same.replace("One", "Eins"))
+    assert provenance.bare(code) != provenance.bare(other)
+
+
 def test_commit_is_dirty_where_sources_differ_and_unknown_without_git(monkeypatch, tmp_path):
     (tmp_path / "code.py").write_text("1\n")
     for words in ("init", "add .", "-c user.name=a -c user.email=a@b commit -m first"):
         program("git", *words.split(), cwd=tmp_path)
     monkeypatch.setattr(provenance, "ROOT", tmp_path.resolve())
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "x.json").write_text("{}\n")
+    for name in ("results", "benchmarks/results"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "x.json").write_text("{}\n")
     assert provenance.commit()["dirty"] is False
     (tmp_path / "code.py").write_text("2\n")
     assert provenance.commit()["dirty"] is True

@@ -26,6 +26,7 @@ from icl_book.claims import (
 )
 from icl_book.claims.card import macros
 from icl_book.provenance import ROOT
+from icl_book.runner import plan
 from icl_book.site import audit, extension, stage, verify
 
 # ---------------------------------------------------------------- the verifier, on small pages
@@ -154,6 +155,28 @@ def written(part, *runs, **change):
 def says(text, *words):
     line = " ".join(text.split())
     assert {one: line.count(one) for one in words} == dict.fromkeys(words, 1)
+
+
+def test_the_table_of_times_adds_up_what_it_prints():
+    """A chapter that is gone may still be in the record; it is neither printed nor in the sum."""
+    record = {"seconds": {"n": 12.0, "o": 30.0, "gone": 500.0}, "machine": "2 cores"}
+    pages = stage.pages(**shown(), titles={"n": "N", "o": "O"}, measured={"presets": {"quick": record}})
+    rows = dict(re.findall(r"^\| (.+?) \| (\d+) \|$", str(pages.durations()), re.MULTILINE))
+    assert rows == {"[](/notebooks/o.ipynb)": "30", "[](/notebooks/n.ipynb)": "12", "together": "42"}
+
+
+def test_the_committed_times_are_those_of_every_chapter():
+    presets = json.loads((ROOT / "benchmarks" / "results" / "presets.json").read_text())
+    for name, record in presets.items():
+        assert set(record["seconds"]) == set(plan.notebooks()), (
+            f"{name}: run benchmarks/presets.py, or drop it"
+        )
+
+
+def test_no_committed_benchmark_was_measured_on_a_changed_tree():
+    for path in (ROOT / "benchmarks" / "results").glob("*.json"):
+        record = json.loads(path.read_text())
+        assert not (record.get("commit") or {}).get("dirty"), f"{path.name}: measure it on a clean tree"
 
 
 def test_audit_says_everything():

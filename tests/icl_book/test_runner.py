@@ -53,7 +53,7 @@ def tree(tmp_path, monkeypatch):
     for name in ("ICL_SEED", "ICL_DEVICE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
-    monkeypatch.setattr(schedule, "subprocess", None)
+    monkeypatch.setattr(schedule, "process", None)
     return tmp_path
 
 
@@ -73,8 +73,9 @@ def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(t
         "benchmarks/results/a.json",
     ):
         write(tree / path, "x: {}\n")
-    write(tree / "icl/checks.py", '"""What it is."""\nreal = 1  # a comment\n')
-    assert now() == seen[0]
+    for same in ('"""What it is."""\nreal = 1  # a comment\n', "real = 1\n"):
+        write(tree / "icl/checks.py", same)
+        assert now() == seen[0]
     for path, text in {
         "notebooks/tiny.py": TINY.read_text() + "\n# a word\n",
         "icl/checks.py": "real = 2\n",
