@@ -22,6 +22,11 @@ LAB_OPTIONS ?=
 PY := .venv/bin/python
 BENCHMARKS := $(wildcard benchmarks/*.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_USER := 0
+# A container's user may have no home that can be written; pip, uv and JupyterLab need one.
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
+endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
 .PHONY: book pdf check test bench sweep replicate confirm source lab sync lock clean

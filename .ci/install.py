@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ".venv/bin/python"
 #: Options of pip's configuration that uv has under the same name.
 SAME = ("index-url", "extra-index-url", "find-links", "no-index")
+#: Where else a user may have packages put; set here, it outweighs the files of pip's configuration.
+ELSEWHERE = {"PIP_USER": "0", "PIP_TARGET": "", "PIP_PREFIX": "", "PIP_ROOT": ""}
 #: In which order packages come; the hashes leave out torch, and the project itself is linked.
 STEPS = (
     ["--no-deps", "--require-hashes", "-r", ".ci/requirements.hashes"],
@@ -55,6 +57,7 @@ def find_uv() -> str:
 
 def main(options: list[str]) -> int:
     os.chdir(ROOT)
+    os.environ.update(ELSEWHERE)
     subprocess.run([sys.executable, "-m", "venv", ".venv"], check=True)
     command, environment = [PYTHON, "-m", "pip", "install", "--quiet"], {}
     if uv := find_uv():

@@ -1,16 +1,33 @@
-"""Settings that all tests share."""
+"""Settings that all tests share, and what becomes of tests whose machine lacks what they need."""
 
 import os
+import re
+from collections import Counter
 
+from icl_book import process
+
+process.prepare()  # before a library looks for its home
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that tests start
 
 import pytest
 import torch
 from xdist.scheduler import LoadScopeScheduling
 
+import chromium
 from chromium import browser  # noqa: F401, a fixture
+from programs import has_history
 
 torch.set_num_threads(1)  # small problems on few cores: more threads are slower
+
+#: What a test with a mark needs, and whether it is here.
+NEEDS = {
+    "browser": (
+        "Chromium and its driver (apt-get install chromium chromium-driver)",
+        lambda: bool(chromium.CHROMIUM and chromium.CHROMEDRIVER),
+    ),
+    "gpu": ("a CUDA device", torch.cuda.is_available),
+    "history": ("the history of git (git clone without --depth, by the owner of the files)", has_history),
+}
 
 
 class Scheduling(LoadScopeScheduling):
@@ -29,8 +46,30 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
+def pytest_configure(config):
+    """Refuse to run where tests of a mark in ``ICL_MUST_RUN``, e.g. ``browser``, could only be skipped."""
+    for mark in os.environ.get("ICL_MUST_RUN", "").split():
+        need, here = NEEDS[mark]
+        if not here():
+            raise pytest.UsageError(f"ICL_MUST_RUN={mark}, but tests of that mark need {need}")
+
+
 def pytest_collection_modifyitems(items):
-    """Tests marked ``gpu`` are skipped where there is no CUDA device."""
+    """Skip the tests whose needs are not met here; those that use the fixture `browser` are of its mark."""
+    skips = {m: pytest.mark.skip(reason=f"needs {need}") for m, (need, here) in NEEDS.items() if not here()}
     for item in items:
-        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
-            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+        for mark in skips:
+            if item.get_closest_marker(mark):
+                item.add_marker(skips[mark])
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say in one line how many tests were skipped, and what they need."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in skipped)
+    if reasons:
+        terminalreporter.write_line(
+            f"skipped: {'; '.join(f'{count} ({reason})' for reason, count in reasons.most_common())}"
+        )

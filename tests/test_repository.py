@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import json
-import os
 import re
 import shutil
 import sys
@@ -19,7 +18,7 @@ from icl_book.claims.registry import FOLDER
 from icl_book.markup import environment
 from icl_book.parameters import validate
 from icl_book.provenance import ROOT
-from icl_book.runner import execute, plan, reach, schedule
+from icl_book.runner import execute, plan, reach
 from programs import program
 
 NOTEBOOKS = plan.notebooks()
@@ -143,7 +142,15 @@ def test_no_file_names_a_place_on_somebodys_machine():
     homes = re.compile(r"(?<![\w.])/(?:home|Users|root|work|opt/wheels|opt/pypi)/[\w.]")
     listed = program(*"git ls-files -z --cached --others --exclude-standard".split()).stdout.split("\0")
     files = [name for name in listed if (ROOT / name).is_file()]
-    assert files
+    if not files:  # an unpacked archive: what it has, but what was made in it
+        made = {".venv", "_build", ".snakemake", "icl.egg-info"}
+        paths = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()]
+        caches = re.compile(r"__pycache__|\.\w+_cache$")
+        files = [
+            str(path)
+            for path in paths
+            if path.parts[0] not in made and not any(map(caches.match, path.parts))
+        ]
     for name in files:
         found = homes.search((ROOT / name).read_bytes().decode("utf-8", "ignore"))
         assert found is None, f"{name}: {found[0]}"
@@ -239,9 +246,3 @@ def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
     grid = f'noise_std="0.5" `touch {tmp_path}/run`'
     done = program(*"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}")
     assert grid in done.stdout and not list(tmp_path.iterdir())
-
-
-def test_snakemake_has_a_cache_where_home_cannot_be_written(monkeypatch):
-    assert "XDG_CACHE_HOME" not in schedule._environment() or "XDG_CACHE_HOME" in os.environ
-    monkeypatch.setenv("HOME", "/nonexistent")
-    assert schedule._environment()["XDG_CACHE_HOME"] == str(ROOT / "_build" / "cache")

@@ -7,6 +7,7 @@ import os
 import sys
 
 try:
+    from icl_book import process
     from icl_book.parameters import BadInput
     from icl_book.runner import plan
     from icl_book.runner.schedule import schedule
@@ -129,4 +130,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    process.prepare()
+    process.end_in_order()
     sys.exit(main())

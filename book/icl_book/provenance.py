@@ -109,7 +109,8 @@ def versions() -> dict[str, str]:
 def commit() -> dict[str, str | bool] | None:
     """Return the commit of this tree and whether files differ from it; None where git cannot say.
 
-    Files in ``results`` and ``benchmarks/results`` do not count: runs write them, and one would mark the next.
+    Files in ``results`` and ``benchmarks/results`` do not count: runs write them, and one run would mark
+    the next.
     """
 
     def git(*words: str) -> str:

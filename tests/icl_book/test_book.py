@@ -10,6 +10,7 @@ from io import BytesIO
 
 import nbformat
 import numpy as np
+import pypdf
 import pytest
 import yaml
 from matplotlib.image import imread
@@ -119,7 +120,6 @@ def test_launch_buttons_and_repository_come_from_one_place(book):
 @pytest.mark.browser
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
-    pypdf = pytest.importorskip("pypdf")
     monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"])
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
         assert [item.title for item in made.outline] == ["glossary", "theorem2 scaling"]

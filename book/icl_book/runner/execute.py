@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from icl.files import write_atomically
-from icl_book import repository
+from icl_book import process, repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run, address, defaults, notebooks
@@ -143,7 +142,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     """
     before = dict(os.environ)
     paths = filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])
-    with tempfile.TemporaryDirectory(prefix="icl-", ignore_cleanup_errors=True) as folder:
+    with process.scratch("icl-kernel-") as folder:
         os.environ |= run.environment | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"}
         os.environ |= {"IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "JUPYTER_PREFER_ENV_PATH": "1"}
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import platform
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from icl_book import process
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
@@ -46,7 +46,8 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         run.reason.unlink(missing_ok=True)
     start, calls = time.perf_counter(), ROOT / "_build" / "calls"
     calls.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=calls, ignore_cleanup_errors=True) as folder:
+    # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
+    with process.scratch(f"{platform.node()}-", calls) as folder:
         tasks = {
             f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
             for i, run in enumerate(left, 1)
@@ -58,25 +59,16 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         command = [sys.executable, "-m", "snakemake", "--cores", jobs]
         command += ["--jobs", jobs, "--profile", profile] if profile else []
         command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
-        done = subprocess.run(
-            command, cwd=ROOT, env=_environment(), stderr=subprocess.PIPE, text=True, check=False
-        )
+        status, said = process.run(command, ROOT)
     seconds = time.perf_counter() - start
-    if done.returncode == 0:
+    if status == 0:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
     reasons = [f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := r.reason).is_file()]
     if not reasons:
-        print(*filter(str.strip, done.stderr.splitlines()[-SHOWN:]), sep="\n")
+        print(*filter(str.strip, said.splitlines()[-SHOWN:]), sep="\n")
     if silent := sum(not whole(run.path) for run in left) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
         reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons)}", flush=True)
-    return done.returncode
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of Snakemake, whose cache is below HOME, or here if HOME cannot be written."""
-    home = Path(os.path.expanduser("~"))
-    cache = {} if os.access(home, os.W_OK) else {"XDG_CACHE_HOME": str(ROOT / "_build" / "cache")}
-    return dict(os.environ) | cache
+    return status

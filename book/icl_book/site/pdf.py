@@ -13,10 +13,12 @@ from pathlib import Path
 import yaml
 from pypdf import PdfReader, PdfWriter
 
+from icl_book import process
 from icl_book.provenance import ROOT
 from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+SECONDS = 300  # the longest that printing a page may take; Chromium can hang
 
 
 def pdf(preset: str, root: Path = ROOT) -> Path:
@@ -38,7 +40,11 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
         words += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses a sandbox to root
         words += ["--virtual-time-budget=60000", f"--user-data-dir={folder}"]  # formulas are drawn first
         for page in toc_pages(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))):
-            subprocess.run([*words, (book / f"{page}.html").as_uri()], capture_output=True, check=False)
+            command = [*words, (book / f"{page}.html").as_uri()]
+            try:
+                subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                sys.exit(f"pdf: not made; {program} printed no {page} in {SECONDS} s")
             if not sheet.is_file():
                 sys.exit(f"pdf: not made; {program} printed no {page}")
             joined.append(sheet, outline_item=Path(page).name.replace("_", " "), import_outline=False)
@@ -64,4 +70,5 @@ def number(joined: PdfWriter, line: str) -> None:
 
 
 if __name__ == "__main__":
+    process.prepare()
     print(pdf(sys.argv[1]))

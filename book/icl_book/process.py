@@ -1,0 +1,144 @@
+"""What a process of the book needs of its machine: a home, a user's name, a scratch folder, an end in order.
+
+A container may give it none of these, and who ends a process seldom waits for it to tidy up.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+from icl_book.provenance import ROOT
+
+#: Variables that name folders in which libraries keep settings and caches.
+FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+#: What asks a process to end: Ctrl-C; kill, timeout and Slurm; a terminal that is closed.
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ABANDONED = 60.0  # seconds after which a scratch folder that no process holds is nobody's
+PATIENCE = 20.0  # seconds that interrupted processes have to tidy up
+
+
+def prepare(root: Path = ROOT) -> None:
+    """Set the environment of this process, and of those that it starts, so that any machine will do.
+
+    - ``HOME`` is ``_build/home`` where the user's own is missing, cannot be written, or is full. Git goes on
+      reading the user's settings.
+    - Variables that name a folder for caches are dropped where nothing can be written there.
+    - ``LOGNAME`` is the number of a user who has no entry in ``/etc/passwd``.
+    """
+    for name in FOLDERS:
+        folder = os.environ.get(name)
+        if folder and not writable(Path(folder)):
+            del os.environ[name]
+    home = Path(os.path.expanduser("~"))
+    used = [home, *(folder for folder in (home / ".cache", home / ".config") if folder.exists())]
+    if not (home.is_dir() and all(map(writable, used))):
+        instead = root / "_build" / "home"
+        if writable(instead):
+            if (settings := home / ".gitconfig").is_file():
+                os.environ.setdefault("GIT_CONFIG_GLOBAL", str(settings))
+            os.environ["HOME"] = str(instead)
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        os.environ["LOGNAME"] = str(os.getuid())
+
+
+def writable(folder: Path) -> bool:
+    """Return whether a file can be written in a folder, made if need be; a quota shows only then."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(2**16))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        return False
+    return True
+
+
+def end_in_order() -> None:
+    """Let every signal that asks this process to end do what Ctrl-C does: raise KeyboardInterrupt, once.
+
+    What tidies up then is not interrupted again. A signal that is ignored stays so, as under ``nohup``.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in ENDINGS:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in ENDINGS:
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, interrupt)
+
+
+def run(command: list[str], cwd: Path) -> tuple[int, str]:
+    """Run a program to its end; if this process is interrupted, so is all that the program started.
+
+    Returns:
+        The program's exit status, and what it wrote to its standard error.
+    """
+    with subprocess.Popen(command, cwd=cwd, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _, said = process.communicate()
+        except KeyboardInterrupt:
+            interrupt_family(process.pid)
+            raise
+        return process.returncode, said
+
+
+def interrupt_family(pid: int) -> None:
+    """Interrupt a process and its descendants, wait until they have tidied up, and kill what is left."""
+    with suppress(psutil.NoSuchProcess):
+        family = [psutil.Process(pid)]
+        family += family[0].children(recursive=True)
+        for number in (signal.SIGINT, signal.SIGKILL):
+            for process in family:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(number)
+            _, family = psutil.wait_procs(family, timeout=PATIENCE)
+
+
+@contextmanager
+def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
+    """Make a folder for the time of a ``with`` block, in ``parent``, by default the one for temporary files.
+
+    Folders of the same prefix that killed processes left there are removed first: this process holds a lock
+    on its own for as long as it lives.
+    """
+    for left in Path(parent or tempfile.gettempdir()).glob(f"{prefix}*"):
+        _remove_abandoned(left)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as folder:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some file systems know no locks; nothing is ever removed there
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield folder
+        finally:
+            os.close(handle)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove a folder of this user's that is not new and that no process holds."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            state = os.fstat(handle)
+            if state.st_uid == os.geteuid() and time.time() - state.st_mtime > ABANDONED:
+                shutil.rmtree(folder)
+        finally:
+            os.close(handle)

@@ -1,0 +1,216 @@
+"""A machine that has what the README asks for and nothing more: no browser, no history, no home, no name."""
+
+import getpass
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from icl_book import process
+from icl_book.provenance import ROOT
+from programs import program
+
+BROWSERS = re.compile(r"chrom|google-chrome")
+
+
+@pytest.fixture
+def hidden(tmp_path):
+    """A PATH that has every program but browsers and their drivers."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for place in reversed(os.environ["PATH"].split(os.pathsep)):
+        for tool in Path(place).glob("*"):
+            if not BROWSERS.match(tool.name):
+                (folder / tool.name).unlink(missing_ok=True)
+                (folder / tool.name).symlink_to(tool)
+    return str(folder)
+
+
+def suite(*words, **environment):
+    words = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", *words]
+    return program(*words, **{"CI": "true", "PYTEST_ADDOPTS": "", "ICL_MUST_RUN": ""} | environment)
+
+
+# ------------------------------------------------------------------------------- what is skipped
+@pytest.mark.slow
+def test_without_a_browser_its_tests_are_skipped_and_one_line_names_the_package(hidden):
+    done = suite("-m", "browser", PATH=hidden)
+    assert done.returncode == 0, done.stdout[-3000:]
+    counts = dict(
+        (word, int(number)) for number, word in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])
+    )
+    assert counts["skipped"] > 40 and not {"passed", "failed", "error", "errors"} & set(counts), counts
+    (line,) = [line for line in done.stdout.splitlines() if "chromium" in line.lower()]
+    need = "needs Chromium and its driver (apt-get install chromium chromium-driver)"
+    assert line == f"skipped: {counts['skipped']} ({need})"
+
+
+def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
+    done = suite("-m", "browser", "tests/icl_book/test_interactive.py", PATH=hidden, ICL_MUST_RUN="browser")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.startswith("ERROR: ICL_MUST_RUN=browser, but tests of that mark need Chromium")
+
+
+@pytest.mark.parametrize("kind", ["an archive", "a shallow clone"])
+def test_without_the_history_of_git_what_asks_for_it_is_skipped(tmp_path, kind):
+    """A copy of what git has of this tree, or would have: files that are not ignored."""
+    tree = tmp_path / "tree"
+    ignored = shutil.ignore_patterns(".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__")
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
+    if kind == "a shallow clone":
+        for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm one"):
+            program("git", *words.split(), cwd=tree)
+        program("git", "clone", "-q", "--depth=1", f"file://{tree}", tmp_path / "clone", cwd=tmp_path)
+        tree = tmp_path / "clone"
+    words = [
+        "-k",
+        "committed_before or somebody",
+        "tests/icl_book/test_protocol.py",
+        "tests/test_repository.py",
+    ]
+    done = program(sys.executable, "-m", "pytest", "-n0", *words, cwd=tree)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "skipped: 1 (needs the history of git" in done.stdout
+    assert re.search(r"\b1 passed, 1 skipped", done.stdout.splitlines()[-1])
+
+
+def test_the_workflow_tests_the_gpu_before_the_book_and_needs_no_history():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
+    runs = [step for step in jobs["book"]["steps"] if "run" in step]
+    assert [step["run"] for step in runs] == ['make test TESTS="-m gpu"', "make book PRESET=paper JOBS=1"]
+    assert runs[0]["env"] == {"ICL_MUST_RUN": "gpu"}
+    checkouts = [
+        s for job in jobs.values() for s in job["steps"] if s.get("uses", "").startswith("actions/checkout")
+    ]
+    assert checkouts and not any("with" in step for step in checkouts)
+
+
+# -------------------------------------------------------------------------------- home and name
+def prepared(**environment):
+    """What a process finds once `icl_book.process` has prepared it."""
+    code = "from icl_book import process; process.prepare(); import getpass, os; print(getpass.getuser())\n"
+    code += "for name in ('HOME', 'GIT_CONFIG_GLOBAL', *process.FOLDERS): print(os.environ.get(name, ''))"
+    clean = dict.fromkeys(process.FOLDERS, "")
+    done = program(sys.executable, "-c", code, **clean | environment)
+    assert done.returncode == 0, done.stderr
+    user, home, git, *folders = done.stdout.splitlines()
+    return {"user": user, "home": home, "git": git, "folders": folders}
+
+
+INSTEAD = str(ROOT / "_build" / "home")
+
+
+def test_a_home_that_can_be_written_is_kept(tmp_path, monkeypatch):
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    (tmp_path / ".cache").mkdir()
+    found = prepared(HOME=str(tmp_path), MPLCONFIGDIR=str(tmp_path / "new"))
+    assert found["home"] == str(tmp_path) and found["git"] == ""
+    assert found["folders"][0] == str(tmp_path / "new")
+
+
+def test_a_home_that_is_missing_or_holds_nothing_more_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    assert prepared(HOME="/nonexistent")["home"] == INSTEAD
+    (tmp_path / ".gitconfig").touch()
+    (tmp_path / ".cache").symlink_to("/proc")  # exists, and no file can be made in it
+    found = prepared(HOME=str(tmp_path), NUMBA_CACHE_DIR="/proc/numba", XDG_CACHE_HOME="/dev/full")
+    assert found["home"] == INSTEAD and found["git"] == str(tmp_path / ".gitconfig")
+    assert found["folders"] == [""] * len(process.FOLDERS)
+
+
+def test_a_folder_on_a_full_disk_is_not_writable(tmp_path, monkeypatch):
+    class Full:
+        def __getattr__(self, name):
+            raise OSError(122, "Disk quota exceeded")
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return False
+
+    assert process.writable(tmp_path)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full())
+    assert not process.writable(tmp_path)
+
+
+def test_a_user_without_an_entry_in_passwd_has_a_name(tmp_path, monkeypatch):
+    def missing(number):
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("pwd.getpwuid", missing)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "")
+    with pytest.raises((KeyError, OSError)):
+        getpass.getuser()
+    process.prepare()
+    assert getpass.getuser() == str(os.getuid())
+
+
+# ------------------------------------------------------------------------------------ the end
+@pytest.mark.parametrize("ending", process.ENDINGS, ids=lambda ending: ending.name)
+def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
+    """What tidies up then is not interrupted by a second signal; what was started ends as well."""
+    child = "import time; from icl_book import process as p; p.end_in_order()\n"
+    child += "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
+    code = "import pathlib, sys, time; from icl_book import process as p; p.end_in_order()\n"
+    code += "try:\n with p.scratch('icl-kernel-'):\n"
+    code += "  p.run([sys.executable, '-c', sys.argv[1]], pathlib.Path.cwd())\n"
+    code += "except KeyboardInterrupt: time.sleep(1); print('tidy', flush=True)\n"
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": paths}
+    with subprocess.Popen(
+        [sys.executable, "-c", code, child], env=environment, stdout=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout.readline() == "ready\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        for _ in range(2):
+            started.send_signal(ending)
+            time.sleep(0.3)
+        said, _ = started.communicate(timeout=60)
+    assert said == "tidy\n" and started.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_goes_at_the_next_call_and_nothing_else(tmp_path):
+    names = ("run-old", "run-new", "run-held", "other-old")
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kernel.json").touch()
+    (tmp_path / "run-link").symlink_to(tmp_path / "other-old")
+    with process.scratch("run-", tmp_path) as held:
+        for folder in (tmp_path / "run-old", Path(held), tmp_path / "other-old"):
+            os.utime(folder, (1, 1))
+        with process.scratch("run-", tmp_path) as own:
+            left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*names, "run-link", Path(held).name, Path(own).name} - {"run-old"}
+    assert (tmp_path / "other-old" / "kernel.json").is_file()
+    assert not Path(held).exists() and not Path(own).exists()
+
+
+def test_signals_that_are_ignored_stay_so():
+    code = "import signal; from icl_book import process as p; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    code += "p.end_in_order(); print(signal.getsignal(signal.SIGHUP).name)"
+    assert program(sys.executable, "-c", code).stdout == "SIG_IGN\n"
+
+
+# ------------------------------------------------------------------------------ the installation
+def test_the_installation_ignores_where_else_packages_shall_go(tmp_path):
+    """pip's settings for all users, and those of the environment."""
+    (tmp_path / "pip.conf").write_text(f"[install]\nuser = true\ntarget = {tmp_path}/x\n")
+    code = "import importlib.util as u, os; s = u.spec_from_file_location('i', '.ci/install.py')\n"
+    code += "m = u.module_from_spec(s); s.loader.exec_module(m); os.environ.update(m.ELSEWHERE)\n"
+    code += "import subprocess, sys\n"
+    code += "words = '-m pip install --dry-run --no-index --no-deps --no-build-isolation -q -e .'\n"
+    code += "sys.exit(subprocess.call([sys.executable, *words.split()]))"
+    for environment in ({"PIP_USER": "1"}, {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}):
+        done = program(sys.executable, "-c", code, **environment)
+        assert done.returncode == 0, done.stderr
