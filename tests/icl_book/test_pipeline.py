@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -59,6 +60,8 @@ class Copy:
         (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
         self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
         self.environment.pop("MPLBACKEND", None)
+        self.temporary = tempfile.TemporaryDirectory()  # its path is short, for sockets
+        self.environment["TMPDIR"] = self.temporary.name
         self.preset()
         self.log()
 
@@ -237,6 +240,8 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
         (2, "all", signal.SIGINT),
         (3, "runner", signal.SIGKILL),
         (4, "kernel", signal.SIGKILL),
+        (5, "runner", signal.SIGTERM),
+        (6, "all", signal.SIGTERM),
     ],
 )
 def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, how):
@@ -250,15 +255,20 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     else:
         os.kill(kernel if whom == "kernel" else process.pid, how)
     assert process.wait(timeout=HANGING) != 0
-    if whom != "runner":  # alone, it leaves its runs to their end, and the next call shares them
+    alone, words = whom == "runner" and how == signal.SIGKILL, ""
+    if not alone:  # else it leaves its runs to their end, and the next call shares them
         until(lambda: not copy.processes(), copy.processes)  # kernels end with who runs their notebook
-        assert ("tiny: DeadKernelError" in process.stdout.read()) == (whom == "kernel")
+        words = process.stdout.read()
+        assert ("tiny: DeadKernelError" in words) == (whom == "kernel")
+    if how in (signal.SIGINT, signal.SIGTERM):
+        assert process.returncode == 130 and "interrupted; what is done is kept" in words
+        assert not [*Path(copy.temporary.name).glob("icl-*"), *(copy.root / "_build" / "calls").iterdir()]
     process.stdout.close()
     with copy.awake():
         status, said = copy.run(*sweep)
         until(lambda: not copy.processes(), copy.processes)
     # the run of a runner that was killed alone may have ended by the time of the next call
-    assert status == 0 and re.search(f"2 runs, {'[01]' if whom == 'runner' else '1'} to do", said), said
+    assert status == 0 and re.search(f"2 runs, {'[01]' if alone else '1'} to do", said), said
     assert "unlock" not in said, said
     found = [collect(path) for path in copy.done("tiny", "quick/sweep") - before]
     assert sorted(one["parameters"]["seed"] for one in found) == [0, 9]
