@@ -235,12 +235,14 @@ best_windows = {
     label: float(optimal_window(task, context_length, noise_std).w)
     for label, task in field.items()
 }
-weighed = pd.concat(
-    pd.DataFrame(
-        [kernel.weights(d_show, context_length, draws, seed=0, w=w) | {"label": label}]
-    )
-    for label, w in best_windows.items()
+drawn_weights = pd.DataFrame(
+    [
+        {"label": label, **kernel.weights(d_show, context_length, draws, seed, w)}
+        for label, w in best_windows.items()
+        for seed in range(seeds)
+    ]
 )
+weighed = drawn_weights.groupby("label", sort=False, as_index=False).disorder.max()
 at_best = f"{{label}}, d = {d_show}, n = {context_length}"
 farther = {"value": "disorder", "labels": ["label"], "name": at_best}
 judge("P1.LA.neighbors", weighed, folded=True, **farther)
