@@ -70,7 +70,8 @@ plt.show()
 #
 # A formula that is wrong in one sign still looks right. Random numbers find it at once: both sides are computed, and they agree
 # to rounding or they do not. To blame a misprint one must exclude the other explanations, too. Every card below therefore tries
-# other ways to read the noted formula, and lists the one that we cannot exclude: that the slip is in our notes.
+# other ways to read the noted formula, and lists the one that we cannot exclude: that the slip is in our notes. So the
+# verdicts depend on the reading, and no paper is said to be wrong.
 #
 # The notes were made from the papers {cite:t}`zhang2023h2o`, {cite:t}`alman2024gradient` and {cite:t}`gao2025fast`, in part by
 # OCR. The papers were not among our sources.

@@ -15,7 +15,7 @@
 # the context gets longer {judged}`P1.T2.signal-limit`. In long contexts the window of smooth functions follows their
 # curvature and not their slope {judged}`P1.PD.smooth-law`: at $d=5$, $n=10^{12}$, $\sigma=0.5$ the best $w$ for waves of
 # $L=4$ is {judged}`P1.PD.slope | same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5 | .2f` times that for linear functions of
-# the same largest slope.
+# the same largest slope on the sphere.
 
 # %% tags=["remove-cell"]
 import sys
@@ -37,6 +37,8 @@ n_decades = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]  # powers of ten of n, long con
 steepnesses = [0.5, 2.0, 4.0, 8.0]  # steepness beta of the tanh classes
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -46,7 +48,7 @@ from icl.experiments.tables import each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots
-from icl_book.claims import LIMIT, cases, judge, other_readings
+from icl_book.claims import LIMIT, cases, judge, other_readings, reading
 from icl_book.interactive import interactive
 
 notebook.setup(globals(), n_values=2, lipschitz_values=2, n_decades=2)
@@ -118,8 +120,8 @@ plt.show()
 # ```
 #
 # The slides' examples are about the {term}`class` of the theorem, ReLU functions. The paper's experiments also use a cosine
-# class, whose formula is in no source available to us. Ours is $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere:
-# waves, for which a larger $L$ means a shorter wavelength.
+# class. The last slide prints $\cos(4w^\top x)$, a link of low-rank functions, without the law of $w$. Our class is
+# $f(x)=\cos(L\,u\cdot x)$ with $u$ uniform on the sphere: waves, for which a larger $L$ means a shorter wavelength.
 #
 # ## By hand: a very fast wave
 #
@@ -251,12 +253,14 @@ judge(
 # %% tags=["hide-input"]
 across = classes | {"d": every}
 against_nearest = each(phases.nearest_over_best, **across, **few, noise_std=0.0)
-first, *thresholds = other_readings("P1.T2.signal-limit")
+strong = partial(reading, "P1.T2.signal-limit")
 judge(
     "P1.T2.signal-limit",
     each(phases.slope_in_signal, **across),
-    readings={first: each(phases.silent_window, **across, **few)}
-    | dict.fromkeys(thresholds, against_nearest),
+    readings={
+        strong("at fixed $n$"): each(phases.silent_window, **across, **few),
+        strong("errs at most"): against_nearest,
+    },
     error="error",
 )
 
@@ -287,12 +291,14 @@ judge(
 
 # %% tags=["hide-input"]
 lonely = each(phases.nearest_over_best, **across, n=ends[-1], noise_std=1.0)
-one_token, *thresholds = other_readings("P1.T2.nearest")
+chosen = partial(reading, "P1.T2.nearest")
 judge(
     "P1.T2.nearest",
     each(phases.least_slope, **across, lengths=ends, power=-1 / 2),
-    readings={one_token: each(phases.crowd, **across, lengths=ends)}
-    | dict.fromkeys(thresholds, lonely),
+    readings={
+        chosen("a single token"): each(phases.crowd, **across, lengths=ends),
+        chosen("errs at most"): lonely,
+    },
     error="error",
 )
 
@@ -382,14 +388,35 @@ judge("P1.beyond.smooth", limits, name="{label}, d = {k}", folded=True, **LIMIT)
 
 # %% [markdown]
 # **Equal slopes.** The next card compares waves $\cos(4\,u\cdot x)$ with our affine class and linear functions, by $L=4$ or
-# by the slopes that they have on the sphere.
+# by the slopes that they have on the sphere. Of all smooth classes of one mean squared gradient linear functions have the
+# widest window, since $\mathbb E(\Delta f)^2=\sum_\ell a_\ell(\ell(\ell+d-2))^2\ge(d-1)\sum_\ell a_\ell\,\ell(\ell+d-2)$. The exponent
+# $\frac2{d+3}$ makes every such ratio tend to one with $d$: by the law, for $n\to\infty$,
+
+# %%
+all_dims = [5, 10, 20, 50, 100]
+ratios = each(phases.wave_over_linear_limit, d=all_dims, equal=list(phases.EQUAL))
+print(ratios.pivot(index="d", columns="equal", values="value").round(3))
+
+# %% [markdown]
+# At equal largest slope the ratio is below one in many dimensions: a wave of a fixed wavenumber reaches its largest slope
+# on few points of the sphere only.
 
 # %% tags=["hide-input"]
+gradient = ratios[ratios.equal == "mean squared gradient"].assign(what="limit")
+remote = ratios[ratios.d == all_dims[-1]].assign(what="distance")
+remote["value"] = (remote.value - 1).abs()
+shown_there = each(
+    phases.wave_over_linear, d=sorted({5, *dims}), equal=list(phases.EQUAL)
+).assign(what="ratio")
+labels = {"labels": ["d", "equal", "what"], "error": "error"}
+at_length = "same {equal}, L = 4, d = {d}, n = 1e12, sigma = 0.5"
 judge(
     "P1.PD.slope",
-    each(phases.wave_over_linear, d=sorted({5, *dims}), equal=list(phases.EQUAL)),
-    error="error",
-    name="same {equal}, L = 4, d = {d}, n = 1e12, sigma = 0.5",
+    [
+        cases(shown_there, name=at_length, **labels),
+        cases(gradient, name="same {equal}, L = 4, d = {d}, limit", **labels),
+        cases(remote, name="same {equal}, L = 4, d = {d}, from one", **labels),
+    ],
     folded=True,
 )
 

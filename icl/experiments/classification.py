@@ -65,12 +65,13 @@ def windows(d: int, lipschitz: Sequence[float], flips: Sequence[float], n: int) 
 
 
 def exponents(d: int, n: int) -> pd.DataFrame:
-    """Return local exponents of the best w, in the flip probability p and in L, at n and 100 n examples.
+    """Return local exponents of the best window's width in the flip probability p and in L.
+
+    The contexts have n and 100 n examples.
 
     Returns:
         A row for each pair that is ``varied`` (noise or lipschitz), at one ``L`` or one ``p``, and ``m``, the
-        context length: ``w`` and ``w_error``, the exponent of w, and ``width`` and ``width_error``, that of
-        the window's width ``w^(-1/2)``.
+        context length: ``value``, the exponent of the window's width ``w^(-1/2)``, and its ``error``.
     """
     m = np.array([n, 100 * n])
     pairs = [("noise", L, np.nan, Labels(d, L, 0.05), Labels(d, L, 0.1), 2.0) for L in (2.0, 8.0)]
@@ -78,9 +79,9 @@ def exponents(d: int, n: int) -> pd.DataFrame:
     parts = []
     for varied, L, p, few, many, change in pairs:
         a, b = few.optimum(m), many.optimum(m)
-        w, error = np.log(b.w / a.w) / np.log(change), (a.error + b.error) / np.log(change)
-        half = {"width": -0.5 * w, "width_error": 0.5 * error}
-        parts.append({"varied": varied, "L": L, "p": p, "m": m, "w": w, "w_error": error} | half)
+        value = -0.5 * np.log(b.w / a.w) / np.log(change)
+        error = 0.5 * (a.error + b.error) / np.log(change)
+        parts.append({"varied": varied, "L": L, "p": p, "m": m, "value": value, "error": error})
     return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
 
 

@@ -168,6 +168,20 @@ def wave_over_linear(d: int, equal: str) -> Row:
     return over(*(optimal_window(task, 1e12, 0.5) for task in (Cosine(d, 4.0), EQUAL[equal](d))))
 
 
+def wave_over_linear_limit(d: int, equal: str) -> Row:
+    """Return the limit of `wave_over_linear` for n to infinity, by the law.
+
+    ``value``, by the package's law, and ``error``, its distance from the same ratio by the `energies` of both
+    classes, with rounding.
+    """
+    wave, linear = Cosine(d, 4.0), EQUAL[equal](d)
+    value, other = (
+        asymptotics.sharp_window(wave, 1e12, 0.5) / asymptotics.sharp_window(linear, 1e12, 0.5),
+        (energies(wave)[1] / energies(linear)[1]) ** asymptotics.window_exponent(wave),
+    )
+    return {"value": float(value), "error": abs(float(value - other)) + 1e-14 * float(value)}
+
+
 def class_spread(d: int, n: int, noise_std: float) -> Row:
     """Return the largest over the smallest w* of three classes with L = 1; infinite if that is zero."""
     best = [optimal_window(task(d), n, noise_std) for task in (Affine, ReLU, Cosine)]

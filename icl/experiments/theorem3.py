@@ -14,13 +14,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from icl.experiments.functions import Wave
-from icl.experiments.sweeps import Route, limit, with_error
+from icl.experiments.sweeps import EXACT, Route, limit, with_error
 from icl.experiments.tables import TASKS, Array, Row, Training, grid
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
+from icl.risk.integrals import attended_gegenbauer_means
 from icl.statistics import local_slope
-from icl.tasks import Affine, Cosine, ReLU, Zonal
+from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
 
 CLASSES = ("affine", "ReLU")
 #: All classes of which one is tested with the window of another.
@@ -63,14 +64,12 @@ def power(
     """Return the exact exponent in L' of the risk on ReLU functions, twice the share of the bias.
 
     The window is that of L, or the best one for L' if it is ``trained`` there; then this is the exponent of
-    the least risk, because the derivative in the window vanishes. ``value`` and ``error``, and ``kept``, the
-    risk over that at L' = L.
+    the least risk, because the derivative in the window vanishes. ``value`` and ``error``.
     """
     task, sigma = ReLU(d, lipschitz), noise_std / ratio
     w = optimal_window(task, n, sigma if trained else noise_std).w
-    risk, at_one = (population_risk(task, w, n, s) for s in (sigma, noise_std))
-    exponent = with_error(2 * risk.bias / risk.total, 2 * risk.error)
-    return exponent | {"kept": ratio**2 * risk.total / at_one.total}
+    risk = population_risk(task, w, n, sigma)
+    return with_error(2 * risk.bias / risk.total, 2 * risk.error)
 
 
 def over_printed(d: int, snr: float) -> Row:
@@ -146,6 +145,42 @@ def slope(
         return local_slope(far.n, value(far, ratio))
 
     return limit(read, truth(TASKS[kind](dim + more)))
+
+
+def worst_bias(side: str, route: Route, dim: int, w: float, n: float) -> float:
+    """Bracket the largest bias of a 1-Lipschitz function in the window w.
+
+    The "lower" side is the bias of one of them, the wave cos(b u.x) / b with b = sqrt(w) / 2. The "upper"
+    one is E sum omega_i |x_i - x_q|^2, which none exceeds: by Jensen's inequality
+    (sum omega_i f(x_i) - f(x_q))^2 is at most sum omega_i (f(x_i) - f(x_q))^2.
+    """
+    if side == "lower":
+        wave = Cosine(dim, 0.5 * w**0.5)
+        return float(route.terms(wave, w, n, 0.0)[0]) / wave.lipschitz**2
+    if route is EXACT:
+        (mean,) = attended_gegenbauer_means(dim, w, n, 1)
+        return float(2 * (1 - mean))
+    # of many tokens the bias of linear functions is (1 - E x.x_q)^2 E f^2, and E f^2 = 1 / d
+    return float(2 * np.sqrt(dim * route.terms(Linear(dim), w, n, 0.0)[0]))
+
+
+def worst_slope(side: str, dim: int, ratio: float, lipschitz: float, noise_std: float) -> Row:
+    """Return the exponent in n of the risk of the worst L'-Lipschitz function with the window of L.
+
+    Args:
+        side: "lower" or "upper", see `worst_bias`: what one of these functions costs, or what none exceeds.
+        dim: d.
+        ratio: L' / L.
+        lipschitz: L; the window is that of the ReLU class.
+        noise_std: sigma.
+    """
+
+    def read(route: Route) -> tuple[Any, Any]:
+        far = _far(route, "ReLU", dim, lipschitz, noise_std)
+        bias = [worst_bias(side, route, dim, float(w), float(n)) for w, n in zip(far.w, far.n, strict=True)]
+        return local_slope(far.n, (ratio * lipschitz) ** 2 * np.array(bias) + far.noise)
+
+    return limit(read, -2 / (dim + 2))
 
 
 def noise_share(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:

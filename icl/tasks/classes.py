@@ -1,7 +1,8 @@
 r"""The function classes of the book, each with its covariance, variogram and Gegenbauer coefficients.
 
-Sources: ReLU class, ITA slides ("Intuition Summary"); the formulas of the affine and the
-cosine class are not in any source available to us and are our declared choice.
+Sources: ReLU class, ITA slides ("Intuition Summary"). Of affine and cosine functions the last slide prints
+low-rank links, w.x + 2 and cos(4 w.x), without a law of w; the classes here, with a Lipschitz constant L, are
+our declared choice.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class ReLU(Zonal):
 
 @dataclass(frozen=True)
 class Cosine(Expanded):
-    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, no source prints the formula.
+    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, after the last slide's cos(4 w.x).
 
     L is at least 1e-20 and at most 300, or sqrt(d / 2) beyond 500 dimensions.
     """

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -202,13 +203,36 @@ def test_an_exact_number_carries_its_error_unless_it_is_whole():
     assert judge(claim(), at(1.0 + 1e-3, error=1e-2)).verdict is V.INCONCLUSIVE
 
 
-def test_a_reading_added_after_its_data_rescues_nothing():
-    late = Alternative("late", lambda p: (0.0, INF), late=True)
-    assert judge(claim(readings=[NARROWER, late]), at(0.5, error=0.1)).verdict is V.FAILS
-    early = Alternative("early", late.rule)
-    assert judge(claim(readings=[NARROWER, early]), at(0.5, error=0.1)).verdict is V.DEPENDS
-    against = Alternative("late", NARROWER.rule, late=True)
-    assert judge(claim(readings=[against]), at(2.0)).verdict is V.DEPENDS
+LATE = Alternative("late", lambda p: (0.0, INF), late=True)
+AGAINST = Alternative("late", NARROWER.rule, late=True)
+
+
+def test_a_reading_added_after_its_data_counts_for_an_author_as_it_counts_against_him():
+    below = at(0.5, error=0.1)
+    assert judge(claim(readings=[NARROWER]), below).verdict is V.FAILS
+    for readings in ([NARROWER, LATE], [NARROWER, replace(LATE, late=False)]):
+        assert judge(claim(readings=readings), below).verdict is V.DEPENDS
+        assert judge(claim(readings=readings, corrected=True), below).verdict is V.DEPENDS
+    assert judge(claim(readings=[AGAINST]), at(2.0)).verdict is V.DEPENDS
+    wide = at(1.0, error=0.5)  # undecided in the late reading alone: nobody is accused on the strength of it
+    unclear = Alternative("late", lambda p: (1.0, INF), late=True)
+    assert judge(claim(rule=lambda p: (2.0, INF), readings=[unclear]), wide).verdict is V.INCONCLUSIVE
+
+
+def test_a_reading_added_after_its_data_never_rescues_this_book():
+    below = at(0.5, error=0.1)
+    assert judge(claim(own=True, readings=[NARROWER, LATE]), below).verdict is V.REFUTED
+    assert judge(claim(own=True, readings=[NARROWER, replace(LATE, late=False)]), below).verdict is V.OPEN
+    assert judge(claim(own=True, readings=[AGAINST]), at(2.0)).verdict is V.OPEN
+
+
+def test_a_card_says_which_readings_were_added_after_their_data():
+    card = judge(claim(readings=[NARROWER, LATE], corrected=True), at(0.5, error=0.1))
+    assert card.record()["late"] == ["late"]
+    shown = page(card)
+    assert "late (a reading added after its data): 1 of 1 agree" in shown
+    assert "narrower: 0 of 1 agree" in shown
+    assert "True in our reading: " in shown and "Corrected: " not in shown, "nobody is corrected"
 
 
 # ------------------------------------------------------------------------------- tables
@@ -359,7 +383,7 @@ def test_the_strips_show_every_reading_in_words():
         "1 undecided; control hollow.",
         "narrower: 0 of 3 agree, 3 contradict.",
         "measured anew: 1 of 1 agree.",
-        "corrected: 3 of 3 agree.",
+        "true in our reading: 3 of 3 agree.",
     ):
         assert f"<span>{words}</span>" in shown
     assert shown.count('<svg class="icl-strip" role="img" aria-label="') == 4

@@ -8,7 +8,9 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from icl_book.claims import Alternative, Choice, Severity, Verdict, registry
+from icl.experiments import theorem3
+from icl.experiments.tables import each
+from icl_book.claims import LIMIT, Alternative, Choice, Severity, Verdict, cases, judge, reading, registry
 from icl_book.claims.claim import OWN
 from icl_book.claims.registry import load
 from icl_book.claims.rules import Amount, Rule
@@ -76,9 +78,9 @@ def test_every_rule_permits_what_the_golden_master_has():
     for name, card in cards.items():
         claim = CLAIMS[name]
         rules = {a.name: a.rule or claim.rule for a in claim.alternatives}
-        for reading, cases in card["cases"].items():
-            for *_, permitted, labels in cases:
-                rule = rules.get(reading, claim.rule)
+        for name_of, rows in card["cases"].items():
+            for *_, permitted, labels in rows:
+                rule = rules.get(name_of, claim.rule)
                 assert rule(labels) == pytest.approx([float(end) for end in permitted], rel=1e-12), name
 
 
@@ -178,6 +180,64 @@ def test_a_result_that_a_choice_names_enters_the_verdict():
     assert not any(map(contradicted_elsewhere, CLAIMS.values()))
     loose = replace(CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),))
     assert contradicted_elsewhere(loose)
+
+
+def test_a_reading_is_found_by_its_words():
+    assert "errs at most 50 %" in reading("P1.T2.nearest", "errs at most")
+    for words, many in (("the moon", 0), ("n", 2)):
+        with pytest.raises(ValueError, match=f"P1.T2.nearest: {many} readings have the words '{words}'"):
+            reading("P1.T2.nearest", words)
+    with pytest.raises(KeyError):
+        reading("P1.none", "x")
+
+
+def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_function():
+    """The class of the slide contradicts the bound; the worst function has its exponent, from both sides."""
+    at = {"dim": [3], "ratio": [4.0], "lipschitz": 1.0, "noise_std": 1.0}
+    drawn = cases(each(theorem3.slope, quantity="risk", **at), labels=["dim", "ratio"], **LIMIT)
+    worst = each(theorem3.worst_slope, side=["lower", "upper"], **at)
+    claim = CLAIMS["P1.T3.larger"]
+    unlike = each(theorem3.slope, quantity="bias of affine functions", **at)
+    rest = [a.name for a in claim.alternatives if a.rule is None]
+    card = judge(
+        claim,
+        drawn,
+        cases(unlike, labels=["dim", "ratio"], **LIMIT),
+        dict.fromkeys(rest, drawn) | {reading(claim.id, "the worst"): cases(worst, **LIMIT)},
+    )
+    assert card.record()["readings"][reading(claim.id, "the worst")] == "agrees"
+    assert card.record()["readings"]["as we read it"] == "contradicts"
+    assert card.verdict is Verdict.DEPENDS and card.record()["as_expected"]
+
+
+#: Statements that were judged by readings which their authors would not accept.
+FAIR = {
+    "P1.T2.lower": ("uniformly", "constant one"),
+    "P1.T3.smaller": ("constant one",),
+    "P1.T3.no-benefit": ("$L'=L/2$", "10 %"),
+    "P1.LA.neighbors": ("% more", "long contexts"),
+    "P1.rebuttal.classification": ("by the letter",),
+    "P1.rebuttal.collapse": ("projected to the sphere",),
+    "P1.T2.nearest": ("at most 5 %", "at most 10 %", "at most 25 %"),
+    "P1.T2.signal-limit": ("at most 5 %", "at most 10 %", "at most 25 %"),
+}
+
+
+@pytest.mark.parametrize("name", FAIR)
+def test_no_reading_is_one_that_its_author_would_not_accept(name):
+    names = [alternative.name for alternative in CLAIMS[name].alternatives]
+    assert not [one for one in names for words in FAIR[name] if words in one]
+    assert CLAIMS[name].expected in (Verdict.HOLDS, Verdict.DEPENDS)
+
+
+def test_nobody_says_that_no_source_prints_a_cosine():
+    """The last slide does: f(x) = cos(4 w.x)."""
+    texts = [(ROOT / "book" / "claims" / "paper1.yml").read_text(encoding="utf-8")]
+    texts += [path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").glob("*.py"))]
+    said = " ".join(" ".join(texts).replace("\n# ", " ").split())
+    for sentence in ("no source prints the formula of the cosine", "whose formula no source prints"):
+        assert sentence not in said
+    assert said.count(r"\cos(4w^\top x)") > 5
 
 
 TALK, OURS = CLAIMS["P1.T2.upper"], CLAIMS["P1.T2.near"]

@@ -73,6 +73,7 @@ def statement_record(claim: Claim) -> Record:
         "grade": str(claim.grade) if claim.grade else None,
         "severity": str(claim.severity) if claim.severity else None,
         "depends_on": [choice.what for choice in claim.depends_on],
+        "late": [alternative.name for alternative in claim.alternatives if alternative.late],
         "verdict": str(claim.expected),
         "expected": str(claim.expected),
         "as_expected": True,
@@ -139,11 +140,12 @@ def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     alone = not (others or record["corrected"])
     yield _strip("" if alone else ours, record["cases"], record["control_cases"], short=False)
     for name in others:
-        yield _strip(name, record["other_readings"][name])
+        added = " (a reading added after its data)" if name in record["late"] else ""
+        yield _strip(name + added, record["other_readings"][name])
     if record["corrected"]:
         names = {"permitted_corrected": "permitted", "outcome_corrected": "outcome"}
         rows = [row | {ours: row[theirs] for theirs, ours in names.items()} for row in record["cases"]]
-        yield _strip("corrected", rows)
+        yield _strip("true in our reading" if record["verdict"] == Verdict.DEPENDS else "corrected", rows)
 
 
 def _strip(name: str, rows: Rows, control: Rows = (), short: bool = True) -> dict[str, Any]:

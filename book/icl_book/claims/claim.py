@@ -7,7 +7,9 @@ which values of a measured quantity the statement permits. The claims of both pa
 
 Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
 fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
-reading".
+reading". A reading is one that its author would accept as what the words may mean: a slip of the pen taken
+by the letter, a constant that nobody printed, or a stricter threshold beside one that fails is none. What is
+known in the book to contradict or to support a statement is one, whenever it was found (`Alternative.late`).
 """
 
 from __future__ import annotations
@@ -100,7 +102,8 @@ class Alternative:
     #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
     #: its own and hands them to the judge under this name.
     rule: Rule | None = None
-    #: Whether it was added after its data; it then turns *holds* into *depends*, and never *fails* into that.
+    #: Whether it was added after its data, which the card says. In what others state it counts like any
+    #: other; it does not rescue a result of this book.
     late: bool = False
 
 

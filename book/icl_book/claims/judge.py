@@ -3,6 +3,10 @@
 A case *agrees* if its interval lies inside the permitted range, *contradicts* if the two are disjoint, and is
 *undecided* otherwise; every tolerance is part of the range. An extrapolated case whose error is larger than
 what the card has to tell apart is undecided. One contradicting case contradicts a statement.
+
+All readings of what others say count alike, whenever they were found: one that was added after its data can
+take a *holds* from an author, and a *false* as well. Of this book's own results a later reading can only make
+us less sure: it turns *established* into *open*, and never *refuted* into *open*.
 """
 
 from __future__ import annotations
@@ -125,10 +129,12 @@ def _decided(claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], fol
     tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
     passed = all(row["outcome"] == must for row in tried)
 
-    late = {a.name for a in claim.alternatives if a.late}
-    verdict = _verdict(claim, {found for name, found in outcomes.items() if name not in late}, corrected)
-    if verdict in (Verdict.HOLDS, Verdict.ESTABLISHED):  # all that a reading added after its data can change
-        verdict = _verdict(claim, set(outcomes.values()), corrected)
+    verdict = _verdict(claim, set(outcomes.values()), corrected)
+    if claim.own:  # a reading that we found after its data does not rescue what we said
+        late = {alternative.name for alternative in claim.alternatives if alternative.late}
+        in_time = {found for name, found in outcomes.items() if name not in late}
+        if in_time == {CONTRADICTS}:
+            verdict = _verdict(claim, in_time, corrected)
     as_expected = verdict is claim.expected and passed
     limits = [_limit(row, f"permitted{stand_by}") for row in rows[OURS]] if corrected == AGREES else []
     return statement_record(claim) | {

@@ -41,6 +41,19 @@ def other_readings(claim: str) -> list[str]:
     return [alternative.name for alternative in registry()[claim].alternatives]
 
 
+def reading(claim: str, words: str) -> str:
+    """Return the name of the one alternative reading of a claim that has these words.
+
+    Raises:
+        KeyError: If the id is unknown.
+        ValueError: If none or several have them.
+    """
+    names = [name for name in other_readings(claim) if words in name]
+    if len(names) != 1:
+        raise ValueError(f"claim {claim}: {len(names)} readings have the words {words!r}, must be one")
+    return names[0]
+
+
 def load(folder: Path) -> dict[str, Claim]:
     """Return the claims of all files of a folder by id.
 

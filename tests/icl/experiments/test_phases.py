@@ -62,3 +62,13 @@ def test_windows_follow_their_law_unless_the_noise_grows_along():
 def test_tokens_in_the_window_are_those_that_its_width_leaves():
     # a window of bandwidth w^(-1/2) holds n w^(-(d-1)/2) tokens, and w grows like n^(2/(d+3))
     assert phases.crowd("affine", 3, FAR)["value"] == pytest.approx(1 - 2 / 2 * 2 / 6, abs=1e-3)
+
+
+@pytest.mark.parametrize("d", [3, 20, 100])
+def test_linear_functions_have_the_widest_window_of_one_mean_squared_gradient_and_only_there(d):
+    found = phases.wave_over_linear_limit(d, "mean squared gradient")
+    assert found["value"] - found["error"] > 1
+    near = [phases.wave_over_linear_limit(d, equal)["value"] for equal in phases.EQUAL]
+    assert np.max(np.abs(np.log(near))) < 4 / d  # all tend to one
+    steep = phases.wave_over_linear_limit(d, "largest slope")["value"]
+    assert (steep > 1) == (d <= 20), "in many dimensions the window of waves is the wider one"

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from icl.experiments import theorem3
+from icl.experiments.sweeps import EXACT, MANY
 from icl.experiments.tables import each
-from icl.risk import optimal_window, population_risk
-from icl.tasks import ReLU
+from icl.risk import optimal_window, population_risk, worst_case_risk
+from icl.tasks import Harmonic, ReLU
 
 
 def test_the_right_guess_costs_nothing_and_a_wrong_one_its_price():
@@ -43,3 +44,29 @@ def test_the_exponent_in_the_test_constant_is_a_derivative(trained):
 def test_exponents_in_long_contexts_are_near_their_closed_forms(quantity):
     found = theorem3.slope(quantity, 4, 1.0, 1.0, 0.5)
     assert [found["value"], found["limit"]] == pytest.approx([found["truth"]] * 2, abs=0.01)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5])
+def test_the_worst_bias_lies_in_its_bracket_and_is_of_the_order_of_one_over_w(dim):
+    w, n = 200.0, 10**6
+    known = worst_case_risk(dim, w, n, 0.0)
+    lower, upper = (theorem3.worst_bias(side, EXACT, dim, w, n) for side in ("lower", "upper"))
+    assert lower <= known.lower <= known.upper <= upper
+    assert 0.01 < w * lower and w * upper < dim
+    # linear functions are 1-Lipschitz, too
+    slope_one = dim * population_risk(Harmonic(dim, degree=1), w, n, 0.0).bias / dim
+    assert slope_one <= upper
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_both_sides_agree_with_infinitely_many_tokens(side):
+    exact, many = (theorem3.worst_bias(side, route, 3, 1e3, 1e30) for route in (EXACT, MANY))
+    assert exact == pytest.approx(many, rel=1e-6)
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("dim", [2, 4])
+def test_the_worst_test_function_has_the_printed_exponent(side, dim):
+    found = theorem3.worst_slope(side, dim, 4.0, 1.0, 1.0)
+    assert [found["value"], found["limit"]] == pytest.approx([-2 / (dim + 2)] * 2, abs=0.01)
+    assert found["truth"] == -2 / (dim + 2)
