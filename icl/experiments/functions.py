@@ -132,7 +132,7 @@ class Preferred:
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw that many functions."""
         drawn = torch.as_tensor(rng.uniform(-1.0, 1.0, (count, self.dim)))
-        slope = drawn * torch.tensor(self.scales).to(drawn)
+        slope = drawn * drawn.new_tensor(self.scales)
         b = torch.as_tensor(rng.uniform(-1.0, 1.0, (count, 1)))
         return lambda x: (x * slope.to(x).unsqueeze(1)).sum(-1) + b.to(x)
 
@@ -162,7 +162,7 @@ class Crowded:
 
     def from_normal(self, normal: Tensor) -> Tensor:
         """Return covariates from normal numbers."""
-        return normalize(normal * torch.tensor(self.axes).to(normal))
+        return normalize(normal * normal.new_tensor(self.axes))
 
 
 def broken_invariance(

@@ -80,7 +80,7 @@ def gap_to_library(by: str, d: int, n: int, draws: int, noise_std: float, seed: 
     gaps = []
     for x, y, query in contexts(d, n, draws, noise_std, seed):
         for w in (0.5, 4.0, 30.0):
-            ours = softmax_attention(x, y, query, w * torch.eye(d).double())
+            ours = softmax_attention(x, y, query, w * torch.eye(d, dtype=torch.float64))
             gaps.append(abs(LIBRARIES[by](x, y, query, w) - float(ours)))
     return {"gap": max(gaps)}
 
@@ -94,7 +94,7 @@ def weights(d: int, n: int, draws: int, seed: int, w: float, on_sphere: bool = T
     """
     omegas, squares = [], []
     for x, _, query in contexts(d, n, draws, 0.0, seed, on_sphere):
-        omegas.append(softmax_weights(x, query, w * torch.eye(d).double()).numpy())
+        omegas.append(softmax_weights(x, query, w * torch.eye(d, dtype=torch.float64)).numpy())
         squares.append(((x - query) ** 2).sum(-1).numpy())
     omega, square = np.array(omegas), np.array(squares)
     kernel = np.exp(-w / 2 * square)
@@ -257,7 +257,7 @@ def circle_tables(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     x, queries = (on_circle(np.deg2rad(some)) for some in (angles, around))
 
     def omega(w: float) -> Array:
-        return np.asarray(softmax_weights(x, queries, w * torch.eye(2).double()).numpy())
+        return np.asarray(softmax_weights(x, queries, w * torch.eye(2, dtype=torch.float64)).numpy())
 
     def labels(L: float) -> Array:
         return np.asarray(np.cos(L * np.deg2rad(angles)) + noise)

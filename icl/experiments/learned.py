@@ -134,7 +134,7 @@ def added_errors(
         without = W_V.clone()
         without[-1, :-1] = 0  # v = 0
         sign = torch.tensor([1.0, -1.0], dtype=torch.float64)[:, None]
-        labels = sign[..., None] * torch.cat([y[:, :-1], torch.zeros(200, 1)], 1)  # the query has none
+        labels = sign[..., None] * torch.cat([y[:, :-1], y.new_zeros(200, 1)], 1)  # the query has none
         z = torch.cat([x.expand(2, *x.shape), labels[..., None]], -1)
         p, bare = (full_unit(z, V, W_K, W_Q)[..., -1] for V in (W_V, without))
         added = (p - sign * f[:, -1]) ** 2 - (bare - sign * f[:, -1]) ** 2

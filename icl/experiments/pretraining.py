@@ -154,7 +154,7 @@ def finite_contexts(
         Columns ``unit`` ("full matrix M", "one number w"), ``T``, ``draw`` and ``excess``, relative.
     """
     excess, n = Excess(task, noise_std, context_length, contexts), context_length
-    start = float(excess.best.w) * torch.eye(task.dim).double()
+    start = float(excess.best.w) * torch.eye(task.dim, dtype=torch.float64)
 
     def one(T: int, draw: int) -> tuple[Any, ...]:
         x, _, y = draw_contexts(task, noise_std, n, T, partial(stream, 1000 * T + draw))
@@ -169,7 +169,7 @@ def score_constant(task: Zonal, noise_std: float, context_length: int, contexts:
     """Return c of the relative excess c / T of the best w on T contexts, from the variance of the score."""
     best = optimal_window(task, context_length, noise_std)
     x, _, y = draw_contexts(task, noise_std, context_length, contexts, partial(stream, 5))
-    w, step, eye = float(best.w), 1e-3, torch.eye(task.dim).double()
+    w, step, eye = float(best.w), 1e-3, torch.eye(task.dim, dtype=torch.float64)
     high, low = (context_losses((w + sign * step) * eye, x, y) for sign in (1, -1))
     beside = w * np.array([0.99, 1.01])
     curvature = np.diff(population_risk(task, beside, context_length, noise_std).slope)[0] / (0.02 * w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -108,7 +109,7 @@ def _papermill(run: Run, shown: str) -> Any:
         with kernel_home(run) as connection:
             done = papermill.execute_notebook(
                 node,
-                run.failed,
+                re.sub("[{}]", r"\g<0>\g<0>", str(run.failed)),  # papermill fills in what braces name
                 parameters=run.overrides,
                 kernel_name=KERNEL,
                 language="python",

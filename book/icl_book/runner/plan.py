@@ -136,8 +136,13 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
     """Raise BadInput for a name that is no claim of a notebook and that nothing in it is called."""
     text = source(name)
     claims = list(reach.claims(text, ROOT))
-    tree = ast.walk(ast.parse(text))
-    tables = {node.id for node in tree if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    tables = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            tables.add(node.id)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
+            if isinstance(node.args[0], ast.Constant):
+                claims.append(str(node.args[0].value))
     for one in wanted:
         if one not in claims and one not in tables:
             close = difflib.get_close_matches(one, [*claims, *sorted(tables)])
