@@ -12,7 +12,7 @@ from scipy.special import hyp0f1
 from torch import Tensor
 
 from icl.experiments.sweeps import log_slopes
-from icl.experiments.tables import TASKS, Array, Row, Training, each, grid
+from icl.experiments.tables import KINDS, Array, Row, Training, each, grid
 from icl.layout import normalize
 from icl.pretrain import UnitConfig, train_grid
 from icl.pretrain.metrics import evaluation_error
@@ -96,7 +96,7 @@ def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     risk, error = np.array([(r.total, r.error) for r in risks]).transpose(1, 2, 0)
     price = risk / [b.risk for b in best[:3]]
     found = {"price": price, "error": price * (error + error[:3].diagonal()), "error_risk": error}
-    units = {"start": np.array([[*TASKS, "mixture"]]).T, "label": np.array([*TASKS])}
+    units = {"start": np.array([[*KINDS, "mixture"]]).T, "label": np.array(KINDS)}
     return {**units, "risk": risk, **found}
 
 

@@ -42,8 +42,8 @@ def until(condition, tell=lambda: None):
 class Copy:
     """A copy of the tree, in a path with blanks and braces, whose book has two small notebooks.
 
-    Around it are settings of a user that must not count: a kernel ``python3`` that ends at once, and a style of
-    figures.
+    Around it are settings of a user that must not count: a kernel ``python3`` that ends at once, and a style
+    of figures.
     """
 
     def __init__(self, root: Path):
