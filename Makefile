@@ -79,11 +79,19 @@ lock: .venv/.installed
 clean:
 	rm -rf _build .snakemake .pytest_cache .ruff_cache
 
-# The stamp is written last: an interrupted installation is begun again from nothing.
-.venv/.installed: requirements.lock .ci/requirements.hashes .ci/install.py pyproject.toml
+# An environment works on the folder that it was made for: in a copy of that folder, or after a move, it is
+# made anew.
+MOVED := $(shell [ ! -s .venv/.installed ] || [ "$$(cat .venv/.installed)" = "$$(pwd -P)" ] || echo moved)
+.PHONY: moved
+moved:
+	@echo ".venv was made for $$(cat .venv/.installed): it is made anew for $$(pwd -P)"
+	@rm -f .venv/.installed && touch .venv/.installing
+
+# The stamp, which names the folder, is written last: an interrupted installation is begun again from nothing.
+.venv/.installed: $(MOVED) requirements.lock .ci/requirements.hashes .ci/install.py pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: Python %d.%d found, 3.11 or newer is needed; try: make PYTHON=python3.12" % sys.version_info[:2])'
 	@if [ -e .venv/.installing ]; then rm -rf .venv; fi
 	@echo "installing the locked packages into .venv (once; torch is large)"
 	@mkdir -p .venv && touch .venv/.installing
 	@$(PYTHON) .ci/install.py $(PIP_OPTIONS)
-	@rm .venv/.installing && touch .venv/.installed
+	@rm .venv/.installing && pwd -P > .venv/.installed

@@ -68,7 +68,7 @@ def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     if compilable(p):
         from icl.compiled import softmax_kernels
 
-        out = torch.empty(p.shape[1:])
+        out = torch.empty(p.shape[1:], dtype=p.dtype)
         softmax_kernels.project(q.numpy(), p.numpy(), out.numpy())
         return out.T
     return dot(q.unsqueeze(1), p).T

@@ -104,7 +104,8 @@ class NativeStream:
         """Draw normal numbers: a float32 tensor of that shape, ``out`` if that is given, or a new one."""
         import torch
 
-        out = torch.empty(shape, device=self.device) if out is None else out
+        if out is None:
+            out = torch.empty(shape, dtype=torch.float32, device=self.device)
         if self.device.type == "cpu":
             return self._fill("fill_normal", out)
         return out.normal_(generator=self.generator)
@@ -113,7 +114,7 @@ class NativeStream:
         """Draw uniform numbers between low and high, a float32 tensor of that shape."""
         import torch
 
-        out = torch.empty(shape, device=self.device)
+        out = torch.empty(shape, dtype=torch.float32, device=self.device)
         if self.device.type == "cpu":
             return self._fill("fill_uniform", out, np.float32(low), np.float32(high))
         return out.uniform_(low, high, generator=self.generator)

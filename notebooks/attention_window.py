@@ -311,7 +311,7 @@ judge(
 
 # %% tags=["hide-input"]
 at = {"d": dims, "n": context_length}
-bias = each(kernel.bias_slope, kind=list(kernel.CLASSES), **at)
+bias = each(kernel.bias_slope, kind=list(kernel.KINDS), **at)
 turns = each(kernel.bias_turns, kind=kernel.PROPORTIONAL, **at)
 name = "{kind}, d = {d}, from ${low:g}\\,w_0$ to ${high:g}\\,w_0$"
 squared_first = cases(turns, "slope", error="error", name=name)

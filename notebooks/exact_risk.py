@@ -36,9 +36,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from icl.experiments import exact_risk
-from icl.experiments.tables import TASKS, each
+from icl.experiments.tables import KINDS, each
 from icl.risk import optimal_window, population_risk
-from icl.tasks import Affine, ReLU, Zonal
+from icl.tasks import Affine, ReLU, Zonal, make_task
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
@@ -50,13 +50,14 @@ dim = dims[len(dims) // 2]
 function_class = {"lipschitz": lipschitz, "noise_std": noise_std}
 setting = {"n": context_length, **function_class, "contexts": contexts, "seed": seed}
 few, many = np.geomspace(0.3, 60, 8).tolist(), np.geomspace(0.3, 60, 60)
-drawn = each(exact_risk.sampled_risk, kind=list(TASKS), w=few, d=dim, **setting)
+drawn = each(exact_risk.sampled_risk, kind=list(KINDS), w=few, d=dim, **setting)
 figure, ax = plt.subplots(figsize=(6.4, 3.3))
-for kind, task in TASKS.items():
-    risks = population_risk(task(dim, lipschitz), many, context_length, noise_std)
-    least = optimal_window(task(dim, lipschitz), context_length, noise_std)
-    plots.exact_curve(ax, many, risks.total, kind, plots.COLORS[kind.lower()])
-    star = {"color": plots.COLORS[kind.lower()], "markersize": 11, "zorder": 4}
+for kind, color in plots.colors(KINDS).items():
+    task = make_task(kind, dim, lipschitz)
+    risks = population_risk(task, many, context_length, noise_std)
+    least = optimal_window(task, context_length, noise_std)
+    plots.exact_curve(ax, many, risks.total, kind, color)
+    star = {"color": color, "markersize": 11, "zorder": 4}
     ax.plot(least.w, least.risk, "*", **star)
 plots.points(ax, drawn, "w", "mean", "kind", label="")
 ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk")
@@ -235,7 +236,7 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # its own clean label.
 
 # %%
-classes = {"kind": list(TASKS), "d": dims}
+classes = {"kind": list(KINDS), "d": dims}
 direct = each(exact_risk.direct_over_exact, **classes, n=[2, 3], **function_class)
 own, template = direct.pop("own"), "{kind}, d = {d}, n = {n}, w = {w:g}"
 judge(

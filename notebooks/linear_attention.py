@@ -51,7 +51,7 @@ from IPython.display import display
 
 from icl.experiments import activations, kernel, rivals, tables
 from icl.risk import linear_optimum, optimal_window
-from icl.tasks import Affine, Cosine, Linear, ReLU
+from icl.tasks import Affine, Cosine, Linear, ReLU, make_task
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge
 
@@ -59,7 +59,7 @@ notebook.setup(globals(), lipschitz_values=2)
 
 # %% tags=["hide-input"]
 d_show, d_unit = dims[min(2, len(dims) - 1)], dims[min(1, len(dims) - 1)]
-field = {name: rivals.KINDS[name](d_show, lipschitz) for name in ("linear", "affine")}
+field = {name: make_task(name, d_show, lipschitz) for name in ("linear", "affine")}
 field |= {"ReLU": ReLU(d_show, lipschitz), "cosine": Cosine(d_show, 2.0)}
 exact = rivals.exact_risks(field, n_values, noise_std)
 short = [n for n in n_values if n <= 100]
@@ -208,7 +208,7 @@ judge(
 
 # %% tags=["hide-input"]
 powers = ("linear", "affine", "ReLU", "quadratic")
-taught = {kind: rivals.KINDS[kind](d_unit, lipschitz) for kind in powers}
+taught = {kind: make_task(kind, d_unit, lipschitz) for kind in powers}
 taught["cosine, L = 1"] = Cosine(d_unit, 1.0)
 units = rivals.trained_linear(taught, context_length, noise_std, seeds, contexts)
 (affine_floor,) = units[units.label == "affine"].floor.unique()

@@ -203,7 +203,7 @@ judge(
 # %% tags=["hide-input"]
 every = sorted({*dims, *more_dims})
 middle = every[min(2, len(every) - 1)]
-classes = {"kind": phases.CLASSES}
+classes = {"kind": phases.KINDS}
 few = {"n": phases.FEW}
 signals = each(phases.windows_over_signal, **classes, **few, d=middle)
 labels = (r"$L/\sigma$", "best window parameter w*")

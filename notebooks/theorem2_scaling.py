@@ -48,7 +48,7 @@ from icl.attention import softmax_attention
 from icl.experiments import tables, theorem2
 from icl.experiments.tables import each
 from icl.risk import asymptotics, optimal_window, population_risk
-from icl.tasks import ReLU
+from icl.tasks import ReLU, make_task
 from icl_book import notebook, parameters, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings
 from icl_book.interactive import interactive
@@ -60,7 +60,7 @@ if noise_std == 0:
 # %% tags=["hide-input"]
 lengths = 10.0 ** np.array(n_decades)
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
-classes = {"kind": theorem2.CLASSES, "d": dims}
+classes = {"kind": theorem2.KINDS, "d": dims}
 windows = each(theorem2.exact_window, **classes, lengths=lengths, **exact)
 shown = ReLU(dims[-1] if len(dims) < 3 else dims[2], lipschitz)
 figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.0))
@@ -179,13 +179,10 @@ for w in (0.0, np.log(4), 1000.0):
 # %% tags=["hide-input"]
 pivot = lipschitz_values[len(lipschitz_values) // 2]
 settings = [
-    (kind, L, context_length) for kind in theorem2.CLASSES for L in lipschitz_values
+    (kind, L, context_length) for kind in theorem2.KINDS for L in lipschitz_values
 ]
 settings += [
-    (kind, pivot, n)
-    for kind in theorem2.CLASSES
-    for n in n_values
-    if n != context_length
+    (kind, pivot, n) for kind in theorem2.KINDS for n in n_values if n != context_length
 ]
 training = tables.Training(seeds, steps, batch_size, learning_rate, notebook.device())
 trained = theorem2.trained_windows(shown.dim, settings, noise_std, training)
@@ -204,7 +201,7 @@ judge(
 middle = tables.medians(trained, "trained", ["kind", "L", "n"])
 fine = np.unique(np.geomspace(min(n_values), max(n_values), 25).round())
 at_pivot = {"lipschitz": pivot, "noise_std": noise_std, "d": shown.dim}
-curves = each(theorem2.exact_window, kind=theorem2.CLASSES, lengths=fine, **at_pivot)
+curves = each(theorem2.exact_window, kind=theorem2.KINDS, lengths=fine, **at_pivot)
 figure, ax = plt.subplots(figsize=(6.0, 2.6))
 plots.lines(ax, curves, "n", "w", "kind", label="{}, exact")
 plots.points(ax, middle[middle.L == pivot], "n", "median", "kind", label="{}, trained")
@@ -309,9 +306,11 @@ for d, ax in panels.items():
     green = plots.COLORS["corrected"]
     printed = asymptotics.printed_exponents(d)
     ax.axhspan(*printed, color=green, alpha=0.12, label="printed range")
-    for kind in theorem2.CLASSES:
-        limit = asymptotics.window_exponent(tables.TASKS[kind](d))
-        ax.axhline(limit, color=plots.COLORS[kind.lower()], linestyle=":", lw=1.2)
+    for kind in theorem2.KINDS:
+        limit = asymptotics.window_exponent(make_task(kind, d))
+        ax.axhline(
+            limit, color=plots.colors(theorem2.KINDS)[kind], linestyle=":", lw=1.2
+        )
 panels[dims[0]].legend(fontsize=8)
 plt.show()
 
@@ -371,7 +370,7 @@ judge(
 # %% mystnb={"code_prompt_show": "A figure to move, the slope at each n: {type}"} tags=["hide-input", "hide-output"]
 drawn = {"slope": "slope", "sharp": "law", "least": "printed: 1/d", "most": "to 2/d"}
 sliders = {"functions": "functions", "d": "dimension d"}
-moving = {"functions": theorem2.CLASSES, "d": [3, 5, 8], "signal": [0.1, 1.0, 10.0]}
+moving = {"functions": theorem2.KINDS, "d": [3, 5, 8], "signal": [0.1, 1.0, 10.0]}
 interactive(
     each(theorem2.moving_slopes, **moving),
     x="n",
@@ -399,7 +398,7 @@ judge("P1.T2.sharp", limits, name="{kind}, d = {d}", folded=True, **LIMIT)
 
 # %% tags=["hide-input"]
 five = {"d": 5, "lengths": np.array([1e12]), "lipschitz": 1.0, "noise_std": 0.5}
-near = each(theorem2.exact_window, kind=theorem2.CLASSES, **five)
+near = each(theorem2.exact_window, kind=theorem2.KINDS, **five)
 near["off"], near["error"] = (near.ratio - 1).abs(), near.error * near.ratio
 judge(
     "P1.T2.near",

@@ -323,7 +323,7 @@ judge(
 )
 
 # %% tags=["hide-input"]
-classes = {"kind": theorem3.CLASSES, "d": dims}
+classes = {"kind": theorem3.KINDS, "d": dims}
 floor = each(theorem3.noise_share, **classes, **exact)
 judge("P1.T3.floor", floor, name="{kind}, d = {d}", folded=True, **LIMIT)
 

@@ -10,6 +10,18 @@ import pytest
 from icl_book.provenance import ROOT
 from programs import program
 
+#: What whoever follows a recipe does next, in the copy: `make check`, and a chapter's measurement.
+NEXT = {
+    "Add a class of functions": [
+        f"{sys.executable} -m ruff format --check icl && {sys.executable} -m ruff check icl",
+        f"{sys.executable} -m mypy",
+        f"{sys.executable} -c 'from icl.experiments import theorem2, tables, exact_risk; "
+        'rows = tables.each(theorem2.exact_window, kind=["sine", "ReLU"], d=[3], lengths=[100.0], '
+        "lipschitz=2.0, noise_std=0.5); from icl_book import plots; "
+        'colors = plots.colors(rows["kind"]); assert len(set(colors.values())) == 2; '
+        'assert (rows["w"] > 1).all() and list(rows["kind"]) == ["sine", "ReLU"]\'',
+    ]
+}
 #: The file that a block is appended to, its language, its text.
 BLOCK = re.compile(r"(?:Append to `([^`]+)`:\n\n)?```(\w+)\n(.*?)```", re.DOTALL)
 IMPORTS = (
@@ -34,7 +46,7 @@ def test_a_recipe(tmp_path, title, expected):
     (tree / ".venv").mkdir()
     for part in ("bin", "lib", "pyvenv.cfg"):
         (tree / ".venv" / part).symlink_to(Path(sys.prefix, part))
-    (tree / ".venv" / ".installed").touch()
+    (tree / ".venv" / ".installed").write_text(f"{tree}\n")
     section = re.search(
         rf"^## {title}\n(.*?)(?=^## |\Z)", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
     )
@@ -51,3 +63,6 @@ def test_a_recipe(tmp_path, title, expected):
         assert done.returncode == 0, done.stdout + done.stderr
         said += done.stdout
     assert re.search(expected, said), said
+    for command in NEXT.get(title, []):
+        done = program("bash", "-euc", command, cwd=tree)
+        assert done.returncode == 0, done.stdout + done.stderr

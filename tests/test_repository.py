@@ -18,7 +18,7 @@ from icl_book.claims.registry import FOLDER
 from icl_book.markup import environment
 from icl_book.parameters import validate
 from icl_book.provenance import ROOT
-from icl_book.runner import execute, plan, reach
+from icl_book.runner import pairs, plan, reach
 from programs import program
 
 NOTEBOOKS = plan.notebooks()
@@ -30,8 +30,8 @@ WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
 # ------------------------------------------------------------------------------- notebooks
 def test_pairs_agree(monkeypatch):
     """What is committed is what `make sync` writes: no outputs, stable ids, what a hosted one installs."""
-    monkeypatch.setattr(execute, "write_atomically", lambda path, text: None)
-    assert execute.sync() == [], "edit notebooks/*.py, the source, then run: make sync"
+    monkeypatch.setattr(pairs, "write_atomically", lambda path, text: None)
+    assert pairs.sync() == [], "edit notebooks/*.py, the source, then run: make sync"
     assert sorted(p.stem for p in (ROOT / "notebooks").glob("*.ipynb")) == NOTEBOOKS
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
     install = json.loads((ROOT / "notebooks" / f"{NOTEBOOKS[0]}.ipynb").read_text())["cells"][1]
@@ -40,7 +40,6 @@ def test_pairs_agree(monkeypatch):
 
 
 def test_saving_unedited_notebooks_in_jupyterlab_changes_nothing(tmp_path):
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     manager = build_sync_jupytext_contents_manager_class(LargeFileManager)(root_dir=str(tmp_path))
     for name in NOTEBOOKS:

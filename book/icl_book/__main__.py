@@ -5,45 +5,85 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 try:
-    from icl_book import process
+    from icl_book import process, provenance
     from icl_book.parameters import BadInput
-    from icl_book.runner import plan
-    from icl_book.runner.schedule import schedule
+    from icl_book.runner import pairs, plan
+    from icl_book.runner.schedule import ready, schedule
 except ModuleNotFoundError as missing:  # the package without its extras
     sys.exit(f"error: {missing.name} is not installed; it comes with the extra icl[notebook]")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    whole = argparse.ArgumentParser(prog="python -m icl_book", description="Execute and sync notebooks.")
-    commands = whole.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("execute", help="execute one notebook")
-    one.add_argument("-p", dest="values", action="append", default=[], metavar="NAME=VALUE")
-    one.add_argument("--label", default="", help="printed before each line, e.g. '1 of 2'")
-    one.add_argument("--digest", default="", help="refuse to run unless the run has this digest")
-    book = commands.add_parser("book", help="execute what is not done and build the book")
-    sweep = commands.add_parser("sweep", help="execute one notebook over a grid of parameters")
-    sweep.add_argument("--grid", default="", help="e.g. 'noise_std=0.5,1 seed=0,1', or a YAML file")
-    sweep.add_argument("--collect", default="", metavar="NAMES", help="claims and tables of the notebook")
-    confirm = commands.add_parser("confirm", help="run the plan, book/protocol.yml, and write its results")
-    repeat = commands.add_parser("replicate", help="judge every sampled verdict with fresh random streams")
-    repeat.add_argument("--seed", default="", help="roots of the streams, e.g. 1,2,3; else those of the plan")
-    source = commands.add_parser("source", help="compare a paper that you have with its claims")
+    """Return the parser of the command line; each option has a text, its default and an example."""
+    whole = argparse.ArgumentParser(
+        prog="python -m icl_book", description="Run chapters, build the book, and sweep over parameters."
+    )
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, does: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+
+    execute = command("execute", "execute one notebook and print where the result is")
+    book = command("book", "execute what is not done and build the book")
+    sweep = command("sweep", "execute one notebook over a grid of parameters and write tables")
+    confirm = command("confirm", "run the plan, book/protocol.yml, and write its results")
+    repeat = command("replicate", "judge every sampled verdict with fresh random streams")
+    source = command("source", "compare a paper that you have with its claims")
+    for one in (execute, sweep):
+        one.add_argument("name", help="the notebook, without its suffix, e.g. theorem2_scaling")
+    execute.add_argument(
+        "-p",
+        dest="values",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter, e.g. -p noise_std=0.5 or -p dims='[3, 5]', as often as you like "
+        "(default: the values of the preset)",
+    )
+    execute.add_argument(
+        "--label", default="", help="printed before each line, e.g. '1 of 2' (default: nothing)"
+    )
+    execute.add_argument(
+        "--digest",
+        default="",
+        help="refuse to run unless the run has it, e.g. 0f1e2d3c4b5a6978 (default: any)",
+    )
+    sweep.add_argument(
+        "--grid",
+        default="",
+        help="values to combine, e.g. 'noise_std=0.5,1 seed=0,1', or a YAML file, e.g. grid.yml "
+        "(default: none; one is needed)",
+    )
+    sweep.add_argument(
+        "--collect",
+        default="",
+        metavar="NAMES",
+        help="claims and tables of the notebook, e.g. P1.T2.upper,windows (default: the cases of all claims)",
+    )
+    repeat.add_argument(
+        "--seed", default="", help="roots of the random streams, e.g. 1,2,3 (default: those of the plan)"
+    )
+    for one in (execute, book, sweep):
+        one.add_argument(
+            "--preset", default="quick", help="a file of presets/, e.g. smoke (default: %(default)s)"
+        )
+    for one in (book, sweep, confirm, repeat):
+        one.add_argument("--jobs", default="2", help="how many run at a time, e.g. 8 (default: %(default)s)")
+        one.add_argument(
+            "--profile",
+            default="",
+            help="a cluster's settings, e.g. profiles/slurm (default: none, on this machine)",
+        )
     source.add_argument("paper", help="its key in book/references.bib, e.g. collins2024")
-    source.add_argument("file", help="a .pdf, .tex or .txt file")
-    for command in (one, sweep):
-        command.add_argument("name")
-    for command in (one, book, sweep):
-        command.add_argument("--preset", default="quick")
-    for command in (book, sweep, confirm, repeat):
-        command.add_argument("--jobs", default="2")
-        command.add_argument("--profile", default="", help="a cluster's settings, e.g. profiles/slurm")
-    commands.add_parser("readme", help="rewrite README.md's findings and verdicts from the quick results")
-    commands.add_parser("plan", help="write what follows from the sizes into book/protocol.yml")
-    commands.add_parser("rules", help="print the digest of the rules, for book/changelog.yml")
-    commands.add_parser("sync", help="rewrite notebooks/*.ipynb from notebooks/*.py")
+    source.add_argument("file", help="a .pdf, .tex or .txt file, e.g. paper.pdf")
+    command("readme", "rewrite README.md's findings and verdicts from the quick results")
+    command("plan", "write what follows from the sizes into book/protocol.yml")
+    command("rules", "print the digest of the rules, for book/changelog.yml")
+    command("sync", "bring notebooks/*.py and notebooks/*.ipynb to agree")
     return whole
 
 
@@ -51,6 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
+        provenance.check_tree(Path.cwd())
         return _run(options)
     except KeyboardInterrupt:
         print("interrupted; what is done is kept, the same command goes on from there", flush=True)
@@ -58,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:  # a full disk, a folder that may not be written
-        why = f"{error.filename or 'a file'}: {error.strerror}"
+        why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
         if error.strerror is None:  # a folder could not be copied: the first file and its reason
             why = str(error.args[0][0][-1] if isinstance(error.args[0], list) else error)
         print(f"error: {why}; what is done is kept", file=sys.stderr)
@@ -71,12 +112,20 @@ def _run(options: argparse.Namespace) -> int:
         case "execute":
             from icl_book.runner.execute import execute
 
+            alone = not options.digest  # else another command asks for it, which has looked at the pairs
+            if alone:
+                _take_edits([options.name])
             for run in plan.plan(options.preset, options.name, " ".join(options.values)):
                 if options.digest not in ("", run.digest):
                     raise BadInput(f"{run.name}: notebook, code, lock or data changed since it was asked for")
-                execute(run, options.label)
+                if alone:
+                    ready([run])
+                path = execute(run, options.label)
+                if alone:
+                    print(f"result: {os.path.relpath(path)}")
         case "book":
             plan.for_book()
+            _take_edits(plan.notebooks())
             runs = plan.plan(options.preset)
             if status := schedule(runs, options.jobs, options.profile):
                 return status
@@ -87,16 +136,20 @@ def _run(options: argparse.Namespace) -> int:
             if not (options.name and options.grid):
                 example = 'make sweep NOTEBOOK=theorem2_scaling GRID="seed=0,1"'
                 raise BadInput(f"sweep needs a notebook and a grid: {example}")
+            _take_edits([options.name])
             runs = plan.plan(options.preset, options.name, options.grid)
+            wanted = [name for name in options.collect.split(",") if name]
+            plan.check_collect(options.name, wanted)
             if status := schedule(runs, options.jobs, options.profile):
                 return status
             from icl_book.runner import table
 
-            written = table.write(runs, [name for name in options.collect.split(",") if name])
+            written = table.write(runs, wanted)
             print(f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}")
         case "confirm":
             from icl_book.runner import protocol
 
+            _take_edits(plan.notebooks())
             return protocol.confirm(options.jobs, options.profile)
         case "replicate":
             from icl_book.runner import again, protocol
@@ -104,6 +157,7 @@ def _run(options: argparse.Namespace) -> int:
             words = options.seed.split(",") if options.seed else protocol.seeds(protocol.read())[1:]
             if not all(map(str.isdecimal, map(str, words))):
                 raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
+            _take_edits(plan.notebooks())
             return again.replicate([int(word) for word in words], options.jobs, options.profile)
         case "readme":
             from icl_book.site import assemble
@@ -122,11 +176,14 @@ def _run(options: argparse.Namespace) -> int:
 
             print(changes.digest())
         case "sync":
-            from icl_book.runner.execute import sync
-
-            for path in sync():
-                print(f"wrote {os.path.relpath(path)}")
+            pairs.sync()
     return 0
+
+
+def _take_edits(names: Sequence[str]) -> None:
+    """Bring edits that stand in an .ipynb only into its .py, which is what runs, and say so."""
+    for path in pairs.take_edits(names):
+        print(f"wrote {os.path.relpath(path)}: its .ipynb was edited", flush=True)
 
 
 if __name__ == "__main__":

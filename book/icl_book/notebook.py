@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
+import functools
 import html
 import itertools
 import json
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from IPython.display import display
 
 from icl.streams import ROOT_SEED
 from icl_book import plots, provenance
-from icl_book.parameters import BadInput, validate
+from icl_book.parameters import PARAMETERS, BadInput, literals, spelled, validate
 from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
 __all__ = ["device", "footer", "setup"]
@@ -44,14 +44,19 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     Raises:
         BadInput: For a wrong type or value, and for an injected name that the parameters cell does not have.
     """
+    provenance.check_tree(Path.cwd())
     plots.style()
     injected: list[str] = []
     names: list[str] = []
+    script = Path(namespace.get("__file__", ""))
     if "In" in namespace:
         cells = list(namespace["In"])
-    else:  # a plain script; its cells without the markers' lines
-        script = Path(namespace["__file__"]).read_text(encoding="utf-8")
-        cells = [cell.partition("\n")[2] for cell in f"\n{script}".split("\n# %%")]
+    elif script.is_file():  # a plain script; its cells without the markers' lines
+        text = script.read_text(encoding="utf-8")
+        cells = [cell.partition("\n")[2] for cell in f"\n{text}".split("\n# %%")]
+    else:  # from standard input: nothing but parameters has a name of the vocabulary yet
+        cells = []
+        names = [name for name in namespace if name in PARAMETERS]
     for source in cells:
         found = assignments(source)
         if source.startswith("# Parameters"):  # papermill's mark
@@ -60,7 +65,9 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             names = found
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
-    values = validate({name: namespace[name] for name in [*injected, *names]}, names)
+    # papermill writes numbers of NumPy as text
+    given = {name: spelled(namespace[name]) for name in injected}
+    values = validate(given | {name: namespace[name] for name in names if name not in given}, names)
     namespace.update(values)
     for name, need in entries.items():
         entry = namespace[name]
@@ -72,16 +79,29 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             allowed = f"{need} or more entries in increasing order"
         if not good:
             raise BadInput(f"{name}={entry!r}: must have {allowed}")
+    if "In" not in namespace and callable(namespace.get("judge")):
+        namespace["judge"] = _printing(namespace["judge"])
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
 
 
 def assignments(source: str) -> list[str]:
     """Return the names that a cell assigns literals to; empty if it does anything else."""
     try:
-        lines = ast.parse(source).body
-        return list({line.targets[0].id: ast.literal_eval(line.value) for line in lines})  # type: ignore[attr-defined]
-    except (AttributeError, SyntaxError, ValueError):
+        return list(literals(source))
+    except (SyntaxError, ValueError):
         return []
+
+
+def _printing(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``judge`` as a plain script has it: no page shows its card, so it prints the verdict."""
+
+    @functools.wraps(judge)
+    def printed(*evidence: Any, **options: Any) -> Any:
+        card = judge(*evidence, **options)
+        print(card)
+        return card
+
+    return printed
 
 
 def footer() -> None:

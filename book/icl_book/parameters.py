@@ -7,6 +7,7 @@ whole float such as ``1e3`` is an integer, and text is no number.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -112,6 +113,28 @@ def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str
     return {name: PARAMETERS[name].read(name, value) for name, value in values.items()}
 
 
+def literals(source: str) -> dict[str, object]:
+    """Return the values of a cell of lines ``name = literal`` or ``name: type = literal``, by name.
+
+    Raises:
+        ValueError: If the cell holds anything else.
+        SyntaxError: If it is no code.
+    """
+    found = {}
+    for line in ast.parse(source).body:
+        if isinstance(line, ast.Assign) and len(line.targets) == 1:
+            target = line.targets[0]
+        elif isinstance(line, ast.AnnAssign) and line.value is not None:
+            target = line.target
+        else:
+            raise ValueError("a line that assigns no literal")
+        if not isinstance(target, ast.Name):
+            raise ValueError("a line that assigns to no name")
+        assert line.value is not None
+        found[target.id] = ast.literal_eval(line.value)
+    return found
+
+
 def number(value: object) -> object:
     """Convert text that spells a number (YAML takes ``1e-3`` for text); return other values unchanged."""
     if isinstance(value, list):
@@ -122,3 +145,13 @@ def number(value: object) -> object:
         return int(value) if value.lstrip("+-").isdecimal() else float(value)
     except ValueError:
         return value
+
+
+def spelled(value: object) -> object:
+    """Convert text that spells a number or a list of numbers, as NumPy prints them; return others unchanged.
+
+    papermill injects values of types that it does not know, those of NumPy, by their text.
+    """
+    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
+        return [number(word) for word in value[1:-1].replace(",", " ").split()]
+    return number(value)

@@ -13,6 +13,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -68,11 +69,14 @@ _RC = {
     "svg.fonttype": "path",
     "svg.hashsalt": "icl",
     "savefig.dpi": 160,
+    "figure.max_open_warning": 20,  # which `matplotlib.rcdefaults` leaves as it is
+    "timezone": "UTC",
 }
 
 
 def style() -> None:
-    """Set the book's figure style; in a notebook also SVG output without a time stamp."""
+    """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
+    matplotlib.rcdefaults()
     # The font comes with matplotlib, so that figures are the same on every machine.
     sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", font_scale=1.15, rc=_RC)
     if get_ipython() is not None:

@@ -30,18 +30,20 @@ HIDDEN = "application/papermill.record/"
 TABLES_MIME = f"{HIDDEN}text/plain"
 
 
-def device() -> torch.device:
+def device(wanted: str | None = None) -> torch.device:
     """Return the torch device that notebooks compute on: a GPU where there is one, else the CPU.
 
-    The environment variable ``ICL_DEVICE`` (``cpu``, ``cuda`` or ``cuda:1``, ...) overrides.
+    Args:
+        wanted: ``cpu``, ``cuda`` or ``cuda:1``, ...; by default what the environment variable ``ICL_DEVICE``
+            says, which overrides.
 
     Raises:
-        BadInput: If ``ICL_DEVICE`` names no such device here.
+        BadInput: If that names no such device here.
     """
     import torch
 
     here = torch.cuda.device_count()
-    wanted = os.environ.get("ICL_DEVICE") or ("cuda" if here else "cpu")
+    wanted = wanted or os.environ.get("ICL_DEVICE") or ("cuda" if here else "cpu")
     options = ["cpu", *(["cuda"] if here else []), *(f"cuda:{i}" for i in range(here))]
     if wanted not in options:
         raise BadInput(f"ICL_DEVICE={wanted!r}: must be one of {', '.join(options)} on this machine")
@@ -70,6 +72,36 @@ def resident_bytes(field: str = "VmHWM") -> int:
     path = Path("/proc/self/status")
     said = re.search(rf"^{field}:\s*(\d+) kB", path.read_text() if path.is_file() else "", re.MULTILINE)
     return int(said[1]) * 1024 if said else 0
+
+
+def check_tree(folder: Path) -> None:
+    """Refuse to work on a repository whose packages are not those that Python imports.
+
+    An environment remembers the folder that it was made for. In a copy of that folder, or after a move, the
+    same commands would read and write the original.
+
+    Args:
+        folder: The working directory.
+
+    Raises:
+        BadInput: If it lies in another tree than `icl` or `icl_book` were imported from.
+    """
+    import icl
+
+    trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
+    here = next(trees, None)
+    if here is None:
+        return  # somebody else's folder
+    for name, where in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
+        if where != here:
+            raise BadInput(
+                f"{name} is imported from {where}, not from {here}: the environment was made for another "
+                "folder; remove .venv here, then: make .venv/.installed"
+            )
+
+
+def _is_tree(folder: Path) -> bool:
+    return (folder / "book" / "icl_book" / "__main__.py").is_file() and (folder / "notebooks").is_dir()
 
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:

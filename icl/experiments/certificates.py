@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from icl.experiments.sweeps import TOKENS, limit
-from icl.experiments.tables import TASKS, Row
+from icl.experiments.tables import Row
 from icl.risk import certify_isotropy, curvatures, optimal_window, population_risk, worst_case_risk
 from icl.statistics import local_slope
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
 
 #: Classes whose certificates are compared; the last four are even.
 FAMILY: dict[str, Callable[[int], Zonal]] = {"affine": Affine, "ReLU": ReLU, "quadratic": Quadratic}
@@ -39,7 +39,7 @@ def forms(kind: str, d: int, n: int, lipschitz: float, noise_std: float) -> Row:
     and the second derivatives at w* I over the risk, along multiples of I, symmetric and antisymmetric
     matrices.
     """
-    task = TASKS[kind](d, lipschitz)
+    task = make_task(kind, d, lipschitz)
     best, proof = optimal_window(task, n, noise_std), certify_isotropy(task, n)
     second, error = curvatures(task, float(best.w), n, noise_std) / best.risk
     middle, half = (proof.least + proof.margin) / 2, (proof.least - proof.margin) / 2

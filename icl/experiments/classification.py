@@ -115,7 +115,10 @@ def cross_entropy(
             parts = x[..., :-1, :], y[..., :-1], x[..., -1, :], M.unsqueeze(-3)
             return torch.nn.functional.softplus(-y[..., -1] * a[:, None] * softmax_attention(*parts)).mean(-1)
 
-        start = torch.eye(d).repeat(how.seeds, 1, 1), torch.ones(how.seeds)
+        start = (
+            torch.eye(d, dtype=torch.float32).repeat(how.seeds, 1, 1),
+            torch.ones(how.seeds, dtype=torch.float32),
+        )
         (trained, _), _ = minimize(loss, start, how.steps, how.learning_rate)
         M = trained.numpy()
         w = np.trace(M, axis1=1, axis2=2) / d

@@ -200,7 +200,7 @@ def passes(n: int, conditions: Sequence[float], X_true: Tensor, rng: Rng) -> pd.
     Q1, Q2 = (math.sqrt(n) * torch.linalg.qr(normal(rng, n, d)).Q for _ in range(2))
     scores = Q1 @ X_true @ Q2.T / 2
     powers = torch.linspace(0, 1, d, dtype=torch.float64)
-    stretch = torch.diag_embed(torch.tensor(conditions).double()[:, None] ** -powers)
+    stretch = torch.diag_embed(torch.tensor(conditions, dtype=torch.float64)[:, None] ** -powers)
     problems = Q1 @ stretch, Q2 @ stretch, scores.softmax(-1).expand(len(stretch), n, n)
     counts = {"c": conditions, "descent": _steps_needed(*problems, preconditioned=False)}
     counts |= {"preconditioned": _steps_needed(*problems, preconditioned=True)}

@@ -11,17 +11,17 @@ from scipy.special import roots_jacobi
 
 from icl.attention import softmax_weights
 from icl.covariates import uniform_sphere
-from icl.experiments.tables import TASKS, Array, Row, each
+from icl.experiments.tables import Array, Row, each
 from icl.risk import bayes_linear_risk, monte_carlo_risk, optimal_window, population_risk
 from icl.streams import stream
-from icl.tasks import Affine, Zonal, angle_quadrature
+from icl.tasks import Affine, Zonal, angle_quadrature, make_task
 
 
 def sampled_risk(
     kind: str, w: float, d: int, n: int, lipschitz: float, noise_std: float, contexts: int, seed: int
 ) -> Row:
     """Return a sampled risk, ``mean``, and its interval, ``low`` and ``high``."""
-    found = monte_carlo_risk(TASKS[kind](d, lipschitz), w, n, noise_std, contexts, seed)
+    found = monte_carlo_risk(make_task(kind, d, lipschitz), w, n, noise_std, contexts, seed)
     return {"mean": found.mean, "low": found.interval[0], "high": found.interval[1]}
 
 
@@ -31,7 +31,7 @@ def direct_over_exact(kind: str, d: int, n: int, lipschitz: float, noise_std: fl
     Twice the nodes in every variable give the error. ``w`` (1 and 6), ``own`` (whether the query is one more
     token, with its own clean label), ``value``, ``error``.
     """
-    w, task = np.array([[1.0], [6.0]]), TASKS[kind](d, lipschitz)
+    w, task = np.array([[1.0], [6.0]]), make_task(kind, d, lipschitz)
     exact = population_risk(task, w, n, noise_std)
     nodes = 80 if n == 2 else 64
     coarse, fine = (_direct_risks(task, n, noise_std, w.ravel(), m) for m in (nodes, 2 * nodes))
@@ -79,7 +79,7 @@ def split_gap(kind: str, d: int, lipschitz: float, noise_std: float, seed: int, 
     n, w, draws = 8, 6.0, 20
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=n)))
     tokens = uniform_sphere(stream(seed, "monte carlo"), draws, n + 1, d)
-    f = TASKS[kind](d, lipschitz).sample(stream(seed, "tasks"), draws)(tokens).numpy()
+    f = make_task(kind, d, lipschitz).sample(stream(seed, "tasks"), draws)(tokens).numpy()
     M = w * torch.eye(d, dtype=tokens.dtype)
     omega = softmax_weights(tokens[:, :-1], tokens[:, -1], M).numpy()
     noise = noise_std * (signs + shift) / (1 + shift**2) ** 0.5
@@ -93,7 +93,7 @@ def above_floor(
     kind: str, d: int, n: int, lipschitz: float, noise_std: float, contexts: int, seed: int
 ) -> Row:
     """Return the least risk of attention over the sampled risk of kriging, ``ratio``."""
-    task = TASKS[kind](d, lipschitz)
+    task = make_task(kind, d, lipschitz)
     floor = bayes_linear_risk(task, n, noise_std, max(contexts // 20, 200), seed).mean
     return {"ratio": optimal_window(task, n, noise_std).risk / floor}
 
@@ -119,13 +119,13 @@ def risk_table() -> tuple[pd.DataFrame, pd.DataFrame]:
     noises = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10])[:, None]
 
     def unit(functions: str, d: int) -> Row:
-        risk = population_risk(TASKS[functions](d), windows, lengths[:, None], 1.0)
+        risk = population_risk(make_task(functions, d), windows, lengths[:, None], 1.0)
         return {"n": lengths[:, None], "w": windows, "bias": risk.bias, "noise": risk.noise}
 
     def best(functions: str, d: int) -> Row:
         # only sigma / L matters
         ratios, place = np.unique(np.round(noises / slopes, 9), return_inverse=True)
-        found = optimal_window(TASKS[functions](d), lengths, ratios[:, None])
+        found = optimal_window(make_task(functions, d), lengths, ratios[:, None])
         w, risk = (values[place.reshape(len(slopes), -1)] for values in (found.w, found.risk))
         return {"L": slopes, "sigma": noises, "n": lengths, "w": w, "risk": risk * slopes**2}
 

@@ -12,7 +12,7 @@ from scipy.special import hyp0f1
 from torch import Tensor
 
 from icl.experiments.sweeps import log_slopes
-from icl.experiments.tables import TASKS, Array, Row, Training, each, grid
+from icl.experiments.tables import KINDS, Array, Row, Training, each, grid
 from icl.layout import normalize
 from icl.pretrain import UnitConfig, train_grid
 from icl.pretrain.metrics import evaluation_error
@@ -96,7 +96,7 @@ def serve(d: int, n: float, sigma: float, phase: bool = False) -> Row:
     risk, error = np.array([(r.total, r.error) for r in risks]).transpose(1, 2, 0)
     price = risk / [b.risk for b in best[:3]]
     found = {"price": price, "error": price * (error + error[:3].diagonal()), "error_risk": error}
-    units = {"start": np.array([[*TASKS, "mixture"]]).T, "label": np.array([*TASKS])}
+    units = {"start": np.array([[*KINDS, "mixture"]]).T, "label": np.array(KINDS)}
     return {**units, "risk": risk, **found}
 
 
@@ -132,7 +132,7 @@ class Preferred:
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw that many functions."""
         drawn = torch.as_tensor(rng.uniform(-1.0, 1.0, (count, self.dim)))
-        slope = drawn * torch.tensor(self.scales).to(drawn)
+        slope = drawn * drawn.new_tensor(self.scales)
         b = torch.as_tensor(rng.uniform(-1.0, 1.0, (count, 1)))
         return lambda x: (x * slope.to(x).unsqueeze(1)).sum(-1) + b.to(x)
 
@@ -162,7 +162,7 @@ class Crowded:
 
     def from_normal(self, normal: Tensor) -> Tensor:
         """Return covariates from normal numbers."""
-        return normalize(normal * torch.tensor(self.axes).to(normal))
+        return normalize(normal * normal.new_tensor(self.axes))
 
 
 def broken_invariance(

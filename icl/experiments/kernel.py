@@ -13,14 +13,15 @@ from torch import Tensor
 from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import uniform_sphere
 from icl.experiments.sweeps import limit, log_slopes, smallest_slope, with_error
-from icl.experiments.tables import TASKS, Array, Row, each
+from icl.experiments.tables import Array, Row, each
 from icl.risk import optimal_window, population_risk
 from icl.statistics import local_slope
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature
+from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature, make_task
 from icl.tasks.gegenbauer import Polynomials
 
-CLASSES = {kind.lower(): task for kind, task in TASKS.items()}
+#: Of `icl.tasks.CLASSES`, those that cards judge.
+KINDS = ("affine", "relu", "cosine")
 #: Those that are proportional to L.
 PROPORTIONAL = ("affine", "relu")
 
@@ -80,7 +81,7 @@ def gap_to_library(by: str, d: int, n: int, draws: int, noise_std: float, seed: 
     gaps = []
     for x, y, query in contexts(d, n, draws, noise_std, seed):
         for w in (0.5, 4.0, 30.0):
-            ours = softmax_attention(x, y, query, w * torch.eye(d).double())
+            ours = softmax_attention(x, y, query, w * torch.eye(d, dtype=torch.float64))
             gaps.append(abs(LIBRARIES[by](x, y, query, w) - float(ours)))
     return {"gap": max(gaps)}
 
@@ -94,7 +95,7 @@ def weights(d: int, n: int, draws: int, seed: int, w: float, on_sphere: bool = T
     """
     omegas, squares = [], []
     for x, _, query in contexts(d, n, draws, 0.0, seed, on_sphere):
-        omegas.append(softmax_weights(x, query, w * torch.eye(d).double()).numpy())
+        omegas.append(softmax_weights(x, query, w * torch.eye(d, dtype=torch.float64)).numpy())
         squares.append(((x - query) ** 2).sum(-1).numpy())
     omega, square = np.array(omegas), np.array(squares)
     kernel = np.exp(-w / 2 * square)
@@ -130,7 +131,7 @@ def bias_slope(kind: str, d: int, n: int) -> Row:
     ``value`` and ``error``, its change with a coarser quadrature, and rounding.
     """
     w, last = np.geomspace(0.1, 100, 16), 60
-    a, _ = CLASSES[kind](d).spectrum(last)
+    a, _ = make_task(kind, d).spectrum(last)
 
     def steepest(nodes: int, step: float) -> float:
         missed = np.array([_shortfalls(d, n, float(at), last, nodes, step) for at in w])
@@ -160,7 +161,7 @@ def bias_turns(kind: str, d: int, n: int) -> Row:
     ``low`` and ``high``, the two windows in units of w_0, ``beyond``, whether they are narrower than w_0,
     ``slope``, ``error``.
     """
-    factors, task = np.array([0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0]), CLASSES[kind](d)
+    factors, task = np.array([0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0]), make_task(kind, d)
     risk = population_risk(task, factors * optimal_window(task, n, 0.0).w, n, 0.0)
     slope, error = log_slopes(factors, risk.bias, risk.error)
     low, high = factors[:-1], factors[1:]
@@ -178,7 +179,7 @@ def concentration(d: int, n: int) -> Row:
 
 def narrowing(kind: str, d: int, n: int, noise_std: float, low: float, high: float) -> Row:
     """Return the distance of half weight at L = high over that at L = low: ``value``, ``error``."""
-    best = [optimal_window(CLASSES[kind](d, L), n, noise_std) for L in (low, high)]
+    best = [optimal_window(make_task(kind, d, L), n, noise_std) for L in (low, high)]
     w = np.maximum([one.w for one in best], 1e-9)
     smooth, rough = np.minimum(2, np.sqrt(2 * np.log(2) / w))  # no two points are farther apart
     return with_error(rough / smooth, best[0].error, best[1].error)
@@ -209,7 +210,7 @@ def slope_in_lipschitz(kind: str, d: int, n: int, noise_std: float) -> Row:
         w, error = np.transpose([(one.w, one.error) for one in best])
     else:
         L = np.geomspace(0.25, 16, 13)
-        found = optimal_window(CLASSES[kind](d), n, noise_std / L)
+        found = optimal_window(make_task(kind, d), n, noise_std / L)
         w, error = found.w, found.error
     return smallest_slope(L, np.maximum(w, 1e-6), error)
 
@@ -217,7 +218,7 @@ def slope_in_lipschitz(kind: str, d: int, n: int, noise_std: float) -> Row:
 def slope_in_noise(kind: str, d: int, n: int) -> Row:
     """Return the largest slope of log w* in log sigma, ``value``, and its ``error``."""
     sigma = np.geomspace(0.05, 3, 13)
-    best = optimal_window(CLASSES[kind](d), n, sigma)
+    best = optimal_window(make_task(kind, d), n, sigma)
     slope, error = log_slopes(sigma, np.maximum(best.w, 1e-6), best.error)
     return {"value": slope.max(), "error": error.max()}
 
@@ -257,7 +258,7 @@ def circle_tables(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     x, queries = (on_circle(np.deg2rad(some)) for some in (angles, around))
 
     def omega(w: float) -> Array:
-        return np.asarray(softmax_weights(x, queries, w * torch.eye(2).double()).numpy())
+        return np.asarray(softmax_weights(x, queries, w * torch.eye(2, dtype=torch.float64)).numpy())
 
     def labels(L: float) -> Array:
         return np.asarray(np.cos(L * np.deg2rad(angles)) + noise)

@@ -19,7 +19,7 @@ from icl.covariates import uniform_sphere
 from icl.experiments.tables import FAST, Array, Training, grid, measured
 from icl.pretrain import UnitConfig, pretrain
 from icl.streams import stream
-from icl.tasks import Affine, Function, QuadraticRisk, ReLU, Zonal
+from icl.tasks import Affine, Function, QuadraticRisk, Zonal, make_task
 from icl.tasks.base import Rng
 
 
@@ -33,7 +33,11 @@ class Leaning(Affine):
 
 
 #: What units learn from; "leaning" functions are not as likely as their negatives.
-KINDS: dict[str, type[Affine | ReLU]] = {"affine": Affine, "ReLU": ReLU, "leaning": Leaning}
+KINDS = ("affine", "ReLU", "leaning")
+
+
+def _task(kind: str, d: int, lipschitz: float) -> Zonal:
+    return Leaning(d, lipschitz) if kind == "leaning" else make_task(kind, d, lipschitz)
 
 
 def settings(
@@ -70,7 +74,7 @@ def train_full(every: pd.DataFrame, lipschitz: float, context_length: int, how: 
         units = some.merge(grid(seed=range(how.seeds)), how="cross")
         members = []
         for unit in units.itertuples():
-            problem = KINDS[unit.kind](unit.d, lipschitz), unit.sigma, context_length
+            problem = _task(unit.kind, unit.d, lipschitz), unit.sigma, context_length
             std = 0.3 * min(1.0, ((unit.d + 1) / unit.width) ** 0.5)
             members.append(UnitConfig(*problem, unit.seed, width=unit.width, initial_std=std))
         trained = pretrain(members, *how[1:], **FAST)
@@ -127,14 +131,14 @@ def added_errors(
     def one(label: str, d: int) -> float:
         rng = stream(0, "evaluation", 1)
         x = uniform_sphere(rng, 200, context_length + 1, d)
-        f = KINDS[label](d, lipschitz).sample(rng, 200)(x)
+        f = _task(label, d, lipschitz).sample(rng, 200)(x)
         y = f + noise_std * torch.from_numpy(rng.standard_normal(f.shape))
         W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, d + 1, d + 1)))
         W_K[:, -1] = W_Q[:, -1] = 0  # labels are ignored
         without = W_V.clone()
         without[-1, :-1] = 0  # v = 0
         sign = torch.tensor([1.0, -1.0], dtype=torch.float64)[:, None]
-        labels = sign[..., None] * torch.cat([y[:, :-1], torch.zeros(200, 1)], 1)  # the query has none
+        labels = sign[..., None] * torch.cat([y[:, :-1], y.new_zeros(200, 1)], 1)  # the query has none
         z = torch.cat([x.expand(2, *x.shape), labels[..., None]], -1)
         p, bare = (full_unit(z, V, W_K, W_Q)[..., -1] for V in (W_V, without))
         added = (p - sign * f[:, -1]) ** 2 - (bare - sign * f[:, -1]) ** 2
@@ -154,7 +158,7 @@ def corner_optimum(
         Columns ``kind``, ``sigma``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one``
         at c = 1.
     """
-    fine, tasks = np.linspace(0, 30, 3001), {kind: KINDS[kind](d, lipschitz) for kind in kinds}
+    fine, tasks = np.linspace(0, 30, 3001), {kind: _task(kind, d, lipschitz) for kind in kinds}
     splines = {kind: _moments(task, n, contexts) for kind, task in tasks.items()}
 
     def one(kind: str, sigma: float) -> tuple[float, ...]:

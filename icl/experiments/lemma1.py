@@ -99,7 +99,7 @@ def both_signs(
 
     def one(label: str, block: int) -> tuple[float, float]:
         task, rng = tasks[label], stream(block, "monte carlo")
-        matrix = float(optimal_window(task, n, noise_std).w) * torch.eye(task.dim).double()
+        matrix = float(optimal_window(task, n, noise_std).w) * torch.eye(task.dim, dtype=torch.float64)
         x = uniform_sphere(rng, count, n + 1, task.dim)
         f = task.sample(rng, count)
         y = (f(x) + odd * x[..., 0])[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal((count, n)))

@@ -12,12 +12,13 @@ import pandas as pd
 from scipy.special import betainc
 
 from icl.experiments.sweeps import Route, law_constant, limit, log_slopes, over, smallest_slope, with_error
-from icl.experiments.tables import TASKS, Array, Row, each
+from icl.experiments.tables import Array, Row, each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Tanh, Zonal
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Tanh, Zonal, make_task
 
-CLASSES = ("affine", "ReLU")
+#: Of `icl.tasks.CLASSES`, those that cards judge.
+KINDS = ("affine", "ReLU")
 #: Wavenumbers L of the waves cos(L u.x) that stand for the cosine class.
 WAVES = (1.0, 4.0)
 #: Contexts of fixed length for the limit without noise.
@@ -196,7 +197,7 @@ def steeper_waves(d: int, k: int, noise_std: float) -> Row:
 
 def windows_over_signal(kind: str, d: int, n: int) -> Row:
     """Return the best ``w`` over ``signal`` = L / sigma, and ``silent``, the best w without noise."""
-    task, signal = TASKS[kind](d), np.geomspace(0.05, 1e4, 40)
+    task, signal = make_task(kind, d), np.geomspace(0.05, 1e4, 40)
     w, silent = (optimal_window(task, n, sigma).w for sigma in (1 / signal, 0.0))
     return {"signal": signal, "w": w, "silent": silent}
 
@@ -204,18 +205,18 @@ def windows_over_signal(kind: str, d: int, n: int) -> Row:
 def slopes_in_noise(kind: str, d: int, n: int) -> Row:
     """Return the slope of log w* in log sigma at much noise: for small w it is -2."""
     sigma = np.array([100.0, 200.0, 400.0])
-    return limit(lambda route: local_slope(sigma, route.window(TASKS[kind](d), n, sigma)), -2.0)
+    return limit(lambda route: local_slope(sigma, route.window(make_task(kind, d), n, sigma)), -2.0)
 
 
 def best_window(kind: str, d: int, n: int, noise_std: float, L: float = 1.0) -> Row:
     """Return w*."""
-    best = optimal_window(TASKS[kind](d, L), n, noise_std)
+    best = optimal_window(make_task(kind, d, L), n, noise_std)
     return with_error(best.w, best.error)
 
 
 def silent_window(kind: str, d: int, n: int) -> Row:
     """Return 1 / w* without noise."""
-    best = optimal_window(TASKS[kind](d), n, 0.0)
+    best = optimal_window(make_task(kind, d), n, 0.0)
     return with_error(1 / best.w, best.error)
 
 
@@ -223,21 +224,21 @@ def least_slope(
     kind: str, d: int, lengths: Array, noise_std: Any = 1.0, power: float = 1.0, L: float = 1.0
 ) -> Row:
     """Return the least slope of log w* in log n, times ``power``: -1/2 for that of the bandwidth."""
-    best = optimal_window(TASKS[kind](d, L), lengths, noise_std)
+    best = optimal_window(make_task(kind, d, L), lengths, noise_std)
     return smallest_slope(lengths, best.w, best.error, power)
 
 
 def slope_in_signal(kind: str, d: int) -> Row:
     """Return the least slope of log w* in log(L / sigma), 1 to 100, with n so that the law says w* = 10^5."""
     signal = np.array([1.0, 10.0, 100.0])
-    n = asymptotics.sharp_context(TASKS[kind](d), 1e5, 1 / signal[-1])
-    best = optimal_window(TASKS[kind](d), n, 1 / signal)
+    n = asymptotics.sharp_context(make_task(kind, d), 1e5, 1 / signal[-1])
+    best = optimal_window(make_task(kind, d), n, 1 / signal)
     return smallest_slope(signal, best.w, best.error)
 
 
 def nearest_over_best(kind: str, d: int, n: float, noise_std: float) -> Row:
     """Return the risk of the nearest neighbor over the least one."""
-    task = TASKS[kind](d)
+    task = make_task(kind, d)
     least = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
     single = nearest_neighbor_risk(task, n, noise_std)
     return with_error(single.total / least.total, single.error, least.error)
@@ -248,8 +249,8 @@ def crowd(kind: str, d: int, lengths: Array) -> Row:
 
     The number is sigma^2 over the noise term, at the best windows for sigma = 1.
     """
-    best = optimal_window(TASKS[kind](d), lengths, 1.0)
-    risk = population_risk(TASKS[kind](d), best.w, lengths, 1.0)
+    best = optimal_window(make_task(kind, d), lengths, 1.0)
+    risk = population_risk(make_task(kind, d), best.w, lengths, 1.0)
     # the number falls like w^(-d/2)
     (slope,), (error,) = log_slopes(lengths, 1 / risk.noise, risk.error + d * best.error)
     return {"value": slope, "error": error}
@@ -257,4 +258,4 @@ def crowd(kind: str, d: int, lengths: Array) -> Row:
 
 def over_unit(kind: str, d: int, n: int) -> Row:
     """Return w* at (10 L, 10 sigma) over that at L = sigma = 1."""
-    return over(*(optimal_window(TASKS[kind](d, L), n, L) for L in (10.0, 1.0)))
+    return over(*(optimal_window(make_task(kind, d, L), n, L) for L in (10.0, 1.0)))

@@ -23,13 +23,17 @@ from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
 from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
 from icl.streams import stream
-from icl.tasks import Cosine, Projected, QuadraticRisk, ReLU, Zonal
+from icl.tasks import Cosine, Projected, QuadraticRisk, ReLU, Zonal, make_task
 
 #: What "non-isotropic" may mean: functions symmetric in the whitened coordinates, or those of the sphere.
 LAWS = ("isotropic", "non-isotropic", "non-isotropic, same functions")
 
 
-KINDS: dict[str, type[ReLU | Cosine | Wave]] = {"ReLU": ReLU, "cosine": Cosine, "wave": Wave}
+KINDS = ("ReLU", "cosine", "wave")
+
+
+def _task(kind: str, d: int, lipschitz: float) -> Zonal:
+    return Wave(d, lipschitz) if kind == "wave" else make_task(kind, d, lipschitz)
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Setting:
         """Return the exact best windows on the sphere: ``kind``, ``L``, ``w``."""
 
         def one(kind: str, L: float) -> float:
-            return float(optimal_window(KINDS[kind](self.dim, L), self.context_length, self.noise_std).w)
+            return float(optimal_window(_task(kind, self.dim, L), self.context_length, self.noise_std).w)
 
         return measured(one, ["w"], kind=KINDS, L=self.lipschitz_values)
 
@@ -63,7 +67,7 @@ def grow(
         Columns ``kind``, ``law``, ``step``, ``L``, ``seed``, ``norm`` (spectral) and ``diagonal`` (its mean).
     """
     root: Any = np.diag(np.linspace(1.5, 0.5, setting.dim))  # axes of non-isotropic tokens
-    tasks: list[Any] = [KINDS[kind](setting.dim, L) for L in setting.lipschitz_values]
+    tasks: list[Any] = [_task(kind, setting.dim, L) for L in setting.lipschitz_values]
     if law == LAWS[1]:
         inverse: Any = np.linalg.inv(root)
         tasks = [Projected(task, inverse) for task in tasks]
@@ -154,7 +158,7 @@ def finite_contexts(
         Columns ``unit`` ("full matrix M", "one number w"), ``T``, ``draw`` and ``excess``, relative.
     """
     excess, n = Excess(task, noise_std, context_length, contexts), context_length
-    start = float(excess.best.w) * torch.eye(task.dim).double()
+    start = float(excess.best.w) * torch.eye(task.dim, dtype=torch.float64)
 
     def one(T: int, draw: int) -> tuple[Any, ...]:
         x, _, y = draw_contexts(task, noise_std, n, T, partial(stream, 1000 * T + draw))
@@ -169,7 +173,7 @@ def score_constant(task: Zonal, noise_std: float, context_length: int, contexts:
     """Return c of the relative excess c / T of the best w on T contexts, from the variance of the score."""
     best = optimal_window(task, context_length, noise_std)
     x, _, y = draw_contexts(task, noise_std, context_length, contexts, partial(stream, 5))
-    w, step, eye = float(best.w), 1e-3, torch.eye(task.dim).double()
+    w, step, eye = float(best.w), 1e-3, torch.eye(task.dim, dtype=torch.float64)
     high, low = (context_losses((w + sign * step) * eye, x, y) for sign in (1, -1))
     beside = w * np.array([0.99, 1.01])
     curvature = np.diff(population_risk(task, beside, context_length, noise_std).slope)[0] / (0.02 * w)

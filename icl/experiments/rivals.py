@@ -30,16 +30,10 @@ from icl.risk import (
 )
 from icl.statistics import local_slope
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
+from icl.tasks import Affine, Zonal, make_task
 
-#: Classes by the names that the cards print; each is called with (dim, lipschitz).
-KINDS: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
-    "linear": Linear,
-    "affine": Affine,
-    "ReLU": ReLU,
-    "quadratic": Quadratic,
-    "cosine": Cosine,
-}
+#: Of `icl.tasks.CLASSES`, those that cards judge.
+KINDS = ("linear", "affine", "ReLU", "quadratic", "cosine")
 #: Names of the exact rivals.
 EXACT = ("softmax attention", "linear attention", "nearest neighbor")
 
@@ -102,7 +96,7 @@ def growth(
     """
 
     def one(d: int, label: str) -> Row:
-        task = KINDS[label](d, lipschitz)
+        task = make_task(label, d, lipschitz)
         seen = task if whole else Centered(d, task)
         n = asymptotics.sharp_context(task, [1e3, 1e4, 1e5], noise_std)
 
@@ -121,7 +115,7 @@ def linear_over_softmax(
     """Return the least risk of linear attention over softmax attention's: ``d``, ``value``, ``error``."""
 
     def one(d: int) -> Row:
-        task = KINDS[kind](d, lipschitz)
+        task = make_task(kind, d, lipschitz)
         softmax = population_risk(task, optimal_window(task, n, noise_std).w, n, noise_std)
         return with_error(linear_optimum(task, n, noise_std).risk / softmax.total, softmax.error)
 

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from icl.statistics import median_interval
-from icl.tasks import Affine, Cosine, ReLU
 
 Array = NDArray[np.float64]
 #: What was measured in one setting: numbers or arrays by name. Arrays broadcast, and each entry is a row.
 Row = dict[str, Any]
-#: The classes of functions by the names that the book prints; each is called with (dim, lipschitz).
-TASKS: dict[str, type[Affine | ReLU | Cosine]] = {"affine": Affine, "ReLU": ReLU, "cosine": Cosine}
+#: The classes of functions that most chapters compare, as the book prints their names; `icl.tasks.make_task`
+#: makes these and every other one of `icl.tasks.CLASSES`.
+KINDS = ("affine", "ReLU", "cosine")
 #: The fastest way to train, as in `icl.pretrain.train_grid`.
 FAST: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
 

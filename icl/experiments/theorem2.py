@@ -12,13 +12,14 @@ from scipy.optimize import brentq
 
 from icl.covariates import cap_quantile
 from icl.experiments.sweeps import Route, law_constant, limit, log_slopes
-from icl.experiments.tables import TASKS, Array, Row, Training, grid
+from icl.experiments.tables import Array, Row, Training, grid
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
-from icl.tasks import Affine, ReLU
+from icl.tasks import Affine, ReLU, make_task
 
-CLASSES = ("affine", "ReLU")
+#: Of `icl.tasks.CLASSES`, those that cards judge.
+KINDS = ("affine", "ReLU")
 #: Windows so narrow that the laws for large w hold to 1 %, and those at which slower limits are read.
 FAR, NEAR = (2.5e4, 5e4, 1e5), (1e3, 1e4, 1e5)
 #: The last windows of a sweep over w.
@@ -27,7 +28,7 @@ LAST = np.logspace(0, 5, 26)[-3:]
 
 def exact_window(kind: str, d: int, lengths: Array, lipschitz: float, noise_std: float) -> Row:
     """Return ``n``, the exact ``w``, its relative ``error``, its ``law``, and ``ratio``, w over the law."""
-    task = TASKS[kind](d, lipschitz)
+    task = make_task(kind, d, lipschitz)
     best, law = optimal_window(task, lengths, noise_std), asymptotics.sharp_window(task, lengths, noise_std)
     return {"n": lengths, "w": best.w, "error": best.error, "law": law, "ratio": best.w / law}
 
@@ -96,7 +97,7 @@ def nearest_token(dim: int, lengths: Array) -> Row:
 
 def sharp_constant(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:
     """Return the limit of w* over its sharp law, extrapolated linearly in the bandwidth."""
-    return law_constant(TASKS[kind](d, lipschitz), NEAR, noise_std, power=0.5)
+    return law_constant(make_task(kind, d, lipschitz), NEAR, noise_std, power=0.5)
 
 
 def trained_windows(
@@ -107,7 +108,7 @@ def trained_windows(
     Returns:
         One row for each setting and seed: ``kind``, ``L``, ``n``, ``seed``, ``trained``, ``w`` and ``ratio``.
     """
-    tasks: list[Any] = [TASKS[kind](d, L) for kind, L, _ in settings]
+    tasks: list[Any] = [make_task(kind, d, L) for kind, L, _ in settings]
     lengths = [n for _, _, n in settings]
     units = train_grid(tasks, noise_std, lengths, *how)
     exact = [optimal_window(task, n, noise_std).w for task, n in zip(tasks, lengths, strict=True)]
@@ -145,7 +146,7 @@ def noise_exponent(dim: int, more: int = 0) -> Row:
 
 def bias_exponent(kind: str, d: int) -> Row:
     """Return the exponent in w of the bias: -2 (affine), -3/2 (ReLU)."""
-    task = TASKS[kind](d)
+    task = make_task(kind, d)
     truth = asymptotics.bias_law(task)[1]
     return limit(lambda route: local_slope(LAST, route.terms(task, LAST, _long(d), 1.0)[0]), truth)
 
@@ -156,7 +157,7 @@ def bias_growth(kind: str, d: int, noise_std: float) -> Row:
     The largest ratio of bias / L^2 to 1 / w + 1 / n is taken over windows from sqrt(w*) to w*, at the lengths
     at which the law says that w* is 10^3, 10^4 and 10^5.
     """
-    task = TASKS[kind](d)
+    task = make_task(kind, d)
     n = asymptotics.sharp_context(task, NEAR, noise_std)
 
     def worst(route: Route) -> tuple[Any, Any]:
@@ -181,7 +182,7 @@ def moving_slopes(functions: str, d: int, signal: float) -> Row:
 
     ``n``, ``slope`` (between n - 10 % and n + 10 %), ``sharp``, ``least`` and ``most``.
     """
-    task, lengths = TASKS[functions](d), np.round(10 ** np.arange(1, 10.1, 0.25))
+    task, lengths = make_task(functions, d), np.round(10 ** np.arange(1, 10.1, 0.25))
     pair = np.round(np.outer([0.9, 1.1], lengths))
     slope = np.diff(np.log(optimal_window(task, pair, 1 / signal).w), axis=0) / np.diff(np.log(pair), axis=0)
     least, most = asymptotics.printed_exponents(d)

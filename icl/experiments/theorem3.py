@@ -13,19 +13,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from icl.experiments import tables
 from icl.experiments.functions import Wave
 from icl.experiments.sweeps import EXACT, Route, limit, with_error
-from icl.experiments.tables import TASKS, Array, Row, Training, grid
+from icl.experiments.tables import Array, Row, Training, grid
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
 from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.integrals import attended_gegenbauer_means
 from icl.statistics import local_slope
-from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal
+from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal, make_task
 
-CLASSES = ("affine", "ReLU")
+#: Of `icl.tasks.CLASSES`, those that cards judge.
+KINDS = ("affine", "ReLU")
 #: All classes of which one is tested with the window of another.
-OTHERS: dict[str, Callable[..., Zonal]] = {**TASKS, "cosine with phase": Wave}
+OTHERS = (*tables.KINDS, "cosine with phase")
 #: Windows at which limits are read; the law says at which context lengths they are the best ones.
 FAR = (1e3, 1e4, 1e5)
 
@@ -40,7 +42,7 @@ def prices(
         ``limit`` for long contexts, the ``risk``, and ``bound``, the risk over the talk's bound: an upper one
         for ratio 1, otherwise a lower one.
     """
-    task, ratio, n = TASKS[kind](d, lipschitz), np.asarray(ratios)[:, None], np.asarray(lengths)
+    task, ratio, n = make_task(kind, d, lipschitz), np.asarray(ratios)[:, None], np.asarray(lengths)
     kept = mismatch_risk(task, task, n, noise_std)
     risk = ratio**2 * kept.bias + kept.noise
     price = risk / ratio**2 / optimal_window(task, n, noise_std / ratio).risk
@@ -106,7 +108,7 @@ class _Far(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _far(route: Route, kind: str, d: int, lipschitz: float, noise_std: float) -> _Far:
-    task = TASKS[kind](d, lipschitz)
+    task = make_task(kind, d, lipschitz)
     n = asymptotics.sharp_context(task, FAR, noise_std)
     w = route.window(task, n, noise_std)
     return _Far(route, task, n, w, *route.terms(task, w, n, noise_std))
@@ -144,7 +146,7 @@ def slope(
         far = _far(route, kind, dim + more, lipschitz, noise_std)
         return local_slope(far.n, value(far, ratio))
 
-    return limit(read, truth(TASKS[kind](dim + more)))
+    return limit(read, truth(make_task(kind, dim + more)))
 
 
 def worst_bias(side: str, route: Route, dim: int, w: float, n: float) -> float:
@@ -185,7 +187,7 @@ def worst_slope(side: str, dim: int, ratio: float, lipschitz: float, noise_std: 
 
 def noise_share(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:
     """Return the share of the noise in the matched risk over its limit."""
-    share = -2 * asymptotics.bias_law(TASKS[kind](d))[1] / (d - 1)
+    share = -2 * asymptotics.bias_law(make_task(kind, d))[1] / (d - 1)
 
     def read(route: Route) -> tuple[float, float]:
         far = _far(route, kind, d, lipschitz, noise_std)
@@ -205,7 +207,7 @@ def price_limits(kind: str, d: int, ratios: ArrayLike, lipschitz: float, noise_s
         price = far.risk(each_ratio) / least / each_ratio**2
         return price[:, -1], np.abs(price[:, -1:] - price[:, :-1]).max(-1)
 
-    return {"ratio": ratio} | limit(read, asymptotics.mismatch_penalty(TASKS[kind](d), ratio))
+    return {"ratio": ratio} | limit(read, asymptotics.mismatch_penalty(make_task(kind, d), ratio))
 
 
 def class_slope(dim: int, lipschitz: float, noise_std: float) -> Row:
@@ -232,9 +234,14 @@ def _price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> Row:
     return with_error(risk.total / optimal_window(tested, n, noise_std).risk, 2 * risk.error)
 
 
+def _other(kind: str, d: int, lipschitz: float) -> Zonal:
+    """Return one of `OTHERS`."""
+    return Wave(d, lipschitz) if kind == "cosine with phase" else make_task(kind, d, lipschitz)
+
+
 def loss(trained: str, tested: str, d: int, n: float, noise_std: float, lipschitz: float = 1.0) -> Row:
     """Return the exact price on one of the `OTHERS` of the window of another: ``value`` and ``error``."""
-    return _price(OTHERS[trained](d, lipschitz), OTHERS[tested](d, lipschitz), n, noise_std)
+    return _price(_other(trained, d, lipschitz), _other(tested, d, lipschitz), n, noise_std)
 
 
 def windows_on_cosines(cosine: str, d: int, n: int, noise_std: float) -> Row:
@@ -242,10 +249,13 @@ def windows_on_cosines(cosine: str, d: int, n: int, noise_std: float) -> Row:
 
     ``trained`` and ``tested`` name the classes, and ``same`` says whether L is the same.
     """
-    make = OTHERS[cosine]
-    trained = {"affine, L = 1": Affine(d), "cosine, L = 0.1": make(d, 0.1), "cosine, L = 10": make(d, 10.0)}
+    trained = {
+        "affine, L = 1": Affine(d),
+        "cosine, L = 0.1": _other(cosine, d, 0.1),
+        "cosine, L = 10": _other(cosine, d, 10.0),
+    }
     prices = pd.DataFrame(
-        [_price(task, make(d, 1.0), n, noise_std) for task in trained.values()], dtype=float
+        [_price(task, _other(cosine, d, 1.0), n, noise_std) for task in trained.values()], dtype=float
     )
     found = {"same": np.array([True, False, False]), "value": prices.value, "error": prices.error}
     return {"trained": np.array(list(trained)), "tested": "cosine, L = 1"} | found

@@ -7,7 +7,9 @@ our declared choice.
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -318,16 +320,29 @@ class Network(Zonal):
         return f
 
 
-CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
+#: The classes by name; a class of one's own is one more entry, and has its name in every chapter then.
+CLASSES: dict[str, Callable[..., Zonal]] = {
     kind.label.lower(): kind for kind in (Affine, ReLU, Cosine, Linear, Quadratic)
 }
 
 
 def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
-    """Return the class called ``name``, a key of `CLASSES`, with Lipschitz constant L."""
-    if name not in CLASSES:
+    """Return the class called ``name``, a key of `CLASSES` in any case, with Lipschitz constant L.
+
+    Raises:
+        ValueError: If there is no such class, or if it has no parameter ``lipschitz`` and L is not 1.
+    """
+    found = {key.lower(): kind for key, kind in CLASSES.items()}
+    kind = found.get(name.lower()) if isinstance(name, str) else None
+    if kind is None:
         raise ValueError(f"name={shown(name)}: allowed are {', '.join(CLASSES)}")
-    return CLASSES[name](dim, lipschitz)
+    if "lipschitz" in inspect.signature(kind).parameters:
+        return kind(dim, lipschitz=lipschitz)
+    if lipschitz != 1:
+        raise ValueError(
+            f"lipschitz={shown(lipschitz)}: the class {name!r} has no parameter lipschitz; allowed is 1"
+        )
+    return kind(dim)
 
 
 @lru_cache(maxsize=64)

@@ -1,18 +1,19 @@
 """Streams are pure functions of (seed, name, step), and no two purposes share one."""
 
 import numpy as np
+import pytest
 import torch
 from scipy.stats import beta, kstest
 
 import icl.streams
 from icl.layout import normalize, planes
-from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain import UnitConfig, pretrain, train_grid
 from icl.pretrain.finite import ReLUPool
 from icl.pretrain.metrics import evaluation_error as error_on_fresh_contexts
 from icl.risk import bayes_linear_risk, monte_carlo_risk, ridge_risk
 from icl.statistics import FALSE_ALARM_RATE
 from icl.streams import STREAMS, NativeStream, stream
-from icl.tasks import Affine
+from icl.tasks import Affine, Cosine, Network, Quadratic, ReLU
 
 
 def test_streams_of_different_seed_name_and_step_differ():
@@ -80,3 +81,32 @@ def test_native_streams_have_the_laws_they_claim():
     x = normalize(planes(rng.standard_normal((5, 20, 1000))))  # the layout that training uses
     assert torch.allclose(x.norm(dim=-1), torch.ones(1000, 20))
     assert kstest((1 + x[..., 2].ravel().numpy()) / 2, beta(2, 2).cdf).pvalue > FALSE_ALARM_RATE
+
+
+@pytest.mark.parametrize("default", [torch.float64, torch.float16])
+def test_the_default_dtype_of_pytorch_changes_no_number(default):
+    """What is drawn, trained and predicted has a dtype of its own."""
+
+    def numbers():
+        rng = NativeStream(0, "noise")
+        found = [rng.standard_normal((5, 3)), rng.uniform(0.0, 1.0, (7,))]
+        points = NativeStream(0, "covariates").standard_normal((4, 3, 2))
+        for task in (Affine(3), ReLU(3), Cosine(3, 2.0), Network(3, 1.0, 4), Quadratic(3)):
+            portable = train_grid(task, 0.5, 4, seeds=2, steps=3, batch_size=4)
+            native = train_grid(
+                task, 0.5, 4, seeds=2, steps=3, batch_size=4, stream="native", dtype="float32"
+            )
+            found += [torch.as_tensor(portable.window_sizes), torch.as_tensor(native.window_sizes)]
+            x = normalize(NativeStream(1, "covariates").standard_normal((4, 5, 3)))
+            found.append(task.sample(NativeStream(1, "tasks"), 4)(x))
+        found.append(torch.tensor(monte_carlo_risk(ReLU(3), 2.0, 5, 0.5, 50, 0).mean, dtype=torch.float64))
+        return [points, *found]
+
+    before = numbers()
+    torch.set_default_dtype(default)
+    try:
+        after = numbers()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one, other in zip(before, after, strict=True):
+        assert one.dtype == other.dtype and torch.equal(one, other)

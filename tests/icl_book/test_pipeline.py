@@ -41,7 +41,11 @@ def until(condition, tell=lambda: None):
 
 
 class Copy:
-    """A copy of the tree, in a path with a space, whose book has two small notebooks."""
+    """A copy of the tree, in a path with blanks and braces, whose book has two small notebooks.
+
+    Around it are settings of a user that must not count: a kernel ``python3`` that ends at once, and a style
+    of figures.
+    """
 
     def __init__(self, root: Path):
         self.root = root
@@ -62,6 +66,15 @@ class Copy:
         self.environment.pop("MPLBACKEND", None)
         self.temporary = tempfile.TemporaryDirectory()  # its path is short, for sockets
         self.environment["TMPDIR"] = self.temporary.name
+        (root / ".venv").mkdir()
+        for part in ("bin", "lib", "pyvenv.cfg"):
+            (root / ".venv" / part).symlink_to(Path(sys.prefix, part))
+        theirs = root.parent / "of the user"
+        kernel = theirs / "kernels" / "python3" / "kernel.json"
+        kernel.parent.mkdir(parents=True)
+        kernel.write_text('{"argv": ["false"], "display_name": "Another", "language": "python"}')
+        (theirs / "matplotlibrc").write_text("font.size: 40\nno.such: setting\n")
+        self.environment |= {"JUPYTER_PATH": str(theirs), "MPLCONFIGDIR": str(theirs)}
         self.preset()
         self.log()
 
@@ -91,7 +104,7 @@ class Copy:
         """Start the command line."""
         signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
         return subprocess.Popen(
-            [sys.executable, "-m", "icl_book", *words],
+            [self.root / ".venv" / "bin" / "python", "-m", "icl_book", *words],
             cwd=self.root,
             text=True,
             stdin=subprocess.DEVNULL,  # Snakemake, orphaned, would wait for a terminal
@@ -134,13 +147,13 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    return Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
+    return Copy(tmp_path_factory.mktemp("a tree with spaces") / "in {its} path {")
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A copy of its own: sweeps may have run before."""
-    copy = Copy(tmp_path_factory.mktemp("a tree with spaces") / "in its path")
+    copy = Copy(tmp_path_factory.mktemp("a tree with spaces") / "in {its} path {")
     status, said = copy.run("book")
     assert status == 0, said
     return copy, said
@@ -304,3 +317,28 @@ def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     cases, wide, rates = (pd.read_parquet(path.with_suffix(".parquet")) for path in written)
     assert cases["noise_std"].tolist() == rates["table seed"].tolist() == [0.5, 0.5, 1.5, 1.5]
     assert cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
+
+
+def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
+    claims = copy.root / "book" / "claims" / "small.yml"
+    text = claims.read_text()
+    claims.write_text(text.replace("grade: proved here", "grade: prooved here"))
+    for words in (["book"], ["sweep", "tiny", "--grid", "seed=21"], ["execute", "tiny", "-p", "seed=21"]):
+        status, said = copy.run(*words)
+        assert status == 1 and "started" not in said, said
+        assert said.splitlines()[-1].startswith(
+            "error: book/claims/small.yml:1: X, grade: Input should be"
+        ), said
+        assert "Traceback" not in said and said.count("small.yml") == 1
+    claims.write_text(text)
+    status, said = copy.run("sweep", "tiny", "--grid", "seed=21", "--collect", "X,ratio")
+    assert status == 1 and said == (
+        "error: collect='ratio': tiny has no claim and no table of that name; did you mean rates?\n"
+    )
+
+
+def test_a_chapter_says_where_its_result_is(copy):
+    for _ in range(2):
+        status, said = copy.run("execute", "tiny")
+        path = said.splitlines()[-1].removeprefix("result: ")
+        assert status == 0 and collect(copy.root / path)["name"] == "tiny"

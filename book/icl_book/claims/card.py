@@ -47,6 +47,11 @@ class Card:
         """Return the card as plain data, for result files and the audit page."""
         return self.data
 
+    def __str__(self) -> str:
+        """Return the verdict in one line."""
+        expected = "" if self.data["as_expected"] else f", expected {self.data['expected']}"
+        return f"{self.data['id']}: {self.verdict}{expected}"
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
         text = f"{self.data['id']}: {self.verdict}"
         for case in self.data["cases"]:

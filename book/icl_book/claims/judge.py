@@ -22,7 +22,7 @@ import pandas as pd
 from icl_book.claims.card import Card, statement_record
 from icl_book.claims.case import Case, Range, cases
 from icl_book.claims.claim import Claim, Grade, Rule, Verdict
-from icl_book.claims.registry import registry
+from icl_book.claims.registry import find
 
 #: A tidy table, or what `cases` makes of it, in any nesting of lists.
 Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
@@ -60,10 +60,10 @@ def judge(
     Raises:
         ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is
             not testable, an exact case of an exact claim has no error, or an extrapolated one no resolution.
-        KeyError: If the id is unknown.
+        BadInput: If the id is unknown; ids like it are named.
     """
     if isinstance(claim, str):
-        claim = registry()[claim]
+        claim = find(claim)
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
     ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
@@ -97,7 +97,7 @@ def merge(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Row:
         names: What tells the runs apart, e.g. ``"n = 20"``; added to the name of a case that has not the same
             number in all of them.
     """
-    claim = registry()[records[0]["id"]]
+    claim = find(records[0]["id"])
 
     def together(lists: Sequence[Sequence[Row]]) -> list[Row]:
         numbers: dict[str, list[Any]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -12,6 +13,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from icl_book.claims.claim import Authority, Claim
+from icl_book.parameters import BadInput
 
 #: ``book/claims``, through a link, so that a wheel has it.
 FOLDER = Path(__file__).resolve().parent / "data"
@@ -36,9 +38,18 @@ def registry() -> dict[str, Claim]:
     return with_texts(load(FOLDER), FOLDER / "texts")
 
 
+def find(claim: str) -> Claim:
+    """Return the claim of an id; BadInput, naming ids like it, if there is none."""
+    found = registry()
+    if claim not in found:
+        close = difflib.get_close_matches(claim, list(found)) or ["an id of book/claims/*.yml"]
+        raise BadInput(f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}")
+    return found[claim]
+
+
 def other_readings(claim: str) -> list[str]:
-    """Return the names of a claim's alternative readings, in their order; KeyError if the id is unknown."""
-    return [alternative.name for alternative in registry()[claim].alternatives]
+    """Return the names of a claim's alternative readings, in their order; BadInput if the id is unknown."""
+    return [alternative.name for alternative in find(claim).alternatives]
 
 
 def reading(claim: str, words: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -15,15 +16,15 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from icl.files import write_atomically
-from icl_book import process, repository
+from icl_book import process
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.plan import Run, address, defaults, notebooks
+from icl_book.runner.pairs import settle
+from icl_book.runner.plan import Run, address, defaults
 from icl_book.runner.record import record, seal, whole
 
 HEARTBEAT = 10.0  # seconds between two lines of a run that is under way, at least
-#: What JupyterLab writes into a paired notebook, from pyproject.toml: with it, saving changes nothing.
-FILTERS = {"cell_metadata_filter": "tags,mystnb,-all", "notebook_metadata_filter": "kernelspec,-all"}
+KERNEL = "icl-book"  # the name of a kernel of this very Python, see `kernel_home`
 KEPT = 5  # executed notebooks kept per notebook and preset
 
 
@@ -108,9 +109,9 @@ def _papermill(run: Run, shown: str) -> Any:
         with kernel_home(run) as connection:
             done = papermill.execute_notebook(
                 node,
-                run.failed,
+                re.sub("[{}]", r"\g<0>\g<0>", str(run.failed)),  # papermill fills in what braces name
                 parameters=run.overrides,
-                kernel_name="python3",
+                kernel_name=KERNEL,
                 language="python",
                 progress_bar=False,
                 cwd=ROOT / "notebooks",
@@ -127,7 +128,7 @@ def _papermill(run: Run, shown: str) -> Any:
     for cell in done.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
-    _settle(done)
+    settle(done)
     seal(done)
     return done
 
@@ -136,15 +137,23 @@ def _papermill(run: Run, shown: str) -> Any:
 def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     """Set up a kernel that shares nothing with its neighbors or with the user's settings.
 
+    It runs this very interpreter: what other folders call ``python3`` may be another one. Matplotlib begins
+    without the user's ``matplotlibrc``.
+
     Yields:
         The connection settings: sockets in the kernel's own folder, because ports picked by kernels that
         start at the same moment can collide. The file with the kernel's key lies there, too.
     """
+    from ipykernel.kernelspec import write_kernel_spec
+
     before = dict(os.environ)
     paths = filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])
     with process.scratch("icl-kernel-") as folder:
         os.environ |= run.environment | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"}
         os.environ |= {"IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "JUPYTER_PREFER_ENV_PATH": "1"}
+        write_kernel_spec(Path(folder, "kernels", KERNEL))
+        Path(folder, "matplotlibrc").touch()
+        os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
         connection = {"connection_file": f"{folder}/kernel.json"}
@@ -164,34 +173,3 @@ def _forget(run: Run) -> None:
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
         for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-KEPT]:
             old.unlink(missing_ok=True)
-
-
-def _settle(node: Any) -> None:
-    """Give cells ids that do not change from run to run."""
-    for i, cell in enumerate(node.cells):
-        cell["id"] = f"cell-{i:02d}"
-
-
-def sync() -> list[Path]:
-    """Rewrite each ``notebooks/*.ipynb`` that differs from its ``.py``, the source.
-
-    While the address in ``_config.yml`` is the placeholder, that of git's remote is written there
-    and into the notebooks first: a hosted notebook installs the package from it.
-
-    Returns:
-        The files written.
-    """
-    import jupytext
-
-    repository.adopt(ROOT)
-    written = []
-    for name in notebooks():
-        source = ROOT / "notebooks" / f"{name}.py"
-        node, target = jupytext.read(source), source.with_suffix(".ipynb")
-        node.metadata = {"jupytext": FILTERS, "kernelspec": node.metadata["kernelspec"]}
-        _settle(node)
-        text = jupytext.writes(node, fmt="ipynb").rstrip("\n") + "\n"
-        if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            write_atomically(target, text)
-            written.append(target)
-    return written

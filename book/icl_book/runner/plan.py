@@ -8,6 +8,7 @@ number survives and reverting an edit costs nothing. Time stamps count for nothi
 from __future__ import annotations
 
 import ast
+import difflib
 import hashlib
 import itertools
 import json
@@ -25,7 +26,7 @@ from typing import Any
 import yaml
 
 from icl_book import provenance
-from icl_book.parameters import BadInput, number, validate
+from icl_book.parameters import BadInput, literals, number, validate
 from icl_book.provenance import ROOT
 from icl_book.runner import reach
 
@@ -90,8 +91,14 @@ def root_seed() -> int:
 
 
 def device() -> str:
-    """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it."""
+    """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it.
+
+    Raises:
+        BadInput: If ``ICL_DEVICE`` is the name of no device; whether it is there is asked before a run.
+    """
     if wanted := os.environ.get("ICL_DEVICE"):
+        if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", wanted, re.ASCII):
+            raise BadInput(f"ICL_DEVICE={wanted!r}: must be cpu, cuda, or cuda: and a number, e.g. cuda:1")
         return wanted  # a node of a cluster may have what this machine has not
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
@@ -125,6 +132,24 @@ def source(name: str) -> str:
     return (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
 
 
+def check_collect(name: str, wanted: Sequence[str]) -> None:
+    """Raise BadInput for a name that is no claim of a notebook and that nothing in it is called."""
+    text = source(name)
+    claims = list(reach.claims(text, ROOT))
+    tables = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            tables.add(node.id)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
+            if isinstance(node.args[0], ast.Constant):
+                claims.append(str(node.args[0].value))
+    for one in wanted:
+        if one not in claims and one not in tables:
+            close = difflib.get_close_matches(one, [*claims, *sorted(tables)])
+            hint = f"did you mean {' or '.join(close)}?" if close else f"its claims are {', '.join(claims)}"
+            raise BadInput(f"collect={one!r}: {name} has no claim and no table of that name; {hint}")
+
+
 def defaults(name: str) -> dict[str, Any]:
     """The parameters cell's values, read without running anything."""
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
@@ -132,8 +157,8 @@ def defaults(name: str) -> dict[str, Any]:
     if cell is None:
         raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
     try:
-        return {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}  # type: ignore[attr-defined]
-    except (AttributeError, ValueError, SyntaxError):
+        return literals(cell)
+    except (ValueError, SyntaxError):
         raise BadInput(f"notebook {name}: its parameters cell must be lines: name = literal") from None
 
 
@@ -164,9 +189,10 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
     text = "".join(f"{key}: [{values}]\n" for key, _, values in words)
     try:
         if grid.endswith((".yml", ".yaml")):
+            words = []  # it is one path, also with blanks
             text = (ROOT / grid).read_text(encoding="utf-8")
-        found = yaml.load(text, yaml.BaseLoader)  # everything is text, or a list or dict of it
-        axes: dict[str, Any] = {key: number(values) for key, values in found.items()} if words else {}
+        found = yaml.load(text, yaml.BaseLoader) if text else {}  # all is text, or a list or dict of it
+        axes: dict[str, Any] = {key: number(values) for key, values in found.items()}
         if len(axes) < len(words):
             raise BadInput
         if not all(isinstance(values, list) and values and "" not in values for values in axes.values()):

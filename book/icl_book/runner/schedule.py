@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from icl_book import process
+from icl_book import process, provenance
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
@@ -42,6 +42,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     print(f"{runs[0].preset}: {len(runs)} runs, {len(left)} to do, {jobs} at a time", flush=True)
     if not left:
         return 0
+    ready(left, profile)
     for run in left:
         run.reason.unlink(missing_ok=True)
     start, calls = time.perf_counter(), ROOT / "_build" / "calls"
@@ -72,3 +73,19 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         reasons.append(f"{silent} of {len(left)} runs not done, see above{logs}")
     print(f"FAILED after {seconds:.0f} s: {'; '.join(reasons)}", flush=True)
     return status
+
+
+def ready(runs: Sequence[Run], profile: str = "") -> None:
+    """Raise BadInput for what would fail in every kernel: a mistake in the claims, a device that is not here.
+
+    On a cluster, ``profile``, a device is looked for where the job runs.
+    """
+    from icl_book.claims import registry  # takes long to import
+
+    try:
+        registry()
+    except ValueError as error:
+        raise BadInput("; ".join(str(error).splitlines())) from None
+    if not profile:
+        for device in {run.device for run in runs} - {"cpu"}:
+            provenance.device(device)

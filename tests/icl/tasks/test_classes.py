@@ -1,10 +1,13 @@
 """Covariances, their expansions, and sampled functions agree with each other."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy.special import eval_gegenbauer
 
 from icl.covariates import uniform_sphere
+from icl.experiments.theorem2 import exact_window
 from icl.risk import population_risk
 from icl.statistics import Z
 from icl.streams import stream
@@ -144,3 +147,26 @@ def test_a_covariance_alone_gives_the_risk(task):
     for w in (0.0, 100.0, 1000.0):
         ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
         assert np.allclose(ours, exact, rtol=1e-9, atol=0), (w, ours / exact - 1)
+
+
+@dataclass(frozen=True)
+class Plain(Zonal):
+    """A class of one's own without a Lipschitz constant."""
+
+    def covariance(self, cosine):
+        return cosine
+
+
+def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant(monkeypatch):
+    monkeypatch.setitem(CLASSES, "plain", Plain)
+    assert make_task("ReLU", 3, 2.0) == make_task("relu", 3, 2.0) == ReLU(3, 2.0)
+    assert make_task("plain", 3) == Plain(3)
+    with pytest.raises(
+        ValueError, match="^lipschitz=2.0: the class 'plain' has no parameter lipschitz; allow"
+    ):
+        make_task("plain", 3, 2.0)
+    for name in ("plane", None):
+        with pytest.raises(ValueError, match=f"^name={name!r}: allowed are affine, .*, plain$"):
+            make_task(name, 3)
+    row = exact_window("plain", 3, np.array([100.0]), 1.0, 0.5)
+    assert row["w"] > 1
