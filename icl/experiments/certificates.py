@@ -52,15 +52,16 @@ def steepest(first: float, second: float) -> Row:
     """Search the largest difference quotient of ReLU functions with these slopes, over the larger slope.
 
     The closest points with given values lie on one great circle through q, so a search over pairs of angles
-    serves every dimension. ``value``, and ``bound``, one and the rounding.
+    serves every dimension. Angles are measured from the kink, so that close points keep their digits.
+    ``value``, and ``bound``, one.
     """
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
-    polar = np.pi / 2 + np.concatenate([-off_kink, [0.0], off_kink])
-    height, chord = np.cos(polar), 2 * np.sin(np.abs(polar[:, None] - polar) / 2)
+    angle = np.concatenate([-off_kink, [0.0], off_kink])
+    height, chord = np.sin(angle), 2 * np.sin(np.abs(angle[:, None] - angle) / 2)
     chord[chord == 0] = np.inf
     f = first * np.maximum(height, 0) + second * np.maximum(-height, 0)
     value = np.max(np.abs(f[:, None] - f) / chord) / max(abs(first), abs(second))
-    return {"value": value, "bound": 1 + np.finfo(float).eps / off_kink[0]}
+    return {"value": value, "bound": 1.0}
 
 
 def worst_slope(functions: str, dim: int, lipschitz: float, noise_std: float) -> Row:

@@ -179,11 +179,12 @@ def spreads(
 
 
 def contractions(
-    d: int, windows: Sequence[float], layers: int, contexts: int = 24, tokens: int = 32, enough: float = 1e-6
+    d: int, windows: Sequence[float], layers: int, contexts: int = 24, tokens: int = 32, enough: float = 1e-3
 ) -> pd.DataFrame:
     """Return the largest factor by which a layer leaves a coordinate's range, beside its proved bound.
 
-    Ranges up to ``enough`` are left out, since there rounding counts. Columns ``w``, ``factor``, ``bound``.
+    Ranges up to ``enough`` are left out: of small ones rounding would count.
+    Columns ``w``, ``factor``, ``bound``.
     """
 
     def one(w: float) -> tuple[float, float]:

@@ -33,12 +33,11 @@ class Bound(Protocol):
 def worst(frame: pd.DataFrame, difference: str, by: Sequence[str], end: str = "max") -> pd.DataFrame:
     """Return the largest (or smallest, "min") difference of two columns: columns ``by``, ``value``, ``most``.
 
-    ``difference`` is an expression, e.g. ``"found - proved"``. What is proved to be at most zero is bounded
-    by zero (``most``), or by the value where rounding puts it above.
+    ``difference`` is an expression, e.g. ``"found - proved"``, which is proved to be ``most``, zero, or less.
     """
     gaps = frame.assign(value=frame.eval(difference))
     found = gaps.groupby(list(by), sort=False).value.agg(end).reset_index()
-    return found.assign(most=found.value.clip(lower=0))
+    return found.assign(most=0.0)
 
 
 def printed(bounds: Iterable[Bound], n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:

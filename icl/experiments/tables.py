@@ -67,6 +67,26 @@ def measured(measure: Callable[..., Any], columns: Sequence[str], **values: Iter
     return each(row, **{name: list(some) for name, some in values.items()})
 
 
+def exponents(
+    few: pd.DataFrame, many: pd.DataFrame, value: str, factor: float, by: Sequence[str]
+) -> pd.DataFrame:
+    """Return the exponent with which a number grows in what is ``factor`` times as large in ``many``.
+
+    Args:
+        few: One row for each setting and run.
+        many: The same settings and runs, with ``factor`` times as much.
+        value: The column of the number, which is positive.
+        factor: Above one.
+        by: The columns that name setting and run.
+
+    Returns:
+        Columns ``by``, ``exponent``, the slope of the logarithm, and ``run``, the number of the row.
+    """
+    both = few.merge(many, on=list(by), suffixes=("_few", "_many"))
+    ratio = both[f"{value}_many"] / both[f"{value}_few"]
+    return both[list(by)].assign(exponent=np.log(ratio) / np.log(factor), run=range(len(both)))
+
+
 def medians(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
     """Return the median of repeated runs for each setting, with its distribution-free interval.
 

@@ -44,11 +44,11 @@ def ascend(objective: Objective, start: Sequence[Tensor], steps: int, rate: floa
     """Maximize a natural logarithm by Adam with a rate that falls to zero, all problems at once.
 
     The objective maps the variables, tensors with leading dimensions (..., starts), to values of that shape;
-    it must keep its own constraints.
+    it must keep its own constraints. A value that is not a number counts as not found.
     """
     # the value after the last step counts, so one more step is taken
     _, values = minimize(lambda step, *variables: -objective(*variables), start, steps + 1, rate)
-    history = (-values).amax(-1).cummax(0).values / _LN10
+    history = _found(-values).amax(-1).cummax(0).values / _LN10
     return Search(history[-1], history)
 
 
@@ -93,13 +93,17 @@ def search(
     M = normal(n, columns)
     M = SCALE * matrix(M.sign() * M.abs() ** power)
     drawn = M, normal(columns), normal(columns) if moving == "x" else normal(n, columns)
-    return ascend(objective, _screened(objective, drawn, starts), steps)
+    return ascend(objective, screened(objective, drawn, starts), steps)
 
 
-def _screened(objective: Objective, drawn: Sequence[Tensor], starts: int) -> list[Tensor]:
+def _found(values: Tensor) -> Tensor:
+    return values.masked_fill(values.isnan(), -math.inf)
+
+
+def screened(objective: Objective, drawn: Sequence[Tensor], starts: int) -> list[Tensor]:
     """Return the best ``starts`` of the draws (problems, draws, ...) of every problem."""
     with torch.no_grad():
-        chosen = objective(*drawn).topk(starts).indices
+        chosen = _found(objective(*drawn)).topk(starts).indices
     problem = torch.arange(len(chosen))[:, None]
     return [t[problem, chosen] for t in drawn]
 
@@ -155,4 +159,4 @@ def search_loss(
         value = sign * directional(lambda s: slope(s, w, b), order, ball(z, radius), w)
         return torch.where(value > 0, value.clamp(min=1e-30).log(), value - 100)  # climbs from below as well
 
-    return ascend(objective, _screened(objective, (3 * normal(), normal(), normal()), starts), steps)
+    return ascend(objective, screened(objective, (3 * normal(), normal(), normal()), starts), steps)

@@ -34,6 +34,25 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized
     raise ValueError(f"kind is {kind!r}; allowed: normalized, rescaled")
 
 
+def target_move(S: Tensor, move: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
+    r"""Compute how far `shifted_target` moves the target when the logits move by ``move``.
+
+    It is ``shifted_target(S, S + move, B, kind) - B``, with a rounding error that is small against the move,
+    however short the move is. With f the softmax of S and ``m`` the mean of ``e^{move} - 1`` under f it is
+
+        normalized     f (m - (e^{move} - 1)) / (1 + m)
+        rescaled       m B - f (e^{move} - 1)
+
+    Logits, moves and targets are (..., n, m) or (..., n) as in `shifted_target`, and so is the ValueError.
+    """
+    far = shifted_target(S, S + move, B, kind) - B
+    near = move.abs().amax(-1, keepdim=True) <= 1
+    f, grown = torch.softmax(S, -1), torch.expm1(move.clamp(-1, 1))
+    mean = (f * grown).sum(-1, keepdim=True)
+    by_series = f * (mean - grown) / (1 + mean) if kind == "normalized" else mean * B - f * grown
+    return torch.where(near, by_series, far)
+
+
 def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
     """Compute ``A = A1 X_next X^{-1}``, (..., n, d), which moves the data as X_next moves the weights.
 

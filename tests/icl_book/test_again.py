@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from icl_book.runner import again, plan, record
+from icl_book.site import audit
 
 
 def case(kind, value, name="a"):
@@ -47,7 +48,7 @@ def asked(tmp_path, monkeypatch):
 def test_replicate_compares_sampled_claims_reading_by_reading(asked, tmp_path, capsys):
     assert again.replicate([5, 6], "2") == 0
     assert asked == [(0, ["sampled", "exact"], "2"), (5, ["sampled"], "2"), (6, ["sampled"], "2")]
-    five, six = (json.loads((tmp_path / f"results/replications/{seed}.json").read_text()) for seed in (5, 6))
+    five, six = (json.loads((tmp_path / f"_build/replications/{seed}.json").read_text()) for seed in (5, 6))
     assert five["changed"] == {"P1.sampled": {"another": ["contradicts", "undecided"]}} and five["seed"] == 5
     assert six["changed"] == {} and six["claims"].keys() == {"P1.sampled"}
     assert six["claims"]["P1.sampled"]["cases"] == {"a": 0.5, "b": 0.9, "far": 2.0}, "ours, of two a"
@@ -56,6 +57,16 @@ def test_replicate_compares_sampled_claims_reading_by_reading(asked, tmp_path, c
     assert cases["root_seed"].tolist() == [0] * 3 + [5] * 3 + [6] * 3 and set(cases["claim"]) == {
         "P1.sampled"
     }
+
+
+def test_the_book_counts_committed_replications_and_no_others(asked, tmp_path):
+    """Who judges again with seeds of one's own changes nothing that is published, with git or without."""
+    committed = tmp_path / "results" / "replications" / "7.json"
+    committed.parent.mkdir(parents=True)
+    committed.write_text('{"seed": 7}')
+    before = audit.further(tmp_path)
+    assert again.replicate([5], "2") == 0
+    assert audit.further(tmp_path) == before == {"registered": [], "replications": [{"seed": 7}]}
 
 
 def test_what_moved_names_the_readings():
@@ -67,4 +78,4 @@ def test_what_moved_names_the_readings():
 
 def test_a_run_that_fails_writes_nothing(asked, tmp_path):
     assert again.replicate([5], "fail") == 3
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "_build/replications").exists()

@@ -295,7 +295,7 @@ def seen_where(few):
         (lambda: judge(claim(), at(2.0), readings={"a": at(3.0)}), "no alternative is called 'a'"),
         (lambda: judge(claim(), cases(TABLE, "slope", kind="extrapolated", error="error")), "no resolution"),
         (lambda: judge(claim(grade=Grade.EXACT), at(1.5)), "needs the error that the code computed"),
-        (lambda: cases(TABLE, "slope", kind="found", high=1.0), "outside interval"),
+        (lambda: cases(TABLE, "slope", low=9.0, high=10.0), "outside interval"),
         (lambda: judge("no such claim", at(2.0)), "no such claim"),
         (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
         (lambda: cases(TABLE), "column 'value': the table has task, d, n, slope, error"),

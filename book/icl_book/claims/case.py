@@ -23,6 +23,9 @@ Range = tuple[float, float]
 Column = str | float
 Numbers = NDArray[np.float64]
 
+#: How far rounding may put a found number beyond what is proved, relative to the larger of that and one.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Case:
@@ -120,8 +123,29 @@ def cases(
         first, last = measured - half, measured + half
     else:
         first, last = (measured if end is None else column(end) for end in ends)
-    rows = zip(_labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), strict=True)
-    return [Case(_name(some, name) or value, x, (a, b), some, kind=kind) for some, x, a, b in rows]
+    notes = [""] * len(frame)
+    if kind == "found":
+        first, last, notes = _attained(measured, first, last)
+    made = []
+    rows = zip(_labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), notes, strict=True)
+    for some, x, a, b, note in rows:
+        made.append(Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind))
+    return made
+
+
+def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, list[str]]:
+    """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
+    notes = []
+    first, last = low.copy(), high.copy()
+    for i, x in enumerate(measured):
+        proved = low[i] if x < low[i] else high[i] if x > high[i] else x
+        beyond = abs(x - proved) > ROUNDING * max(1.0, abs(proved))
+        notes.append(f", beyond the proved {proved:.6g}" if beyond else "")
+        if x < low[i]:
+            first[i] = -math.inf if beyond else x
+        if x > high[i]:
+            last[i] = math.inf if beyond else x
+    return first, last, notes
 
 
 def _understated(limit: Numbers, step: Numbers, truth: Numbers) -> Numbers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,9 @@ from icl_book.runner import table
 from icl_book.runner.plan import for_book, plan
 from icl_book.runner.record import collect, keep, readings
 from icl_book.runner.schedule import schedule
+
+#: Where replications are written. What is published is committed, below ``results``.
+FOUND = Path("_build") / "replications"
 
 
 def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str | None]]:
@@ -33,8 +37,9 @@ def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
 
-    Writes ``results/replications/<seed>.json``: of each claim its verdict, the outcome of each reading and
-    the measured number of each case by name, and what changed, see `moved`. A table has every case, for the
+    Writes ``_build/replications/<seed>.json``: of each claim its verdict, the outcome of each reading and
+    the measured number of each case by name, and what changed, see `moved`. The book counts those that were
+    committed as ``results/replications/<seed>.json``, and no others. A table has every case, for the
     book's own streams (seed 0) and each seed, ``_build/sweeps/replications/cases.csv`` and ``.parquet``.
 
     Returns:
@@ -69,7 +74,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             for i, card in now.items()
         }
         result = {"seed": seed, "rules": changes.digest(), "claims": claims, "changed": changed}
-        keep(f"replications/{seed}", result)
+        keep(FOUND / f"{seed}.json", result)
         print(f"seed {seed}: {len(now)} sampled claims, {len(changed)} changed in the verdict or a reading")
         for name, different in changed.items():
             print(f"{name}: " + "; ".join(f"{k}: {new}, before {old}" for k, (old, new) in different.items()))

@@ -160,7 +160,8 @@ def confirm(jobs: str, profile: str = "") -> int:
         each = [{card["id"]: card for card in one.pop("cards")} for one in found]
         merged = [merge([own[i] for own in each], names) for i in (each[0] if each else ())]
         cards += merged
-        keep(f"registered/{name}", stamp | {"name": name, "runs": found, "failed": failed, "cards": merged})
+        chapter = stamp | {"name": name, "runs": found, "failed": failed, "cards": merged}
+        keep(f"results/registered/{name}.json", chapter)
         for reason in failed:
             print(f"{name}: no result: {reason}")
     changed = [card for card in cards if not card["as_expected"]]

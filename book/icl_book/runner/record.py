@@ -95,8 +95,8 @@ def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {ours: card["cases"], **card["other_readings"]}
 
 
-def keep(name: str, content: Mapping[str, Any]) -> None:
-    """Write a result that is committed, ``results/<name>.json``."""
-    path = ROOT / "results" / f"{name}.json"
+def keep(place: Path | str, content: Mapping[str, Any]) -> None:
+    """Write what runs found to a JSON file, by its place in the repository."""
+    path = ROOT / place
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(content, indent=1) + "\n")

@@ -15,7 +15,7 @@ from typing import Any
 from icl_book.claims import Authority, Claim
 from icl_book.claims.card import statement_record
 from icl_book.claims.changes import since
-from icl_book.claims.claim import OWN
+from icl_book.claims.claim import OWN, Grade
 from icl_book.runner.again import moved
 from icl_book.runner.record import read_json
 
@@ -90,6 +90,60 @@ def further(root: Path) -> dict[str, list[Record]]:
     """Return the records of the ``registered`` run and of the ``replications``, as committed."""
     kinds = ("registered", "replications")
     return {kind: [read_json(p) for p in sorted((root / "results" / kind).glob("*.json"))] for kind in kinds}
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many statements of one kind the registered run judged, and what came of them."""
+
+    kind: str
+    judged: int
+    stayed: int  # the verdict is that of the book at its time, and the control was judged as it must be
+    changed: int  # the verdict is another one
+    control_failed: int  # the run decides nothing, whatever the verdict
+
+    @classmethod
+    def of(cls, kind: str, cards: Iterable[Record]) -> Count:
+        """Count the ``cards`` of the registered run, which have the verdict that the plan expected."""
+        same = [(card["verdict"] == card["expected"], bool(card["control_passed"])) for card in cards]
+        return cls(
+            kind=kind,
+            judged=len(same),
+            stayed=same.count((True, True)),
+            changed=sum(not verdict for verdict, _ in same),
+            control_failed=sum(not control for _, control in same),
+        )
+
+
+#: Grades of statements on which another size or other random numbers have no influence.
+FIXED = (Grade.IDENTITY, Grade.PROVED)
+
+
+def registered_counts(registered: Iterable[Record]) -> dict[str, Count]:
+    """Count what became of the verdicts of the registered run, against the book at its time.
+
+    A rule that was changed since changes nothing here.
+
+    Returns:
+        A count for each grade that occurs, by its name, strongest first; ``"fixed"``, those that could not
+        change, and ``"authors"``, independent statements of authors that data could contradict and that held.
+    """
+    cards = [card for run in registered for card in run["cards"]]
+    counts = {
+        str(grade): Count.of(str(grade), [card for card in cards if card["grade"] == grade])
+        for grade in Grade
+    }
+    counts = {name: count for name, count in counts.items() if count.judged}
+    held = [
+        card
+        for card in cards
+        if card["authority"] in OWN
+        and card["expected"] == "holds"
+        and card["tested"]
+        and not card["implied_by"]
+    ]
+    fixed = [card for card in cards if card["grade"] in FIXED]
+    return counts | {"fixed": Count.of("fixed", fixed), "authors": Count.of("authors", held)}
 
 
 def cases(record: Record) -> list[Record]:

@@ -123,6 +123,7 @@ def pages(**context: Any) -> Any:
         "apart": list(audit.APART),
         "changes": changes.changes(),
         "plan": digest(protocol.read()),
+        "counts": audit.registered_counts(context.get("registered", ())),
         "earlier": read_json(EARLIER),
         "sources": {name: quotes.source(key) for key, name in quotes.NAMES.items()},
     }
