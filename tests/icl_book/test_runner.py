@@ -233,7 +233,7 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
     path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
     with pytest.raises(BadInput, match=path.name):
         record.collect(path)
-    with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
+    with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
         schedule.schedule([run], "1")
     said = capsys.readouterr().out
     assert "it will run again" in said and "1 runs, 1 to do" in said
