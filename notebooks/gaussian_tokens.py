@@ -28,7 +28,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 5, 16]  # dimensions d of the covariates
-noise_stds = [0.0, 0.5, 2.0]  # standard deviations sigma of the label noise, L = 1
+noise_stds = [0.0, 0.5, 2.0]  # standard deviations sigma of the label noise (slope one)
 n_values = [2, 10, 100, 10000, 1000000]  # context lengths n
 context_length = 100000  # n of the sampled contexts
 seeds = 48  # independent sets of tokens

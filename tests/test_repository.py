@@ -245,3 +245,29 @@ def test_make_hands_values_on_without_running_what_stands_in_them(tmp_path):
     grid = f'noise_std="0.5" `touch {tmp_path}/run`'
     done = program(*"make -s -o .venv/.installed PY=echo sweep NOTEBOOK=x".split(), f"GRID={grid}")
     assert grid in done.stdout and not list(tmp_path.iterdir())
+
+
+def test_an_environment_of_another_folder_is_made_anew(tmp_path):
+    """A copied or moved checkout would work on the original."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("requirements.lock", ".ci/requirements.hashes", ".ci/install.py", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".venv").mkdir()
+    stamp = tmp_path / ".venv" / ".installed"
+    (tmp_path / ".venv" / "left").touch()
+    make = ["make", "-s", f"PYTHON={sys.executable}", "PY=echo", "sync"]
+    stamp.write_text(f"{tmp_path.resolve()}\n")
+    assert program(*make, cwd=tmp_path).stdout == "-m icl_book sync\n"
+    stamp.write_text("/somewhere/else\n")
+    said = program(*make, cwd=tmp_path).stdout
+    assert (
+        said.startswith(".venv was made for /somewhere/else: it is made anew for ") and "installing" in said
+    )
+    assert not (tmp_path / ".venv" / "left").exists() and stamp.read_text() == f"{tmp_path.resolve()}\n"
+
+
+def test_programs_that_a_workflow_fetches_have_a_version():
+    for path in WORKFLOWS:
+        for command in re.findall(r"pipx run .*", path.read_text()):
+            assert re.match(r"pipx run --spec [\w-]+==[\d.]+ ", command), command

@@ -10,9 +10,21 @@ import pytest
 
 from icl.statistics import FALSE_ALARM_RATE, median_interval
 from icl_book import provenance
-from icl_book.claims import Alternative, Authority, Case, Choice, Claim, Grade, Severity, cases, judge
+from icl_book.claims import (
+    Alternative,
+    Authority,
+    Case,
+    Choice,
+    Claim,
+    Grade,
+    Severity,
+    cases,
+    judge,
+    other_readings,
+)
 from icl_book.claims import Verdict as V
 from icl_book.claims.card import render, statement_record, strips
+from icl_book.parameters import BadInput
 
 INF = math.inf
 QUOTE = {"quote": "the number is at least one", "place": "talk:1"}
@@ -410,3 +422,9 @@ def test_a_card_that_objects_is_never_folded():
     assert not folded(judge(claim(), at(0.5), folded=True))
     surprise = judge(claim(V.FAILS, readings=[WIDER]), at(7.0), folded=True)
     assert not folded(surprise) and "Not what we expected: false as printed." in page(surprise)
+
+
+def test_an_unknown_id_is_named_with_ids_like_it():
+    for ask in (lambda: judge("P1.T2.shrp", []), lambda: other_readings("P1.T2.shrp")):
+        with pytest.raises(BadInput, match=r"^claim 'P1.T2.shrp': there is none of this id; .*P1\.T2\.sharp"):
+            ask()

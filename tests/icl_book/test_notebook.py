@@ -1,15 +1,23 @@
 """What a notebook calls: the vocabulary of parameters, set-up, footer, and where it ran."""
 
+import ast
+import os
 import re
+import shutil
+import subprocess
 import sys
 
 import jupytext
+import numpy as np
+import papermill
 import pytest
 import torch
+from papermill.translators import PythonTranslator
 
 from icl_book import notebook, provenance
 from icl_book.parameters import PARAMETERS, BadInput, number, validate
 from icl_book.provenance import ROOT
+from icl_book.runner import plan
 from programs import program
 
 # -------------------------------------------------------------------- the vocabulary
@@ -79,6 +87,54 @@ def test_a_notebook_runs_as_a_plain_script(tmp_path):
     assert done.stdout.startswith("20\nComputed in "), done.stderr
 
 
+def test_a_chapter_as_a_script_or_from_standard_input_prints_its_verdicts(tmp_path):
+    script = (ROOT / "notebooks" / "misprints.py").read_text()
+    script = script.replace("draws = 10 ", "draws = 2 ").replace("dims = [2, 3, 5] ", "dims = [2] ")
+    path = tmp_path / "chapter.py"
+    path.write_text(script)
+    for words in ([str(path)], ["-"]):
+        done = subprocess.run(
+            [sys.executable, *words], input=script, text=True, capture_output=True, cwd=tmp_path, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        said = [line for line in done.stdout.splitlines() if line.startswith("P2.misprint.")]
+        assert said == [
+            f"P2.misprint.{k}: false as printed, corrected" for k in ("sign", "factors", "hessian")
+        ]
+
+
+@pytest.mark.parametrize("name", plan.notebooks())
+def test_papermill_lists_every_parameter_with_its_value_and_meaning(name):
+    listed = papermill.inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb")
+    assert {key: ast.literal_eval(one["default"]) for key, one in listed.items()} == plan.defaults(name)
+    assert all(one["help"] for one in listed.values())
+
+
+def test_numbers_of_numpy_that_papermill_injects_are_numbers():
+    """papermill writes a type that it does not know as the text that NumPy prints."""
+    given = {"context_length": np.int64(7), "dims": np.array([2, 5]), "noise_std": np.float32(0.25)}
+    given |= {"noise_stds": np.array([0.5, 1.0]), "n_values": [np.int64(3), np.int64(4)]}
+    injected = PythonTranslator.codify(given)
+    notebook.setup(
+        kernel(
+            "context_length = 1\ndims = [3]\nnoise_std = 1.0\nnoise_stds = [1.0]\nn_values = [1]", injected
+        )
+    )
+    assert notebook._started["parameters"] == {
+        "context_length": 7,
+        "dims": [2, 5],
+        "noise_std": 0.25,
+        "noise_stds": [0.5, 1.0],
+        "n_values": [3, 4],
+    }
+
+
+def test_a_parameters_cell_may_have_types():
+    assert notebook.assignments("dims: list[int] = [2]  # d\nnoise_std: float = 1.0") == ["dims", "noise_std"]
+    for other in ("dims: list[int]", "a, b = 1, 2", "dims += [2]", "dims = f()", "a.b = 1"):
+        assert notebook.assignments(other) == []
+
+
 @pytest.mark.parametrize(
     ("cells", "needs", "message"),
     [
@@ -116,6 +172,33 @@ def test_device_setting(monkeypatch):
     monkeypatch.setenv("ICL_DEVICE", "abacus")
     with pytest.raises(BadInput, match="ICL_DEVICE='abacus': must be one of cpu"):
         provenance.device()
+
+
+def test_a_tree_whose_packages_are_those_of_another_is_refused(tmp_path):
+    """As in a copied or moved checkout, whose environment still names the first folder."""
+    provenance.check_tree(ROOT)
+    provenance.check_tree(ROOT / "notebooks")
+    provenance.check_tree(tmp_path)  # somebody else's folder
+    copy = tmp_path / "copy"
+    for name in ("icl", "book/icl_book"):
+        shutil.copytree(ROOT / name, copy / name, symlinks=True)
+    shutil.copytree(ROOT / "book" / "claims", copy / "book" / "claims")
+    (copy / "notebooks").mkdir()
+    for path in (
+        f"{ROOT}{os.pathsep}{ROOT / 'book'}",
+        str(ROOT / "book"),
+    ):  # with -m, icl is that of the copy
+        done = program(sys.executable, "-m", "icl_book", "sync", cwd=copy, PYTHONPATH=path)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and done.stdout == ""
+        assert re.match(
+            r"error: icl\w* is imported from .*: the environment was made for another", done.stderr
+        )
+    code = "noise_std = 1.0\nfrom icl_book import notebook\nnotebook.setup(globals())\n"
+    (copy / "notebooks" / "x.py").write_text(f"# %%\n{code}")
+    done = program(
+        sys.executable, "x.py", cwd=copy / "notebooks", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT}/book"
+    )
+    assert done.returncode == 1 and "is imported from" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.gpu

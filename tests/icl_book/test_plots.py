@@ -99,3 +99,17 @@ def test_table_formats_the_rows_of_a_frame():
     assert "<td>2.35 (inf)</td>" in page and "3\u00a0%</caption>" in page
     with pytest.raises(KeyError, match="v"):
         plots.table(frame, {"v": "{v}"}, "measured")
+
+
+def test_the_style_is_the_same_whatever_was_set_before():
+    plots.style()
+    before = dict(plt.rcParams)
+    mine = {
+        "font.size": 40,
+        "axes.facecolor": "black",
+        "lines.dashed_pattern": (1, 1),
+        "savefig.bbox": "tight",
+    }
+    plt.rcParams.update(mine | {"figure.max_open_warning": 1, "timezone": "Asia/Tokyo"})
+    plots.style()
+    assert dict(plt.rcParams) == before

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from icl_book import provenance
-from icl_book.__main__ import main
+from icl_book.__main__ import main, parser
 from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
@@ -263,6 +263,10 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
         ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
         ("sweep tiny --grid 'seed=3 seed=4'", "values 'seed=3 seed=4': must be words name=value,value, each"),
+        (
+            "sweep tiny --grid 'seed=1' --collect Y",
+            "collect='Y': tiny has no claim and no table of that name; ",
+        ),
         ("sweep tiny --grid none.yml", "values 'none.yml': must be words"),
         ("sweep tiny --grid seed=0 --profile none", "profile='none': must be a folder with a config.yaml"),
         ("replicate --seed 1,x", "seed='1,x': must be positive integers"),
@@ -278,6 +282,50 @@ def test_bad_input_is_one_line_before_anything_starts(tree, monkeypatch, capsys,
     assert main(shlex.split(words)) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("word", ["CUDA", "cuda:", "cuda:x", "gpu", "cpu; touch F9", "cpu\n", "cuda:1234"])
+def test_a_word_that_is_no_device_is_refused_before_anything_starts(tree, monkeypatch, capsys, word):
+    monkeypatch.setenv("ICL_DEVICE", word)
+    for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
+        assert main(shlex.split(command)) == 1
+        said = capsys.readouterr()
+        assert said.err.startswith(f"error: ICL_DEVICE={word!r}: must be cpu, cuda, or cuda: and a number")
+        assert said.out == "" and said.err.count("\n") == 1
+
+
+def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(tree, monkeypatch, capsys):
+    monkeypatch.setenv("ICL_DEVICE", "cuda:99")
+    for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
+        assert main(shlex.split(command)) == 1
+        assert capsys.readouterr().err.startswith("error: ICL_DEVICE='cuda:99': must be one of cpu")
+    (tree / "profiles" / "slurm").mkdir(parents=True)
+    (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
+    with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
+        schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
+
+
+def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
+    (tree / "my own").mkdir()
+    (tree / "my own" / "a grid.yml").write_text("noise_std: [1e-3, 2]\n")
+    assert plan.plan("quick", "tiny", "my own/a grid.yml") == plan.plan("quick", "tiny", "noise_std=1e-3,2")
+
+
+def options():
+    """Every option of every command, and every argument."""
+    (commands,) = [action for action in parser()._actions if isinstance(action.choices, dict)]
+    for name, command in commands.choices.items():
+        assert command.description
+        for action in command._actions:
+            if action.dest != "help":
+                yield name, action
+
+
+@pytest.mark.parametrize("command, action", list(options()), ids=str)
+def test_every_option_has_a_text_a_default_and_an_example(command, action):
+    text = action.help or ""
+    assert "e.g. " in text and len(text) > 20, (command, action.dest)
+    assert bool(action.option_strings) == ("(default: " in text)
 
 
 @pytest.mark.parametrize(
@@ -320,6 +368,14 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
     (tree / "_build").write_text("a file where the folder should be")
     for words in ("book", "sweep tiny --grid seed=1", "execute tiny"):
         assert "_build" in said(words)
+
+
+def test_a_folder_in_the_place_of_a_result_is_named(tree, monkeypatch, capsys):
+    monkeypatch.setattr(execute, "_papermill", finishing(CARD))
+    (run,) = plan.plan("quick")
+    run.path.mkdir(parents=True)
+    assert main(["execute", "tiny"]) == 1
+    assert capsys.readouterr().err == f"error: {run.path}: Is a directory; what is done is kept\n"
 
 
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
