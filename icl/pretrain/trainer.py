@@ -38,6 +38,7 @@ from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.pretrain.model import Array, gradient
 from icl.tasks import Task, Zonal
+from icl.tasks.base import key_of
 
 Parameters = dict[str, Array]
 
@@ -343,7 +344,7 @@ def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.d
     """Return stacks of units, each S rows of K that share covariates, as large as `_ELEMENTS` allows."""
     rows = defaultdict(list)  # units that share covariates, and have the same layout
     for index, u in enumerate(units):
-        rows[u.seed, u.context_length, u.covariate_law, u.activation, u.width].append(index)
+        rows[u.seed, u.context_length, key_of(u.covariate_law), u.activation, u.width].append(index)
     alike = defaultdict(list)
     for (_, n, _, activation, width), row in rows.items():
         alike[n, activation, width, len(row)].append(row)

@@ -36,7 +36,7 @@ from scipy.special import gammaln, ive
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, MOST_DIM, Array
+from icl.tasks.base import MOST, MOST_DIM, Array, pinned
 
 #: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
 KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
@@ -67,6 +67,7 @@ def _bessel(nu: float, w: Array) -> Array:
 def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> tuple[Array, Array]:
     """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8."""
     check_task(task)
+    task = pinned(task)
     n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
     w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
     bias = _vectorize(lambda v: _bias_limit(task, v))(w)
@@ -81,6 +82,7 @@ def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """
     check_task(task)
     n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
+    task = pinned(task)
     log_w, bias, fraction = _many_tokens(task)
 
     def window(price: float) -> float:
