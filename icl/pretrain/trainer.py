@@ -48,7 +48,7 @@ _ELEMENTS = {"cpu": (2**15, 2**19), "compiled": (2**18, 2**19), "cuda": (2**27, 
 _MIN_ELEMENTS_PER_THREAD = 2**16  # the interpreter serves one thread at a time: less work is lost in waiting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pretrained:
     """Result of a pretraining sweep.
 
@@ -190,7 +190,7 @@ def pretrain(
     return Pretrained(units, settings, last, history, diverged, place.type, time.perf_counter() - start)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainedGrid:
     """Units of several settings, each with several seeds, setting by setting in ``trained``."""
 

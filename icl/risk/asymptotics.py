@@ -44,9 +44,23 @@ _vectorize = partial(np.vectorize, otypes=[float])
 
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
-    """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the softmax weights."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), reals(w, "w", 0)
-    return np.asarray(_bessel(dim / 2, w) / _bessel(dim / 2 - 1, w))[()]
+    """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the weights, for w >= 0."""
+    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
+        wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))  # SciPy has no Bessel function there
+        ratio = np.asarray(np.where(w > 1e9, wide, above / below))
+    lost = (w <= 1e9) & ~((above > 1e-290) & (below > 1e-290))  # they underflow where w is far below dim
+    ratio[lost] = _small_ratio(dim, w[lost])
+    return ratio[()]
+
+
+def _small_ratio(dim: int, w: Array) -> Array:
+    """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
+    tail = np.zeros_like(w)
+    for k in range(200, -1, -1):
+        tail = w / (dim + 2 * k + w * tail)
+    return tail
 
 
 def effective_fraction(dim: int, w: float) -> float:
@@ -191,4 +205,5 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
 def printed_exponents(dim: int) -> tuple[float, float]:
     """Return the exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
+    dim = integer(dim, "dim", 1, MOST_DIM)
     return 1 / dim, 2 / dim

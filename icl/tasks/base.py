@@ -87,8 +87,8 @@ class Zonal:
         """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
 
         Raises:
-            ValueError: If the degree is not 0 to a million, or a covariance given by the user has no expansion
-                with coefficients >= 0.
+            ValueError: If the degree is not 0 to a million, or a covariance given by the user has no
+                expansion with coefficients >= 0.
         """
         degree = integer(degree, "degree", 0, MOST_DEGREE)
         if self.dim == 2:  # P_l oscillates too much to be fitted, and projections lose few digits
@@ -146,8 +146,8 @@ def _fitted(task: Zonal) -> tuple[Array, Array, float]:
     a, misfit = _fit(task.dim, gamma.tobytes())
     if not misfit <= _MISFIT:
         raise ValueError(
-            f"{task!r}: the fit of the covariance by Gegenbauer coefficients >= 0 failed (misfit {misfit:.1e}, "
-            f"allowed {_MISFIT:g}). {_reason(task, theta, gamma)}"
+            f"{task!r}: the fit of the covariance by Gegenbauer coefficients >= 0 failed (misfit "
+            f"{misfit:.1e}, allowed {_MISFIT:g}). {_reason(task, theta, gamma)}"
         )
     return degrees, a[:-1], float(a[-1])
 
@@ -163,7 +163,7 @@ def _fit_grid() -> tuple[NDArray[np.int_], Array]:
 
 @lru_cache(maxsize=64)
 def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return the coefficients and the misfit of `_fitted`, from the bytes of the values: these determine it."""
+    """Return the coefficients and the misfit of `_fitted`, from the bytes of what determines it."""
     degrees, theta = _fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
@@ -184,8 +184,8 @@ def _reason(task: Zonal, theta: Array, gamma: Array) -> str:
     if projections[at] < -1e-9 * np.abs(k).max():
         return f"It is not positive definite: a_{at} is negative"
     return (
-        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough, like "
-        "exp(-|x - x'|), and a class of this kind needs a spectrum(degree) of its own"
+        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough, "
+        "like exp(-|x - x'|), and a class of this kind needs a spectrum(degree) of its own"
     )
 
 
