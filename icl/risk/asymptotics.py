@@ -45,7 +45,7 @@ _vectorize = partial(np.vectorize, otypes=[float])
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
     """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the weights, for w >= 0."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0))
+    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0, MOST))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
         wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))  # SciPy has no Bessel function there

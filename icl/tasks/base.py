@@ -131,7 +131,7 @@ def _finite(task: Zonal, values: Array, theta: Array) -> Array:
     return values
 
 
-def _fitted(task: Zonal) -> tuple[Array, Array, float]:
+def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
 
     On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
