@@ -12,9 +12,46 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from icl.checks import shown
+
+
+def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
+    """Refuse what is no tensor of one floating type and device, or has another shape than `scores` says."""
+    given = {"x": x, "x_q": x_q, "M": M} | ({} if y is None else {"y": y})
+    for name, value in given.items():
+        if not isinstance(value, Tensor) or not value.is_floating_point():
+            raise ValueError(f"{name}={shown(value)}: must be a tensor of PyTorch with a floating type")
+        if (value.dtype, value.device) != (x.dtype, x.device):
+            raise ValueError(
+                f"{name} is {value.dtype} on {value.device}: must be that of x, {x.dtype} on {x.device}"
+            )
+    n, d = x.shape[-2:] if x.ndim > 1 else (0, 0)
+    if n == 0 or d == 0:
+        raise ValueError(f"x has shape {tuple(x.shape)}: must be (..., n, d), n and d at least 1")
+    wanted = {"x_q": (d,), "M": (d, d), "y": (n,)}
+    batch = [x.shape[:-2]]
+    for name in list(given)[1:]:
+        shape, own = given[name].shape, wanted[name]
+        if shape[max(0, len(shape) - len(own)) :] != own:
+            text = ", ".join(map(str, own))
+            raise ValueError(
+                f"{name} has shape {tuple(shape)}: must be (..., {text}), as x is (..., {n}, {d})"
+            )
+        batch.append(shape[: len(shape) - len(own)])
+    try:
+        torch.broadcast_shapes(*batch)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
+        raise ValueError(f"leading dimensions must broadcast: {shapes}") from None
+
 
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d); (..., n)."""
+    """Return ``s_i = x_i' M x_q``: x (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d); (..., n).
+
+    This and the functions below raise ValueError for what is no tensor of one floating type and device, and
+    for other shapes. Leading dimensions broadcast. Entries are not looked at: NaN gives NaN.
+    """
+    _check(x, x_q, M)
     return torch.einsum("...nd,...d->...n", x, (M @ x_q.unsqueeze(-1)).squeeze(-1))
 
 
@@ -25,11 +62,13 @@ def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Predict ``sum_i omega_i y_i`` by the reduced unit; shapes as in `softmax_weights`, result (...)."""
+    _check(x, x_q, M, y)
     return (softmax_weights(x, x_q, M) * y).sum(-1)
 
 
 def linear_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Predict ``(1/n) sum_i y_i x_i' M x_q`` by linear attention; shapes as in `softmax_attention`."""
+    _check(x, x_q, M, y)
     return (scores(x, x_q, M) * y).mean(-1)
 
 
@@ -62,6 +101,8 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     Z is the number of tokens, or for normalized activations the sum of phi, along ``axis``. Normalized ReLU
     weights are zero where no score is positive.
     """
+    if activation not in list(ACTIVATIONS):
+        raise ValueError(f"activation={shown(activation)}: allowed are {', '.join(ACTIVATIONS)}")
     if activation == "softmax":  # without overflow
         omega = torch.softmax(scores, axis)
         return omega, omega

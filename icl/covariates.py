@@ -39,8 +39,12 @@ def cap_quantile(dim: int, mass: float) -> float:
     """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
 
     A mass of 1 and more gives 2, the whole sphere. The inverse at mass 1/n is the inverse bandwidth whose
-    kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``.
+    kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
+    dimension below 2 or a negative mass.
     """
+    if not (dim >= 2 and mass >= 0):  # at once: the exact risk asks often
+        integer(dim, "dim", 2)
+        real(mass, "mass", 0)
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2

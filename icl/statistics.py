@@ -6,6 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtri, stdtrit  # scipy.stats would take a second to import
 
+from icl.checks import reals, shown
+
+#: Largest size of a number of a sample, whose square is still one.
+MOST = 1e150
+
 #: Two-sided false-alarm rate of a single check of a mean by `t_interval`, in tests and chapters, and what
 #: `median_interval` aims at; with fewer than 18 samples its intervals miss more often, and it says how often.
 FALSE_ALARM_RATE = 1e-5
@@ -20,9 +25,9 @@ Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, lower and upper end, (...), of Student-t intervals at `FALSE_ALARM_RATE`.
 
-    Values are independent, (..., samples); fewer than two samples are a ValueError.
+    Values are independent, (..., samples); fewer than two samples, NaN and infinity are a ValueError.
     """
-    values = np.asarray(values, dtype=float)
+    values = np.atleast_1d(reals(values, "values", -MOST, MOST))
     n = values.shape[-1]
     if n < 2:
         raise ValueError(f"values has {n} entries; at least 2 are needed for an interval")
@@ -38,12 +43,12 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
     ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. The largest k is taken for which
     that is at most `FALSE_ALARM_RATE`; with fewer than 18 values there is none, and k = 1, the range. With
     fewer than 8 even the range misses more often than `LARGEST_MISS`, and the interval is the whole line.
-    Fewer than two samples are a ValueError.
+    Fewer than two samples, NaN and infinity are a ValueError.
 
     Returns:
         Median, lower end and upper end, each of shape (...), and the probability that the interval misses.
     """
-    ordered = np.sort(np.asarray(values, dtype=float), axis=-1)
+    ordered = np.sort(np.atleast_1d(reals(values, "values", -MOST, MOST)), axis=-1)
     m = ordered.shape[-1]
     if m < 2:
         raise ValueError(f"values has {m} entries; at least 2 are needed for an interval")
@@ -62,8 +67,10 @@ def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     increase, (k,), y is (..., k), both are positive; fewer than three points are a ValueError. The results,
     (...), are the slope between the last two points, and its absolute difference from the slope before.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x, y = reals(x, "x", 1 / MOST, MOST), reals(y, "y", 1 / MOST, MOST)
     if x.ndim != 1 or len(x) < 3 or y.shape[-1:] != x.shape:
         raise ValueError(f"x has shape {x.shape}, y {y.shape}: at least 3 points are needed, as many in both")
+    if np.any(np.diff(x) <= 0):
+        raise ValueError(f"x={shown(x)}: must increase")
     slopes = np.diff(np.log(y)) / np.diff(np.log(x))
     return slopes[..., -1], np.abs(slopes[..., -1] - slopes[..., -2])

@@ -3,11 +3,13 @@
 A loop over polynomials is compiled to vector instructions, one over functions of the C library is not.
 """
 
+import contextlib
 import functools
 import math
 
 import numpy as np
 from numba import njit, types
+from numba.core.caching import FunctionCache
 from numba.extending import overload
 
 LANES = 64  # contexts that go through the gradient side by side
@@ -20,11 +22,24 @@ inline = functools.partial(njit, inline="always")
 
 def compiled(function, fastmath=FAST):
     """Compile a loop, and keep the result between processes where there is a folder for it."""
-    options = {"fastmath": fastmath, "nogil": True, "error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # there is no folder to keep the result in
-        return njit(**options)(function)
+    dispatcher = njit(fastmath=fastmath, nogil=True, error_model="numpy")(function)
+    with contextlib.suppress(RuntimeError, OSError, AttributeError):  # no folder, or nothing is compiled
+        kept = _Kept(function)
+        if hasattr(dispatcher, "_cache"):
+            dispatcher._cache = kept
+    return dispatcher
+
+
+class _Kept(FunctionCache):
+    """numba's cache, without which the loop is compiled again: a full disk or a quota ends no computation."""
+
+    def load_overload(self, sig, target_context):
+        with contextlib.suppress(OSError):
+            return super().load_overload(sig, target_context)
+
+    def save_overload(self, sig, data):
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
 
 
 # numba would widen every result

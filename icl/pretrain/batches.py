@@ -20,7 +20,7 @@ from icl.layout import planes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Task, Zonal
-from icl.tasks.base import Rng, sample_values
+from icl.tasks.base import Rng, is_ours, key_of, sample_values
 
 #: Native random numbers are drawn for several steps at once: at most so many steps, and so many numbers. On a
 #: GPU a call costs more than the numbers it draws.
@@ -88,12 +88,13 @@ class BatchSampler:
             if ys is None:
                 continue
             noise = _normal(source(seed, "noise"), ys[s, 0].shape).mT.to(xs)
-            values: dict[Task, Tensor] = {}
+            values: dict[Any, Tensor] = {}  # keyed on what determines them
             for k, unit in enumerate(units):
                 task, scale = _unit_lipschitz(unit.task)
-                if task not in values:
-                    values[task] = sample_values(task, source(seed, "tasks"), x).mT.to(xs)
-                torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(values[task], alpha=scale)
+                key = key_of(task)
+                if key not in values:
+                    values[key] = sample_values(task, source(seed, "tasks"), x).mT.to(xs)
+                torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(values[key], alpha=scale)
 
 
 def _normal(source: Rng, shape: tuple[int, ...], out: Tensor | None = None) -> Tensor:
@@ -105,8 +106,11 @@ def _normal(source: Rng, shape: tuple[int, ...], out: Tensor | None = None) -> T
 
 
 def _unit_lipschitz(task: Task) -> tuple[Task, float]:
-    """Return the class with L = 1 and the factor L, for classes whose functions are proportional to L."""
-    if isinstance(task, Zonal) and task.homogeneous:
+    """Return the class with L = 1 and the factor L, for classes whose functions are proportional to L.
+
+    Classes of one's own are left as they are: a copy would lose what is no field of theirs.
+    """
+    if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
         one: dict[str, Any] = {"lipschitz": 1.0}
         return replace(task, **one), vars(task)["lipschitz"]
     return task, 1.0
@@ -126,8 +130,8 @@ def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[
 
     context, query = x[..., :-1, :], x[..., -1:, :]
     variance = column([[unit.noise_std**2 for unit in units] for units in sets])
-    tasks = {task for row in classes for task in row}
-    if all(task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0 for task in tasks):
+    tasks = {key_of(task): task for row in classes for task in row}
+    if all(task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0 for task in tasks.values()):
         slope = column([[float(task.spectrum(1)[0][0]) for task in row] for row in classes])
         level = column([[float(task.covariance(np.array(0.0))) for task in row] for row in classes])
 
@@ -139,9 +143,9 @@ def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[
         return linear
     cosine = torch.einsum("sdnb,sdmb->snmb", x[:, 0], x[:, 0]).clamp(-1, 1).double().cpu().numpy()
     scaled = [[_unit_lipschitz(task) for task in row] for row in classes]
-    distinct = {task for row in scaled for task, _ in row}
-    k = {task: torch.as_tensor(np.asarray(cast(Zonal, task).covariance(cosine))).to(x) for task in distinct}
-    rows = [torch.stack([L**2 * k[task][s] for task, L in row]) for s, row in enumerate(scaled)]
+    distinct = {key_of(task): cast(Zonal, task) for row in scaled for task, _ in row}
+    k = {key: torch.as_tensor(np.asarray(task.covariance(cosine))).to(x) for key, task in distinct.items()}
+    rows = [torch.stack([L**2 * k[key_of(task)][s] for task, L in row]) for s, row in enumerate(scaled)]
     gram = torch.stack(rows)  # (S, K, n + 1, n + 1, B)
     K, k_q = gram[:, :, :-1, :-1], gram[:, :, :-1, -1]
     return lambda omega: (K * omega.unsqueeze(2)).sum(3) - k_q + variance * omega

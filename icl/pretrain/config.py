@@ -67,7 +67,10 @@ class UnitConfig:
                 "of the task"
             )
         if self.activation not in list(ACTIVATIONS):
-            raise ValueError(f"activation={self.activation!r}: allowed are {', '.join(ACTIVATIONS)}")
+            raise ValueError(
+                f"activation={self.activation!r}: allowed are {', '.join(ACTIVATIONS)}; for one of your own "
+                "add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
+            )
         numbers: dict[str, Any] = {
             "noise_std": real(self.noise_std, "noise_std", 0, MOST),
             "context_length": integer(self.context_length, "context_length", 1, 10**7),

@@ -38,6 +38,7 @@ from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.pretrain.model import Array, gradient
 from icl.tasks import Task, Zonal
+from icl.tasks.base import key_of
 
 Parameters = dict[str, Array]
 
@@ -47,7 +48,7 @@ _ELEMENTS = {"cpu": (2**15, 2**19), "compiled": (2**18, 2**19), "cuda": (2**27, 
 _MIN_ELEMENTS_PER_THREAD = 2**16  # the interpreter serves one thread at a time: less work is lost in waiting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pretrained:
     """Result of a pretraining sweep.
 
@@ -189,7 +190,7 @@ def pretrain(
     return Pretrained(units, settings, last, history, diverged, place.type, time.perf_counter() - start)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainedGrid:
     """Units of several settings, each with several seeds, setting by setting in ``trained``."""
 
@@ -343,7 +344,7 @@ def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.d
     """Return stacks of units, each S rows of K that share covariates, as large as `_ELEMENTS` allows."""
     rows = defaultdict(list)  # units that share covariates, and have the same layout
     for index, u in enumerate(units):
-        rows[u.seed, u.context_length, u.covariate_law, u.activation, u.width].append(index)
+        rows[u.seed, u.context_length, key_of(u.covariate_law), u.activation, u.width].append(index)
     alike = defaultdict(list)
     for (_, n, _, activation, width), row in rows.items():
         alike[n, activation, width, len(row)].append(row)

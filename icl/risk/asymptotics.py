@@ -36,7 +36,7 @@ from scipy.special import gammaln, ive
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, MOST_DIM, Array
+from icl.tasks.base import MOST, MOST_DIM, Array, pinned
 
 #: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
 KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
@@ -44,9 +44,23 @@ _vectorize = partial(np.vectorize, otypes=[float])
 
 
 def resultant_length(dim: int, w: ArrayLike) -> Array:
-    """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the softmax weights."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), reals(w, "w", 0)
-    return np.asarray(_bessel(dim / 2, w) / _bessel(dim / 2 - 1, w))[()]
+    """Return ``A_d(w) = I_{d/2}(w) / I_{d/2-1}(w)``, the mean of ``x.x_q`` under the weights, for w >= 0."""
+    dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0, MOST))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
+        wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))  # SciPy has no Bessel function there
+        ratio = np.asarray(np.where(w > 1e9, wide, above / below))
+    lost = (w <= 1e9) & ~((above > 1e-290) & (below > 1e-290))  # they underflow where w is far below dim
+    ratio[lost] = _small_ratio(dim, w[lost])
+    return ratio[()]
+
+
+def _small_ratio(dim: int, w: Array) -> Array:
+    """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
+    tail = np.zeros_like(w)
+    for k in range(200, -1, -1):
+        tail = w / (dim + 2 * k + w * tail)
+    return tail
 
 
 def effective_fraction(dim: int, w: float) -> float:
@@ -67,6 +81,7 @@ def _bessel(nu: float, w: Array) -> Array:
 def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> tuple[Array, Array]:
     """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8."""
     check_task(task)
+    task = pinned(task)
     n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
     w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
     bias = _vectorize(lambda v: _bias_limit(task, v))(w)
@@ -81,6 +96,7 @@ def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """
     check_task(task)
     n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
+    task = pinned(task)
     log_w, bias, fraction = _many_tokens(task)
 
     def window(price: float) -> float:
@@ -189,4 +205,5 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
 def printed_exponents(dim: int) -> tuple[float, float]:
     """Return the exponents of the lower and upper bound on w* in ITA slides, Theorem 2: ``1/d, 2/d``."""
+    dim = integer(dim, "dim", 1, MOST_DIM)
     return 1 / dim, 2 / dim

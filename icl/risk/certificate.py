@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from icl.checks import integer
 from icl.risk.integrals import attended_gegenbauer_means, bandlimit, spectrum
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, Array
+from icl.tasks.base import MOST, Array, pinned
 from icl.tasks.gegenbauer import Polynomials, multiplicity
 
 _SLACK = 1e-13  # by which every m_l is widened
@@ -81,7 +81,7 @@ def certify_isotropy(task: Zonal, n: int) -> IsotropyCertificate:
     """
     check_task(task)
     length = float(integer(n, "n", 2, MOST))
-    part = _expand(task)
+    part = _expand(pinned(task))
     if part.first == 2 and length == 2:
         return IsotropyCertificate(0.0, 0.0, 0.0, 0)
     start, margin = _near_zero(part, length)

@@ -42,7 +42,7 @@ from icl.risk.integrals import integrate
 from icl.risk.result import WindowRisk
 from icl.risk.search import ProblemIndices, lowest
 from icl.tasks import Cosine, Harmonic, Zonal, check_setting, check_task
-from icl.tasks.base import LEAST, MOST, Array
+from icl.tasks.base import LEAST, MOST, Array, pinned
 
 _ROUGH = 1e8  # windows of classes with a kink beyond which a search takes more than seconds
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
@@ -70,6 +70,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     0.05
     """
     w, n, noise_std = check_setting(task, w, n, noise_std)
+    task = pinned(task)
     out = np.empty((5, w.size))  # bias, noise, error, and the slopes of the first two
     flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2
     for value in np.unique(flat_w):  # one table serves every n and sigma
@@ -125,6 +126,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     True
     """
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
+    task = pinned(task)
     lengths, variance = n.ravel(), noise_std.ravel() ** 2
     unique, back = np.unique(lengths, return_inverse=True)
 

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from icl.covariates import cap_quantile
 from icl.risk.quadrature import Mesh, meshes
 from icl.tasks import Zonal
-from icl.tasks.base import Array
+from icl.tasks.base import Array, pinned
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
@@ -216,15 +216,23 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
     return np.asarray(out[..., -1])
 
 
-@lru_cache(maxsize=4096)
 def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return the Gegenbauer coefficients of a class, computed once."""
+    """Return the Gegenbauer coefficients of a class, computed once for equal numbers."""
+    return _spectrum(pinned(task), degree)
+
+
+@lru_cache(maxsize=4096)
+def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     return task.spectrum(degree)
 
 
-@lru_cache(maxsize=256)
 def bandlimit(task: Zonal) -> float:
     """Return the highest degree that changes a digit of the covariance."""
+    return _bandlimit(pinned(task))
+
+
+@lru_cache(maxsize=256)
+def _bandlimit(task: Zonal) -> float:
     for degree in (2, 32, 512, 4096):
         a, rest = spectrum(task, degree)
         if rest <= 1e-18 * a.sum():

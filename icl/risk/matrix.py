@@ -36,7 +36,7 @@ from icl.checks import integer, matrix_rows, real, reals
 from icl.risk.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
 from icl.risk.result import MatrixRisk
 from icl.tasks import Zonal, check_task
-from icl.tasks.base import MOST, Array
+from icl.tasks.base import MOST, Array, pinned
 from icl.tasks.gegenbauer import Polynomials
 
 _NODES = 20  # Chebyshev nodes of a panel [v, 2 v] in kappa
@@ -63,6 +63,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     0.05
     """
     check_task(task)
+    task = pinned(task)
     length, variance = float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2
     matrix = as_square_matrix(M, task.dim)
     mean = partial(_mean, task, length, variance, matrix)
@@ -100,6 +101,7 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
         the last two coefficients of the expansions in w and a coarser rule for the integrals change.
     """
     check_task(task)
+    task = pinned(task)
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     w, d = real(w, "w", 0, MOST), task.dim
     panel = _panel(task, float(length), int(_indices(w)))
@@ -131,6 +133,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
     from scipy.integrate import solve_ivp  # takes long to import, and only flows need it
 
     check_task(task)
+    task = pinned(task)
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
@@ -184,8 +187,12 @@ def _indices(kappa: ArrayLike) -> NDArray[np.int_]:
     return np.asarray(np.maximum(0, np.frexp(kappa)[1]))
 
 
-@lru_cache(maxsize=512)
 def _panel(task: Zonal, n: float, index: int) -> _Panel:
+    return _tabulated(pinned(task), n, index)
+
+
+@lru_cache(maxsize=512)
+def _tabulated(task: Zonal, n: float, index: int) -> _Panel:
     left, right = (0.0 if index == 0 else 2.0 ** (index - 1)), 2.0**index
     angles = np.pi * (np.arange(_NODES) + 0.5) / _NODES
     kappa = left + (right - left) / 2 * (1 + np.cos(angles))

@@ -14,6 +14,7 @@ PyTorch takes long to import and only sampling needs it: it is imported inside `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from icl.checks import broadcast, integer, matrix_rows, real, reals, shown
 from icl.layout import linear_map
 from icl.streams import NativeStream
-from icl.tasks.gegenbauer import Polynomials
+from icl.tasks.gegenbauer import Polynomials, angle_quadrature
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +37,7 @@ Function = Callable[["torch.Tensor"], "torch.Tensor"]
 
 #: Largest dimension, and square roots of the smallest and largest squares of L and sigma that are computed.
 MOST_DIM, LEAST, MOST = 10_000, 1e-100, 1e100
+MOST_DEGREE = 10**6  # of a spectrum that is asked for
 _MISFIT = 1e-9  # of a fitted variogram, relative to its largest value
 
 
@@ -85,8 +87,10 @@ class Zonal:
         """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
 
         Raises:
-            ValueError: If a covariance given by the user has no expansion with coefficients >= 0.
+            ValueError: If the degree is not 0 to a million, or a covariance given by the user has no
+                expansion with coefficients >= 0.
         """
+        degree = integer(degree, "degree", 0, MOST_DEGREE)
         if self.dim == 2:  # P_l oscillates too much to be fitted, and projections lose few digits
             return _projected(self, degree)
         degrees, a, rest = _fitted(self)
@@ -96,7 +100,7 @@ class Zonal:
 
     def variogram(self, theta: ArrayLike) -> Array:
         """Return ``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
-        return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
+        return self.covariance(np.array(1.0)) - self.covariance(np.cos(angles(theta)))
 
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values."""
@@ -108,7 +112,9 @@ def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
     nodes = 4 * degree + 200
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = _finite(task, task.covariance(np.cos(theta)), theta)
-    a = 2 / nodes * np.array([k @ np.cos(i * theta) for i in range(degree + 1)])
+    from scipy.fft import dct  # only classes of the user need it
+
+    a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
     size = np.abs(k).max()
     if np.any(a < -1e-9 * size):
@@ -125,8 +131,7 @@ def _finite(task: Zonal, values: Array, theta: Array) -> Array:
     return values
 
 
-@lru_cache(maxsize=64)
-def _fitted(task: Zonal) -> tuple[Array, Array, float]:
+def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
 
     On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
@@ -134,32 +139,141 @@ def _fitted(task: Zonal) -> tuple[Array, Array, float]:
     a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
     the fitted gamma only. Beyond 300 degrees P_l changes slowly with l; some stand for all.
     """
+    degrees, theta = _fit_grid()
+    gamma = np.asarray(_finite(task, task.variogram(theta), theta), dtype=float)
+    if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
+        return degrees, np.zeros(degrees.size), 0.0  # constants
+    a, misfit = _fit(task.dim, gamma.tobytes())
+    if not misfit <= _MISFIT:
+        raise ValueError(
+            f"{task!r}: the fit of the covariance by Gegenbauer coefficients >= 0 failed (misfit "
+            f"{misfit:.1e}, allowed {_MISFIT:g}). {_reason(task, theta, gamma)}"
+        )
+    return degrees, a[:-1], float(a[-1])
+
+
+@lru_cache(maxsize=1)
+def _fit_grid() -> tuple[NDArray[np.int_], Array]:
+    """Return the degrees that are fitted, and the angles of the fit."""
     sparse = np.round(300 * 1.04 ** np.arange(1, 100)).astype(int)
     degrees = np.unique(np.concatenate([np.arange(1, 301), sparse, sparse + 1]))  # of both parities
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
-    theta = np.concatenate([near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]])
-    gamma = _finite(task, task.variogram(theta), theta)
-    if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
-        return degrees, np.zeros(degrees.size), 0.0  # constants
-    rows = Polynomials(task.dim, theta).take(degrees[-1] + 1)[degrees]
+    return degrees, np.concatenate([near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]])
+
+
+@lru_cache(maxsize=64)
+def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
+    """Return the coefficients and the misfit of `_fitted`, from the bytes of what determines it."""
+    degrees, theta = _fit_grid()
+    gamma = np.frombuffer(variogram)
+    rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
     table = np.stack([*rows, np.ones_like(theta)], axis=1)  # the last: degrees that no window resolves
     from scipy.optimize import nnls  # takes long to import, and only classes of the user need it
 
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())  # small angles matter in narrow windows
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
-    misfit = np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max()
-    if not misfit <= _MISFIT:
-        raise ValueError(
-            f"{task!r}: no Gegenbauer coefficients >= 0 give the covariance (misfit "
-            f"{misfit:.1e}, allowed {_MISFIT:g}): not positive definite, or too rough"
+    return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
+
+
+def _reason(task: Zonal, theta: Array, gamma: Array) -> str:
+    """Say why no coefficients >= 0 fit: a low degree has a negative one, or none was seen."""
+    nodes, p = angle_quadrature(task.dim, 400)
+    k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)
+    projections = (1 - Polynomials(task.dim, nodes).take(9)) @ (p * k)  # E k P_l = a_l / N_l
+    at = int(np.argmin(projections[1:])) + 1
+    if projections[at] < -1e-9 * np.abs(k).max():
+        return f"It is not positive definite: a_{at} is negative"
+    return (
+        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough, "
+        "like exp(-|x - x'|), and a class of this kind needs a spectrum(degree) of its own"
+    )
+
+
+def is_ours(task: Any) -> bool:
+    """Return whether equality of this class with another means equal numbers.
+
+    That holds for the frozen dataclasses of this package. A class of one's own may depend on a global, on a
+    class attribute, or on an attribute that is no field, none of which its equality sees.
+    """
+    if not type(task).__module__.startswith("icl."):
+        return False
+    return not isinstance(task, Projected) or is_ours(task.task)
+
+
+def key_of(value: Any) -> Any:
+    """Return a key for dictionaries within one call: the value where `is_ours` holds, else its identity."""
+    return value if is_ours(value) else ("identity", id(value))
+
+
+class Pinned(Zonal):
+    """A class of one's own, as it is now, equal to another one exactly if their numbers are equal.
+
+    Caches of what is computed from a class are keyed on it: equality compares the bytes of dimension,
+    variogram, covariance and coefficients on fixed grids. Everything else is asked of the class itself.
+    """
+
+    task: Zonal
+    numbers: tuple[Any, ...]
+    hash: int
+
+    def __init__(self, task: Zonal):
+        theta = _fit_grid()[1]
+        numbers: list[ArrayLike] = [task.dim, task.kink, task.covariance_slope or math.nan]
+        for many in (task.variogram(theta), task.covariance(np.cos(theta)), task.covariance(np.array(1.0))):
+            numbers.append(_finite(task, many, theta) if np.ndim(many) else many)
+        if type(task).spectrum is not Zonal.spectrum:
+            for degree in (1, 64):
+                numbers += task.spectrum(degree)
+        own = (
+            type(task).spectrum is Zonal.spectrum,
+            *(np.asarray(n, dtype=float).tobytes() for n in numbers),
         )
-    return degrees, a[:-1], float(a[-1])
+        vars(self).update(dim=task.dim, task=task, numbers=own, hash=hash(own))
+
+    @property
+    def kink(self) -> float:
+        return self.task.kink
+
+    @property
+    def covariance_slope(self) -> float | None:
+        return self.task.covariance_slope
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        return self.task.covariance(cosine)
+
+    def variogram(self, theta: ArrayLike) -> Array:
+        return self.task.variogram(theta)
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        return self.task.spectrum(degree)
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        return self.task.sample(rng, count)
+
+    def __repr__(self) -> str:
+        return repr(self.task)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pinned) and self.numbers == other.numbers
+
+    def __hash__(self) -> int:
+        return self.hash
+
+
+def pinned(task: Zonal) -> Zonal:
+    """Return what a cache may be keyed on: the class itself where `is_ours` holds, else a `Pinned` one."""
+    return task if is_ours(task) or isinstance(task, Pinned) else Pinned(task)
 
 
 def check_task(task: Any, name: str = "task") -> None:
     """Raise TypeError if ``task`` is not a rotation-invariant class."""
     if not isinstance(task, Zonal):
         raise TypeError(f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks")
+
+
+def angles(theta: ArrayLike) -> Array:
+    """Return angles as a float64 array; ValueError outside [0, pi], up to rounding."""
+    return reals(theta, "theta", 0, np.pi + 1e-9)
 
 
 def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, ...]:
@@ -195,7 +309,7 @@ def sample_values(task: Task, rng: Rng, x: torch.Tensor) -> torch.Tensor:
         ValueError: If a class of the user's own returns something else than as many finite numbers.
     """
     values = task.sample(rng, len(x))(x)
-    if type(task).__module__.startswith("icl."):
+    if is_ours(task):
         return values
     if getattr(values, "shape", None) != x.shape[:-1] or not values.isfinite().all():
         got = f"of shape {tuple(values.shape)}" if hasattr(values, "shape") else f"a {type(values).__name__}"

@@ -21,7 +21,7 @@ from scipy.special import gammaln, jv
 from icl.checks import integer, real, shown
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
-from icl.tasks.base import MOST, Array, Function, Rng, Zonal
+from icl.tasks.base import MOST, MOST_DEGREE, Array, Function, Rng, Zonal
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Expanded(Zonal):
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        a = self.coefficients()
+        degree, a = integer(degree, "degree", 0, MOST_DEGREE), self.coefficients()
         return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
 
     def variogram(self, theta: ArrayLike) -> Array:
@@ -115,6 +115,7 @@ class ReLU(Zonal):
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # f = (l1-l2)/2 q.x + (l1+l2)/2 |q.x| + b: degree 1 and, from |q.x|, the even degrees.
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        degree = integer(degree, "degree", 0, MOST_DEGREE)
         d, scale = self.dim, self.lipschitz**2 / 6
         last = 2 * math.ceil(max(4 * degree, 4000, 40 * d) / 2)
         even = np.arange(0, last + 1, 2)
@@ -131,8 +132,9 @@ class ReLU(Zonal):
         rest = 0.5 * (level * edge**-3 / 3 + slope * edge**-5 / 5) - level * edge**-5 * 4 / 12
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
-        out[0] = scale / d
-        return out, float(a[degree // 2 + 1 :][::-1].sum() + rest)
+        out[:1] = scale / d
+        missing = scale / d if degree == 0 else 0.0
+        return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + missing)
 
     def sample(self, rng: Rng, count: int) -> Function:
         import torch

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icl.checks import integer
+
 Array = NDArray[np.float64]
 _BLOCK = 16  # degrees at a time
 
@@ -26,11 +28,14 @@ def multiplicity(dim: int, degree: int) -> Array:
 def angle_quadrature(dim: int, nodes: int) -> tuple[Array, Array]:
     """Return Gauss-Legendre angles between two uniform unit vectors of R^dim, and their probabilities.
 
-    The density is proportional to ``sin(theta)^(dim - 2)`` on (0, pi).
+    The density is proportional to ``sin(theta)^(dim - 2)`` on (0, pi). ValueError unless dim is 2 to 10,000
+    and there are 1 to 2,000 nodes.
     """
+    dim, nodes = integer(dim, "dim", 2, 10_000), integer(nodes, "nodes", 1, 2000)
     x, weight = np.polynomial.legendre.leggauss(nodes)
     theta = (x + 1) * np.pi / 2
-    p = weight * np.sin(theta) ** (dim - 2)
+    sine = np.sin(theta)
+    p = weight * (sine / sine.max()) ** (dim - 2)  # does not underflow everywhere
     return theta, p / p.sum()
 
 

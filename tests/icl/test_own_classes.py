@@ -1,0 +1,201 @@
+"""What is kept between calls never gives a class of one's own the numbers of another one."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+import icl
+from icl.covariates import Sphere
+from icl.pretrain import UnitConfig, pretrain
+from icl.risk import asymptotics, certify_isotropy, matrix_risk, optimal_window, population_risk
+from icl.tasks import Projected, Zonal
+
+POWER = 1
+
+
+@dataclass(frozen=True)
+class ByGlobal(Zonal):
+    def covariance(self, cosine):
+        return np.asarray(cosine) ** POWER
+
+
+@dataclass(frozen=True)
+class ByClassAttribute(Zonal):
+    power = 1
+
+    def covariance(self, cosine):
+        return np.asarray(cosine) ** self.power
+
+
+@dataclass(frozen=True)
+class ByInstanceAttribute(ByClassAttribute):
+    def with_power(self, power):
+        object.__setattr__(self, "power", power)
+        return self
+
+
+def by_global(power, dim):
+    global POWER
+    POWER = power
+    return ByGlobal(dim)
+
+
+def by_class_attribute(power, dim):
+    ByClassAttribute.power = power
+    return ByClassAttribute(dim)
+
+
+def by_instance_attribute(power, dim):
+    return ByInstanceAttribute(dim).with_power(power)
+
+
+def numbers(task):
+    """One number from everything that keeps what it computed from a class."""
+    certificate = certify_isotropy(task, 20)
+    return [
+        float(population_risk(task, 5.0, 20, 0.5).bias),
+        float(optimal_window(task, 20, 0.1).w),
+        float(matrix_risk(task, 3.0 * np.eye(task.dim), 20, 0.5).total),
+        float(asymptotics.many_token_window(task, 100.0, 0.5)),
+        float(asymptotics.many_token_risk(task, 5.0, 20, 0.5)[0]),
+        certificate.margin,
+        certificate.least,
+    ]
+
+
+def right(power, dim):
+    """The same class by its closed form: of degree 1, or of degrees 1 and 3."""
+
+    class Own(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine) ** power
+
+    return numbers(Own(dim))
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("make", [by_global, by_class_attribute, by_instance_attribute])
+def test_equal_classes_with_other_numbers_do_not_share_results(make, dim):
+    assert make(1, dim) == make(1, dim)
+    for power in (1, 3, 1):
+        assert numbers(make(power, dim)) == pytest.approx(right(power, dim), rel=1e-12)
+
+
+def test_the_bias_and_the_window_of_the_second_degree():
+    by_global(1, 5), population_risk(ByGlobal(5), 5.0, 20, 0.5)
+    second = population_risk(by_global(2, 5), 5.0, 20, 0.5)
+    by_global(1, 5)
+    assert float(second.bias) > 1.5 * float(population_risk(ByGlobal(5), 5.0, 20, 0.5).bias)
+
+
+RANDOM = """
+import os, json, sys
+import numpy as np
+from icl.risk import matrix_risk, optimal_window, population_risk
+from icl.tasks import Affine, Zonal
+from dataclasses import dataclass
+population_risk(Affine(3), 1.0, 5, 0.1)  # loads the compiled loops, and keeps nothing of an own class
+@dataclass(frozen=True)
+class Own(Zonal):
+    def covariance(self, cosine):
+        return np.polynomial.polynomial.polyval(np.asarray(cosine), coefficients)
+def numbers():
+    task = Own(4)
+    return [float(population_risk(task, 4.0, 30, 0.3).total), float(optimal_window(task, 30, 0.3).w),
+            float(matrix_risk(task, 2.0 * np.eye(4), 30, 0.3).total)]
+many = np.random.default_rng(0).exponential(size=(10, 5))
+rows = []
+for coefficients in many:
+    if sys.argv[1] == "loop":
+        rows.append(numbers())
+        continue
+    read, write = os.pipe()
+    if os.fork() == 0:  # a process that has seen no own class
+        os.write(write, json.dumps(numbers()).encode())
+        os._exit(0)
+    os.wait()
+    rows.append(json.loads(os.read(read, 10_000)))
+print(json.dumps(rows))
+"""
+
+
+def test_ten_random_classes_in_a_loop_have_the_numbers_of_fresh_processes():
+    root = str(next(iter(icl.__path__)) + "/..")
+    loop, fresh = (
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", RANDOM, how], cwd=root, capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for how in ("loop", "fresh")
+    )
+    assert np.ptp(np.array(fresh), axis=0).min() > 1e-3, "they are different classes"
+    assert loop == fresh
+
+
+@dataclass(frozen=True)
+class Level(Zonal):
+    """Constant functions whose size is no field."""
+
+    level = 1.0
+    lipschitz: float = 1.0
+    homogeneous = True
+
+    def sample(self, rng, count):
+        values = self.level * self.lipschitz * torch.as_tensor(rng.standard_normal((count, 1)))
+        return lambda x: values * x[..., 0]
+
+
+class Shifted(Sphere):
+    def from_normal(self, normal):
+        return super().from_normal(normal) * self.size
+
+
+def shifted(size):
+    law = Shifted(3)
+    object.__setattr__(law, "size", size)
+    return law
+
+
+def levels(level):
+    task = Level(3)
+    object.__setattr__(task, "level", level)
+    return task
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [{"task": levels(1.0)}, {"task": levels(5.0)}],
+        [{"task": Projected(levels(1.0), np.eye(3))}, {"task": Projected(levels(5.0), np.eye(3))}],
+        [
+            {"task": levels(1.0), "covariates": shifted(1.0)},
+            {"task": levels(1.0), "covariates": shifted(3.0)},
+        ],
+    ],
+)
+def test_units_of_equal_classes_or_laws_with_other_numbers_are_trained_apart(units):
+    both = [UnitConfig(noise_std=0.1, context_length=6, seed=0, **unit) for unit in units]
+    together = pretrain(both, 5, 16, shared_tokens=True).M
+    alone = np.concatenate([pretrain([unit], 5, 16).M for unit in both])
+    assert np.array_equal(together, alone) and not np.array_equal(*alone)
+
+
+def test_a_fit_that_failed_says_which_of_two_reasons_it_has():
+    class Laplace(Zonal):
+        def covariance(self, cosine):
+            return np.exp(-np.sqrt(np.maximum(2 - 2 * np.asarray(cosine), 0)))
+
+    class Negative(Zonal):
+        def covariance(self, cosine):
+            return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3
+
+    with pytest.raises(ValueError, match="fit .* failed .* probably it is positive definite and too rough"):
+        Laplace(3).spectrum(3)
+    with pytest.raises(ValueError, match="fit .* failed .* not positive definite: a_3 is negative"):
+        Negative(3).spectrum(3)
