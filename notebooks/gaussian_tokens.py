@@ -118,14 +118,15 @@ for n in (1e2, 1e6, 1e12):
 # ```{admonition} What is true
 # :class: tip
 # - On Gaussian tokens the limit {eq}`eq-tilt` is reached like $1/n$ at a fixed query. On average over queries it is reached
-#   like $1/n$ for $w\le\frac1{\sqrt2}$ only, and more slowly for every larger $w$ ({prf:ref}`thm-every-w`).
-# - No matrix is better than the best $wI$ ({prf:ref}`thm-lengths`). The best $w$ tends to one, and $1-w^*$ falls like
-#   $n^{-1/\varphi}$ up to logarithms ({prf:ref}`thm-golden`).
+#   like $1/n$ for $w\le\frac1{\sqrt2}$ only, and more slowly for every larger $w$ ({prf:ref}`theorem on every window
+#   <thm-every-w>`).
+# - No matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$ tends to one, and
+#   $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms ({prf:ref}`theorem on the golden ratio <thm-golden>`).
 # - In the unit ball, where lengths are bounded but differ, the limit is best at a finite $w$, and an error remains.
 # - What remains of Theorem 2 for linear functions is the direction: $w^*$ rises with $L/\sigma$.
 # ```
 #
-# We have read that paper's abstract, and one of its propositions as another text quotes it (below {ref}`fig-every-w`). Demir
+# We have read that paper's abstract, and one of its propositions as another text quotes it (Experiment 3). Demir
 # and Dogan {cite}`demir2025` study temperature, Lu et al. {cite}`lu2025` linear attention in high dimension.
 #
 # ## By hand: a parabola
@@ -145,7 +146,7 @@ print(f"w^2 = {floor.w**2:.6f}   error {floor.risk:.6f}   variance {floor.power:
 # |---|---|
 # | tokens and query $N(0,I_d)$, the query does not attend to itself | kept; sphere and ball for comparison |
 # | $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ | unless said otherwise; nonlinear functions in Experiment 4 |
-# | $M=wI$ | for linear functions no restriction ({prf:ref}`thm-lengths`); an assumption in Experiment 4 |
+# | $M=wI$ | for linear functions no restriction ({prf:ref}`theorem for any lengths <thm-lengths>`); an assumption in Experiment 4 |
 # | the exact risk | tested: two tokens, summed directly |
 # ```
 #
@@ -188,6 +189,7 @@ judge(
 #
 # :::{prf:theorem} the best matrix, tokens of any lengths
 # :label: thm-lengths
+# :nonumber:
 # Let the tokens be independent with one rotation-invariant law of finite second moment, the query independent of them with
 # another, neither of them always zero. Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and the noise
 # be independent with mean zero and variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk
@@ -240,9 +242,10 @@ judge(
 )
 
 # %% [markdown]
-# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$ dimensions.
-# For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$. This function
-# is strictly concave, so it is never the identity: a floor remains, and by {prf:ref}`thm-lengths` no other matrix lowers it.
+# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$
+# dimensions. For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$.
+# This function is strictly concave, so it is never the identity: a floor remains, and by the {prf:ref}`theorem for any
+# lengths <thm-lengths>` no other matrix lowers it.
 
 # %% tags=["hide-input"]
 balls, spheres = each(gaussian.ball_limit, d=dims), each(gaussian.sphere_floor, d=dims)
@@ -265,6 +268,7 @@ judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
+# :nonumber:
 # Let tokens and query be independent $N(0,I_d)$, $w>0$, and $s=\frac12\big(1+\sqrt{1+4/w^2}\big)$, the positive root of
 # $s(s-1)=1/w^2$. For $n\to\infty$ both $\mathbb E\sum\omega_i^2$ and $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ are
 # $n^{-r(w)+o(1)}$ with
@@ -391,9 +395,10 @@ plt.show()
 # three. Points for each dimension lie on it, for large windows and high dimension above it. A dashed curve starts on it at one
 # and falls below it.
 #
-# How fast $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls with $n$. Line: the exponent $r(w)$ of {prf:ref}`thm-every-w`.
-# Points: local slopes of the exact distance from $n=10^{28}$ to $10^{30}$, less its power of $\log n$; for large $w$ and $d$ even
-# these contexts are short. Vertical: $w^2=\frac12$. Dashed, for $w\ge1$: the largest multiple of $w^{-2}$ that stays below $r(w)$.
+# How fast $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls with $n$. Line: the exponent $r(w)$ of the {prf:ref}`theorem on
+# every window <thm-every-w>`. Points: local slopes of the exact distance from $n=10^{28}$ to $10^{30}$, less its power of
+# $\log n$; for large $w$ and $d$ even these contexts are short. Vertical: $w^2=\frac12$. Dashed, for $w\ge1$: the largest
+# multiple of $w^{-2}$ that stays below $r(w)$.
 # ```
 #
 # **Two other bounds.** Proposition 3.1 of {cite:t}`boursier2025` we know only as a public audit of that paper quotes it. For tokens
@@ -425,26 +430,28 @@ judge(
 #
 # :::{prf:theorem} the golden ratio
 # :label: thm-golden
-# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, $\sigma\ge0$, $d\ge1$, and tokens and query as in
-# {prf:ref}`thm-every-w`. There is $n_0$, which depends on $d$ and $\sigma/L$, such that for $n\ge n_0$ exactly one matrix has the
-# least risk: $w^*I$ with $0<w^*<1$. For $n\to\infty$
+# :nonumber:
+# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, $\sigma\ge0$, $d\ge1$, and tokens and query as
+# in the {prf:ref}`theorem on every window <thm-every-w>`. There is $n_0$, which depends on $d$ and $\sigma/L$, such that for
+# $n\ge n_0$ exactly one matrix has the least risk: $w^*I$ with $0<w^*<1$. For $n\to\infty$
 #
 # $$1-w^*\;\sim\;K_d\,(\log n)^{d/2+1}\,n^{-1/\varphi},\qquad
 # K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)},$$
 #
 # with the same constant for all $L$ and $\sigma$, $\sigma=0$ included. The least risk is asymptotically equal to $\frac{L^2}d$ times
-# the second column of {prf:ref}`thm-every-w` at $w=1$.
+# the second column of the {prf:ref}`theorem on every window <thm-every-w>` at $w=1$.
 # :::
 #
 # *Idea.* What pulls $w^*$ below one is the slope of the finite-context error at $w=1$. This error depends on $w|x_q|$ alone, so
 # its slope is a mean of the error itself with the weight $|x_q|^2-d$: dominated by long queries, hence positive, and of the
 # order of the error times $\log n$.
 #
-# "For $n\ge n_0$" is needed: in one dimension without noise, 100 tokens have their best $w$ at 1.015.
+# "For $n\ge n_0$" is needed: without noise in one dimension, 100 tokens have their best $w$ above one.
 #
 # :::{admonition} Proof
 # :class: dropdown
-# By {prf:ref}`thm-lengths` only $M=wI$, $w\ge0$, matters. By Experiment 1, with $C$ and $Q$ as in the last proof at $\tau=wr$,
+# By the {prf:ref}`theorem for any lengths <thm-lengths>` only $M=wI$, $w\ge0$, matters. By Experiment 1, with $C$ and $Q$ as
+# in the last proof at $\tau=wr$,
 #
 # $$R(w)=L^2(1-w)^2+J(w),\qquad
 # J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
@@ -456,11 +463,11 @@ judge(
 # tokens $p_2$ and $m=\sum\omega_ig_i$ rise with $\tau$: their derivatives are twice the covariance of $\omega$ and $g$, and the variance
 # of $g$, under $\omega$. So $C$ and $\mathbb Em=\tau(1-C)$ do not fall.
 #
-# *1. All minimizers tend to one.* $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let $q=P(1\le r\le2)$ and $n$ so large that
-# $C(8)\le\frac12$. For $w\ge4$ and $1\le r\le2$ the mean of $m$ is at least that at $w=4$, $4r(1-C(4r))\ge2r$, so
+# *1. All minimizers tend to one.* $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let $q=P(1\le r\le2)$ and $n$ so
+# large that $C(8)\le\frac12$. For $w\ge4$ and $1\le r\le2$ the mean of $m$ is at least that at $w=4$, $4r(1-C(4r))\ge2r$, so
 # $R(w)\ge\frac{L^2}dq$. For $0\le w\le4$, $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$ if this is positive, so
-# $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$. As $R(1)\to0$ by {prf:ref}`thm-every-w` and $R$ is continuous, for large $n$ there are
-# minimizers, and all lie in $[1-\varepsilon,1+\varepsilon]$.
+# $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$. As $R(1)\to0$ by the {prf:ref}`theorem on every window <thm-every-w>` and $R$ is
+# continuous, for large $n$ there are minimizers, and all lie in $[1-\varepsilon,1+\varepsilon]$.
 #
 # *2. Only one.* By the identities, for $|w-1|\le\varepsilon\le\frac12$, $|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)
 # =n^{-r(1+\varepsilon)+o(1)}$; powers of the query's length change powers of $\log n$ only. So $R''=2L^2+J''>0$ there, the minimizer is
@@ -471,14 +478,19 @@ judge(
 #
 # $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r),$$
 #
-# exactly, for every $n$. At the queries that decide, $r^2\approx\frac2{\sqrt5}\log n$. So $\mathbb Er^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$ is
-# of order $(\log n)^{d/2+1}n^{-1/\varphi}$, and every other term is smaller by a factor $\log n$, for each fixed $\sigma$. With
-# $1-w^*\sim J'(1)/2L^2$, the second column of {prf:ref}`thm-every-w` at $w=1$, where $s=\varphi$, and
+# exactly, for every $n$. At the queries that decide, $r^2\approx\frac2{\sqrt5}\log n$. So $\mathbb
+# Er^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$ is of order $(\log n)^{d/2+1}n^{-1/\varphi}$, and every other term is smaller by
+# a factor $\log n$, for each fixed $\sigma$. With $1-w^*\sim J'(1)/2L^2$, the second column of the {prf:ref}`theorem on every
+# window <thm-every-w>` at $w=1$, where $s=\varphi$, and
 # $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this is the law. Finally
 # $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
 #
 # Nothing is claimed about the rate of this convergence, and $n_0$ is not uniform: the noise term is smaller by $\log n$ only.
 # :::
+
+# %%
+for n in (100, 1000):
+    print(f"d = 1, no noise, n = {n}: w* = {gaussian_window(1, n, 0.0).w:.3f}")
 
 # %% tags=["hide-input"]
 styles = {"exact": "-", "one heavy token": ":"}
@@ -526,8 +538,9 @@ judge(
 
 # %% [markdown]
 # **How many tokens does the limit need?** $C$ is one over the number of tokens attended to. For $C=0.1$ the context must grow
-# exponentially in $(wr)^2$ (first card). At a fixed query the weighted mean of the tokens tends to $wx_q$, in mean square like
-# $1/n$ (second card), whatever $w$ is: the slower rates of {prf:ref}`thm-every-w` are those of rare long queries.
+# exponentially in $(wr)^2$ (first card). At a fixed query the weighted mean of the tokens tends to $wx_q$, in mean square
+# like $1/n$ (second card), whatever $w$ is: the slower rates of the {prf:ref}`theorem on every window <thm-every-w>` are
+# those of rare long queries.
 
 # %% tags=["hide-input"]
 ends = [{"a": float(a), "b": a + 1.0} for a in range(1, 9)]
