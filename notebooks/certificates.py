@@ -292,12 +292,6 @@ for k, n, sigma in [(2, 2, 0.0), (2, 20, 1.0), (3, 20, 0.1)]:
 # on a grid only, and $c^*$ is a computed number. $k=1$ and all matrices with $\|B^\top MB\|\le C<c^*$ are open: in the first
 # order of small $C$ a block $B^\top MB_\perp$ changes nothing. For the uniform law on $S^{d-1}$ irrelevant directions are *not* ignored ({doc}`/book/questions`).
 #
-# ## The golden ratio
-#
-# **Statement, not a theorem.** On Gaussian tokens with linear functions, the best $w^*I$ has $1-w^*=n^{-1/\varphi+o(1)}$,
-# $\varphi=\frac{1+\sqrt5}2$. **Gap:** the derivation ([](/notebooks/gaussian_tokens.ipynb)) bounds nothing of what one heavy token
-# and Laplace's method neglect, and whether the best matrix is a multiple of the identity at finite $n$ is open.
-#
 # ## How far softmax regression bends
 #
 # :::{prf:theorem} curvature of a row
@@ -334,7 +328,7 @@ for side in (1, -1):
     print(f"a thousandth less: {smaller.proved}")
 
 # %% [markdown]
-# A referee would still ask for the three gaps, and trust in Arb.
+# A referee would still ask for the two gaps, and trust in Arb.
 #
 # ## The price of a wrong window
 #

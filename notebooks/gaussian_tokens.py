@@ -12,10 +12,11 @@
 # **Short answer.** On Gaussian tokens the window stops narrowing: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and
 # $n=10^6$ the best $w$ is {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`, and on the sphere with the same
 # mean squared length {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`; tokens in a ball leave an error of
-# {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$. The distance of the best $w$ from one falls like
-# $(\log n)^{d/2+1}n^{-1/\varphi}$ with the golden ratio $\varphi$, which is derived but not proved {judged}`P1.G.rate`. Even in
-# long contexts a square is not recovered {judged}`P1.G.floor`, and on linear functions linear attention has the smaller risk
-# {judged}`P1.G.linear`.
+# {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$. No other matrix does better on linear functions.
+# The layer's output approaches its limit, in mean square, with an exponent that falls with $w$ ({judged}`P1.G.distance`); at
+# $w=1$ it is one over the golden ratio $\varphi$, and so $1-w^*$ falls like $(\log n)^{d/2+1}n^{-1/\varphi}$
+# ({judged}`P1.G.rate`): both are theorems. Even in long contexts a square is not recovered {judged}`P1.G.floor`, and on linear
+# functions linear attention has the smaller risk {judged}`P1.G.linear`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -39,7 +40,13 @@ import numpy as np
 
 from icl.experiments import gaussian
 from icl.experiments.tables import each
-from icl.risk import gaussian_best_scale, gaussian_window, least_hermite_floor
+from icl.risk import (
+    distance_exponent,
+    gaussian_best_scale,
+    gaussian_distance,
+    gaussian_window,
+    least_hermite_floor,
+)
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 
@@ -110,14 +117,17 @@ for n in (1e2, 1e6, 1e12):
 #
 # ```{admonition} What is true
 # :class: tip
-# - On Gaussian tokens the limit {eq}`eq-tilt` is reached like $1/n$ at a fixed query.
-# - The best $w$ tends to one, and $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms.
+# - On Gaussian tokens the limit {eq}`eq-tilt` is reached like $1/n$ at a fixed query. On average over queries it is reached
+#   like $1/n$ for $w\le\frac1{\sqrt2}$ only, and more slowly for every larger $w$ ({prf:ref}`theorem on every window
+#   <thm-every-w>`).
+# - No matrix is better than the best $wI$ ({prf:ref}`theorem for any lengths <thm-lengths>`). The best $w$ tends to one, and
+#   $1-w^*$ falls like $n^{-1/\varphi}$ up to logarithms ({prf:ref}`theorem on the golden ratio <thm-golden>`).
 # - In the unit ball, where lengths are bounded but differ, the limit is best at a finite $w$, and an error remains.
 # - What remains of Theorem 2 for linear functions is the direction: $w^*$ rises with $L/\sigma$.
 # ```
 #
-# We have read that paper's abstract, not its theorems. Demir and Dogan {cite}`demir2025` study temperature, Lu et al.
-# {cite}`lu2025` linear attention in high dimension.
+# We have read that paper's abstract, and one of its propositions as another text quotes it (Experiment 3). Demir
+# and Dogan {cite}`demir2025` study temperature, Lu et al. {cite}`lu2025` linear attention in high dimension.
 #
 # ## By hand: a parabola
 #
@@ -136,7 +146,7 @@ print(f"w^2 = {floor.w**2:.6f}   error {floor.risk:.6f}   variance {floor.power:
 # |---|---|
 # | tokens and query $N(0,I_d)$, the query does not attend to itself | kept; sphere and ball for comparison |
 # | $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ | unless said otherwise; nonlinear functions in Experiment 4 |
-# | $M=wI$ | kept: whether another matrix is better is open |
+# | $M=wI$ | for linear functions no restriction ({prf:ref}`theorem for any lengths <thm-lengths>`); an assumption in Experiment 4 |
 # | the exact risk | tested: two tokens, summed directly |
 # ```
 #
@@ -174,6 +184,41 @@ judge(
 #
 # A function of tokens of length $\sqrt d$ is one of slope $\sqrt dL$ of unit tokens, and $w$ is $d$ times smaller. This makes
 # the two laws comparable. The control is a pair of tokens without noise, whose best $w$ exceeds one.
+#
+# That $M$ is a multiple of the identity is no restriction here, whatever the lengths of the tokens are:
+#
+# :::{prf:theorem} the best matrix, tokens of any lengths
+# :label: thm-lengths
+# :nonumber:
+# Let the tokens be independent with one rotation-invariant law of finite second moment, the query independent of them with
+# another, neither of them always zero. Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, and the noise
+# be independent with mean zero and variance $\sigma^2\ge0$. For $n\ge2$ every matrix that is not $wI$ with $w\ge0$ has a risk
+# larger than $\inf_{w\ge0}R(w)$, where $R(w)$ is the risk of $wI$. So every minimizer over all matrices is such a multiple.
+# :::
+#
+# *Idea.* The layer sees the query through $v=Mx_q$ alone, and to turn $v$ away from $x_q$ only lowers the correlation of
+# prediction and label. What is left is the length of $v$, and a multiple of the identity chooses it as well, because the
+# direction of the query says nothing about its length.
+#
+# :::{admonition} Proof
+# :class: dropdown
+# *Given the query,* let $r=|x_q|>0$, $\tau=|v|$, and $\alpha$ the angle between $v$ and $x_q$. The law of the tokens is invariant
+# under rotations about $v$ and under reflections that keep $v$, so $\mathbb E\sum\omega_ix_i=\mu(\tau)\,v/\tau$, and
+# $\mathbb E|\sum\omega_ix_i|^2=S(\tau)$ and $\mathbb E\sum\omega_i^2=C(\tau)$ depend on $\tau$ alone. The risk at this query is
+#
+# $$\tfrac{L^2}d\big[S(\tau)-2r\,\mu(\tau)\cos\alpha+r^2\big]+\sigma^2C(\tau).$$
+#
+# *The sign of $\mu$.* $\mu(0)=0$, and $\mu'$ is the mean of the variance under $\omega$ of the tokens' components along $v$, which
+# is positive because $n\ge2$ and these components are not all equal. So $\mu(\tau)>0$ for $\tau>0$, and the risk at this query is
+# at least its value at $\alpha=0$, with equality only for $\alpha=0$ or $\tau=0$.
+#
+# *The length.* Let $x_q=r\theta$. As $r$ and $\theta$ are independent and $\tau=r|M\theta|$, the mean over $r$ of the value at
+# $\alpha=0$ is $R(|M\theta|)$. So the risk of $M$ is at least $\mathbb E_\theta R(|M\theta|)\ge\inf_{w\ge0}R(w)$. If both are equal,
+# $M\theta=c(\theta)\theta$ with $c(\theta)\ge0$ for almost every $\theta$, by continuity for all. Then every vector is an
+# eigenvector, and $M=cI$. $\square$
+#
+# The same three steps apply to the limit $n\to\infty$, where $\mu(\tau)$ is the mean under the tilted law and $S=\mu^2$.
+# :::
 
 # %%
 many, noises = np.array([n for n in n_values if n >= 100]), np.array(noise_stds)
@@ -197,9 +242,10 @@ judge(
 )
 
 # %% [markdown]
-# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$ dimensions.
-# For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$. This function
-# is strictly concave, so it is never the identity: a floor remains.
+# **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$
+# dimensions. For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$.
+# This function is strictly concave, so it is never the identity: a floor remains, and by the {prf:ref}`theorem for any
+# lengths <thm-lengths>` no other matrix lowers it.
 
 # %% tags=["hide-input"]
 balls, spheres = each(gaussian.ball_limit, d=dims), each(gaussian.sphere_floor, d=dims)
@@ -218,13 +264,233 @@ judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=
 # corrects it as long as $C$ grows slowly.
 # :::
 #
-# ## Experiment 3: the golden ratio
+# ## Experiment 3: how fast, at every window
 #
-# Near $w=1$ the risk is $L^2(1-w)^2+\frac{L^2}d\mathbb E\,r^2(C-6D)$ to leading order. Long queries dominate the mean. For a
-# query of length $r$ one token takes a finite part of the weight (condensation in the random energy model
-# {cite:p}`derrida1981,bouchaud1997`) with probability $n\exp(-\frac12(\frac{\log n}r+\frac r2)^2)$, up to powers of $\log n$.
-# Times the density $e^{-r^2/2}$ this is largest at $r^2\approx\frac2{\sqrt5}\log n$, where it is
-# $n^{1/2-\sqrt5/2}=n^{-1/\varphi}$.
+# :::{prf:theorem} many Gaussian tokens, every window
+# :label: thm-every-w
+# :nonumber:
+# Let tokens and query be independent $N(0,I_d)$, $w>0$, and $s=\frac12\big(1+\sqrt{1+4/w^2}\big)$, the positive root of
+# $s(s-1)=1/w^2$. For $n\to\infty$ both $\mathbb E\sum\omega_i^2$ and $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ are
+# $n^{-r(w)+o(1)}$ with
+#
+# $$r(w)=\min(1,\,s-1)=\min\Big(1,\;\tfrac12\big(\sqrt{1+4/w^2}-1\big)\Big).$$
+#
+# With $\ell=\log n$ and $c_w=\Gamma(s)\Gamma(2-s)\,\Gamma(\frac d2)^{-1}[w^2(w^2+4)]^{-d/4}$ they are asymptotically equal to
+#
+# | | $\mathbb E\sum\omega_i^2$ | $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ |
+# |:--|:--|:--|
+# | $w^2<\frac12$ | $(1-2w^2)^{-d/2}\,n^{-1}$ | $d\,(1-w^2)(1-2w^2)^{-d/2-1}\,n^{-1}$ |
+# | $w^2=\frac12$ | $(\frac23\ell)^{d/2}\,\Gamma(\frac d2+1)^{-1}\,n^{-1}$ | $\frac d2(\frac23\ell)^{d/2+1}\,\Gamma(\frac d2+2)^{-1}\,n^{-1}$ |
+# | $w^2>\frac12$ | $c_w\,\ell^{d/2-1}\,n^{-(s-1)}$ | $c_w\frac{2w(s-1)^2}{\sqrt{w^2+4}}\,\ell^{d/2}\,n^{-(s-1)}$ |
+# :::
+#
+# *Idea.* A weight is at most one, so $\omega^2\le\omega^s$ for every $s\le2$, and the $s$-th moment of a weight is that of a
+# log-normal variable: $n\,\mathbb E\omega_1^s\approx n^{1-s}e^{s(s-1)w^2r^2/2}$ at a query of length $r$. Its mean over the query is
+# finite as long as $s(s-1)w^2<1$, and the best exponent is the end of that range: at $w=1$ the equation is $s^2=s+1$, that of
+# the golden ratio. The bound is sharp because at queries with $w^2r^2\approx\frac{2w}{\sqrt{w^2+4}}\log n$ one token carries a
+# finite part of the weight with just that probability (condensation in the random energy model
+# {cite:p}`derrida1981,bouchaud1997`).
+#
+# :::{admonition} Proof
+# :class: dropdown
+# *Given the query,* let $\tau=wr$, $x=\tau^2/\ell$, $p_k=\sum\omega_i^k$, $C=\mathbb Ep_2$, $D=\mathbb Ep_3-\mathbb Ep_2^2$. By
+# Experiment 1 the squared distance has the mean $Q=dC+\tau^2(C-6D)$. Since $p_2^2\le p_3\le p_2$ by Cauchy and Schwarz,
+# $0\le D\le C$ and $Q\le(d+\tau^2)C$. Write $S=\sum_{j\ge2}e^{\tau g_j}$ and $A=S/(n\,e^{\tau^2/2})$.
+#
+# *1. The sum of the others is rarely small.* $Y=e^{\tau g}1\{g\le\tau\}$ has $\mathbb EY=\frac12e^{\tau^2/2}$ and
+# $\mathbb EY^2\le\frac12e^{3\tau^2/2}$, and $\mathbb Ee^{-\lambda Y}\le e^{-\lambda\mathbb EY+\lambda^2\mathbb EY^2/2}$. With
+# $\lambda=\mathbb EY/(2\,\mathbb EY^2)$, $k$ tokens have $P(\sum e^{\tau g_j}<\frac k4e^{\tau^2/2})\le\exp(-\frac k{16}e^{-\tau^2/2})$. With
+# $k=n-1$, $n\ge3$, both $nP(A<\frac18)$ and $n^2P(A<\frac1{12})$ for one token less are at most
+# $\delta_n=n^2\exp(-\frac n{48}e^{-\tau^2/2})$: for $x\le2-\varepsilon$ it is smaller than every power of $1/n$. (The truncation at
+# $\tau$ carries this beyond $\tau^2=\log n$, up to where the sum freezes, $\tau^2=2\log n$.)
+#
+# *2. Bound.* With $y=\tau g_1-\ell-\frac{\tau^2}2$, $\omega_1=e^y/(e^y+A)$ is at most $\min(1,8e^y)$ where $A\ge\frac18$. As
+# $\min(1,z)^2\le z^{s'}$ for $0\le s'\le2$,
+#
+# $$C\le n\,\mathbb E\min(1,8e^y)^2+\delta_n\le64\,n^{1-s'}e^{s'(s'-1)\tau^2/2}+\delta_n.$$
+#
+# The best $s'$ is $\min(2,\alpha)$ with $\alpha=\frac1x+\frac12$, and $C\le64\,n^{-c(x)}+\delta_n$ with $c(x)=1-x$ for $x\le\frac23$
+# and $c(x)=\frac{(2-x)^2}{8x}$ for $\frac23\le x\le2$.
+#
+# *3. Where one token is heavy.* Let $a=\frac\ell\tau+\frac\tau2$ and $\Lambda=\frac n\tau\frac1{\sqrt{2\pi}}e^{-a^2/2}
+# =n^{-c(x)}/(\sqrt{2\pi}\,\tau)$. Then $y=\tau(g_1-a)$, and $\tau a=\alpha\tau^2$ gives
+#
+# $$n\,\mathbb E\omega_1^k=\Lambda\,\mathbb E\!\int\Big(\frac{e^y}{e^y+A}\Big)^ke^{-\alpha y-y^2/2\tau^2}dy .$$
+#
+# $A\to1$ in probability, uniformly on $x\le2-\varepsilon$: tokens with $g>\tau+t$, $t=\ell^{1/4}$, have the share
+# $P(g>t)\to0$ of the mean, and the relative variance of the others' sum is at most $n^{-1}e^{\tau^2}P(g>\tau-t)$, which is
+# $n^{-1+x/2+o(1)}$ for $\tau>t$ and at most $n^{-1}e^{t^2}$ below. On a compact part of $\frac23<x<2$, where $1<\alpha<2$, the
+# integrand is at most $\min(1,8e^y)^2e^{-\alpha y}$, which is integrable uniformly; where $A<\frac18$ it contributes at most
+# $\delta_n=o(\Lambda)$. So uniformly there $\mathbb Ep_k=\Lambda\,[\mathrm B(k-\alpha,\alpha)+o(1)]$, $k\ge2$. Two heavy tokens are rarer:
+# with $S$ less one more token $n^2\,\mathbb E\omega_1^2\omega_2^2\le(n\,\mathbb E\min(1,12e^y)^2)^2+\delta_n=O(\Lambda^2)+\delta_n$, so
+# $\mathbb Ep_2^2=\Lambda\,[\mathrm B(4-\alpha,\alpha)+o(1)]$. With $\mathrm B=\mathrm B(2-\alpha,\alpha)=\Gamma(\alpha)\Gamma(2-\alpha)$ the two other
+# integrals are $\frac{2-\alpha}2\mathrm B$ and $\frac{(3-\alpha)(2-\alpha)}6\mathrm B$, and
+# $1-3(2-\alpha)+(3-\alpha)(2-\alpha)=(\alpha-1)^2$:
+#
+# $$C=\Lambda\,[\mathrm B+o(1)],\qquad C-6D=\Lambda\,[(\alpha-1)^2\mathrm B+o(1)].$$
+#
+# *4. Where none is.* Tilting by $e^{2\tau g_1}$ gives $n\,e^{-\tau^2}C=\mathbb E(e^{y'}+A)^{-2}$ with $y'=(\frac32x-1)\ell+\tau g$.
+# Uniformly on $x\le\frac23-\varepsilon$, $y'\to-\infty$ in probability; so $n\,e^{-\tau^2}C\to1$, and in the same way
+# $n\,e^{-\tau^2}D\le n\,e^{-\tau^2}\mathbb Ep_3\to0$. (Where $A\ge\frac18$ the variable is at most 64; elsewhere use $\delta_n$.)
+#
+# *5. Mean over queries.* The density of $r$ is $p(r)=2^{1-d/2}r^{d-1}e^{-r^2/2}/\Gamma(\frac d2)$, that is $n^{-x/2w^2}$ up to powers of
+# $\ell$. Queries with $x>2-\varepsilon$ contribute at most $\mathbb E[d+\tau^2;x>2-\varepsilon]=n^{-(2-\varepsilon)/2w^2+o(1)}$, and
+# $\frac1{w^2}$ exceeds $r(w)$: it is $s(s-1)>s-1$, and at least 2 for $w^2\le\frac12$. So they are negligible for small $\varepsilon$.
+# The others contribute $n^{-\min h+o(1)}$ at most, $h(x)=c(x)+\frac x{2w^2}$.
+#
+# - *$w^2>\frac12$.* $h$ falls on $[0,\frac23]$ and is strictly convex on $[\frac23,2]$ with $h'=-\frac1{2x^2}+\frac18+\frac1{2w^2}$.
+#   Its only minimum is at $x_*=\frac{2w}{\sqrt{w^2+4}}$, between $\frac23$ and 2, where $h=\frac1{x_*}-\frac12=s-1$, $h''=x_*^{-3}$ and
+#   $\alpha=s$. Away from it the contribution is smaller by a power of $n$. Near it insert 3; Laplace's method with
+#   $r=\sqrt{x\ell}/w$ gives
+#   $\frac{2^{1-d/2}}{\Gamma(d/2)}\big(\frac{x_*\ell}{w^2}\big)^{\frac{d-1}2}\frac{\Gamma(s)\Gamma(2-s)}{\sqrt{2\pi x_*\ell}}
+#   \frac{\sqrt\ell}{2w\sqrt{x_*}}\sqrt{\frac{2\pi x_*^3}\ell}\,n^{-(s-1)}=c_w\ell^{d/2-1}n^{-(s-1)}$. In $Q$ the second term
+#   dominates, with the factor $x_*\ell\,(s-1)^2$.
+# - *$w^2<\frac12$.* At a fixed query $nC\to e^{\tau^2}$ and $nD\to0$ by 4. By 2 with $s'=2$, $nC\le64\,e^{w^2r^2}+n\delta_n$, which is
+#   integrable, and $n\delta_n\to0$ uniformly on $\tau^2\le\ell$; beyond, $n\,\mathbb E[d+\tau^2;\tau^2>\ell]=n^{1-1/2w^2+o(1)}\to0$. So
+#   $n\,\mathbb EC\to\mathbb Ee^{w^2r^2}$ and $n\,\mathbb EQ\to\mathbb E(d+w^2r^2)e^{w^2r^2}$.
+# - *$w^2=\frac12$.* $h=1$ on all of $[0,\frac23]$, and larger beyond. Up to $x=\frac23-\varepsilon$, $nC\,p(r)\sim2^{1-d/2}r^{d-1}/
+#   \Gamma(\frac d2)$ is a power of $r$, integrated up to $r^2=\frac43\ell$; in $Q$ it is multiplied by $\frac12r^2$. By 2 with $s'=2$ the
+#   interval $|x-\frac23|<\varepsilon$ adds at most a constant times $\varepsilon$ of that, and what is beyond a smaller power of $n$. Let
+#   $\varepsilon\to0$. $\square$
+# :::
+
+# %%
+for w in (0.5, 1.0, 2.0):
+    shorter, longer = gaussian_distance(dim=1, w=w, n=[1e28, 1e30]).distance
+    exponent = np.log(shorter / longer) / np.log(100)
+    print(f"w = {w}: exponent {exponent:.3f}, theorem {distance_exponent(w):.3f}")
+
+# %% tags=["hide-input"]
+grid_w = np.geomspace(0.25, 3, 19)
+fine_w = np.geomspace(0.25, 3, 400)
+wide_w = fine_w[fine_w >= 1]
+exact_exponents = each(gaussian.distance_exponents, d=dims, w=grid_w)
+figure, ax = plt.subplots(figsize=(6.4, 3.0))
+plots.exact_curve(ax, fine_w, distance_exponent(fine_w), "theorem")
+for dim, shade in plots.colors(dims).items():
+    part = exact_exponents[exact_exponents.d == dim]
+    ax.plot(
+        part.w, part.value, "o", markersize=3.5, color=shade, label=f"exact, d = {dim}"
+    )
+guide_color = plots.COLORS["guide"]
+ax.plot(
+    wide_w,
+    gaussian.RATE / wide_w**2,
+    color=guide_color,
+    linestyle="--",
+    linewidth=1.2,
+    label=r"$w^{-2}/\varphi$",
+)
+ax.axvline(0.5**0.5, color=guide_color, linewidth=0.8)
+ax.set(xscale="log", xlabel="window parameter w", ylabel="exponent of 1/n")
+ax.set(ylim=(0, 1.08))
+ax.set_xticks([0.25, 0.5, 1, 2, 3], labels=["0.25", "0.5", "1", "2", "3"])
+ax.minorticks_off()
+ax.legend(fontsize=8, loc="lower left")
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-every-w
+# :alt: Against the window parameter a curve is flat at one up to 0.707 and then falls, through 0.618 at one, to about 0.1 at
+# three. Points for each dimension lie on it, for large windows and high dimension above it. A dashed curve starts on it at one
+# and falls below it.
+#
+# How fast $\mathbb E\Vert\sum\omega_ix_i-w\,x_q\Vert^2$ falls with $n$. Line: the exponent $r(w)$ of the {prf:ref}`theorem on
+# every window <thm-every-w>`. Points: local slopes of the exact distance from $n=10^{28}$ to $10^{30}$, less its power of
+# $\log n$; for large $w$ and $d$ even these contexts are short. Vertical: $w^2=\frac12$. Dashed, for $w\ge1$: the largest
+# multiple of $w^{-2}$ that stays below $r(w)$.
+# ```
+#
+# **Two other bounds.** Proposition 3.1 of {cite:t}`boursier2025` we know only as a public audit of that paper quotes it. For tokens
+# that are sub-Gaussian with parameter $\varsigma\ge1$ and a sub-Gaussian query with parameter one it bounds the same mean square
+# by $c_1\varsigma^6\log n\;n^{-c_2/\varsigma^2}$, with constants that are not named and do not depend on $\varsigma$. Tokens
+# $N(0,\varsigma^2I)$ and $M=I$ are our setting with $w=\varsigma$, so the theorem says how good such a bound can be: the power
+# $\varsigma^{-2}$ is right, because $w^2r(w)$ rises from $1/\varphi$ at $w=1$ to one, and no $c_2$ above $1/\varphi$ serves all
+# $\varsigma\ge1$ (dashed). Of {cite:t}`bohbot2026` we read the abstract and the public code. There each token is a query, too, and
+# what is measured is the error of the mean and of the covariance of all outputs, beside a curve $n^{-1/(2(1+H^2))}$ whose $H$
+# would here be $w$. That is not our quantity, and we do not draw it. By Jensen's inequality the error of the mean over
+# independent queries is at most the root of our distance, $n^{-r(w)/2+o(1)}$, and $r(w)>\frac1{1+w^2}$ for every $w$.
+#
+# The card divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
+# which the exponent is one.
+
+# %% tags=["hide-input"]
+few_w = np.array([0.5, 0.8, 1.0, 1.25])
+exponents = each(gaussian.distance_exponents, d=dims, w=few_w)
+at_one_length = exponents[exponents.w > 0.75]
+labels_w, name_w = ["d", "w"], "w = {w:g}, d = {d}"
+judge(
+    "P1.G.distance",
+    cases(exponents, error="error", labels=labels_w, name=name_w),
+    cases(at_one_length, "wrong", error="error", labels=labels_w, name=name_w),
+)
+
+# %% [markdown]
+# **The golden ratio.** At $w=1$ the limit is the right answer, and the theorem says how far the best window is from it:
+#
+# :::{prf:theorem} the golden ratio
+# :label: thm-golden
+# :nonumber:
+# Let $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$, $L>0$, $\sigma\ge0$, $d\ge1$, and tokens and query as
+# in the {prf:ref}`theorem on every window <thm-every-w>`. There is $n_0$, which depends on $d$ and $\sigma/L$, such that for
+# $n\ge n_0$ exactly one matrix has the least risk: $w^*I$ with $0<w^*<1$. For $n\to\infty$
+#
+# $$1-w^*\;\sim\;K_d\,(\log n)^{d/2+1}\,n^{-1/\varphi},\qquad
+# K_d=\frac{\pi}{5^{1+d/4}\,\varphi^3\,\Gamma(\frac d2+1)\,\sin(\pi/\varphi)},$$
+#
+# with the same constant for all $L$ and $\sigma$, $\sigma=0$ included. The least risk is asymptotically equal to $\frac{L^2}d$ times
+# the second column of the {prf:ref}`theorem on every window <thm-every-w>` at $w=1$.
+# :::
+#
+# *Idea.* What pulls $w^*$ below one is the slope of the finite-context error at $w=1$. This error depends on $w|x_q|$ alone, so
+# its slope is a mean of the error itself with the weight $|x_q|^2-d$: dominated by long queries, hence positive, and of the
+# order of the error times $\log n$.
+#
+# "For $n\ge n_0$" is needed: without noise in one dimension, 100 tokens have their best $w$ above one.
+#
+# :::{admonition} Proof
+# :class: dropdown
+# By the {prf:ref}`theorem for any lengths <thm-lengths>` only $M=wI$, $w\ge0$, matters. By Experiment 1, with $C$ and $Q$ as
+# in the last proof at $\tau=wr$,
+#
+# $$R(w)=L^2(1-w)^2+J(w),\qquad
+# J(w)=\tfrac{L^2}d\,\mathbb E\big[Q(wr)+2(1-w)w\,r^2C(wr)\big]+\sigma^2\,\mathbb EC(wr).$$
+#
+# *Identities.* A function $F$ of the scores has $\frac d{d\tau}\mathbb EF=\tau\,\mathbb E\Delta F$, and
+# $\Delta p_k=k[(k-1)p_k-2kp_{k+1}+(k+1)p_2p_k]$, $\nabla p_k\cdot\nabla p_l=kl(p_{k+l}-p_lp_{k+1}-p_kp_{l+1}+p_2p_kp_l)$. So polynomials
+# $P$ in $p_2,p_3,\dots$ without a constant term stay such under $\Delta$, and as each of their monomials is at most $p_2$,
+# $|\frac d{d\tau}\mathbb EP|\le K\tau C$ and $|\frac{d^2}{d\tau^2}\mathbb EP|\le K(1+\tau^2)C$ with a constant $K$. For every set of
+# tokens $p_2$ and $m=\sum\omega_ig_i$ rise with $\tau$: their derivatives are twice the covariance of $\omega$ and $g$, and the variance
+# of $g$, under $\omega$. So $C$ and $\mathbb Em=\tau(1-C)$ do not fall.
+#
+# *1. All minimizers tend to one.* $R(w)\ge\frac{L^2}d\mathbb E(r-\mathbb E[m\,|\,r])^2$. Let $q=P(1\le r\le2)$ and $n$ so
+# large that $C(8)\le\frac12$. For $w\ge4$ and $1\le r\le2$ the mean of $m$ is at least that at $w=4$, $4r(1-C(4r))\ge2r$, so
+# $R(w)\ge\frac{L^2}dq$. For $0\le w\le4$, $|r-wr(1-C(wr))|\ge|1-w|-4C(8)$ if this is positive, so
+# $R(w)\ge\frac{L^2}dq\,(|1-w|-4C(8))_+^2$. As $R(1)\to0$ by the {prf:ref}`theorem on every window <thm-every-w>` and $R$ is
+# continuous, for large $n$ there are minimizers, and all lie in $[1-\varepsilon,1+\varepsilon]$.
+#
+# *2. Only one.* By the identities, for $|w-1|\le\varepsilon\le\frac12$, $|J'(w)|+|J''(w)|\le K\,\mathbb E(1+r)^6C((1+\varepsilon)r)
+# =n^{-r(1+\varepsilon)+o(1)}$; powers of the query's length change powers of $\log n$ only. So $R''=2L^2+J''>0$ there, the minimizer is
+# unique, and it solves $2L^2(1-w^*)=J'(w^*)$. Hence $|1-w^*|\le n^{-r(1+\varepsilon)+o(1)}$ and
+# $J'(w^*)=J'(1)+O(n^{-2r(1+\varepsilon)+o(1)})$. As $2r(1+\varepsilon)>1/\varphi$ for small $\varepsilon$, $J'(1)$ is what remains.
+#
+# *3. The slope at one.* Parts give $\mathbb E\,rG'(r)=\mathbb E(r^2-d)G(r)$, so
+#
+# $$R'(1)=J'(1)=\tfrac{L^2}d\,\mathbb E\big[(r^2-d)\,Q(r)-2r^2C(r)\big]+\sigma^2\,\mathbb E(r^2-d)\,C(r),$$
+#
+# exactly, for every $n$. At the queries that decide, $r^2\approx\frac2{\sqrt5}\log n$. So $\mathbb
+# Er^2Q\sim\frac2{\sqrt5}\log n\;\mathbb EQ$ is of order $(\log n)^{d/2+1}n^{-1/\varphi}$, and every other term is smaller by
+# a factor $\log n$, for each fixed $\sigma$. With $1-w^*\sim J'(1)/2L^2$, the second column of the {prf:ref}`theorem on every
+# window <thm-every-w>` at $w=1$, where $s=\varphi$, and
+# $\Gamma(\varphi)\Gamma(2-\varphi)=\frac{\pi/\varphi}{\sin(\pi/\varphi)}$ this is the law. Finally
+# $R(w^*)=R(1)+O(|1-w^*|\sup|J'|+(1-w^*)^2)\sim R(1)$. $\square$
+#
+# Nothing is claimed about the rate of this convergence, and $n_0$ is not uniform: the noise term is smaller by $\log n$ only.
+# :::
+
+# %%
+for n in (100, 1000):
+    print(f"d = 1, no noise, n = {n}: w* = {gaussian_window(1, n, 0.0).w:.3f}")
 
 # %% tags=["hide-input"]
 styles = {"exact": "-", "one heavy token": ":"}
@@ -250,8 +516,9 @@ plt.show()
 # (dotted). The limit, about $-0.618$, is the same in every dimension; powers of $\log n$ delay it.
 # ```
 #
-# The integral replaces the sum of the other tokens by its mean, an error that we do not bound; the law is its leading order.
-# The card measures both steps, from exact to integral and from integral to law; the control is the law of dimension $d+1$.
+# The integral replaces the sum of the other tokens by its mean. It fills the gap between contexts whose exact risk we compute
+# and those so long that powers of $\log n$ no longer matter. The card checks the law in two steps, from exact to integral and
+# from integral to law; the control is the law of dimension $d+1$.
 
 # %%
 steps = each(gaussian.rate_steps, d=dims, sigma=noise_stds)
@@ -271,8 +538,9 @@ judge(
 
 # %% [markdown]
 # **How many tokens does the limit need?** $C$ is one over the number of tokens attended to. For $C=0.1$ the context must grow
-# exponentially in $(wr)^2$ (first card). At a fixed query the weighted mean of the tokens tends to $wx_q$, in mean square like
-# $1/n$ (second card).
+# exponentially in $(wr)^2$ (first card). At a fixed query the weighted mean of the tokens tends to $wx_q$, in mean square
+# like $1/n$ (second card), whatever $w$ is: the slower rates of the {prf:ref}`theorem on every window <thm-every-w>` are
+# those of rare long queries.
 
 # %% tags=["hide-input"]
 ends = [{"a": float(a), "b": a + 1.0} for a in range(1, 9)]

@@ -18,6 +18,7 @@ from icl.experiments.sweeps import smallest_slope, with_error
 from icl.experiments.tables import Array, Row
 from icl.risk import (
     gaussian_best_scale,
+    gaussian_distance,
     gaussian_linear_optimum,
     gaussian_risk,
     gaussian_window,
@@ -83,6 +84,27 @@ def rate_steps(d: int, sigma: float) -> Row:
     second, wrong = (np.exp(late.log_gap - log_window_gap(d + more, beyond)) for more in (0, 1))
     errors = {"first_error": first * (best.gap_error + heavy.error), "second_error": second * late.error}
     return {"first": first, "second": second, "wrong": wrong, **errors, "wrong_error": wrong * late.error}
+
+
+def distance_exponents(d: int, w: ArrayLike) -> Row:
+    """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` from n = 10^28 to 10^30, at every w.
+
+    ``plain`` is that of the distance itself, ``value`` that without the power of log n that the theorem has,
+    ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below, and ``error`` its error. ``wrong`` is that of the
+    distance at queries of one length, sqrt(d), in place of the mean over all queries.
+    """
+    w, lengths = np.asarray(w, dtype=float), np.array([1e28, 1e30])
+    found = gaussian_distance(d, w, lengths[:, None])
+    log_n = np.log(lengths)
+    step = log_n[1] - log_n[0]
+    plain = -np.diff(np.log(found.distance), axis=0)[0] / step
+    power = np.where(w**2 > 0.5, d / 2, 0.0)
+    value = plain + power * np.log(log_n[1] / log_n[0]) / step
+    tau = w * d**0.5
+    c, third = np.array([weight_moments(tau, n)[:2] for n in lengths]).swapaxes(0, 1)
+    at_one_length = d * c + tau**2 * (c - 6 * third)
+    wrong = -np.diff(np.log(at_one_length), axis=0)[0] / step
+    return {"w": w, "plain": plain, "value": value, "error": found.error.sum(0) / step, "wrong": wrong}
 
 
 def signal_slope(d: int, n: float) -> Row:

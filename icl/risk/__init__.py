@@ -33,16 +33,21 @@ from icl.risk.exact import (
     worst_case_risk,
 )
 from icl.risk.gaussian import (
+    GaussianDistance,
     GaussianScale,
     GaussianWindow,
     gaussian_best_scale,
+    gaussian_distance,
     gaussian_risk,
     gaussian_window,
 )
 from icl.risk.limits import (
     BallLimit,
+    GaussianLaw,
     HermiteFloor,
     OneToken,
+    distance_exponent,
+    gaussian_law,
     least_ball_limit,
     least_hermite_floor,
     log_window_gap,
@@ -56,6 +61,8 @@ from icl.risk.result import MatrixRisk, Risk, WindowRisk
 __all__ = [
     "BallLimit",
     "EnclosedRisk",
+    "GaussianDistance",
+    "GaussianLaw",
     "GaussianScale",
     "GaussianWindow",
     "HermiteFloor",
@@ -71,8 +78,11 @@ __all__ = [
     "bayes_linear_risk",
     "certify_isotropy",
     "curvatures",
+    "distance_exponent",
     "enclose_risk",
     "gaussian_best_scale",
+    "gaussian_distance",
+    "gaussian_law",
     "gaussian_linear_optimum",
     "gaussian_risk",
     "gaussian_window",

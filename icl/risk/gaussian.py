@@ -11,7 +11,8 @@ Derivation. Let omega_i be the weights, s_i the scores, and ``C = E sum omega_i^
 
     bias = (L^2 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
 
-and both are averaged over the chi law of r by `icl.risk.gaussian_moments.query_means`.
+and the squared distance of ``sum omega_i x_i`` from its limit ``w x_q`` for many tokens has the mean
+``d C + tau^2 (C - 6 D)``. All are averaged over the chi law of r by `icl.risk.gaussian_moments.query_means`.
 """
 
 from __future__ import annotations
@@ -97,6 +98,44 @@ def gaussian_risk(
     variance = noise_std**2
     rows = (square * bias, variance * noise, error, square * bias_w, variance * noise_w)
     return WindowRisk(*(row[()] for row in rows))
+
+
+@dataclass(frozen=True)
+class GaussianDistance:
+    """How far the weighted mean of n Gaussian tokens is from its limit for many tokens.
+
+    Attributes:
+        distance: ``E |sum_i omega_i x_i - w x_q|^2`` over tokens and query.
+        error: Estimated relative error: what a coarser rule changes, and rounding.
+    """
+
+    distance: Array
+    error: Array
+
+
+def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
+    """Compute the mean squared distance of the layer's output from its limit for infinitely many tokens.
+
+    Tokens and query are N(0, I_d), the output is ``sum_i omega_i x_i`` with weights proportional to
+    ``exp(w x_i . x_q)``, its limit is ``w x_q``. `icl.risk.limits.gaussian_law` has its leading order.
+
+    Args:
+        dim: Dimension d, 1 to 1000.
+        w: Window parameter, 0 to 100.
+        n: Context length, 1 to 1e30; ``w`` and ``n`` broadcast.
+
+    Raises:
+        ValueError: For arguments out of range or shapes that do not broadcast.
+
+    >>> round(float(gaussian_distance(5, w=0.0, n=100).distance), 12)  # d / n: equal weights
+    0.05
+    """
+    dim, _, (w, n, _) = check_gaussian(dim, 1.0, w, n, 0.0)
+    flat_w, flat_n = w.ravel(), n.ravel()
+    rules = query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE)
+    fine, coarse = (dim * (rows[1] + flat_w**2 * rows[5]) for rows in rules)
+    error = np.maximum(np.abs(coarse / fine - 1), _EPS)
+    return GaussianDistance(fine.reshape(w.shape)[()], error.reshape(w.shape)[()])
 
 
 def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0) -> GaussianWindow:

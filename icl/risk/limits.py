@@ -11,8 +11,9 @@ f smoothed over a fixed width of one, whatever w is. On functions of one project
 
     floor(w) = sum_k k! (c_k - h_k(w))^2,   sum_k h_k(w) He_k(t) = sum_k c_k (w t)^k.
 
-For linear functions the distance of the best window from 1 is derived to leading order (`log_window_gap`), by
-`one_token_gap`.
+For linear functions the limit is ``w f(x_q)``. The mean squared distance of n tokens from it is a power of n
+that depends on w (`distance_exponent`, `gaussian_law`), and from the power at ``w = 1`` follows the distance
+of the best window from 1 (`log_window_gap`). The chapter on Gaussian tokens proves these laws.
 
 *Ball.* Tokens and query are uniform in the unit ball of R^d, ``f(x) = beta . x`` with ``E beta beta'`` a
 multiple of the identity. The prediction at a query of length r tends to ``beta . x`` averaged with the
@@ -42,7 +43,7 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import poly2herme
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, gamma, gammaln
+from scipy.special import expit, gammaln
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.asymptotics import resultant_length
@@ -52,6 +53,7 @@ from icl.tasks.base import LEAST, MOST, Array
 GOLDEN = (1 + math.sqrt(5)) / 2
 PEAK = 2 / math.sqrt(5)  # r^2 over log n of the queries that decide
 _MOST_LOG = 1e8
+_LEAST_W, _MOST_W = 1e-3, 1e3  # windows of the laws for Gaussian tokens
 _MOST_DEGREE, _MOST_COEFFICIENT = 30, 1e30
 _BALL_W = 0.01, 1e6  # windows between which the ball's best one is looked for
 _ORDER, _COARSE = 16, 12  # Gauss nodes a panel of the two rules for the ball
@@ -64,6 +66,19 @@ class HermiteFloor:
     w: float
     risk: float
     power: float
+
+
+@dataclass(frozen=True)
+class GaussianLaw:
+    """Leading orders for many Gaussian tokens, at the broadcast shape of ``w`` and ``log_n``.
+
+    Attributes:
+        log_noise: Logarithm of that of ``E sum_i omega_i^2``, the noise term in units of sigma^2.
+        log_distance: Logarithm of that of ``E |sum_i omega_i x_i - w x_q|^2``.
+    """
+
+    log_noise: Array
+    log_distance: Array
 
 
 @dataclass(frozen=True)
@@ -119,24 +134,93 @@ def _missed(coefficients: ArrayLike) -> tuple[Array, list[tuple[float, Polynomia
     return c, [(float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k]) for k in range(c.size)]
 
 
+def distance_exponent(w: ArrayLike) -> Array:
+    r"""Return the exponent r(w) of the mean squared distance of n Gaussian tokens from the limit, w > 0.
+
+    The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d,
+
+        E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2),
+
+    and the same of ``E sum_i omega_i^2``. At w = 1 it is one over the golden ratio.
+
+    >>> distance_exponent([0.5, 1.0, 4.0]).round(4)
+    array([1.   , 0.618, 0.059])
+    """
+    w = reals(w, "w", _LEAST_W, _MOST_W)
+    # (sqrt(1 + v) - 1) / 2 with v = 4 / w^2, without cancellation for large w
+    v = 4 / w**2
+    return np.asarray(np.minimum(1.0, v / (2 * (1 + np.sqrt(1 + v)))))[()]
+
+
+def gaussian_law(dim: int, w: ArrayLike, log_n: ArrayLike) -> GaussianLaw:
+    r"""Return what the noise and the squared distance from the limit tend to, for tokens N(0, I_d).
+
+    With ``l = log n``, ``s = (1 + sqrt(1 + 4 / w^2)) / 2``, the positive root of ``s (s - 1) = 1 / w^2``, and
+    ``c = Gamma(s) Gamma(2 - s) / (Gamma(d/2) (w^2 (w^2 + 4))^(d/4))``, they are asymptotically equal to
+
+        w^2 < 1/2:   (1 - 2 w^2)^(-d/2) / n              d (1 - w^2) (1 - 2 w^2)^(-d/2 - 1) / n,
+        w^2 = 1/2:   (2 l / 3)^(d/2) / (n Gamma(d/2+1))   (d / 2) (2 l / 3)^(d/2 + 1) / (n Gamma(d/2 + 2)),
+        w^2 > 1/2:   c l^(d/2 - 1) n^-(s - 1)            c 2 w (s-1)^2 / sqrt(w^2 + 4) l^(d/2) n^-(s - 1).
+
+    The approach is not uniform in w: near ``w^2 = 1/2`` it needs very long contexts. A w whose square is one
+    half up to rounding is taken as the root of one half. The chapter on Gaussian tokens has the proof.
+
+    Args:
+        dim: Dimension d, 1 to 1000.
+        w: Window parameter, 1e-3 to 1e3.
+        log_n: Logarithm of the context length, 1e-3 to 1e8; ``w`` and ``log_n`` broadcast.
+
+    Raises:
+        ValueError: For arguments out of range or shapes that do not broadcast.
+
+    >>> law = gaussian_law(2, w=0.5, log_n=np.log(1000))  # 1000 noise = 2, 1000 distance = 6
+    >>> np.exp([law.log_noise, law.log_distance]).round(6)
+    array([0.002, 0.006])
+    """
+    d = integer(dim, "dim", 1, 1000)
+    w, log_n = reals(w, "w", _LEAST_W, _MOST_W), reals(log_n, "log_n", 1e-3, _MOST_LOG)
+    w, log_n = broadcast(w=w, log_n=log_n)
+    rows = [
+        _gaussian_law(d, float(one), float(length)) for one, length in zip(w.flat, log_n.flat, strict=True)
+    ]
+    log_noise, log_distance = np.array(rows).reshape(w.size, 2).T
+    return GaussianLaw(log_noise.reshape(w.shape)[()], log_distance.reshape(w.shape)[()])
+
+
+def _gaussian_law(d: int, w: float, log_n: float) -> tuple[float, float]:
+    """Return both logarithms of `gaussian_law` for one w and one context length."""
+    half, square = d / 2, w * w
+    if math.isclose(square, 0.5, rel_tol=1e-12):
+        reach = math.log(2 * log_n / 3)
+        noise = half * reach - gammaln(half + 1) - log_n
+        distance = math.log(half) + (half + 1) * reach - gammaln(half + 2) - log_n
+    elif square < 0.5:
+        noise = -half * math.log(1 - 2 * square) - log_n
+        distance = math.log(d * (1 - square)) - (half + 1) * math.log(1 - 2 * square) - log_n
+    else:
+        power = float(distance_exponent(w))  # s - 1
+        constant = gammaln(1 + power) + gammaln(1 - power) - gammaln(half)
+        constant -= half / 2 * math.log(square * (square + 4))
+        noise = constant + (half - 1) * math.log(log_n) - power * log_n
+        heavy = 2 * w * power**2 / math.sqrt(square + 4)
+        distance = constant + math.log(heavy) + half * math.log(log_n) - power * log_n
+    return float(noise), float(distance)
+
+
 def log_window_gap(dim: int, log_n: ArrayLike) -> Array:
     r"""Compute the logarithm of the leading order of ``1 - w*`` for linear functions, for every L and sigma.
 
     With ``l = log n`` and the golden ratio ``a = (1 + sqrt 5) / 2``,
 
-        1 - w* ~ K_d l^(d/2 + 1) n^(-1/a).
+        1 - w* ~ K_d l^(d/2 + 1) n^(-1/a),   K_d = pi / (5^(1 + d/4) a^3 Gamma(d/2 + 1) sin(pi / a)).
 
-    It is `one_token_gap` by Laplace's method: queries with ``r^2`` near ``2 l / sqrt 5`` dominate.
+    Half the slope of the risk at ``w = 1`` is the gap, and queries with ``r^2`` near ``2 l / sqrt 5`` decide.
+    The chapter on Gaussian tokens has the proof.
     """
     d, log_n = integer(dim, "dim", 1, 1000), reals(log_n, "log_n", 1e-3, _MOST_LOG)
-    a = GOLDEN
-    # E r^2 (C - 6 D) / d over the query
-    log_chi = (d / 2) * math.log(PEAK / 2) - math.log(2) - gammaln(d / 2 + 1)
-    curvature = (math.sqrt(5) / 2) ** 3  # of the exponent in r^2 / log n, in units of log n
-    condensed = (a - 1) ** 2 * gamma(a) * gamma(2 - a) / math.sqrt(2 * math.pi * PEAK)
-    slope = 2 / math.sqrt(5)  # of the exponent in w at w = 1, in units of log n
-    log_constant = log_chi + math.log(condensed * math.sqrt(2 * math.pi / curvature) * slope / 2)
-    return np.asarray(log_constant + (d / 2 + 1) * np.log(log_n) - log_n / a)[()]
+    log_constant = math.log(math.pi) - (1 + d / 4) * math.log(5) - 3 * math.log(GOLDEN)
+    log_constant -= gammaln(d / 2 + 1) + math.log(math.sin(math.pi / GOLDEN))
+    return np.asarray(log_constant + (d / 2 + 1) * np.log(log_n) - log_n / GOLDEN)[()]
 
 
 def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0) -> OneToken:
@@ -147,8 +231,8 @@ def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: f
 
         C = n E omega^2,   D = n E (omega^3 - omega^4),   omega = z / (z + n exp(r^2 / 2)),   z = exp(r g).
 
-    Half the slope of the risk at ``w = 1`` is the gap. This derives `log_window_gap` and is no proof: the
-    error of the replacement is not bounded.
+    Half the slope of the risk at ``w = 1`` is the gap. The exact gap over this integral tends to one with n,
+    and this integral over `log_window_gap`, much more slowly, with log n.
 
     d is at most 1000 and log n between 10 and 1e8; ``log_n`` and ``noise_std`` broadcast, ``lipschitz`` is
     the root mean square of the slope.

@@ -78,6 +78,8 @@ OWN = [
     (risk.neighbors_risk, dict(k=[21])),
     (risk.ridge_risk, dict(contexts=[10**9])),
     (risk.log_window_gap, dict(log_n=[0])),
+    (risk.gaussian_law, dict(w=[0.0, 2e3], log_n=[0])),
+    (risk.distance_exponent, dict(w=[0.0, -1.0])),
     (risk.one_token_gap, dict(log_n=[3.0])),
     (risk.least_ball_limit, dict(dim=[65])),
     (UnitConfig, dict(task=["affine"], activation=["exp"], covariates=["sphere", Ellipsoid(np.eye(2))])),
@@ -310,7 +312,13 @@ def risk_of_class(cls, dim, lipschitz, w, n, noise_std):
 #: Functions that are cheap for all numbers, or for all of these parameters.
 AT_RANDOM = [
     *(partial(risk_of_class, cls) for cls in (*CLASSES.values(), tasks.Network, tasks.Tanh)),
-    *(risk.gaussian_risk, risk.linear_risk, risk.nearest_neighbor_risk, risk.log_window_gap),
+    *(
+        risk.gaussian_risk,
+        risk.linear_risk,
+        risk.nearest_neighbor_risk,
+        risk.log_window_gap,
+        risk.gaussian_law,
+    ),
     *(asymptotics.sharp_window, asymptotics.mismatch_penalty, asymptotics.resultant_length),
     partial(population_risk, Cosine(5), noise_std=0.1),
     partial(risk.optimal_window, tasks.Tanh(3), noise_std=0.5),

@@ -8,7 +8,7 @@ need no integral representation at all: they sum over all scores of a few tokens
 import math
 
 import numpy as np
-from scipy.special import expit, gammaln, ndtri, ndtri_exp
+from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 
 
 def moments(tau, n):
@@ -50,12 +50,80 @@ def two_tokens(tau):
     return 1 - 2 * (p @ product), p @ product - 4 * (p @ product**2)
 
 
-def population_risk(dim, w, n, at=None, nodes=120):
-    """Bias for L = 1 and noise for sigma = 1; ``at(tau, n)`` gives the moments."""
+def query_law(dim, nodes):
+    """Lengths r of the query and their weights, by a Gauss rule."""
     low, high = max(0.0, math.sqrt(dim) - 9), math.sqrt(dim) + 10.5
     x, weight = np.polynomial.legendre.leggauss(nodes)
     r = (low + high) / 2 + (high - low) / 2 * x
     p = weight * np.exp((dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2))
+    return r, p * (high - low) / 2
+
+
+def population_risk(dim, w, n, at=None, nodes=120):
+    """Bias for L = 1 and noise for sigma = 1; ``at(tau, n)`` gives the moments."""
+    r, p = query_law(dim, nodes)
     c, b, a = np.array([(at or moments)(w * v, n) for v in r]).T
     bias = (r * r - 2 * r * b + a + (dim - 1) * c) / dim
-    return np.array([p @ bias, p @ c]) * (high - low) / 2
+    return np.array([p @ bias, p @ c])
+
+
+def long_moments(log_n, tau):
+    """Logarithm of C, and D / C, of so many tokens that ``phi^n`` is ``exp(-n (1 - phi))`` up to 1 / n.
+
+    For ``tau^2`` up to about ``1.95 log n`` and any log n: everything is relative to the power of n that the
+    bound ``E sum omega^2 <= 64 n^-c`` of the proof has. Means over a token are sums over ``x = log z``; below
+    ``x = -37``, where ``exp(-z) = 1``, they are moments of a log-normal variable.
+    """
+    ratio = tau**2 / log_n
+    shift = -log_n * (1 - ratio if ratio < 2 / 3 else (2 - ratio) ** 2 / (8 * ratio))
+    step = 0.2
+    x, u = np.arange(-37, 5, step), -log_n - tau**2 / 2 + np.arange(-45, 25, step)
+    away = -((x - u[:, None]) ** 2) / (2 * tau**2) + log_n - math.log(tau * math.sqrt(2 * math.pi) / step)
+    start = x[0] - step / 2
+    far = [
+        np.exp(
+            k * u + (k * tau) ** 2 / 2 + log_n - shift * (k > 1) + log_ndtr((start - u - k * tau**2) / tau)
+        )
+        for k in range(1, 5)
+    ]
+    z, law = np.exp(x), np.exp(away - shift)
+    m2, m3, m4 = (law @ (z**k * np.exp(-z)) + far[k - 1] for k in (2, 3, 4))
+    missed = np.exp(away) @ -np.expm1(-z) + far[0] + np.exp(log_n + log_ndtr((u - x[-1] - step / 2) / tau))
+    alive = step * np.exp(-missed)
+    c = alive @ m2
+    pairs = math.exp(shift) * (alive @ m2**2) / 6
+    return math.log(c) + shift, (alive @ (m3 / 2 - m4 / 6) - pairs) / c
+
+
+def long_queries(dim, w, log_n):
+    """Lengths r of the queries that count, log of C times their law, and D / C, for so many tokens."""
+    r = np.arange(0.025, math.sqrt(1.95 * log_n) / w, 0.05)
+    ratio = (w * r) ** 2 / log_n
+    bound = np.where(ratio < 2 / 3, 1 - ratio, (2 - ratio) ** 2 / (8 * ratio))
+    log_p = (dim - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - dim / 2) - gammaln(dim / 2)
+    height = log_p - log_n * bound
+    counts = height > height.max() - 45
+    log_c, ratio_d = np.array([long_moments(log_n, w * one) for one in r[counts]]).T
+    return r[counts], log_c + log_p[counts] + math.log(0.05), ratio_d
+
+
+def long_means(dim, w, log_n):
+    """Logarithms of ``E sum omega^2`` and ``E |sum omega x - w x_q|^2`` of so many tokens."""
+    r, log_c, ratio_d = long_queries(dim, w, log_n)
+    distance = dim + (w * r) ** 2 * (1 - 6 * ratio_d)  # in units of C
+    p = np.exp(log_c - log_c.max())
+    return np.log([p.sum(), p @ distance]) + log_c.max()
+
+
+def long_gap(dim, log_n, noise_std):
+    """Logarithm of half the slope of the risk at one for L = 1: a mean of C and Q, weighted by r alone."""
+    r, log_c, ratio_d = long_queries(dim, 1.0, log_n)
+    distance = dim + r**2 * (1 - 6 * ratio_d)
+    slope = ((r**2 - dim) * distance - 2 * r**2) / dim + noise_std**2 * (r**2 - dim)
+    return math.log(np.exp(log_c - log_c.max()) @ slope / 2) + log_c.max()
+
+
+def noise_and_distance(dim, w, n, r):
+    """C and ``E |sum omega x - w x_q|^2`` at queries of length r, from moments of the prediction."""
+    c, b, a = np.array([moments(w * one, n) for one in r]).T
+    return c, a - 2 * w * r * b + (w * r) ** 2 + (dim - 1) * c

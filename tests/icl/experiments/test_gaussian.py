@@ -3,7 +3,7 @@ import pytest
 
 from icl.experiments import gaussian
 from icl.experiments.tables import each
-from icl.risk import gaussian_risk, optimal_window
+from icl.risk import distance_exponent, gaussian_risk, optimal_window
 from icl.tasks import Linear
 
 
@@ -15,6 +15,16 @@ def test_windows_stop_at_one_on_gaussian_tokens_and_grow_on_the_sphere():
     # f(x) = b.x at |x|^2 = 3 is the slope 3^(1/2) of x / 3^(1/2), whose score 3 w t has the parameter 3 w
     assert np.allclose(sphere * 3, optimal_window(Linear(3, 3**0.5), np.array([100, 10000]), 0.5).w)
     assert sphere[0] < sphere[1]
+
+
+def test_exponents_of_the_distance_are_those_of_the_theorem():
+    table = each(gaussian.distance_exponents, d=[1, 4], w=np.array([0.5, 0.8, 1.0, 1.25]))
+    assert np.allclose(table.value, distance_exponent(table.w), atol=0.005)
+    assert (table.error < 1e-9).all()
+    # without the power of log n, and at queries of one length, they are others
+    above = table[table.w > 0.75]
+    assert np.allclose(above.value - above.plain, above.d / 2 * np.log(30 / 28) / np.log(100))
+    assert np.allclose(table.plain[table.w == 0.5], 1) and np.allclose(table.wrong, 1, atol=1e-3)
 
 
 def test_sampled_risks_are_those_of_the_exact_formula():

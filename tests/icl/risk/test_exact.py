@@ -148,6 +148,8 @@ BROADCAST = [
     (partial(risk.gaussian_risk, 3), [[0.1], [0.5]], [5, 10, 20], 0.3),
     (partial(risk.gaussian_window, 3), [[5], [10]], [0.1, 0.2, 0.3]),
     (partial(risk.gaussian_best_scale, 3), [0.1, 0.2], 5, 0.3),
+    (partial(risk.gaussian_distance, 3), [[0.1], [0.5]], [5, 10, 20]),
+    (partial(risk.gaussian_law, 3), [[0.5], [0.5**0.5], [2.0]], [20, 30]),
     (partial(risk.one_token_gap, 3), [20, 30], [[0.1], [0.2]]),
 ]
 
