@@ -307,7 +307,7 @@ for d, ax in panels.items():
     printed = asymptotics.printed_exponents(d)
     ax.axhspan(*printed, color=green, alpha=0.12, label="printed range")
     for kind in theorem2.KINDS:
-        limit = asymptotics.window_exponent(make_task(kind, d))
+        limit = asymptotics.window_law(make_task(kind, d)).exponent
         ax.axhline(
             limit, color=plots.colors(theorem2.KINDS)[kind], linestyle=":", lw=1.2
         )

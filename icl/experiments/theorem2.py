@@ -147,7 +147,7 @@ def noise_exponent(dim: int, more: int = 0) -> Row:
 def bias_exponent(kind: str, d: int) -> Row:
     """Return the exponent in w of the bias: -2 (affine), -3/2 (ReLU)."""
     task = make_task(kind, d)
-    truth = asymptotics.bias_law(task)[1]
+    truth = -asymptotics.window_law(task).order / 2
     return limit(lambda route: local_slope(LAST, route.terms(task, LAST, _long(d), 1.0)[0]), truth)
 
 
@@ -166,8 +166,8 @@ def bias_growth(kind: str, d: int, noise_std: float) -> Row:
         return local_slope(n, np.max(route.terms(task, w, n, 0.0)[0] / (1 / w + 1 / n), axis=0))
 
     # the bias over its bound is w^(1 - a) for a bias of w^-a, largest at sqrt(w*)
-    power = (1 + asymptotics.bias_law(task)[1]) / 2
-    return limit(worst, power * asymptotics.window_exponent(task))
+    law = asymptotics.window_law(task)
+    return limit(worst, (1 - law.order / 2) / 2 * law.exponent)
 
 
 def narrow_bias_growth(d: int) -> Row:
@@ -186,5 +186,5 @@ def moving_slopes(functions: str, d: int, signal: float) -> Row:
     pair = np.round(np.outer([0.9, 1.1], lengths))
     slope = np.diff(np.log(optimal_window(task, pair, 1 / signal).w), axis=0) / np.diff(np.log(pair), axis=0)
     least, most = asymptotics.printed_exponents(d)
-    laws = {"sharp": asymptotics.window_exponent(task), "least": least, "most": most}
+    laws = {"sharp": asymptotics.window_law(task).exponent, "least": least, "most": most}
     return {"n": lengths, "slope": slope[0], **laws}

@@ -46,7 +46,8 @@ class Zonal:
     A class of your own derives from this one and gives `covariance`; `spectrum` and
     `variogram` then follow numerically, slower than from closed forms. Given by their covariances
     alone, the classes below have the same risk to 1e-9 for dim >= 5 and w <= 1000. In lower
-    dimension rough ones (ReLU) lose more: 1e-7 in four, and in two 1e-8 for w <= 5 only.
+    dimension rough ones (ReLU) lose more: 1e-7 in four, and in two 1e-8 for w <= 5 only. Functions that
+    jump are too rough for this, and refused: give `spectrum` in closed form, as `Sign` does.
 
     The dimension d is 2 to 10,000; ``label`` names the class in text and figures, ``homogeneous`` says
     whether its functions are proportional to ``lipschitz``. ValueError if dim, or an attribute ``lipschitz``,
@@ -68,9 +69,17 @@ class Zonal:
             object.__setattr__(self, name, check(getattr(self, name), name, least, most))
 
     @property
-    def kink(self) -> float:
-        """Mean squared jump of the slope where ``q.x`` changes sign; 0 for smooth functions."""
-        return 0.0
+    def singular_term(self) -> tuple[float, float] | None:
+        """Order rho and constant c of the variogram's first singular term; None for smooth functions.
+
+        Functions with jumps have order 1, with kinks order 3. As theta -> 0,
+
+            gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
+            gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,
+
+        with c > 0 and any a. `icl.risk.asymptotics.window_law` needs it of every class that is not smooth.
+        """
+        return None
 
     @property
     def covariance_slope(self) -> float | None:
@@ -85,7 +94,7 @@ class Zonal:
         """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
 
         Raises:
-            ValueError: If a covariance given by the user has no expansion with coefficients >= 0.
+            ValueError: If no expansion with coefficients >= 0 was found for a covariance given by the user.
         """
         if self.dim == 2:  # P_l oscillates too much to be fitted, and projections lose few digits
             return _projected(self, degree)
@@ -105,17 +114,32 @@ class Zonal:
 
 def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `Zonal.spectrum` on the circle, a Fourier series."""
-    nodes = 4 * degree + 200
-    theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
-    k = _finite(task, task.covariance(np.cos(theta)), theta)
-    a = 2 / nodes * np.array([k @ np.cos(i * theta) for i in range(degree + 1)])
-    a[0] /= 2
-    size = np.abs(k).max()
+    a, size = _fourier(task, degree, 4 * degree + 200)
+    finer, _ = _fourier(task, degree, 8 * degree + 400)
+    if not np.abs(a - finer).sum() <= 1e-9 * size:
+        raise _not_fitted(task, f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09")
     if np.any(a < -1e-9 * size):
         raise ValueError(f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}")
     a = np.where(a > 1e-15 * size, a, 0.0)  # below is rounding; Schoenberg: none is negative
     rest = float(task.covariance(np.array(1.0)) - a.sum())
     return a[1:], rest if rest > 1e-14 * size else 0.0
+
+
+def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
+    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its size."""
+    theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
+    k = _finite(task, task.covariance(np.cos(theta)), theta)
+    a = 2 / nodes * np.array([k @ np.cos(i * theta) for i in range(degree + 1)])
+    a[0] /= 2
+    return a, float(np.abs(k).max())
+
+
+def _not_fitted(task: Zonal, why: str) -> ValueError:
+    """Return the error of a covariance whose coefficients were not found."""
+    return ValueError(
+        f"{task!r}: the numerical fit of Gegenbauer coefficients >= 0 to the covariance failed ({why}): it "
+        "is too rough for the fit (then give spectrum(degree) in closed form), or not positive definite"
+    )
 
 
 def _finite(task: Zonal, values: Array, theta: Array) -> Array:
@@ -149,10 +173,7 @@ def _fitted(task: Zonal) -> tuple[Array, Array, float]:
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     misfit = np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max()
     if not misfit <= _MISFIT:
-        raise ValueError(
-            f"{task!r}: no Gegenbauer coefficients >= 0 give the covariance (misfit "
-            f"{misfit:.1e}, allowed {_MISFIT:g}): not positive definite, or too rough"
-        )
+        raise _not_fitted(task, f"misfit {misfit:.1e}, allowed {_MISFIT:g}")
     return degrees, a[:-1], float(a[-1])
 
 

@@ -16,7 +16,7 @@ from icl.covariates import uniform_sphere
 from icl.risk import integrals, monte_carlo_risk, optimal_window, population_flow, population_risk
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import CLASSES, Affine, Cosine, Harmonic, Linear, Quadratic, ReLU, make_task
+from icl.tasks import CLASSES, Affine, Cosine, Harmonic, Linear, Quadratic, ReLU, Sign, make_task
 from oracles import risk as oracle
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,7 +36,8 @@ def settings(w_max, seed):
     strata = (rng.permutation(len(pairs)) + rng.uniform(0, 1, len(pairs))) / len(pairs)
     for i, ((name, dim), stratum) in enumerate(zip(pairs, strata, strict=True)):
         w = 0.0 if i % 25 == 0 else float(10 ** (-2 + stratum * (math.log10(w_max) + 2)))
-        task = make_task(name, dim, float(10 ** rng.uniform(-1, 1)))
+        scale = float(10 ** rng.uniform(-1, 1))
+        task = Sign(dim, scale) if name == "sign" else make_task(name, dim, scale)
         yield task, w, np.floor(10 ** rng.uniform(0, 12, 40)), float(10 ** rng.uniform(-2, 1))
 
 
