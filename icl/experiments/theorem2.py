@@ -16,7 +16,7 @@ from icl.experiments.tables import Array, Row, Training, grid
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
-from icl.tasks import Affine, ReLU, make_task
+from icl.tasks import Affine, Cosine, ReLU, Sign, Zonal, make_task
 
 #: Of `icl.tasks.CLASSES`, those that cards judge.
 KINDS = ("affine", "ReLU")
@@ -96,8 +96,26 @@ def nearest_token(dim: int, lengths: Array) -> Row:
 
 
 def sharp_constant(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:
-    """Return the limit of w* over its sharp law, extrapolated linearly in the bandwidth."""
-    return law_constant(make_task(kind, d, lipschitz), NEAR, noise_std, power=0.5)
+    """Return the limit of w* over its law, extrapolated linearly in the bandwidth."""
+    task = Sign(d, lipschitz) if kind == "sign" else make_task(kind, d, lipschitz)
+    return law_constant(task, NEAR, noise_std, power=0.5)
+
+
+def lawful(d: int, lipschitz: float) -> dict[str, Zonal]:
+    """Return a class of order 4, another one, one of order 3 and one of order 1, by name."""
+    return {
+        "affine": Affine(d, lipschitz),
+        "waves, L = 4": Cosine(d, 4.0),
+        "ReLU": ReLU(d, lipschitz),
+        "sign": Sign(d, lipschitz),
+    }
+
+
+def jump_slope(dim: int, lipschitz: float, noise_std: float) -> Row:
+    """Return the exponent of w* in n for functions that jump, where the law says that w* is `FAR`."""
+    task = Sign(dim, lipschitz)
+    n = asymptotics.sharp_context(task, FAR, noise_std)
+    return limit(lambda route: local_slope(n, route.window(task, n, noise_std)), 2 / dim)
 
 
 def trained_windows(
