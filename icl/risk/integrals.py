@@ -42,7 +42,7 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
             raise ValueError(f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk")
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
         jumps = task.singular_term is not None and task.singular_term[0] < 2
-        for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps):
+        for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
     return out

@@ -177,7 +177,7 @@ def test_cosine_at_zero_and_with_two_minima():
 
 def test_refuses_what_it_cannot_vouch_for(monkeypatch):
     original = integrals.meshes
-    monkeypatch.setattr(integrals, "meshes", lambda *a: original(*a[:-1], a[-1] // 4))
+    monkeypatch.setattr(integrals, "meshes", lambda *a, **k: original(*a[:-1], a[-1] // 4, **k))
     with pytest.raises(ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"):
         population_risk(ReLU(3), 40.0, 20, 0.1)
 
