@@ -61,6 +61,29 @@ def test_many_settings(w_max, tolerance, seed, part):
         assert np.all(worst <= np.maximum(r.error, 3e-11)), (task, w, n, worst, r.error)
 
 
+@pytest.mark.parametrize("dim, w", [(2, 100.0), (3, 60.0), (5, 300.0)])
+def test_few_tokens_and_functions_that_jump(dim, w):
+    """A nearest token near the equator of the query, where such a function jumps again."""
+    n = np.array([2.0, 3.0, 5.0, 30.0, 1e6])
+    bias, noise = oracle.population_risk(Sign(dim, 1.7), w, n, 0.5)
+    r = population_risk(Sign(dim, 1.7), w, n, 0.5)
+    assert r.bias == pytest.approx(bias, rel=1e-10) and r.noise == pytest.approx(noise, rel=1e-10)
+
+
+#: How far the best w is from its law, at most; in two dimensions n is too long for sigma below 10.
+JUMPS = [(2, 1e12, 100.0, 1e-7), (2, 1e8, 1.0, 2e-4), (3, 1e12, 1.0, 2e-4), (5, 1e12, 1.0, 2e-3)]
+
+
+@pytest.mark.parametrize("dim, n, noise_std, off", JUMPS)
+def test_windows_of_functions_that_jump(dim, n, noise_std, off):
+    """On the law, closer the longer the context is; at lengths a hundred times shorter it is farther away."""
+    task, ratio = Sign(dim), []
+    for length in (n / 100, n):
+        best = optimal_window(task, length, noise_std)
+        ratio.append(best.w / risk.asymptotics.sharp_window(task, length, noise_std))
+    assert abs(ratio[1] - 1) < min(off, 0.5 * abs(ratio[0] - 1))
+
+
 REFERENCE = [(Affine(2), 3.0, 20), (Linear(3), 0.1, 10**6), (Quadratic(16, 3.0), 8.0, 10**9)]
 REFERENCE += [(Cosine(3, 6.0), 6.0, 10**4), (ReLU(8, 0.3), 3.0, 10**8)]
 
