@@ -330,40 +330,6 @@ for side in (1, -1):
 # %% [markdown]
 # A referee would still ask for the two gaps, and trust in Arb.
 #
-# ## The price of a wrong window
-#
-# :::{prf:proposition} Theorem 3, sharp
-# :label: thm-price
-# Let the bias at $L$ be $cL^2w^{-a}$ and the noise $\sigma^2\kappa w^{(d-1)/2}/n$ to leading order
-# ([](/notebooks/theorem2_scaling.ipynb): $a=\frac32$ for the ReLU class, $2$ for the affine class). Put $s=\frac{2a}{d-1}$,
-# $e=\frac2{d-1+2a}$, $\Lambda=nL^2/\sigma^2$ and $\rho=L'/L$. As $n\to\infty$ at fixed $L/\sigma$:
-#
-# 1. The least risk at $L$ is of order $L^2\Lambda^{-ae}$, and the noise is the share $\frac s{1+s}$ of it, for ReLU functions
-#    $\frac3{d+2}$.
-# 2. With the window of $L$ the risk at $L'$ over the least risk there tends to
-#    $P(\rho)=\frac{\rho^2+s}{(1+s)\,\rho^{2-2ae}}$.
-# 3. On ReLU functions the window of the affine class of the same $L$ costs a factor of order $\Lambda^{3/((d+2)(d+3))}$.
-# :::
-#
-# :::{admonition} Proof
-# :class: dropdown
-# *1.* At the best window the derivative in $w$ vanishes: $a\cdot$bias $=\frac{d-1}2\cdot$noise, so noise $=s\cdot$bias, and
-# $w^*=C\Lambda^e$ with a constant $C$. *2.* On functions of $L'$ the same window has $\rho^2$ times the bias and the same noise,
-# together $(\rho^2+s)\cdot$bias. The best window for $L'$ is $\rho^{2e}$ times as large in $w$, so its bias is $\rho^{2-2ae}$
-# times the original one and its risk $1+s$ times that. Divide. *3.* The affine window is of order $\Lambda^{2/(d+3)}$. On ReLU
-# functions its bias $L^2w^{-3/2}$ is of order $L^2\Lambda^{-3/(d+3)}$, its noise of the smaller order $L^2\Lambda^{-4/(d+3)}$,
-# and the least risk of order $L^2\Lambda^{-3/(d+2)}$. $\square$
-# :::
-#
-# The cards of these statements are in [](/notebooks/theorem3_generalization.ipynb).
-#
-# **Exercise 2.** Why does a small error in $L$ cost almost nothing?
-#
-# ```{admonition} Solution
-# :class: dropdown
-# $P(1)=1$ is the least value, since no window beats the best one. Near $\rho=1$ the loss grows like $(\rho-1)^2$.
-# ```
-#
 # ## Any Lipschitz function
 #
 # A review says of the paper's Theorem 3.5: "whose test data are any arbitrary L−Lipschitz task". Two facts bracket all of them.

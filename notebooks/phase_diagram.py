@@ -322,20 +322,18 @@ judge("P1.T2.ratio", scaled, error="error", folded=True)
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}},$$ (eq-laplacian)
 #
-# with the constant $\kappa$ of the noise from [](/notebooks/theorem2_scaling.ipynb). For a fixed function this bandwidth is
-# known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean over a class is ours.
+# with the constant $\kappa$ of the noise. This is order 4 of the law of the window ({prf:ref}`thm-law`). For a fixed function the
+# bandwidth is known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean over a class is ours.
 #
-# ```{admonition} How it follows, and three classes by hand
+# ```{admonition} Three classes by hand
 # :class: dropdown
-# Let the {term}`covariance` of the class be $\sum_\ell a_\ell P_\ell$ in {term}`Gegenbauer polynomials`. Then
-#
-# $$L_{\rm bias}\sim\frac{\mathbb E(\Delta f)^2}{4w^2},\qquad
-#   \mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2.$$
+# With the {term}`covariance` $\sum_\ell a_\ell P_\ell$ in {term}`Gegenbauer polynomials`, $\mathbb E(\Delta f)^2=\sum_\ell
+# a_\ell\,(\ell(\ell+d-2))^2$.
 #
 # - *Affine functions*: $\Delta f=-(d-1)(f-b)$ on the sphere, so $\mathbb E(\Delta f)^2=\frac{L^2(d-1)^2}{3d}$, which is the
 #   affine law of Theorem 2.
 # - *Waves*, $\cos(L\,u\cdot x)$: the slope is $L$ and the Laplacian of order $L^2$, so the window depends on $nL^4/\sigma^2$.
-# - *ReLU functions*: the sum diverges at the kink, which is why their exponent is $\frac2{d+2}$.
+# - *ReLU functions*: the sum diverges at the kink; they are of order 3.
 # ```
 
 # %%

@@ -136,7 +136,7 @@ for n in (1e4, 1e8, 1e12):
 #
 # ```{admonition} What is true
 # :class: tip
-# Let $\Lambda=nL^2/\sigma^2$, $\rho=L'/L$, ReLU class, $n\to\infty$ ([proofs](/notebooks/certificates.ipynb)):
+# Let $\Lambda=nL^2/\sigma^2$, $\rho=L'/L$, ReLU class, $n\to\infty$ ({prf:ref}`thm-price`):
 #
 # - Matched: $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound is true and far from sharp.
 # - $L'>L$: $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$ on functions drawn from $D(\mathcal F_{L'}^+)$, for which the printed lower
@@ -148,6 +148,28 @@ for n in (1e4, 1e8, 1e12):
 #
 # $$P(\rho)=\frac{\rho^2+\frac3{d-1}}{\big(1+\frac3{d-1}\big)\,\rho^{\,2-\frac6{d+2}}}.$$ (eq-price)
 # ```
+#
+# :::{prf:corollary} the price of a wrong window
+# :label: thm-price
+# Let a class of order $\rho$ obey the law of the window ({prf:ref}`thm-law`), $s=\frac\rho{d-1}$, $\sigma>0$ fixed, $n\to\infty$.
+#
+# 1. At $w^*$ the noise is the share $\frac s{1+s}$ of the risk, for ReLU functions $\frac3{d+2}$.
+# 2. A window $uw^*$, $u>0$ fixed, has $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. For functions proportional to $L$
+#    the window of $L$ is $u=(L'/L)^{-4/(d-1+\rho)}$ times the best one for $L'$; for ReLU functions this is {eq}`eq-price`,
+#    where $\rho$ stands for $L'/L$ and not for the order.
+# 3. The window of a class of order $\rho'$ costs the factor $n^p$ up to a constant, with
+#    $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
+#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$: the affine window on ReLU functions
+#    $n^{3/((d+2)(d+3))}$.
+# :::
+#
+# :::{admonition} Proof
+# :class: dropdown
+# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$, so step 3 of the proof of {prf:ref}`thm-law` applies:
+# the risk at $uw^*$ is $\beta(w^*)^{-\rho/2}(u^{-\rho/2}+s\,u^{(d-1)/2})(1+o(1))$, also where $u$ depends on $n$. *1* and the first part
+# of *2* are this formula. $\beta$ is proportional to $L^2$, hence $w^*$ to $L^{4/(d-1+\rho)}$. *3.* Here $u$ is of the order
+# $n^{2/(d-1+\rho')-2/(d-1+\rho)}$; for $\rho'>\rho$ it tends to zero and the first term decides, otherwise the second. $\square$
+# :::
 #
 # ## By hand: four dimensions
 #

@@ -195,7 +195,7 @@ def risk_slope(rank: int) -> Row:
     def slope(more: float) -> tuple[Any, Any]:
         return local_slope(n, optimal_window(task, n * more, more**0.5).risk)
 
-    return limit(slope, asymptotics.risk_exponent(task), TOKENS)
+    return limit(slope, asymptotics.window_law(task).risk_exponent, TOKENS)
 
 
 def isotropic_slope(d: int, rank: int) -> Row:

@@ -120,7 +120,7 @@ def wave_law(d: int, L: float, noise_std: float) -> Row:
     wave = Cosine(d, L)
     gradient, laplacian = energies(wave)
     ratio = optimal_window(wave, 1e10, noise_std).w / asymptotics.sharp_window(wave, 1e10, noise_std)
-    wrong = ratio * (laplacian / gradient) ** asymptotics.window_exponent(wave)
+    wrong = ratio * (laplacian / gradient) ** asymptotics.window_law(wave).exponent
     return {"Laplacian": ratio, "gradient": wrong}
 
 
@@ -178,7 +178,7 @@ def wave_over_linear_limit(d: int, equal: str) -> Row:
     wave, linear = Cosine(d, 4.0), EQUAL[equal](d)
     value, other = (
         asymptotics.sharp_window(wave, 1e12, 0.5) / asymptotics.sharp_window(linear, 1e12, 0.5),
-        (energies(wave)[1] / energies(linear)[1]) ** asymptotics.window_exponent(wave),
+        (energies(wave)[1] / energies(linear)[1]) ** asymptotics.window_law(wave).exponent,
     )
     return {"value": float(value), "error": abs(float(value - other)) + 1e-14 * float(value)}
 

@@ -104,7 +104,7 @@ def growth(
             setting = n * more, noise_std * more**0.5
             return local_slope(n, linear_optimum(seen, *setting).risk / optimal_window(task, *setting).risk)
 
-        return limit(slope, -asymptotics.risk_exponent(task) - (label == "linear"), TOKENS)
+        return limit(slope, -asymptotics.window_law(task).risk_exponent - (label == "linear"), TOKENS)
 
     return each(one, d=list(dims), label=list(kinds))
 

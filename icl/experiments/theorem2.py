@@ -16,7 +16,7 @@ from icl.experiments.tables import Array, Row, Training, grid
 from icl.pretrain import train_grid
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.statistics import local_slope
-from icl.tasks import Affine, ReLU, make_task
+from icl.tasks import Affine, Cosine, ReLU, Sign, Zonal, make_task
 
 #: Of `icl.tasks.CLASSES`, those that cards judge.
 KINDS = ("affine", "ReLU")
@@ -96,8 +96,26 @@ def nearest_token(dim: int, lengths: Array) -> Row:
 
 
 def sharp_constant(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:
-    """Return the limit of w* over its sharp law, extrapolated linearly in the bandwidth."""
-    return law_constant(make_task(kind, d, lipschitz), NEAR, noise_std, power=0.5)
+    """Return the limit of w* over its law, extrapolated linearly in the bandwidth."""
+    task = Sign(d, lipschitz) if kind == "sign" else make_task(kind, d, lipschitz)
+    return law_constant(task, NEAR, noise_std, power=0.5)
+
+
+def lawful(d: int, lipschitz: float) -> dict[str, Zonal]:
+    """Return a class of order 4, another one, one of order 3 and one of order 1, by name."""
+    return {
+        "affine": Affine(d, lipschitz),
+        "waves, L = 4": Cosine(d, 4.0),
+        "ReLU": ReLU(d, lipschitz),
+        "sign": Sign(d, lipschitz),
+    }
+
+
+def jump_slope(dim: int, lipschitz: float, noise_std: float) -> Row:
+    """Return the exponent of w* in n for functions that jump, where the law says that w* is `FAR`."""
+    task = Sign(dim, lipschitz)
+    n = asymptotics.sharp_context(task, FAR, noise_std)
+    return limit(lambda route: local_slope(n, route.window(task, n, noise_std)), 2 / dim)
 
 
 def trained_windows(
@@ -147,7 +165,7 @@ def noise_exponent(dim: int, more: int = 0) -> Row:
 def bias_exponent(kind: str, d: int) -> Row:
     """Return the exponent in w of the bias: -2 (affine), -3/2 (ReLU)."""
     task = make_task(kind, d)
-    truth = asymptotics.bias_law(task)[1]
+    truth = -asymptotics.window_law(task).order / 2
     return limit(lambda route: local_slope(LAST, route.terms(task, LAST, _long(d), 1.0)[0]), truth)
 
 
@@ -166,8 +184,8 @@ def bias_growth(kind: str, d: int, noise_std: float) -> Row:
         return local_slope(n, np.max(route.terms(task, w, n, 0.0)[0] / (1 / w + 1 / n), axis=0))
 
     # the bias over its bound is w^(1 - a) for a bias of w^-a, largest at sqrt(w*)
-    power = (1 + asymptotics.bias_law(task)[1]) / 2
-    return limit(worst, power * asymptotics.window_exponent(task))
+    law = asymptotics.window_law(task)
+    return limit(worst, (1 - law.order / 2) / 2 * law.exponent)
 
 
 def narrow_bias_growth(d: int) -> Row:
@@ -186,5 +204,5 @@ def moving_slopes(functions: str, d: int, signal: float) -> Row:
     pair = np.round(np.outer([0.9, 1.1], lengths))
     slope = np.diff(np.log(optimal_window(task, pair, 1 / signal).w), axis=0) / np.diff(np.log(pair), axis=0)
     least, most = asymptotics.printed_exponents(d)
-    laws = {"sharp": asymptotics.window_exponent(task), "least": least, "most": most}
+    laws = {"sharp": asymptotics.window_law(task).exponent, "least": least, "most": most}
     return {"n": lengths, "slope": slope[0], **laws}

@@ -116,11 +116,11 @@ def _far(route: Route, kind: str, d: int, lipschitz: float, noise_std: float) ->
 
 #: What has an exponent in n: a quantity of the results at `FAR` and of L' / L, and its limit for a class.
 QUANTITIES: dict[str, tuple[Callable[[_Far, float], Array], Callable[[Zonal], float]]] = {
-    "risk": (_Far.risk, asymptotics.risk_exponent),
+    "risk": (_Far.risk, lambda task: asymptotics.window_law(task).risk_exponent),
     "risk over that at L": (lambda far, ratio: far.risk(ratio) / far.risk(), lambda _: 0.0),
     "risk over L'^2, L' / L the root of n": (
         lambda far, _: far.bias + far.noise / far.n,
-        asymptotics.risk_exponent,
+        lambda task: asymptotics.window_law(task).risk_exponent,
     ),
     "bias of affine functions": (
         lambda far, _: far.route.terms(Affine(far.task.dim), far.w, far.n, 0.0)[0],
@@ -187,7 +187,7 @@ def worst_slope(side: str, dim: int, ratio: float, lipschitz: float, noise_std: 
 
 def noise_share(kind: str, d: int, lipschitz: float, noise_std: float) -> Row:
     """Return the share of the noise in the matched risk over its limit."""
-    share = -2 * asymptotics.bias_law(make_task(kind, d))[1] / (d - 1)
+    share = asymptotics.window_law(make_task(kind, d)).noise_over_bias
 
     def read(route: Route) -> tuple[float, float]:
         far = _far(route, kind, d, lipschitz, noise_std)
@@ -226,7 +226,7 @@ def class_slope(dim: int, lipschitz: float, noise_std: float) -> Row:
         end = last - (last - before) * narrow / (narrow - h)
         return end, abs(end - last)
 
-    return limit(read, -3 / (dim + 3) - asymptotics.risk_exponent(task))
+    return limit(read, -3 / (dim + 3) - asymptotics.window_law(task).risk_exponent)
 
 
 def _price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> Row:

@@ -3,18 +3,19 @@
 Throughout ``Lambda = n L^2 / sigma^2`` and the kernel is ``exp(w x.x')`` on the unit sphere
 of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w / 2``). ``w``, ``n`` and
 ``noise_std`` broadcast. Every function raises ValueError for arguments out of range, and TypeError for a
-task that is not rotation invariant or, where it takes a `bias_law`, has none.
+task that is not rotation invariant or, where it takes a `window_law`, has none.
 
 For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
 query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``:
 
-    noise ~ sigma^2 kappa w^((d-1)/2) / n,
-    bias ~ E (Laplacian f)^2 / 4 w^-2       (smooth; affine: L^2 (d-1)^2 / (12 d)),
-    bias ~ E J^2 p_0 G / 4 w^(-3/2)         (slopes jump by J at q.x = 0; ReLU: E J^2 = 2 L^2 / 3).
+    noise ~ sigma^2 kappa w^((d-1)/2) / n,      bias ~ beta w^(-rho/2),
 
-Minimizing bias + noise gives the sharp laws of `sharp_window`. Derivations are in the
-chapter ``notebooks/theorem2_scaling``. Before w is large, the limit n -> infinity is a closed form in
-Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``:
+rho the order of the class (`icl.tasks.Zonal.singular_term`): 4 for smooth functions, 3 for kinks, 1 for
+jumps. beta is a closed form, see `window_law`.
+
+Minimizing bias + noise gives the law of the window, `sharp_window`. The chapter
+``notebooks/theorem2_scaling`` proves that every minimizer follows it. Before w is large, the limit
+n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``:
 
     bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
 
@@ -25,6 +26,7 @@ which extrapolations of the exact risk are calibrated: `many_token_risk`, `many_
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -38,8 +40,6 @@ from icl.risk.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, MOST_DIM, Array, pinned
 
-#: ``8 int_0^inf (phi(u) - u (1 - Phi(u)))^2 du``: squared bias of a Gaussian window at a kink.
-KINK = 4 * (2 - math.sqrt(2)) / (3 * math.sqrt(math.pi))
 _vectorize = partial(np.vectorize, otypes=[float])
 
 
@@ -136,71 +136,130 @@ def _log_noise_constant(dim: int) -> float:
     return float(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
 
 
-def bias_law(task: Zonal) -> tuple[float, float]:
-    """Return constant and exponent of the bias at large w, ``bias ~ constant * w**exponent``.
+@dataclass(frozen=True)
+class WindowLaw:
+    """The law of the best window of a class, for n -> infinity at fixed noise.
 
-    A narrow window of bandwidth ``w^(-1/2)`` shifts a smooth function by ``Laplacian f / (2 w)``, so
-    the constant is ``E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4``. At a kink the shift is
-    of order ``w^(-1/2)`` within a bandwidth, which gives the law of classes with `Zonal.kink`. A rough class
-    that does not declare its kink has no law: TypeError.
+    Attributes:
+        dim: The dimension d.
+        order: rho, the order of the class.
+        constant: beta, so that the bias of infinitely many tokens is ``beta w^(-rho/2)`` at large w.
+    """
+
+    dim: int
+    order: float
+    constant: float
+
+    @property
+    def exponent(self) -> float:
+        """The exponent of ``w*`` in n, ``2 / (d - 1 + rho)``."""
+        return 2 / (self.dim - 1 + self.order)
+
+    @property
+    def risk_exponent(self) -> float:
+        """The exponent of the least risk in n, ``-rho / (d - 1 + rho)``."""
+        return -self.order / (self.dim - 1 + self.order)
+
+    @property
+    def noise_over_bias(self) -> float:
+        """The noise over the bias at the best window, ``rho / (d - 1)``."""
+        return self.order / (self.dim - 1)
+
+
+def window_law(task: Zonal) -> WindowLaw:
+    r"""Return order and constant of the law of the window.
+
+    The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, x and x' two tokens drawn
+    with the weights of attention. On the scale ``w^(-1/2)`` these are Gaussian, xi in d - 1 dimensions, hence
+
+        beta = c |2^(rho/2) - 2| E |xi|^rho,    E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
+
+    with order and constant of the class's `singular_term`. A class without one is smooth, of order 4:
+
+        beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
+
+    Raises:
+        TypeError: Also if a class declares no singular term and its Laplacian has no mean square.
+        ValueError: If the singular term that a class declares has another order, or a constant <= 0.
     """
     check_task(task)
     d = task.dim
-    if task.kink > 0:
-        density = math.exp(gammaln(d / 2) - gammaln((d - 1) / 2)) / math.sqrt(math.pi)  # of q.x at 0
-        return task.kink / 4 * density * KINK, -1.5
+    if task.singular_term is not None:
+        order, c = task.singular_term
+        if not (0 < order < 4 and order != 2 and 0 < c < math.inf):
+            raise ValueError(
+                f"{task!r}: singular_term={task.singular_term}: must be an order between 0 and 4, not 2, "
+                "and a constant above zero"
+            )
+        moment = math.exp(order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2))
+        return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
     for last in (50, 200, 800):
         a, rest = task.spectrum(last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
         terms = a * eigenvalue**2
         if rest * eigenvalue[-1] ** 2 + terms[last // 2 :].sum() <= 1e-9 * terms.sum():
-            return float(terms.sum()) / 4, -2.0
-    raise TypeError(
-        f"task={task!r}: a sharp law is known for classes with a declared kink and smooth classes only"
-    )
-
-
-def window_exponent(task: Zonal) -> float:
-    """Return the sharp exponent of ``w*`` in n: ``2/(d+3)`` (smooth classes), ``2/(d+2)`` (ReLU)."""
-    return 2 / (task.dim - 1 - 2 * bias_law(task)[1])
+            return WindowLaw(d, 4.0, float(terms.sum()) / 4)
+    raise TypeError(f"task={task!r}: has no law: it is not smooth, and declares no singular_term")
 
 
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the leading order of ``w*`` for n -> infinity at fixed L / sigma > 0.
+    """Return the leading order of ``w*`` for n -> infinity at fixed noise > 0.
 
-    It minimizes ``bias_law + sigma^2 kappa w^((d-1)/2) / n``.
+    It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order and the constant of
+    `window_law`:
+
+        w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
     """
     n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
-    constant, exponent = bias_law(task)
-    if constant == 0:  # constants: equal weights are best
+    law = window_law(task)
+    if law.constant == 0:  # constants: equal weights are best
         return 0 * n * noise_std
-    log = math.log(-2 * exponent * constant / (task.dim - 1)) - _log_noise_constant(task.dim)
-    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * window_exponent(task)))[()]
+    log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
+    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * law.exponent))[()]
+
+
+def sharp_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
+    """Return the leading order of the least risk, ``beta w^(-rho/2) (1 + rho / (d - 1))`` at its window."""
+    law, w = window_law(task), sharp_window(task, n, noise_std)
+    if law.constant == 0:
+        return 0 * w
+    return np.asarray(law.constant * w ** (-law.order / 2) * (1 + law.noise_over_bias))[()]
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w = reals(w, "w", 1e-9, MOST)
-    return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_exponent(task))))[()]
+    return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent)))[
+        ()
+    ]
 
 
-def risk_exponent(task: Zonal) -> float:
-    """Return the sharp exponent of the risk in n: ``-4/(d+3)`` (smooth classes), ``-3/(d+2)`` (ReLU)."""
-    return bias_law(task)[1] * window_exponent(task)
+def window_price(task: Zonal, factor: ArrayLike) -> Array:
+    """Return the limit of the risk over the least one, with a window parameter ``factor`` times the best.
+
+    With the order rho of `window_law` and s = rho / (d - 1) it is, whatever n and sigma are,
+
+        (factor^(-rho/2) + s factor^((d-1)/2)) / (1 + s) >= 1.
+    """
+    law, factor = window_law(task), reals(factor, "factor", 1e-50, 1e50)
+    with np.errstate(over="ignore"):  # infinite, in thousands of dimensions
+        bias, noise = factor ** (-law.order / 2), factor ** ((task.dim - 1) / 2)
+    return np.asarray((bias + law.noise_over_bias * noise) / (1 + law.noise_over_bias))[()]
 
 
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
 
-    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. With
-    bias law ``L^2 c w^-a`` the noise at the optimum is ``2 a / (d - 1)`` times the bias, and optimal windows
-    differ by the factor ``ratio^(2 e)``, e the exponent of `window_exponent`:
+    The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
+    constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
+    e the exponent of the law, and this is the `window_price` of one that is wrong by ``ratio^(-2 e)``. With
+    the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are,
 
-        (ratio^2 + 2 a / (d - 1)) / ((1 + 2 a / (d - 1)) ratio^(2 - 2 a e)) >= 1, whatever n, sigma and L are.
+        (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
     """
-    ratio = reals(ratio, "ratio", 1e-50, 1e50)
-    a, share = -bias_law(task)[1], -2 * bias_law(task)[1] / (task.dim - 1)
-    return np.asarray((ratio**2 + share) / ((1 + share) * ratio ** (2 - 2 * a * window_exponent(task))))[()]
+    law, ratio = window_law(task), reals(ratio, "ratio", 1e-50, 1e50)
+    s = law.noise_over_bias
+    return np.asarray((ratio**2 + s) / ((1 + s) * ratio ** (2 - law.order * law.exponent)))[()]
 
 
 def printed_exponents(dim: int) -> tuple[float, float]:

@@ -44,7 +44,7 @@ from icl.risk.search import ProblemIndices, lowest
 from icl.tasks import Cosine, Harmonic, Zonal, check_setting, check_task
 from icl.tasks.base import LEAST, MOST, Array, pinned
 
-_ROUGH = 1e8  # windows of classes with a kink beyond which a search takes more than seconds
+_ROUGH = 1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 _KNOWN = 1e-4  # a best window whose relative error is larger is refused
 
@@ -116,8 +116,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 
     Raises:
         ValueError: Also if the risk still falls at the largest w that can be computed, if the best w of a
-            class with a kink is sought beyond about 1e8 (ReLU in three dimensions: n beyond about 1e19, or
-            without noise 1e8), or if its relative error exceeds 1e-4.
+            class with a kink or a jump is sought beyond about 1e8 (in three dimensions and with noise of the
+            functions' size: ReLU for n beyond about 1e19, sign beyond 1e12; without noise both beyond 1e8),
+            or if its relative error exceeds 1e-4.
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -155,7 +156,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(f"noise_std={variance[lost][0] ** 0.5:g}: the best w for {task!r} is below rounding")
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
-    if task.kink > 0:
+    if task.singular_term is not None:
         law = sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST))
         end = np.where(last < 100 * law, last, law)  # with little noise few tokens are left at the best w
         if np.any(end > _ROUGH):

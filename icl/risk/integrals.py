@@ -41,7 +41,8 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
         if w * cap_quantile(task.dim, 1 / n[n > 1].min()) > _NARROW:
             raise ValueError(f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk")
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
-        for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order):
+        jumps = task.singular_term is not None and task.singular_term[0] < 2
+        for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
     return out
@@ -179,20 +180,22 @@ def _pair_term(
                 return by_row(total + 2 * product(flat, left) - rest * product(flat, flat))
             if not smooth:
                 raise ValueError(too_large)
-        if task.kink > 0 and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:  # once
+        if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:  # once
             neglected = _least_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
             if np.any(weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()):
                 raise ValueError(too_large)
 
 
 def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
-    """Bound from below what is neglected at the nodes beyond `_DEGREES` degrees, if the class has a kink.
+    """Bound from below what is neglected at the nodes beyond `_DEGREES` degrees, in a class of order rho.
 
-    Its coefficients fall like ``l^-4``. Angles that differ by much less than ``1 / l`` do not average P_l
-    out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
+    Its coefficients fall like ``l^-(rho + 1)``. Angles that differ by much less than ``1 / l`` do not average
+    P_l out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
     """
     shift, order = task.dim / 2 - 1, (task.dim - 3) / 2
-    rest = spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** 3
+    assert task.singular_term is not None
+    falls = task.singular_term[0]  # like l^-rho, the sum of all coefficients from l on
+    rest = spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** falls
     first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
     narrow = _DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
     argument = np.maximum(_DEGREES * first, 1e-3)

@@ -49,13 +49,16 @@ class Mesh:
     above: Array  # probability of the farther angles left out, where z is zero; (panels, 1)
 
 
-def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16) -> list[Mesh]:
+def meshes(
+    dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16, jumps: bool = False
+) -> list[Mesh]:
     """Return meshes on which the integrals for all context lengths ``n``, shape (j,), are sums that add up.
 
     ``degree`` is the highest Gegenbauer degree of the class, infinite if there is none; ``order`` the number
-    of Gauss-Legendre nodes a panel. The panels are made for 16.
+    of Gauss-Legendre nodes a panel. The panels are made for 16. ``jumps`` asks for more of them, for classes
+    rougher than Lipschitz functions, whose spectrum falls so slowly that finer waves count.
     """
-    groups, wide, nearest, reach = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree)
+    groups, wide, nearest, reach = _panels_of(dim, float(w), float(n.min()), float(n.max()), degree, jumps)
     out = [
         Mesh(*_nodes_in_u(*us, order), *_angles(dim, angles, order), *rest) for us, angles, *rest in groups
     ]
@@ -68,7 +71,7 @@ def meshes(dim: int, w: float, n: Array, degree: float = math.inf, order: int = 
 
 @lru_cache(maxsize=64)  # rules of several orders share the panels
 def _panels_of(
-    dim: int, w: float, least: float, most: float, degree: float
+    dim: int, w: float, least: float, most: float, degree: float, jumps: bool
 ) -> tuple[list[Group], tuple[Array, Array], float, float]:
     """Return the panels for ``least`` to ``most`` tokens.
 
@@ -101,13 +104,16 @@ def _panels_of(
     if low < 0:  # phi^n falls no faster than exp(-n s E[exp(..)])
         edges = [-math.inf, min(0.0, math.log(8 / most) - log_mean, high)]
     while edges[-1] < high:
-        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach, degree), high))
+        edges.append(min(edges[-1] + _step(dim, w, edges[-1], reach, degree, jumps), high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
     start = np.where(np.isinf(left), right, left)
     wide = right - start > _WIDE
     groups = []
     if not wide.all():
-        for rows, angles in _shared_panels(dim, w, start[~wide], right[~wide], nearest, peak, width, degree):
+        turn = 1.5 if jumps else 3.0
+        for rows, angles in _shared_panels(
+            dim, w, start[~wide], right[~wide], nearest, peak, width, degree, turn
+        ):
             groups.append(((left[~wide][rows], right[~wide][rows]), angles, *_tail_masses(dim, angles)))
     return groups, (left[wide], right[wide]), nearest, reach
 
@@ -121,7 +127,7 @@ def _log_mean_weight(dim: int, w: float) -> float:
     return -w + w * w / (2 * dim)
 
 
-def _step(dim: int, w: float, u: float, reach: float, degree: float) -> float:
+def _step(dim: int, w: float, u: float, reach: float, degree: float, jumps: bool) -> float:
     """Return the width of the panel in u that begins at u."""
     if u < 8:  # the strip of analyticity is pi / 2 wide on each side
         return 3.0
@@ -130,6 +136,8 @@ def _step(dim: int, w: float, u: float, reach: float, degree: float) -> float:
     # units; until u has passed the bulk of the weights they grow at most like exp(2u).
     widest = _WIDE if u < max(reach, 200.0) else math.inf
     smooth = min(0.6 * u, 8 * u / dim, 3 * w / math.sqrt(dim), 0.4 * (2 * w - u), widest)
+    if jumps:  # a function that jumps at the query does so again on the equator, where tau = w
+        smooth = min(smooth, 0.4 * abs(u - w))
     if math.isfinite(degree):  # tau near u is w (1 - cos theta), and P_l turns once in pi / l
         smooth = min(smooth, 13 / degree * math.sqrt(max(u * (2 * w - u), 0.0)))
     return max(3.0 if u < reach else 2.5, smooth)
@@ -150,9 +158,20 @@ def _tail_masses(dim: int, edges: Array) -> tuple[Array, Array]:
 
 
 def _shared_panels(
-    dim: int, w: float, left: Array, right: Array, nearest: float, peak: float, width: float, degree: float
+    dim: int,
+    w: float,
+    left: Array,
+    right: Array,
+    nearest: float,
+    peak: float,
+    width: float,
+    degree: float,
+    turn: float,
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with as many."""
+    """Yield edges of angles for all u between ``left`` and ``right``, for groups of rows with as many.
+
+    Panels are ``turn`` wide in tau where exp(-z) turns.
+    """
     right = np.maximum(right, 0.0)
     ends = np.stack([np.maximum(left - 4, nearest), np.maximum(right, max(peak, nearest)) + width], axis=1)
     if w > 0:
@@ -161,9 +180,9 @@ def _shared_panels(
     else:
         ends = np.tile([0.0, math.pi], (left.size, 1))
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
-    # How many panels each stretch needs: 3 wide in tau where exp(-z) turns, wider in the tail exp(-tau);
+    # How many panels each stretch needs: short where exp(-z) turns, wider in the tail exp(-tau);
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
-    need = w * np.sin(fine) / np.minimum(3 + 0.3 * past, 16.0)
+    need = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # short enough for the variogram's highest degree, or, if there is none, for the highest that the
     # window, about (w u)^(-1/2) wide, resolves,
     finest = math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20 if math.isinf(degree) else degree + 0 * right

@@ -1,7 +1,7 @@
 """Function classes and their covariances.
 
 - `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it. `Projected` covariates.
-- `classes`: affine, ReLU, cosine, linear, quadratic, a smooth step, one degree alone, random networks.
+- `classes`: affine, ReLU, cosine, linear, quadratic, sign, a smooth step, one degree alone, random networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
 - `gegenbauer`: the polynomials that all spectra are written in, and the law of the angle.
 """
@@ -16,6 +16,7 @@ from icl.tasks.classes import (
     Network,
     Quadratic,
     ReLU,
+    Sign,
     Tanh,
     make_task,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Quadratic",
     "QuadraticRisk",
     "ReLU",
+    "Sign",
     "Tanh",
     "Task",
     "Zonal",

@@ -48,7 +48,8 @@ class Zonal:
     A class of your own derives from this one and gives `covariance`; `spectrum` and
     `variogram` then follow numerically, slower than from closed forms. Given by their covariances
     alone, the classes below have the same risk to 1e-9 for dim >= 5 and w <= 1000. In lower
-    dimension rough ones (ReLU) lose more: 1e-7 in four, and in two 1e-8 for w <= 5 only.
+    dimension rough ones (ReLU) lose more: 1e-7 in four, and in two 1e-8 for w <= 5 only. Functions that
+    jump are too rough for this, and refused: give `spectrum` in closed form, as `Sign` does.
 
     The dimension d is 2 to 10,000; ``label`` names the class in text and figures, ``homogeneous`` says
     whether its functions are proportional to ``lipschitz``. ValueError if dim, or an attribute ``lipschitz``,
@@ -70,9 +71,17 @@ class Zonal:
             object.__setattr__(self, name, check(getattr(self, name), name, least, most))
 
     @property
-    def kink(self) -> float:
-        """Mean squared jump of the slope where ``q.x`` changes sign; 0 for smooth functions."""
-        return 0.0
+    def singular_term(self) -> tuple[float, float] | None:
+        """Order rho and constant c of the variogram's first singular term; None for smooth functions.
+
+        Functions with jumps have order 1, with kinks order 3. As theta -> 0,
+
+            gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
+            gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,
+
+        with c > 0 and any a. `icl.risk.asymptotics.window_law` needs it of every class that is not smooth.
+        """
+        return None
 
     @property
     def covariance_slope(self) -> float | None:
@@ -87,8 +96,8 @@ class Zonal:
         """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
 
         Raises:
-            ValueError: If the degree is not 0 to a million, or a covariance given by the user has no
-                expansion with coefficients >= 0.
+            ValueError: If the degree is not 0 to a million, or if no expansion with coefficients >= 0 was
+                found for a covariance given by the user.
         """
         degree = integer(degree, "degree", 0, MOST_DEGREE)
         if self.dim == 2:  # P_l oscillates too much to be fitted, and projections lose few digits
@@ -109,19 +118,34 @@ class Zonal:
 
 def _projected(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `Zonal.spectrum` on the circle, a Fourier series."""
-    nodes = 4 * degree + 200
+    a, size = _fourier(task, degree, 4 * degree + 200)
+    finer, _ = _fourier(task, degree, 8 * degree + 400)
+    if not np.abs(a - finer).sum() <= 1e-9 * size:
+        raise _not_fitted(task, f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09")
+    if np.any(a < -1e-9 * size):
+        raise ValueError(f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}")
+    a = np.where(a > 1e-15 * size, a, 0.0)  # below is rounding; Schoenberg: none is negative
+    rest = float(task.covariance(np.array(1.0)) - a.sum())
+    return a[1:], rest if rest > 1e-14 * size else 0.0
+
+
+def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
+    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and its size."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = _finite(task, task.covariance(np.cos(theta)), theta)
     from scipy.fft import dct  # only classes of the user need it
 
     a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
-    size = np.abs(k).max()
-    if np.any(a < -1e-9 * size):
-        raise ValueError(f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}")
-    a = np.where(a > 1e-15 * size, a, 0.0)  # below is rounding; Schoenberg: none is negative
-    rest = float(task.covariance(np.array(1.0)) - a.sum())
-    return a[1:], rest if rest > 1e-14 * size else 0.0
+    return a, float(np.abs(k).max())
+
+
+def _not_fitted(task: Zonal, why: str) -> ValueError:
+    """Return the error of a covariance whose coefficients were not found."""
+    return ValueError(
+        f"{task!r}: the numerical fit of Gegenbauer coefficients >= 0 to the covariance failed ({why}). "
+        + _reason(task)
+    )
 
 
 def _finite(task: Zonal, values: Array, theta: Array) -> Array:
@@ -145,10 +169,7 @@ def _fitted(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
         return degrees, np.zeros(degrees.size), 0.0  # constants
     a, misfit = _fit(task.dim, gamma.tobytes())
     if not misfit <= _MISFIT:
-        raise ValueError(
-            f"{task!r}: the fit of the covariance by Gegenbauer coefficients >= 0 failed (misfit "
-            f"{misfit:.1e}, allowed {_MISFIT:g}). {_reason(task, theta, gamma)}"
-        )
+        raise _not_fitted(task, f"misfit {misfit:.1e}, allowed {_MISFIT:g}")
     return degrees, a[:-1], float(a[-1])
 
 
@@ -175,7 +196,7 @@ def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
 
 
-def _reason(task: Zonal, theta: Array, gamma: Array) -> str:
+def _reason(task: Zonal) -> str:
     """Say why no coefficients >= 0 fit: a low degree has a negative one, or none was seen."""
     nodes, p = angle_quadrature(task.dim, 400)
     k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)
@@ -184,8 +205,8 @@ def _reason(task: Zonal, theta: Array, gamma: Array) -> str:
     if projections[at] < -1e-9 * np.abs(k).max():
         return f"It is not positive definite: a_{at} is negative"
     return (
-        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough, "
-        "like exp(-|x - x'|), and a class of this kind needs a spectrum(degree) of its own"
+        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough for "
+        "the fit, like exp(-|x - x'|); then give spectrum(degree) in closed form, as Sign does"
     )
 
 
@@ -218,7 +239,8 @@ class Pinned(Zonal):
 
     def __init__(self, task: Zonal):
         theta = _fit_grid()[1]
-        numbers: list[ArrayLike] = [task.dim, task.kink, task.covariance_slope or math.nan]
+        singular = task.singular_term or (math.nan, math.nan)
+        numbers: list[ArrayLike] = [task.dim, *singular, task.covariance_slope or math.nan]
         for many in (task.variogram(theta), task.covariance(np.cos(theta)), task.covariance(np.array(1.0))):
             numbers.append(_finite(task, many, theta) if np.ndim(many) else many)
         if type(task).spectrum is not Zonal.spectrum:
@@ -231,8 +253,8 @@ class Pinned(Zonal):
         vars(self).update(dim=task.dim, task=task, numbers=own, hash=hash(own))
 
     @property
-    def kink(self) -> float:
-        return self.task.kink
+    def singular_term(self) -> tuple[float, float] | None:
+        return self.task.singular_term
 
     @property
     def covariance_slope(self) -> float | None:

@@ -90,8 +90,8 @@ class ReLU(Zonal):
     homogeneous = True
 
     @property
-    def kink(self) -> float:
-        return self.lipschitz**2 * 2 / 3  # E (l1 + l2)^2
+    def singular_term(self) -> tuple[float, float]:
+        return 3.0, self.lipschitz**2 / (9 * math.pi * self.dim)  # sin t - t cos t ~ t^3 / 3
 
     @property
     def covariance_slope(self) -> float:
@@ -117,19 +117,11 @@ class ReLU(Zonal):
         # Rodrigues' formula gives E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         degree = integer(degree, "degree", 0, MOST_DEGREE)
         d, scale = self.dim, self.lipschitz**2 / 6
-        last = 2 * math.ceil(max(4 * degree, 4000, 40 * d) / 2)
-        even = np.arange(0, last + 1, 2)
-        mean = math.exp(gammaln(d / 2) - gammaln((d + 1) / 2)) / math.sqrt(math.pi)
-        i = even[1:-1]
-        growth = (2 * i + d + 2) / (2 * i + d - 2) * (i + d - 2) * (i + d - 1) / ((i + 1) * (i + 2))  # of N_l
-        growth = np.concatenate([[(d + 2) * (d - 1) / 2], growth])
+        even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
+        growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
-        a = scale * mean**2 * np.concatenate([[1.0], np.cumprod(ratios)])
-        # past `last`, a_l = (l + nu)^-4 (A + B (l + nu)^-2 + ...): fit A, B, integrate by midpoints
-        x = even[[len(even) // 2, -1]] + d / 2 - 1
-        slope, level = np.polyfit(x**-2.0, a[[len(even) // 2, -1]] * x**4.0, 1)
-        edge = x[1] + 1
-        rest = 0.5 * (level * edge**-3 / 3 + slope * edge**-5 / 5) - level * edge**-5 * 4 / 12
+        a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])
+        rest = _sum_beyond(d, even, a, power=4)
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
         out[:1] = scale / d
@@ -147,6 +139,49 @@ class ReLU(Zonal):
             # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
             return torch.addcmul(torch.addcmul(b.to(x), odd, t), even, t.abs())
+
+        return f
+
+
+@dataclass(frozen=True)
+class Sign(Zonal):
+    """``f(x) = s sign(q.x)`` with ``q ~ U(S^{d-1})``: functions that jump, and so have no Lipschitz constant.
+
+    ``scale`` is s, half the height of the jump.
+    """
+
+    scale: float = 1.0
+    label = "sign"
+    _ranges = {"scale": (real, LEAST, MOST)}
+
+    @property
+    def singular_term(self) -> tuple[float, float]:
+        return 1.0, self.scale**2 * 2 / math.pi
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        return np.asarray(self.scale**2 * 2 / math.pi * np.arcsin(np.clip(cosine, -1, 1)))
+
+    def variogram(self, theta: ArrayLike) -> Array:
+        return np.asarray(self.scale**2 * 2 / math.pi * np.asarray(theta, dtype=float))
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        # By the differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
+        degree, d = integer(degree, "degree", 0, MOST_DEGREE), self.dim
+        odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
+        ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
+        first = d * (self.scale * _mean_coordinate(d)) ** 2
+        a = first * np.concatenate([[1.0], np.cumprod(ratios)])
+        rest = _sum_beyond(d, odd, a, power=2)
+        out = np.zeros(degree)
+        out[::2] = a[: (degree + 1) // 2]
+        return out, float(a[(degree + 1) // 2 :][::-1].sum() + rest)
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        q = uniform_sphere(rng, count, self.dim)
+
+        def f(x: torch.Tensor) -> torch.Tensor:
+            positive = inner_products(q, x) >= 0
+            return self.scale * (2 * positive.to(x) - 1)
 
         return f
 
@@ -296,8 +331,8 @@ class Network(Zonal):
         return ReLU(self.dim, self.lipschitz * math.sqrt(3))
 
     @property
-    def kink(self) -> float:
-        return self._relu.kink
+    def singular_term(self) -> tuple[float, float]:
+        return self._relu.singular_term
 
     def covariance(self, cosine: ArrayLike) -> Array:
         return self._relu.covariance(cosine) - self.lipschitz**2
@@ -324,7 +359,7 @@ class Network(Zonal):
 
 #: The classes by name; a class of one's own is one more entry, and has its name in every chapter then.
 CLASSES: dict[str, Callable[..., Zonal]] = {
-    kind.label.lower(): kind for kind in (Affine, ReLU, Cosine, Linear, Quadratic)
+    kind.label.lower(): kind for kind in (Affine, ReLU, Cosine, Linear, Quadratic, Sign)
 }
 
 
@@ -345,6 +380,36 @@ def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
             f"lipschitz={shown(lipschitz)}: the class {name!r} has no parameter lipschitz; allowed is 1"
         )
     return kind(dim)
+
+
+def _mean_coordinate(dim: int) -> float:
+    """Return ``E |x_1|`` for x uniform on the unit sphere."""
+    return math.exp(gammaln(dim / 2) - gammaln((dim + 1) / 2)) / math.sqrt(math.pi)
+
+
+def _last_degree(dim: int, degree: int) -> int:
+    """Return an even degree, past ``degree``, from which on a spectrum follows its asymptotic series."""
+    return 2 * math.ceil(max(4 * degree, 4000, 200 * dim) / 2)
+
+
+def _multiplicity_growth(dim: int, degree: Array) -> Array:
+    """Return ``N_{l+2} / N_l`` for degrees l >= 1."""
+    i, d = degree, dim
+    return (2 * i + d + 2) / (2 * i + d - 2) * (i + d - 2) * (i + d - 1) / ((i + 1) * (i + 2))
+
+
+def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
+    """Return the sum of the coefficients that follow ``a``, those of ``degree``, in steps of two degrees.
+
+    There ``a_l = x^-power (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted, and the sum is the
+    integral, which the midpoint rule replaces by the sum, with its first correction.
+    """
+    points = [len(a) // 2, -1]
+    x = degree[points] + dim / 2 - 1
+    slope, level = np.polyfit(x**-2.0, a[points] * x**power, 1)
+    edge = x[1] + 1
+    integral = level * edge ** (1 - power) / (power - 1) + slope * edge ** (-1 - power) / (power + 1)
+    return float(integral / 2 - power * level * edge ** (-1 - power) / 12)
 
 
 @lru_cache(maxsize=64)

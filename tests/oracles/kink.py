@@ -1,7 +1,8 @@
-"""The pair of tokens for functions with a kink, a part of `oracles.risk`.
+"""The pair of tokens for functions with a kink or a jump, a part of `oracles.risk`.
 
 A ReLU function is a linear one plus a multiple of ``|q.x|``, and the mean of that over one token is not
-smooth at the angle from which on q.x can change sign. The panels of this quadrature begin there.
+smooth at the angle from which on q.x can change sign. The panels of this quadrature begin there. The same
+panels serve ``sign(q.x)``.
 """
 
 from __future__ import annotations
@@ -23,16 +24,28 @@ def kink_pair(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
     for theta > phi, so the inner mean is ``-sin(phi) E[z e^-z (1 - cos theta)]`` plus one over theta > phi.
     ``law`` is that of one token, from `oracles.risk`; ``linear`` is ``E[z e^-z (1 - cos theta)]`` at ``u``.
     """
+    return _in_groups(law, u, linear)
+
+
+def jump_pair(law, u: np.ndarray) -> np.ndarray:
+    """``E_q (E[z e^-z; q.x and q.x_q differ in sign])^2`` for q uniform on the sphere.
+
+    With phi, theta and c as in `kink_pair`, the inner mean is over ``c < -tan phi / tan theta``.
+    """
+    return _in_groups(law, u, None)
+
+
+def _in_groups(law, u: np.ndarray, linear: np.ndarray | None) -> np.ndarray:
     out = np.empty_like(u)
     group = np.where(u <= 5, -1, np.floor(u / 4))
     for g in np.unique(group):
         some = np.flatnonzero(group == g)
-        out[some] = _kink_group(law, u[some], linear[some])
+        out[some] = _group(law, u[some], None if linear is None else linear[some])
     return out
 
 
-def _kink_group(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
-    """`kink_pair` where one mesh serves all u: they are close together or below 5."""
+def _group(law, u: np.ndarray, linear: np.ndarray | None) -> np.ndarray:
+    """`kink_pair`, or without ``linear`` `jump_pair`, on one mesh: all u are close together or below 5."""
     d, w = law.dim, law.w
     low, high = (t[i] for i, t in enumerate(law.window(np.array([u.min(), u.max()]))))
     steep = np.arange(max(u.min() - 5, 0.0), max(u.max(), 0.0) + 6, 1.6)  # exp(-z) turns here
@@ -62,10 +75,11 @@ def _kink_group(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
     row, chi, dchi = _panel_nodes(chi[:, ::-1])
     angle = phi[row, None]
     far = np.arctan2(np.sin(angle), np.sin(chi) * np.cos(angle))
-    value = np.cos(angle) * np.sin(far) ** 3 * dchi * np.cos(chi) / np.tan(angle) * _negative_part(d)(chi)
+    value = np.sin(far) ** 2 * dchi * np.cos(chi) / np.tan(angle)
+    value *= _below(d, chi) if linear is None else np.cos(angle) * np.sin(far) * _negative_part(d)(chi)
     # theta beyond pi - phi: q.x is negative throughout
     rest, theta_rest, dtheta = _panel_nodes(np.clip(theta, np.pi - phi[:, None], None))
-    value_rest = -np.sin(phi)[rest, None] * np.cos(theta_rest) * dtheta
+    value_rest = dtheta if linear is None else -np.sin(phi)[rest, None] * np.cos(theta_rest) * dtheta
     row = np.repeat(np.concatenate([row, rest]), x.size)
     far = np.concatenate([far, theta_rest]).ravel()
     value = np.concatenate([value, value_rest]).ravel() * np.exp(log_constant + (d - 2) * np.log(np.sin(far)))
@@ -74,8 +88,12 @@ def _kink_group(law, u: np.ndarray, linear: np.ndarray) -> np.ndarray:
     out = np.empty_like(u)
     for i in range(0, u.size, 16):
         z = np.exp(np.minimum(u[i : i + 16] - tau[:, None], 7.0))
-        g = 2 * (matrix @ (z * np.exp(-z))) - np.sin(phi)[:, None] * linear[i : i + 16]
+        g = matrix @ (z * np.exp(-z))
+        if linear is not None:
+            g = 2 * g - np.sin(phi)[:, None] * linear[i : i + 16]
         out[i : i + 16] = mass @ g**2
+    if linear is None:
+        return out
     return out + linear**2 / d * (betaincc(1.5, (d - 1) / 2, math.sin(top) ** 2) if top < np.pi / 2 else 0.0)
 
 
@@ -85,6 +103,14 @@ def _panel_nodes(edges: np.ndarray):
     row, column = np.nonzero(np.diff(edges, axis=1) > 1e-14)
     left, half = edges[row, column, None], np.diff(edges, axis=1)[row, column, None] / 2
     return row, left + half * (1 + x), half * weight
+
+
+def _below(dim: int, chi: np.ndarray) -> np.ndarray:
+    """``P(c < -sin(chi))`` for a coordinate c on S^{dim-2}."""
+    if dim == 2:  # c = -1 or 1
+        return np.full(chi.shape, 0.5)
+    tail = betainc((dim - 2) / 2, 0.5, np.cos(chi) ** 2) / 2
+    return np.where(chi > 0, tail, 1 - tail)
 
 
 @lru_cache

@@ -8,7 +8,7 @@ The pair of tokens is the mean over *functions* of the square of a one-token mea
 
     E[z z' e^-(z + z') G] = E_f (E[z e^-z (f(x) - f(x_q))])^2,
 
-with the mean over f in closed form or by quadrature over a = q.x_q; functions with a kink have
+with the mean over f in closed form or by quadrature over a = q.x_q; functions with a kink or a jump have
 `oracles.kink`.
 """
 
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, betaln, roots_jacobi
 
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
-from oracles.kink import kink_pair
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Sign, Zonal
+from oracles.kink import jump_pair, kink_pair
 
 _DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
 
@@ -29,13 +29,13 @@ _DROP = 45.0  # what is below exp(-_DROP) of the largest part is left out
 def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndarray, np.ndarray]:
     """Bias and noise of `icl.risk.population_risk`, of the shape of ``n``, slower and by other means.
 
-    For affine, ReLU, linear and quadratic classes, and cosines with L up to about 30 (steps do not follow
-    waves). Many n cost little more than one.
+    For affine, ReLU, linear, quadratic and sign classes, and cosines with L up to about 30 (steps do not
+    follow waves). Many n cost little more than one.
     """
     law = _Token(task.dim, max(float(w), 1e-30))  # no digit depends on so small a window
     length = np.asarray(n, float).ravel()[:, None]
     variogram, basis, factor = _function_means(task)
-    u, du = _u_nodes(law, length.max())
+    u, du = _u_nodes(law, length.max(), isinstance(task, Sign))
     diagonal = lambda r, s: (np.ones_like(r), 2 * variogram(r, s))  # noqa: E731
     log_phi, noise, single, *moments = law.means(u, diagonal, basis)
     one, two = (np.exp(np.maximum((length - k) * log_phi, -700)) * length * du for k in (1, 2))
@@ -45,19 +45,29 @@ def population_risk(task: Zonal, w: float, n, noise_std: float) -> tuple[np.ndar
         share = two * moments[0] ** 2
         seen = np.flatnonzero((share > 1e-17 * share.sum(1, keepdims=True)).any(0))
         pair[seen] += task.lipschitz**2 / 6 * kink_pair(law, u[seen], moments[0][seen])
+    if isinstance(task, Sign):  # moments[0] is the mean of z e^-z
+        share = two * moments[0] ** 2
+        seen = np.flatnonzero((share > 1e-17 * share.sum(1, keepdims=True)).any(0))
+        pair = np.zeros_like(u)
+        pair[seen] = 4 * task.scale**2 * jump_pair(law, u[seen])
     bias = one @ single + two @ pair
     return bias.reshape(np.shape(n)), (noise_std**2 * (one @ noise)).reshape(np.shape(n))
 
 
-def _u_nodes(law: _Token, most: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights in u: Gauss-Legendre on intervals, short at both ends and in many dimensions."""
+def _u_nodes(law: _Token, most: float, jumps: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights in u: Gauss-Legendre on intervals, short at both ends and in many dimensions.
+
+    Also at the equator, u = w, for functions that jump on great circles.
+    """
     tau, _, _, mass, _ = law.nodes(np.zeros(1))
     log_mean, log_square = (math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2))
     # the integrand rises like n exp(2u) E[exp(-2 tau)], its integral is at least about min(1, ..)
     edges = [min(0.0, -math.log(most) - max(log_mean, log_square / 2)) - _DROP / 2]
     share = min(0.15, 6 / law.dim)
     while edges[-1] < 2 * law.w + 6:
-        edges.append(edges[-1] + max(1.0, share * min(edges[-1], 2 * law.w - edges[-1])))
+        room = min(edges[-1], 2 * law.w - edges[-1])
+        room = min(room, abs(law.w - edges[-1])) if jumps else room
+        edges.append(edges[-1] + max(1.0, share * room))
     x, weight = np.polynomial.legendre.leggauss(12)
     half = np.diff(edges)[:, None] / 2
     return (edges[:-1] + half.T * (1 + x[:, None])).T.ravel(), (half * weight).ravel()
@@ -137,6 +147,12 @@ def _function_means(task: Zonal):
     s = 1 - r. For ReLU this is the linear part only (see `oracles.kink`).
     """
     d, L = task.dim, getattr(task, "lipschitz", None)
+    if isinstance(task, Sign):  # 2 / pi times the angle
+
+        def angle(r, s):
+            return task.scale**2 * 4 / np.pi * np.arctan2(np.sqrt(r), np.sqrt(s))
+
+        return angle, lambda r, s: (np.ones_like(r),), np.zeros((1, 1))
     if isinstance(task, Affine | Linear | ReLU):
         c = L**2 / d / (1 if isinstance(task, Linear) else 3)
         if isinstance(task, ReLU):

@@ -3,7 +3,7 @@ import pytest
 
 from icl.experiments import phases
 from icl.experiments.tables import each
-from icl.risk.asymptotics import window_exponent
+from icl.risk.asymptotics import window_law
 from icl.tasks import Affine, Cosine, Linear, Quadratic
 
 FAR = np.array([1e9, 1e10])
@@ -53,7 +53,7 @@ def test_windows_of_equal_slope_differ_as_their_laplacians_do(equal, slope):
 
 def test_windows_follow_their_law_unless_the_noise_grows_along():
     slope = phases.least_slope("affine", 3, FAR)["value"]
-    assert slope == pytest.approx(window_exponent(Affine(3)), abs=0.02)
+    assert slope == pytest.approx(window_law(Affine(3)).exponent, abs=0.02)
     bandwidth = phases.least_slope("affine", 3, FAR, power=-1 / 2)
     assert bandwidth["value"] == pytest.approx(-slope / 2) and bandwidth["error"] > 0
     assert phases.least_slope("affine", 3, FAR, np.sqrt(FAR))["value"] == pytest.approx(0, abs=1e-6)

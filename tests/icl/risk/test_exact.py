@@ -16,7 +16,7 @@ from icl.covariates import uniform_sphere
 from icl.risk import integrals, monte_carlo_risk, optimal_window, population_flow, population_risk
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import CLASSES, Affine, Cosine, Harmonic, Linear, Quadratic, ReLU, make_task
+from icl.tasks import CLASSES, Affine, Cosine, Harmonic, Linear, Quadratic, ReLU, Sign, make_task
 from oracles import risk as oracle
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,7 +36,8 @@ def settings(w_max, seed):
     strata = (rng.permutation(len(pairs)) + rng.uniform(0, 1, len(pairs))) / len(pairs)
     for i, ((name, dim), stratum) in enumerate(zip(pairs, strata, strict=True)):
         w = 0.0 if i % 25 == 0 else float(10 ** (-2 + stratum * (math.log10(w_max) + 2)))
-        task = make_task(name, dim, float(10 ** rng.uniform(-1, 1)))
+        scale = float(10 ** rng.uniform(-1, 1))
+        task = Sign(dim, scale) if name == "sign" else make_task(name, dim, scale)
         yield task, w, np.floor(10 ** rng.uniform(0, 12, 40)), float(10 ** rng.uniform(-2, 1))
 
 
@@ -58,6 +59,29 @@ def test_many_settings(w_max, tolerance, seed, part):
         worst = np.maximum(np.abs(r.bias / bias - 1), np.abs(r.noise / noise - 1))
         assert np.all(worst <= (1e-10 if w <= 1e3 else tolerance)), (task, w, n, worst)
         assert np.all(worst <= np.maximum(r.error, 3e-11)), (task, w, n, worst, r.error)
+
+
+@pytest.mark.parametrize("dim, w", [(2, 100.0), (3, 60.0), (5, 300.0)])
+def test_few_tokens_and_functions_that_jump(dim, w):
+    """A nearest token near the equator of the query, where such a function jumps again."""
+    n = np.array([2.0, 3.0, 5.0, 30.0, 1e6])
+    bias, noise = oracle.population_risk(Sign(dim, 1.7), w, n, 0.5)
+    r = population_risk(Sign(dim, 1.7), w, n, 0.5)
+    assert r.bias == pytest.approx(bias, rel=1e-10) and r.noise == pytest.approx(noise, rel=1e-10)
+
+
+#: How far the best w is from its law, at most; in two dimensions n is too long for sigma below 10.
+JUMPS = [(2, 1e12, 100.0, 1e-7), (2, 1e8, 1.0, 2e-4), (3, 1e12, 1.0, 2e-4), (5, 1e12, 1.0, 2e-3)]
+
+
+@pytest.mark.parametrize("dim, n, noise_std, off", JUMPS)
+def test_windows_of_functions_that_jump(dim, n, noise_std, off):
+    """On the law, closer the longer the context is; at lengths a hundred times shorter it is farther away."""
+    task, ratio = Sign(dim), []
+    for length in (n / 100, n):
+        best = optimal_window(task, length, noise_std)
+        ratio.append(best.w / risk.asymptotics.sharp_window(task, length, noise_std))
+    assert abs(ratio[1] - 1) < min(off, 0.5 * abs(ratio[0] - 1))
 
 
 REFERENCE = [(Affine(2), 3.0, 20), (Linear(3), 0.1, 10**6), (Quadratic(16, 3.0), 8.0, 10**9)]
@@ -178,7 +202,7 @@ def test_cosine_at_zero_and_with_two_minima():
 
 def test_refuses_what_it_cannot_vouch_for(monkeypatch):
     original = integrals.meshes
-    monkeypatch.setattr(integrals, "meshes", lambda *a: original(*a[:-1], a[-1] // 4))
+    monkeypatch.setattr(integrals, "meshes", lambda *a, **k: original(*a[:-1], a[-1] // 4, **k))
     with pytest.raises(ValueError, match="w=40, n=20, ReLU.*two quadrature rules differ"):
         population_risk(ReLU(3), 40.0, 20, 0.1)
 

@@ -20,6 +20,7 @@ from icl.tasks import (
     Network,
     Quadratic,
     ReLU,
+    Sign,
     Tanh,
     Zonal,
     make_task,
@@ -28,6 +29,7 @@ from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, sh
 
 DIMS = [2, 3, 8, 33]
 TASKS = [cls(d, 0.3) for d in DIMS for cls in (Affine, ReLU)]
+TASKS += [Sign(d, 0.3) for d in DIMS]
 TASKS += [Cosine(d, L) for d in DIMS for L in (0.1, 1.0, 10.0)]
 
 
@@ -83,12 +85,26 @@ def test_expansion_sums_to_the_variogram(task):
     assert np.allclose(task.variogram(theta), expected, rtol=1e-9, atol=3e-13)
 
 
+@pytest.mark.parametrize("kind", [ReLU, Sign])
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
-def test_rest_of_the_relu_spectrum(dim):
+def test_rest_of_a_slow_spectrum(dim, kind):
     """The tail is a sum of positive terms: cutting at 40 or at 20000 must give one total."""
-    short, tail = ReLU(dim).spectrum(40)
-    long, far = ReLU(dim).spectrum(20_000)
+    short, tail = kind(dim).spectrum(40)
+    long, far = kind(dim).spectrum(20_000)
     assert tail == pytest.approx(long[40:][::-1].sum() + far, rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8, 16])
+def test_the_spectrum_of_signs(dim):
+    """By Funk and Hecke with Gauss rules on the half where the function is one; k(1) is its square."""
+    theta, weight = np.polynomial.legendre.leggauss(120)
+    theta, weight = (theta + 1) * np.pi / 4, weight * np.pi / 4
+    p = weight * np.sin(theta) ** (dim - 2)
+    mean = (1 - Polynomials(dim, theta).take(26))[1:] @ p / p.sum()
+    mean[1::2] = 0  # even polynomials
+    a, rest = Sign(dim, 1.3).spectrum(25)
+    assert np.allclose(a, 1.69 * multiplicity(dim, 25)[1:] * mean**2, rtol=1e-9, atol=1e-14 * a[0])
+    assert a.sum() + rest == pytest.approx(1.69, rel=1e-12)
 
 
 def test_small_angles_keep_their_digits():
@@ -97,7 +113,9 @@ def test_small_angles_keep_their_digits():
     assert Affine(3).variogram(theta) == pytest.approx(theta**2 / 18, rel=1e-12)
 
 
-SAMPLED = [make_task(name, dim, 1.7) for name in CLASSES for dim in (2, 5)]
+LIPSCHITZ = [name for name, kind in CLASSES.items() if kind is not Sign]
+SAMPLED = [make_task(name, dim, 1.7) for name in LIPSCHITZ for dim in (2, 5)]
+SAMPLED += [Sign(2, 1.7), Sign(5, 1.7)]
 SAMPLED += [Tanh(2, 2.0, 0.5), Tanh(3, 2.0, 6.0), Tanh(7, 2.0, 20.0)]
 SAMPLED += [Network(3, 2.0, 1), Network(3, 2.0, 8), Harmonic(3, degree=3)]
 
@@ -109,7 +127,8 @@ def test_sampled_functions_have_the_covariance(task):
     for i, j in ((0, 0), (0, 1), (1, 2)):
         products = (values[:, i] * values[:, j]).numpy()
         error, cosine = products.std() / np.sqrt(count), float(points[i] @ points[j])
-        assert abs(products.mean() - task.covariance(np.array(cosine))) < Z * error
+        rounding = 1e-7  # of the angle where the cosine is one: signs have products without a spread there
+        assert abs(products.mean() - task.covariance(np.array(cosine))) < Z * error + rounding
         # the difference k(1) - k(cos theta) has itself an error of this size
         angle = np.arccos(min(cosine, 1.0))
         assert np.isclose(task.variogram(angle), Zonal.variogram(task, angle), rtol=1e-9, atol=3e-13)
@@ -121,7 +140,7 @@ def test_flat_functions_are_linear_ones():
     assert np.allclose(flat.variogram(theta), linear.variogram(theta), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", LIPSCHITZ)
 def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     L = 2.5
     x = uniform_sphere(stream(1, "covariates"), 400, 40, 3)
@@ -170,3 +189,29 @@ def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant
             make_task(name, 3)
     row = exact_window("plain", 3, np.array([100.0]), 1.0, 0.5)
     assert row["w"] > 1
+
+
+class Angle(Zonal):
+    """The sign class by its covariance alone, which is positive definite."""
+
+    def covariance(self, cosine):
+        return 1 - 2 * np.arccos(np.clip(cosine, -1, 1)) / np.pi
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5, 33])
+def test_a_covariance_too_rough_for_the_fit(dim):
+    """The error says that the fit failed, not that the covariance is at fault, and what to do."""
+    with pytest.raises(
+        ValueError, match=r"fit .* failed .* too rough .* give spectrum\(degree\) in closed form"
+    ):
+        population_risk(Angle(dim), 1.0, 20, 0.5)
+
+
+def test_signs_jump_without_a_lipschitz_constant():
+    """Each function has two values, and no bound on its slope."""
+    x = uniform_sphere(stream(1, "covariates"), 400, 40, 3)
+    f = Sign(3, 2.5).sample(stream(1, "tasks"), 400)(x)
+    assert sorted(set(f.flatten().tolist())) == [-2.5, 2.5]
+    quotient = (f[:, :20] - f[:, 20:]).abs() / (x[:, :20] - x[:, 20:]).norm(dim=-1)
+    assert quotient.max() > 10 * 2.5
+    assert not hasattr(Sign(3), "lipschitz")
