@@ -362,7 +362,7 @@ judge("P2.lip.break", broken, folded=True)
 # $p_\pm=(15\pm\sqrt{33})/24$: $0.308$ and $-0.240$ ({numref}`fig-opt-passes`). The upper one gives a step that is safe whatever the
 # data: $\eta=1/(\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2)$, where no eigenvalue of a row Hessian exceeds $\lambda$, lowers the loss by
 # at least $\frac\eta2\Vert\nabla L\Vert_F^2$ in each step. The lower one says how far from convex the loss is. For every $n$
-# and every $b$ in the simplex no curvature lies outside ({prf:ref}`thm-curvature`, in balls).
+# and every $b$ in the simplex no curvature lies outside ({prf:ref}`curvature of a row <thm-curvature>`, in balls).
 #
 # ```{admonition} Proof
 # :class: dropdown

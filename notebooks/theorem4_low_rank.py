@@ -10,8 +10,8 @@
 # # Theorem 4: which directions count
 #
 # **Short answer.** If labels depend on a few directions of the tokens only, the best attention window is narrow in those
-# and infinitely wide in all others: $M^*=cBB^\top$, as Theorem 4 says {judged}`P1.T4.minimizer`, and at the settings of this
-# page without its assumption on $n$ and $\sigma$ {judged}`P1.T4.beyond`. Trained units find these directions
+# and infinitely wide in all others: $M^*=cBB^\top$, as Theorem 4 says {judged}`P1.T4.minimizer`. If at least three directions
+# count, this is proved for every $n\ge2$ and $\sigma$, without its assumption {judged}`P1.T4.beyond`. Trained units find these directions
 # {judged}`P1.T4.learns`, also behind the three nonlinear links of the talk's last slide {judged}`P1.F9.subspace`. Linear
 # attention has a larger error on each of them {judged}`P1.F9.error`: on the two even links it can learn nothing, and on
 # the affine one it lacks an intercept.
@@ -130,11 +130,17 @@ for e in (4.0, 2.0, 0.0):
 #
 # ```{admonition} What is true
 # :class: tip
-# For our tokens all $d\times d$ matrices come down to two numbers $c$ and $e$ (proved below). We computed the risk on a grid
-# of them: the best $e$ is zero. At the settings listed neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ only has
-# to leave room for the best $c$. For $n=2$ and $k\ge2$ this is proved ({prf:ref}`thm-two-examples`). For $n=3,20$ and $k=2,3$ a
-# small $e$ raises the risk at the best $c$, by proof ({prf:ref}`thm-blur`); a large one was compared on the grid only. The
-# law of the tokens matters: if they are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant
+# For our tokens all $d\times d$ matrices come down to two numbers $c$ and $e$ (proved below).
+#
+# - *At least three directions count, $k\ge3$.* Proved for every $d>k$, $n\ge2$ and $\sigma\ge0$: the best $e$ is zero
+#   ({prf:ref}`irrelevant directions do harm <thm-irrelevant>`). Neither $n=2$ nor $\sigma=0$ nor symmetry is needed, and $C$ only
+#   has to leave room for the best $c$.
+# - *Two, $k=2$.* Proved for $n=2$ ({prf:ref}`two examples <thm-two-examples>`), with much noise, and in long contexts at
+#   fixed noise ({prf:ref}`two directions <thm-two-directions>`). Open without noise at $n\ge3$, and at moderate $n$ and $\sigma$: on our
+#   grids the best $e$ is zero there, too.
+# - *One, $k=1$.* Open; $e=0$ is best on our grids, but the risk does not always rise with $|e|$.
+#
+# The law of the tokens matters: if they are uniform on the sphere $S^{d-1}$, the best unit does *not* ignore irrelevant
 # directions ({doc}`/book/questions`).
 # ```
 #
@@ -180,7 +186,7 @@ judge(
 # :class: dropdown
 # | assumption | here |
 # |---|---|
-# | $n=2$ or $\sigma=0$ | both, and then every other combination of the lists above |
+# | $n=2$ or $\sigma=0$ | not needed for $k\ge3$, by proof; the cards take both, and then every other combination of the lists above |
 # | $M$ symmetric | not needed: any matrix, by the proof below |
 # | $\Vert B^\top MB\Vert\le C$ | none, which is the case of a $C$ that leaves room for the best $c$; smaller $C$ for $M=cBB^\top$ only |
 # | law of the tokens | not printed; ours is above |
@@ -189,9 +195,9 @@ judge(
 # :::{admonition} Proof that no matrix beats two numbers
 # :class: dropdown
 #
-# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$. *Every matrix
-# has at least the risk $\min\varrho$. If $\varrho$ has its minimum at $(c^*,0)$ only, $c^*>0$, then $M=c^*BB^\top$ is the only
-# optimum.*
+# Let $\varrho(c,e)$ be the risk of $cBB^\top+eB_\perp B_\perp^\top$ on $D(\mathcal F_B^{\rm lin})$, $c,e\ge0$, $n\ge2$. *Every matrix
+# has at least the risk $\min\varrho$. If $k\ge2$ and every minimizer of $\varrho$ has $e=0<c$, then the optima over all matrices are
+# exactly the $cBB^\top$ with $c$ best at $e=0$: of one sign, but perhaps with several $c$.*
 #
 # Fix the query $x_q=Bu_q+B_\perp v_q$ and put $p=B^\top Mx_q$, $r=B_\perp^\top Mx_q$. The score of a token is
 # $u_i\cdot p+v_i\cdot r$. Averaged over $a$ and the noise, the error given the tokens is
@@ -199,15 +205,17 @@ judge(
 # depends on $|p|$, $|r|$ and the angle $\theta$ between $p$ and $u_q$ only, and on the angle only through
 # $-\frac2kA\cos\theta$ with $A=\mathbb E\,\bar u\cdot p/|p|$. At $|p|=0$ symmetry gives $A=0$, and $dA/d|p|$ is the mean of a
 # variance, so $A>0$ for $|p|>0$. Hence the error is smallest at $\theta=0$, where it is $\varrho(|p|,|r|)$. Average over
-# queries: the risk of $M$ is at least $\min\varrho$, with equality only if $p=c^*u_q$ and $r=0$ for almost every query; then
-# $B^\top M=c^*B^\top$ and $B_\perp^\top M=0$. $\square$
+# queries: the risk of $M$ is at least $\min\varrho$, with equality only if $|p|$ is a best $c$, $p$ a positive multiple of $u_q$, and
+# $r=0$, for almost every query and by continuity for all. Then $B_\perp^\top M=0$. Let $P=B^\top MB$, $R=B^\top MB_\perp$. With $v$ and
+# $-v$, $Pu\pm Rv$ are multiples of $u$: so are $Pu$ and $Rv$, for all $u$ and $v$. Hence $P=cI$, and $R=0$ because $k\ge2$. $\square$
 # :::
 #
-# With two examples every irrelevant direction does harm, however large its weight. Gaps at other $n$ are named after
-# {prf:ref}`thm-blur`.
+# With two examples every irrelevant direction does harm for $k=2$, too, however large its weight. Gaps at other $n$ are named after
+# {prf:ref}`the theorem on two directions <thm-two-directions>`.
 #
 # :::{prf:theorem} two examples
 # :label: thm-two-examples
+# :nonumber:
 # :class: dropdown
 # For our tokens and $D(\mathcal F_B^{\rm lin})$ let $n=2$, $k\ge2$ and $\sigma\ge0$. For every $c\ge0$ the risk of
 # $cBB^\top+eB_\perp B_\perp^\top$ rises strictly with $|e|$. So a matrix is a minimizer over all matrices if and only if it
@@ -238,9 +246,8 @@ judge(
 # $c<\frac12$, $h\propto\sinh a/(\cosh a+\cosh b)^2$ rises with $a=c\Delta\le1$, so
 # $\int_0^2\frac{dE}{d\Delta}h\,d\Delta\le E(2)\,h(2)$, with $E$ at $\Delta=2$.
 #
-# *All matrices.* By the proof above the risk of $M$ is at least $\min\varrho$, and with
-# equality $B_\perp^\top Mx_q=0$ and $B^\top Mx_q$ is a multiple of $u_q$ for almost every query. So $B^\top M$ is $cB^\top$. A best
-# finite $c$ exists by {prf:ref}`thm-form` in $\mathbb R^k$, and $\varrho(c,0)$ falls at $c=0$. $\square$
+# *All matrices.* By the proof above. A best finite $c$ exists by the {prf:ref}`theorem on form <thm-form>` in $\mathbb R^k$, and
+# $\varrho(c,0)$ falls at $c=0$. $\square$
 # :::
 #
 # ## Experiment 1: the exact landscape
@@ -307,8 +314,8 @@ gains_beyond = each(low_rank.complement_gains, pair=pairs, settings=np.array(bey
 judge("P1.T4.beyond", gains_beyond, error="error", name=setting, folded=True)
 
 # %% [markdown]
-# The second card checks the minimum without the proof: at $c^*BB^\top$ the second derivative of the risk must be positive in
-# all $d^2$ directions. By symmetry it takes one value on each of seven types; first derivatives vanish. Tokens are sampled,
+# The second card checks the minimum without these proofs: at $c^*BB^\top$ the second derivative of the risk must not be negative
+# in any of the $d^2$ directions. By symmetry it takes one value on each of seven types; first derivatives vanish. Tokens are sampled,
 # functions and noise averaged exactly, and the smallest value is judged.
 #
 # The number $c^*$ is the {term}`optimal window` of linear functions in dimension $k$. It is positive (third card; the

@@ -15,7 +15,7 @@
 - `lemma1`: units on ellipsoids, and the sign of w.
 - `phases`: the map of windows, waves, the law of smooth classes, much noise, no noise, long contexts.
 - `theorem3`: the price of the wrong window, its limits, units tested on other classes.
-- `certificates`: bounds over all matrices and over all Lipschitz functions.
+- `certificates`: other matrices than multiples of the identity, and bounds over all Lipschitz functions.
 - `pretraining`: how M grows, finitely many contexts, finite time. `learned`: units with all matrices free.
 - `rivals`: linear attention, neighbors, ridge regression. `activations`: sigmoid, tanh, ReLU attention.
 

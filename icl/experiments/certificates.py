@@ -1,51 +1,58 @@
-"""Measurements for the appendix in one setting: bounds over all matrices and all Lipschitz functions."""
+"""Measurements for the appendix in one setting: other matrices, and bounds over all Lipschitz functions."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from icl.experiments.sweeps import TOKENS, limit
 from icl.experiments.tables import Row
-from icl.risk import certify_isotropy, curvatures, optimal_window, population_risk, worst_case_risk
+from icl.risk import MatrixRisk, matrix_risk, optimal_window, population_risk, worst_case_risk
 from icl.statistics import local_slope
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
+from icl.tasks import Cosine, Linear, ReLU, Zonal, make_task
 
-#: Classes whose certificates are compared; the last four are even.
-FAMILY: dict[str, Callable[[int], Zonal]] = {"affine": Affine, "ReLU": ReLU, "quadratic": Quadratic}
-FAMILY |= {f"cosine, L = {L:g}": partial(Cosine, lipschitz=L) for L in (1.0, 4.0, 8.0)}
 #: Context lengths of the bound over all Lipschitz functions.
 LENGTHS = np.array([1e6, 1e7, 1e8])
 
 
-def margin(kind: str, n: int, d: int) -> Row:
-    """Return a certified lower bound on the rise of the risk when a matrix turns attention away.
+def other_matrices(kind: str, d: int, n: int, lipschitz: float, noise_std: float) -> Row:
+    """Return how much matrices that are no multiple of the identity lose against the best one, exactly.
 
-    ``margin`` (NaN where nothing is certified) and ``found``: "certified", "negative", if some matrix lowers
-    the risk at a fixed length of M x, "zero", or "open".
-    """
-    proof = certify_isotropy(FAMILY[kind](d), n)
-    if proof.margin > 0:
-        return {"margin": proof.margin, "found": "certified"}
-    found = "zero" if proof.margin == 0 else "negative" if proof.least < 0 else "open"
-    return {"margin": np.nan, "found": found}
-
-
-def forms(kind: str, d: int, n: int, lipschitz: float, noise_std: float) -> Row:
-    """Return what decides the form of the minimizer, affine or ReLU class.
-
-    ``what``, ``value`` and ``error``: the middle of the certified bound and the least value met ("turned"),
-    and the second derivatives at w* I over the risk, along multiples of I, symmetric and antisymmetric
-    matrices.
+    Each is the best w times a matrix next to the identity; ``matrix`` says which. ``value`` is its risk over
+    the least one of all multiples, minus one, and ``error`` the numerical error of that.
     """
     task = make_task(kind, d, lipschitz)
-    best, proof = optimal_window(task, n, noise_std), certify_isotropy(task, n)
-    second, error = curvatures(task, float(best.w), n, noise_std) / best.risk
-    middle, half = (proof.least + proof.margin) / 2, (proof.least - proof.margin) / 2
-    values, errors = np.array([middle, *second]), np.array([half, *error])
-    what = np.array(["turned", "multiples of I", "symmetric", "antisymmetric"])
-    return {"what": what, "value": values, "error": errors}
+    best = optimal_window(task, n, noise_std)
+    quarter_turn = np.eye(d)
+    quarter_turn[:2, :2] = [[0, -1], [1, 0]]
+    matrices = {
+        "a plane turned by 90°": quarter_turn,
+        "a direction ignored": np.diag([0.0] + [1.0] * (d - 1)),
+        "a direction narrower by 10 %": np.diag([1.1] + [1.0] * (d - 1)),
+        "turned round": -np.eye(d),
+    }
+    risks = [matrix_risk(task, best.w * matrix, n, noise_std) for matrix in matrices.values()]
+    ratio = np.array([risk.total for risk in risks]) / best.risk
+    error = ratio * (np.array([risk.error for risk in risks]) + best.error)
+    return {"matrix": np.array(list(matrices)), "value": ratio - 1, "error": error}
+
+
+def quarter_turn(task: Zonal, n: int, noise_std: float) -> Row:
+    """Return the least risk of w times the rotation by 90°, d = 2, over that of multiples of I, minus one.
+
+    ``w``, ``value`` and ``error``, the numerical error.
+    """
+    best = optimal_window(task, n, noise_std)
+    rotation = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+    def turned(w: float) -> MatrixRisk:
+        return matrix_risk(task, w * rotation, n, noise_std)
+
+    around = (0.5 * float(best.w), 2 * float(best.w))
+    w = float(minimize_scalar(lambda w: turned(w).total, bounds=around, method="bounded").x)
+    found = turned(w)
+    ratio = found.total / best.risk
+    return {"w": w, "value": ratio - 1, "error": ratio * (found.error + best.error)}
 
 
 def steepest(first: float, second: float) -> Row:

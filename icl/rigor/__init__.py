@@ -2,12 +2,9 @@
 
 - `balls`: means over the tokens, with a bound for every error of a rule.
 - `enclose`: the population risk of ``M = w I``.
-- `form`: the certificate that no matrix beats the best multiple of the identity.
-- `plane`: that irrelevant directions raise the risk of Theorem 4, to second order.
 - `curvature`: the range of the second derivatives of softmax regression.
 
 The balls are those of Arb, by python-flint, the extra ``icl[rigor]``; it is imported by the first call.
-``python -m icl.rigor`` writes certified margins to ``results/rigor``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 - `result`: bias + noise = total. `search`: the lowest minimum in w, for `exact` and `gaussian`.
 - `exact`: the risk, its optimal window and the worst function, from `integrals` on the nodes of `quadrature`.
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
-- `certificate`: that no matrix beats the best multiple of the identity.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
@@ -23,7 +22,6 @@ from icl.risk.baselines import (
     nearest_neighbor_risk,
     neighbors_risk,
 )
-from icl.risk.certificate import IsotropyCertificate, certify_isotropy
 from icl.risk.exact import (
     OptimalWindow,
     WorstCase,
@@ -66,7 +64,6 @@ __all__ = [
     "GaussianScale",
     "GaussianWindow",
     "HermiteFloor",
-    "IsotropyCertificate",
     "LinearOptimum",
     "MatrixRisk",
     "MonteCarlo",
@@ -76,7 +73,6 @@ __all__ = [
     "WindowRisk",
     "WorstCase",
     "bayes_linear_risk",
-    "certify_isotropy",
     "curvatures",
     "distance_exponent",
     "enclose_risk",

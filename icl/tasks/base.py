@@ -205,8 +205,8 @@ def _reason(task: Zonal) -> str:
     if projections[at] < -1e-9 * np.abs(k).max():
         return f"It is not positive definite: a_{at} is negative"
     return (
-        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough for "
-        "the fit, like exp(-|x - x'|); then give spectrum(degree) in closed form, as Sign does"
+        "No negative coefficient was found up to degree 8: probably it is positive definite and too rough "
+        "for the fit, like exp(-|x - x'|); then give spectrum(degree) in closed form, as Sign does"
     )
 
 

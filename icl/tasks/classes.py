@@ -21,7 +21,7 @@ from scipy.special import gammaln, jv
 from icl.checks import integer, real, shown
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
-from icl.tasks.base import MOST, MOST_DEGREE, Array, Function, Rng, Zonal
+from icl.tasks.base import LEAST, MOST, MOST_DEGREE, Array, Function, Rng, Zonal
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 if TYPE_CHECKING:

@@ -72,7 +72,6 @@ OWN = [
     (tasks.Tanh, dict(steepness=[21.0])),
     (NativeStream, dict(name=["nois"], step=[2**32])),
     (risk.enclose_risk, dict(w=[301.0], rtol=[1e-20])),
-    (risk.certify_isotropy, dict(n=[1])),
     (risk.low_rank_risk, dict(rank=[5])),
     (risk.worst_case_risk, dict(w=[[3.0, 1.0]], dim=[10**4])),
     (risk.neighbors_risk, dict(k=[21])),
@@ -170,7 +169,6 @@ SPECIAL = {
         (matrix_risk, ReLU(3), 1e9 * np.eye(3), 20, 0.1, "too large"),
         (asymptotics.many_token_window, Affine(2), 1e60, 1.0, "no minimum between 1e-9 and 1e7"),
         (risk.enclose_risk, Harmonic(3), 1.0, 5, 1.0, "allowed are Affine"),
-        (risk.certify_isotropy, Harmonic(3, 3), 20, "must have a part of degree 1"),
         (risk.low_rank_risk, 6, 3, 1000, 1000, 20, 0.1, "c=1000, e=1000: too large"),
         # other predictors, limits, sampling
         *((risk.least_hermite_floor, given, "coefficients of shape") for given in ([], [[1.0]])),

@@ -12,7 +12,7 @@ import torch
 import icl
 from icl.covariates import Sphere
 from icl.pretrain import UnitConfig, pretrain
-from icl.risk import asymptotics, certify_isotropy, matrix_risk, optimal_window, population_risk
+from icl.risk import asymptotics, matrix_risk, optimal_window, population_risk
 from icl.tasks import Projected, Zonal
 
 POWER = 1
