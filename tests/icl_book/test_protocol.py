@@ -101,7 +101,7 @@ def one(monkeypatch):
     """A function that judges the claim x <= 2 in a case a, of this value, and a case b."""
     words = {"reading": "x is at most 2", "quantity": "x", "grade": Grade.PROVED}
     claim = Claim("P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, 2.0), **words)
-    monkeypatch.setattr(sys.modules["icl_book.claims.judge"], "registry", lambda: {"P1.x": claim})
+    monkeypatch.setattr(sys.modules["icl_book.claims.judge"], "find", {"P1.x": claim}.__getitem__)
     return lambda value: judge(claim, [Case("a", value, (value, value)), Case("b", 1.0, (1.0, 1.0))]).record()
 
 
