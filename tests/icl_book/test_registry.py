@@ -240,7 +240,7 @@ def test_nobody_says_that_no_source_prints_a_cosine():
     assert said.count(r"\cos(4w^\top x)") > 5
 
 
-TALK, OURS = CLAIMS["P1.T2.upper"], CLAIMS["P1.T2.near"]
+TALK, OURS = CLAIMS["P1.T2.lower"], CLAIMS["P1.T2.near"]
 WIDER = (Choice("", (Alternative("wider"),)),)
 
 

@@ -49,6 +49,10 @@ class Fractional(Zonal):
             return power
         return (1 - self._power(1)[1]) * 2 * np.sin(np.asarray(theta) / 2) ** 2 - power
 
+    def covariance(self, cosine):
+        a, rest = self.spectrum(1)
+        return a.sum() + rest - self.variogram(np.arccos(np.clip(cosine, -1, 1)))
+
 
 #: Smooth, kinked, jumping and rougher classes.
 LAWFUL = [*map(Affine, (2, 3, 5, 8)), Cosine(2, 0.5), Cosine(3, 6.0), Cosine(8, 2.0), Quadratic(3), Linear(4)]
