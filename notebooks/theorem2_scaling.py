@@ -132,7 +132,8 @@ for n in (1e4, 1e8, 1e12):
 # is inside the printed range for $d\ge3$ and at its lower end for $d=2$, and $w^*\asymp\Lambda^{2/(d+3)}$ for the affine class.
 # Both are cases of one theorem ({prf:ref}`thm-law`), and functions that jump are on the printed upper end. For smooth
 # functions it is the textbook law of kernel smoothing on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`;
-# for kinks in one dimension see {cite:t}`cline1991`. Averaging over a class, every order, and the constants are ours. That the minimizer has the form $w_{KQ}I_d$ is proved and certified in [](/notebooks/certificates.ipynb).
+# for kinks in one dimension see {cite:t}`cline1991`. Averaging over a class, every order, and the constants are ours. That the
+# minimizer has the form $w_{KQ}I_d$ is proved in [](/notebooks/certificates.ipynb).
 # ```
 #
 # **Convention.** The kernel is $e^{w\,x\cdot x_q}$ on the unit sphere, so $w=w_{KQ}$ and the {term}`bandwidth
