@@ -11,7 +11,7 @@
 #
 # **Short answer.** For every number of examples from two on, and for every function class whose correlation grows as inputs come
 # closer together, ReLU networks among them, the best matrix is a multiple of the identity {judged}`P1.T2.form`. Directions that do
-# not count always do harm if at least three count {judged}`P1.T4.beyond`. For some waves on the circle the first is false: there a
+# not count always do harm if at least three count ([](/notebooks/theorem4_low_rank.ipynb)). For some waves on the circle the first is false: there a
 # layer that looks at right angles to the query is better. The upper bound of Theorem 3 holds for every $L$-Lipschitz test
 # function, and not only for the class that a layer was trained on {judged}`P1.T3.any`. A function of the ReLU class has the
 # Lipschitz constant that the slides say {judged}`P1.T2.lip`.
@@ -131,7 +131,7 @@ plt.show()
 
 # %%
 def least_covered(task):
-    """Does the covariance never fall with the inner product, or, of an even class, with its size?"""
+    """Return the least n of the theorem: the covariance must rise with t, or with |t| if it is even."""
     t = np.linspace(-1, 1, 4001)
     k = task.covariance(t)
     even = np.allclose(k, k[::-1])

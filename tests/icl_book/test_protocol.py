@@ -26,7 +26,9 @@ def test_the_plan_follows_from_its_sizes_and_has_every_statement():
     assert list(of["chapters"]) == [run.name for run in plan.plan("quick")]
     for name, chapter in of["chapters"].items():
         counts = {one.get("seeds", 0) for one in chapter["settings"]}
-        assert chapter["settings"] == protocol.settings(name, of["sizes"], *counts)
+        own = plan.defaults(name)  # a parameter of the plan may have gone since
+        kept = [{k: v for k, v in one.items() if k in own} for one in chapter["settings"]]
+        assert kept == protocol.settings(name, of["sizes"], *counts)
         assert counts <= {0, *range(of["sizes"]["seeds"][0], of["sizes"]["seeds"][1] + 1)}
     stated = [i for chapter in of["chapters"].values() for i in chapter["statements"]]
     assert len(stated) == len(set(stated))

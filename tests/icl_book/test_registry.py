@@ -187,7 +187,7 @@ def test_a_reading_is_found_by_its_words():
     for words, many in (("the moon", 0), ("n", 2)):
         with pytest.raises(ValueError, match=f"P1.T2.nearest: {many} readings have the words '{words}'"):
             reading("P1.T2.nearest", words)
-    with pytest.raises(KeyError):
+    with pytest.raises(BadInput, match="P1.none"):
         reading("P1.none", "x")
 
 
