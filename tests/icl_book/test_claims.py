@@ -156,7 +156,7 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
 
 
 def test_detection_limits_in_words():
-    card = judge(claim(), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)])
+    card = judge(claim(grade=Grade.EXACT), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)])
     assert "We would have noticed an error of 0.26, in the least sensitive case 13." in page(card)
     assert judge(claim(), at(0.5, error=0.1)).record()["detection_limit"] is None
     assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["detection_limit"] == pytest.approx(0.6)
@@ -166,7 +166,9 @@ def test_detection_limits_in_words():
         (0.0, "", "We would have noticed any error at all."),
         (INF, "", "The statement bounds nothing here, so no error would have been noticed."),
     ]:
-        assert words in page(judge(claim(unit=unit), at(1.0 + limit)))
+        assert words in page(judge(claim(unit=unit, grade=Grade.EXACT), at(1.0 + limit)))
+    proved = page(judge(claim(), at(1.25, error=0.01)))
+    assert "would have noticed" not in proved, "a proof bounds what a search could miss"
 
 
 # ---------------------------------------------------------------------- what evidence can say

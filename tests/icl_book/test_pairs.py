@@ -121,7 +121,7 @@ def tree(tmp_path, monkeypatch):
     for module in (pairs, plan, execute, schedule):
         monkeypatch.setattr(module, "ROOT", root)
     monkeypatch.chdir(root)
-    monkeypatch.setattr(schedule, "subprocess", None)
+    monkeypatch.setattr(schedule, "process", None)
     monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
     return root
 
@@ -166,7 +166,7 @@ def test_a_run_takes_the_edit_of_the_notebook(tree, capsys):
     assert capsys.readouterr().out.startswith(f"wrote notebooks/{NAME}.py: its .ipynb was edited\n")
     edit(tree, ".ipynb", "draws = 11", "draws = 12")
     for words in (["book"], ["sweep", NAME, "--grid", "seed=1"]):
-        with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
+        with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
             main(words)
         assert "draws = 12" in state(tree)[0]
         assert plan.defaults(NAME)["draws"] == 12

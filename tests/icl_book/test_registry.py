@@ -14,6 +14,7 @@ from icl_book.claims import LIMIT, Alternative, Choice, Severity, Verdict, cases
 from icl_book.claims.claim import OWN
 from icl_book.claims.registry import load
 from icl_book.claims.rules import Amount, Rule
+from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
 INF = math.inf

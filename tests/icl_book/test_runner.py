@@ -301,7 +301,7 @@ def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
         assert capsys.readouterr().err.startswith("error: ICL_DEVICE='cuda:99': must be one of cpu")
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
-    with pytest.raises(AttributeError, match="run"):  # Snakemake is asked
+    with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
 
