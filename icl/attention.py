@@ -12,7 +12,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from icl.checks import shown
+from icl.checks import integer, shown, tensor
+
+__all__ = ["ACTIVATIONS", "full_unit", "linear_attention", "scores", "softmax_attention", "softmax_weights"]
+__all__ += ["weights"]
 
 
 def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
@@ -77,7 +80,21 @@ def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
 
     The tokens are the paper's ``Z`` with its columns as rows, (..., n + 1, d + 1): the last entry of a row is
     the label, the last row the query with label 0. W_V is (d + 1, d + 1), W_K and W_Q are (k, d + 1).
+    Errors as in `scores`.
     """
+    tensor(tokens, "tokens", "n + 1", "d + 1", finite=False)
+    size = tokens.shape[-1]
+    tensor(W_K, "W_K", "k", size, finite=False)
+    tensor(W_Q, "W_Q", W_K.shape[-2], size, finite=False)
+    tensor(W_V, "W_V", size, size, finite=False)
+    for name, value in {"W_V": W_V, "W_K": W_K, "W_Q": W_Q}.items():
+        if (value.dtype, value.device) != (tokens.dtype, tokens.device):
+            raise ValueError(
+                f"{name} is {value.dtype} on {value.device}: must be that of tokens, {tokens.dtype} on "
+                f"{tokens.device}"
+            )
+    if tokens.shape[-2] < 2:
+        raise ValueError(f"tokens has shape {tuple(tokens.shape)}: must be (..., n + 1, d + 1), n at least 1")
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
     return torch.einsum("...n,...nd->...d", omega, context @ W_V.mT)
@@ -103,6 +120,8 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     """
     if activation not in list(ACTIVATIONS):
         raise ValueError(f"activation={shown(activation)}: allowed are {', '.join(ACTIVATIONS)}")
+    tensor(scores, "scores", "n", finite=False)
+    axis = integer(axis, "axis", -scores.ndim, scores.ndim - 1)
     if activation == "softmax":  # without overflow
         omega = torch.softmax(scores, axis)
         return omega, omega

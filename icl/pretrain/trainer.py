@@ -32,7 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import affordable, integer, shown
+from icl.checks import affordable, integer, sequence, shown
 from icl.covariates import Sphere
 from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
@@ -241,8 +241,9 @@ def train_grid(
     """Train every setting with the seeds 0, ..., seeds - 1, which draw the same tokens for all settings.
 
     Each argument that belongs to a unit (see `UnitConfig`) is one value for all settings or a list with one
-    each; so is ``learning_rate``. The others, and ``options``, are those of `pretrain`; without `stream` and
-    `dtype` they are the fastest, native and float32.
+    each (a tuple, a one-dimensional array or a Series is one too); so is ``learning_rate``. The others, and
+    ``options``, are those of `pretrain`; without `stream` and `dtype` they are the fastest, native and
+    float32.
 
     Raises:
         ValueError: If the lists have different lengths, and as `UnitConfig` and `pretrain`.
@@ -256,19 +257,21 @@ def train_grid(
         "width": width,
         "initial_std": initial_std,
     }
-    if isinstance(learning_rate, list):
-        given["learning_rate"], learning_rate = learning_rate, 0.05  # each unit has its own
-    lengths = {name: len(value) for name, value in given.items() if isinstance(value, list)}
+    shared: Any = learning_rate
+    if sequence(learning_rate) is not None:
+        given["learning_rate"], shared = learning_rate, 0.05  # each unit has its own
+    lists = {name: sequence(value) for name, value in given.items()}
+    lengths = {name: len(value) for name, value in lists.items() if value is not None}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"lists have different lengths: {lengths}")
     settings = [
-        {name: value[i] if isinstance(value, list) else value for name, value in given.items()}
+        {name: given[name] if value is None else value[i] for name, value in lists.items()}
         for i in range(next(iter(lengths.values()), 1))
     ]
     seeds = integer(seeds, "seeds", 1, 10**6)
     units = [UnitConfig(**setting, seed=seed) for setting in settings for seed in range(seeds)]
     fast: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-    return TrainedGrid(pretrain(units, steps, batch_size, learning_rate, device, **fast | options), seeds)
+    return TrainedGrid(pretrain(units, steps, batch_size, shared, device, **fast | options), seeds)
 
 
 class UnitStack:

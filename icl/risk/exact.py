@@ -90,7 +90,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     return WindowRisk(*(row[()] for row in out.reshape(5, *w.shape)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OptimalWindow:
     """The minimizer of the population risk over w.
 

@@ -66,7 +66,7 @@ class HermiteFloor:
     power: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneToken:
     """The logarithm of ``1 - w*`` with one heavy token; error: what a coarser rule changes, and rounding."""
 
