@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from icl.checks import integer, shown, tensor
+from icl.checks import choice, integer, shown, tensor
 
 __all__ = ["ACTIVATIONS", "full_unit", "linear_attention", "scores", "softmax_attention", "softmax_weights"]
 __all__ += ["weights"]
@@ -118,8 +118,7 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     Z is the number of tokens, or for normalized activations the sum of phi, along ``axis``. Normalized ReLU
     weights are zero where no score is positive.
     """
-    if activation not in list(ACTIVATIONS):
-        raise ValueError(f"activation={shown(activation)}: allowed are {', '.join(ACTIVATIONS)}")
+    choice(activation, "activation", ACTIVATIONS)
     tensor(scores, "scores", "n", finite=False)
     axis = integer(axis, "axis", -scores.ndim, scores.ndim - 1)
     if activation == "softmax":  # without overflow

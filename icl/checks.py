@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -72,6 +73,13 @@ def flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={shown(value)}: must be True or False")
     return bool(value)
+
+
+def choice(value: Any, name: str, allowed: Iterable[str], more: str = "") -> str:
+    """Return ``value``, a text that is one of ``allowed``; ``more`` is added to the refusal."""
+    if not isinstance(value, str) or value not in list(allowed):
+        raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}")
+    return value
 
 
 def affordable(cost: float, most: float, name: str, value: Any, unit: str) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ellipsoid", "LowRank", "Normal", "Sphere", "cap_quantile", "restrict_to_cap", "uniform_sphere"]
 
+_MOST_DIM = 10**6
+
 
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
     """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
@@ -34,7 +36,10 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
         raise ValueError(f"rng={shown(rng)}: must be a generator of NumPy or a stream of icl.streams")
     if not shape:
         raise ValueError("shape=(): must end in the dimension, an integer >= 2")
-    shape = (*(integer(count, "shape", 0) for count in shape[:-1]), integer(shape[-1], "dim", 2))
+    shape = (
+        *(integer(count, "shape", 0, 10**10) for count in shape[:-1]),
+        integer(shape[-1], "dim", 2, _MOST_DIM),
+    )
     affordable(math.prod(shape), 1e10, "shape", shape, "numbers")
     if isinstance(rng, NativeStream):
         return normalize(planes(rng.standard_normal(shape[::-1])))
@@ -48,11 +53,11 @@ def cap_quantile(dim: int, mass: float) -> float:
 
     A mass of 1 and more gives 2, the whole sphere. The inverse at mass 1/n is the inverse bandwidth whose
     kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
-    dimension below 2 or a negative mass.
+    dimension below 2 or above a million, or a negative mass.
     """
-    if not (dim >= 2 and mass >= 0):  # at once: the exact risk asks often
-        integer(dim, "dim", 2)
-        real(mass, "mass", 0)
+    at_once = isinstance(dim, int) and isinstance(mass, float)  # the exact risk asks often
+    if not (at_once and 2 <= dim <= _MOST_DIM and mass >= 0):
+        dim, mass = integer(dim, "dim", 2, _MOST_DIM), real(mass, "mass", 0)
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2
@@ -102,7 +107,7 @@ class Ellipsoid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len({len(self.matrix), *map(len, self.matrix)}) != 1:
-            raise ValueError(f"matrix={self.matrix!r}: must be square")
+            raise ValueError(f"matrix={shown(self.matrix)}: must be square")
 
     @property
     def dim(self) -> int:
@@ -129,7 +134,9 @@ class LowRank:
         object.__setattr__(self, "basis", matrix_rows(self.basis, "basis"))
         basis = np.array(self.basis)
         if not (0 < basis.shape[1] < len(basis)) or not np.allclose(basis.T @ basis, np.eye(basis.shape[1])):
-            raise ValueError(f"basis={self.basis!r}: must have fewer columns than rows, orthonormal ones")
+            raise ValueError(
+                f"basis={shown(self.basis)}: must have fewer columns than rows, orthonormal ones"
+            )
         object.__setattr__(self, "outside", real(self.outside, "outside"))
 
     @property

@@ -46,12 +46,18 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
     return spectral_norm(leading - B @ (B.T @ leading))
 
 
+def _check(trained: Pretrained) -> None:
+    if not isinstance(trained, Pretrained):
+        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
+
+
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     """Multiply all scores of each unit by a number of its own, at the end and in the history.
 
     With -1 a unit attends to the opposite end of the sphere; for even functions that is as good. The numbers
     multiply ``M``, or ``W_Q`` of a full unit; ValueError unless there is a finite one for each unit.
     """
+    _check(trained)
     factors = [real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []]
     if len(factors) != len(trained.units):
         raise ValueError(f"factors has {len(factors)} numbers: must have one a unit, {len(trained.units)}")
@@ -83,7 +89,10 @@ def evaluation_error(
     Returns:
         Shape (len(record) + 1, units): at the recorded steps and, last, at the end.
     """
-    checked = UnitConfig(task, noise_std, context_length, seed or 0, covariates)  # refuses bad arguments
+    _check(trained)
+    checked = UnitConfig(
+        task, noise_std, context_length, 0 if seed is None else seed, covariates
+    )  # refuses bad arguments
     law, noise_std, context_length = checked.covariate_law, checked.noise_std, checked.context_length
     contexts = integer(contexts, "contexts", 1, 10**8)
     piece = max(1, min(contexts, 2**20 // (context_length * task.dim)))

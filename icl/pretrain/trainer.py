@@ -398,7 +398,7 @@ def _usable(device: torch.device | str) -> torch.device:
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, TypeError):
-        raise ValueError(f"device={device!r}: must be a device that PyTorch can use here") from None
+        raise ValueError(f"device={shown(device)}: must be a device that PyTorch can use here") from None
 
 
 def _collect(

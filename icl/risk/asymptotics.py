@@ -76,7 +76,7 @@ def effective_fraction(dim: int, w: float) -> float:
     dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, MOST)
     log = _log_fraction(dim, w)
     if log > _MOST_LOG:
-        raise ValueError(f"w={w!r}: too large for dim={dim}, the fraction is exp({log:.4g})")
+        raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
     return math.exp(log)
 
 
@@ -207,7 +207,8 @@ def bias_law(task: Zonal) -> tuple[float, float]:
 
 def window_exponent(task: Zonal) -> float:
     """Return the sharp exponent of ``w*`` in n: ``2/(d+3)`` (smooth classes), ``2/(d+2)`` (ReLU)."""
-    return 2 / (task.dim - 1 - 2 * bias_law(task)[1])
+    exponent = bias_law(task)[1]
+    return 2 / (task.dim - 1 - 2 * exponent)
 
 
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, jv
 
-from icl.checks import integer, real, shown
+from icl.checks import choice, integer, real
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
 from icl.tasks.base import MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
@@ -328,9 +328,7 @@ CLASSES: dict[str, type[Affine | ReLU | Cosine | Linear | Quadratic]] = {
 
 def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
     """Return the class called ``name``, a key of `CLASSES`, with Lipschitz constant L."""
-    if name not in CLASSES:
-        raise ValueError(f"name={shown(name)}: allowed are {', '.join(CLASSES)}")
-    return CLASSES[name](dim, lipschitz)
+    return CLASSES[choice(name, "name", CLASSES)](dim, lipschitz)
 
 
 @lru_cache(maxsize=64)

@@ -42,7 +42,7 @@ def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
     tensor(w, "w", s.shape[-1], finite=False)
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
-    match function:
+    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
         case "u":
             return ((s - top).exp() * w).square().sum(-1).log() / 2 + top.squeeze(-1)
         case "alpha":
@@ -59,7 +59,7 @@ def log_norm(function: str, s: Tensor) -> Tensor:
     tensor(s, "s", "n", finite=False)
     log_u, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
     norms = {"u": log_u, "alpha": log_sum, "1/alpha": -log_sum, "f": log_u - log_sum}
-    if function not in list(norms):
+    if not isinstance(function, str) or function not in norms:
         raise _unknown(function)
     return norms[function]
 
@@ -84,7 +84,7 @@ def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> floa
     """
     n, R, reach = _checked(n, R, reach)
     radius = reach * R**2
-    match function:
+    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
         case "u":
             return math.log10(R) + radius / _LN10
         case "alpha":
@@ -166,7 +166,7 @@ def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
     unit = torch.zeros_like(one)
     unit[0] = 1.0
-    match function:
+    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
         case "u":
             return radius * unit, unit
         case "alpha" | "1/alpha":  # |u| is the square root of an alpha at twice the logits

@@ -18,7 +18,7 @@ import warnings
 import torch
 from torch import Tensor
 
-from icl.checks import real
+from icl.checks import real, shown
 from icl.tensor_trick.inputs import check_matrices, require_finite
 
 __all__ = ["data_move", "linear_attention_layer", "self_attention_weights", "shifted_target"]
@@ -42,8 +42,8 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized
     where it is not. TypeError for what is no floating tensor, ValueError for shapes that do not fit, NaN and
     infinity.
     """
-    if kind not in ("normalized", "rescaled"):
-        raise ValueError(f"kind is {kind!r}; allowed: normalized, rescaled")
+    if not isinstance(kind, str) or kind not in ("normalized", "rescaled"):
+        raise ValueError(f"kind is {shown(kind)}; allowed: normalized, rescaled")
     check_matrices(S=S)
     shape = (S.shape[-2], S.shape[-1])
     _check({"S_next": shape, "B": shape}, S=S, S_next=S_next, B=B)

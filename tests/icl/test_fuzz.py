@@ -67,6 +67,8 @@ OWN = [
     (attention.softmax_attention, dict(x=X, y=X[..., 0], x_q=X[:, 0], M=EYE)),
     (attention.full_unit, dict(tokens=X)),
     (unvec, dict(x=X[0, 0, :1], rows=None, cols=None)),
+    (loss, dict(A1=EYE, A2=EYE, X=EYE, B=EYE)),
+    (gradient, dict(A1=EYE, A2=EYE, X=EYE, B=EYE)),
     (vec, dict(X=X)),
     (lipschitz.witness, dict(s=VECTOR, w=VECTOR)),
     (lipschitz.log_jacobian_norm, dict(s=VECTOR, w=VECTOR)),
@@ -95,16 +97,16 @@ def uniform_points(count):
     return covariates.uniform_sphere(stream(0, "noise"), count, 3)
 
 
-def covariance(task, cosine):
-    return task.covariance(cosine)
+def covariances(cosine):
+    return [task.covariance(cosine) for task in TASKS]
 
 
-def variogram(task, theta):
-    return task.variogram(theta)
+def variograms(theta):
+    return [task.variogram(theta) for task in TASKS]
 
 
-def spectrum(task, degree):
-    return task.spectrum(degree)
+def spectra(degree):
+    return [task.spectrum(degree) for task in TASKS]
 
 
 def quadratic_risk(task, tokens, noise_std):
@@ -123,7 +125,7 @@ FUNCTIONS += [getattr(risk.asymptotics, name) for name in risk.asymptotics.__all
 FUNCTIONS += [loss, gradient, hvp, kron_block, vec, unvec, UnitConfig, Settings, draw_contexts, pretrain]
 FUNCTIONS += [train_grid, tasks.angle_quadrature, tasks.make_task, tasks.Projected, uniform_points]
 FUNCTIONS += [*tasks.CLASSES.values(), tasks.Harmonic, tasks.Network, tasks.Tanh]
-FUNCTIONS += [covariance, variogram, spectrum, quadratic_risk]
+FUNCTIONS += [covariances, variograms, spectra, quadratic_risk]
 FUNCTIONS = [call for call in FUNCTIONS if callable(call)]
 TASKS = [kind(3) for kind in (*tasks.CLASSES.values(), tasks.Network, tasks.Tanh, tasks.Harmonic)]
 
@@ -194,7 +196,7 @@ def fault_of(call, given):
             if not re.search(rf"\b({'|'.join(names)})\b", text):
                 return f"names no parameter: {type(error).__name__}: {text}"
             if not re.search(
-                r"must|allowed|needed|too large|agree|fill|finite|broadcast|has rows|known", text
+                r"must|allowed|need|to_dense|too large|agree|fill|finite|broadcast|has rows|known", text
             ):
                 return f"does not say what is allowed: {type(error).__name__}: {text}"
             return ""
