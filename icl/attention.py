@@ -18,12 +18,12 @@ __all__ = ["ACTIVATIONS", "full_unit", "linear_attention", "scores", "softmax_at
 __all__ += ["weights"]
 
 
-def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
+def _check(x: Tensor, x_q: Tensor, M: Tensor, *labels: Tensor) -> None:
     """Refuse what is no tensor of one floating type and device, or has another shape than `scores` says."""
-    given = {"x": x, "x_q": x_q, "M": M} | ({} if y is None else {"y": y})
+    given = {"x": x, "x_q": x_q, "M": M} | dict(zip(["y"], labels, strict=False))
     for name, value in given.items():
-        if not isinstance(value, Tensor) or not value.is_floating_point():
-            raise ValueError(f"{name}={shown(value)}: must be a tensor of PyTorch with a floating type")
+        if not isinstance(value, Tensor) or not value.is_floating_point() or value.layout != torch.strided:
+            raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch with a floating type")
         if (value.dtype, value.device) != (x.dtype, x.device):
             raise ValueError(
                 f"{name} is {value.dtype} on {value.device}: must be that of x, {x.dtype} on {x.device}"

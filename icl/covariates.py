@@ -29,7 +29,7 @@ _MOST_DIM = 10**6
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
     """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
 
-    They are float64, or float32 from a `NativeStream`; at most 10^10 numbers. ValueError for another
+    They are float64, or float32 from a `NativeStream`; at most 10^9 numbers. ValueError for another
     dimension, and for counts that are no integers from zero on.
     """
     if not hasattr(rng, "standard_normal"):
@@ -40,7 +40,7 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
         *(integer(count, "shape", 0, 10**10) for count in shape[:-1]),
         integer(shape[-1], "dim", 2, _MOST_DIM),
     )
-    affordable(math.prod(shape), 1e10, "shape", shape, "numbers")
+    affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
     if isinstance(rng, NativeStream):
         return normalize(planes(rng.standard_normal(shape[::-1])))
     import torch  # takes long to import, and the exact risk needs no points

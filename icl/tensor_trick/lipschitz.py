@@ -40,6 +40,10 @@ def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
     """
     tensor(s, "s", "n", finite=False)
     tensor(w, "w", s.shape[-1], finite=False)
+    try:
+        torch.broadcast_shapes(s.shape, w.shape)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        raise ValueError(f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: must broadcast") from None
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
     match function if isinstance(function, str) else None:  # an array would be compared entry by entry

@@ -44,7 +44,7 @@ REFUSED = [
     ),
     (linear_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\)"),
     (softmax_attention, BATCH, BATCH[:4, :, 0], BATCH[:, 0], EYE, "leading dimensions must broadcast"),
-    (scores, X.numpy(), X[0], EYE, "x=.*: must be a tensor"),
+    (scores, X.numpy(), X[0], EYE, "x=.*: must be a dense tensor"),
     (softmax_weights, X, X[0], EYE.float(), "M is torch.float32 .*: must be that of x"),
     (scores, X[:0], X[0], EYE, r"x has shape \(0, 3\): must be \(..., n, d\)"),
     (scores, X, X[0], EYE[:2], r"M has shape \(2, 3\): must be \(..., 3, 3\)"),
