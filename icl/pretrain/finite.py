@@ -71,9 +71,8 @@ def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
     _check(x, y)
     tensor(start, "start", x.shape[2], x.shape[2])
     if start.ndim != 2 or start.dtype != x.dtype:
-        raise ValueError(
-            f"start is {start.dtype} of shape {tuple(start.shape)}: must be {x.dtype} and (d, d), d={x.shape[2]}"
-        )
+        got = f"{start.dtype} of shape {tuple(start.shape)}"
+        raise ValueError(f"start is {got}: must be {x.dtype}, a matrix (d, d), d={x.shape[2]}")
     M = start.clone().requires_grad_()
     solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
 

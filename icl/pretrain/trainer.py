@@ -153,7 +153,7 @@ def pretrain(
         raise ValueError(f"record={shown(record)}: must be a sequence of increasing integers")
     choices = optimizer, schedule, shared_tokens, stream, dtype, integrate_labels, tuple(record)
     settings = Settings(steps, batch_size, learning_rate, *choices)
-    if isinstance(units, UnitConfig) or not isinstance(units, Sequence):
+    if isinstance(units, UnitConfig | str | bytes) or not isinstance(units, Sequence):
         raise ValueError(f"units={shown(units)}: must be a sequence of UnitConfig")
     for unit in units:
         if not isinstance(unit, UnitConfig):
@@ -263,7 +263,9 @@ def train_grid(
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"lists have different lengths: {lengths}")
+        raise ValueError(f"lists have different lengths: {lengths}; must be equal")
+    if 0 in lengths.values():
+        raise ValueError(f"{next(iter(lengths))}=[]: must not be empty")
     settings = [
         {name: given[name] if value is None else value[i] for name, value in lists.items()}
         for i in range(next(iter(lengths.values()), 1))
@@ -397,7 +399,7 @@ def _is_even(task: Task) -> bool:
 def _usable(device: torch.device | str) -> torch.device:
     try:
         return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, TypeError):
+    except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError):
         raise ValueError(f"device={shown(device)}: must be a device that PyTorch can use here") from None
 
 

@@ -226,7 +226,9 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
-    w = reals(w, "w", 1e-9, MOST)
+    w, noise_std = broadcast(
+        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+    )
     return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_exponent(task))))[()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -24,7 +25,7 @@ def check_problem(
     target(B, kind)
     maybe = {"A1": A1, "A2": A2, "X": X, "B": B, "V": V}
     optional = {"B", "V"}  # `target` has seen that B is there where the kind needs one
-    given = {name: value for name, value in maybe.items() if value is not None or name not in optional}
+    given = {n: cast(Tensor, value) for n, value in maybe.items() if value is not None or n not in optional}
     check_matrices(**given)
     (n, d), (m, e) = A1.shape[-2:], A2.shape[-2:]
     for name, wanted in {"X": (d, e), "V": (d, e), "B": (n, m)}.items():

@@ -33,6 +33,15 @@ def _check(shapes: dict[str, tuple[int, int]] | None = None, /, **given: Tensor)
     require_finite(**given)
 
 
+def _in_range(result: Tensor, cause: str) -> Tensor:
+    """Return a finite result; OverflowError for another."""
+    try:
+        require_finite(result=result)
+    except ValueError:
+        raise OverflowError(f"the result overflows {result.dtype}; {cause} must be smaller") from None
+    return result
+
+
 def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
     """Compute the target with which the loss at the old logits is that at the new ones with the old target.
 
@@ -52,14 +61,7 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized
         return B + (F - F_next)
     ratio = (S_next.logsumexp(-1, keepdim=True) - S.logsumexp(-1, keepdim=True)).exp()
     moved: Tensor = F - ratio * (F_next - B)
-    try:
-        require_finite(moved=moved)
-    except ValueError:
-        top = "the row sums of exp(S_next) over those of exp(S) times B"
-        raise OverflowError(
-            f"{top} overflow {S.dtype}; shrink S_next - S or B, or use a wider dtype"
-        ) from None
-    return moved
+    return _in_range(moved, "S_next - S or B")
 
 
 def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
@@ -81,7 +83,7 @@ def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
         text = f"X has condition number {condition:.2g}: the move has few right digits in {X.dtype}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     quotient: Tensor = torch.linalg.solve(X.mT, X_next.mT).mT
-    return A1 @ quotient
+    return _in_range(A1 @ quotient, "A1 or X_next")
 
 
 def linear_attention_layer(tokens: Tensor, values: Tensor, step: float) -> Tensor:
@@ -92,12 +94,11 @@ def linear_attention_layer(tokens: Tensor, values: Tensor, step: float) -> Tenso
     """
     check_matrices(tokens=tokens)
     _check({"values": (tokens.shape[-2], tokens.shape[-1])}, tokens=tokens, values=values)
-    step = real(step, "step")
-    return tokens - step * (tokens @ tokens.mT) @ values
+    return _in_range(tokens - real(step, "step") * (tokens @ tokens.mT) @ values, "tokens, values or step")
 
 
 def self_attention_weights(tokens: Tensor, sharpness: float) -> Tensor:
     """Compute softmax self-attention weights, (..., n, n), from scores sharpness * tokens tokens'."""
     _check(tokens=tokens)
-    sharpness = real(sharpness, "sharpness")
-    return torch.softmax(sharpness * tokens @ tokens.mT, -1)
+    scores = real(sharpness, "sharpness") * tokens @ tokens.mT
+    return torch.softmax(_in_range(scores, "tokens or sharpness"), -1)

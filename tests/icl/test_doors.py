@@ -179,7 +179,7 @@ def test_an_ill_conditioned_move_is_named():
 
 
 def test_the_ratio_of_row_sums_may_overflow():
-    with pytest.raises(OverflowError, match="shrink S_next - S or B"):
+    with pytest.raises(OverflowError, match="overflows torch.float64; S_next - S or B must be smaller"):
         shifted_target(0 * EYE, 800 * EYE, EYE, "rescaled")
 
 

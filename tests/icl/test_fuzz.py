@@ -158,9 +158,10 @@ def good_arguments(call, rng):
 def names_a_value(text, given):
     """Return whether an error quotes an argument, or says what its shape, type or entries are."""
     quoted = any(shown(value)[:12] in text for value in given.values())
-    return quoted or re.search(
-        r"shape|dtype|is an? |entry|sparse|length|numbers|rows|columns|zero|vectors", text
+    kinds = (
+        r"shape|dtype|is torch|is an? |entr(y|ies)|sparse|length|numbers|rows|columns|zero|vectors|broadcast"
     )
+    return quoted or re.search(rf"{kinds}|\b({'|'.join(given)})=", text)
 
 
 def numbers_of(value):
@@ -182,16 +183,14 @@ DOCUMENTED |= {lipschitz.log_jacobian_norm, lipschitz.log_norm, finite.context_l
 DOCUMENTED |= {statistics.median_interval}  # the whole line, where too few values are given
 
 
+#: Words of an error that says what is allowed.
+ALLOWED = "must|allowed|need|to_dense|shrink|no minimum|too large|agree|fill|finite|broadcast|has rows|known"
+
+
 def fault_of(call, given):
     """Return what is wrong with the outcome of a call, or an empty text."""
-    names = [
-        *inspect.signature(call).parameters,
-        "leading dimensions",
-        "shape",
-        "units",
-        "logits",
-        "dimension",
-    ]
+    # `train_grid` hands its lists on entry by entry; what belongs to several arguments has other words
+    names = [*inspect.signature(call).parameters, "task", "leading dimensions", "shapes?", "logits", "lists"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -202,9 +201,7 @@ def fault_of(call, given):
                 return f"is not one line: {text!r}"
             if not re.search(rf"\b({'|'.join(names)})\b", text):
                 return f"names no parameter: {type(error).__name__}: {text}"
-            if not re.search(
-                r"must|allowed|need|to_dense|too large|agree|fill|finite|broadcast|has rows|known", text
-            ):
+            if not re.search(ALLOWED, text):
                 return f"does not say what is allowed: {type(error).__name__}: {text}"
             if not names_a_value(text, given):
                 return f"names no value: {type(error).__name__}: {text}"
