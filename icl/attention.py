@@ -12,15 +12,18 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from icl.checks import shown
+from icl.checks import choice, integer, shown, tensor
+
+__all__ = ["ACTIVATIONS", "full_unit", "linear_attention", "scores", "softmax_attention", "softmax_weights"]
+__all__ += ["weights"]
 
 
-def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
+def _check(x: Tensor, x_q: Tensor, M: Tensor, *labels: Tensor) -> None:
     """Refuse what is no tensor of one floating type and device, or has another shape than `scores` says."""
-    given = {"x": x, "x_q": x_q, "M": M} | ({} if y is None else {"y": y})
+    given = {"x": x, "x_q": x_q, "M": M} | dict(zip(["y"], labels, strict=False))
     for name, value in given.items():
-        if not isinstance(value, Tensor) or not value.is_floating_point():
-            raise ValueError(f"{name}={shown(value)}: must be a tensor of PyTorch with a floating type")
+        if not isinstance(value, Tensor) or not value.is_floating_point() or value.layout != torch.strided:
+            raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch with a floating type")
         if (value.dtype, value.device) != (x.dtype, x.device):
             raise ValueError(
                 f"{name} is {value.dtype} on {value.device}: must be that of x, {x.dtype} on {x.device}"
@@ -77,7 +80,21 @@ def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
 
     The tokens are the paper's ``Z`` with its columns as rows, (..., n + 1, d + 1): the last entry of a row is
     the label, the last row the query with label 0. W_V is (d + 1, d + 1), W_K and W_Q are (k, d + 1).
+    Errors as in `scores`.
     """
+    tensor(tokens, "tokens", "n + 1", "d + 1", finite=False)
+    size = tokens.shape[-1]
+    tensor(W_K, "W_K", "k", size, finite=False)
+    tensor(W_Q, "W_Q", W_K.shape[-2], size, finite=False)
+    tensor(W_V, "W_V", size, size, finite=False)
+    for name, value in {"W_V": W_V, "W_K": W_K, "W_Q": W_Q}.items():
+        if (value.dtype, value.device) != (tokens.dtype, tokens.device):
+            raise ValueError(
+                f"{name} is {value.dtype} on {value.device}: must be that of tokens, {tokens.dtype} on "
+                f"{tokens.device}"
+            )
+    if tokens.shape[-2] < 2:
+        raise ValueError(f"tokens has shape {tuple(tokens.shape)}: must be (..., n + 1, d + 1), n at least 1")
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
     return torch.einsum("...n,...nd->...d", omega, context @ W_V.mT)
@@ -101,8 +118,9 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     Z is the number of tokens, or for normalized activations the sum of phi, along ``axis``. Normalized ReLU
     weights are zero where no score is positive.
     """
-    if activation not in list(ACTIVATIONS):
-        raise ValueError(f"activation={shown(activation)}: allowed are {', '.join(ACTIVATIONS)}")
+    choice(activation, "activation", ACTIVATIONS)
+    tensor(scores, "scores", "n", finite=False)
+    axis = integer(axis, "axis", -scores.ndim, scores.ndim - 1)
     if activation == "softmax":  # without overflow
         omega = torch.softmax(scores, axis)
         return omega, omega

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -74,6 +75,13 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def choice(value: Any, name: str, allowed: Iterable[str], more: str = "") -> str:
+    """Return ``value``, a text that is one of ``allowed``; ``more`` is added to the refusal."""
+    if not isinstance(value, str) or value not in list(allowed):
+        raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}")
+    return value
+
+
 def affordable(cost: float, most: float, name: str, value: Any, unit: str) -> None:
     """Refuse a ``value`` that would take days or all memory: a cost, counted in ``unit``, above ``most``."""
     if cost > most:
@@ -98,6 +106,46 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name}={shown(matrix)}: must be a matrix of finite numbers")
     return tuple(map(tuple, array.tolist()))
+
+
+def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
+    """Refuse what is no dense tensor of PyTorch with a floating type and finite entries.
+
+    The last axes are ``shape``: a number is the length that an axis must have, a word the name of one of any
+    length from one on. With ``finite=False`` the entries are not looked at.
+    """
+    torch = sys.modules.get("torch")  # without it there are no tensors
+    if torch is None or not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
+    if not value.is_floating_point():
+        raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
+    ends = tuple(value.shape[-len(shape) :]) if shape else ()
+    if len(ends) < len(shape) or any(
+        length < 1 or length != axis and not isinstance(axis, str)
+        for length, axis in zip(ends, shape, strict=True)
+    ):
+        text = ", ".join(map(str, shape))
+        raise ValueError(f"{name} has shape {tuple(value.shape)}: must be (..., {text}), none of them empty")
+    if finite and not bool(value.isfinite().all()):
+        raise ValueError(f"{name} has a NaN or infinite entry: all must be finite")
+
+
+def matrices(value: Any, name: str, most: float = math.inf) -> NDArray[np.float64]:
+    """Return nonempty matrices of finite numbers of size at most ``most`` as a float64 array (..., k, d)."""
+    array = reals(value, name, -most, most)
+    if array.ndim < 2 or 0 in array.shape:
+        raise ValueError(f"{name} has shape {array.shape}: must be (..., k, d), none of them empty")
+    return array
+
+
+def sequence(value: Any) -> list[Any] | None:
+    """Return a list, tuple, one-dimensional array, tensor or Series as a list; anything else as None."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if getattr(value, "ndim", None) != 1 or not hasattr(value, "tolist"):
+        return None
+    listed: list[Any] = value.tolist()
+    return listed
 
 
 def _is_number(value: Any) -> bool:

@@ -14,20 +14,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, betaincinv, betaln
 
-from icl.checks import integer, matrix_rows, real
+from icl.checks import affordable, integer, matrix_rows, real, reals, shown, tensor
 from icl.layout import linear_map, normalize, planes
 from icl.streams import NativeStream
 
 if TYPE_CHECKING:
     import torch
 
+__all__ = ["Ellipsoid", "LowRank", "Normal", "Sphere", "cap_quantile", "restrict_to_cap", "uniform_sphere"]
+
+_MOST_DIM = 10**6
+
 
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
     """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d >= 2.
 
-    They are float64, or float32 from a `NativeStream`.
+    They are float64, or float32 from a `NativeStream`; at most 10^9 numbers. ValueError for another
+    dimension, and for counts that are no integers from zero on.
     """
-    integer(shape[-1], "dim", 2)
+    if not hasattr(rng, "standard_normal"):
+        raise ValueError(f"rng={shown(rng)}: must be a generator of NumPy or a stream of icl.streams")
+    if not shape:
+        raise ValueError("shape=(): must end in the dimension, an integer >= 2")
+    shape = (
+        *(integer(count, "shape", 0, 10**10) for count in shape[:-1]),
+        integer(shape[-1], "dim", 2, _MOST_DIM),
+    )
+    affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
     if isinstance(rng, NativeStream):
         return normalize(planes(rng.standard_normal(shape[::-1])))
     import torch  # takes long to import, and the exact risk needs no points
@@ -40,11 +53,11 @@ def cap_quantile(dim: int, mass: float) -> float:
 
     A mass of 1 and more gives 2, the whole sphere. The inverse at mass 1/n is the inverse bandwidth whose
     kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError for a
-    dimension below 2 or a negative mass.
+    dimension below 2 or above a million, or a negative mass.
     """
-    if not (dim >= 2 and mass >= 0):  # at once: the exact risk asks often
-        integer(dim, "dim", 2)
-        real(mass, "mass", 0)
+    at_once = isinstance(dim, int) and isinstance(mass, float)  # the exact risk asks often
+    if not (at_once and 2 <= dim <= _MOST_DIM and mass >= 0):
+        dim, mass = integer(dim, "dim", 2, _MOST_DIM), real(mass, "mass", 0)
     if mass >= 1:
         return 2.0
     half = (dim - 1) / 2
@@ -94,7 +107,7 @@ class Ellipsoid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", matrix_rows(self.matrix, "matrix"))
         if len({len(self.matrix), *map(len, self.matrix)}) != 1:
-            raise ValueError(f"matrix={self.matrix!r}: must be square")
+            raise ValueError(f"matrix={shown(self.matrix)}: must be square")
 
     @property
     def dim(self) -> int:
@@ -121,7 +134,9 @@ class LowRank:
         object.__setattr__(self, "basis", matrix_rows(self.basis, "basis"))
         basis = np.array(self.basis)
         if not (0 < basis.shape[1] < len(basis)) or not np.allclose(basis.T @ basis, np.eye(basis.shape[1])):
-            raise ValueError(f"basis={self.basis!r}: must have fewer columns than rows, orthonormal ones")
+            raise ValueError(
+                f"basis={shown(self.basis)}: must have fewer columns than rows, orthonormal ones"
+            )
         object.__setattr__(self, "outside", real(self.outside, "outside"))
 
     @property
@@ -146,11 +161,20 @@ def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tenso
 
     The part orthogonal to the query keeps its direction; the inner product is drawn from its law,
     ``(1 + x.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, given that it is at most the limit, in (-1, 1].
-    x is (..., n + 1, d), the query last; u are uniform numbers in [0, 1], (..., n).
+    x is (..., n + 1, d), unit vectors with the query last; u are uniform numbers in [0, 1], (..., n).
+    ValueError for other shapes and numbers.
     """
     import torch
 
-    a, limit = (x.shape[-1] - 1) / 2, real(limit, "limit", -1, 1, above=True)
+    tensor(x, "x", "n + 1", "d")
+    u, limit = reals(u, "u", 0, 1), real(limit, "limit", -1, 1, above=True)
+    if x.shape[-1] < 2 or x.shape[-2] < 2 or u.shape != (*x.shape[:-2], x.shape[-2] - 1):
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}, u {u.shape}: must be (..., n + 1, d) and (..., n), n >= 1, d >= 2"
+        )
+    if not bool(((x.norm(dim=-1) - 1).abs() <= 1e-6).all()):
+        raise ValueError("x: must be unit vectors")
+    a = (x.shape[-1] - 1) / 2
     t = torch.from_numpy(2 * betaincinv(a, a, u * betainc(a, a, (1 + limit) / 2)) - 1).unsqueeze(-1)
     query = x[..., -1:, :]
     rest = normalize(x[..., :-1, :] - (x[..., :-1, :] * query).sum(-1, keepdim=True) * query)

@@ -8,6 +8,8 @@ from scipy.special import bdtr, ndtri, stdtrit  # scipy.stats would take a secon
 
 from icl.checks import reals, shown
 
+__all__ = ["FALSE_ALARM_RATE", "LARGEST_MISS", "local_slope", "median_interval", "t_interval"]
+
 #: Largest size of a number of a sample, whose square is still one.
 MOST = 1e150
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from icl.checks import integer
+from icl.checks import choice, integer
 
 if TYPE_CHECKING:
     import torch
@@ -69,9 +69,7 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
 
 def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
     """Return the seed, the stream's place in the key, and the step, checked."""
-    if name not in list(STREAMS):  # whatever it is
-        raise ValueError(f"name={name!r}: allowed are {', '.join(STREAMS)}")
-    place = STREAMS[name]
+    place = STREAMS[choice(name, "name", STREAMS)]
     seed = (integer(seed, "seed", 0, 2**64 - 1) + ROOT_SEED) % 2**64
     return seed, place, integer(step, "step", 0, 2**64 - 1)
 

@@ -21,3 +21,10 @@
 
 Needs pandas, which comes with the extra ``notebook``. Nothing else in `icl` imports this package.
 """
+
+try:
+    import pandas  # noqa: F401
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "icl.experiments needs pandas: install the extra notebook, pip install 'icl[notebook]'", name="pandas"
+    ) from None

@@ -6,6 +6,7 @@ functions (common random numbers).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.covariates import Sphere
+from icl.checks import affordable, integer, shown
 from icl.layout import planes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
@@ -39,9 +40,15 @@ def draw_contexts(
 
     Every context has a function of its own. ``source`` returns the stream of "covariates", "tasks" or
     "noise", drawn from in this order, for example ``partial(stream, seed)``. The distribution of the
-    covariates is one of `icl.covariates`; None is the unit sphere.
+    covariates is one of `icl.covariates`; None is the unit sphere. ValueError for the arguments that
+    `UnitConfig` refuses, a count below one, and more than 10^9 numbers.
     """
-    law, shape = covariates or Sphere(task.dim), (task.dim, context_length + 1, count)
+    unit = UnitConfig(task, noise_std, context_length, 0, covariates)  # refuses bad arguments
+    law, noise_std, count = unit.covariate_law, unit.noise_std, integer(count, "count", 1)
+    if not callable(source):
+        raise ValueError(f"source={shown(source)}: must return the stream of a name, like partial(stream, 0)")
+    shape = (task.dim, unit.context_length + 1, count)
+    affordable(math.prod(shape), 1e9, "count", count, "numbers")
     x = law.from_normal(_normal(source("covariates"), shape))
     f = sample_values(task, source("tasks"), x)
     return x, f, f + noise_std * _normal(source("noise"), tuple(reversed(f.shape)))

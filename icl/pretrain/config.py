@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 
 from icl.attention import ACTIVATIONS
-from icl.checks import flag, integer, real, shown
+from icl.checks import choice, flag, integer, real, sequence, shown
 from icl.covariates import Sphere
 from icl.pretrain.model import Array, ParameterLayout
 from icl.streams import stream
@@ -63,14 +63,11 @@ class UnitConfig:
         law = self.covariate_law
         if not hasattr(law, "from_normal") or getattr(law, "dim", None) != self.task.dim:
             raise ValueError(
-                f"covariates={law!r}: must have from_normal(normal), and the dimension {self.task.dim} "
+                f"covariates={shown(law)}: must have from_normal(normal), and the dimension {self.task.dim} "
                 "of the task"
             )
-        if self.activation not in list(ACTIVATIONS):
-            raise ValueError(
-                f"activation={self.activation!r}: allowed are {', '.join(ACTIVATIONS)}; for one of your own "
-                "add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
-            )
+        more = "; for one of your own add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
+        choice(self.activation, "activation", ACTIVATIONS, more)
         numbers: dict[str, Any] = {
             "noise_std": real(self.noise_std, "noise_std", 0, MOST),
             "context_length": integer(self.context_length, "context_length", 1, 10**7),
@@ -128,8 +125,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in list(allowed):
-                raise ValueError(f"{name}={getattr(self, name)!r}: allowed are {', '.join(allowed)}")
+            choice(getattr(self, name), name, allowed)
+        if sequence(self.record) is None:
+            raise ValueError(f"record={shown(self.record)}: must be a sequence of increasing integers")
         numbers: dict[str, Any] = {
             "steps": integer(self.steps, "steps", 1, 10**9),
             "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),
@@ -141,7 +139,9 @@ class Settings:
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
         if list(self.record) != sorted(set(self.record)) or self.record[-1:] > (self.steps,):
-            raise ValueError(f"record={self.record!r}: must be increasing and at most steps={self.steps}")
+            raise ValueError(
+                f"record={shown(self.record)}: must be increasing and at most steps={self.steps}"
+            )
 
     def rate(self, step: int) -> float:
         """Return the step size of ``step`` as a share of the initial one."""

@@ -13,37 +13,54 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from icl.checks import integer
+from icl.checks import integer, matrices, real, sequence, shown
 from icl.layout import planes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pretrain.model import Array, predict
 from icl.pretrain.trainer import Parameters, Pretrained
 from icl.streams import stream
 from icl.tasks import Task
+from icl.tasks.base import MOST
+
+__all__ = ["evaluation_error", "scale_scores", "spectral_norm", "subspace_error"]
 
 
 def spectral_norm(M: Array) -> Array:
-    """Return ``||M||_2``, the largest singular value; shape (...)."""
-    return np.asarray(np.linalg.norm(M, 2, axis=(-2, -1)))
+    """Return ``||M||_2``, the largest singular value; shape (...). ValueError for NaN and infinity."""
+    return np.asarray(np.linalg.norm(matrices(M, "M", MOST), 2, axis=(-2, -1)))
 
 
 def subspace_error(M: Array, basis: ArrayLike) -> Array:
     """Return the sine of the largest principal angle between col(B) and M's leading left singular subspace.
 
     ``basis`` is B, orthonormal columns (d, k). Shape (...): 0 where the subspace is found, 1 where a
-    direction is missed.
+    direction is missed. ValueError for NaN, infinity, shapes that do not fit, and columns that are not
+    orthonormal.
     """
-    B = np.asarray(basis)
+    M, B = matrices(M, "M", MOST), matrices(basis, "basis", MOST)
+    if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
+        raise ValueError(
+            f"basis={shown(basis)}: must have orthonormal columns, as long as those of M, {M.shape[-2]}"
+        )
     leading = np.linalg.svd(M)[0][..., : B.shape[1]]
     return spectral_norm(leading - B @ (B.T @ leading))
+
+
+def _check(trained: Pretrained) -> None:
+    if not isinstance(trained, Pretrained):
+        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
 
 
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     """Multiply all scores of each unit by a number of its own, at the end and in the history.
 
     With -1 a unit attends to the opposite end of the sphere; for even functions that is as good. The numbers
-    multiply ``M``, or ``W_Q`` of a full unit.
+    multiply ``M``, or ``W_Q`` of a full unit; ValueError unless there is a finite one for each unit.
     """
+    _check(trained)
+    factors = [real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []]
+    if len(factors) != len(trained.units):
+        raise ValueError(f"factors has {len(factors)} numbers: must have one a unit, {len(trained.units)}")
 
     def scale(units: Sequence[Parameters]) -> tuple[Parameters, ...]:
         return tuple(
@@ -72,7 +89,10 @@ def evaluation_error(
     Returns:
         Shape (len(record) + 1, units): at the recorded steps and, last, at the end.
     """
-    checked = UnitConfig(task, noise_std, context_length, seed or 0, covariates)  # refuses bad arguments
+    _check(trained)
+    checked = UnitConfig(
+        task, noise_std, context_length, 0 if seed is None else seed, covariates
+    )  # refuses bad arguments
     law, noise_std, context_length = checked.covariate_law, checked.noise_std, checked.context_length
     contexts = integer(contexts, "contexts", 1, 10**8)
     piece = max(1, min(contexts, 2**20 // (context_length * task.dim)))

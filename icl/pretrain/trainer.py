@@ -32,7 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import affordable, integer, shown
+from icl.checks import affordable, integer, sequence, shown
 from icl.covariates import Sphere
 from icl.pretrain.batches import BatchSampler, risk_gradient
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
@@ -153,7 +153,7 @@ def pretrain(
         raise ValueError(f"record={shown(record)}: must be a sequence of increasing integers")
     choices = optimizer, schedule, shared_tokens, stream, dtype, integrate_labels, tuple(record)
     settings = Settings(steps, batch_size, learning_rate, *choices)
-    if isinstance(units, UnitConfig) or not isinstance(units, Sequence):
+    if isinstance(units, UnitConfig | str | bytes) or not isinstance(units, Sequence):
         raise ValueError(f"units={shown(units)}: must be a sequence of UnitConfig")
     for unit in units:
         if not isinstance(unit, UnitConfig):
@@ -241,8 +241,9 @@ def train_grid(
     """Train every setting with the seeds 0, ..., seeds - 1, which draw the same tokens for all settings.
 
     Each argument that belongs to a unit (see `UnitConfig`) is one value for all settings or a list with one
-    each; so is ``learning_rate``. The others, and ``options``, are those of `pretrain`; without `stream` and
-    `dtype` they are the fastest, native and float32.
+    each (a tuple, a one-dimensional array or a Series is one too); so is ``learning_rate``. The others, and
+    ``options``, are those of `pretrain`; without `stream` and `dtype` they are the fastest, native and
+    float32.
 
     Raises:
         ValueError: If the lists have different lengths, and as `UnitConfig` and `pretrain`.
@@ -256,19 +257,23 @@ def train_grid(
         "width": width,
         "initial_std": initial_std,
     }
-    if isinstance(learning_rate, list):
-        given["learning_rate"], learning_rate = learning_rate, 0.05  # each unit has its own
-    lengths = {name: len(value) for name, value in given.items() if isinstance(value, list)}
+    shared: Any = learning_rate
+    if sequence(learning_rate) is not None:
+        given["learning_rate"], shared = learning_rate, 0.05  # each unit has its own
+    lists = {name: sequence(value) for name, value in given.items()}
+    lengths = {name: len(value) for name, value in lists.items() if value is not None}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"lists have different lengths: {lengths}")
+        raise ValueError(f"lists have different lengths: {lengths}; must be equal")
+    if 0 in lengths.values():
+        raise ValueError(f"{next(iter(lengths))}=[]: must not be empty")
     settings = [
-        {name: value[i] if isinstance(value, list) else value for name, value in given.items()}
+        {name: given[name] if value is None else value[i] for name, value in lists.items()}
         for i in range(next(iter(lengths.values()), 1))
     ]
     seeds = integer(seeds, "seeds", 1, 10**6)
     units = [UnitConfig(**setting, seed=seed) for setting in settings for seed in range(seeds)]
     fast: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-    return TrainedGrid(pretrain(units, steps, batch_size, learning_rate, device, **fast | options), seeds)
+    return TrainedGrid(pretrain(units, steps, batch_size, shared, device, **fast | options), seeds)
 
 
 class UnitStack:
@@ -394,8 +399,8 @@ def _is_even(task: Task) -> bool:
 def _usable(device: torch.device | str) -> torch.device:
     try:
         return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, TypeError):
-        raise ValueError(f"device={device!r}: must be a device that PyTorch can use here") from None
+    except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError):
+        raise ValueError(f"device={shown(device)}: must be a device that PyTorch can use here") from None
 
 
 def _collect(

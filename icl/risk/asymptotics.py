@@ -33,13 +33,29 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import gammaln, ive
+from scipy.special import gammaln, ive, logsumexp
 
 from icl.checks import broadcast, integer, real, reals
 from icl.risk.integrals import bandlimit, spectrum
 from icl.tasks import Zonal, check_task
 from icl.tasks.base import MOST, MOST_DIM, Array, pinned
 
+__all__ = [
+    "WindowLaw",
+    "effective_fraction",
+    "many_token_risk",
+    "many_token_window",
+    "mismatch_penalty",
+    "printed_exponents",
+    "resultant_length",
+    "sharp_context",
+    "sharp_risk",
+    "sharp_window",
+    "window_law",
+    "window_price",
+]
+
+_MOST_LOG = 700.0  # of what is a floating-point number
 _vectorize = partial(np.vectorize, otypes=[float])
 
 
@@ -64,18 +80,44 @@ def _small_ratio(dim: int, w: Array) -> Array:
 
 
 def effective_fraction(dim: int, w: float) -> float:
-    """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight."""
-    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, above=True)
+    """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight.
+
+    It is 1 at w = 0, and grows like ``w^((d-1)/2)``: ValueError where it is beyond the largest float.
+    """
+    dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, MOST)
+    log = _log_fraction(dim, w)
+    if log > _MOST_LOG:
+        raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
+    return math.exp(log)
+
+
+def _log_fraction(dim: int, w: float) -> float:
+    """Return the logarithm of `effective_fraction`."""
+    if w < 1e-100:  # it is about w^2 / d
+        return 0.0
     nu = dim / 2 - 1
-    one, two = (math.log(_bessel(nu, np.asarray(k * w))) for k in (1, 2))
-    return math.exp(two - 2 * one - gammaln(dim / 2) - nu * math.log(2 / w) + nu * math.log(0.5))
+    scaled = [float(ive(nu, k * w)) for k in (1, 2)]
+    if w <= 1e8 and min(scaled) < 1e-290:  # they underflow where w is far below dim
+        return _log_series(dim / 2, w * w) - 2 * _log_series(dim / 2, w * w / 4)
+    one, two = (
+        math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
+        for k, value in zip((1, 2), scaled, strict=True)
+    )
+    return two - 2 * one - float(gammaln(dim / 2)) - nu * math.log(2 / w) + nu * math.log(0.5)
 
 
-def _bessel(nu: float, w: Array) -> Array:
-    value: Array = ive(nu, w)
-    if not np.all(value > 0):  # zero by underflow; NaN for w beyond 1e9
-        raise ValueError(f"w={w}: the Bessel function of order {nu:g} is no floating-point number here")
-    return value
+def _log_series(b: float, z: float) -> float:
+    """Return ``log 0F1(b; z) = log sum_k z^k / (k! (b)_k)``, with ``E e^{wt} = 0F1(d/2; w^2 / 4)``."""
+    peak = min(z / b, math.sqrt(z))  # the terms fall past it
+    k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
+    terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))
+    return float(np.logaddexp(0, logsumexp(terms)))
+
+
+def _log_bessel(nu: float, w: float) -> float:
+    """Return the logarithm of ``e^{-w} I_nu(w)`` for w beyond 1e8, by Debye's expansion."""
+    r = math.hypot(nu, w)
+    return -0.5 * math.log(2 * math.pi * r) + nu * nu / (r + w) - nu * math.asinh(nu / w) + 1 / (8 * r)
 
 
 def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> tuple[Array, Array]:
@@ -85,7 +127,11 @@ def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     n, noise_std = reals(n, "n", 1, MOST), reals(noise_std, "noise_std", 0, MOST)
     w, n, noise_std = broadcast(w=reals(w, "w", 1e-9, 1e8), n=n, noise_std=noise_std)
     bias = _vectorize(lambda v: _bias_limit(task, v))(w)
-    fraction = _vectorize(lambda v: effective_fraction(task.dim, v))(w)
+    with np.errstate(over="ignore"):
+        fraction = np.exp(_vectorize(lambda v: _log_fraction(task.dim, v))(w))
+    if not np.all(np.isfinite(noise_std**2 * fraction / n)):
+        largest = float(w[~np.isfinite(noise_std**2 * fraction / n)].max())
+        raise ValueError(f"w={largest:g}: too large for {task!r}, the noise is beyond the largest float")
     return bias[()], (noise_std**2 * fraction / n)[()]
 
 
@@ -122,13 +168,23 @@ def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
     """Return a grid in log w with bias and n noise / sigma^2 there."""
     log_w = np.linspace(math.log(1e-9), math.log(1e7), 106)
     bias = np.array([_bias_limit(task, math.exp(v)) for v in log_w])
-    return log_w, bias, np.array([effective_fraction(task.dim, math.exp(v)) for v in log_w])
+    log = np.array([_log_fraction(task.dim, math.exp(v)) for v in log_w])
+    return log_w, bias, np.exp(np.minimum(log, _MOST_LOG))  # beyond, no minimum is looked for
 
 
 def _bias_limit(task: Zonal, w: float) -> float:
     nu, last = task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
-    r = ive(nu + np.arange(1, last + 1), w) / _bessel(nu, np.asarray(w))  # ~ e^(-l^2 / 2w)
+    base = ive(nu, w)
+    if base > 1e-290:
+        r = ive(nu + np.arange(1, last + 1), w) / base  # ~ e^(-l^2 / 2w)
+    else:  # both underflow; r_l is a product of ratios of neighbors, by their continued fraction
+        ratios, tail = np.empty(last), 0.0
+        for k in range(last + 200, -1, -1):
+            tail = w / (task.dim + 2 * k + w * tail)
+            if k < last:
+                ratios[k] = tail
+        r = np.cumprod(ratios)
     return float(a @ (1 - r) ** 2 + rest)
 
 
@@ -228,7 +284,9 @@ def sharp_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
-    w = reals(w, "w", 1e-9, MOST)
+    w, noise_std = broadcast(
+        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+    )
     return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent)))[
         ()
     ]

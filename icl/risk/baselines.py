@@ -37,7 +37,7 @@ from icl.tasks.gegenbauer import Polynomials
 _DEGREES = 400  # of a covariance whose mean over a cap is computed; later ones are averaged away
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearOptimum:
     """Best linear attention, ``M = m I``, its risk, and a floor: no n and no M goes below it."""
 

@@ -90,7 +90,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     return WindowRisk(*(row[()] for row in out.reshape(5, *w.shape)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OptimalWindow:
     """The minimizer of the population risk over w.
 
@@ -153,7 +153,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
-        raise ValueError(f"noise_std={variance[lost][0] ** 0.5:g}: the best w for {task!r} is below rounding")
+        first = variance[lost][0] ** 0.5
+        raise ValueError(f"noise_std={first:g}: the best w for {task!r} is below rounding, must be smaller")
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
     if task.singular_term is not None:

@@ -36,7 +36,7 @@ _COARSE = {"order": 12, "drop": 2}  # the second rule, which says how large erro
 _EPS = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GaussianWindow:
     """The minimizer of the population risk over w on Gaussian tokens.
 
@@ -56,7 +56,7 @@ class GaussianWindow:
     gap_error: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GaussianScale:
     """The best multiple of the prediction, the corner of W_V, at a given window.
 

@@ -68,7 +68,7 @@ class HermiteFloor:
     power: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GaussianLaw:
     """Leading orders for many Gaussian tokens, at the broadcast shape of ``w`` and ``log_n``.
 
@@ -81,7 +81,7 @@ class GaussianLaw:
     log_distance: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneToken:
     """The logarithm of ``1 - w*`` with one heavy token; error: what a coarser rule changes, and rounding."""
 

@@ -47,6 +47,8 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_s
     seen = min(2 * (c + e) + 1, _CUT + 14)  # of the range of tau, at each point: see `_integrate`
     if max(nodes) > _NODES or nodes[0] * nodes[1] * 4 * seen > _WORK or c + e > _NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
+    if lengths.size == 0:
+        raise ValueError(f"n has shape {lengths.shape}: must not be empty")
     fewer = [many if many <= 2 else 3 * many // 4 for many in nodes]
     fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, 0.25)
     coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, 0.375)

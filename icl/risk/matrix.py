@@ -32,7 +32,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, roots_gegenbauer, roots_jacobi
 
-from icl.checks import integer, matrix_rows, real, reals
+from icl.checks import integer, matrix_rows, real, reals, shown
 from icl.risk.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
 from icl.risk.result import MatrixRisk
 from icl.tasks import Zonal, check_task
@@ -137,7 +137,7 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
     length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
-        raise ValueError(f"times={times!r}: must be a sequence of increasing numbers")
+        raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
     shape: tuple[int, ...] = ()
     if not isinstance(start, list | tuple) and np.ndim(start) == 0:
         first = np.array([real(start, "start", 0, MOST)])

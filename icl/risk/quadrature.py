@@ -37,7 +37,7 @@ _FINE = np.linspace(0, 1, 160)  # where the density of panels is sampled
 _GAUSS = lru_cache(np.polynomial.legendre.leggauss)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mesh:
     """Panels of k nodes in u, each panel with m angles and their probabilities."""
 

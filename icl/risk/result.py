@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from icl.tasks.base import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Risk:
     """The population risk, split as on the slides.
 
@@ -28,7 +28,7 @@ class Risk:
         return self.bias + self.noise
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WindowRisk(Risk):
     """The risk of ``M = w I``, with the derivatives of bias and noise in w."""
 
@@ -41,7 +41,7 @@ class WindowRisk(Risk):
         return self.bias_slope + self.noise_slope
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MatrixRisk(Risk):
     """The risk of one matrix M, with its gradient.
 

@@ -298,6 +298,11 @@ def angles(theta: ArrayLike) -> Array:
     return reals(theta, "theta", 0, np.pi + 1e-9)
 
 
+def cosines(cosine: ArrayLike) -> Array:
+    """Return cosines as a float64 array clipped to [-1, 1]; ValueError where they are outside by 1e-6."""
+    return np.clip(reals(cosine, "cosine", -1 - 1e-6, 1 + 1e-6), -1, 1)
+
+
 def check_setting(task: Zonal, w: Any, n: Any, noise_std: Any) -> tuple[Array, ...]:
     """Check the arguments of a risk; return ``w``, ``n`` and ``noise_std`` as float64 arrays of one shape."""
     check_task(task)

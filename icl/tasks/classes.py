@@ -21,7 +21,7 @@ from scipy.special import gammaln, jv
 from icl.checks import integer, real, shown
 from icl.covariates import uniform_sphere
 from icl.layout import inner_products
-from icl.tasks.base import LEAST, MOST, MOST_DEGREE, Array, Function, Rng, Zonal
+from icl.tasks.base import LEAST, MOST, MOST_DEGREE, Array, Function, Rng, Zonal, angles, cosines
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class Expanded(Zonal):
         a = self.coefficients()
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]  # those that change a digit
         even = not a[::2].any()
-        return shortfall(self.dim, a[1::2] if even else a, theta, even)
+        return shortfall(self.dim, a[1::2] if even else a, angles(theta), even)
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        theta = np.arccos(np.clip(cosine, -1, 1))
+        theta = np.arccos(cosines(cosine))
         return np.asarray(self.coefficients().sum() - self.variogram(theta))
 
 
@@ -62,10 +62,10 @@ class Affine(Expanded):
     homogeneous = True
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        return self.lipschitz**2 / 3 * (np.asarray(cosine) / self.dim + 1)
+        return self.lipschitz**2 / 3 * (cosines(cosine) / self.dim + 1)
 
     def variogram(self, theta: ArrayLike) -> Array:
-        return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(np.asarray(theta) / 2) ** 2
+        return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(angles(theta) / 2) ** 2
 
     def coefficients(self) -> Array:
         return np.array([self.lipschitz**2 / (3 * self.dim)])
@@ -98,14 +98,15 @@ class ReLU(Zonal):
         return self.lipschitz**2 / (3 * self.dim)
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        theta: Array = np.arccos(np.clip(cosine, -1, 1))
+        theta: Array = np.arccos(cosines(cosine))
         arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / np.pi
         return self.lipschitz**2 / 3 * (1 + arc / self.dim)
 
     def variogram(self, theta: ArrayLike) -> Array:
-        theta = np.asarray(theta, dtype=float)
+        theta = angles(theta)
         square = theta * theta
-        tail = 1.0  # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
+        # sin t - t cos t cancels where t is small: t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ...
+        tail = np.ones_like(theta)
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
         turn = np.where(theta < 0.5, theta * square / 3 * tail, np.sin(theta) - theta * np.cos(theta))
@@ -159,10 +160,10 @@ class Sign(Zonal):
         return 1.0, self.scale**2 * 2 / math.pi
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        return np.asarray(self.scale**2 * 2 / math.pi * np.arcsin(np.clip(cosine, -1, 1)))
+        return np.asarray(self.scale**2 * 2 / math.pi * np.arcsin(cosines(cosine)))
 
     def variogram(self, theta: ArrayLike) -> Array:
-        return np.asarray(self.scale**2 * 2 / math.pi * np.asarray(theta, dtype=float))
+        return np.asarray(self.scale**2 * 2 / math.pi * angles(theta))
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # By the differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
@@ -202,7 +203,7 @@ class Cosine(Expanded):
         real(self.lipschitz, "lipschitz", 1e-20, 300 if self.dim <= 500 else math.sqrt(self.dim / 2))
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        cosine, nu = np.clip(cosine, -1, 1), self.dim / 2 - 1  # E cos(L u.v) depends on |v| alone
+        cosine, nu = cosines(cosine), self.dim / 2 - 1  # E cos(L u.v) depends on |v| alone
         near, far = (_bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1))
         return (near + far) / 2
 
@@ -227,10 +228,10 @@ class Linear(Expanded):
     _ranges = {"offset": (real, -MOST, MOST)}
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        return self.lipschitz**2 * np.asarray(cosine) / self.dim + self.offset**2
+        return self.lipschitz**2 * cosines(cosine) / self.dim + self.offset**2
 
     def variogram(self, theta: ArrayLike) -> Array:
-        return self.lipschitz**2 / self.dim * 2 * np.sin(np.asarray(theta) / 2) ** 2
+        return self.lipschitz**2 / self.dim * 2 * np.sin(angles(theta) / 2) ** 2
 
     def coefficients(self) -> Array:
         return np.array([self.lipschitz**2 / self.dim])
@@ -250,11 +251,11 @@ class Quadratic(Expanded):
 
     def covariance(self, cosine: ArrayLike) -> Array:
         d = self.dim
-        return self.lipschitz**2 * (1 + 2 * np.asarray(cosine) ** 2) / (d * (d + 2))
+        return self.lipschitz**2 * (1 + 2 * cosines(cosine) ** 2) / (d * (d + 2))
 
     def variogram(self, theta: ArrayLike) -> Array:
         d = self.dim
-        return np.asarray(self.lipschitz**2 * 2 * np.sin(theta) ** 2 / (d * (d + 2)))
+        return np.asarray(self.lipschitz**2 * 2 * np.sin(angles(theta)) ** 2 / (d * (d + 2)))
 
     def coefficients(self) -> Array:
         d = self.dim  # 2 c^2 = 2 (d-1)/d P_2 + 2/d

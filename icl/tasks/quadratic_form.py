@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from icl.checks import real
+from icl.checks import real, tensor
 from icl.tasks.base import MOST, Zonal, check_task
 
 if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class QuadraticRisk:
     """The quadratic form of the risk for B contexts; ``noisy`` says whether sigma > 0."""
 
@@ -36,7 +36,9 @@ class QuadraticRisk:
 
     @classmethod
     def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> QuadraticRisk:
-        """Return the form of a class at unit tokens (B, n + 1, d), float64; the query is last.
+        """Return the form of a class at unit tokens (B, n + 1, d); the query is last.
+
+        Tokens of any floating type and device are taken, without a gradient; the form is float64 on the CPU.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -46,6 +48,8 @@ class QuadraticRisk:
 
         check_task(task)
         noise_std = real(noise_std, "noise_std", 0, MOST)
+        tensor(tokens, "tokens", "n + 1", "d", finite=False)
+        tokens = tokens.detach().double().cpu()
         if tokens.ndim != 3 or tokens.shape[-1] != task.dim or tokens.shape[1] < 2:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be (B, n + 1, {task.dim})")
         cosine = tokens @ tokens.mT
@@ -61,17 +65,25 @@ class QuadraticRisk:
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
         """Return the risks of predictors with weights (..., B, n) in each context, shape (..., B)."""
+        self._check(weights, "weights")
         return self.prior - 2 * self.gain(weights) + self.product(weights, weights)
 
     def gain(self, weights: torch.Tensor) -> torch.Tensor:
         """Return ``E p f(x_q)``, shape (..., B)."""
+        self._check(weights, "weights")
         return (weights * self.kernel_vector).sum(-1)
 
     def product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Return ``E p_a p_b`` of two predictors with weights (..., B, n); shape (..., B)."""
         import torch
 
-        return torch.einsum("...bi,bij,...bj->...b", a, self.gram, b)
+        self._check(a, "a")
+        self._check(b, "b")
+        return torch.einsum("...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram))
+
+    def _check(self, weights: torch.Tensor, name: str) -> None:
+        """Refuse what is no tensor (..., B, n); entries are not looked at, NaN gives NaN."""
+        tensor(weights, name, *self.kernel_vector.shape, finite=False)
 
     def kriging(self) -> torch.Tensor:
         """Return the weights with the smallest risk, ``(K + sigma^2 I)^{-1} k_q``, shape (B, n).

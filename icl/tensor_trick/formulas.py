@@ -25,6 +25,8 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from icl.checks import shown
+
 KINDS = ("normalized", "rescaled", "sparse", "cross_entropy", "entropy")
 
 #: The kinds that compare with a target B; the others ignore it.
@@ -119,8 +121,8 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
 
 def target(B: Tensor | None, kind: str) -> Tensor:
     """Return B, or raise ValueError if the kind is unknown or needs a target that is not there."""
-    if kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"kind is {shown(kind)}; allowed: {', '.join(KINDS)}")
     if B is None and kind in TARGETED:
         raise ValueError(f"B is None; kind {kind!r} needs targets of shape (..., n, m)")
     return cast(Tensor, B)  # None only where the kind does not look at it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -23,7 +24,8 @@ def check_problem(
     """
     target(B, kind)
     maybe = {"A1": A1, "A2": A2, "X": X, "B": B, "V": V}
-    given = {name: value for name, value in maybe.items() if value is not None}
+    optional = {"B", "V"}  # `target` has seen that B is there where the kind needs one
+    given = {n: cast(Tensor, value) for n, value in maybe.items() if value is not None or n not in optional}
     check_matrices(**given)
     (n, d), (m, e) = A1.shape[-2:], A2.shape[-2:]
     for name, wanted in {"X": (d, e), "V": (d, e), "B": (n, m)}.items():
@@ -33,7 +35,7 @@ def check_problem(
                 f"as A1 ends in {(n, d)} and A2 in {(m, e)}"
             )
     used = [name for name in given if name != "B" or kind not in TARGETED]
-    largest = {name: _largest_entry(name, given[name]) for name in used}
+    largest = require_finite(**{name: given[name] for name in used})
     # softmax turns logits of -infinity into zeros in silence: where they may overflow, they are looked at
     bound = d * e * largest["A1"] * largest["X"] * max(largest["A2"], 1.0)
     if not bound <= torch.finfo(A1.dtype).max and not _all_finite(*_logit_range(A1, A2, X)):
@@ -46,21 +48,25 @@ def check_result(result: Tensor, what: str, given: dict[str, Tensor], kind: str)
     if _all_finite(*_range(result)):
         return result
     if "B" in given:
-        _largest_entry("B", given["B"])
+        require_finite(B=given["B"])
     raise _overflow(what, given, kind)
 
 
 def check_matrices(**given: Tensor) -> None:
     """Check that all are nonempty matrices of one floating dtype and device whose batches broadcast."""
-    A1 = given["A1"]
+    (reference, first), *_ = given.items()
     for name, value in given.items():
         require_tensor(name, value)
         if not value.is_floating_point():
             raise TypeError(f"{name} has dtype {value.dtype}; a floating dtype is needed")
-        if value.dtype != A1.dtype:
-            raise TypeError(f"{name} has dtype {value.dtype} but A1 has {A1.dtype}; they must agree")
-        if value.device != A1.device:
-            raise ValueError(f"{name} is on {value.device} but A1 is on {A1.device}; they must agree")
+        if value.dtype != first.dtype:
+            raise TypeError(
+                f"{name} has dtype {value.dtype} but {reference} has {first.dtype}; they must agree"
+            )
+        if value.device != first.device:
+            raise ValueError(
+                f"{name} is on {value.device} but {reference} is on {first.device}; they must agree"
+            )
         if value.ndim < 2 or 0 in value.shape[-2:]:
             raise ValueError(
                 f"{name} has shape {tuple(value.shape)}; a nonempty matrix (..., rows, cols) is needed"
@@ -88,12 +94,17 @@ def require_tensor(name: str, value: object) -> None:
         raise TypeError(f"{name} is sparse ({value.layout}); use {name}.to_dense()")
 
 
-def _largest_entry(name: str, value: Tensor) -> float:
-    """Return the largest absolute entry; raise ValueError if an entry is not finite."""
-    low, high = _range(value)
-    if not _all_finite(low, high):
-        raise ValueError(f"{name} has a NaN or infinite entry; all must be finite")
-    return max(-low, high)
+def require_finite(**given: Tensor) -> dict[str, float]:
+    """Return the largest absolute entry of each tensor; raise ValueError if an entry is not finite."""
+    largest = {}
+    for name, value in given.items():
+        if value.is_complex():
+            raise TypeError(f"{name} has dtype {value.dtype}; real numbers are needed")
+        low, high = _range(value)
+        if not _all_finite(low, high):
+            raise ValueError(f"{name} has a NaN or infinite entry; all must be finite")
+        largest[name] = max(-low, high)
+    return largest
 
 
 def _range(value: Tensor) -> tuple[float, float]:

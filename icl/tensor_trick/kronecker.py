@@ -5,7 +5,8 @@ $j$ of the logits $S=A_1XA_2^\top$ is $A_jx$ with $x=\mathrm{vec}(X)$ and the bl
 A regression on a matrix is therefore a sum of regressions on its rows.
 
 ``kron_loss``, ``kron_gradient`` and ``kron_hvp`` form the product explicitly: slow references, for small
-problems. TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit.
+problems. TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit and
+for NaN and infinity.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from icl.checks import integer
 from icl.tensor_trick.formulas import target
-from icl.tensor_trick.inputs import check_matrices, require_tensor
+from icl.tensor_trick.inputs import check_matrices, require_finite, require_tensor
 
 
 def vec(X: Tensor) -> Tensor:
@@ -25,6 +26,7 @@ def vec(X: Tensor) -> Tensor:
     require_tensor("X", X)
     if X.ndim < 2:
         raise ValueError(f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed")
+    require_finite(X=X)
     return X.flatten(-2)
 
 
@@ -33,6 +35,7 @@ def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor
     require_tensor("x", x)
     if x.ndim < 1:
         raise ValueError("x is a scalar; a vector (..., rows * cols) is needed")
+    require_finite(x=x)
     length = x.shape[-1]
     rows = rows if rows is None else integer(rows, "rows", 0)
     cols = cols if cols is None else integer(cols, "cols", 0)
@@ -56,6 +59,7 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
     the block (..., m, d * e). IndexError if A1 has no row j.
     """
     check_matrices(A1=A1, A2=A2)
+    require_finite(A1=A1, A2=A2)
     j, n = integer(j, "j"), A1.shape[-2]
     if not 0 <= j < n:
         raise IndexError(f"j is {j}; A1 has rows 0 to {n - 1}")

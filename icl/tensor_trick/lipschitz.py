@@ -22,7 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import affordable, integer, real
+from icl.checks import affordable, integer, real, shown, tensor
+
+__all__ = ["FUNCTIONS", "largest_exponential", "log_jacobian_norm", "log_norm", "proven_constant"]
+__all__ += ["smallest_normalizer", "witness", "worst_logits"]
 
 #: Row functions whose Lipschitz constants are printed.
 FUNCTIONS = ("u", "alpha", "1/alpha", "f")
@@ -31,10 +34,19 @@ _LN10 = math.log(10)
 
 
 def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
-    """Compute the natural logarithm of |J_g(s) w|, (...), for logits s and any directions w, (..., n)."""
+    """Compute the natural logarithm of |J_g(s) w|, (...), for logits s and any directions w, (..., n).
+
+    It is -infinity where the derivative vanishes. Entries are not looked at: NaN gives NaN.
+    """
+    tensor(s, "s", "n", finite=False)
+    tensor(w, "w", s.shape[-1], finite=False)
+    try:
+        torch.broadcast_shapes(s.shape, w.shape)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        raise ValueError(f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: must broadcast") from None
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
-    match function:
+    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
         case "u":
             return ((s - top).exp() * w).square().sum(-1).log() / 2 + top.squeeze(-1)
         case "alpha":
@@ -47,16 +59,17 @@ def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
 
 
 def log_norm(function: str, s: Tensor) -> Tensor:
-    """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n)."""
+    """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n); NaN gives NaN."""
+    tensor(s, "s", "n", finite=False)
     log_u, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
     norms = {"u": log_u, "alpha": log_sum, "1/alpha": -log_sum, "f": log_u - log_sum}
-    if function not in norms:
+    if not isinstance(function, str) or function not in norms:
         raise _unknown(function)
     return norms[function]
 
 
 def _unknown(function: str) -> ValueError:
-    return ValueError(f"function is {function!r}; allowed: {', '.join(FUNCTIONS)}")
+    return ValueError(f"function is {shown(function)}; allowed: {', '.join(FUNCTIONS)}")
 
 
 def _checked(n: int, R: float, reach: float = 1.0) -> tuple[int, float, float]:
@@ -75,7 +88,7 @@ def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> floa
     """
     n, R, reach = _checked(n, R, reach)
     radius = reach * R**2
-    match function:
+    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
         case "u":
             return math.log10(R) + radius / _LN10
         case "alpha":
@@ -128,8 +141,18 @@ def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
 def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return A (n, 2), x (2,) and v (2,) with A x = s, A v = R w / |w|, |A| = R, |x| = |s| / R, |v| = 1.
 
-    Here s are logits with |s| <= R^2, w a direction in their space, and |A| is the spectral norm.
+    Here s are logits with |s| <= R^2, w a direction in their space, and |A| is the spectral norm. ValueError
+    for other shapes, NaN, infinity, a direction that is zero, and logits longer than R^2.
     """
+    tensor(s, "s", "n")
+    tensor(w, "w", "n")
+    if s.ndim != 1 or s.shape != w.shape or len(s) < 2:
+        raise ValueError(f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: both must be (n,), n >= 2")
+    R = real(R, "R", 0, 1e3, above=True)
+    if w.norm() == 0:
+        raise ValueError("w is zero: must be a direction")
+    if s.norm() > R**2 * (1 + 1e-6):
+        raise ValueError(f"s has length {float(s.norm()):g}: must be at most R^2={R**2:g}")
     w = w / w.norm()
     first = s / s.norm() if s.norm() > 0 else w
     Q = torch.linalg.qr(torch.stack([first, w], -1)).Q  # orthonormal also where the two are parallel
@@ -147,7 +170,7 @@ def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
     unit = torch.zeros_like(one)
     unit[0] = 1.0
-    match function:
+    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
         case "u":
             return radius * unit, unit
         case "alpha" | "1/alpha":  # |u| is the square root of an alpha at twice the logits

@@ -29,7 +29,7 @@ SCREEN = 8
 SCALE = 3.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Search:
     """Outcome of a maximization from many random starts: log10 of the largest value over all starts, (...).
 

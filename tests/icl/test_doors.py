@@ -4,22 +4,33 @@ import math
 import os
 import subprocess
 import sys
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 import icl
-from icl.attention import linear_attention, scores, softmax_attention, softmax_weights, weights
-from icl.covariates import cap_quantile
-from icl.pretrain import UnitConfig, pretrain
-from icl.risk import asymptotics
+from icl.attention import full_unit, linear_attention, scores, softmax_attention, softmax_weights, weights
+from icl.covariates import cap_quantile, restrict_to_cap, uniform_sphere
+from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
+from icl.pretrain.finite import fit_matrix, fit_window
+from icl.risk import asymptotics, gaussian_window, matrix_risk, optimal_window, population_risk
 from icl.statistics import local_slope, median_interval, t_interval
-from icl.tasks import Affine, ReLU, angle_quadrature
+from icl.streams import stream
+from icl.tasks import CLASSES, Affine, Harmonic, Network, QuadraticRisk, ReLU, Tanh, angle_quadrature
+from icl.tensor_trick import kron_block, unvec, vec
+from icl.tensor_trick.lipschitz import witness
+from icl.tensor_trick.target_shift import data_move, shifted_target
 
 X = torch.arange(120.0).reshape(40, 3).double().cos()
 Y, EYE = X[:, 0].exp(), torch.eye(3).double()
 BATCH = torch.ones(5, 6, 3).double()
+NAN = torch.full((3, 3), math.nan).double()
+SOURCE = partial(stream, 0)
+TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
+QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
 REFUSED = [
     (softmax_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\): must be \(..., 40\)"),
@@ -33,7 +44,7 @@ REFUSED = [
     ),
     (linear_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\)"),
     (softmax_attention, BATCH, BATCH[:4, :, 0], BATCH[:, 0], EYE, "leading dimensions must broadcast"),
-    (scores, X.numpy(), X[0], EYE, "x=.*: must be a tensor"),
+    (scores, X.numpy(), X[0], EYE, "x=.*: must be a dense tensor"),
     (softmax_weights, X, X[0], EYE.float(), "M is torch.float32 .*: must be that of x"),
     (scores, X[:0], X[0], EYE, r"x has shape \(0, 3\): must be \(..., n, d\)"),
     (scores, X, X[0], EYE[:2], r"M has shape \(2, 3\): must be \(..., 3, 3\)"),
@@ -52,6 +63,48 @@ REFUSED = [
     (local_slope, [1.0, 3.0, 2.0], [1.0, 1.0, 2.0], "x=.*: must increase"),
     *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
     *((task.spectrum, v, "degree=") for task in (Affine(3), ReLU(3)) for v in (-1, 7.5, 10**9)),
+    *((draw_contexts, Affine(3), v, 4, 2, SOURCE, "noise_std=") for v in (math.nan, -1.0)),
+    (draw_contexts, Affine(3), 1.0, 0, 2, SOURCE, "context_length=0"),
+    *((draw_contexts, Affine(3), 1.0, 4, v, SOURCE, "count=") for v in (-1, 0, 10**9)),
+    (draw_contexts, Affine(3), 1.0, 4, 2, None, "source=None"),
+    *((kron_block, *v, 0, f"{name} has a NaN") for name, v in (("A1", (NAN, EYE)), ("A2", (EYE, NAN)))),
+    (vec, NAN, "X has a NaN or infinite entry"),
+    (unvec, NAN[0], "x has a NaN or infinite entry"),
+    (data_move, EYE, 0 * EYE, EYE, "X has condition number nan"),
+    (data_move, EYE, torch.ones(3, 3).double(), EYE, "X has condition number .*; it must be invertible"),
+    (data_move, EYE, EYE[:2], EYE, r"X has shape \(2, 3\); it must end in \(3, 3\)"),
+    (shifted_target, EYE, NAN, EYE, "S_next has a NaN"),
+    (shifted_target, EYE, EYE, EYE[:2], r"B has shape \(2, 3\)"),
+    (metrics.spectral_norm, NAN.numpy(), "M="),
+    (metrics.spectral_norm, [1.0], r"M has shape \(1,\)"),
+    (metrics.subspace_error, np.eye(3), np.ones((3, 1)), "basis="),
+    (metrics.subspace_error, np.eye(3), np.eye(4)[:, :1], "basis="),
+    (metrics.scale_scores, TRAINED, [math.nan], "factors=nan"),
+    (metrics.scale_scores, TRAINED, 2.0, "factors has 0 numbers"),
+    (fit_window, X, Y, r"x has shape \(40, 3\)"),
+    (fit_window, X.numpy(), Y, "x=.*: must be a dense tensor"),
+    (fit_window, BATCH, math.nan * BATCH[..., 0], "y has a NaN"),
+    (fit_matrix, BATCH, BATCH[..., 0], EYE[:2], r"start has shape \(2, 3\)"),
+    *(
+        (task.covariance, v, "cosine=")
+        for kind in (*CLASSES.values(), Tanh, Network, Harmonic)
+        for task in [kind(3)]
+        for v in (3.0, -1.1, math.nan)
+    ),
+    *((task.variogram, v, "theta=") for task in (Affine(3), ReLU(3), Tanh(3)) for v in (-1.0, 4.0, math.nan)),
+    (restrict_to_cap, BATCH, 0.5, np.ones((5, 5)), "x: must be unit vectors"),
+    (restrict_to_cap, BATCH, 0.5, np.ones((5, 6)), r"u \(5, 6\): must be"),
+    (restrict_to_cap, BATCH, 0.5, np.full((5, 5), 2.0), "u="),
+    (uniform_sphere, SOURCE("noise"), -1, 3, "shape=-1"),
+    (uniform_sphere, SOURCE("noise"), 2.5, 3, "shape=2.5"),
+    (uniform_sphere, None, 2, 3, "rng=None"),
+    (QuadraticRisk.of, Affine(3), BATCH.numpy(), 0.1, "tokens=.*: must be a dense tensor"),
+    (QUADRATIC.risk, BATCH, "weights has shape"),
+    (QUADRATIC.product, QUADRATIC.kernel_vector, None, "b=None"),
+    (full_unit, BATCH, EYE, EYE[:, :2], EYE, r"W_K has shape \(3, 2\)"),
+    (witness, X[0], X[0], 0.1, "s has length"),
+    (asymptotics.effective_fraction, 10**4, 1e8, "w=1.*: too large for dim=10000"),
+    (asymptotics.many_token_risk, Affine(10**4), 1e8, 10, 0.1, "w=1.*: too large"),
     (UnitConfig, Affine(3), 1.0, 4, 0, None, None, torch.sigmoid, "activation=.*icl.attention.ACTIVATIONS"),
 ]
 
@@ -107,3 +160,111 @@ print(float(population_risk(ReLU(3), 2.0, 20, 0.5).total))
     root = os.path.join(next(iter(icl.__path__)), "..")
     run = subprocess.run([sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True)
     assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", run.stderr
+
+
+def test_a_window_at_the_end_of_its_interval_is_named():
+    x = uniform_sphere(SOURCE("covariates"), 50, 9, 3)
+    y = x[..., 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_window(x, y)
+    with pytest.warns(RuntimeWarning, match=r"w=148\.4 lies at an end of \[0\.0\d+, 148\.4\]"):
+        fit_window(x / 100, y)
+
+
+def test_an_ill_conditioned_move_is_named():
+    X = torch.diag(torch.tensor([1.0, 1.0, 1e-9], dtype=torch.float64))
+    with pytest.warns(RuntimeWarning, match=r"X has condition number 1e\+09: the move has few right digits"):
+        data_move(EYE, X, EYE)
+
+
+def test_the_ratio_of_row_sums_may_overflow():
+    with pytest.raises(OverflowError, match="overflows torch.float64; S_next - S or B must be smaller"):
+        shifted_target(0 * EYE, 800 * EYE, EYE, "rescaled")
+
+
+def test_covariances_take_cosines_up_to_rounding():
+    for kind in (*CLASSES.values(), Tanh, Network, Harmonic):
+        task = kind(3)
+        assert task.covariance(1 + 1e-12) == task.covariance(1.0)
+
+
+def test_the_fraction_of_tokens_is_defined_from_zero_on_and_in_many_dimensions():
+    fraction = asymptotics.effective_fraction
+    assert fraction(5, 0) == 1 and fraction(10**4, 1e-200) == 1
+    # log 0F1(d/2; w^2) - 2 log 0F1(d/2; w^2 / 4), with 40 digits
+    for dim, w, wanted in [
+        (1000, 2.0, 0.0039999441131),
+        (10**4, 900.0, 78.80750953140),
+        (3, 1e9, 20.7232658369),
+    ]:
+        assert math.log(fraction(dim, w)) == pytest.approx(wanted, rel=1e-10)
+    for task in (Affine(1000), ReLU(10**4)):
+        bias, noise = asymptotics.many_token_risk(task, [1e-9, 2.0], 10, 0.1)
+        exact = population_risk(task, [1e-9, 2.0], 10**12, 0.1)
+        assert bias == pytest.approx(exact.bias, rel=1e-6)
+        assert noise * 10 == pytest.approx(exact.noise * 10**12, rel=1e-6)
+
+
+def test_results_with_arrays_can_be_compared_and_hashed():
+    make = [
+        lambda: population_risk(ReLU(3), [1.0, 2.0], 20, 0.5),
+        lambda: matrix_risk(ReLU(3), np.eye(3), 20, 0.5),
+        lambda: optimal_window(ReLU(3), [20, 30], 0.5),
+        lambda: gaussian_window(3, [20, 30], 0.5),
+        lambda: QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1),
+    ]
+    for one, other in ((call(), call()) for call in make):
+        assert one == one and one != other and len({one, other}) == 2
+
+
+def test_arrays_tensors_and_series_of_settings_are_lists():
+    pandas = pytest.importorskip("pandas")
+    tasks, noise = [ReLU(3), ReLU(3, 2.0)], [0.1, 0.2]
+    wanted = train_grid(tasks, noise, 4, 1, 2, 4).M
+    for kind in (np.array, torch.tensor, pandas.Series, tuple):
+        assert np.array_equal(train_grid(tasks, kind(noise), kind([4, 4]), 1, 2, 4).M, wanted)
+    assert train_grid(ReLU(3), 0.1, 4, 1, 2, 4, learning_rate=np.array([0.1, 0.2])).M.shape == (2, 1, 3, 3)
+
+
+def run_python(code, **env):
+    root = os.path.join(next(iter(icl.__path__)), "..")
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, cwd=root, env=os.environ | env, capture_output=True, text=True)
+
+
+def test_loops_that_are_not_compiled_give_no_warnings():
+    code = """
+import torch
+from icl.compiled.regressions import squared_gradient
+from icl.tensor_trick.formulas import row_gradient
+from icl.pretrain import train_grid
+from icl.tasks import ReLU
+print(float(train_grid(ReLU(3), 0.1, 4, 1, 3, 5).windows[0, 0]))
+S, B = torch.arange(12.0).reshape(3, 4).cos(), torch.ones(3, 4) / 4
+wanted = row_gradient(S, B, "normalized")
+squared_gradient(S, B, "normalized")
+print(float((S - wanted).abs().max()) < 1e-6)
+"""
+    runs = [run_python(code, **env) for env in ({"NUMBA_DISABLE_JIT": "1"}, {})]
+    for run in runs:
+        assert run.returncode == 0 and run.stderr == "", run.stderr
+    (plain, right), (compiled, _) = (run.stdout.split() for run in runs)
+    assert float(plain) == pytest.approx(float(compiled), rel=1e-4) and right == "True"
+
+
+def test_without_pandas_only_the_experiments_are_missing_and_say_which_extra_has_them():
+    hide = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+sys.meta_path.insert(0, Hidden())
+import icl, icl.risk, icl.tasks, icl.pretrain, icl.pretrain.metrics, icl.pretrain.finite, icl.tensor_trick
+import icl.statistics, icl.attention, icl.covariates, icl.streams
+assert "pandas" not in sys.modules
+"""
+    assert run_python(hide).returncode == 0
+    run = run_python(hide + "import icl.experiments.theorem2")
+    assert "icl.experiments needs pandas: install the extra notebook" in run.stderr.splitlines()[-1]

@@ -98,9 +98,7 @@ def test_a_chapter_as_a_script_or_from_standard_input_prints_its_verdicts(tmp_pa
         )
         assert done.returncode == 0, done.stderr
         said = [line for line in done.stdout.splitlines() if line.startswith("P2.misprint.")]
-        assert said == [
-            f"P2.misprint.{k}: depends on the reading" for k in ("sign", "factors", "hessian")
-        ]
+        assert said == [f"P2.misprint.{k}: depends on the reading" for k in ("sign", "factors", "hessian")]
 
 
 @pytest.mark.parametrize("name", plan.notebooks())

@@ -62,7 +62,7 @@ def test_turned_units_attend_to_the_opposite_end():
         for t, tokens in ((trained, x), (other, opposite))
     )
     assert torch.allclose(one, two)
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="factors has 1 numbers: must have one a unit, 2"):
         metrics.scale_scores(trained, [-1])
 
 
