@@ -44,7 +44,7 @@ def draw_contexts(
     `UnitConfig` refuses, a count below one, and more than 10^9 numbers.
     """
     unit = UnitConfig(task, noise_std, context_length, 0, covariates)  # refuses bad arguments
-    law, noise_std, count = unit.covariate_law, unit.noise_std, integer(count, "count", 1)
+    law, noise_std, count = unit.covariate_law, unit.noise_std, integer(count, "count", 1, 10**9)
     if not callable(source):
         raise ValueError(f"source={shown(source)}: must return the stream of a name, like partial(stream, 0)")
     shape = (task.dim, unit.context_length + 1, count)

@@ -206,6 +206,11 @@ class WindowLaw:
     order: float
     constant: float
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
+        object.__setattr__(self, "order", real(self.order, "order", 0, 100, above=True))
+        object.__setattr__(self, "constant", real(self.constant, "constant", 0, above=True))
+
     @property
     def exponent(self) -> float:
         """The exponent of ``w*`` in n, ``2 / (d - 1 + rho)``."""

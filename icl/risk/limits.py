@@ -267,7 +267,12 @@ def _one_token(d: int, log_n: float, spread: float, step: float, order: int) -> 
     third_tau = (3 * omega**2 - 4 * omega**3) * turn
     square, r = (r * r / d)[:, None], r[:, None]
     slope = square * (r * c_tau - 12 * third - 6 * r * third_tau) + spread * r * c_tau
-    return shift + math.log(0.5 * float(np.sum(p * slope)))
+    total = float(np.sum(p * slope))
+    if total <= 0:
+        raise ValueError(
+            f"log_n={log_n:g}: too short for one heavy token to decide, must be larger at dim={d}"
+        )
+    return shift + math.log(0.5 * total)
 
 
 def least_ball_limit(dim: int) -> BallLimit:

@@ -167,9 +167,10 @@ def names_a_value(text, given):
 def numbers_of(value):
     """Yield all arrays of a result."""
     if isinstance(value, torch.Tensor):
-        yield value.detach().double().numpy()
+        dense = value.detach().to_dense() if value.layout is not torch.strided else value.detach()
+        yield dense.double().numpy()
     elif isinstance(value, np.ndarray | float | np.floating):
-        yield np.asarray(value, dtype=float)
+        yield np.asarray(value if np.isrealobj(value) else np.abs(value), dtype=float)
     elif isinstance(value, tuple | list):
         for entry in value:
             yield from numbers_of(entry)
