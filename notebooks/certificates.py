@@ -91,6 +91,7 @@ for angle, color, label in (
     )
 left.axvline(0, color=plots.COLORS["guide"], lw=1)
 left.set(xlabel="angle to the query (degrees)", xticks=[-180, -90, 0, 90, 180])
+left.set(ylim=(-3.4, 2.1))
 left.legend(fontsize=7, loc="lower left")
 scales = np.linspace(25, 65, 41)
 straight = population_risk(waves, scales, 20, 0.0).total
@@ -131,7 +132,7 @@ plt.show()
 
 # %%
 def least_covered(task):
-    """Return the least n of the theorem: the covariance must rise with t, or with |t| if it is even."""
+    """Return the least n of the theorem: k must rise with t, or, if even, with |t|."""
     t = np.linspace(-1, 1, 4001)
     k = task.covariance(t)
     even = np.allclose(k, k[::-1])
