@@ -1,6 +1,7 @@
 """The recipes of CONTRIBUTING.md, followed to the letter in a copy of the tree."""
 
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -10,12 +11,13 @@ import pytest
 from icl_book.provenance import ROOT
 from programs import program
 
+PYTHON = shlex.quote(sys.executable)
 #: What whoever follows a recipe does next, in the copy: `make check`, and a chapter's measurement.
 NEXT = {
     "Add a class of functions": [
-        f"{sys.executable} -m ruff format --check icl && {sys.executable} -m ruff check icl",
-        f"{sys.executable} -m mypy",
-        f"{sys.executable} -c 'from icl.experiments import theorem2, tables, exact_risk; "
+        f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
+        f"{PYTHON} -m mypy",
+        f"{PYTHON} -c 'from icl.experiments import theorem2, tables, exact_risk; "
         'rows = tables.each(theorem2.exact_window, kind=["sine", "ReLU"], d=[3], lengths=[100.0], '
         "lipschitz=2.0, noise_std=0.5); from icl_book import plots; "
         'colors = plots.colors(rows["kind"]); assert len(set(colors.values())) == 2; '

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import re
+import shlex
 import shutil
 import sys
 import tomllib
@@ -73,11 +74,6 @@ def test_format_style_imports_and_types(words):
     tool, *options = words.split()
     done = program(Path(sys.executable).with_name(tool), *options)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_no_module_is_long():
-    paths = [*(ROOT / "icl").rglob("*.py"), *(ROOT / "book").rglob("*.py")]
-    assert [p.name for p in paths if len(p.read_text().splitlines()) > 450] == []
 
 
 def normal(name):
@@ -256,7 +252,7 @@ def test_an_environment_of_another_folder_is_made_anew(tmp_path):
     (tmp_path / ".venv").mkdir()
     stamp = tmp_path / ".venv" / ".installed"
     (tmp_path / ".venv" / "left").touch()
-    make = ["make", "-s", f"PYTHON={sys.executable}", "PY=echo", "sync"]
+    make = ["make", "-s", f"PYTHON={shlex.quote(sys.executable)}", "PY=echo", "sync"]
     stamp.write_text(f"{tmp_path.resolve()}\n")
     assert program(*make, cwd=tmp_path).stdout == "-m icl_book sync\n"
     stamp.write_text("/somewhere/else\n")

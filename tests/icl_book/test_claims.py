@@ -166,7 +166,7 @@ def test_detection_limits_in_words():
         (0.0, "", "We would have noticed any error at all."),
         (INF, "", "The statement bounds nothing here, so no error would have been noticed."),
     ]:
-        assert words in page(judge(claim(unit=unit, grade=Grade.EXACT), at(1.0 + limit)))
+        assert words in page(judge(claim(unit=unit, grade=Grade.EXTRAPOLATED), at(1.0 + limit)))
     proved = page(judge(claim(), at(1.25, error=0.01)))
     assert "would have noticed" not in proved, "a proof bounds what a search could miss"
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -44,7 +45,7 @@ class Lab:
             "-o",
             ".venv/.installed",
             "lab",
-            f"PY={sys.executable}",
+            f"PY={shlex.quote(sys.executable)}",
             f"LAB_OPTIONS={options}",
         ]
         self.log = (root / "log").open("w")

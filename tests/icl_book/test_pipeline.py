@@ -91,6 +91,10 @@ class Copy:
         assert old in file.read_text()
         file.write_text(file.read_text().replace(old, new))
 
+    def scratch(self):
+        """Folders for one call or one kernel."""
+        return {*Path(self.temporary.name).glob("icl-*"), *(self.root / "_build" / "calls").glob("*")}
+
     def processes(self):
         """Processes at work in the copy, however they were started."""
         found = []
@@ -260,6 +264,7 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
 def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, how):
     sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
     before = copy.done("tiny", "quick/sweep")
+    left_before = copy.scratch()  # what an earlier SIGKILL left is removed after a minute
     process = copy.start(*sweep, start_new_session=True)
     kernel = copy.asleep(process)
     until(lambda: copy.done("tiny", "quick/sweep") > before)
@@ -275,7 +280,7 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
         assert ("tiny: DeadKernelError" in words) == (whom == "kernel")
     if how in (signal.SIGINT, signal.SIGTERM):
         assert process.returncode == 130 and "interrupted; what is done is kept" in words
-        assert not [*Path(copy.temporary.name).glob("icl-*"), *(copy.root / "_build" / "calls").iterdir()]
+        assert copy.scratch() <= left_before
     process.stdout.close()
     with copy.awake():
         status, said = copy.run(*sweep)

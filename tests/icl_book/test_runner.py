@@ -301,6 +301,9 @@ def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
         assert capsys.readouterr().err.startswith("error: ICL_DEVICE='cuda:99': must be one of cpu")
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
+    monkeypatch.setattr(
+        sys, "executable", "/usr/bin/python3"
+    )  # this checkout may lie in a folder with a space
     with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
