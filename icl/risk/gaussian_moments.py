@@ -89,7 +89,7 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]
     for value in w:
-        own = edges(value * high) / value if value > 0 else np.empty(0)
+        own = edges(value * high) / value if value > 1e-150 else np.empty(0)
         more = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)  # the chi law's own scale is one
         edge = np.unique(np.concatenate([[low, high], more, own]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
