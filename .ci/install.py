@@ -44,14 +44,20 @@ def configured(listing: str) -> tuple[list[str], dict[str, str]]:
             environment["SSL_CERT_FILE"] = words[0]
         elif name == "trusted-host":
             options += [["--allow-insecure-host", word] for word in words]
-    return [word for option in dict.fromkeys(map(tuple, options)) for word in option], environment
+    return [
+        word for option in dict.fromkeys(map(tuple, options)) for word in option
+    ], environment
 
 
 def find_uv() -> str:
     """Return uv's path, installed into .venv if need be; empty if it cannot be had."""
     if found := shutil.which("uv"):
         return found
-    done = subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "uv"], capture_output=True, check=False)
+    done = subprocess.run(
+        [PYTHON, "-m", "pip", "install", "--quiet", "uv"],
+        capture_output=True,
+        check=False,
+    )
     return ".venv/bin/uv" if done.returncode == 0 else ""
 
 
@@ -62,7 +68,10 @@ def main(options: list[str]) -> int:
     command, environment = [PYTHON, "-m", "pip", "install", "--quiet"], {}
     if uv := find_uv():
         listing = subprocess.run(
-            [PYTHON, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+            [PYTHON, "-m", "pip", "config", "list"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         indexes, environment = configured(listing.stdout)
         # pip takes the best version of all indexes, and so does this; hashes say what may come
@@ -79,7 +88,10 @@ def main(options: list[str]) -> int:
         ]
         command += indexes
     else:
-        print("uv cannot be had from the configured indexes: pip installs, which takes longer", flush=True)
+        print(
+            "uv cannot be had from the configured indexes: pip installs, which takes longer",
+            flush=True,
+        )
     for step in STEPS:
         if status := subprocess.run(
             [*command, *options, *step], env=os.environ | environment, check=False

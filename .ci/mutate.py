@@ -25,7 +25,12 @@ CLAIMS = "book/icl_book/claims"
 ROOMS = {
     "attention": (["icl/attention.py"], ["tests/icl/test_attention.py"]),
     "judge": (
-        [f"{CLAIMS}/judge.py", f"{CLAIMS}/case.py", f"{CLAIMS}/rules.py", "icl/statistics.py"],
+        [
+            f"{CLAIMS}/judge.py",
+            f"{CLAIMS}/case.py",
+            f"{CLAIMS}/rules.py",
+            "icl/statistics.py",
+        ],
         [
             "tests/icl_book/test_claims.py",
             "tests/icl_book/test_registry.py",
@@ -33,7 +38,10 @@ ROOMS = {
             "tests/icl/test_bad_input.py",
         ],
     ),
-    "tensor_trick": (["icl/tensor_trick"], ["tests/icl/tensor_trick", "tests/icl/test_bad_input.py"]),
+    "tensor_trick": (
+        ["icl/tensor_trick"],
+        ["tests/icl/tensor_trick", "tests/icl/test_bad_input.py"],
+    ),
     "risk": (["icl/risk"], ["tests/icl/risk", "tests/icl/test_bad_input.py"]),
 }
 SECONDS = 900  # a mutant that runs longer is found: it does not come to an end
@@ -64,12 +72,18 @@ print(json.dumps([[str(m.module_path), m.start_pos[0], r.test_outcome.value, r.d
 def test(room, count, seed, clone, tools):
     """Try some mutants of a room and return what became of them."""
     code, tests = ROOMS[room]
-    python = shlex.join([sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests])
+    python = shlex.join(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    )
     # What takes long comes last: most mutants are found before. 5 says that no test is slow.
     both = f"{python} -m 'not slow' && {{ {python} -m slow || [ $? -eq 5 ]; }}"
-    base = subprocess.run(both, shell=True, cwd=clone, capture_output=True, text=True, check=False)
+    base = subprocess.run(
+        both, shell=True, cwd=clone, capture_output=True, text=True, check=False
+    )
     if base.returncode:
-        sys.exit(f"{room}: its tests fail before anything is changed:\n{base.stdout[-2000:]}")
+        sys.exit(
+            f"{room}: its tests fail before anything is changed:\n{base.stdout[-2000:]}"
+        )
     session, config = clone / f"{room}.sqlite", clone / f"{room}.toml"
     config.write_text(
         f"[cosmic-ray]\nmodule-path = {json.dumps(code)}\ntimeout = {SECONDS}\nexcluded-modules = []\n"
@@ -78,7 +92,9 @@ def test(room, count, seed, clone, tools):
     )
 
     def tool(*words):
-        return subprocess.run(words, cwd=clone, stdout=subprocess.PIPE, text=True, check=True).stdout
+        return subprocess.run(
+            words, cwd=clone, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
 
     tool(tools / "cosmic-ray", "init", config, session)
     total = int(tool(tools / "python", "-c", DRAW, session, str(count), str(seed)))
@@ -89,7 +105,12 @@ def test(room, count, seed, clone, tools):
         for path, line, outcome, diff in sorted(tried)
         if outcome == "survived"
     ]
-    return {"mutants": total, "tried": len(tried), "found": len(tried) - len(survived), "survived": survived}
+    return {
+        "mutants": total,
+        "tried": len(tried),
+        "found": len(tried) - len(survived),
+        "survived": survived,
+    }
 
 
 def main():
@@ -102,14 +123,24 @@ def main():
     try:
         venv.create(work / "venv", with_pip=True)
         tools = work / "venv" / "bin"
-        subprocess.run([tools / "python", "-m", "pip", "install", "-q", "cosmic-ray"], check=True)
+        subprocess.run(
+            [tools / "python", "-m", "pip", "install", "-q", "cosmic-ray"], check=True
+        )
         clone = work / "clone"
         subprocess.run(["git", "clone", "-q", ROOT, clone], check=True)
-        os.environ |= {"PYTHONPATH": f"{clone}:{clone / 'book'}", "PYTHONDONTWRITEBYTECODE": "1"}
+        os.environ |= {
+            "PYTHONPATH": f"{clone}:{clone / 'book'}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         found = json.loads(OUT.read_text()) if OUT.is_file() else {}
         for room in options.rooms or ROOMS:
-            found[room] = {"seed": options.seed} | test(room, options.count, options.seed, clone, tools)
-            print(f"{room}: {found[room]['found']} of {found[room]['tried']} found", flush=True)
+            found[room] = {"seed": options.seed} | test(
+                room, options.count, options.seed, clone, tools
+            )
+            print(
+                f"{room}: {found[room]['found']} of {found[room]['tried']} found",
+                flush=True,
+            )
             OUT.write_text(json.dumps(found, indent=1) + "\n")
     finally:
         shutil.rmtree(work, ignore_errors=True)

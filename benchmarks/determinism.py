@@ -19,8 +19,14 @@ from common import save
 from icl import streams
 
 SECONDS = 300  # the longest that a process may take
-ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-RISK, TRAINED = {"dims": (2, 5), "w": (1.0, 30.0), "n": (20, 10**6), "noise_std": 0.5}, {"d": 3, "n": 10}
+ONE = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "1",
+)
+RISK, TRAINED = (
+    {"dims": (2, 5), "w": (1.0, 30.0), "n": (20, 10**6), "noise_std": 0.5},
+    {"d": 3, "n": 10},
+)
 STEPS, BATCH, TOKENS, WIDTH = 100, 64, 512, 16
 
 
@@ -45,8 +51,15 @@ def compute(dtype, stream):
             for w in RISK["w"]
             for n in RISK["n"]
         ]
-        windows = [float(optimal_window(t, n, RISK["noise_std"]).w) for t in tasks for n in RISK["n"]]
-        values = {"population_risk": [[v] for v in risks], "optimal_window": [[v] for v in windows]}
+        windows = [
+            float(optimal_window(t, n, RISK["noise_std"]).w)
+            for t in tasks
+            for n in RISK["n"]
+        ]
+        values = {
+            "population_risk": [[v] for v in risks],
+            "optimal_window": [[v] for v in windows],
+        }
     units = [
         UnitConfig(ReLU(TRAINED["d"], L), RISK["noise_std"], TRAINED["n"], s)
         for s, L in enumerate((1.0, 4.0))
@@ -56,13 +69,22 @@ def compute(dtype, stream):
     if stream == "portable":  # it draws nothing
         rng = streams.stream(0, "evaluation")
         shapes = ((TOKENS, WIDTH), (TOKENS, WIDTH), (WIDTH, WIDTH), (TOKENS, TOKENS))
-        A1, A2, X, B = (torch.tensor(rng.standard_normal(s), dtype=getattr(torch, dtype)) for s in shapes)
-        values["gradient"] = [gradient(A1, A2, X / WIDTH**1.5, B.softmax(-1)).ravel().tolist()]
+        A1, A2, X, B = (
+            torch.tensor(rng.standard_normal(s), dtype=getattr(torch, dtype))
+            for s in shapes
+        )
+        values["gradient"] = [
+            gradient(A1, A2, X / WIDTH**1.5, B.softmax(-1)).ravel().tolist()
+        ]
     loaded = threadpoolctl.threadpool_info()
     return values, {
         "threads": torch.get_num_threads(),
-        "numpy": max((k for k, on in features().items() if on), key=list(features()).index),
-        "OpenBLAS": next((x["architecture"] for x in loaded if x["internal_api"] == "openblas"), None),
+        "numpy": max(
+            (k for k, on in features().items() if on), key=list(features()).index
+        ),
+        "OpenBLAS": next(
+            (x["architecture"] for x in loaded if x["internal_api"] == "openblas"), None
+        ),
         "PyTorch": torch.backends.cpu.get_cpu_capability(),
         "numba": config.CPU_NAME or "host",
     }
@@ -71,7 +93,9 @@ def compute(dtype, stream):
 def features():
     """The instruction sets that NumPy has loops for beside the plainest, and whether it uses them."""
     umath = np._core._multiarray_umath
-    return {"plain": True} | {k: umath.__cpu_features__[k] for k in umath.__cpu_dispatch__}
+    return {"plain": True} | {
+        k: umath.__cpu_features__[k] for k in umath.__cpu_dispatch__
+    }
 
 
 def settings():
@@ -80,8 +104,14 @@ def settings():
     sets = {
         "NumPy without vector instructions": {"NPY_DISABLE_CPU_FEATURES": faster},
         "OpenBLAS for a Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
-        "PyTorch without vector instructions": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"},
-        "numba for any processor": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+        "PyTorch without vector instructions": {
+            "ATEN_CPU_CAPABILITY": "default",
+            "MKL_CBWR": "COMPATIBLE",
+        },
+        "numba for any processor": {
+            "NUMBA_CPU_NAME": "generic",
+            "NUMBA_CPU_FEATURES": "",
+        },
     }
     double = ("float64", "portable")
     return {
@@ -99,7 +129,12 @@ def measure(words, dtype, stream):
     command = [sys.executable, __file__, dtype, stream]
     inherited = {k: v for k, v in os.environ.items() if k != "ICL_SEED"}
     done = subprocess.run(
-        command, env=inherited | ONE | words, capture_output=True, text=True, check=True, timeout=SECONDS
+        command,
+        env=inherited | ONE | words,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SECONDS,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -112,16 +147,28 @@ def difference(ours, theirs):
 def main():
     columns = settings()
     with ThreadPoolExecutor(2) as pool:  # of processes
-        found = dict(zip(columns, pool.map(lambda how: measure(*how), columns.values()), strict=True))
+        found = dict(
+            zip(
+                columns,
+                pool.map(lambda how: measure(*how), columns.values()),
+                strict=True,
+            )
+        )
     wanted, usual = found.pop("reference")
     differences, without_effect = {}, []
     for name, (values, seen) in found.items():
         if columns[name][0] and seen == usual:
             without_effect.append(name)  # e.g. no such processor
         else:
-            each = {result: difference(values[result], wanted[result]) for result in values}
+            each = {
+                result: difference(values[result], wanted[result]) for result in values
+            }
             differences[name] = {"seen": seen, "largest": each}
-    parts = {"reference": usual, "differences": differences, "without_effect": without_effect}
+    parts = {
+        "reference": usual,
+        "differences": differences,
+        "without_effect": without_effect,
+    }
     seconds = sum(os.times()[:4])  # of this process and those that it started
     save("determinism", parts | {"cpu_seconds": seconds})
 

@@ -60,23 +60,31 @@ def sweep(d, n, batch_size, seeds, slow_steps, fast_steps, rates, repeats):
     members = members_of(ReLU(d), n, LIPSCHITZ, seeds)
     units = len(LIPSCHITZ) * seeds
     calls = {
-        "loop, GPU": (partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size, "cuda"), units / slow_steps)
+        "loop, GPU": (
+            partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size, "cuda"),
+            units / slow_steps,
+        )
     }
     for name, some in members.items():
         step = partial(pretrain, some, fast_steps, batch_size, RATE, **NATIVE)
         step = partial(step, shared_tokens=name == "shared across L")
         calls |= {
-            f"{name}, {where}": (partial(step, device=device), 1 / fast_steps) for where, device in PLACES
+            f"{name}, {where}": (partial(step, device=device), 1 / fast_steps)
+            for where, device in PLACES
         }
     for call, _ in calls.values():
         call()  # compiled and allocated by now
-    times = interleaved({name: partial(seconds, call) for name, (call, _) in calls.items()}, repeats)
+    times = interleaved(
+        {name: partial(seconds, call) for name, (call, _) in calls.items()}, repeats
+    )
     times = {name: values * calls[name][1] for name, values in times.items()}
     out = {"d": d, "n": n, "batch": batch_size, "units": units}
     out["ms a step"] = {name: spread(1e3 * values) for name, values in times.items()}
     for name, sets in (("separate tokens", units), ("shared across L", seeds)):
         needs, ours = work(d, n, units, sets), times[f"{name}, GPU"]
-        least = batch_size * sum(needs[k] / rates[k] for k in needs)  # one after the other
+        least = batch_size * sum(
+            needs[k] / rates[k] for k in needs
+        )  # one after the other
         out[name] = {
             "over the loop on the GPU": spread(times["loop, GPU"] / ours),
             "over the processor": spread(times[f"{name}, processor"] / ours),
@@ -97,7 +105,9 @@ def main():
         "gpu": torch.cuda.get_device_name(),
         "threads": torch.get_num_threads(),
         "limits a second": rates,
-        "pretraining": lambda: {name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()},
+        "pretraining": lambda: {
+            name: sweep(*setting, rates, repeats) for name, setting in SETTINGS.items()
+        },
     }
     save("gpu", parts)
 

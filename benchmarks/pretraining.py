@@ -34,7 +34,9 @@ def draw(task, noise_std, n, batch_size, device):
     """A batch of the ReLU class, as a PyTorch user draws it."""
     x = F.normalize(torch.randn(batch_size, n + 1, task.dim, device=device), dim=-1)
     q = F.normalize(torch.randn(batch_size, task.dim, 1, device=device), dim=1)
-    right, left, b = torch.empty(3, batch_size, 1, device=device).uniform_(-task.lipschitz, task.lipschitz)
+    right, left, b = torch.empty(3, batch_size, 1, device=device).uniform_(
+        -task.lipschitz, task.lipschitz
+    )
     t = (x @ q).squeeze(-1)
     return x, right * t.relu() + left * (-t).relu() + b + noise_std * torch.randn(
         batch_size, n + 1, device=device
@@ -45,9 +47,13 @@ def loop(task, noise_std, n, steps, batch_size, device="cpu", batches=None):
     """The competitor: one unit, autograd, fused Adam, single precision."""
     M = torch.zeros(task.dim, task.dim, device=device, requires_grad=True)
     optimizer = torch.optim.Adam([M], lr=RATE, fused=True)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: 1 - step / steps
+    )
     for step in range(steps):
-        x, y = batches(step) if batches else draw(task, noise_std, n, batch_size, device)
+        x, y = (
+            batches(step) if batches else draw(task, noise_std, n, batch_size, device)
+        )
         scores = (x[:, :-1] @ (x[:, -1] @ M.T).unsqueeze(-1)).squeeze(-1)
         loss = F.mse_loss((torch.softmax(scores, -1) * y[:, :-1]).sum(-1), y[:, -1])
         optimizer.zero_grad()
@@ -91,7 +97,10 @@ def exponentials(x, out):
 def side_by_side(amount):
     """Seconds for one normal number, exponential, multiply-add, all threads together: the fastest we know."""
     size = 2**14
-    buffers = [(torch.empty(size), -torch.rand(size), torch.Generator()) for _ in range(THREADS)]
+    buffers = [
+        (torch.empty(size), -torch.rand(size), torch.Generator())
+        for _ in range(THREADS)
+    ]
     arrays = [(out.numpy(), x.numpy()) for out, x, _ in buffers]
     square = [torch.rand(256, 256) for _ in range(THREADS)]
     key = np.zeros(2, np.uint32)
@@ -109,13 +118,20 @@ def side_by_side(amount):
         "multiply-adds": (256**3, lambda k: square[k] @ square[k]),
     }
     out = {}
-    with ThreadPoolExecutor(THREADS, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with ThreadPoolExecutor(
+        THREADS, initializer=torch.set_num_threads, initargs=(1,)
+    ) as pool:
         for name, (each, *calls) in jobs.items():
             many, seconds = max(1, amount // each), []
             for call in calls:
                 call(0)
                 start = time.perf_counter()
-                list(pool.map(lambda k, call=call, many=many: [call(k) for _ in range(many)], range(THREADS)))
+                list(
+                    pool.map(
+                        lambda k, call=call, many=many: [call(k) for _ in range(many)],
+                        range(THREADS),
+                    )
+                )
                 seconds.append((time.perf_counter() - start) / (many * each * THREADS))
             out[name] = min(seconds)
     return out
@@ -132,32 +148,50 @@ def work(d, n, units, token_sets):
 
 def members_of(task, n, values, seeds):
     """Units for every Lipschitz constant and seed; those of one seed see the same tokens, or none do."""
-    units = [[UnitConfig(replace(task, lipschitz=L), NOISE, n, s) for s in range(seeds)] for L in values]
-    apart = [[replace(u, seed=1000 * k + u.seed) for u in row] for k, row in enumerate(units)]
+    units = [
+        [UnitConfig(replace(task, lipschitz=L), NOISE, n, s) for s in range(seeds)]
+        for L in values
+    ]
+    apart = [
+        [replace(u, seed=1000 * k + u.seed) for u in row] for k, row in enumerate(units)
+    ]
     return {"separate tokens": sum(apart, []), "shared across L": sum(units, [])}
 
 
 def sweep(d, n, batch_size, values, seeds, slow_steps, fast_steps, repeats):
     """The whole sweep against the loop; seconds are for one step of all its units."""
     members = members_of(ReLU(d), n, values, seeds)
-    with_threads(1, lambda: pretrain(members["separate tokens"][:1], 1, 64, RATE, **FAST))  # compiled by now
+    with_threads(
+        1, lambda: pretrain(members["separate tokens"][:1], 1, 64, RATE, **FAST)
+    )  # compiled by now
     units = len(values) * seeds
     token_sets = {"separate tokens": units, "shared across L": seeds}
     slow = partial(loop, ReLU(d), NOISE, n, slow_steps, batch_size)
-    threads = min((1, THREADS), key=lambda count: with_threads(count, lambda: (slow(), clock(slow)[0])[1]))
+    threads = min(
+        (1, THREADS),
+        key=lambda count: with_threads(count, lambda: (slow(), clock(slow)[0])[1]),
+    )
     measures = {
         "loop": lambda: with_threads(threads, lambda: clock(slow)) / slow_steps * units,
         "rates": lambda: list(side_by_side(2**22).values()),
     }
     for name, some in members.items():
-        fast = partial(pretrain, some, fast_steps, batch_size, RATE, shared_tokens=name != "separate tokens")
+        fast = partial(
+            pretrain,
+            some,
+            fast_steps,
+            batch_size,
+            RATE,
+            shared_tokens=name != "separate tokens",
+        )
         measures[name] = lambda fast=fast: clock(partial(fast, **FAST)) / fast_steps
     seconds = interleaved(measures, repeats)  # wall and CPU, for one step of all units
     rates = seconds.pop("rates")
 
     def times(name):
         return {
-            f"ms a step, {kind}": spread(1e3 * seconds[name][:, k]) for k, kind in enumerate(("wall", "CPU"))
+            f"ms a step, {kind}": spread(1e3 * seconds[name][:, k])
+            for k, kind in enumerate(("wall", "CPU"))
         }
 
     table = {
@@ -188,7 +222,9 @@ def main():
         "load before": os.getloadavg(),
         "difference of the competitors": same_thing,
         "sweep": partial(sweep, 5, 20, 256, LIPSCHITZ, SEEDS, 300, 300, repeats),
-        "large": partial(sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)),
+        "large": partial(
+            sweep, 20, 1000, 256, LIPSCHITZ, 1, 8, 8, max(3, repeats // 2)
+        ),
         "load after": os.getloadavg,
     }
     save("pretraining", parts)

@@ -48,7 +48,9 @@ def functional(A1, A2, X, B, kind):
 
 
 def functional_hvp(A1, A2, X, B, V, kind):
-    return torch.func.jvp(torch.func.grad(lambda Y: value(A1, A2, Y, B, kind)), (X,), (V,))[1]
+    return torch.func.jvp(
+        torch.func.grad(lambda Y: value(A1, A2, Y, B, kind)), (X,), (V,)
+    )[1]
 
 
 def attention(A1, A2, X, B, kind):
@@ -74,7 +76,9 @@ def contenders(kind, product):
         "torch.func": functional_hvp if product else functional,
         "closed form": plain_hvp if product else plain_gradient,
     }
-    if shutil.which("g++"):  # torch.compile needs a C++ compiler; double backward it does not offer
+    if shutil.which(
+        "g++"
+    ):  # torch.compile needs a C++ compiler; double backward it does not offer
         compiled = torch.compile(functional_hvp if product else functional)
         found["torch.compile"] = compiled
     if kind == "normalized" and not product:
@@ -95,18 +99,37 @@ def setting(n, d, dtype, kind, product, rounds):
     wanted = plain(*(t.double() for t in given), kind)
     for name, call in list(calls.items()):
         try:
-            error = ((call(*given, kind) - wanted).abs().max() / wanted.abs().max()).item()
-        except Exception as problem:  # a contender that cannot do this is recorded, not hidden
-            failed[name] = f"{type(problem).__name__}: {str(problem).splitlines()[0][:120]}"
+            error = (
+                (call(*given, kind) - wanted).abs().max() / wanted.abs().max()
+            ).item()
+        except (
+            Exception
+        ) as problem:  # a contender that cannot do this is recorded, not hidden
+            failed[name] = (
+                f"{type(problem).__name__}: {str(problem).splitlines()[0][:120]}"
+            )
             del calls[name]
             continue
-        assert error < (1e-9 if dtype is torch.float64 else 1e-2), f"{name}: {error:.1e} off"
+        assert error < (1e-9 if dtype is torch.float64 else 1e-2), (
+            f"{name}: {error:.1e} off"
+        )
     calls["product"] = lambda *_: square @ square
-    wall = {name: lambda call=call: clock(lambda: call(*given, kind))[0] for name, call in calls.items()}
+    wall = {
+        name: lambda call=call: clock(lambda: call(*given, kind))[0]
+        for name, call in calls.items()
+    }
     seconds = interleaved(wall, rounds)
-    ratio = {name: float(np.median(s / seconds["streaming"])) for name, s in seconds.items()}
-    flops = (4 * n * n * d + 4 * n * d * d) if not product else (6 * n * n * d + 6 * n * d * d)
-    share = flops / 2 / 1024**3 * ratio["product"]  # our rate of operations, relative to that of one product
+    ratio = {
+        name: float(np.median(s / seconds["streaming"])) for name, s in seconds.items()
+    }
+    flops = (
+        (4 * n * n * d + 4 * n * d * d)
+        if not product
+        else (6 * n * n * d + 6 * n * d * d)
+    )
+    share = (
+        flops / 2 / 1024**3 * ratio["product"]
+    )  # our rate of operations, relative to that of one product
     return {
         "n": n,
         "d": d,

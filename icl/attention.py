@@ -14,7 +14,14 @@ from torch import Tensor
 
 from icl.checks import choice, integer, shown, tensor
 
-__all__ = ["ACTIVATIONS", "full_unit", "linear_attention", "scores", "softmax_attention", "softmax_weights"]
+__all__ = [
+    "ACTIVATIONS",
+    "full_unit",
+    "linear_attention",
+    "scores",
+    "softmax_attention",
+    "softmax_weights",
+]
 __all__ += ["weights"]
 
 
@@ -22,15 +29,23 @@ def _check(x: Tensor, x_q: Tensor, M: Tensor, *labels: Tensor) -> None:
     """Refuse what is no tensor of one floating type and device, or has another shape than `scores` says."""
     given = {"x": x, "x_q": x_q, "M": M} | dict(zip(["y"], labels, strict=False))
     for name, value in given.items():
-        if not isinstance(value, Tensor) or not value.is_floating_point() or value.layout != torch.strided:
-            raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch with a floating type")
+        if (
+            not isinstance(value, Tensor)
+            or not value.is_floating_point()
+            or value.layout != torch.strided
+        ):
+            raise ValueError(
+                f"{name}={shown(value)}: must be a dense tensor of PyTorch with a floating type"
+            )
         if (value.dtype, value.device) != (x.dtype, x.device):
             raise ValueError(
                 f"{name} is {value.dtype} on {value.device}: must be that of x, {x.dtype} on {x.device}"
             )
     n, d = x.shape[-2:] if x.ndim > 1 else (0, 0)
     if n == 0 or d == 0:
-        raise ValueError(f"x has shape {tuple(x.shape)}: must be (..., n, d), n and d at least 1")
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}: must be (..., n, d), n and d at least 1"
+        )
     wanted = {"x_q": (d,), "M": (d, d), "y": (n,)}
     batch = [x.shape[:-2]]
     for name in list(given)[1:]:
@@ -44,7 +59,9 @@ def _check(x: Tensor, x_q: Tensor, M: Tensor, *labels: Tensor) -> None:
     try:
         torch.broadcast_shapes(*batch)  # type: ignore[no-untyped-call]
     except RuntimeError:
-        shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in given.items())
+        shapes = ", ".join(
+            f"{name} {tuple(value.shape)}" for name, value in given.items()
+        )
         raise ValueError(f"leading dimensions must broadcast: {shapes}") from None
 
 
@@ -94,14 +111,18 @@ def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
                 f"{tokens.device}"
             )
     if tokens.shape[-2] < 2:
-        raise ValueError(f"tokens has shape {tuple(tokens.shape)}: must be (..., n + 1, d + 1), n at least 1")
+        raise ValueError(
+            f"tokens has shape {tuple(tokens.shape)}: must be (..., n + 1, d + 1), n at least 1"
+        )
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
     return torch.einsum("...n,...nd->...d", omega, context @ W_V.mT)
 
 
 #: phi, its derivative as a function of (s, phi(s)), and whether the weights are normalized.
-ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor], bool]] = {
+ACTIVATIONS: dict[
+    str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor], bool]
+] = {
     "softmax": (torch.exp, lambda s, phi: phi, True),
     "linear": (lambda s: s, lambda s, phi: torch.ones_like(s), False),
     "sigmoid": (torch.sigmoid, lambda s, phi: phi * (1 - phi), False),

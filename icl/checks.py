@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def integer(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> int:
+def integer(
+    value: Any, name: str, least: float = -math.inf, most: float = math.inf
+) -> int:
     """Return ``value``, a whole number, as an int."""
     number = _number(value)
     try:
@@ -32,14 +34,20 @@ def integer(value: Any, name: str, least: float = -math.inf, most: float = math.
 
 
 def real(
-    value: Any, name: str, least: float = -math.inf, most: float = math.inf, above: bool = False
+    value: Any,
+    name: str,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: bool = False,
 ) -> float:
     """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
     try:
         number = float(_number(value))
     except OverflowError:  # an integer beyond the largest float
         number = math.inf
-    if not (math.isfinite(number) and least <= number <= most) or (above and number == least):
+    if not (math.isfinite(number) and least <= number <= most) or (
+        above and number == least
+    ):
         _refuse(value, name, "a finite number", least, most, ">" if above else ">=")
     return number
 
@@ -55,7 +63,9 @@ def reals(
         except ValueError:  # rows of different lengths
             array = np.empty(1, dtype=object)
     numbers = np.full(1, math.nan)
-    if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and all(map(_is_number, array.flat))):
+    if array.dtype.kind in "iuf" or (
+        array.dtype.kind == "O" and all(map(_is_number, array.flat))
+    ):
         try:
             with np.errstate(over="ignore"):
                 numbers = array.astype(float)
@@ -78,14 +88,18 @@ def flag(value: Any, name: str) -> bool:
 def choice(value: Any, name: str, allowed: Iterable[str], more: str = "") -> str:
     """Return ``value``, a text that is one of ``allowed``; ``more`` is added to the refusal."""
     if not isinstance(value, str) or value not in list(allowed):
-        raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}")
+        raise ValueError(
+            f"{name}={shown(value)}: allowed are {', '.join(allowed)}{more}"
+        )
     return value
 
 
 def affordable(cost: float, most: float, name: str, value: Any, unit: str) -> None:
     """Refuse a ``value`` that would take days or all memory: a cost, counted in ``unit``, above ``most``."""
     if cost > most:
-        raise ValueError(f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {most:.0e}")
+        raise ValueError(
+            f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {most:.0e}"
+        )
 
 
 def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
@@ -94,7 +108,9 @@ def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays.values())
-        raise ValueError(f"shapes {shapes} of {', '.join(arrays)}: must broadcast") from None
+        raise ValueError(
+            f"shapes {shapes} of {', '.join(arrays)}: must broadcast"
+        ) from None
 
 
 def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
@@ -115,7 +131,11 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     length from one on. With ``finite=False`` the entries are not looked at.
     """
     torch = sys.modules.get("torch")  # without it there are no tensors
-    if torch is None or not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+    if (
+        torch is None
+        or not isinstance(value, torch.Tensor)
+        or value.layout != torch.strided
+    ):
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
@@ -125,7 +145,9 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
         for length, axis in zip(ends, shape, strict=True)
     ):
         text = ", ".join(map(str, shape))
-        raise ValueError(f"{name} has shape {tuple(value.shape)}: must be (..., {text}), none of them empty")
+        raise ValueError(
+            f"{name} has shape {tuple(value.shape)}: must be (..., {text}), none of them empty"
+        )
     if finite and not bool(value.isfinite().all()):
         raise ValueError(f"{name} has a NaN or infinite entry: all must be finite")
 
@@ -134,7 +156,9 @@ def matrices(value: Any, name: str, most: float = math.inf) -> NDArray[np.float6
     """Return nonempty matrices of finite numbers of size at most ``most`` as a float64 array (..., k, d)."""
     array = reals(value, name, -most, most)
     if array.ndim < 2 or 0 in array.shape:
-        raise ValueError(f"{name} has shape {array.shape}: must be (..., k, d), none of them empty")
+        raise ValueError(
+            f"{name} has shape {array.shape}: must be (..., k, d), none of them empty"
+        )
     return array
 
 
@@ -155,14 +179,24 @@ def _is_number(value: Any) -> bool:
 def _array(value: Any) -> NDArray[Any] | None:
     """Return an array or a tensor as an array, what is neither as None; masked entries become NaN."""
     if isinstance(value, np.ma.MaskedArray):
-        return np.ma.filled(value.astype(float), math.nan) if value.dtype.kind in "iuf" else value.data
+        return (
+            np.ma.filled(value.astype(float), math.nan)
+            if value.dtype.kind in "iuf"
+            else value.data
+        )
     if isinstance(value, np.ndarray):
         return value
-    torch = sys.modules.get("torch")  # without it there are no tensors, and it takes long to import
+    torch = sys.modules.get(
+        "torch"
+    )  # without it there are no tensors, and it takes long to import
     if torch is None or not isinstance(value, torch.Tensor):
         return None
-    dense = value.detach().to_dense() if value.layout != torch.strided else value.detach()
-    plain: NDArray[Any] = (dense.double() if dense.is_floating_point() else dense).cpu().numpy()
+    dense = (
+        value.detach().to_dense() if value.layout != torch.strided else value.detach()
+    )
+    plain: NDArray[Any] = (
+        (dense.double() if dense.is_floating_point() else dense).cpu().numpy()
+    )
     return plain
 
 
@@ -171,7 +205,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     array = _array(value)
-    return value if array is None else array[()] if array.ndim == 0 else [_plain(row) for row in array]
+    return (
+        value
+        if array is None
+        else array[()]
+        if array.ndim == 0
+        else [_plain(row) for row in array]
+    )
 
 
 def _number(value: Any) -> Any:
@@ -190,7 +230,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-def _refuse(value: Any, name: str, kind: str, least: float, most: float, sign: str = ">=") -> NoReturn:
+def _refuse(
+    value: Any, name: str, kind: str, least: float, most: float, sign: str = ">="
+) -> NoReturn:
     limit = "" if least == -math.inf else f" {sign} {least:g}"
-    upper = "" if most == math.inf else f" and <= {most:g}" if limit else f" <= {most:g}"
+    upper = (
+        "" if most == math.inf else f" and <= {most:g}" if limit else f" <= {most:g}"
+    )
     raise ValueError(f"{name}={shown(value)}: must be {kind}{limit}{upper}")

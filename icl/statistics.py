@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, ndtri, stdtrit  # scipy.stats would take a second to import
+from scipy.special import (
+    bdtr,
+    ndtri,
+    stdtrit,
+)  # scipy.stats would take a second to import
 
 from icl.checks import reals, shown
 
-__all__ = ["FALSE_ALARM_RATE", "LARGEST_MISS", "local_slope", "median_interval", "t_interval"]
+__all__ = [
+    "FALSE_ALARM_RATE",
+    "LARGEST_MISS",
+    "local_slope",
+    "median_interval",
+    "t_interval",
+]
 
 #: Largest size of a number of a sample, whose square is still one.
 MOST = 1e150
@@ -32,13 +42,17 @@ def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values = np.atleast_1d(reals(values, "values", -MOST, MOST))
     n = values.shape[-1]
     if n < 2:
-        raise ValueError(f"values has {n} entries; at least 2 are needed for an interval")
+        raise ValueError(
+            f"values has {n} entries; at least 2 are needed for an interval"
+        )
     mean = values.mean(-1)
     half = -stdtrit(n - 1, FALSE_ALARM_RATE / 2) * values.std(-1, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
 
 
-def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def median_interval(
+    values: ArrayLike,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return medians of independent values (..., samples) with distribution-free intervals.
 
     The interval is ``[v_(k), v_(m + 1 - k)]`` of the m sorted values. It misses the median with probability
@@ -53,7 +67,9 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
     ordered = np.sort(np.atleast_1d(reals(values, "values", -MOST, MOST)), axis=-1)
     m = ordered.shape[-1]
     if m < 2:
-        raise ValueError(f"values has {m} entries; at least 2 are needed for an interval")
+        raise ValueError(
+            f"values has {m} entries; at least 2 are needed for an interval"
+        )
     misses = 2 * bdtr(np.arange(m // 2), m, 0.5)  # of k = 1, 2, ...
     middle = np.median(ordered, -1)
     if misses[0] > LARGEST_MISS:
@@ -71,7 +87,9 @@ def local_slope(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """
     x, y = reals(x, "x", 1 / MOST, MOST), reals(y, "y", 1 / MOST, MOST)
     if x.ndim != 1 or len(x) < 3 or y.shape[-1:] != x.shape:
-        raise ValueError(f"x has shape {x.shape}, y {y.shape}: at least 3 points are needed, as many in both")
+        raise ValueError(
+            f"x has shape {x.shape}, y {y.shape}: at least 3 points are needed, as many in both"
+        )
     if np.any(np.diff(x) <= 0):
         raise ValueError(f"x={shown(x)}: must increase")
     slopes = np.diff(np.log(y)) / np.diff(np.log(x))

@@ -64,7 +64,9 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is none of `STREAMS`.
     """
     seed, place, step = _address(seed, name, step)
-    return np.random.Generator(np.random.Philox(key=[seed, place], counter=[0, 0, 0, step]))
+    return np.random.Generator(
+        np.random.Philox(key=[seed, place], counter=[0, 0, 0, step])
+    )
 
 
 def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
@@ -85,20 +87,28 @@ class NativeStream:
         ValueError: As `stream`, and if on a CPU the step is 2**32 or more.
     """
 
-    def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
+    def __init__(
+        self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"
+    ):
         import torch
 
         self.device, self._calls = torch.device(device), 0
         if self.device.type == "cpu":
             seed, place, step = _address(seed, name, step)
             if step >= 2**32:  # one word of the counter; it would begin again
-                raise ValueError(f"step={step!r}: must be below 2**32 for a native stream on a CPU")
+                raise ValueError(
+                    f"step={step!r}: must be below 2**32 for a native stream on a CPU"
+                )
             self._where = np.array([seed % 2**32, seed >> 32], np.uint32), step, place
         else:
             self.generator = torch.Generator(self.device)
-            self.generator.manual_seed(int(stream(seed, name, step).bit_generator.random_raw()) >> 1)
+            self.generator.manual_seed(
+                int(stream(seed, name, step).bit_generator.random_raw()) >> 1
+            )
 
-    def standard_normal(self, shape: tuple[int, ...], out: torch.Tensor | None = None) -> torch.Tensor:
+    def standard_normal(
+        self, shape: tuple[int, ...], out: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Draw normal numbers: a float32 tensor of that shape, ``out`` if that is given, or a new one."""
         import torch
 
@@ -122,7 +132,9 @@ class NativeStream:
 
         key, step, place = self._where
         flat: NDArray[np.float32] = out.view(-1).numpy()
-        whole = flat if flat.size % 4 == 0 else np.empty(4 * -(-flat.size // 4), np.float32)
+        whole = (
+            flat if flat.size % 4 == 0 else np.empty(4 * -(-flat.size // 4), np.float32)
+        )
         getattr(random_numbers, loop)(whole, key, self._calls, step, place, *limits)
         if whole is not flat:
             flat[:] = whole[: flat.size]

@@ -43,13 +43,13 @@ import numpy as np
 import torch
 
 from icl.attention import softmax_attention, softmax_weights
-from icl.experiments import kernel
-from icl.experiments.tables import each
 from icl.risk import linear_optimum, optimal_window
 from icl.tasks import Cosine, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings
 from icl_book.interactive import interactive
+from icl_book.measurements import kernel
+from icl_book.measurements.tables import each
 
 # statsmodels, about random numbers that are not used here
 warnings.filterwarnings("ignore", category=FutureWarning)

@@ -50,12 +50,12 @@ max_depth = 1000  # layers
 import matplotlib.pyplot as plt
 import numpy as np
 
-from icl.experiments import classification, closeness, functions, layers, tables
-from icl.experiments.tables import each
 from icl.risk import optimal_window
 from icl.tasks import Affine, ReLU, Tanh
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge, other_readings
+from icl_book.measurements import classification, closeness, functions, layers, tables
+from icl_book.measurements.tables import each
 
 notebook.setup(globals(), n_values=2)
 layer_steps, label_steps, link_steps, function_steps = training_steps

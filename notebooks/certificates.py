@@ -39,8 +39,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from icl.experiments import certificates
-from icl.experiments.tables import each
 from icl.rigor import curvature
 from icl.risk import (
     enclose_risk,
@@ -55,6 +53,8 @@ from icl.tasks import Affine, Cosine, Harmonic, Quadratic, ReLU, Tanh, Zonal
 from icl.tasks.gegenbauer import Polynomials
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge
+from icl_book.measurements import certificates
+from icl_book.measurements.tables import each
 
 notebook.setup(globals())
 

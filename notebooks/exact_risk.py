@@ -35,13 +35,13 @@ seed = 0  # root of the random streams
 import matplotlib.pyplot as plt
 import numpy as np
 
-from icl.experiments import exact_risk
-from icl.experiments.tables import KINDS, each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine, ReLU, Zonal, make_task
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
+from icl_book.measurements import exact_risk
+from icl_book.measurements.tables import KINDS, each
 
 notebook.setup(globals())
 

@@ -38,8 +38,6 @@ seeds = 48  # independent sets of tokens
 import matplotlib.pyplot as plt
 import numpy as np
 
-from icl.experiments import gaussian
-from icl.experiments.tables import each
 from icl.risk import (
     distance_exponent,
     gaussian_best_scale,
@@ -49,6 +47,8 @@ from icl.risk import (
 )
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
+from icl_book.measurements import gaussian
+from icl_book.measurements.tables import each
 
 notebook.setup(globals())
 d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures

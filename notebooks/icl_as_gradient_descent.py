@@ -44,12 +44,12 @@ import pandas as pd
 import torch
 from IPython.display import display
 
-from icl.experiments import tables, target_shift
 from icl.streams import stream
 from icl.tensor_trick.formulas import row_gradient
 from icl.tensor_trick.target_shift import shifted_target
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge, other_readings
+from icl_book.measurements import tables, target_shift
 
 notebook.setup(globals())
 

@@ -42,12 +42,12 @@ import torch
 
 from icl.attention import softmax_attention, softmax_weights
 from icl.covariates import Ellipsoid
-from icl.experiments import certificates, lemma1, tables
 from icl.pretrain import train_grid
 from icl.risk import optimal_window
 from icl.tasks import Affine, Cosine, Projected, Quadratic, ReLU
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge, other_readings
+from icl_book.measurements import certificates, lemma1, tables
 
 notebook.setup(globals())
 

@@ -49,11 +49,11 @@ import numpy as np
 import pandas as pd
 from IPython.display import display
 
-from icl.experiments import activations, kernel, rivals, tables
 from icl.risk import linear_optimum, optimal_window
 from icl.tasks import Affine, Cosine, Linear, ReLU, make_task
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge
+from icl_book.measurements import activations, kernel, rivals, tables
 
 notebook.setup(globals(), lipschitz_values=2)
 

@@ -44,13 +44,13 @@ import pandas as pd
 import torch
 from IPython.display import display
 
-from icl.experiments import curvature, lipschitz
 from icl.streams import stream
 from icl.tensor_trick.lipschitz import log_jacobian_norm, witness, worst_logits
 from icl_book import notebook, plots
 from icl_book.bounds import LIPSCHITZ, SIZES
 from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
+from icl_book.measurements import curvature, lipschitz
 
 notebook.setup(globals(), conditions=2)
 

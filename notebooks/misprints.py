@@ -31,9 +31,9 @@ seed = 0  # root of the random numbers
 import matplotlib.pyplot as plt
 import torch
 
-from icl.experiments import identities, misprints
 from icl_book import notebook, plots
 from icl_book.claims import judge
+from icl_book.measurements import identities, misprints
 
 notebook.setup(globals())
 

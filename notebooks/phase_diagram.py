@@ -43,13 +43,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from icl.experiments import phases
-from icl.experiments.tables import each
 from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings, reading
 from icl_book.interactive import interactive
+from icl_book.measurements import phases
+from icl_book.measurements.tables import each
 
 notebook.setup(globals(), n_values=2, lipschitz_values=2, n_decades=2)
 if noise_std == 0:

@@ -53,12 +53,12 @@ import pandas as pd
 import torch
 from IPython.display import display
 
-from icl.experiments import learned, pretraining, tables
 from icl.pretrain import UnitConfig, draw_contexts, pretrain
 from icl.streams import stream
 from icl.tasks import ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import cases, judge
+from icl_book.measurements import learned, pretraining, tables
 
 notebook.setup(globals(), lipschitz_values=2)
 if batch_size < 16:

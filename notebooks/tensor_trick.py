@@ -41,10 +41,10 @@ import matplotlib.pyplot as plt
 import torch
 from IPython.display import display
 
-from icl.experiments import costs, identities, tables
 from icl.tensor_trick import kron_block, vec
 from icl_book import measure, notebook, plots
 from icl_book.claims import judge
+from icl_book.measurements import costs, identities, tables
 
 notebook.setup(globals(), sizes=2, n_values=2)
 

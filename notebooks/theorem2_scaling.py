@@ -45,13 +45,13 @@ import numpy as np
 import torch
 
 from icl.attention import softmax_attention
-from icl.experiments import tables, theorem2
-from icl.experiments.tables import each
 from icl.risk import asymptotics, optimal_window, population_risk
 from icl.tasks import Affine, ReLU, Sign, make_task
 from icl_book import notebook, parameters, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings
 from icl_book.interactive import interactive
+from icl_book.measurements import tables, theorem2
+from icl_book.measurements.tables import each
 
 notebook.setup(globals(), n_decades=2)
 if noise_std == 0:

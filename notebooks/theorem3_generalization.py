@@ -48,13 +48,13 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 
-from icl.experiments import tables, theorem3
-from icl.experiments.tables import each
 from icl.risk import mismatch_risk, optimal_window
 from icl.tasks import ReLU
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings, reading
 from icl_book.interactive import interactive
+from icl_book.measurements import tables, theorem3
+from icl_book.measurements.tables import each
 
 notebook.setup(globals(), n_decades=2)
 ratios, close = (np.array(v) / lipschitz for v in (lipschitz_values, near_values))

@@ -53,12 +53,12 @@ import torch
 from matplotlib.colors import BoundaryNorm
 
 from icl.attention import softmax_weights
-from icl.experiments import low_rank, tables
-from icl.experiments.tables import each
 from icl.risk import low_rank_risk, optimal_window
 from icl.tasks import Cosine, Linear
 from icl_book import notebook, parameters, plots
 from icl_book.claims import LIMIT, cases, judge
+from icl_book.measurements import low_rank, tables
+from icl_book.measurements.tables import each
 
 notebook.setup(globals(), ranks="dims", more_ranks="more_dims")
 if max(ranks) < 2:

@@ -26,7 +26,10 @@ NEEDS = {
         lambda: bool(chromium.CHROMIUM and chromium.CHROMEDRIVER),
     ),
     "gpu": ("a CUDA device", torch.cuda.is_available),
-    "history": ("the history of git (git clone without --depth, by the owner of the files)", has_history),
+    "history": (
+        "the history of git (git clone without --depth, by the owner of the files)",
+        has_history,
+    ),
 }
 
 
@@ -37,7 +40,11 @@ class Scheduling(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if file.endswith("test_pipeline.py"):
             return f"{file} sweep" if "sweep" in nodeid else file
-        return file if file.endswith("test_book.py") and "test_page_in_browser" not in nodeid else nodeid
+        return (
+            file
+            if file.endswith("test_book.py") and "test_page_in_browser" not in nodeid
+            else nodeid
+        )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -51,12 +58,18 @@ def pytest_configure(config):
     for mark in os.environ.get("ICL_MUST_RUN", "").split():
         need, here = NEEDS[mark]
         if not here():
-            raise pytest.UsageError(f"ICL_MUST_RUN={mark}, but tests of that mark need {need}")
+            raise pytest.UsageError(
+                f"ICL_MUST_RUN={mark}, but tests of that mark need {need}"
+            )
 
 
 def pytest_collection_modifyitems(items):
     """Skip the tests whose needs are not met here; those that use the fixture `browser` are of its mark."""
-    skips = {m: pytest.mark.skip(reason=f"needs {need}") for m, (need, here) in NEEDS.items() if not here()}
+    skips = {
+        m: pytest.mark.skip(reason=f"needs {need}")
+        for m, (need, here) in NEEDS.items()
+        if not here()
+    }
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("browser")
@@ -68,7 +81,9 @@ def pytest_collection_modifyitems(items):
 def pytest_terminal_summary(terminalreporter):
     """Say in one line how many tests were skipped, and what they need."""
     skipped = terminalreporter.stats.get("skipped", [])
-    reasons = Counter(re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in skipped)
+    reasons = Counter(
+        re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in skipped
+    )
     if reasons:
         terminalreporter.write_line(
             f"skipped: {'; '.join(f'{count} ({reason})' for reason, count in reasons.most_common())}"

@@ -27,38 +27,64 @@ LISTS = ("cases", "control_cases")
 def cards(path: Path) -> tuple[str, dict[str, dict]]:
     """Return the preset of an executed notebook, and what is frozen of its cards, by id."""
     node = json.loads(path.read_text(encoding="utf-8"))
-    shown = [o.get("data", {}) for cell in node["cells"] for o in cell.get("outputs", [])]
+    shown = [
+        o.get("data", {}) for cell in node["cells"] for o in cell.get("outputs", [])
+    ]
     preset = node["metadata"]["icl"]["preset"]
     freeze = {"quick": _frozen, "smoke": exact}[preset]
-    return preset, {r["id"]: freeze(r) for r in (data[CARD] for data in shown if CARD in data)}
+    return preset, {
+        r["id"]: freeze(r) for r in (data[CARD] for data in shown if CARD in data)
+    }
 
 
 def _lists(record: Mapping[str, Any]) -> dict[str, list]:
     found = {key: record[key] for key in LISTS} | record["other_readings"]
-    return {k: cases for k, cases in found.items() if cases and record["grade"] != "measured on this machine"}
+    return {
+        k: cases
+        for k, cases in found.items()
+        if cases and record["grade"] != "measured on this machine"
+    }
 
 
 def _frozen(record: Mapping[str, Any]) -> dict:
     kept = ("measured", "interval", "permitted", "parameters")
-    cases = {key: [[case[k] for k in kept] for case in some] for key, some in _lists(record).items()}
-    return {key: record[key] for key in ("verdict", "readings", "control_passed")} | {"cases": cases}
+    cases = {
+        key: [[case[k] for k in kept] for case in some]
+        for key, some in _lists(record).items()
+    }
+    return {key: record[key] for key in ("verdict", "readings", "control_passed")} | {
+        "cases": cases
+    }
 
 
 def exact(record: Mapping[str, Any]) -> dict[str, list]:
     """Return the numbers of a card's cases, by reading, that neither chance nor a search decides."""
     kinds = ("exact", "extrapolated")
-    found = {key: [c["measured"] for c in some if c["kind"] in kinds] for key, some in _lists(record).items()}
+    found = {
+        key: [c["measured"] for c in some if c["kind"] in kinds]
+        for key, some in _lists(record).items()
+    }
     return {key: numbers for key, numbers in found.items() if numbers}
 
 
-def differences(now: object, then: object, place: str = "", relative: float = 1e-9) -> list[str]:
+def differences(
+    now: object, then: object, place: str = "", relative: float = 1e-9
+) -> list[str]:
     """List where two frozen cards differ; numbers are compared relative to the larger, or to 1e-3."""
     if isinstance(now, dict) and isinstance(then, dict):
         keys = dict.fromkeys([*then, *now])
-        return [d for k in keys for d in differences(now.get(k), then.get(k), f"{place} {k}", relative)]
+        return [
+            d
+            for k in keys
+            for d in differences(now.get(k), then.get(k), f"{place} {k}", relative)
+        ]
     if isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
         pairs = enumerate(zip(now, then, strict=True))
-        return [d for i, (a, b) in pairs for d in differences(a, b, f"{place}[{i}]", relative)]
+        return [
+            d
+            for i, (a, b) in pairs
+            for d in differences(a, b, f"{place}[{i}]", relative)
+        ]
     try:
         a, b = float(now), float(then)  # infinities are strings in strict JSON
         near = abs(a - b) <= relative * max(abs(a), abs(b), 1e-3)
@@ -73,7 +99,11 @@ def compare(preset: str, found: Mapping[str, Any]) -> list[str]:
     master = json.loads(MASTERS[preset].read_text(encoding="utf-8"))
     frozen = {i: card for own in master.values() for i, card in own.items()}
     relative = {"quick": 1e-9, "smoke": 1e-6}[preset]
-    return [d for i, card in found.items() for d in differences(card, frozen.get(i, {}), i, relative)]
+    return [
+        d
+        for i, card in found.items()
+        for d in differences(card, frozen.get(i, {}), i, relative)
+    ]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -81,15 +111,23 @@ def main(arguments: Sequence[str]) -> int:
     from icl_book.runner.plan import plan
 
     lines, count, freeze = [], 0, "--freeze" in arguments
-    paths = [Path(a) for a in arguments if a != "--freeze"] or [run.path for run in plan("quick")]
+    paths = [Path(a) for a in arguments if a != "--freeze"] or [
+        run.path for run in plan("quick")
+    ]
     for path in paths:
         preset, found = cards(path)
         if freeze:
             there = MASTERS[preset].exists()
-            master = json.loads(MASTERS[preset].read_text(encoding="utf-8")) if there else {}
+            master = (
+                json.loads(MASTERS[preset].read_text(encoding="utf-8")) if there else {}
+            )
             master[path.name.partition(".")[0]] = found
-            text = json.dumps(master, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-            MASTERS[preset].write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")
+            text = json.dumps(
+                master, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+            )
+            MASTERS[preset].write_text(
+                text.replace('},"', '},\n"') + "\n", encoding="utf-8"
+            )
         lines += compare(preset, found)
         count += len(found)
     print("\n".join(lines) or f"{count} cards as frozen")

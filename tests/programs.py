@@ -8,15 +8,22 @@ from icl_book.provenance import ROOT
 
 def program(*words, cwd=ROOT, **environment):
     """Run a program to its end with the packages of the tree ``cwd``; return its status and what it said."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(cwd), f"{cwd}/book"])} | environment
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    environment = (
+        os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(cwd), f"{cwd}/book"])}
+        | environment
+    )
+    return subprocess.run(
+        words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def has_history():
     """Return whether git knows all commits of this tree: not in an archive, nor in a clone with --depth."""
     try:
         said = [
-            program("git", "rev-parse", f"--{what}") for what in ("show-toplevel", "is-shallow-repository")
+            program("git", "rev-parse", f"--{what}")
+            for what in ("show-toplevel", "is-shallow-repository")
         ]
     except OSError:
         return False

@@ -35,7 +35,9 @@ def hidden(tmp_path):
 
 def suite(*words, **environment):
     words = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", *words]
-    return program(*words, **{"CI": "true", "PYTEST_ADDOPTS": "", "ICL_MUST_RUN": ""} | environment)
+    return program(
+        *words, **{"CI": "true", "PYTEST_ADDOPTS": "", "ICL_MUST_RUN": ""} | environment
+    )
 
 
 # ------------------------------------------------------------------------------- what is skipped
@@ -44,30 +46,55 @@ def test_without_a_browser_its_tests_are_skipped_and_one_line_names_the_package(
     done = suite("-m", "browser", PATH=hidden)
     assert done.returncode == 0, done.stdout[-3000:]
     counts = dict(
-        (word, int(number)) for number, word in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])
+        (word, int(number))
+        for number, word in re.findall(r"(\d+) (\w+)", done.stdout.splitlines()[-1])
     )
-    assert counts["skipped"] > 40 and not {"passed", "failed", "error", "errors"} & set(counts), counts
+    assert counts["skipped"] > 40 and not {"passed", "failed", "error", "errors"} & set(
+        counts
+    ), counts
     (line,) = [line for line in done.stdout.splitlines() if "chromium" in line.lower()]
     need = "needs Chromium and its driver (apt-get install chromium chromium-driver)"
     assert line == f"skipped: {counts['skipped']} ({need})"
 
 
 def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
-    done = suite("-m", "browser", "tests/icl_book/test_interactive.py", PATH=hidden, ICL_MUST_RUN="browser")
+    done = suite(
+        "-m",
+        "browser",
+        "tests/icl_book/test_interactive.py",
+        PATH=hidden,
+        ICL_MUST_RUN="browser",
+    )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert done.stderr.startswith("ERROR: ICL_MUST_RUN=browser, but tests of that mark need Chromium")
+    assert done.stderr.startswith(
+        "ERROR: ICL_MUST_RUN=browser, but tests of that mark need Chromium"
+    )
 
 
 @pytest.mark.parametrize("kind", ["an archive", "a shallow clone"])
 def test_without_the_history_of_git_what_asks_for_it_is_skipped(tmp_path, kind):
     """A copy of what git has of this tree, or would have: files that are not ignored."""
     tree = tmp_path / "tree"
-    ignored = shutil.ignore_patterns(".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__")
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__"
+    )
     shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
     if kind == "a shallow clone":
-        for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm one"):
+        for words in (
+            "init -q",
+            "add .",
+            "-c user.name=a -c user.email=a@b commit -qm one",
+        ):
             program("git", *words.split(), cwd=tree)
-        program("git", "clone", "-q", "--depth=1", f"file://{tree}", tmp_path / "clone", cwd=tmp_path)
+        program(
+            "git",
+            "clone",
+            "-q",
+            "--depth=1",
+            f"file://{tree}",
+            tmp_path / "clone",
+            cwd=tmp_path,
+        )
         tree = tmp_path / "clone"
     words = [
         "-k",
@@ -82,12 +109,20 @@ def test_without_the_history_of_git_what_asks_for_it_is_skipped(tmp_path, kind):
 
 
 def test_the_workflow_tests_the_gpu_before_the_book_and_needs_no_history():
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())[
+        "jobs"
+    ]
     runs = [step for step in jobs["book"]["steps"] if "run" in step]
-    assert [step["run"] for step in runs] == ['make test TESTS="-m gpu"', "make book PRESET=paper JOBS=1"]
+    assert [step["run"] for step in runs] == [
+        'make test TESTS="-m gpu"',
+        "make book PRESET=paper JOBS=1",
+    ]
     assert runs[0]["env"] == {"ICL_MUST_RUN": "gpu"}
     checkouts = [
-        s for job in jobs.values() for s in job["steps"] if s.get("uses", "").startswith("actions/checkout")
+        s
+        for job in jobs.values()
+        for s in job["steps"]
+        if s.get("uses", "").startswith("actions/checkout")
     ]
     assert checkouts and not any("with" in step for step in checkouts)
 
@@ -115,12 +150,16 @@ def test_a_home_that_can_be_written_is_kept(tmp_path, monkeypatch):
     assert found["folders"][0] == str(tmp_path / "new")
 
 
-def test_a_home_that_is_missing_or_holds_nothing_more_is_replaced(tmp_path, monkeypatch):
+def test_a_home_that_is_missing_or_holds_nothing_more_is_replaced(
+    tmp_path, monkeypatch
+):
     monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
     assert prepared(HOME="/nonexistent")["home"] == INSTEAD
     (tmp_path / ".gitconfig").touch()
     (tmp_path / ".cache").symlink_to("/proc")  # exists, and no file can be made in it
-    found = prepared(HOME=str(tmp_path), NUMBA_CACHE_DIR="/proc/numba", XDG_CACHE_HOME="/dev/full")
+    found = prepared(
+        HOME=str(tmp_path), NUMBA_CACHE_DIR="/proc/numba", XDG_CACHE_HOME="/dev/full"
+    )
     assert found["home"] == INSTEAD and found["git"] == str(tmp_path / ".gitconfig")
     assert found["folders"] == [""] * len(process.FOLDERS)
 
@@ -160,7 +199,9 @@ def test_a_user_without_an_entry_in_passwd_has_a_name(tmp_path, monkeypatch):
 def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     """What tidies up then is not interrupted by a second signal; what was started ends as well."""
     child = "import time; from icl_book import process as p; p.end_in_order()\n"
-    child += "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
+    child += (
+        "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
+    )
     code = "import pathlib, sys, time; from icl_book import process as p; p.end_in_order()\n"
     code += "try:\n with p.scratch('icl-kernel-'):\n"
     code += "  p.run([sys.executable, '-c', sys.argv[1]], pathlib.Path.cwd())\n"
@@ -168,7 +209,10 @@ def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": paths}
     with subprocess.Popen(
-        [sys.executable, "-c", code, child], env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, child],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as started:
         assert started.stdout.readline() == "ready\n"
         assert len(list(tmp_path.iterdir())) == 2
@@ -205,12 +249,17 @@ def test_signals_that_are_ignored_stay_so():
 # ------------------------------------------------------------------------------ the installation
 def test_the_installation_ignores_where_else_packages_shall_go(tmp_path):
     """pip's settings for all users, and those of the environment."""
-    (tmp_path / "pip.conf").write_text(f"[install]\nuser = true\ntarget = {tmp_path}/x\n")
+    (tmp_path / "pip.conf").write_text(
+        f"[install]\nuser = true\ntarget = {tmp_path}/x\n"
+    )
     code = "import importlib.util as u, os; s = u.spec_from_file_location('i', '.ci/install.py')\n"
     code += "m = u.module_from_spec(s); s.loader.exec_module(m); os.environ.update(m.ELSEWHERE)\n"
     code += "import subprocess, sys\n"
     code += "words = '-m pip install --dry-run --no-index --no-deps --no-build-isolation -q -e .'\n"
     code += "sys.exit(subprocess.call([sys.executable, *words.split()]))"
-    for environment in ({"PIP_USER": "1"}, {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}):
+    for environment in (
+        {"PIP_USER": "1"},
+        {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")},
+    ):
         done = program(sys.executable, "-c", code, **environment)
         assert done.returncode == 0, done.stderr

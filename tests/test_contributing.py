@@ -17,7 +17,7 @@ NEXT = {
     "Add a class of functions": [
         f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
         f"{PYTHON} -m mypy",
-        f"{PYTHON} -c 'from icl.experiments import theorem2, tables, exact_risk; "
+        f"{PYTHON} -c 'from icl_book.measurements import theorem2, tables, exact_risk; "
         'rows = tables.each(theorem2.exact_window, kind=["sine", "ReLU"], d=[3], lengths=[100.0], '
         "lipschitz=2.0, noise_std=0.5); from icl_book import plots; "
         'colors = plots.colors(rows["kind"]); assert len(set(colors.values())) == 2; '
@@ -43,14 +43,18 @@ CHECKS = "assert changes.problems() == []\nassert card.verdict == 'established',
 )
 def test_a_recipe(tmp_path, title, expected):
     tree = tmp_path / "tree"
-    ignored = shutil.ignore_patterns(".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__")
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__"
+    )
     shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
     (tree / ".venv").mkdir()
     for part in ("bin", "lib", "pyvenv.cfg"):
         (tree / ".venv" / part).symlink_to(Path(sys.prefix, part))
     (tree / ".venv" / ".installed").write_text(f"{tree}\n")
     section = re.search(
-        rf"^## {title}\n(.*?)(?=^## |\Z)", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
+        rf"^## {title}\n(.*?)(?=^## |\Z)",
+        (ROOT / "CONTRIBUTING.md").read_text(),
+        re.M | re.S,
     )
     said = ""
     for file, language, text in BLOCK.findall(section[1]):
@@ -60,7 +64,11 @@ def test_a_recipe(tmp_path, title, expected):
             continue
         words = ["bash", "-euc", text]
         if language == "python":
-            words = [sys.executable, "-c", IMPORTS + text.replace("judge(", "card = judge(") + CHECKS]
+            words = [
+                sys.executable,
+                "-c",
+                IMPORTS + text.replace("judge(", "card = judge(") + CHECKS,
+            ]
         done = program(*words, cwd=tree)
         assert done.returncode == 0, done.stdout + done.stderr
         said += done.stdout

@@ -22,7 +22,9 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     failed, tried = doctest.testmod(importlib.import_module(name))
-    assert failed == 0 and (tried or name not in ("icl.risk.exact", "icl.pretrain.trainer"))
+    assert failed == 0 and (
+        tried or name not in ("icl.risk.exact", "icl.pretrain.trainer")
+    )
 
 
 def test_the_studies_of_the_readme():
@@ -31,4 +33,7 @@ def test_the_studies_of_the_readme():
     study: dict = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), study)
-    assert len(blocks) == 2 and abs(study["trained"].windows[0].mean() / study["best"].w - 1) < 0.1
+    assert (
+        len(blocks) == 2
+        and abs(study["trained"].windows[0].mean() / study["best"].w - 1) < 0.1
+    )

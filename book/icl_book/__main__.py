@@ -14,27 +14,40 @@ try:
     from icl_book.runner import pairs, plan
     from icl_book.runner.schedule import ready, schedule
 except ModuleNotFoundError as missing:  # the package without its extras
-    sys.exit(f"error: {missing.name} is not installed; it comes with the extra icl[notebook]")
+    sys.exit(
+        f"error: {missing.name} is not installed; it comes with the extra icl[notebook]"
+    )
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line; each option has a text, its default and an example."""
     whole = argparse.ArgumentParser(
-        prog="python -m icl_book", description="Run chapters, build the book, and sweep over parameters."
+        prog="python -m icl_book",
+        description="Run chapters, build the book, and sweep over parameters.",
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, does: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+        return commands.add_parser(
+            name, help=does, description=f"{does[0].upper()}{does[1:]}."
+        )
 
     execute = command("execute", "execute one notebook and print where the result is")
     book = command("book", "execute what is not done and build the book")
-    sweep = command("sweep", "execute one notebook over a grid of parameters and write tables")
-    confirm = command("confirm", "run the plan, book/protocol.yml, and write its results")
-    repeat = command("replicate", "judge every sampled verdict with fresh random streams")
+    sweep = command(
+        "sweep", "execute one notebook over a grid of parameters and write tables"
+    )
+    confirm = command(
+        "confirm", "run the plan, book/protocol.yml, and write its results"
+    )
+    repeat = command(
+        "replicate", "judge every sampled verdict with fresh random streams"
+    )
     source = command("source", "compare a paper that you have with its claims")
     for one in (execute, sweep):
-        one.add_argument("name", help="the notebook, without its suffix, e.g. theorem2_scaling")
+        one.add_argument(
+            "name", help="the notebook, without its suffix, e.g. theorem2_scaling"
+        )
     execute.add_argument(
         "-p",
         dest="values",
@@ -45,7 +58,9 @@ def parser() -> argparse.ArgumentParser:
         "(default: the values of the preset)",
     )
     execute.add_argument(
-        "--label", default="", help="printed before each line, e.g. '1 of 2' (default: nothing)"
+        "--label",
+        default="",
+        help="printed before each line, e.g. '1 of 2' (default: nothing)",
     )
     execute.add_argument(
         "--digest",
@@ -65,22 +80,34 @@ def parser() -> argparse.ArgumentParser:
         help="claims and tables of the notebook, e.g. P1.T2.upper,windows (default: the cases of all claims)",
     )
     repeat.add_argument(
-        "--seed", default="", help="roots of the random streams, e.g. 1,2,3 (default: those of the plan)"
+        "--seed",
+        default="",
+        help="roots of the random streams, e.g. 1,2,3 (default: those of the plan)",
     )
     for one in (execute, book, sweep):
         one.add_argument(
-            "--preset", default="quick", help="a file of presets/, e.g. smoke (default: %(default)s)"
+            "--preset",
+            default="quick",
+            help="a file of presets/, e.g. smoke (default: %(default)s)",
         )
     for one in (book, sweep, confirm, repeat):
-        one.add_argument("--jobs", default="2", help="how many run at a time, e.g. 8 (default: %(default)s)")
+        one.add_argument(
+            "--jobs",
+            default="2",
+            help="how many run at a time, e.g. 8 (default: %(default)s)",
+        )
         one.add_argument(
             "--profile",
             default="",
             help="a cluster's settings, e.g. profiles/slurm (default: none, on this machine)",
         )
-    source.add_argument("paper", help="its key in book/references.bib, e.g. collins2024")
+    source.add_argument(
+        "paper", help="its key in book/references.bib, e.g. collins2024"
+    )
     source.add_argument("file", help="a .pdf, .tex or .txt file, e.g. paper.pdf")
-    command("readme", "rewrite README.md's findings and verdicts from the quick results")
+    command(
+        "readme", "rewrite README.md's findings and verdicts from the quick results"
+    )
     command("plan", "write what follows from the sizes into book/protocol.yml")
     command("rules", "print the digest of the rules, for book/changelog.yml")
     command("sync", "bring notebooks/*.py and notebooks/*.ipynb to agree")
@@ -94,14 +121,21 @@ def main(arguments: list[str] | None = None) -> int:
         provenance.check_tree(Path.cwd())
         return _run(options)
     except KeyboardInterrupt:
-        print("interrupted; what is done is kept, the same command goes on from there", flush=True)
+        print(
+            "interrupted; what is done is kept, the same command goes on from there",
+            flush=True,
+        )
         return 130
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:  # a full disk, a folder that may not be written
         why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
-        if error.strerror is None:  # a folder could not be copied: the first file and its reason
-            why = str(error.args[0][0][-1] if isinstance(error.args[0], list) else error)
+        if (
+            error.strerror is None
+        ):  # a folder could not be copied: the first file and its reason
+            why = str(
+                error.args[0][0][-1] if isinstance(error.args[0], list) else error
+            )
         print(f"error: {why}; what is done is kept", file=sys.stderr)
     return 1
 
@@ -112,12 +146,18 @@ def _run(options: argparse.Namespace) -> int:
         case "execute":
             from icl_book.runner.execute import execute
 
-            alone = not options.digest  # else another command asks for it, which has looked at the pairs
+            alone = (
+                not options.digest
+            )  # else another command asks for it, which has looked at the pairs
             if alone:
                 _take_edits([options.name])
-            for run in plan.plan(options.preset, options.name, " ".join(options.values)):
+            for run in plan.plan(
+                options.preset, options.name, " ".join(options.values)
+            ):
                 if options.digest not in ("", run.digest):
-                    raise BadInput(f"{run.name}: notebook, code, lock or data changed since it was asked for")
+                    raise BadInput(
+                        f"{run.name}: notebook, code, lock or data changed since it was asked for"
+                    )
                 if alone:
                     ready([run])
                 path = execute(run, options.label)
@@ -145,7 +185,9 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.runner import table
 
             written = table.write(runs, wanted)
-            print(f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}")
+            print(
+                f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}"
+            )
         case "confirm":
             from icl_book.runner import protocol
 
@@ -154,11 +196,19 @@ def _run(options: argparse.Namespace) -> int:
         case "replicate":
             from icl_book.runner import again, protocol
 
-            words = options.seed.split(",") if options.seed else protocol.seeds(protocol.read())[1:]
+            words = (
+                options.seed.split(",")
+                if options.seed
+                else protocol.seeds(protocol.read())[1:]
+            )
             if not all(map(str.isdecimal, map(str, words))):
-                raise BadInput(f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3")
+                raise BadInput(
+                    f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3"
+                )
             _take_edits(plan.notebooks())
-            return again.replicate([int(word) for word in words], options.jobs, options.profile)
+            return again.replicate(
+                [int(word) for word in words], options.jobs, options.profile
+            )
         case "readme":
             from icl_book.site import assemble
 

@@ -18,7 +18,12 @@ class Bound:
     def log10(self, n: float, R: float) -> float:
         """Compute log10 of the bound; float64 itself overflows from R = 5."""
         factor, a, b, c = self.powers
-        return math.log10(factor) + a * math.log10(n) + b * math.log10(R) + c * R**2 / math.log(10)
+        return (
+            math.log10(factor)
+            + a * math.log10(n)
+            + b * math.log10(R)
+            + c * R**2 / math.log(10)
+        )
 
 
 # Sources: arXiv 2306.14048, App. D.48, restating Lemma 7.2 of arXiv 2304.10411 (u, and alpha by the square

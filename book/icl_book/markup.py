@@ -15,9 +15,15 @@ _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: What is typed, in escaped text, and what is printed for it.
 _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>"),
-    (r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)", lambda m: _power(*m.groups())),
+    (
+        r"(?<![\w.])(\d+(?:\.\d+)?)e([+-])0*(\d+)(?!\w|\.\d)",
+        lambda m: _power(*m.groups()),
+    ),
     (r"(?<![\w.)\]–-])-(?=\.?\d)", "−"),
-    (r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ", lambda m: m[0].replace(" ", "\u00a0")),
+    (
+        r"\[[^\[\]\s]+, [^\[\]\s]+\]| = |(?<=\d) %| ± ",
+        lambda m: m[0].replace(" ", "\u00a0"),
+    ),
     (r"&lt;=", "≤"),
     (r"&gt;=", "≥"),
     (r"\|\|(\w+)\|\|", r"‖\1‖"),
@@ -27,7 +33,11 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 def number(value: float | str, digits: str = ".5g") -> str:
     """Format a number; zero has neither sign nor exponent (no ``-0.00``, no ``0e+00``)."""
     text = format(float(value), digits)
-    return text if re.search("[1-9a-z]", text.partition("e")[0]) else text.lstrip("-").partition("e")[0]
+    return (
+        text
+        if re.search("[1-9a-z]", text.partition("e")[0])
+        else text.lstrip("-").partition("e")[0]
+    )
 
 
 def interval(ends: Sequence[float | str]) -> str:
@@ -42,7 +52,9 @@ def interval(ends: Sequence[float | str]) -> str:
         return f"≤ {number(high)}" if math.isinf(low) else f"≥ {number(low)}"
     if low == high:
         return number(low)
-    apart = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
+    apart = (
+        math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
+    )
     digits = f".{min(12, max(5, 2 - math.floor(apart)))}g"
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
@@ -57,7 +69,9 @@ def prose(markdown: str) -> Markup:
 
 
 def _piece(text: str) -> str:
-    inner = html.escape(text[1:-1] if text[:1] in ("$", "`") and len(text) > 1 else text, quote=False)
+    inner = html.escape(
+        text[1:-1] if text[:1] in ("$", "`") and len(text) > 1 else text, quote=False
+    )
     if text[:1] == "$":
         return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
     if text[:1] == "`":
@@ -68,7 +82,9 @@ def _piece(text: str) -> str:
 
 
 def _power(head: str, sign: str, digits: str) -> str:
-    raised = f"{sign.strip('+')}{digits}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    raised = f"{sign.strip('+')}{digits}".translate(
+        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    )
     return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
 
@@ -87,5 +103,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"prose": prose, "number": number, "interval": interval, "style_class": style_class}
+    made.filters |= {
+        "prose": prose,
+        "number": number,
+        "interval": interval,
+        "style_class": style_class,
+    }
     return made

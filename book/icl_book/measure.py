@@ -30,7 +30,9 @@ RESET = Path("/proc/self/clear_refs")
 _names: dict[str, Any] = {}
 
 
-def table(settings: pd.DataFrame, statement: str, setup: str, prepare: str, repeats: int = 1) -> pd.DataFrame:
+def table(
+    settings: pd.DataFrame, statement: str, setup: str, prepare: str, repeats: int = 1
+) -> pd.DataFrame:
     """Measure in every row of a table of settings, each in a fork of a new Python process.
 
     The first execution is measured for memory, the following ones for time. Let the set-up run the same code
@@ -56,19 +58,28 @@ def table(settings: pd.DataFrame, statement: str, setup: str, prepare: str, repe
 
     if repeats < 1:
         raise ValueError(f"repeats={repeats}: must be at least 1")
-    jobs = [(statement.format(**row), setup.format(**row)) for row in settings.to_dict("records")]
+    jobs = [
+        (statement.format(**row), setup.format(**row))
+        for row in settings.to_dict("records")
+    ]
     main = vars(sys.modules["__main__"])
-    script = main.pop("__file__", None)  # or the new process would first run the caller's script again
+    script = main.pop(
+        "__file__", None
+    )  # or the new process would first run the caller's script again
     try:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new:
             costs = new.submit(_in_forks, jobs, prepare, repeats).result()
     finally:
         if script is not None:
             main["__file__"] = script
-    return settings.join(pd.DataFrame(costs, columns=["seconds", "peak"], index=settings.index))
+    return settings.join(
+        pd.DataFrame(costs, columns=["seconds", "peak"], index=settings.index)
+    )
 
 
-def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> list[tuple[float, float]]:
+def _in_forks(
+    jobs: Sequence[tuple[str, str]], prepare: str, repeats: int
+) -> list[tuple[float, float]]:
     """Measure each statement after its set-up in a fork of this process."""
     exec(prepare, _names)  # our own caller's code, as all that is executed here
     costs = []
@@ -76,10 +87,14 @@ def _in_forks(jobs: Sequence[tuple[str, str]], prepare: str, repeats: int) -> li
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
             try:
                 costs.append(fork.submit(_measure, statement, setup, repeats).result())
-            except Exception as error:  # PyTorch's want of memory has no type of its own
+            except (
+                Exception
+            ) as error:  # PyTorch's want of memory has no type of its own
                 died = isinstance(error, (BrokenProcessPool, MemoryError))
                 if not died and "memory" not in str(error).lower():
-                    raise RuntimeError(f"{statement}: {type(error).__name__}: {error}") from None
+                    raise RuntimeError(
+                        f"{statement}: {type(error).__name__}: {error}"
+                    ) from None
                 costs.append((math.nan, math.nan))
     return costs
 
@@ -89,7 +104,9 @@ def limit_memory(more: int) -> None:
 
     The limit is relative because builds of PyTorch differ by gigabytes in what they map.
     """
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf(
+        "SC_PAGE_SIZE"
+    )
     resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
 
 
@@ -100,7 +117,9 @@ def _measure(statement: str, setup: str, repeats: int) -> tuple[float, float]:
     try:
         RESET.write_text("5")  # forget how high it was during set-up
     except OSError as error:
-        raise RuntimeError(f"{RESET} cannot be written, so that no peak is measurable here") from error
+        raise RuntimeError(
+            f"{RESET} cannot be written, so that no peak is measurable here"
+        ) from error
     before = resident_bytes("VmRSS")
     exec(code, _names)
     peak = resident_bytes() - before

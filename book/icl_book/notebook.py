@@ -64,10 +64,14 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
         elif not names or set(found) & set(names):
             names = found
     if not names:
-        raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
+        raise BadInput(
+            "notebook.setup(globals()): no parameters cell was executed before it"
+        )
     # papermill writes numbers of NumPy as text
     given = {name: spelled(namespace[name]) for name in injected}
-    values = validate(given | {name: namespace[name] for name in names if name not in given}, names)
+    values = validate(
+        given | {name: namespace[name] for name in names if name not in given}, names
+    )
     namespace.update(values)
     for name, need in entries.items():
         entry = namespace[name]
@@ -75,7 +79,9 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             good = len(entry) == len(namespace[need])
             allowed = f"as many entries as {need}={namespace[need]!r}"
         else:
-            good = len(entry) >= need and all(a < b for a, b in itertools.pairwise(entry))
+            good = len(entry) >= need and all(
+                a < b for a, b in itertools.pairwise(entry)
+            )
             allowed = f"{need} or more entries in increasing order"
         if not good:
             raise BadInput(f"{name}={entry!r}: must have {allowed}")
@@ -113,7 +119,9 @@ def footer() -> None:
         BadInput: If the notebook did not call `setup`.
     """
     if not _started:
-        raise BadInput("notebook.footer() needs notebook.setup(globals()) after the parameters cell")
+        raise BadInput(
+            "notebook.footer() needs notebook.setup(globals()) after the parameters cell"
+        )
     record = {
         "seconds": round(time.perf_counter() - _started["time"], 2),
         "peak_memory": provenance.resident_bytes(),
@@ -124,9 +132,13 @@ def footer() -> None:
     }
     where, commit = record["machine"], record["commit"]
     text = f"Computed in {record['seconds']:.1f} s on {where['cpu']} ({where['cores']} cores), device "
-    text += f"{record['device']}, with " + ", ".join(f"{n} {v}" for n, v in record["versions"].items())
+    text += f"{record['device']}, with " + ", ".join(
+        f"{n} {v}" for n, v in record["versions"].items()
+    )
     if commit:
-        text += f", commit {commit['id'][:10]}" + (" with local changes" if commit["dirty"] else "")
+        text += f", commit {commit['id'][:10]}" + (
+            " with local changes" if commit["dirty"] else ""
+        )
     if not get_ipython():  # a plain script
         print(text)
         return
@@ -135,7 +147,9 @@ def footer() -> None:
     tables = {
         name: frame.to_csv(index=frame.index.names != [None])
         for name, frame in _started["namespace"].items()
-        if isinstance(frame, pd.DataFrame) and name[:1] != "_" and 0 < len(frame) <= MOST_ROWS
+        if isinstance(frame, pd.DataFrame)
+        and name[:1] != "_"
+        and 0 < len(frame) <= MOST_ROWS
     }
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)

@@ -26,7 +26,9 @@ from numpy.typing import ArrayLike
 
 from icl_book.markup import environment, number
 
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette("colorblind").as_hex()
+_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, *_, _SKY = sns.color_palette(
+    "colorblind"
+).as_hex()
 _DARK = "#3b3b3b"
 
 #: Colors of series, in order; those of seaborn's palette that are too pale for lines on white are left out.
@@ -78,15 +80,24 @@ def style() -> None:
     """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
     matplotlib.rcdefaults()
     # The font comes with matplotlib, so that figures are the same on every machine.
-    sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", font_scale=1.15, rc=_RC)
+    sns.set_theme(
+        "paper", "ticks", PALETTE, font="DejaVu Sans", font_scale=1.15, rc=_RC
+    )
     if get_ipython() is not None:
-        from matplotlib_inline.backend_inline import set_matplotlib_formats  # comes with IPython
+        from matplotlib_inline.backend_inline import (
+            set_matplotlib_formats,
+        )  # comes with IPython
 
         set_matplotlib_formats("svg", metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 
 def exact_curve(
-    ax: Axes, x: ArrayLike, y: ArrayLike, label: str | None = None, color: Any = COLORS["exact"], **line: Any
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    label: str | None = None,
+    color: Any = COLORS["exact"],
+    **line: Any,
 ) -> Any:
     """Draw exact values: a solid line without markers, with any other properties of a line."""
     return ax.plot(x, y, label=label, color=color, zorder=2, **line)[0]
@@ -96,7 +107,9 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column: light to dark for numbers, else its role or the next."""
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        shades = sns.color_palette("viridis_r", len(levels) + 1)[1:]  # without its palest part
+        shades = sns.color_palette("viridis_r", len(levels) + 1)[
+            1:
+        ]  # without its palest part
         return dict(zip(levels, shades, strict=True))
     roles = {level: COLORS.get(str(level).lower()) for level in levels}
     spare = itertools.cycle([color for color in PALETTE if color not in roles.values()])
@@ -104,7 +117,13 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
 
 
 def panels(
-    frame: pd.DataFrame, col: str, labels: tuple[str, str], log: str = "", *, title: str = "{}", **facets: Any
+    frame: pd.DataFrame,
+    col: str,
+    labels: tuple[str, str],
+    log: str = "",
+    *,
+    title: str = "{}",
+    **facets: Any,
 ) -> dict[Any, Axes]:
     """Make a panel for each value of a column, 7.6 inches wide together.
 
@@ -165,7 +184,13 @@ def lines(
     """
     shades = colors(frame[hue])
     for ax, level, group in _series(axes, frame, hue, col):
-        exact_curve(ax, group[x], group[y], label.format(level) or None, **{"color": shades[level]} | line)
+        exact_curve(
+            ax,
+            group[x],
+            group[y],
+            label.format(level) or None,
+            **{"color": shades[level]} | line,
+        )
 
 
 def points(
@@ -188,14 +213,31 @@ def points(
         ValueError: If a value lies outside its interval.
     """
     shades = colors(frame[hue])
-    usual: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.4, "capsize": 3, "zorder": 3}
+    usual: dict[str, Any] = {
+        "markerfacecolor": "white",
+        "markeredgewidth": 1.4,
+        "capsize": 3,
+        "zorder": 3,
+    }
     for ax, level, group in _series(axes, frame, hue, col):
         low, high = group[y] - group[ends[0]], group[ends[1]] - group[y]
         if not (good := (low >= 0) & (high >= 0)).all():
-            raise ValueError(f"{y}: outside its interval in {group[~good].to_dict('records')[0]}")
+            raise ValueError(
+                f"{y}: outside its interval in {group[~good].to_dict('records')[0]}"
+            )
         marker = MARKERS[list(shades).index(level) % len(MARKERS)]
-        options = usual | {"color": shades[level], "marker": marker, "linestyle": "none"} | marks
-        ax.errorbar(group[x], group[y], yerr=[low, high], label=label.format(level) or None, **options)
+        options = (
+            usual
+            | {"color": shades[level], "marker": marker, "linestyle": "none"}
+            | marks
+        )
+        ax.errorbar(
+            group[x],
+            group[y],
+            yerr=[low, high],
+            label=label.format(level) or None,
+            **options,
+        )
 
 
 def _series(
@@ -205,7 +247,9 @@ def _series(
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
 
-def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
+def guide(
+    ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0
+) -> Any:
     """Draw a labeled power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
     It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative.
@@ -214,14 +258,18 @@ def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: flo
         ValueError: If an axis is not logarithmic or the start not positive.
     """
     if (ax.get_xscale(), ax.get_yscale()) != ("log", "log"):
-        raise ValueError(f"ax: scales are {ax.get_xscale()}, {ax.get_yscale()}; a guide needs log, log")
+        raise ValueError(
+            f"ax: scales are {ax.get_xscale()}, {ax.get_yscale()}; a guide needs log, log"
+        )
     if not (x0 > 0 and y0 > 0):
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
     gap, side = (4, "left") if decades > 0 else (-4, "right")
     text = {"va": "center", "ha": side, "color": COLORS["guide"], "fontsize": 9.5}
     ax.annotate(label, (x1, y1), xytext=(gap, 0), textcoords="offset points", **text)
-    return ax.plot([x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1)[0]
+    return ax.plot(
+        [x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1
+    )[0]
 
 
 def matrix(
@@ -242,20 +290,38 @@ def matrix(
     """
     values = np.asarray(values, dtype=float)
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
+        raise ValueError(
+            f"values: shape {values.shape}; must be a matrix of finite numbers"
+        )
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
-    numbers = {"annot": np.vectorize(lambda value: number(value, fmt))(values), "fmt": "", **names}
-    scale = {"cmap": "vlag", "vmin": -limit, "vmax": limit, "square": True, "cbar": False}
-    sns.heatmap(values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9}, **scale, **numbers)
+    numbers = {
+        "annot": np.vectorize(lambda value: number(value, fmt))(values),
+        "fmt": "",
+        **names,
+    }
+    scale = {
+        "cmap": "vlag",
+        "vmin": -limit,
+        "vmax": limit,
+        "square": True,
+        "cbar": False,
+    }
+    sns.heatmap(
+        values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9}, **scale, **numbers
+    )
     ax.tick_params(length=0, labelrotation=0)
     return ax.collections[-1]
 
 
 class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
-        return number(value, format_spec) if isinstance(value, float) else format(value, format_spec)
+        return (
+            number(value, format_spec)
+            if isinstance(value, float)
+            else format(value, format_spec)
+        )
 
 
 def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML:
@@ -272,7 +338,10 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
         KeyError: If a template names no column.
     """
     form, heads = _Formatter(), list(columns)
-    rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
+    rows = [
+        [form.vformat(columns[h], (), row) for h in heads]
+        for row in frame.to_dict("records")
+    ]
     short = all(len(first) <= 24 for first, *_ in rows)
     page = environment().get_template("table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))

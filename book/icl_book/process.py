@@ -26,7 +26,9 @@ from icl_book.provenance import ROOT
 FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 #: What asks a process to end: Ctrl-C; kill, timeout and Slurm; a terminal that is closed.
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ABANDONED = 60.0  # seconds after which a scratch folder that no process holds is nobody's
+ABANDONED = (
+    60.0  # seconds after which a scratch folder that no process holds is nobody's
+)
 PATIENCE = 20.0  # seconds that interrupted processes have to tidy up
 
 
@@ -43,7 +45,10 @@ def prepare(root: Path = ROOT) -> None:
         if folder and not writable(Path(folder)):
             del os.environ[name]
     home = Path(os.path.expanduser("~"))
-    used = [home, *(folder for folder in (home / ".cache", home / ".config") if folder.exists())]
+    used = [
+        home,
+        *(folder for folder in (home / ".cache", home / ".config") if folder.exists()),
+    ]
     if not (home.is_dir() and all(map(writable, used))):
         instead = root / "_build" / "home"
         if writable(instead):
@@ -91,7 +96,9 @@ def run(command: list[str], cwd: Path) -> tuple[int, str]:
     Returns:
         The program's exit status, and what it wrote to its standard error.
     """
-    with subprocess.Popen(command, cwd=cwd, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=cwd, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             _, said = process.communicate()
         except KeyboardInterrupt:
@@ -121,10 +128,14 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     """
     for left in Path(parent or tempfile.gettempdir()).glob(f"{prefix}*"):
         _remove_abandoned(left)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix=prefix, dir=parent, ignore_cleanup_errors=True
+    ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            with suppress(OSError):  # some file systems know no locks; nothing is ever removed there
+            with suppress(
+                OSError
+            ):  # some file systems know no locks; nothing is ever removed there
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder
         finally:
@@ -138,7 +149,10 @@ def _remove_abandoned(folder: Path) -> None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             state = os.fstat(handle)
-            if state.st_uid == os.geteuid() and time.time() - state.st_mtime > ABANDONED:
+            if (
+                state.st_uid == os.geteuid()
+                and time.time() - state.st_mtime > ABANDONED
+            ):
                 shutil.rmtree(folder)
         finally:
             os.close(handle)

@@ -20,7 +20,9 @@ _HOSTED = re.compile(
 
 def declared(root: Path) -> str:
     """Return the address that ``_config.yml`` declares."""
-    url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))[
+        "repository"
+    ]["url"]
     return url
 
 
@@ -31,7 +33,9 @@ def remote(root: Path) -> str | None:
     """
     try:
         ask = ["git", "-C", str(root), "config", "--get", "remote.origin.url"]
-        url = subprocess.run(ask, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+        url = subprocess.run(
+            ask, capture_output=True, text=True, timeout=30, check=True
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
     found = _HOSTED.fullmatch(url.removesuffix("/").removesuffix(".git"))
@@ -50,7 +54,11 @@ def adopt(root: Path) -> bool:
     It returns whether anything was written.
     """
     here, there = declared(root), address(root)
-    files = [root / "_config.yml", root / "CITATION.cff", *(root / "notebooks").glob("*.py")]
+    files = [
+        root / "_config.yml",
+        root / "CITATION.cff",
+        *(root / "notebooks").glob("*.py"),
+    ]
     for path in files if there != here else ():
         write_atomically(path, path.read_text(encoding="utf-8").replace(here, there))
     return there != here

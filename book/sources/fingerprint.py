@@ -23,7 +23,9 @@ def main() -> None:
     args = parser.parse_args()
     text = args.file.read_text(encoding="utf-8")
     record = {"reference": args.reference, "how": args.how} | fingerprints(text)
-    lines = json.dumps(record, ensure_ascii=False, separators=(",", ":")).replace('","', '",\n"')
+    lines = json.dumps(record, ensure_ascii=False, separators=(",", ":")).replace(
+        '","', '",\n"'
+    )
     write_atomically(SOURCES / f"{args.key}.json", lines + "\n")
 
 

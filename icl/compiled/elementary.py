@@ -22,10 +22,14 @@ inline = functools.partial(njit, inline="always")
 
 def compiled(function, fastmath=FAST):
     """Compile a loop, and keep the result between processes where there is a folder for it."""
-    if config.DISABLE_JIT:  # integers wrap around and idle lanes overflow, as they do when compiled
+    if (
+        config.DISABLE_JIT
+    ):  # integers wrap around and idle lanes overflow, as they do when compiled
         return np.errstate(all="ignore")(function)
     dispatcher = njit(fastmath=fastmath, nogil=True, error_model="numpy")(function)
-    with contextlib.suppress(RuntimeError, OSError, AttributeError):  # no folder, or nothing is compiled
+    with contextlib.suppress(
+        RuntimeError, OSError, AttributeError
+    ):  # no folder, or nothing is compiled
         kept = _Kept(function)
         if hasattr(dispatcher, "_cache"):
             dispatcher._cache = kept
@@ -45,13 +49,22 @@ class _Kept(FunctionCache):
 
 
 # numba would widen every result
-u32, u64, i32, i64, f32, f64 = np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64
+u32, u64, i32, i64, f32, f64 = (
+    np.uint32,
+    np.uint64,
+    np.int32,
+    np.int64,
+    np.float32,
+    np.float64,
+)
 
 
 def _polynomial(function, low, high, degree, real=f32):
     """The interpolant at the Chebyshev points of [low, high], compiled."""
     series = np.polynomial.Chebyshev.interpolate(function, degree, [low, high])
-    first, *others = (real(c) for c in series.convert(kind=np.polynomial.Polynomial).coef[::-1])
+    first, *others = (
+        real(c) for c in series.convert(kind=np.polynomial.Polynomial).coef[::-1]
+    )
     others = tuple(others)
 
     @inline
@@ -66,15 +79,25 @@ def _polynomial(function, low, high, degree, real=f32):
 
 _half_turn = np.pi / 2
 _log1p_over_x = _polynomial(lambda x: np.log1p(x) / x, -1 / 3, 1 / 3, 7)
-_sine_over_t = _polynomial(lambda s: np.sin(_half_turn * np.sqrt(s)) / np.sqrt(s), 1e-12, 1, 5)  # of t^2
+_sine_over_t = _polynomial(
+    lambda s: np.sin(_half_turn * np.sqrt(s)) / np.sqrt(s), 1e-12, 1, 5
+)  # of t^2
 _cosine = _polynomial(lambda s: np.cos(_half_turn * np.sqrt(np.abs(s))), 0, 1, 5)
 _LOG2, _PER_LOG2 = f32(math.log(2)), f32(1 / math.log(2))
 
 
 def _power_of_two(real, integer, degree):
     """``2^x``, x below the largest exponent: a polynomial, and the whole part as the bits of an exponent."""
-    fraction, half, limits = _polynomial(np.exp2, -0.5, 0.5, degree, real), real(0.5), np.finfo(real)
-    lowest, bias, bits = real(limits.minexp), integer(limits.maxexp - 1), integer(limits.nmant)
+    fraction, half, limits = (
+        _polynomial(np.exp2, -0.5, 0.5, degree, real),
+        real(0.5),
+        np.finfo(real),
+    )
+    lowest, bias, bits = (
+        real(limits.minexp),
+        integer(limits.maxexp - 1),
+        integer(limits.nmant),
+    )
 
     @inline
     def exp2(x):

@@ -6,7 +6,16 @@ counter in ten rounds of multiplication. Number i needs none of those before it.
 
 import numpy as np
 
-from icl.compiled.elementary import compiled, cos_sin_pi, f32, i32, inline, log, u32, u64
+from icl.compiled.elementary import (
+    compiled,
+    cos_sin_pi,
+    f32,
+    i32,
+    inline,
+    log,
+    u32,
+    u64,
+)
 
 
 @inline
@@ -26,7 +35,9 @@ def unit_interval(word):
 
     The largest words would round to one, and a normal pair of that is no direction on the circle.
     """
-    return min(f32((f32(i32(word >> u32(8))) + f32(0.5)) * f32(2.0**-24)), f32(1 - 2.0**-24))
+    return min(
+        f32((f32(i32(word >> u32(8))) + f32(0.5)) * f32(2.0**-24)), f32(1 - 2.0**-24)
+    )
 
 
 @inline

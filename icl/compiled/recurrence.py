@@ -10,7 +10,9 @@ def _up(i, dim):
     return (i + dim - 2) / (2 * i + dim - 2) if i > 0 else 1.0
 
 
-@functools.partial(compiled, fastmath=False)  # differences of small numbers: nothing may be rearranged
+@functools.partial(
+    compiled, fastmath=False
+)  # differences of small numbers: nothing may be rearranged
 def recur(rows, q, step, gap, dim, degree, even):
     """Continue the recurrence of `icl.tasks.gegenbauer`: rows (k, m) from a degree on, state (m,)."""
     for row in rows:

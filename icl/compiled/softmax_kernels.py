@@ -49,8 +49,14 @@ def gradient(theta: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Ten
     Key-query matrices are (S, K, d * d). Tokens x, (S, 1, d, n + 1, B), and labels y, (S, K, n + 1, B), are
     contiguous tensors, or the same slice of their last axes.
     """
-    out, B, start = torch.zeros_like(theta), x.shape[-1], x.storage_offset() % x.stride(-2)
-    _gradient_loop(x.shape[2])(theta.numpy(), _block(x), _block(y), start, start + B, out.numpy())
+    out, B, start = (
+        torch.zeros_like(theta),
+        x.shape[-1],
+        x.storage_offset() % x.stride(-2),
+    )
+    _gradient_loop(x.shape[2])(
+        theta.numpy(), _block(x), _block(y), start, start + B, out.numpy()
+    )
     return out.mul_(2 / B)
 
 
@@ -74,7 +80,9 @@ def _block(x: torch.Tensor) -> NDArray[np.float32]:
     """Return the contiguous block that x is a slice of along the last axis: the compiler asks for one."""
     width = x.stride(-2)
     start = x.storage_offset() // width * width
-    return np.asarray(x.as_strided((*x.shape[:-1], width), x.stride(), start).numpy(), f32)
+    return np.asarray(
+        x.as_strided((*x.shape[:-1], width), x.stride(), start).numpy(), f32
+    )
 
 
 @functools.cache
@@ -87,7 +95,12 @@ def _gradient_loop(d):
         n = xs.shape[3] - 1
         x, y, q = np.empty((n, d, W), f32), np.empty((n, W), f32), np.empty((d, W), f32)
         z, dz, e = np.empty((d, W), f32), np.empty((d, W), f32), np.empty((n, W), f32)
-        top, total, p, error = np.empty(W, f32), np.empty(W, f32), np.empty(W, f32), np.zeros(W, f32)
+        top, total, p, error = (
+            np.empty(W, f32),
+            np.empty(W, f32),
+            np.empty(W, f32),
+            np.zeros(W, f32),
+        )
         for s in range(theta.shape[0]):
             for begin in range(start, stop, W):
                 lanes = min(W, stop - begin)

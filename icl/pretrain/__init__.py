@@ -11,4 +11,12 @@ from icl.pretrain.batches import draw_contexts
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.trainer import Pretrained, TrainedGrid, pretrain, train_grid
 
-__all__ = ["Pretrained", "Settings", "TrainedGrid", "UnitConfig", "draw_contexts", "pretrain", "train_grid"]
+__all__ = [
+    "Pretrained",
+    "Settings",
+    "TrainedGrid",
+    "UnitConfig",
+    "draw_contexts",
+    "pretrain",
+    "train_grid",
+]

@@ -31,8 +31,12 @@ def sample_contexts(
     count = models * batch_size
     x = covariates(NativeStream(seed, "covariates", step), count).float()
     f = task.sample(NativeStream(seed, "tasks", step), count)(x)
-    y = f + noise_std * NativeStream(seed, "noise", step).standard_normal(tuple(f.shape))
-    x, f, y = (values.reshape(models, batch_size, *values.shape[1:]) for values in (x, f, y))
+    y = f + noise_std * NativeStream(seed, "noise", step).standard_normal(
+        tuple(f.shape)
+    )
+    x, f, y = (
+        values.reshape(models, batch_size, *values.shape[1:]) for values in (x, f, y)
+    )
     return x, f, y
 
 

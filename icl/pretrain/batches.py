@@ -43,10 +43,18 @@ def draw_contexts(
     covariates is one of `icl.covariates`; None is the unit sphere. ValueError for the arguments that
     `UnitConfig` refuses, a count below one, and more than 10^9 numbers.
     """
-    unit = UnitConfig(task, noise_std, context_length, 0, covariates)  # refuses bad arguments
-    law, noise_std, count = unit.covariate_law, unit.noise_std, integer(count, "count", 1, 10**9)
+    unit = UnitConfig(
+        task, noise_std, context_length, 0, covariates
+    )  # refuses bad arguments
+    law, noise_std, count = (
+        unit.covariate_law,
+        unit.noise_std,
+        integer(count, "count", 1, 10**9),
+    )
     if not callable(source):
-        raise ValueError(f"source={shown(source)}: must return the stream of a name, like partial(stream, 0)")
+        raise ValueError(
+            f"source={shown(source)}: must return the stream of a name, like partial(stream, 0)"
+        )
     shape = (task.dim, unit.context_length + 1, count)
     affordable(math.prod(shape), 1e9, "count", count, "numbers")
     x = law.from_normal(_normal(source("covariates"), shape))
@@ -61,7 +69,12 @@ class BatchSampler:
     training time of the compiled loops.
     """
 
-    def __init__(self, sets: Sequence[Sequence[UnitConfig]], settings: Settings, device: torch.device):
+    def __init__(
+        self,
+        sets: Sequence[Sequence[UnitConfig]],
+        settings: Settings,
+        device: torch.device,
+    ):
         self.sets, first, B = sets, sets[0][0], settings.batch_size
         n, d = first.context_length, first.task.dim
         self._source: Callable[..., Rng] = stream
@@ -70,7 +83,10 @@ class BatchSampler:
             most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
             self._source = partial(NativeStream, device=device)
             self._steps = max(1, min(most, numbers // (B * (n + 1) * d)))
-        count, options = self._steps * B, {"dtype": getattr(torch, settings.dtype), "device": device}
+        count, options = (
+            self._steps * B,
+            {"dtype": getattr(torch, settings.dtype), "device": device},
+        )
         self._x = torch.empty((len(sets), 1, d, n + 1, count), **options)
         shape = (len(sets), len(sets[0]), n + 1, count)
         self._y = None if settings.integrate_labels else torch.empty(shape, **options)
@@ -91,7 +107,9 @@ class BatchSampler:
             seed = units[0].seed
             normal = _normal(source(seed, "covariates"), xs[s, 0].shape, xs[s, 0])
             x = units[0].covariate_law.from_normal(normal)
-            xs[s, 0] = planes(x)  # costs nothing where x has been drawn and normalized in place
+            xs[s, 0] = planes(
+                x
+            )  # costs nothing where x has been drawn and normalized in place
             if ys is None:
                 continue
             noise = _normal(source(seed, "noise"), ys[s, 0].shape).mT.to(xs)
@@ -100,8 +118,12 @@ class BatchSampler:
                 task, scale = _unit_lipschitz(unit.task)
                 key = key_of(task)
                 if key not in values:
-                    values[key] = sample_values(task, source(seed, "tasks"), x).mT.to(xs)
-                torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(values[key], alpha=scale)
+                    values[key] = sample_values(task, source(seed, "tasks"), x).mT.to(
+                        xs
+                    )
+                torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(
+                    values[key], alpha=scale
+                )
 
 
 def _normal(source: Rng, shape: tuple[int, ...], out: Tensor | None = None) -> Tensor:
@@ -123,7 +145,9 @@ def _unit_lipschitz(task: Task) -> tuple[Task, float]:
     return task, 1.0
 
 
-def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[Tensor], Tensor]:
+def risk_gradient(
+    sets: Sequence[Sequence[UnitConfig]], x: Tensor
+) -> Callable[[Tensor], Tensor]:
     """Return ``omega -> K omega - k_q + sigma^2 omega``, half the gradient of the risk in the weights.
 
     It is that of `icl.tasks.QuadraticRisk`, for stacks of units and contexts next to each other. Classes
@@ -138,21 +162,44 @@ def risk_gradient(sets: Sequence[Sequence[UnitConfig]], x: Tensor) -> Callable[[
     context, query = x[..., :-1, :], x[..., -1:, :]
     variance = column([[unit.noise_std**2 for unit in units] for units in sets])
     tasks = {key_of(task): task for row in classes for task in row}
-    if all(task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0 for task in tasks.values()):
-        slope = column([[float(task.spectrum(1)[0][0]) for task in row] for row in classes])
-        level = column([[float(task.covariance(np.array(0.0))) for task in row] for row in classes])
+    if all(
+        task.spectrum(2)[0][1] == 0 and task.spectrum(2)[1] == 0
+        for task in tasks.values()
+    ):
+        slope = column(
+            [[float(task.spectrum(1)[0][0]) for task in row] for row in classes]
+        )
+        level = column(
+            [[float(task.covariance(np.array(0.0))) for task in row] for row in classes]
+        )
 
         def linear(omega: Tensor) -> Tensor:
-            miss = (context * omega.unsqueeze(2)).sum(-2, keepdim=True) - query  # sum omega_i x_i - x_q
+            miss = (context * omega.unsqueeze(2)).sum(
+                -2, keepdim=True
+            ) - query  # sum omega_i x_i - x_q
             total = omega.sum(-2, keepdim=True)
-            return slope * (context * miss).sum(2) + level * (total - 1) + variance * omega
+            return (
+                slope * (context * miss).sum(2) + level * (total - 1) + variance * omega
+            )
 
         return linear
-    cosine = torch.einsum("sdnb,sdmb->snmb", x[:, 0], x[:, 0]).clamp(-1, 1).double().cpu().numpy()
+    cosine = (
+        torch.einsum("sdnb,sdmb->snmb", x[:, 0], x[:, 0])
+        .clamp(-1, 1)
+        .double()
+        .cpu()
+        .numpy()
+    )
     scaled = [[_unit_lipschitz(task) for task in row] for row in classes]
     distinct = {key_of(task): cast(Zonal, task) for row in scaled for task, _ in row}
-    k = {key: torch.as_tensor(np.asarray(task.covariance(cosine))).to(x) for key, task in distinct.items()}
-    rows = [torch.stack([L**2 * k[key_of(task)][s] for task, L in row]) for s, row in enumerate(scaled)]
+    k = {
+        key: torch.as_tensor(np.asarray(task.covariance(cosine))).to(x)
+        for key, task in distinct.items()
+    }
+    rows = [
+        torch.stack([L**2 * k[key_of(task)][s] for task, L in row])
+        for s, row in enumerate(scaled)
+    ]
     gram = torch.stack(rows)  # (S, K, n + 1, n + 1, B)
     K, k_q = gram[:, :, :-1, :-1], gram[:, :, :-1, -1]
     return lambda omega: (K * omega.unsqueeze(2)).sum(3) - k_q + variance * omega

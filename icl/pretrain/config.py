@@ -59,9 +59,14 @@ class UnitConfig:
 
     def __post_init__(self) -> None:
         if not (hasattr(self.task, "sample") and hasattr(self.task, "dim")):
-            raise ValueError(f"task={shown(self.task)}: must have dim and sample(rng, count)")
+            raise ValueError(
+                f"task={shown(self.task)}: must have dim and sample(rng, count)"
+            )
         law = self.covariate_law
-        if not hasattr(law, "from_normal") or getattr(law, "dim", None) != self.task.dim:
+        if (
+            not hasattr(law, "from_normal")
+            or getattr(law, "dim", None) != self.task.dim
+        ):
             raise ValueError(
                 f"covariates={shown(law)}: must have from_normal(normal), and the dimension {self.task.dim} "
                 "of the task"
@@ -75,12 +80,19 @@ class UnitConfig:
             "initial_std": real(self.initial_std, "initial_std", 0, MOST),
         }
         if self.learning_rate is not None:
-            numbers["learning_rate"] = real(self.learning_rate, "learning_rate", 0, above=True)
+            numbers["learning_rate"] = real(
+                self.learning_rate, "learning_rate", 0, above=True
+            )
         if self.width is not None:
             numbers["width"] = integer(self.width, "width", 1, 10**6)
-        for name, value in numbers.items():  # plain numbers, so that equal units have equal text
+        for (
+            name,
+            value,
+        ) in numbers.items():  # plain numbers, so that equal units have equal text
             object.__setattr__(self, name, value)
-        if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
+        if self.initial_std == 0 and (
+            self.width is not None or "relu" in self.activation
+        ):
             raise ValueError(
                 "initial_std=0: must be > 0 for full units and ReLU attention, which get no gradient at zero"
             )
@@ -97,7 +109,9 @@ class UnitConfig:
 
     def initial(self) -> Array:
         """Return its packed parameters before the first step, a pure function of the seed."""
-        return self.initial_std * stream(self.seed, "initialization").standard_normal(self.layout.size)
+        return self.initial_std * stream(self.seed, "initialization").standard_normal(
+            self.layout.size
+        )
 
 
 _CHOICES = {
@@ -127,7 +141,9 @@ class Settings:
         for name, allowed in _CHOICES.items():
             choice(getattr(self, name), name, allowed)
         if sequence(self.record) is None:
-            raise ValueError(f"record={shown(self.record)}: must be a sequence of increasing integers")
+            raise ValueError(
+                f"record={shown(self.record)}: must be a sequence of increasing integers"
+            )
         numbers: dict[str, Any] = {
             "steps": integer(self.steps, "steps", 1, 10**9),
             "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),
@@ -138,7 +154,9 @@ class Settings:
         }
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
-        if list(self.record) != sorted(set(self.record)) or self.record[-1:] > (self.steps,):
+        if list(self.record) != sorted(set(self.record)) or self.record[-1:] > (
+            self.steps,
+        ):
             raise ValueError(
                 f"record={shown(self.record)}: must be increasing and at most steps={self.steps}"
             )

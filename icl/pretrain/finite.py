@@ -27,7 +27,9 @@ def _check(x: Tensor, y: Tensor) -> None:
     """Refuse contexts that are no finite tensors (T, n + 1, d) and (T, n + 1)."""
     tensor(x, "x", "T", "n + 1", "d")
     if x.ndim != 3 or x.shape[1] < 2:
-        raise ValueError(f"x has shape {tuple(x.shape)}: must be (T, n + 1, d), n at least 1")
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}: must be (T, n + 1, d), n at least 1"
+        )
     tensor(y, "y", *x.shape[:2])
 
 
@@ -72,7 +74,9 @@ def fit_matrix(x: Tensor, y: Tensor, start: Tensor) -> Tensor:
     tensor(start, "start", x.shape[2], x.shape[2])
     if start.ndim != 2 or start.dtype != x.dtype:
         got = f"{start.dtype} of shape {tuple(start.shape)}"
-        raise ValueError(f"start is {got}: must be {x.dtype}, a matrix (d, d), d={x.shape[2]}")
+        raise ValueError(
+            f"start is {got}: must be {x.dtype}, a matrix (d, d), d={x.shape[2]}"
+        )
     M = start.clone().requires_grad_()
     solver = torch.optim.LBFGS([M], max_iter=40, line_search_fn="strong_wolfe")
 
@@ -121,7 +125,9 @@ class ReLUPool:
 
         def f(x: Tensor) -> Tensor:
             t = torch.einsum("bd,bnd->bn", q[pick].to(x), x)
-            slopes = right[pick].to(x) * t.clamp(min=0) + left[pick].to(x) * (-t).clamp(min=0)
+            slopes = right[pick].to(x) * t.clamp(min=0) + left[pick].to(x) * (-t).clamp(
+                min=0
+            )
             values: Tensor = slopes + b[pick].to(x)
             return values
 

@@ -38,7 +38,11 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
     orthonormal.
     """
     M, B = matrices(M, "M", MOST), matrices(basis, "basis", MOST)
-    if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
+    if (
+        B.ndim != 2
+        or B.shape[0] != M.shape[-2]
+        or not np.allclose(B.T @ B, np.eye(B.shape[1]))
+    ):
         raise ValueError(
             f"basis={shown(basis)}: must have orthonormal columns, as long as those of M, {M.shape[-2]}"
         )
@@ -48,7 +52,9 @@ def subspace_error(M: Array, basis: ArrayLike) -> Array:
 
 def _check(trained: Pretrained) -> None:
     if not isinstance(trained, Pretrained):
-        raise ValueError(f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain")
+        raise ValueError(
+            f"trained={shown(trained)}: must be a result of icl.pretrain.pretrain"
+        )
 
 
 def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
@@ -58,17 +64,28 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
     multiply ``M``, or ``W_Q`` of a full unit; ValueError unless there is a finite one for each unit.
     """
     _check(trained)
-    factors = [real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []]
+    factors = [
+        real(factor, "factors", -MOST, MOST) for factor in sequence(factors) or []
+    ]
     if len(factors) != len(trained.units):
-        raise ValueError(f"factors has {len(factors)} numbers: must have one a unit, {len(trained.units)}")
+        raise ValueError(
+            f"factors has {len(factors)} numbers: must have one a unit, {len(trained.units)}"
+        )
 
     def scale(units: Sequence[Parameters]) -> tuple[Parameters, ...]:
         return tuple(
-            {name: factor * value if name in ("M", "W_Q") else value for name, value in unit.items()}
+            {
+                name: factor * value if name in ("M", "W_Q") else value
+                for name, value in unit.items()
+            }
             for unit, factor in zip(units, factors, strict=True)
         )
 
-    return replace(trained, parameters=scale(trained.parameters), history=tuple(map(scale, trained.history)))
+    return replace(
+        trained,
+        parameters=scale(trained.parameters),
+        history=tuple(map(scale, trained.history)),
+    )
 
 
 def evaluation_error(
@@ -93,7 +110,11 @@ def evaluation_error(
     checked = UnitConfig(
         task, noise_std, context_length, 0 if seed is None else seed, covariates
     )  # refuses bad arguments
-    law, noise_std, context_length = checked.covariate_law, checked.noise_std, checked.context_length
+    law, noise_std, context_length = (
+        checked.covariate_law,
+        checked.noise_std,
+        checked.context_length,
+    )
     contexts = integer(contexts, "contexts", 1, 10**8)
     piece = max(1, min(contexts, 2**20 // (context_length * task.dim)))
     times = (*trained.history, trained.parameters)
@@ -103,14 +124,26 @@ def evaluation_error(
     total = np.zeros((len(times), len(trained.units)))
     for test_seed, indices in together.items():
         for step, begin in enumerate(range(0, contexts, piece)):
-            rng, count = stream(test_seed, "evaluation", step), min(piece, contexts - begin)
-            x = law.from_normal(torch.from_numpy(rng.standard_normal((piece, context_length + 1, task.dim))))
-            noise = noise_std * torch.from_numpy(rng.standard_normal((piece, context_length + 1)))
+            rng, count = (
+                stream(test_seed, "evaluation", step),
+                min(piece, contexts - begin),
+            )
+            x = law.from_normal(
+                torch.from_numpy(
+                    rng.standard_normal((piece, context_length + 1, task.dim))
+                )
+            )
+            noise = noise_std * torch.from_numpy(
+                rng.standard_normal((piece, context_length + 1))
+            )
             f = task.sample(rng, piece)(x)
             clean, y = f[:count, -1], planes((f + noise)[:count]).contiguous()
             x = planes(x[:count]).contiguous()[None, None]
             for index in indices:
-                layout, activation = trained.units[index].layout, trained.units[index].activation
+                layout, activation = (
+                    trained.units[index].layout,
+                    trained.units[index].activation,
+                )
                 for t, parameters in enumerate(times):
                     theta = torch.from_numpy(layout.pack(parameters[index]))[None, None]
                     error = predict(layout, theta, activation, x, y)[0, 0] - clean

@@ -78,7 +78,9 @@ class ParameterLayout:
         return parts["W_K"].mT @ parts["W_Q"][..., : self.dim]
 
 
-def predict(layout: ParameterLayout, theta: Tensor, activation: str, x: Tensor, y: Tensor) -> Tensor:
+def predict(
+    layout: ParameterLayout, theta: Tensor, activation: str, x: Tensor, y: Tensor
+) -> Tensor:
     """Predict the query's label; arguments as in `gradient`, result (S, K, B)."""
     scores, values = _scores(layout, theta, x, y)
     assert values is not None
@@ -93,7 +95,9 @@ def _scores(
     u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
     scores = (context * u[..., :d, None, :]).sum(2)
     values = None if y is None else y[..., :-1, :]
-    if layout.width is not None and values is not None:  # the label is one more coordinate of a token
+    if (
+        layout.width is not None and values is not None
+    ):  # the label is one more coordinate of a token
         scores = scores + values * u[..., d:, :]
         v = layout.unpack(theta)["W_V"][..., None, None]
         values = (context * v[..., :d, :, :]).sum(2) + v[..., d, :, :] * values
@@ -129,14 +133,24 @@ def gradient(
         error, mean, adjoint = scale, (omega * h).sum(-2, keepdim=True), slope * h
     if ACTIVATIONS[activation][2]:
         adjoint.addcmul_(mean, slope, value=-1)
-    dz = (context * adjoint.unsqueeze(2)).sum(-2) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
+    dz = (context * adjoint.unsqueeze(2)).sum(
+        -2
+    ) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
     if layout.width is None:
         return (dz @ query.mT).flatten(-2)
     assert y is not None
     labels, parts, weighted = y[..., :-1, :], layout.unpack(theta), omega * error
     dz = torch.cat([dz, (labels * adjoint).sum(-2, keepdim=True) * error], 2)
-    dA = torch.nn.functional.pad(dz @ query.mT, (0, 1))  # (S, K, d + 1, d + 1): the query's label is 0
+    dA = torch.nn.functional.pad(
+        dz @ query.mT, (0, 1)
+    )  # (S, K, d + 1, d + 1): the query's label is 0
     dV = torch.cat(
-        [(context * weighted.unsqueeze(2)).sum((-1, -2)), (labels * weighted).sum((-1, -2)).unsqueeze(-1)], -1
+        [
+            (context * weighted.unsqueeze(2)).sum((-1, -2)),
+            (labels * weighted).sum((-1, -2)).unsqueeze(-1),
+        ],
+        -1,
     )
-    return torch.cat([dV, (parts["W_Q"] @ dA.mT).flatten(-2), (parts["W_K"] @ dA).flatten(-2)], -1)
+    return torch.cat(
+        [dV, (parts["W_Q"] @ dA.mT).flatten(-2), (parts["W_K"] @ dA).flatten(-2)], -1
+    )

@@ -45,7 +45,9 @@ Parameters = dict[str, Array]
 #: Most numbers in an array of a stack (units x tokens x contexts) and in its largest intermediate. On a CPU a
 #: few such arrays fit into a core's cache; the compiled loops keep no arrays, and gain by fewer calls.
 _ELEMENTS = {"cpu": (2**15, 2**19), "compiled": (2**18, 2**19), "cuda": (2**27, 2**25)}
-_MIN_ELEMENTS_PER_THREAD = 2**16  # the interpreter serves one thread at a time: less work is lost in waiting
+_MIN_ELEMENTS_PER_THREAD = (
+    2**16
+)  # the interpreter serves one thread at a time: less work is lost in waiting
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,12 @@ class Pretrained:
 
     def _key_query(self, parameters: Sequence[Parameters]) -> Array:
         d = self.units[0].task.dim
-        return np.array([p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d] for p in parameters])
+        return np.array(
+            [
+                p["M"] if "M" in p else (p["W_K"].T @ p["W_Q"])[:d, :d]
+                for p in parameters
+            ]
+        )
 
 
 def pretrain(
@@ -150,15 +157,27 @@ def pretrain(
             is out of range, or the work is too large.
     """
     if np.ndim(record) != 1:
-        raise ValueError(f"record={shown(record)}: must be a sequence of increasing integers")
-    choices = optimizer, schedule, shared_tokens, stream, dtype, integrate_labels, tuple(record)
+        raise ValueError(
+            f"record={shown(record)}: must be a sequence of increasing integers"
+        )
+    choices = (
+        optimizer,
+        schedule,
+        shared_tokens,
+        stream,
+        dtype,
+        integrate_labels,
+        tuple(record),
+    )
     settings = Settings(steps, batch_size, learning_rate, *choices)
     if isinstance(units, UnitConfig | str | bytes) or not isinstance(units, Sequence):
         raise ValueError(f"units={shown(units)}: must be a sequence of UnitConfig")
     for unit in units:
         if not isinstance(unit, UnitConfig):
             raise ValueError(f"units has {shown(unit)}: must be a UnitConfig")
-        on_sphere = isinstance(unit.task, Zonal) and isinstance(unit.covariate_law, Sphere)
+        on_sphere = isinstance(unit.task, Zonal) and isinstance(
+            unit.covariate_law, Sphere
+        )
         if settings.integrate_labels and (not on_sphere or unit.width is not None):
             raise ValueError(
                 "integrate_labels=True: needs a rotation-invariant class, covariates on the unit sphere "
@@ -167,27 +186,56 @@ def pretrain(
     units, place = tuple(units), _usable(device)
     dims = {unit.task.dim for unit in units}
     if len(dims) != 1:
-        raise ValueError(f"units have dimensions {sorted(dims) or 'none'}: exactly one dimension is allowed")
-    sizes = [settings.batch_size * unit.context_length * unit.task.dim for unit in units]
-    affordable(max(sizes), 1e10, "batch_size", settings.batch_size, "numbers for one batch of a unit")
+        raise ValueError(
+            f"units have dimensions {sorted(dims) or 'none'}: exactly one dimension is allowed"
+        )
+    sizes = [
+        settings.batch_size * unit.context_length * unit.task.dim for unit in units
+    ]
+    affordable(
+        max(sizes),
+        1e10,
+        "batch_size",
+        settings.batch_size,
+        "numbers for one batch of a unit",
+    )
     affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
     seeds = [unit.seed for unit in units]
     if not settings.shared_tokens and len(set(seeds)) < len(seeds):
         second = next(i for i, seed in enumerate(seeds) if seed in seeds[:i])
         both = f"units {seeds.index(seeds[second])} and {second} both have seed={seeds[second]}"
-        raise ValueError(f"{both}: give each its own, or let them see the same: shared_tokens=True")
+        raise ValueError(
+            f"{both}: give each its own, or let them see the same: shared_tokens=True"
+        )
     start = time.perf_counter()
     stacks = stack_units(units, settings, place)
     train_side_by_side(stacks, place)
     last = _collect(units, stacks, [stack.theta for stack in stacks])
     times = range(len(settings.record))
-    history = tuple(_collect(units, stacks, [stack.recorded[t] for stack in stacks]) for t in times)
-    finite = [all(np.isfinite(value).all() for value in parameters.values()) for parameters in last]
+    history = tuple(
+        _collect(units, stacks, [stack.recorded[t] for stack in stacks]) for t in times
+    )
+    finite = [
+        all(np.isfinite(value).all() for value in parameters.values())
+        for parameters in last
+    ]
     diverged = tuple(unit for unit, fine in zip(units, finite, strict=True) if not fine)
     for unit in diverged:
         rate = unit.learning_rate or settings.learning_rate
-        warnings.warn(f"diverged with learning_rate={rate!r}: {unit}", RuntimeWarning, stacklevel=2)
-    return Pretrained(units, settings, last, history, diverged, place.type, time.perf_counter() - start)
+        warnings.warn(
+            f"diverged with learning_rate={rate!r}: {unit}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return Pretrained(
+        units,
+        settings,
+        last,
+        history,
+        diverged,
+        place.type,
+        time.perf_counter() - start,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,13 +315,26 @@ def train_grid(
     if 0 in lengths.values():
         raise ValueError(f"{next(iter(lengths))}=[]: must not be empty")
     settings = [
-        {name: given[name] if value is None else value[i] for name, value in lists.items()}
+        {
+            name: given[name] if value is None else value[i]
+            for name, value in lists.items()
+        }
         for i in range(next(iter(lengths.values()), 1))
     ]
     seeds = integer(seeds, "seeds", 1, 10**6)
-    units = [UnitConfig(**setting, seed=seed) for setting in settings for seed in range(seeds)]
-    fast: dict[str, Any] = {"shared_tokens": True, "stream": "native", "dtype": "float32"}
-    return TrainedGrid(pretrain(units, steps, batch_size, shared, device, **fast | options), seeds)
+    units = [
+        UnitConfig(**setting, seed=seed)
+        for setting in settings
+        for seed in range(seeds)
+    ]
+    fast: dict[str, Any] = {
+        "shared_tokens": True,
+        "stream": "native",
+        "dtype": "float32",
+    }
+    return TrainedGrid(
+        pretrain(units, steps, batch_size, shared, device, **fast | options), seeds
+    )
 
 
 class UnitStack:
@@ -288,17 +349,28 @@ class UnitStack:
     ):
         self.indices, self.settings = indices, settings
         self.sets = [[units[i] for i in row] for row in indices]
-        first, options = self.sets[0][0], {"dtype": getattr(torch, settings.dtype), "device": device}
+        first, options = (
+            self.sets[0][0],
+            {"dtype": getattr(torch, settings.dtype), "device": device},
+        )
         self.layout, self.activation = first.layout, first.activation
         self.sampler = BatchSampler(self.sets, settings, device)
         start = np.array([[unit.initial() for unit in row] for row in self.sets])
         self.theta = torch.from_numpy(start).to(**options)
-        self.mean, self.square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
-        rates = [[[unit.learning_rate or settings.learning_rate] for unit in row] for row in self.sets]
+        self.mean, self.square = (
+            torch.zeros_like(self.theta),
+            torch.zeros_like(self.theta),
+        )
+        rates = [
+            [[unit.learning_rate or settings.learning_rate] for unit in row]
+            for row in self.sets
+        ]
         self.rate = torch.tensor(rates, dtype=torch.float64).to(**options)
         kind = _kind(first, settings, device)
         self.compiled = kind == "compiled"
-        per_context = start.shape[0] * start.shape[1] * first.context_length * first.task.dim
+        per_context = (
+            start.shape[0] * start.shape[1] * first.context_length * first.task.dim
+        )
         self.piece = max(16, _ELEMENTS[kind][1] // per_context)  # contexts at a time
         self.recorded: list[Tensor] = []  # parameters after the recorded steps
 
@@ -322,7 +394,9 @@ class UnitStack:
             some = x[..., begin : begin + self.piece]
             labels = None if y is None else y[..., begin : begin + self.piece]
             integrated = risk_gradient(self.sets, some) if y is None else None
-            part = gradient(self.layout, self.theta, self.activation, some, labels, integrated)
+            part = gradient(
+                self.layout, self.theta, self.activation, some, labels, integrated
+            )
             total = part if some.shape[-1] == B else total + part * (some.shape[-1] / B)
         return total
 
@@ -332,7 +406,10 @@ class UnitStack:
         if self.settings.optimizer == "sgd":
             self.theta.addcmul_(rate, gradient, value=-1)
             return
-        first, second = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)  # bias corrections
+        first, second = (
+            1 - 0.9 ** (step + 1),
+            1 - 0.999 ** (step + 1),
+        )  # bias corrections
         if self.compiled:
             from icl.compiled import softmax_kernels
 
@@ -345,22 +422,33 @@ class UnitStack:
         self.theta.addcdiv_(self.mean * rate, size, value=-1 / first)
 
 
-def stack_units(units: Sequence[UnitConfig], settings: Settings, device: torch.device) -> list[UnitStack]:
+def stack_units(
+    units: Sequence[UnitConfig], settings: Settings, device: torch.device
+) -> list[UnitStack]:
     """Return stacks of units, each S rows of K that share covariates, as large as `_ELEMENTS` allows."""
     rows = defaultdict(list)  # units that share covariates, and have the same layout
     for index, u in enumerate(units):
-        rows[u.seed, u.context_length, key_of(u.covariate_law), u.activation, u.width].append(index)
+        rows[
+            u.seed, u.context_length, key_of(u.covariate_law), u.activation, u.width
+        ].append(index)
     alike = defaultdict(list)
     for (_, n, _, activation, width), row in rows.items():
         alike[n, activation, width, len(row)].append(row)
     stacks = []
     for (n, _, _, size), same in alike.items():
         elements = size * n * settings.batch_size  # of a row
-        many = max(1, _ELEMENTS[_kind(units[same[0][0]], settings, device)][0] // elements)
-        if device.type == "cpu":  # no fewer stacks than threads, where there is work for them
+        many = max(
+            1, _ELEMENTS[_kind(units[same[0][0]], settings, device)][0] // elements
+        )
+        if (
+            device.type == "cpu"
+        ):  # no fewer stacks than threads, where there is work for them
             least = -(-_MIN_ELEMENTS_PER_THREAD // elements)
             many = min(many, max(least, -(-len(same) // torch.get_num_threads())))
-        stacks += [UnitStack(units, same[i : i + many], settings, device) for i in range(0, len(same), many)]
+        stacks += [
+            UnitStack(units, same[i : i + many], settings, device)
+            for i in range(0, len(same), many)
+        ]
     return stacks
 
 
@@ -373,7 +461,9 @@ def train_side_by_side(stacks: Sequence[UnitStack], device: torch.device) -> Non
     threads = min(len(stacks), total) if device.type == "cpu" else 1
     share = (max(1, total // threads),)
     try:  # a thread sets its own number of threads, and that of threads which begin later
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=share) as pool:
+        with ThreadPoolExecutor(
+            threads, initializer=torch.set_num_threads, initargs=share
+        ) as pool:
             try:
                 for job in [pool.submit(stack.train, stopped) for stack in stacks]:
                     job.result()
@@ -385,7 +475,13 @@ def train_side_by_side(stacks: Sequence[UnitStack], device: torch.device) -> Non
 
 def _kind(unit: UnitConfig, settings: Settings, device: torch.device) -> str:
     """Return how a unit is trained, a key of `_ELEMENTS`; reduced softmax units have compiled loops."""
-    given = (device.type, settings.dtype, unit.activation, unit.width, settings.integrate_labels)
+    given = (
+        device.type,
+        settings.dtype,
+        unit.activation,
+        unit.width,
+        settings.integrate_labels,
+    )
     if given == ("cpu", "float32", "softmax", None, False):
         return "compiled"
     return "cpu" if device.type == "cpu" else "cuda"
@@ -393,14 +489,18 @@ def _kind(unit: UnitConfig, settings: Settings, device: torch.device) -> str:
 
 def _is_even(task: Task) -> bool:
     """Return whether ``f(-x)`` and ``f(x)`` have the same law jointly: no odd degree in the spectrum."""
-    return isinstance(task, Zonal) and not np.any(task.spectrum(41)[0][::2] > 1e-12 * task.covariance(1.0))
+    return isinstance(task, Zonal) and not np.any(
+        task.spectrum(41)[0][::2] > 1e-12 * task.covariance(1.0)
+    )
 
 
 def _usable(device: torch.device | str) -> torch.device:
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError):
-        raise ValueError(f"device={shown(device)}: must be a device that PyTorch can use here") from None
+        raise ValueError(
+            f"device={shown(device)}: must be a device that PyTorch can use here"
+        ) from None
 
 
 def _collect(
@@ -411,5 +511,7 @@ def _collect(
     for stack, theta in zip(stacks, thetas, strict=True):
         packed = theta.double().cpu().numpy()
         for s, row in enumerate(stack.indices):
-            out |= {index: stack.layout.unpack(packed[s, k]) for k, index in enumerate(row)}
+            out |= {
+                index: stack.layout.unpack(packed[s, k]) for k, index in enumerate(row)
+            }
     return tuple(out[index] for index in range(len(units)))

@@ -33,7 +33,9 @@ class EnclosedRisk:
     total: Interval
 
 
-def enclose_risk(task: Zonal, w: float, n: int, noise_std: float, rtol: float = 1e-10) -> EnclosedRisk:
+def enclose_risk(
+    task: Zonal, w: float, n: int, noise_std: float, rtol: float = 1e-10
+) -> EnclosedRisk:
     """Enclose the exact population risk of the attention unit ``M = w I``; a theorem, not an estimate.
 
     Arguments are those of `icl.risk.population_risk`, without broadcasting; ``rtol``, 1e-15 to 1e-2, is the
@@ -63,4 +65,6 @@ def require() -> None:
     try:
         import flint  # noqa: F401
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("python-flint is missing: pip install 'icl[rigor]'") from None
+        raise ModuleNotFoundError(
+            "python-flint is missing: pip install 'icl[rigor]'"
+        ) from None

@@ -62,7 +62,9 @@ def spectrum(task: Zonal, degree: int) -> Spectrum:
     """Return a class up to a degree; ValueError for classes without closed forms here."""
     d = task.dim
     if type(task) not in (Affine, Linear, Quadratic, ReLU, Cosine):
-        raise ValueError(f"task={task!r}: allowed are Affine, Linear, Quadratic, ReLU and Cosine")
+        raise ValueError(
+            f"task={task!r}: allowed are Affine, Linear, Quadratic, ReLU and Cosine"
+        )
     scale, a = arb(task.lipschitz) ** 2, [arb(0)] * degree  # type: ignore[attr-defined]
     if isinstance(task, ReLU):
         return _relu(d, scale, a)
@@ -71,10 +73,15 @@ def spectrum(task: Zonal, degree: int) -> Spectrum:
     if isinstance(task, Quadratic):
         a[1] = scale * 2 * (d - 1) / arb(d * d * (d + 2))
         return Spectrum(
-            a, a[1], lambda t: scale * 2 * t.sin() ** 2 / (d * (d + 2)), lambda y: scale * cosh(y) ** 2
+            a,
+            a[1],
+            lambda t: scale * 2 * t.sin() ** 2 / (d * (d + 2)),
+            lambda y: scale * cosh(y) ** 2,
         )
     a[0] = scale / d if isinstance(task, Linear) else scale / (3 * d)
-    return Spectrum(a, a[0], lambda t: a[0] * 2 * (t / 2).sin() ** 2, lambda y: a[0] * (1 + cosh(y)))
+    return Spectrum(
+        a, a[0], lambda t: a[0] * 2 * (t / 2).sin() ** 2, lambda y: a[0] * (1 + cosh(y))
+    )
 
 
 def cosh(y: float) -> arb:
@@ -96,7 +103,10 @@ def _relu(d: int, scale: arb, a: list[arb]) -> Spectrum:
         return size * (2 * (t / 2).sin() ** 2 - (t.sin() - t * t.cos()) / arb.pi())
 
     return Spectrum(
-        a, size / 2 + scale / 6 * (arb(1) / d - mean**2), variogram, lambda y: size * (1 + 4 * cosh(y))
+        a,
+        size / 2 + scale / 6 * (arb(1) / d - mean**2),
+        variogram,
+        lambda y: size * (1 + 4 * cosh(y)),
     )
 
 
@@ -105,10 +115,15 @@ def _cosine(d: int, b: arb, a: list[arb]) -> Spectrum:
     front = (nu + 1).gamma() * (2 / b) ** nu
     for degree in range(2, len(a) + 1, 2):
         a[degree - 1] = multiplicity(d, degree) * (front * b.bessel_j(nu + degree)) ** 2
-    once, twice = front * b.bessel_j(nu), (nu + 1).gamma() / b**nu * (2 * b).bessel_j(nu)
+    once, twice = (
+        front * b.bessel_j(nu),
+        (nu + 1).gamma() / b**nu * (2 * b).bessel_j(nu),
+    )
     whole, half = (1 + twice) / 2 - once**2, arb(1) / 2
 
-    def variogram(t: arb) -> arb:  # k(1) - k(cos t), with |x - x'| = 2 sin(t/2), |x + x'| = 2 cos(t/2)
+    def variogram(
+        t: arb,
+    ) -> arb:  # k(1) - k(cos t), with |x - x'| = 2 sin(t/2), |x + x'| = 2 cos(t/2)
         near, far = (_wave(d, 2 * b * x) for x in ((t / 2).sin(), (t / 2).cos()))
         return half * (1 + twice - near - far)
 
@@ -116,7 +131,9 @@ def _cosine(d: int, b: arb, a: list[arb]) -> Spectrum:
         # |cos(b u.v)| <= cosh(b |Im v|), and the imaginary parts of sin(t/2), cos(t/2) are at most sinh(y/2);
         # or gamma = E (cos(b u.x) - cos(b u.x'))^2 / 2, with |b u.x| <= size and |sin s| <= |s| cosh |s|
         size = b * cosh(y).sqrt()
-        return smaller(1 + (2 * b * (arb(y) / 2).sinh()).cosh(), 2 * (size * size.cosh()) ** 4)
+        return smaller(
+            1 + (2 * b * (arb(y) / 2).sinh()).cosh(), 2 * (size * size.cosh()) ** 4
+        )
 
     return Spectrum(a, whole, variogram, growth)
 
@@ -129,7 +146,11 @@ def _wave(d: int, r: arb) -> arb:
 def risk(task: Zonal, w: float, n: int, noise_std: float, rtol: float) -> EnclosedRisk:
     """Return `icl.rigor.enclose_risk` of checked arguments."""
     with ctx.workprec(_PRECISION):
-        degree = int(32 + 4 * math.sqrt(w) + 2 * getattr(task, "lipschitz", 0) * isinstance(task, Cosine))
+        degree = int(
+            32
+            + 4 * math.sqrt(w)
+            + 2 * getattr(task, "lipschitz", 0) * isinstance(task, Cosine)
+        )
         if isinstance(task, Affine | Linear | Quadratic):
             degree = 2
         variance = arb(noise_std) ** 2
@@ -156,7 +177,9 @@ def wide(x: arb) -> float:
 def interval(x: arb) -> Interval:
     """Return the ends of a ball, rounded outwards; those of zero are zero."""
     low, high = (float(end) for end in (x.lower(), x.upper()))
-    return (math.nextafter(low, -math.inf) if low else 0.0), (math.nextafter(high, math.inf) if high else 0.0)
+    return (math.nextafter(low, -math.inf) if low else 0.0), (
+        math.nextafter(high, math.inf) if high else 0.0
+    )
 
 
 def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb, arb]:
@@ -166,9 +189,17 @@ def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb,
         return 2 * known.whole, arb(1)
     digits = 0.45 - math.log10(rtol)
     h = step(digits)
-    order = math.ceil((digits + 6 + 0.1 * w**0.5 + math.log10(n)) * math.log(10) / (2 * math.log(2)))
+    order = math.ceil(
+        (digits + 6 + 0.1 * w**0.5 + math.log10(n)) * math.log(10) / (2 * math.log(2))
+    )
     rule = AngleRule(
-        task.dim, w, degree, known.variogram, known.growth, order, 2.5 * digits + 15 + math.log(n)
+        task.dim,
+        w,
+        degree,
+        known.variogram,
+        known.growth,
+        order,
+        2.5 * digits + 15 + math.log(n),
     )
     points = scan(rule, n, h, 10.0**-digits, 2)
     gegenbauer = chebyshev_to_gegenbauer(task.dim, degree)
@@ -185,7 +216,10 @@ def _sums(task: Zonal, w: float, n: int, degree: int, rtol: float) -> tuple[arb,
     # gamma <= 2 A, and the pair term is at most 4 A (E[z exp(-z)])^2 <= 4 A E[z^2 exp(-z)] phi
     right = n * power(last.phi, n - 1) * (1 / arb(h) + 4 / arb(2).exp())
     noise += upto(left * n * first.second[0] + right)
-    bias += upto(left * (2 * n * first.second[1] + n * (n - 1) * pair[0]) + 4 * n * known.whole * right)
+    bias += upto(
+        left * (2 * n * first.second[1] + n * (n - 1) * pair[0])
+        + 4 * n * known.whole * right
+    )
     return widen(h * bias, h, 2), widen(h * noise, h, 2)
 
 
@@ -195,7 +229,9 @@ def upto(x: arb) -> arb:
     return arb(high / 2, high / 2)
 
 
-def scan(rule: AngleRule, n: int, h: float, tolerance: float, power: int) -> list[Point]:
+def scan(
+    rule: AngleRule, n: int, h: float, tolerance: float, power: int
+) -> list[Point]:
     """Return the points ``u = k h`` until what is left out on both sides is about ``tolerance``."""
     left: list[Point] = []
     low = math.floor((-math.log(n) + min(0.0, math.log(tolerance) / power)) / h)
@@ -206,7 +242,9 @@ def scan(rule: AngleRule, n: int, h: float, tolerance: float, power: int) -> lis
     return points
 
 
-def _pairs(dim: int, known: Spectrum, gegenbauer: arb_mat, points: list[Point]) -> list[arb]:
+def _pairs(
+    dim: int, known: Spectrum, gegenbauer: arb_mat, points: list[Point]
+) -> list[arb]:
     """Return ``sum_l a_l m_l^2`` at the points."""
     a, rest = known.a, known.rest
     cosines = arb_mat([[p.first[m] for p in points] for m in range(len(a) + 1)])
@@ -217,7 +255,11 @@ def _pairs(dim: int, known: Spectrum, gegenbauer: arb_mat, points: list[Point]) 
         e = [row[k] for row in table]
         m = [e[0] - x for x in e[1:]]
         inside = sum((c * x for c, x in zip(a, m, strict=True)), arb(0))
-        energy = p.square - e[0] * e[0] - sum((c * x * x for c, x in zip(count, e[1:], strict=False)), arb(0))
+        energy = (
+            p.square
+            - e[0] * e[0]
+            - sum((c * x * x for c, x in zip(count, e[1:], strict=False)), arb(0))
+        )
         total = sum((c * x * x for c, x in zip(a, m, strict=True)), arb(0))
         total += 2 * e[0] * (p.first[-1] - inside) - rest * e[0] * e[0]
         out.append(total + upto(rest / count[-1] * nonnegative(energy)))

@@ -53,7 +53,12 @@ from icl.risk.limits import (
 )
 from icl.risk.low_rank import low_rank_risk
 from icl.risk.matrix import curvatures, matrix_risk, population_flow
-from icl.risk.monte_carlo import MonteCarlo, bayes_linear_risk, monte_carlo_risk, ridge_risk
+from icl.risk.monte_carlo import (
+    MonteCarlo,
+    bayes_linear_risk,
+    monte_carlo_risk,
+    ridge_risk,
+)
 from icl.risk.result import MatrixRisk, Risk, WindowRisk
 
 __all__ = [

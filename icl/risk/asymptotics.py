@@ -64,9 +64,13 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     dim, w = integer(dim, "dim", 2, MOST_DIM), np.asarray(reals(w, "w", 0, MOST))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         above, below = ive(dim / 2, w), ive(dim / 2 - 1, w)
-        wide = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))  # SciPy has no Bessel function there
+        wide = 1 - (dim - 1) / (2 * w) * (
+            1 - (dim - 3) / (4 * w)
+        )  # SciPy has no Bessel function there
         ratio = np.asarray(np.where(w > 1e9, wide, above / below))
-    lost = (w <= 1e9) & ~((above > 1e-290) & (below > 1e-290))  # they underflow where w is far below dim
+    lost = (w <= 1e9) & ~(
+        (above > 1e-290) & (below > 1e-290)
+    )  # they underflow where w is far below dim
     ratio[lost] = _small_ratio(dim, w[lost])
     return ratio[()]
 
@@ -87,7 +91,9 @@ def effective_fraction(dim: int, w: float) -> float:
     dim, w = integer(dim, "dim", 2, MOST_DIM), real(w, "w", 0, MOST)
     log = _log_fraction(dim, w)
     if log > _MOST_LOG:
-        raise ValueError(f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})")
+        raise ValueError(
+            f"w={w:g}: too large for dim={dim}, the fraction is exp({log:.4g})"
+        )
     return math.exp(log)
 
 
@@ -103,7 +109,13 @@ def _log_fraction(dim: int, w: float) -> float:
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)
     )
-    return two - 2 * one - float(gammaln(dim / 2)) - nu * math.log(2 / w) + nu * math.log(0.5)
+    return (
+        two
+        - 2 * one
+        - float(gammaln(dim / 2))
+        - nu * math.log(2 / w)
+        + nu * math.log(0.5)
+    )
 
 
 def _log_series(b: float, z: float) -> float:
@@ -117,10 +129,17 @@ def _log_series(b: float, z: float) -> float:
 def _log_bessel(nu: float, w: float) -> float:
     """Return the logarithm of ``e^{-w} I_nu(w)`` for w beyond 1e8, by Debye's expansion."""
     r = math.hypot(nu, w)
-    return -0.5 * math.log(2 * math.pi * r) + nu * nu / (r + w) - nu * math.asinh(nu / w) + 1 / (8 * r)
+    return (
+        -0.5 * math.log(2 * math.pi * r)
+        + nu * nu / (r + w)
+        - nu * math.asinh(nu / w)
+        + 1 / (8 * r)
+    )
 
 
-def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> tuple[Array, Array]:
+def many_token_risk(
+    task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
+) -> tuple[Array, Array]:
     """Return bias ``sum_l a_l (1 - r_l(w))^2`` and noise ``sigma^2 R_d(w) / n`` of many tokens, w <= 1e8."""
     check_task(task)
     task = pinned(task)
@@ -131,7 +150,9 @@ def many_token_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
         fraction = np.exp(_vectorize(lambda v: _log_fraction(task.dim, v))(w))
     if not np.all(np.isfinite(noise_std**2 * fraction / n)):
         largest = float(w[~np.isfinite(noise_std**2 * fraction / n)].max())
-        raise ValueError(f"w={largest:g}: too large for {task!r}, the noise is beyond the largest float")
+        raise ValueError(
+            f"w={largest:g}: too large for {task!r}, the noise is beyond the largest float"
+        )
     return bias[()], (noise_std**2 * fraction / n)[()]
 
 
@@ -141,21 +162,27 @@ def many_token_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     n is at most 1e100, the noise above zero.
     """
     check_task(task)
-    n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
+    n, noise_std = broadcast(
+        n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+    )
     task = pinned(task)
     log_w, bias, fraction = _many_tokens(task)
 
     def window(price: float) -> float:
         at = int(np.argmin(bias + price * fraction))
         if at in (0, log_w.size - 1):
-            raise ValueError(f"{task!r}: no minimum between 1e-9 and 1e7 for sigma^2 / n = {price:g}")
+            raise ValueError(
+                f"{task!r}: no minimum between 1e-9 and 1e7 for sigma^2 / n = {price:g}"
+            )
         ends = log_w[at - 1], log_w[at + 1]
         falls = Chebyshev.interpolate(near, 14, ends).deriv()
 
         def slope(v: float) -> float:
             w = math.exp(v)
             turn = resultant_length(task.dim, 2 * w) - resultant_length(task.dim, w)
-            return float(falls(v) + price * effective_fraction(task.dim, w) * 2 * w * turn)
+            return float(
+                falls(v) + price * effective_fraction(task.dim, w) * 2 * w * turn
+            )
 
         return math.exp(brentq(slope, *ends, xtol=1e-13))
 
@@ -169,11 +196,18 @@ def _many_tokens(task: Zonal) -> tuple[Array, Array, Array]:
     log_w = np.linspace(math.log(1e-9), math.log(1e7), 106)
     bias = np.array([_bias_limit(task, math.exp(v)) for v in log_w])
     log = np.array([_log_fraction(task.dim, math.exp(v)) for v in log_w])
-    return log_w, bias, np.exp(np.minimum(log, _MOST_LOG))  # beyond, no minimum is looked for
+    return (
+        log_w,
+        bias,
+        np.exp(np.minimum(log, _MOST_LOG)),
+    )  # beyond, no minimum is looked for
 
 
 def _bias_limit(task: Zonal, w: float) -> float:
-    nu, last = task.dim / 2 - 1, int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
+    nu, last = (
+        task.dim / 2 - 1,
+        int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w)))),
+    )
     a, rest = spectrum(task, last)
     base = ive(nu, w)
     if base > 1e-290:
@@ -189,7 +223,9 @@ def _bias_limit(task: Zonal, w: float) -> float:
 
 
 def _log_noise_constant(dim: int) -> float:
-    return float(0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4))
+    return float(
+        0.5 * math.log(math.pi) - gammaln(dim / 2) - (dim / 2 - 1) * math.log(4)
+    )
 
 
 @dataclass(frozen=True)
@@ -209,7 +245,9 @@ class WindowLaw:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MOST_DIM))
         object.__setattr__(self, "order", real(self.order, "order", 0, 100, above=True))
-        object.__setattr__(self, "constant", real(self.constant, "constant", 0, above=True))
+        object.__setattr__(
+            self, "constant", real(self.constant, "constant", 0, above=True)
+        )
 
     @property
     def exponent(self) -> float:
@@ -252,7 +290,11 @@ def window_law(task: Zonal) -> WindowLaw:
                 f"{task!r}: singular_term={task.singular_term}: must be an order between 0 and 4, not 2, "
                 "and a constant above zero"
             )
-        moment = math.exp(order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2))
+        moment = math.exp(
+            order / 2 * math.log(2)
+            + gammaln((d - 1 + order) / 2)
+            - gammaln((d - 1) / 2)
+        )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
     for last in (50, 200, 800):
         a, rest = task.spectrum(last)
@@ -260,7 +302,9 @@ def window_law(task: Zonal) -> WindowLaw:
         terms = a * eigenvalue**2
         if rest * eigenvalue[-1] ** 2 + terms[last // 2 :].sum() <= 1e-9 * terms.sum():
             return WindowLaw(d, 4.0, float(terms.sum()) / 4)
-    raise TypeError(f"task={task!r}: has no law: it is not smooth, and declares no singular_term")
+    raise TypeError(
+        f"task={task!r}: has no law: it is not smooth, and declares no singular_term"
+    )
 
 
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
@@ -271,12 +315,16 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
     """
-    n, noise_std = broadcast(n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST))
+    n, noise_std = broadcast(
+        n=reals(n, "n", 1, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+    )
     law = window_law(task)
     if law.constant == 0:  # constants: equal weights are best
         return 0 * n * noise_std
     log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
-    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * law.exponent))[()]
+    return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * law.exponent))[
+        ()
+    ]
 
 
 def sharp_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
@@ -284,17 +332,22 @@ def sharp_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     law, w = window_law(task), sharp_window(task, n, noise_std)
     if law.constant == 0:
         return 0 * w
-    return np.asarray(law.constant * w ** (-law.order / 2) * (1 + law.noise_over_bias))[()]
+    return np.asarray(law.constant * w ** (-law.order / 2) * (1 + law.noise_over_bias))[
+        ()
+    ]
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w, noise_std = broadcast(
-        w=reals(w, "w", 1e-9, MOST), noise_std=reals(noise_std, "noise_std", 1e-100, MOST)
+        w=reals(w, "w", 1e-9, MOST),
+        noise_std=reals(noise_std, "noise_std", 1e-100, MOST),
     )
-    return np.asarray(np.round((w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent)))[
-        ()
-    ]
+    return np.asarray(
+        np.round(
+            (w / sharp_window(task, 1.0, noise_std)) ** (1 / window_law(task).exponent)
+        )
+    )[()]
 
 
 def window_price(task: Zonal, factor: ArrayLike) -> Array:
@@ -307,7 +360,9 @@ def window_price(task: Zonal, factor: ArrayLike) -> Array:
     law, factor = window_law(task), reals(factor, "factor", 1e-50, 1e50)
     with np.errstate(over="ignore"):  # infinite, in thousands of dimensions
         bias, noise = factor ** (-law.order / 2), factor ** ((task.dim - 1) / 2)
-    return np.asarray((bias + law.noise_over_bias * noise) / (1 + law.noise_over_bias))[()]
+    return np.asarray((bias + law.noise_over_bias * noise) / (1 + law.noise_over_bias))[
+        ()
+    ]
 
 
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
@@ -322,7 +377,9 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """
     law, ratio = window_law(task), reals(ratio, "ratio", 1e-50, 1e50)
     s = law.noise_over_bias
-    return np.asarray((ratio**2 + s) / ((1 + s) * ratio ** (2 - law.order * law.exponent)))[()]
+    return np.asarray(
+        (ratio**2 + s) / ((1 + s) * ratio ** (2 - law.order * law.exponent))
+    )[()]
 
 
 def printed_exponents(dim: int) -> tuple[float, float]:

@@ -64,14 +64,24 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _moments(task, n, noise_std)
     first, floor = degree_one / task.dim, power - degree_one
-    above = (power + noise_std**2 - first) / n  # d E h^2 - E f(x_q) h, free of cancellation
+    above = (
+        power + noise_std**2 - first
+    ) / n  # d E h^2 - E f(x_q) h, free of cancellation
     return LinearOptimum(first / square, floor + first / square * above, floor)
 
 
 def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
     """Return ``k(1)``, ``a_1 = d E f(x_q) h`` and ``E h^2`` of linear attention with M = I."""
-    d, degree_one, power = task.dim, float(task.spectrum(1)[0][0]), float(task.covariance(np.array(1.0)))
-    return power, degree_one, (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2
+    d, degree_one, power = (
+        task.dim,
+        float(task.spectrum(1)[0][0]),
+        float(task.covariance(np.array(1.0))),
+    )
+    return (
+        power,
+        degree_one,
+        (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2,
+    )
 
 
 def gaussian_linear_optimum(
@@ -110,7 +120,9 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     return Risk(*(np.asarray(value)[()] for value in (fine, noise_std**2, error)))
 
 
-def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+def neighbors_risk(
+    task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
+) -> Risk:
     """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
 
     Given the distance of the next token, the k nearest are independent and uniform in the cap that it
@@ -138,14 +150,23 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         if k == n:
             return (a.sum() + rest) * (1 + 1 / k), 0.0
         mode, spread = np.log((k + 1) / (n - k)), 9 * np.sqrt(1 / (k + 1) + 1 / (n - k))
-        y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)  # log of the odds
+        y = np.linspace(
+            mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241
+        )  # log of the odds
         density = -(k + 1) * np.logaddexp(0, -y) - (n - k) * np.logaddexp(0, y)
         density = np.exp(density - density.max())
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
-        ring = 2 * half * np.log(np.sin(theta)) + np.logaddexp(0, -y) - betaln(half, 0.5) - np.log(2 * half)
+        ring = (
+            2 * half * np.log(np.sin(theta))
+            + np.logaddexp(0, -y)
+            - betaln(half, 0.5)
+            - np.log(2 * half)
+        )
         mean = np.exp(ring) * (1 - Polynomials(task.dim + 2, theta).take(a.size))
         terms = a @ ((1 - mean) ** 2 + (1 - mean**2) / k) + rest * (1 + 1 / k)
-        fine, coarse = (float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2))
+        fine, coarse = (
+            float(terms[::s] @ density[::s] / density[::s].sum()) for s in (1, 2)
+        )
         tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
         return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
 

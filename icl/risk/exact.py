@@ -49,7 +49,9 @@ _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 _KNOWN = 1e-4  # a best window whose relative error is larger is refused
 
 
-def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
+def population_risk(
+    task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike
+) -> WindowRisk:
     """Compute the exact population risk of the attention unit ``M = w I``, and its derivative in w.
 
     Args:
@@ -76,9 +78,13 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     for value in np.unique(flat_w):  # one table serves every n and sigma
         here = flat_w == value
         lengths, back = np.unique(flat_n[here], return_inverse=True)
-        bias, bias_slope, noise, noise_slope = fine = integrate(task, float(value), lengths)
+        bias, bias_slope, noise, noise_slope = fine = integrate(
+            task, float(value), lengths
+        )
         coarse = integrate(task, float(value), lengths, order=12, slopes=False)
-        error = np.max(np.abs(coarse - fine[::2]) / np.maximum(fine[::2], 1e-300), axis=0)
+        error = np.max(
+            np.abs(coarse - fine[::2]) / np.maximum(fine[::2], 1e-300), axis=0
+        )
         if not np.all(error <= _TOLERANCE):
             raise ValueError(
                 f"w={value:g}, n={lengths[np.argmax(error)]:g}, {task!r}: two quadrature rules "
@@ -137,7 +143,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         s2, rows = variance[some], []
         for w in windows:
             try:
-                bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[:, index]
+                bias, bias_w, noise, noise_w = integrate(task, float(w), unique[here])[
+                    :, index
+                ]
             except ValueError as problem:
                 raise ValueError(
                     f"n={lengths[some][0]:g}, noise_std={s2[0] ** 0.5:g}: "
@@ -154,12 +162,16 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
         first = variance[lost][0] ** 0.5
-        raise ValueError(f"noise_std={first:g}: the best w for {task!r} is below rounding, must be smaller")
+        raise ValueError(
+            f"noise_std={first:g}: the best w for {task!r} is below rounding, must be smaller"
+        )
     # the scan's end without noise: on average less than one token is left within the kernel's reach
     last = np.array([1 / cap_quantile(task.dim, 1 / m) for m in lengths])
     if task.singular_term is not None:
         law = sharp_window(task, lengths, np.maximum(noise_std.ravel(), LEAST))
-        end = np.where(last < 100 * law, last, law)  # with little noise few tokens are left at the best w
+        end = np.where(
+            last < 100 * law, last, law
+        )  # with little noise few tokens are left at the best w
         if np.any(end > _ROUGH):
             m, w = lengths[np.argmax(end)], end.max()
             raise ValueError(
@@ -175,7 +187,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     return OptimalWindow(w[()], risk[()], (w > 0)[()], error[()])
 
 
-def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
+def mismatch_risk(
+    trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike
+) -> WindowRisk:
     """Compute the risk on one class with the window that is optimal for another (ITA slides, Theorem 3).
 
     The window is that of the class ``trained``, the risk that of ``tested``, of the same dimension, with the
@@ -184,8 +198,12 @@ def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayL
     check_task(trained, "trained")
     check_task(tested, "tested")
     if trained.dim != tested.dim:
-        raise ValueError(f"tested.dim={tested.dim}: must be that of the trained class, {trained.dim}")
-    return population_risk(tested, optimal_window(trained, n, noise_std).w, n, noise_std)
+        raise ValueError(
+            f"tested.dim={tested.dim}: must be that of the trained class, {trained.dim}"
+        )
+    return population_risk(
+        tested, optimal_window(trained, n, noise_std).w, n, noise_std
+    )
 
 
 @dataclass(frozen=True)
@@ -205,7 +223,9 @@ class WorstCase:
     degree: int
 
 
-def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: float = 1.0) -> WorstCase:
+def worst_case_risk(
+    dim: int, w: float, n: int, noise_std: float, lipschitz: float = 1.0
+) -> WorstCase:
     """Bracket the risk of the worst L-Lipschitz function at ``M = w I``, in 2 to 150 dimensions.
 
     The bias of a fixed f does not change when f is rotated. As a quadratic form it is therefore diagonal in
@@ -217,14 +237,25 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
     Raises:
         ValueError: Also if the window is so narrow that the worst functions may have degrees beyond 200.
     """
-    dim, square = integer(dim, "dim", 2, 150), real(lipschitz, "lipschitz", LEAST, MOST) ** 2
-    w, n, noise_std = real(w, "w", 0, MOST), integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST)
+    dim, square = (
+        integer(dim, "dim", 2, 150),
+        real(lipschitz, "lipschitz", LEAST, MOST) ** 2,
+    )
+    w, n, noise_std = (
+        real(w, "w", 0, MOST),
+        integer(n, "n", 1, MOST),
+        real(noise_std, "noise_std", 0, MOST),
+    )
     noise = float(population_risk(Harmonic(dim), w, n, noise_std).noise)
     best, degree, at = 0.0, 0, 1
     while 4 / (at * (at + dim - 2)) > best:  # c_l <= E sum omega_i 2 (1 - P_l) <= 4
         if at > 200 or 3 * (degree + dim / 2) > 300:  # the largest L that `Cosine` has
-            raise ValueError(f"w={w:g}, n={n:g}, dim={dim}: the worst degree may be beyond 200")
-        value = float(population_risk(Harmonic(dim, degree=at), w, n, 0.0).bias) / (at * (at + dim - 2))
+            raise ValueError(
+                f"w={w:g}, n={n:g}, dim={dim}: the worst degree may be beyond 200"
+            )
+        value = float(population_risk(Harmonic(dim, degree=at), w, n, 0.0).bias) / (
+            at * (at + dim - 2)
+        )
         if value > best:
             best, degree = value, at
         at += 1
@@ -234,4 +265,6 @@ def worst_case_risk(dim: int, w: float, n: int, noise_std: float, lipschitz: flo
 
     waves = np.geomspace(0.1, 3.0, 25) * (degree + dim / 2)
     wavenumber = float(max(waves, key=cosine))
-    return WorstCase(square * cosine(wavenumber) + noise, square * best + noise, wavenumber, degree)
+    return WorstCase(
+        square * cosine(wavenumber) + noise, square * best + noise, wavenumber, degree
+    )

@@ -20,13 +20,17 @@ from icl.tasks.base import Array, pinned
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
-_CHECK_FEASIBLE_AFTER = 1000  # after so many it is checked whether that many can be enough
+_CHECK_FEASIBLE_AFTER = (
+    1000  # after so many it is checked whether that many can be enough
+)
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
 _BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
 
 
-def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
+def integrate(
+    task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True
+) -> Array:
     """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
 
     The result has shape (4, j), or (2, j) without the slopes; ``order`` is the number of Gauss-Legendre nodes
@@ -34,12 +38,19 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
     a, rest = spectrum(task, 32)
-    single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]  # the weight of one token is one
+    single = [
+        [2 * (float(a.sum()) + rest)],
+        [0.0],
+        [1.0],
+        [0.0],
+    ]  # the weight of one token is one
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
         # how many times the kernel is narrower than the distance to the nearest token
         if w * cap_quantile(task.dim, 1 / n[n > 1].min()) > _NARROW:
-            raise ValueError(f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk")
+            raise ValueError(
+                f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk"
+            )
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
         jumps = task.singular_term is not None and task.singular_term[0] < 2
         for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
@@ -48,7 +59,9 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     return out
 
 
-def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
+def attended_gegenbauer_means(
+    dim: int, w: float, n: float, degree: int, order: int = 16
+) -> Array:
     """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, for n >= 2 tokens.
 
     ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle.
@@ -64,23 +77,34 @@ def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: 
         laws.append((mesh.p * (power[:, None] @ (z * (1 + lost)))[:, 0]).ravel())
     theta, p = np.concatenate(thetas), np.concatenate(laws)
     polynomials, step = Polynomials(dim, theta), max(1, _BLOCK // theta.size)
-    rows = [polynomials.take(min(step, degree + 1 - first)) @ p for first in range(0, degree + 1, step)]
+    rows = [
+        polynomials.take(min(step, degree + 1 - first)) @ p
+        for first in range(0, degree + 1, step)
+    ]
     return 1 - np.concatenate(rows)[1:]
 
 
-def _integrate_mesh(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool) -> Array:
+def _integrate_mesh(
+    task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool
+) -> Array:
     """Return the sums over one mesh; ``before`` is the bias of earlier ones, for relative errors."""
     p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2  # 1 - x.x_q
-    z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0))  # exp(-exp(6)) is zero
+    z = np.exp(
+        np.minimum(mesh.u[..., None] - (w * gap)[:, None], 6.0)
+    )  # exp(-exp(6)) is zero
     lost = np.expm1(-z)
     decay = 1 + lost
-    table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))  # of first and its derivative
+    table = np.empty(
+        (len(z), 2 if slopes else 1, *z.shape[1:])
+    )  # of first and its derivative
     first = np.multiply(z, decay * p, out=table[:, 0])
     second = z * first
 
     missed = mesh.below - _mean(lost, mesh.p)  # 1 - phi
     phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
-    log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
+    log_phi = np.where(
+        missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)
+    ).ravel()
     # powers of phi for all n at once, with the weights in u: (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
     one = weight * count * np.exp(np.maximum((count - 1) * log_phi, -700))
@@ -93,13 +117,18 @@ def _integrate_mesh(task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, 
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
-    pair, *pair_w = _pair_term(task, mesh.theta, gap, gamma, table, two, before + one @ single)
+    pair, *pair_w = _pair_term(
+        task, mesh.theta, gap, gamma, table, two, before + one @ single
+    )
     bias = one @ single + two @ pair
     if not slopes:
         return np.stack([bias, one @ noise])
     log_phi_w = (_mean(first, shifted) / phi).ravel()
     second_w = (z - 2) * second
-    single_w, noise_w = 2 * _mean(second_w, shifted * gamma).ravel(), _mean(second_w, shifted).ravel()
+    single_w, noise_w = (
+        2 * _mean(second_w, shifted * gamma).ravel(),
+        _mean(second_w, shifted).ravel(),
+    )
     return np.stack(
         [
             bias,
@@ -119,7 +148,13 @@ def _mean(table: Array, h: Array) -> Array:
 
 
 def _pair_term(
-    task: Zonal, theta: Array, gap: Array, gamma: Array, table: Array, weight: Array, scale: Array
+    task: Zonal,
+    theta: Array,
+    gap: Array,
+    gamma: Array,
+    table: Array,
+    weight: Array,
+    scale: Array,
 ) -> Array:
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
@@ -138,7 +173,9 @@ def _pair_term(
     def mean(h: Array) -> Array:  # h of shape (panels, angles, ...)
         return np.asarray(flat_table @ h).reshape(panels, rows, k, *h.shape[2:])
 
-    def product(x: Array, y: Array) -> Array:  # of a row pair (x, x') and (y, y'): (x y, (x y)')
+    def product(
+        x: Array, y: Array
+    ) -> Array:  # of a row pair (x, x') and (y, y'): (x y, (x y)')
         out = x[:, :1] * y
         out[:, 1:] += x[:, 1:] * y[:, :1]
         return out
@@ -155,7 +192,9 @@ def _pair_term(
     left, smooth = variogram - a * m, math.isfinite(bandlimit(task))
     cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
 
-    too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
+    too_large = (
+        f"w is too large for {task!r}: its spectrum falls too slowly for this window"
+    )
     step = 1 if spectrum(task, 64)[0][2::2].any() else 2  # but for degree 1
     polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
     polynomials.take(1 if step == 2 else 2)  # degrees 0 and 1
@@ -167,22 +206,34 @@ def _pair_term(
             raise ValueError(too_large)
         a, rest = spectrum(task, last)
         a = a[degrees - 1]
-        m = mean(polynomials.take(degrees.size).reshape(-1, *theta.shape).transpose(1, 2, 0))
+        m = mean(
+            polynomials.take(degrees.size).reshape(-1, *theta.shape).transpose(1, 2, 0)
+        )
         done = _freeze_below_rounding(m, flat, done)
         total += product(m, m) @ a
         if rest <= 0:
             return by_row(total)
         left -= m @ a
-        neglected = rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
+        neglected = (
+            rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
+        )
         allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
         if np.all(weight @ neglected <= allowed):
             if np.all(cancels <= 1e3 * allowed):
-                return by_row(total + 2 * product(flat, left) - rest * product(flat, flat))
+                return by_row(
+                    total + 2 * product(flat, left) - rest * product(flat, flat)
+                )
             if not smooth:
                 raise ValueError(too_large)
-        if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:  # once
+        if (
+            task.singular_term is not None
+            and degrees[0] <= _CHECK_FEASIBLE_AFTER < last
+        ):  # once
             neglected = _least_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
-            if np.any(weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()):
+            if np.any(
+                weight @ neglected
+                > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
+            ):
                 raise ValueError(too_large)
 
 
@@ -196,14 +247,27 @@ def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     assert task.singular_term is not None
     falls = task.singular_term[0]  # like l^-rho, the sum of all coefficients from l on
     rest = spectrum(task, 64)[1] * ((64 + shift) / (_DEGREES + shift)) ** falls
-    first, second = (_mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2))
+    first, second = (
+        _mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
+    )
     narrow = _DEGREES * np.sqrt(np.maximum(second - first**2, 0.0)) < 0.5
     argument = np.maximum(_DEGREES * first, 1e-3)
-    log_square = 2 * gammaln(order + 1) + 2 * order * np.log(2 / argument) - np.log(math.pi * argument)
-    return np.asarray(rest * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0) * flat**2 / 100)
+    log_square = (
+        2 * gammaln(order + 1)
+        + 2 * order * np.log(2 / argument)
+        - np.log(math.pi * argument)
+    )
+    return np.asarray(
+        rest
+        * np.where(narrow, np.exp(np.minimum(log_square, 0.0)), 0.0)
+        * flat**2
+        / 100
+    )
 
 
-def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _freeze_below_rounding(
+    m: Array, flat: Array, done: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Where P_l has averaged out, let it stay so: higher degrees would only alias on the mesh.
 
     Changes m, (panels, rows, k, degrees), in place; returns which nodes are beyond their last degree.
@@ -212,7 +276,9 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():
         return done
-    run = small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]  # and the three before it
+    run = (
+        small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]
+    )  # and the three before it
     out = np.repeat(done[..., None], m.shape[-1], axis=-1)
     out[..., 3:] |= np.logical_or.accumulate(run, axis=-1)
     np.copyto(m, flat[..., None], where=out[:, None])

@@ -130,8 +130,13 @@ def _missed(coefficients: ArrayLike) -> tuple[Array, list[tuple[float, Polynomia
         )
     # column j: the coefficients of t^j in the basis of Hermite polynomials
     columns = [poly2herme(row[: j + 1]) for j, row in enumerate(np.eye(c.size))]
-    powers = np.stack([np.pad(column, (0, c.size - column.size)) for column in columns], 1)
-    return c, [(float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k]) for k in range(c.size)]
+    powers = np.stack(
+        [np.pad(column, (0, c.size - column.size)) for column in columns], 1
+    )
+    return c, [
+        (float(math.factorial(k)), Polynomial(-powers[k] * c) + c[k])
+        for k in range(c.size)
+    ]
 
 
 def distance_exponent(w: ArrayLike) -> Array:
@@ -181,10 +186,13 @@ def gaussian_law(dim: int, w: ArrayLike, log_n: ArrayLike) -> GaussianLaw:
     w, log_n = reals(w, "w", _LEAST_W, _MOST_W), reals(log_n, "log_n", 1e-3, _MOST_LOG)
     w, log_n = broadcast(w=w, log_n=log_n)
     rows = [
-        _gaussian_law(d, float(one), float(length)) for one, length in zip(w.flat, log_n.flat, strict=True)
+        _gaussian_law(d, float(one), float(length))
+        for one, length in zip(w.flat, log_n.flat, strict=True)
     ]
     log_noise, log_distance = np.array(rows).reshape(w.size, 2).T
-    return GaussianLaw(log_noise.reshape(w.shape)[()], log_distance.reshape(w.shape)[()])
+    return GaussianLaw(
+        log_noise.reshape(w.shape)[()], log_distance.reshape(w.shape)[()]
+    )
 
 
 def _gaussian_law(d: int, w: float, log_n: float) -> tuple[float, float]:
@@ -196,7 +204,9 @@ def _gaussian_law(d: int, w: float, log_n: float) -> tuple[float, float]:
         distance = math.log(half) + (half + 1) * reach - gammaln(half + 2) - log_n
     elif square < 0.5:
         noise = -half * math.log(1 - 2 * square) - log_n
-        distance = math.log(d * (1 - square)) - (half + 1) * math.log(1 - 2 * square) - log_n
+        distance = (
+            math.log(d * (1 - square)) - (half + 1) * math.log(1 - 2 * square) - log_n
+        )
     else:
         power = float(distance_exponent(w))  # s - 1
         constant = gammaln(1 + power) + gammaln(1 - power) - gammaln(half)
@@ -223,7 +233,9 @@ def log_window_gap(dim: int, log_n: ArrayLike) -> Array:
     return np.asarray(log_constant + (d / 2 + 1) * np.log(log_n) - log_n / GOLDEN)[()]
 
 
-def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0) -> OneToken:
+def one_token_gap(
+    dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
+) -> OneToken:
     r"""Compute ``1 - w*`` for linear functions from one heavy token, by quadrature.
 
     The sum of all weights but one is replaced by its mean ``n exp(r^2 / 2)``, as in the random energy model
@@ -242,12 +254,20 @@ def one_token_gap(dim: int, log_n: ArrayLike, noise_std: ArrayLike, lipschitz: f
     True
     """
     d, scale = integer(dim, "dim", 1, 1000), real(lipschitz, "lipschitz", LEAST, MOST)
-    log_n, noise_std = reals(log_n, "log_n", 10, _MOST_LOG), reals(noise_std, "noise_std", 0, MOST)
+    log_n, noise_std = (
+        reals(log_n, "log_n", 10, _MOST_LOG),
+        reals(noise_std, "noise_std", 0, MOST),
+    )
     log_n, noise_std = broadcast(log_n=log_n, noise_std=noise_std)
     out = np.empty((2, log_n.size))
-    for k, (length, sigma) in enumerate(zip(log_n.ravel(), noise_std.ravel(), strict=True)):
+    for k, (length, sigma) in enumerate(
+        zip(log_n.ravel(), noise_std.ravel(), strict=True)
+    ):
         spread = 1 + (sigma / scale) ** 2
-        fine, coarse = (_one_token(d, float(length), spread, *rule) for rule in ((0.2, 400), (0.25, 300)))
+        fine, coarse = (
+            _one_token(d, float(length), spread, *rule)
+            for rule in ((0.2, 400), (0.25, 300))
+        )
         out[:, k] = fine, abs(fine - coarse) + np.finfo(float).eps * length
     return OneToken(*(row.reshape(log_n.shape)[()] for row in out))
 
@@ -256,13 +276,22 @@ def _one_token(d: int, log_n: float, spread: float, step: float, order: int) -> 
     """Return the logarithm of `one_token_gap` with that step in log z and that many nodes in r."""
     peak, reach = math.sqrt(PEAK * log_n), 14 + math.sqrt(d) / 2
     r, weight = gauss_panels(np.array([max(0.0, peak - reach), peak + reach]), order)
-    y = np.arange(-260.0, 60.0, step)  # log z over the others' sum: falls like exp(0.38 y) and exp(-1.6 y)
+    y = np.arange(
+        -260.0, 60.0, step
+    )  # log z over the others' sum: falls like exp(0.38 y) and exp(-1.6 y)
     g = (y + (log_n + r * r / 2)[:, None]) / r[:, None]
-    log_chi = (d - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - d / 2) - gammaln(d / 2)
-    log_p = (log_chi + log_n - 0.5 * math.log(2 * math.pi) - np.log(r))[:, None] - g * g / 2
+    log_chi = (
+        (d - 1) * np.log(r) - r * r / 2 + math.log(2) * (1 - d / 2) - gammaln(d / 2)
+    )
+    log_p = (log_chi + log_n - 0.5 * math.log(2 * math.pi) - np.log(r))[
+        :, None
+    ] - g * g / 2
     shift = float(log_window_gap(d, log_n))
     p = np.exp(log_p - shift) * weight[:, None] * step
-    omega, turn = expit(y), expit(y) * expit(-y) * (g - r[:, None])  # and its derivative in r w
+    omega, turn = (
+        expit(y),
+        expit(y) * expit(-y) * (g - r[:, None]),
+    )  # and its derivative in r w
     c_tau, third = 2 * omega * turn, omega**3 - omega**4
     third_tau = (3 * omega**2 - 4 * omega**3) * turn
     square, r = (r * r / d)[:, None], r[:, None]
@@ -287,7 +316,10 @@ def least_ball_limit(dim: int) -> BallLimit:
     at = int(np.argmin([_ball_limit(dim, float(w), _ORDER)[0] for w in grid]))
     around = grid[at - 1], grid[at + 1]
     rules = _ORDER, _COARSE
-    w, coarse = (brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13) for k in rules)
+    w, coarse = (
+        brentq(lambda v, k=k: _ball_limit(dim, v, k)[1], *around, xtol=1e-13)
+        for k in rules
+    )
     risk, other = _ball_limit(dim, w, _ORDER)[0], _ball_limit(dim, coarse, _COARSE)[0]
     changes = abs(coarse / w - 1), abs(other / risk - 1)
     return BallLimit(w, risk, max(*changes, float(np.finfo(float).eps)))
@@ -296,7 +328,9 @@ def least_ball_limit(dim: int) -> BallLimit:
 def _ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     """Return the limit and its slope in w, by a Gauss rule on panels of r that double from 1 / w on."""
     most = max(w, 2)
-    edges = np.concatenate([[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most])
+    edges = np.concatenate(
+        [[0.0], np.geomspace(1, most, int(np.ceil(np.log2(most))) + 1) / most]
+    )
     r, weight = gauss_panels(edges, order)
     p, s = weight * dim * r ** (dim - 1), w * r
     length = resultant_length(dim + 2, s)

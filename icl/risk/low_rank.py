@@ -27,7 +27,9 @@ _WORK, _NODES = 1e8, 5000  # more exponentials or angles than this (seconds) are
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
 
 
-def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_std: ArrayLike) -> Risk:
+def low_rank_risk(
+    dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_std: ArrayLike
+) -> Risk:
     """Compute the exact risk of ``M = c B B' + e B_perp B_perp'`` on the linear low-rank class.
 
     The subspace has dimension ``rank``, 1 <= k < d. c is at least 0, and the sign of e does not matter; cost
@@ -40,11 +42,17 @@ def low_rank_risk(dim: int, rank: int, c: float, e: float, n: ArrayLike, noise_s
     dim, rank = integer(dim, "dim", 2, MOST_DIM), integer(rank, "rank", 1)
     if rank >= dim:
         raise ValueError(f"rank={rank}: must be below dim={dim}")
-    c, e, lengths = real(c, "c", 0), abs(real(e, "e")), reals(n, "n", 1, MOST, whole=True)
+    c, e, lengths = (
+        real(c, "c", 0),
+        abs(real(e, "e")),
+        reals(n, "n", 1, MOST, whole=True),
+    )
     variance = reals(noise_std, "noise_std", 0, MOST) ** 2
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count(rank, c), _count(dim - rank, e)]
-    seen = min(2 * (c + e) + 1, _CUT + 14)  # of the range of tau, at each point: see `_integrate`
+    seen = min(
+        2 * (c + e) + 1, _CUT + 14
+    )  # of the range of tau, at each point: see `_integrate`
     if max(nodes) > _NODES or nodes[0] * nodes[1] * 4 * seen > _WORK or c + e > _NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
@@ -73,7 +81,9 @@ def _count(dim: int, w: float) -> int:
     return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _WORK))
 
 
-def _integrate(dim: int, rank: int, c: float, e: float, n: Array, nodes: list[int], step: float) -> Array:
+def _integrate(
+    dim: int, rank: int, c: float, e: float, n: Array, nodes: list[int], step: float
+) -> Array:
     """Return bias and noise / sigma^2 for these numbers of angles inside and outside the subspace.
 
     Shape (2, lengths): all lengths share the points of the trapezoid rule.
@@ -85,16 +95,26 @@ def _integrate(dim: int, rank: int, c: float, e: float, n: Array, nodes: list[in
     p = np.outer(p_near, p_far).ravel()
 
     most = math.log(n.max())
-    u = min(-most - math.log(p @ np.exp(-tau)), -0.5 * (most + math.log(p @ np.exp(-2 * tau)))) - _CUT / 2
+    u = (
+        min(
+            -most - math.log(p @ np.exp(-tau)),
+            -0.5 * (most + math.log(p @ np.exp(-2 * tau))),
+        )
+        - _CUT / 2
+    )
     order = np.argsort(tau)
     gap, tau, p = gap[order], tau[order], p[order]
     below = np.concatenate([[0.0], np.cumsum(p)])
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
     # logarithms of E exp(-k tau) and E gap exp(-k tau) over tokens from each one outwards, k = 1, 2
-    far = np.pad([logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf)
+    far = np.pad(
+        [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
+    )
     far = np.logaddexp.accumulate(far[..., ::-1], axis=-1)[..., ::-1]
-    steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))  # points at once: they fit into the cache
+    steps = step * np.arange(
+        min(32, max(1, 2**16 // tau.size))
+    )  # points at once: they fit into the cache
     total = np.zeros((2, n.size))
     while u < 2 * (c + e) + 5:
         # of nearer tokens exp(-z) is zero, of farther ones it is 1 - z to all digits
@@ -104,12 +124,17 @@ def _integrate(dim: int, rank: int, c: float, e: float, n: Array, nodes: list[in
         missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
         once = z * (1 - missed)  # z exp(-z)
         twice = z * once
-        linear, square = (np.exp(k * (u + steps[:, None]) + far[k - 1, :, last]) for k in (1, 2))
+        linear, square = (
+            np.exp(k * (u + steps[:, None]) + far[k - 1, :, last]) for k in (1, 2)
+        )
         mass = below[first] + missed @ near + linear[:, 0]
         log_phi = np.log1p(-np.minimum(mass, 1 - 1e-16))[:, None]
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
-        total[0] += 2 * (twice @ away + square[:, 1]) @ single + (once @ away + linear[:, 1]) ** 2 @ pair
+        total[0] += (
+            2 * (twice @ away + square[:, 1]) @ single
+            + (once @ away + linear[:, 1]) ** 2 @ pair
+        )
         total[1] += (twice @ near + square[:, 0]) @ single
         if np.all((n - 1) * log_phi[-1] < -_CUT):  # phi^(n-1) has vanished
             break

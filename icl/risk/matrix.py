@@ -64,12 +64,17 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     """
     check_task(task)
     task = pinned(task)
-    length, variance = float(integer(n, "n", 1, MOST)), real(noise_std, "noise_std", 0, MOST) ** 2
+    length, variance = (
+        float(integer(n, "n", 1, MOST)),
+        real(noise_std, "noise_std", 0, MOST) ** 2,
+    )
     matrix = as_square_matrix(M, task.dim)
     mean = partial(_mean, task, length, variance, matrix)
     rules, change = _deterministic(matrix), 0.0
     if rules is None:
-        rows = np.stack([mean(_scrambled(matrix, seed)) for seed in range(_SCRAMBLINGS)])
+        rows = np.stack(
+            [mean(_scrambled(matrix, seed)) for seed in range(_SCRAMBLINGS)]
+        )
         row, change = rows.mean(0), float(rows.std(0, ddof=1).max()) / len(rows) ** 0.5
     else:
         row = mean(next(rules))
@@ -87,7 +92,9 @@ def as_square_matrix(M: Any, dim: int, name: str = "M") -> Array:
     """Return a key-query matrix as a float64 array of shape (dim, dim), or raise ValueError."""
     matrix = np.array(matrix_rows(M, name))
     if matrix.shape != (dim, dim) or np.abs(matrix).max() > MOST:
-        raise ValueError(f"{name}: shape {matrix.shape}, must be ({dim}, {dim}), entries at most {MOST:g}")
+        raise ValueError(
+            f"{name}: shape {matrix.shape}, must be ({dim}, {dim}), entries at most {MOST:g}"
+        )
     return matrix
 
 
@@ -102,20 +109,27 @@ def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
     """
     check_task(task)
     task = pinned(task)
-    length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
+    length, variance = (
+        integer(n, "n", 1, MOST),
+        real(noise_std, "noise_std", 0, MOST) ** 2,
+    )
     w, d = real(w, "w", 0, MOST), task.dim
     panel = _panel(task, float(length), int(_indices(w)))
     degree, found = np.arange(1, panel.table.shape[1] - 1), []
     for some in (panel, replace(panel, table=panel.table[:-2])):
         value, first, second = (some.at(np.array([w]), k)[:, 0] for k in range(3))
         slope, bend = (part[0] + variance * part[1] for part in (first, second))
-        turn = w * slope + 2 * w * float(value[2:] @ (degree * (degree + d - 2))) / (d - 1)
+        turn = w * slope + 2 * w * float(value[2:] @ (degree * (degree + d - 2))) / (
+            d - 1
+        )
         found.append([w * w * bend, (2 * w * w * bend + d * turn) / (d + 2), turn])
     fine, coarse = np.array(found)
     return np.array([fine, np.abs(fine - coarse) + panel.error * np.abs(fine)])
 
 
-def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, start: ArrayLike = 0.0) -> Array:
+def population_flow(
+    task: Zonal, n: int, noise_std: float, times: ArrayLike, start: ArrayLike = 0.0
+) -> Array:
     """Compute the curve of gradient flow, ``dM/dt = -gradient of the risk at M``.
 
     It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
@@ -130,28 +144,44 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
     Raises:
         ValueError: Also if the flow is too long.
     """
-    from scipy.integrate import solve_ivp  # takes long to import, and only flows need it
+    from scipy.integrate import (
+        solve_ivp,
+    )  # takes long to import, and only flows need it
 
     check_task(task)
     task = pinned(task)
-    length, variance = integer(n, "n", 1, MOST), real(noise_std, "noise_std", 0, MOST) ** 2
+    length, variance = (
+        integer(n, "n", 1, MOST),
+        real(noise_std, "noise_std", 0, MOST) ** 2,
+    )
     moments = reals(times, "times", 0, 1e15)
     if moments.ndim != 1 or np.any(np.diff(moments) < 0):
-        raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
+        raise ValueError(
+            f"times={shown(times)}: must be a sequence of increasing numbers"
+        )
     shape: tuple[int, ...] = ()
     if not isinstance(start, list | tuple) and np.ndim(start) == 0:
         first = np.array([real(start, "start", 0, MOST)])
     else:
-        shape, first = (task.dim, task.dim), as_square_matrix(start, task.dim, "start").ravel()
+        shape, first = (
+            (task.dim, task.dim),
+            as_square_matrix(start, task.dim, "start").ravel(),
+        )
 
     calls = iter(range(_EVALUATIONS))
 
     def velocity(_: float, M: Array) -> Array:
         if next(calls, None) is None:
-            raise ValueError(f"times up to {moments[-1]:g}: the flow of {task!r} takes too many steps")
+            raise ValueError(
+                f"times up to {moments[-1]:g}: the flow of {task!r} takes too many steps"
+            )
         if shape:
-            return -matrix_risk(task, M.reshape(shape), length, noise_std).gradient.ravel()
-        _, bias_w, _, noise_w = integrate(task, max(float(M[0]), 0.0), np.array([float(length)]))[:, 0]
+            return -matrix_risk(
+                task, M.reshape(shape), length, noise_std
+            ).gradient.ravel()
+        _, bias_w, _, noise_w = integrate(
+            task, max(float(M[0]), 0.0), np.array([float(length)])
+        )[:, 0]
         return np.array([-(bias_w + variance * noise_w) / task.dim])
 
     moments, back = np.unique(moments, return_inverse=True)
@@ -162,8 +192,12 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike, sta
         except ValueError as problem:
             raise ValueError(f"start={np.asarray(start).tolist()}: {problem}") from None
         span = (0.0, float(moments[-1]))
-        curve = solve_ivp(velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12).y
-    return np.asarray(curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape))
+        curve = solve_ivp(
+            velocity, span, first, "LSODA", moments, rtol=1e-9, atol=1e-12
+        ).y
+    return np.asarray(
+        curve.T[np.minimum(back, curve.shape[1] - 1)].reshape(*back.shape, *shape)
+    )
 
 
 @dataclass(frozen=True)
@@ -178,8 +212,15 @@ class _Panel:
     def at(self, kappa: Array, derivative: int = 0) -> Array:
         """Return the functions, or their derivatives, one a row, (columns, len(kappa))."""
         half = (self.right - self.left) / 2
-        table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
-        return np.asarray(table.T @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T)
+        table = (
+            chebyshev.chebder(self.table, derivative, 1 / half)
+            if derivative
+            else self.table
+        )
+        return np.asarray(
+            table.T
+            @ chebyshev.chebvander((kappa - self.left) / half - 1, len(table) - 1).T
+        )
 
 
 def _indices(kappa: ArrayLike) -> NDArray[np.int_]:
@@ -203,20 +244,30 @@ def _tabulated(task: Zonal, n: float, index: int) -> _Panel:
     degree = int(min(bandlimit(task), 16 * math.ceil(right**0.5)))
     while True:
         if degree > _DEGREES:
-            raise ValueError(f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}")
+            raise ValueError(
+                f"M is too large for {task!r}, whose spectrum falls too slowly: at {right:g}"
+            )
         a, rest = spectrum(task, degree)
         m = np.zeros((_NODES, degree))
         if n > 1:
-            m = np.array([attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa])
-        if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (a.sum() + rest):
+            m = np.array(
+                [attended_gegenbauer_means(task.dim, k, n, degree) for k in kappa]
+            )
+        if degree >= bandlimit(task) or rest * np.abs(m[:, -8:]).max() <= 1e-14 * (
+            a.sum() + rest
+        ):
             break
         degree *= 2
     transform = 2 / _NODES * np.cos(np.outer(np.arange(_NODES), angles))
     transform[0] /= 2
-    return _Panel(left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error)
+    return _Panel(
+        left, right, transform @ np.hstack([curve, a * m / kappa[:, None]]), error
+    )
 
 
-def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array) -> Array:
+def _conditional(
+    task: Zonal, n: float, variance: float, kappa: Array, c: Array
+) -> Array:
     """Return bias, noise and the gradient's two parts; its value is ``along M x / kappa + beta x``.
 
     Shape (4, queries). With ``beta = rho_c / kappa`` and ``along = rho_kappa - c beta`` this is the
@@ -228,19 +279,31 @@ def _conditional(task: Zonal, n: float, variance: float, kappa: Array, c: Array)
         here, panel = indices == index, _panel(task, n, int(index))
         k, cosine = kappa[here], c[here]
         degrees = panel.table.shape[1] - 2
-        theta, degree = np.arccos(np.clip(cosine, -1, 1)), np.arange(1, degrees + 1)[:, None]
+        theta, degree = (
+            np.arccos(np.clip(cosine, -1, 1)),
+            np.arange(1, degrees + 1)[:, None],
+        )
         missed = Polynomials(dim, theta).take(degrees + 1)[1:]  # 1 - P_l
         # P_l' is proportional to the polynomial of degree l - 1 in d + 2 dimensions
-        bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (degree * (degree + dim - 2) / (dim - 1))
+        bend = (1 - Polynomials(dim + 2, theta).take(degrees)) * (
+            degree * (degree + dim - 2) / (dim - 1)
+        )
         (bias, noise, *pull), (bias_k, noise_k, *pull_k) = panel.at(k), panel.at(k, 1)
         beta = -2 * np.einsum("lq,lq->q", pull, bend)
         turn = 2 * np.einsum("lq,lq->q", pull, missed)
-        slope = bias_k + variance * noise_k + turn + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
+        slope = (
+            bias_k
+            + variance * noise_k
+            + turn
+            + 2 * k * np.einsum("lq,lq->q", pull_k, missed)
+        )
         out[:, here] = bias + k * turn, variance * noise, slope - cosine * beta, beta
     return out
 
 
-def _mean(task: Zonal, n: float, variance: float, M: Array, queries: _QueryRule) -> Array:
+def _mean(
+    task: Zonal, n: float, variance: float, M: Array, queries: _QueryRule
+) -> Array:
     """Return the means of bias, noise and gradient, flat."""
     kappa, p = queries.kappa, queries.p
     divisor = np.where(kappa > 0, kappa, 1.0)
@@ -266,8 +329,13 @@ def _deterministic(M: Array) -> Iterator[_QueryRule] | None:
     if blocks is None and len(M) > _MOST_DIM:
         return None
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
-    orders = [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
-    return (_polar(M, order) if blocks is None else _dirichlet(*blocks, order) for order in orders)
+    orders = (
+        [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
+    )
+    return (
+        _polar(M, order) if blocks is None else _dirichlet(*blocks, order)
+        for order in orders
+    )
 
 
 def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
@@ -280,8 +348,13 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     values, basis = np.linalg.eigh(pair[0] + math.sqrt(2) * pair[1])
     split = np.flatnonzero(np.diff(values) > 1e-12) + 1
     bases = np.split(basis, split, axis=1)
-    moduli, cosines = (np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair)
-    rebuilt = [sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True)) for vs in (moduli, cosines)]
+    moduli, cosines = (
+        np.array([np.trace(b.T @ a @ b) / b.shape[1] for b in bases]) for a in pair
+    )
+    rebuilt = [
+        sum(v * (b @ b.T) for v, b in zip(vs, bases, strict=True))
+        for vs in (moduli, cosines)
+    ]
     if len(bases) > _MOST_BLOCKS or any(
         np.abs(a - b).max() > 1e-12 for a, b in zip(pair, rebuilt, strict=True)
     ):
@@ -289,7 +362,9 @@ def _blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     return bases, np.maximum(moduli, 0) * scale**2, cosines * scale
 
 
-def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) -> _QueryRule:
+def _dirichlet(
+    bases: list[Array], moduli: Array, cosines: Array, order: int
+) -> _QueryRule:
     """Return a product of Gauss-Jacobi rules for the squared lengths in the eigenspaces."""
     sizes = [b.shape[1] for b in bases]
     u, p, left = np.empty((1, 0)), np.ones(1), np.ones((1, 1))
@@ -297,11 +372,20 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
         x, q = roots_jacobi(order, sum(sizes[i + 1 :]) / 2 - 1, size / 2 - 1)
         share = np.tile((1 + x) / 2, len(p))[:, None]
         u, left = np.repeat(u, order, axis=0), np.repeat(left, order, axis=0)
-        u, left, p = np.hstack([u, left * share]), left * (1 - share), np.outer(p, q / q.sum()).ravel()
+        u, left, p = (
+            np.hstack([u, left * share]),
+            left * (1 - share),
+            np.outer(p, q / q.sum()).ravel(),
+        )
     u = np.hstack([u, left])
 
     def outer(h: Array) -> Array:
-        return np.asarray(sum((h @ v) / b.shape[1] * (b @ b.T) for v, b in zip(u.T, bases, strict=True)))
+        return np.asarray(
+            sum(
+                (h @ v) / b.shape[1] * (b @ b.T)
+                for v, b in zip(u.T, bases, strict=True)
+            )
+        )
 
     return _QueryRule(np.sqrt(u @ moduli), u @ cosines, p, outer)
 
@@ -309,12 +393,17 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
 def _polar(M: Array, order: int) -> _QueryRule:
     """Return a product rule in polar coordinates on half the sphere: nothing changes at -x."""
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
-    x, p = np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(angle.size, 1 / angle.size)
+    x, p = (
+        np.stack([np.cos(angle), np.sin(angle)], axis=1),
+        np.full(angle.size, 1 / angle.size),
+    )
     for dim in range(3, len(M) + 1):
         t, q = roots_gegenbauer(order, (dim - 2) / 2)
         if dim == len(M):
             t, q = t[t > 0], q[t > 0]
-        x = np.hstack([np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]])
+        x = np.hstack(
+            [np.kron(np.sqrt(1 - t * t)[:, None], x), np.repeat(t, len(x))[:, None]]
+        )
         p = np.outer(q / q.sum(), p).ravel()
     return _points(M, x, p)
 
@@ -324,9 +413,13 @@ def _scrambled(M: Array, seed: int) -> _QueryRule:
     from scipy.stats import qmc  # takes long to import, and only few matrices need it
 
     x = ndtri(np.clip(qmc.Sobol(len(M), rng=seed).random(_POINTS), 1e-16, 1 - 1e-16))
-    return _points(M, x / np.linalg.norm(x, axis=1, keepdims=True), np.full(_POINTS, 1 / _POINTS))
+    return _points(
+        M, x / np.linalg.norm(x, axis=1, keepdims=True), np.full(_POINTS, 1 / _POINTS)
+    )
 
 
 def _points(M: Array, x: Array, p: Array) -> _QueryRule:
     z = x @ M.T
-    return _QueryRule(np.linalg.norm(z, axis=1), (z * x).sum(1), p, lambda h: (x * h[:, None]).T @ x)
+    return _QueryRule(
+        np.linalg.norm(z, axis=1), (z * x).sum(1), p, lambda h: (x * h[:, None]).T @ x
+    )

@@ -65,19 +65,28 @@ def monte_carlo_risk(
     from icl.attention import softmax_weights
 
     n, noise_std = _checked(task, n, noise_std)
-    w, integrate_labels = real(w, "w", 0, MOST), flag(integrate_labels, "integrate_labels")
+    w, integrate_labels = (
+        real(w, "w", 0, MOST),
+        flag(integrate_labels, "integrate_labels"),
+    )
 
     def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
-        weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
+        weights = softmax_weights(
+            context, query, w * torch.eye(task.dim, dtype=tokens.dtype)
+        )
         if integrate_labels:
             return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
         values = sample_values(task, stream(seed, "monte carlo tasks", step), tokens)
         rng = stream(seed, "monte carlo noise", step)
-        labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
+        labels = values[:, :-1] + noise_std * torch.from_numpy(
+            rng.standard_normal(weights.shape)
+        )
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2
 
-    return _average(losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim)
+    return _average(
+        losses, task.dim, n, contexts, seed, n if integrate_labels else task.dim
+    )
 
 
 def bayes_linear_risk(
@@ -100,7 +109,12 @@ def bayes_linear_risk(
 
 
 def ridge_risk(
-    task: Zonal, n: int, noise_std: float, penalty: float, contexts: int = 10_000, seed: int = 0
+    task: Zonal,
+    n: int,
+    noise_std: float,
+    penalty: float,
+    contexts: int = 10_000,
+    seed: int = 0,
 ) -> MonteCarlo:
     """Estimate the risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
 
@@ -115,7 +129,9 @@ def ridge_risk(
     def losses(tokens: torch.Tensor, _: int) -> torch.Tensor:
         x, query = tokens[:, :-1], tokens[:, -1]
         center = x.mean(1, keepdim=True)
-        gram = (x - center).mT @ (x - center) + penalty * torch.eye(task.dim, dtype=x.dtype)
+        gram = (x - center).mT @ (x - center) + penalty * torch.eye(
+            task.dim, dtype=x.dtype
+        )
         slope = torch.linalg.solve(gram, query - center.squeeze(1))
         weights = torch.einsum("bnd,bd->bn", x - center, slope) + 1 / n
         return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
@@ -143,13 +159,21 @@ def _average(
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _AT_ONCE, "n", n, "numbers for one context")
-    affordable(contexts * (n * (dim + width) + solved), _IN_ALL, "contexts", contexts, "numbers")
+    affordable(
+        contexts * (n * (dim + width) + solved),
+        _IN_ALL,
+        "contexts",
+        contexts,
+        "numbers",
+    )
     chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)
         tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
         pieces.append(losses(tokens, step).numpy())
     values = np.concatenate(pieces)
-    scale = math.ldexp(1.0, math.frexp(values.max())[1])  # squares of large losses would overflow
+    scale = math.ldexp(
+        1.0, math.frexp(values.max())[1]
+    )  # squares of large losses would overflow
     error = scale * float((values / scale).std(ddof=1)) / math.sqrt(contexts)
     return MonteCarlo(float(values.mean()), error, contexts)

@@ -51,7 +51,9 @@ class QuadraticRisk:
         tensor(tokens, "tokens", "n + 1", "d", finite=False)
         tokens = tokens.detach().double().cpu()
         if tokens.ndim != 3 or tokens.shape[-1] != task.dim or tokens.shape[1] < 2:
-            raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be (B, n + 1, {task.dim})")
+            raise ValueError(
+                f"tokens of shape {tuple(tokens.shape)}: must be (B, n + 1, {task.dim})"
+            )
         cosine = tokens @ tokens.mT
         length = cosine.diagonal(dim1=-2, dim2=-1)
         if not bool(((length - 1).abs() <= 1e-6).all()):
@@ -60,8 +62,12 @@ class QuadraticRisk:
             )
         cosine = cosine.clamp(-1, 1)  # of rounding
         k = torch.as_tensor(np.asarray(task.covariance(cosine.numpy())))
-        gram = k[:, :-1, :-1] + noise_std**2 * torch.eye(tokens.shape[1] - 1, dtype=k.dtype)
-        return cls(float(task.covariance(np.array(1.0))), k[:, :-1, -1], gram, noise_std > 0)
+        gram = k[:, :-1, :-1] + noise_std**2 * torch.eye(
+            tokens.shape[1] - 1, dtype=k.dtype
+        )
+        return cls(
+            float(task.covariance(np.array(1.0))), k[:, :-1, -1], gram, noise_std > 0
+        )
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
         """Return the risks of predictors with weights (..., B, n) in each context, shape (..., B)."""
@@ -79,7 +85,9 @@ class QuadraticRisk:
 
         self._check(a, "a")
         self._check(b, "b")
-        return torch.einsum("...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram))
+        return torch.einsum(
+            "...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram)
+        )
 
     def _check(self, weights: torch.Tensor, name: str) -> None:
         """Refuse what is no tensor (..., B, n); entries are not looked at, NaN gives NaN."""
@@ -94,6 +102,8 @@ class QuadraticRisk:
 
         k_q = self.kernel_vector.unsqueeze(-1)
         if self.noisy:
-            return torch.cholesky_solve(k_q, torch.linalg.cholesky(self.gram)).squeeze(-1)
+            return torch.cholesky_solve(k_q, torch.linalg.cholesky(self.gram)).squeeze(
+                -1
+            )
         inverse: torch.Tensor = torch.linalg.pinv(self.gram, hermitian=True, rtol=1e-12)
         return (inverse @ k_q).squeeze(-1)

@@ -15,7 +15,12 @@ TILE = 2**21
 
 
 def check_problem(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str, V: Tensor | None = None
+    A1: Tensor,
+    A2: Tensor,
+    X: Tensor,
+    B: Tensor | None,
+    kind: str,
+    V: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """Check kind, types, shapes and entries as `icl.tensor_trick.loss` documents; return the tensors by name.
 
@@ -25,7 +30,11 @@ def check_problem(
     target(B, kind)
     maybe = {"A1": A1, "A2": A2, "X": X, "B": B, "V": V}
     optional = {"B", "V"}  # `target` has seen that B is there where the kind needs one
-    given = {n: cast(Tensor, value) for n, value in maybe.items() if value is not None or n not in optional}
+    given = {
+        n: cast(Tensor, value)
+        for n, value in maybe.items()
+        if value is not None or n not in optional
+    }
     check_matrices(**given)
     (n, d), (m, e) = A1.shape[-2:], A2.shape[-2:]
     for name, wanted in {"X": (d, e), "V": (d, e), "B": (n, m)}.items():
@@ -38,12 +47,16 @@ def check_problem(
     largest = require_finite(**{name: given[name] for name in used})
     # softmax turns logits of -infinity into zeros in silence: where they may overflow, they are looked at
     bound = d * e * largest["A1"] * largest["X"] * max(largest["A2"], 1.0)
-    if not bound <= torch.finfo(A1.dtype).max and not _all_finite(*_logit_range(A1, A2, X)):
+    if not bound <= torch.finfo(A1.dtype).max and not _all_finite(
+        *_logit_range(A1, A2, X)
+    ):
         raise _overflow("logits", given, kind)
     return given
 
 
-def check_result(result: Tensor, what: str, given: dict[str, Tensor], kind: str) -> Tensor:
+def check_result(
+    result: Tensor, what: str, given: dict[str, Tensor], kind: str
+) -> Tensor:
     """Return a finite result; raise ValueError if the target is to blame for another, else OverflowError."""
     if _all_finite(*_range(result)):
         return result
@@ -58,7 +71,9 @@ def check_matrices(**given: Tensor) -> None:
     for name, value in given.items():
         require_tensor(name, value)
         if not value.is_floating_point():
-            raise TypeError(f"{name} has dtype {value.dtype}; a floating dtype is needed")
+            raise TypeError(
+                f"{name} has dtype {value.dtype}; a floating dtype is needed"
+            )
         if value.dtype != first.dtype:
             raise TypeError(
                 f"{name} has dtype {value.dtype} but {reference} has {first.dtype}; they must agree"
@@ -74,7 +89,9 @@ def check_matrices(**given: Tensor) -> None:
     try:
         batch_shape(*given.values())
     except RuntimeError:
-        shapes = ", ".join(f"{name} {tuple(value.shape[:-2])}" for name, value in given.items())
+        shapes = ", ".join(
+            f"{name} {tuple(value.shape[:-2])}" for name, value in given.items()
+        )
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
 
 
@@ -112,7 +129,9 @@ def _range(value: Tensor) -> tuple[float, float]:
     if value.numel() == 0:
         return 0.0, 0.0
     try:
-        low, high = torch.aminmax(value.detach())  # reads a large array in a tenth of the time of isfinite
+        low, high = torch.aminmax(
+            value.detach()
+        )  # reads a large array in a tenth of the time of isfinite
         return low.item(), high.item()
     except RuntimeError as error:
         if "vmap" in str(error):  # inside torch.func.vmap values cannot be looked at
@@ -138,7 +157,11 @@ def _overflow(what: str, given: dict[str, Tensor], kind: str) -> OverflowError:
     low, high = _logit_range(A1, A2, X)
     what = what if _all_finite(low, high) else "logits"
     top = math.log(torch.finfo(A1.dtype).max)
-    squared = f" ({top / 2:.3g} where they are squared, as in rescaled)" if kind == "rescaled" else ""
+    squared = (
+        f" ({top / 2:.3g} where they are squared, as in rescaled)"
+        if kind == "rescaled"
+        else ""
+    )
     dtype = str(A1.dtype).removeprefix("torch.")
     fits = high <= (top / 2 if kind == "rescaled" else top) - math.log(A2.shape[-2])
     cause = "B" if what != "logits" and fits and "B" in given else "X"

@@ -25,7 +25,9 @@ def vec(X: Tensor) -> Tensor:
     """Stack the rows of a matrix (..., d, e): entry (i, j) becomes entry i * e + j of (..., d * e)."""
     require_tensor("X", X)
     if X.ndim < 2:
-        raise ValueError(f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed")
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}; a matrix (..., d, e) is needed"
+        )
     require_finite(X=X)
     return X.flatten(-2)
 
@@ -67,7 +69,9 @@ def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
     return (row[..., None, :, None] * A2[..., :, None, :]).flatten(-2)
 
 
-def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized") -> Tensor:
+def kron_loss(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized"
+) -> Tensor:
     """Compute `icl.tensor_trick.loss` as printed, a sum over the blocks A_j of single regressions.
 
     The arguments are those of `icl.tensor_trick.loss` without leading dimensions.
@@ -91,15 +95,24 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "
     return total
 
 
-def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized") -> Tensor:
+def kron_gradient(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, kind: str = "normalized"
+) -> Tensor:
     """Compute the gradient of `kron_loss` in X, (d, e), by autograd through the explicit product."""
     slope: Tensor = torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
     return slope
 
 
 def kron_hvp(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
+    A1: Tensor,
+    A2: Tensor,
+    X: Tensor,
+    B: Tensor | None,
+    V: Tensor,
+    kind: str = "normalized",
 ) -> Tensor:
     """Compute the Hessian of `kron_loss` in X times V, (d, e), by forward over reverse autograd."""
-    product: Tensor = torch.func.jvp(lambda Y: kron_gradient(A1, A2, Y, B, kind), (X,), (V,))[1]
+    product: Tensor = torch.func.jvp(
+        lambda Y: kron_gradient(A1, A2, Y, B, kind), (X,), (V,)
+    )[1]
     return product

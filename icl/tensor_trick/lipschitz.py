@@ -24,7 +24,13 @@ from torch import Tensor
 
 from icl.checks import affordable, integer, real, shown, tensor
 
-__all__ = ["FUNCTIONS", "largest_exponential", "log_jacobian_norm", "log_norm", "proven_constant"]
+__all__ = [
+    "FUNCTIONS",
+    "largest_exponential",
+    "log_jacobian_norm",
+    "log_norm",
+    "proven_constant",
+]
 __all__ += ["smallest_normalizer", "witness", "worst_logits"]
 
 #: Row functions whose Lipschitz constants are printed.
@@ -43,10 +49,14 @@ def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
     try:
         torch.broadcast_shapes(s.shape, w.shape)  # type: ignore[no-untyped-call]
     except RuntimeError:
-        raise ValueError(f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: must broadcast") from None
+        raise ValueError(
+            f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: must broadcast"
+        ) from None
     top = s.amax(-1, keepdim=True).detach()
     f = torch.softmax(s, -1)
-    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
+    match (
+        function if isinstance(function, str) else None
+    ):  # an array would be compared entry by entry
         case "u":
             return ((s - top).exp() * w).square().sum(-1).log() / 2 + top.squeeze(-1)
         case "alpha":
@@ -88,7 +98,9 @@ def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> floa
     """
     n, R, reach = _checked(n, R, reach)
     radius = reach * R**2
-    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
+    match (
+        function if isinstance(function, str) else None
+    ):  # an array would be compared entry by entry
         case "u":
             return math.log10(R) + radius / _LN10
         case "alpha":
@@ -116,7 +128,11 @@ def _best_angle(function: str, n: int, radius: float) -> tuple[float, float]:
 
     The second number is the angle with a = radius cos, b = radius sin / sqrt(n - 1).
     """
-    low, high, log_others = 0.0, np.pi / 2 if function == "alpha" else 2 * np.pi, math.log(n - 1)
+    low, high, log_others = (
+        0.0,
+        np.pi / 2 if function == "alpha" else 2 * np.pi,
+        math.log(n - 1),
+    )
     for _ in range(6):
         angle = np.linspace(low, high, 401)
         a, b = radius * np.cos(angle), radius * np.sin(angle) / math.sqrt(n - 1)
@@ -147,15 +163,21 @@ def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
     tensor(s, "s", "n")
     tensor(w, "w", "n")
     if s.ndim != 1 or s.shape != w.shape or len(s) < 2:
-        raise ValueError(f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: both must be (n,), n >= 2")
+        raise ValueError(
+            f"s has shape {tuple(s.shape)}, w {tuple(w.shape)}: both must be (n,), n >= 2"
+        )
     R = real(R, "R", 0, 1e3, above=True)
     if w.norm() == 0:
         raise ValueError("w is zero: must be a direction")
     if s.norm() > R**2 * (1 + 1e-6):
-        raise ValueError(f"s has length {float(s.norm()):g}: must be at most R^2={R**2:g}")
+        raise ValueError(
+            f"s has length {float(s.norm()):g}: must be at most R^2={R**2:g}"
+        )
     w = w / w.norm()
     first = s / s.norm() if s.norm() > 0 else w
-    Q = torch.linalg.qr(torch.stack([first, w], -1)).Q  # orthonormal also where the two are parallel
+    Q = torch.linalg.qr(
+        torch.stack([first, w], -1)
+    ).Q  # orthonormal also where the two are parallel
     Q = Q * (Q[:, 0] @ first).sign()
     return R * Q, torch.stack([s.norm() / R, s.new_zeros(())]), Q.T @ w
 
@@ -170,19 +192,29 @@ def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
     radius, one = R**2, torch.ones(n, dtype=torch.float64)
     unit = torch.zeros_like(one)
     unit[0] = 1.0
-    match function if isinstance(function, str) else None:  # an array would be compared entry by entry
+    match (
+        function if isinstance(function, str) else None
+    ):  # an array would be compared entry by entry
         case "u":
             return radius * unit, unit
-        case "alpha" | "1/alpha":  # |u| is the square root of an alpha at twice the logits
-            best = _best_angle(function, n, 2 * radius if function == "alpha" else radius)[1]
-            s = radius * (math.cos(best) * unit + math.sin(best) / math.sqrt(n - 1) * (one - unit))
+        case (
+            "alpha" | "1/alpha"
+        ):  # |u| is the square root of an alpha at twice the logits
+            best = _best_angle(
+                function, n, 2 * radius if function == "alpha" else radius
+            )[1]
+            s = radius * (
+                math.cos(best) * unit + math.sin(best) / math.sqrt(n - 1) * (one - unit)
+            )
             f = torch.softmax(s, -1)
             return s, f / f.norm()
         case "f":
             affordable(n * n, 1e8, "n", n, "entries of a matrix")
             s = _best_levels(n, radius)
             f = torch.softmax(s, -1)
-            return s, torch.linalg.eigh(torch.diag(f) - torch.outer(f, f)).eigenvectors[:, -1]
+            return s, torch.linalg.eigh(torch.diag(f) - torch.outer(f, f)).eigenvectors[
+                :, -1
+            ]
     raise _unknown(function)
 
 
@@ -190,16 +222,25 @@ def _best_levels(n: int, radius: float) -> Tensor:
     """Return the logits (a, b, c, ..., c) of length ``radius`` with the largest norm of diag f - f f'."""
     others = n - 2
     counts = torch.tensor([1, 1, others], dtype=torch.float64)
-    center, width = (math.pi / 2, math.pi), torch.tensor([math.pi / 2, math.pi], dtype=torch.float64)
+    center, width = (
+        (math.pi / 2, math.pi),
+        torch.tensor([math.pi / 2, math.pi], dtype=torch.float64),
+    )
     for _ in range(5):  # a grid of angles, refined around the best
         polar, azimuth = (
             torch.linspace(c - w, c + w, 241, dtype=torch.float64)
             for c, w in zip(center, width.tolist(), strict=True)
         )
-        polar, azimuth = (t.flatten() for t in torch.meshgrid(polar, azimuth, indexing="ij"))
-        point = torch.stack([polar.cos(), polar.sin() * azimuth.cos(), polar.sin() * azimuth.sin()], -1)
+        polar, azimuth = (
+            t.flatten() for t in torch.meshgrid(polar, azimuth, indexing="ij")
+        )
+        point = torch.stack(
+            [polar.cos(), polar.sin() * azimuth.cos(), polar.sin() * azimuth.sin()], -1
+        )
         levels = radius * point / counts.clamp(min=1).sqrt()
-        f = (levels - (levels + counts.log()).logsumexp(-1, keepdim=True)).exp()  # of a single entry
+        f = (
+            levels - (levels + counts.log()).logsumexp(-1, keepdim=True)
+        ).exp()  # of a single entry
         # On vectors (a, b, c, ..., c) it is C = diag(h) - root root', with one eigenvalue 0. The other two
         # follow from their sum, the trace, and from the sum of their squares, |C|^2.
         h, square = f * (counts > 0), counts * f**2

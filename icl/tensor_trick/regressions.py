@@ -17,7 +17,9 @@ from icl.tensor_trick.inputs import check_problem, check_result
 from icl.tensor_trick.tiling import tiled_or_plain
 
 
-def loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized") -> Tensor:
+def loss(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized"
+) -> Tensor:
     """Compute one of the five losses, with the factor 1/2 where `icl.tensor_trick.formulas` has it.
 
     The kind is one of `KINDS`; B may be None for "sparse" and "entropy", which have no targets. The result
@@ -33,7 +35,9 @@ def loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str =
     return check_result(row_loss(A1 @ X @ A2.mT, B, kind).sum(-1), "loss", given, kind)
 
 
-def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized") -> Tensor:
+def gradient(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized"
+) -> Tensor:
     """Compute the gradient of `loss` with respect to X, A1' P A2 with P = dloss/dS.
 
     Arguments and errors are those of `loss`. Large problems are computed in tiles of rows, with O(n d) memory
@@ -46,7 +50,14 @@ def gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: s
     return check_result(result, "gradient", given, kind)
 
 
-def hvp(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized") -> Tensor:
+def hvp(
+    A1: Tensor,
+    A2: Tensor,
+    X: Tensor,
+    B: Tensor | None,
+    V: Tensor,
+    kind: str = "normalized",
+) -> Tensor:
     """Compute the Hessian of `loss` in X applied to the direction V, both (..., d, e).
 
     The other arguments and the errors are those of `loss`; `gradient` says how it is computed.

@@ -40,14 +40,18 @@ class Search:
     history: Tensor
 
 
-def ascend(objective: Objective, start: Sequence[Tensor], steps: int, rate: float = 0.1) -> Search:
+def ascend(
+    objective: Objective, start: Sequence[Tensor], steps: int, rate: float = 0.1
+) -> Search:
     """Maximize a natural logarithm by Adam with a rate that falls to zero, all problems at once.
 
     The objective maps the variables, tensors with leading dimensions (..., starts), to values of that shape;
     it must keep its own constraints. A value that is not a number counts as not found.
     """
     # the value after the last step counts, so one more step is taken
-    _, values = minimize(lambda step, *variables: -objective(*variables), start, steps + 1, rate)
+    _, values = minimize(
+        lambda step, *variables: -objective(*variables), start, steps + 1, rate
+    )
     history = _found(-values).amax(-1).cummax(0).values / _LN10
     return Search(history[-1], history)
 
@@ -85,11 +89,17 @@ def search(
     def objective(M: Tensor, y: Tensor, z: Tensor) -> Tensor:
         A = R[..., None, None] * matrix(M)
         x = ball(y, reach * R[..., None])[..., None]
-        w = A @ (z / z.norm(dim=-1, keepdim=True))[..., None] if moving == "x" else matrix(z) @ x
+        w = (
+            A @ (z / z.norm(dim=-1, keepdim=True))[..., None]
+            if moving == "x"
+            else matrix(z) @ x
+        )
         return log_jacobian_norm(function, (A @ x).squeeze(-1), w.squeeze(-1))
 
     # two thirds of the draws are heavy-tailed: the maxima of exponentials have one large row
-    power = torch.tensor([1.0, 3.0, 7.0], dtype=torch.float64)[torch.arange(SCREEN * starts) % 3, None, None]
+    power = torch.tensor([1.0, 3.0, 7.0], dtype=torch.float64)[
+        torch.arange(SCREEN * starts) % 3, None, None
+    ]
     M = normal(n, columns)
     M = SCALE * matrix(M.sign() * M.abs() ** power)
     drawn = M, normal(columns), normal(columns) if moving == "x" else normal(n, columns)
@@ -100,7 +110,9 @@ def _found(values: Tensor) -> Tensor:
     return values.masked_fill(values.isnan(), -math.inf)
 
 
-def screened(objective: Objective, drawn: Sequence[Tensor], starts: int) -> list[Tensor]:
+def screened(
+    objective: Objective, drawn: Sequence[Tensor], starts: int
+) -> list[Tensor]:
     """Return the best ``starts`` of the draws (problems, draws, ...) of every problem."""
     with torch.no_grad():
         chosen = _found(objective(*drawn)).topk(starts).indices
@@ -114,7 +126,9 @@ def ball(z: Tensor, radius: float | Tensor) -> Tensor:
     return point
 
 
-def directional(slope: Callable[[Tensor], Tensor], order: int, s: Tensor, w: Tensor) -> Tensor:
+def directional(
+    slope: Callable[[Tensor], Tensor], order: int, s: Tensor, w: Tensor
+) -> Tensor:
     """Compute the derivative of the given order along w at s, from the first one, ``slope``, by forward mode.
 
     Over unit w its largest absolute value is the norm of the gradient (order 1), of the Hessian (2) or
@@ -157,6 +171,12 @@ def search_loss(
     def objective(z: Tensor, y: Tensor, t: Tensor) -> Tensor:
         w, b = y / y.norm(dim=-1, keepdim=True), targets(t)
         value = sign * directional(lambda s: slope(s, w, b), order, ball(z, radius), w)
-        return torch.where(value > 0, value.clamp(min=1e-30).log(), value - 100)  # climbs from below as well
+        return torch.where(
+            value > 0, value.clamp(min=1e-30).log(), value - 100
+        )  # climbs from below as well
 
-    return ascend(objective, screened(objective, (3 * normal(), normal(), normal()), starts), steps)
+    return ascend(
+        objective,
+        screened(objective, (3 * normal(), normal(), normal()), starts),
+        steps,
+    )

@@ -21,15 +21,24 @@ from torch import Tensor
 from icl.checks import real, shown
 from icl.tensor_trick.inputs import check_matrices, require_finite
 
-__all__ = ["data_move", "linear_attention_layer", "self_attention_weights", "shifted_target"]
+__all__ = [
+    "data_move",
+    "linear_attention_layer",
+    "self_attention_weights",
+    "shifted_target",
+]
 
 
-def _check(shapes: dict[str, tuple[int, int]] | None = None, /, **given: Tensor) -> None:
+def _check(
+    shapes: dict[str, tuple[int, int]] | None = None, /, **given: Tensor
+) -> None:
     """Check that all are finite matrices of one type, and that those of ``shapes`` end in these."""
     check_matrices(**given)
     for name, wanted in (shapes or {}).items():
         if given[name].shape[-2:] != wanted:
-            raise ValueError(f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}")
+            raise ValueError(
+                f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}"
+            )
     require_finite(**given)
 
 
@@ -38,11 +47,15 @@ def _in_range(result: Tensor, cause: str) -> Tensor:
     try:
         require_finite(result=result)
     except ValueError:
-        raise OverflowError(f"the result overflows {result.dtype}; {cause} must be smaller") from None
+        raise OverflowError(
+            f"the result overflows {result.dtype}; {cause} must be smaller"
+        ) from None
     return result
 
 
-def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
+def shifted_target(
+    S: Tensor, S_next: Tensor, B: Tensor, kind: str = "normalized"
+) -> Tensor:
     """Compute the target with which the loss at the old logits is that at the new ones with the old target.
 
     Logits before and after the move are (..., n, m). The row sums of B are kept if kind is "normalized", and
@@ -79,7 +92,11 @@ def target_move(S: Tensor, move: Tensor, B: Tensor, kind: str = "normalized") ->
     near = move.abs().amax(-1, keepdim=True) <= 1
     f, grown = torch.softmax(S, -1), torch.expm1(move.clamp(-1, 1))
     mean = (f * grown).sum(-1, keepdim=True)
-    by_series = f * (mean - grown) / (1 + mean) if kind == "normalized" else mean * B - f * grown
+    by_series = (
+        f * (mean - grown) / (1 + mean)
+        if kind == "normalized"
+        else mean * B - f * grown
+    )
     return torch.where(near, by_series, far)
 
 
@@ -94,10 +111,14 @@ def data_move(A1: Tensor, X: Tensor, X_next: Tensor) -> Tensor:
     d = A1.shape[-1]
     _check({"X": (d, d), "X_next": (d, d)}, A1=A1, X=X, X_next=X_next)
     sizes = torch.linalg.svdvals(X.detach())
-    condition = float((sizes[..., 0] / sizes[..., -1]).max())  # infinite if X is singular, NaN if it is zero
+    condition = float(
+        (sizes[..., 0] / sizes[..., -1]).max()
+    )  # infinite if X is singular, NaN if it is zero
     digits = torch.finfo(X.dtype).eps
     if not condition < 1 / digits:
-        raise ValueError(f"X has condition number {condition:.2g}; it must be invertible in {X.dtype}")
+        raise ValueError(
+            f"X has condition number {condition:.2g}; it must be invertible in {X.dtype}"
+        )
     if condition > digits**-0.5:
         text = f"X has condition number {condition:.2g}: the move has few right digits in {X.dtype}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
@@ -112,8 +133,13 @@ def linear_attention_layer(tokens: Tensor, values: Tensor, step: float) -> Tenso
     of that size.
     """
     check_matrices(tokens=tokens)
-    _check({"values": (tokens.shape[-2], tokens.shape[-1])}, tokens=tokens, values=values)
-    return _in_range(tokens - real(step, "step") * (tokens @ tokens.mT) @ values, "tokens, values or step")
+    _check(
+        {"values": (tokens.shape[-2], tokens.shape[-1])}, tokens=tokens, values=values
+    )
+    return _in_range(
+        tokens - real(step, "step") * (tokens @ tokens.mT) @ values,
+        "tokens, values or step",
+    )
 
 
 def self_attention_weights(tokens: Tensor, sharpness: float) -> Tensor:

@@ -42,7 +42,9 @@ def _can_tile(given: list[Tensor]) -> bool:
     wrapped = any(torch.func.debug_unwrap(t) is not t for t in (*given, torch.empty(0)))
     history = torch.is_grad_enabled() and any(t.requires_grad for t in given)
     dual = any(unpack_dual(t).tangent is not None for t in given)  # type: ignore[no-untyped-call]
-    return not (wrapped or history or dual) and all(type(t) in (Tensor, torch.nn.Parameter) for t in given)
+    return not (wrapped or history or dual) and all(
+        type(t) in (Tensor, torch.nn.Parameter) for t in given
+    )
 
 
 def tiled_or_plain(
@@ -60,24 +62,39 @@ def tiled_or_plain(
     size = A1.shape[-2] * A2.shape[-2] * A1.element_size()
     few = 0 in batch or (size < small and math.prod(batch) * size <= together)
     if few or not _can_tile([t for t in problem if t is not None]):
-        return plain_gradient(A1, A2, X, B, kind) if V is None else plain_hvp(A1, A2, X, B, V, kind)
+        return (
+            plain_gradient(A1, A2, X, B, kind)
+            if V is None
+            else plain_hvp(A1, A2, X, B, V, kind)
+        )
     if not batch:
         return tiled(A1, A2, X, B, V, kind)
     count = max(1, together // (math.prod(batch[1:]) * size)) if size < small else 1
 
-    def parts(t: Tensor | None) -> Iterable[Tensor | None]:  # along the first dimension of the batch
+    def parts(
+        t: Tensor | None,
+    ) -> Iterable[Tensor | None]:  # along the first dimension of the batch
         if t is None or t.ndim - 2 < len(batch):
             return repeat(t)
         t = t.expand(batch[0], *t.shape[1:])
         return t.unbind() if count == 1 else torch.split(t, count)
 
-    done = [tiled_or_plain(*piece, kind=kind) for piece in zip(*map(parts, problem), strict=False)]
+    done = [
+        tiled_or_plain(*piece, kind=kind)
+        for piece in zip(*map(parts, problem), strict=False)
+    ]
     return torch.stack(done) if count == 1 else torch.cat(done)
 
 
 @torch.no_grad()
 def tiled(
-    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None, kind: str, tile: int | None = None
+    A1: Tensor,
+    A2: Tensor,
+    X: Tensor,
+    B: Tensor | None,
+    V: Tensor | None,
+    kind: str,
+    tile: int | None = None,
 ) -> Tensor:
     """Compute A1' W A2 of one problem by tiles of ``tile`` bytes of logits; the rest as `tiled_or_plain`."""
     on_cpu = A1.device.type == "cpu"
@@ -88,21 +105,41 @@ def tiled(
     moved, columns = [A1 @ M for M in (X, V) if M is not None], A2.T.contiguous()
     W_A2 = A1.new_empty(len(A1), A2.shape[1])
     spare = A1.new_empty(len(moved), height, len(A2))
-    parts = max(1, torch.get_num_threads() // 2)  # to wake a second thread costs as much as it saves
+    parts = max(
+        1, torch.get_num_threads() // 2
+    )  # to wake a second thread costs as much as it saves
     with ThreadPoolExecutor(parts) as pool:
         each = map if parts == 1 else pool.map
         for start in range(0, len(A1), height):
             rows = slice(start, start + height)
             b = None if B is None else B[rows]
             memory = spare[:, : len(A1[rows])]
-            logits = [torch.mm(a[rows], A2.T, out=S) for a, S in zip(moved, memory, strict=True)]
+            logits = [
+                torch.mm(a[rows], A2.T, out=S)
+                for a, S in zip(moved, memory, strict=True)
+            ]
             if squared and b is not None:
-                from icl.compiled.regressions import squared_gradient, squared_hvp  # numba is slow to import
+                from icl.compiled.regressions import (
+                    squared_gradient,
+                    squared_hvp,
+                )  # numba is slow to import
 
                 chunks = (value.chunk(parts) for value in (*logits, b.contiguous()))
-                list(each(squared_gradient if V is None else squared_hvp, *chunks, repeat(kind)))
+                list(
+                    each(
+                        squared_gradient if V is None else squared_hvp,
+                        *chunks,
+                        repeat(kind),
+                    )
+                )
                 W = logits[0]
             else:
-                W = row_gradient(logits[0], b, kind) if V is None else row_hvp(logits[0], logits[1], b, kind)
-            torch.mm(W, columns.T, out=W_A2[rows])  # the layout that MKL is fastest with
+                W = (
+                    row_gradient(logits[0], b, kind)
+                    if V is None
+                    else row_hvp(logits[0], logits[1], b, kind)
+                )
+            torch.mm(
+                W, columns.T, out=W_A2[rows]
+            )  # the layout that MKL is fastest with
     return A1.T @ W_A2

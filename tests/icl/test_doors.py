@@ -12,14 +12,36 @@ import pytest
 import torch
 
 import icl
-from icl.attention import full_unit, linear_attention, scores, softmax_attention, softmax_weights, weights
+from icl.attention import (
+    full_unit,
+    linear_attention,
+    scores,
+    softmax_attention,
+    softmax_weights,
+    weights,
+)
 from icl.covariates import cap_quantile, restrict_to_cap, uniform_sphere
 from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
 from icl.pretrain.finite import fit_matrix, fit_window
-from icl.risk import asymptotics, gaussian_window, matrix_risk, optimal_window, population_risk
+from icl.risk import (
+    asymptotics,
+    gaussian_window,
+    matrix_risk,
+    optimal_window,
+    population_risk,
+)
 from icl.statistics import local_slope, median_interval, t_interval
 from icl.streams import stream
-from icl.tasks import CLASSES, Affine, Harmonic, Network, QuadraticRisk, ReLU, Tanh, angle_quadrature
+from icl.tasks import (
+    CLASSES,
+    Affine,
+    Harmonic,
+    Network,
+    QuadraticRisk,
+    ReLU,
+    Tanh,
+    angle_quadrature,
+)
 from icl.tensor_trick import kron_block, unvec, vec
 from icl.tensor_trick.lipschitz import witness
 from icl.tensor_trick.target_shift import data_move, shifted_target
@@ -33,7 +55,14 @@ TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
 QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
 REFUSED = [
-    (softmax_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\): must be \(..., 40\)"),
+    (
+        softmax_attention,
+        X,
+        Y[:, None],
+        X[0],
+        EYE,
+        r"y has shape \(40, 1\): must be \(..., 40\)",
+    ),
     (
         softmax_attention,
         BATCH,
@@ -43,7 +72,14 @@ REFUSED = [
         r"y has shape \(5, 1\): must be \(..., 6\)",
     ),
     (linear_attention, X, Y[:, None], X[0], EYE, r"y has shape \(40, 1\)"),
-    (softmax_attention, BATCH, BATCH[:4, :, 0], BATCH[:, 0], EYE, "leading dimensions must broadcast"),
+    (
+        softmax_attention,
+        BATCH,
+        BATCH[:4, :, 0],
+        BATCH[:, 0],
+        EYE,
+        "leading dimensions must broadcast",
+    ),
     (scores, X.numpy(), X[0], EYE, "x=.*: must be a dense tensor"),
     (softmax_weights, X, X[0], EYE.float(), "M is torch.float32 .*: must be that of x"),
     (scores, X[:0], X[0], EYE, r"x has shape \(0, 3\): must be \(..., n, d\)"),
@@ -57,21 +93,41 @@ REFUSED = [
     *((angle_quadrature, 3, v, "nodes=") for v in (0, 2.5, 10**9)),
     (cap_quantile, 1, 0.1, "dim=1: must be an integer >= 2"),
     *((cap_quantile, 3, v, "mass=") for v in (-1.0, math.nan)),
-    *((f, [1.0] * 19 + [v], "values=") for f in (median_interval, t_interval) for v in (math.nan, math.inf)),
+    *(
+        (f, [1.0] * 19 + [v], "values=")
+        for f in (median_interval, t_interval)
+        for v in (math.nan, math.inf)
+    ),
     *((f, 1.0, "at least 2") for f in (median_interval, t_interval)),
     (local_slope, [1.0, 2.0, 3.0], [1.0, math.nan, 2.0], "y="),
     (local_slope, [1.0, 3.0, 2.0], [1.0, 1.0, 2.0], "x=.*: must increase"),
     *((asymptotics.printed_exponents, v, "dim=") for v in (-1, 0, 1j)),
-    *((task.spectrum, v, "degree=") for task in (Affine(3), ReLU(3)) for v in (-1, 7.5, 10**9)),
-    *((draw_contexts, Affine(3), v, 4, 2, SOURCE, "noise_std=") for v in (math.nan, -1.0)),
+    *(
+        (task.spectrum, v, "degree=")
+        for task in (Affine(3), ReLU(3))
+        for v in (-1, 7.5, 10**9)
+    ),
+    *(
+        (draw_contexts, Affine(3), v, 4, 2, SOURCE, "noise_std=")
+        for v in (math.nan, -1.0)
+    ),
     (draw_contexts, Affine(3), 1.0, 0, 2, SOURCE, "context_length=0"),
     *((draw_contexts, Affine(3), 1.0, 4, v, SOURCE, "count=") for v in (-1, 0, 10**9)),
     (draw_contexts, Affine(3), 1.0, 4, 2, None, "source=None"),
-    *((kron_block, *v, 0, f"{name} has a NaN") for name, v in (("A1", (NAN, EYE)), ("A2", (EYE, NAN)))),
+    *(
+        (kron_block, *v, 0, f"{name} has a NaN")
+        for name, v in (("A1", (NAN, EYE)), ("A2", (EYE, NAN)))
+    ),
     (vec, NAN, "X has a NaN or infinite entry"),
     (unvec, NAN[0], "x has a NaN or infinite entry"),
     (data_move, EYE, 0 * EYE, EYE, "X has condition number nan"),
-    (data_move, EYE, torch.ones(3, 3).double(), EYE, "X has condition number .*; it must be invertible"),
+    (
+        data_move,
+        EYE,
+        torch.ones(3, 3).double(),
+        EYE,
+        "X has condition number .*; it must be invertible",
+    ),
     (data_move, EYE, EYE[:2], EYE, r"X has shape \(2, 3\); it must end in \(3, 3\)"),
     (shifted_target, EYE, NAN, EYE, "S_next has a NaN"),
     (shifted_target, EYE, EYE, EYE[:2], r"B has shape \(2, 3\)"),
@@ -91,25 +147,47 @@ REFUSED = [
         for task in [kind(3)]
         for v in (3.0, -1.1, math.nan)
     ),
-    *((task.variogram, v, "theta=") for task in (Affine(3), ReLU(3), Tanh(3)) for v in (-1.0, 4.0, math.nan)),
+    *(
+        (task.variogram, v, "theta=")
+        for task in (Affine(3), ReLU(3), Tanh(3))
+        for v in (-1.0, 4.0, math.nan)
+    ),
     (restrict_to_cap, BATCH, 0.5, np.ones((5, 5)), "x: must be unit vectors"),
     (restrict_to_cap, BATCH, 0.5, np.ones((5, 6)), r"u \(5, 6\): must be"),
     (restrict_to_cap, BATCH, 0.5, np.full((5, 5), 2.0), "u="),
     (uniform_sphere, SOURCE("noise"), -1, 3, "shape=-1"),
     (uniform_sphere, SOURCE("noise"), 2.5, 3, "shape=2.5"),
     (uniform_sphere, None, 2, 3, "rng=None"),
-    (QuadraticRisk.of, Affine(3), BATCH.numpy(), 0.1, "tokens=.*: must be a dense tensor"),
+    (
+        QuadraticRisk.of,
+        Affine(3),
+        BATCH.numpy(),
+        0.1,
+        "tokens=.*: must be a dense tensor",
+    ),
     (QUADRATIC.risk, BATCH, "weights has shape"),
     (QUADRATIC.product, QUADRATIC.kernel_vector, None, "b=None"),
     (full_unit, BATCH, EYE, EYE[:, :2], EYE, r"W_K has shape \(3, 2\)"),
     (witness, X[0], X[0], 0.1, "s has length"),
     (asymptotics.effective_fraction, 10**4, 1e8, "w=1.*: too large for dim=10000"),
     (asymptotics.many_token_risk, Affine(10**4), 1e8, 10, 0.1, "w=1.*: too large"),
-    (UnitConfig, Affine(3), 1.0, 4, 0, None, None, torch.sigmoid, "activation=.*icl.attention.ACTIVATIONS"),
+    (
+        UnitConfig,
+        Affine(3),
+        1.0,
+        4,
+        0,
+        None,
+        None,
+        torch.sigmoid,
+        "activation=.*icl.attention.ACTIVATIONS",
+    ),
 ]
 
 
-@pytest.mark.parametrize("call, given, words", [(call, given, words) for call, *given, words in REFUSED])
+@pytest.mark.parametrize(
+    "call, given, words", [(call, given, words) for call, *given, words in REFUSED]
+)
 def test_what_has_no_meaning_is_refused_in_one_line(call, given, words):
     with pytest.raises(ValueError, match=words) as caught:
         call(*given)
@@ -131,9 +209,15 @@ def test_many_nodes_of_an_angle_in_many_dimensions_have_finite_probabilities():
 
 def test_the_resultant_length_is_defined_for_every_window():
     length = asymptotics.resultant_length
-    assert length(5, 0) == 0 and list(length(5, [0.0, 1e-300])) == pytest.approx([0, 2e-301])
-    assert length(3, 2.0) == pytest.approx(1 / math.tanh(2.0) - 0.5, rel=1e-14)  # Langevin
-    assert length(1000, 2.0) == pytest.approx(2 / 1000 * (1 - 4 / (1000 * 1002)), rel=1e-9)
+    assert length(5, 0) == 0 and list(length(5, [0.0, 1e-300])) == pytest.approx(
+        [0, 2e-301]
+    )
+    assert length(3, 2.0) == pytest.approx(
+        1 / math.tanh(2.0) - 0.5, rel=1e-14
+    )  # Langevin
+    assert length(1000, 2.0) == pytest.approx(
+        2 / 1000 * (1 - 4 / (1000 * 1002)), rel=1e-9
+    )
     for dim in (2, 3, 5, 10_000):
         below, above = length(dim, [0.999e9, 1.001e9])
         assert 1 - above == pytest.approx((1 - below) * 0.999 / 1.001, rel=1e-5)
@@ -158,8 +242,12 @@ print(float(population_risk(ReLU(3), 2.0, 20, 0.5).total))
 """
     env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     root = os.path.join(next(iter(icl.__path__)), "..")
-    run = subprocess.run([sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True)
-    assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", run.stderr
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True
+    )
+    assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", (
+        run.stderr
+    )
 
 
 def test_a_window_at_the_end_of_its_interval_is_named():
@@ -168,18 +256,25 @@ def test_a_window_at_the_end_of_its_interval_is_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit_window(x, y)
-    with pytest.warns(RuntimeWarning, match=r"w=148\.4 lies at an end of \[0\.0\d+, 148\.4\]"):
+    with pytest.warns(
+        RuntimeWarning, match=r"w=148\.4 lies at an end of \[0\.0\d+, 148\.4\]"
+    ):
         fit_window(x / 100, y)
 
 
 def test_an_ill_conditioned_move_is_named():
     X = torch.diag(torch.tensor([1.0, 1.0, 1e-9], dtype=torch.float64))
-    with pytest.warns(RuntimeWarning, match=r"X has condition number 1e\+09: the move has few right digits"):
+    with pytest.warns(
+        RuntimeWarning,
+        match=r"X has condition number 1e\+09: the move has few right digits",
+    ):
         data_move(EYE, X, EYE)
 
 
 def test_the_ratio_of_row_sums_may_overflow():
-    with pytest.raises(OverflowError, match="overflows torch.float64; S_next - S or B must be smaller"):
+    with pytest.raises(
+        OverflowError, match="overflows torch.float64; S_next - S or B must be smaller"
+    ):
         shifted_target(0 * EYE, 800 * EYE, EYE, "rescaled")
 
 
@@ -212,7 +307,9 @@ def test_results_with_arrays_can_be_compared_and_hashed():
         lambda: matrix_risk(ReLU(3), np.eye(3), 20, 0.5),
         lambda: optimal_window(ReLU(3), [20, 30], 0.5),
         lambda: gaussian_window(3, [20, 30], 0.5),
-        lambda: QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1),
+        lambda: QuadraticRisk.of(
+            Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1
+        ),
     ]
     for one, other in ((call(), call()) for call in make):
         assert one == one and one != other and len({one, other}) == 2
@@ -223,14 +320,20 @@ def test_arrays_tensors_and_series_of_settings_are_lists():
     tasks, noise = [ReLU(3), ReLU(3, 2.0)], [0.1, 0.2]
     wanted = train_grid(tasks, noise, 4, 1, 2, 4).M
     for kind in (np.array, torch.tensor, pandas.Series, tuple):
-        assert np.array_equal(train_grid(tasks, kind(noise), kind([4, 4]), 1, 2, 4).M, wanted)
-    assert train_grid(ReLU(3), 0.1, 4, 1, 2, 4, learning_rate=np.array([0.1, 0.2])).M.shape == (2, 1, 3, 3)
+        assert np.array_equal(
+            train_grid(tasks, kind(noise), kind([4, 4]), 1, 2, 4).M, wanted
+        )
+    assert train_grid(
+        ReLU(3), 0.1, 4, 1, 2, 4, learning_rate=np.array([0.1, 0.2])
+    ).M.shape == (2, 1, 3, 3)
 
 
 def run_python(code, **env):
     root = os.path.join(next(iter(icl.__path__)), "..")
     command = [sys.executable, "-W", "error", "-c", code]
-    return subprocess.run(command, cwd=root, env=os.environ | env, capture_output=True, text=True)
+    return subprocess.run(
+        command, cwd=root, env=os.environ | env, capture_output=True, text=True
+    )
 
 
 def test_loops_that_are_not_compiled_give_no_warnings():
@@ -253,7 +356,7 @@ print(float((S - wanted).abs().max()) < 1e-6)
     assert float(plain) == pytest.approx(float(compiled), rel=1e-4) and right == "True"
 
 
-def test_without_pandas_only_the_experiments_are_missing_and_say_which_extra_has_them():
+def test_the_science_needs_no_pandas():
     hide = """
 import sys
 class Hidden:
@@ -266,5 +369,3 @@ import icl.statistics, icl.attention, icl.covariates, icl.streams
 assert "pandas" not in sys.modules
 """
     assert run_python(hide).returncode == 0
-    run = run_python(hide + "import icl.experiments.theorem2")
-    assert "icl.experiments needs pandas: install the extra notebook" in run.stderr.splitlines()[-1]

@@ -16,10 +16,27 @@ import torch
 
 from icl import attention, covariates, risk, statistics, tasks
 from icl.checks import shown
-from icl.pretrain import Settings, UnitConfig, draw_contexts, finite, metrics, pretrain, train_grid
+from icl.pretrain import (
+    Settings,
+    UnitConfig,
+    draw_contexts,
+    finite,
+    metrics,
+    pretrain,
+    train_grid,
+)
 from icl.streams import stream
 from icl.tasks import Affine, ReLU
-from icl.tensor_trick import gradient, hvp, kron_block, lipschitz, loss, target_shift, unvec, vec
+from icl.tensor_trick import (
+    gradient,
+    hvp,
+    kron_block,
+    lipschitz,
+    loss,
+    target_shift,
+    unvec,
+    vec,
+)
 
 CALLS, SEED = 3000, 20240607
 EYE, X = torch.eye(3).double(), torch.arange(120.0).reshape(8, 5, 3).double().cos()
@@ -29,10 +46,32 @@ TOKENS = covariates.uniform_sphere(stream(0, "noise"), 2, 5, 3)
 
 #: A good value of each parameter; where functions disagree, in `OWN`.
 GOOD = {
-    **dict.fromkeys(["dim", "n", "context_length", "contexts", "batch_size", "count"], 5),
-    **dict.fromkeys(["rank", "k", "steps", "seeds", "degree", "nodes", "size", "hidden", "rows", "cols"], 2),
-    **dict.fromkeys(["w", "noise_std", "lipschitz", "R", "reach", "ratio", "penalty", "c", "step"], 1.0),
-    **dict.fromkeys(["m", "e", "initial_std", "sharpness", "steepness", "outside", "limit", "mass"], 0.5),
+    **dict.fromkeys(
+        ["dim", "n", "context_length", "contexts", "batch_size", "count"], 5
+    ),
+    **dict.fromkeys(
+        [
+            "rank",
+            "k",
+            "steps",
+            "seeds",
+            "degree",
+            "nodes",
+            "size",
+            "hidden",
+            "rows",
+            "cols",
+        ],
+        2,
+    ),
+    **dict.fromkeys(
+        ["w", "noise_std", "lipschitz", "R", "reach", "ratio", "penalty", "c", "step"],
+        1.0,
+    ),
+    **dict.fromkeys(
+        ["m", "e", "initial_std", "sharpness", "steepness", "outside", "limit", "mass"],
+        0.5,
+    ),
     **dict.fromkeys(["task", "trained", "tested", "tasks"], ReLU(3)),
     **dict.fromkeys(["A1", "A2", "X", "X_next", "S", "S_next", "B", "V", "start"], EYE),
     **dict.fromkeys(["M", "W_V", "W_K", "W_Q", "matrix"], EYE),
@@ -112,24 +151,91 @@ OWN = [
 ]
 
 FUNCTIONS = [getattr(risk, name) for name in risk.__all__ if name.islower()]
-FUNCTIONS += [getattr(module, name) for module in (lipschitz, target_shift) for name in module.__all__]
+FUNCTIONS += [
+    getattr(module, name)
+    for module in (lipschitz, target_shift)
+    for name in module.__all__
+]
 FUNCTIONS += [getattr(attention, name) for name in attention.__all__]
-FUNCTIONS += [getattr(covariates, name) for name in covariates.__all__ if name != "uniform_sphere"]
+FUNCTIONS += [
+    getattr(covariates, name) for name in covariates.__all__ if name != "uniform_sphere"
+]
 FUNCTIONS += [getattr(statistics, name) for name in statistics.__all__]
 FUNCTIONS += [getattr(metrics, name) for name in metrics.__all__]
 FUNCTIONS += [getattr(finite, name) for name in finite.__all__]
 FUNCTIONS += [getattr(risk.asymptotics, name) for name in risk.asymptotics.__all__]
-FUNCTIONS += [loss, gradient, hvp, kron_block, vec, unvec, UnitConfig, Settings, draw_contexts, pretrain]
-FUNCTIONS += [train_grid, tasks.angle_quadrature, tasks.make_task, tasks.Projected, uniform_points]
+FUNCTIONS += [
+    loss,
+    gradient,
+    hvp,
+    kron_block,
+    vec,
+    unvec,
+    UnitConfig,
+    Settings,
+    draw_contexts,
+    pretrain,
+]
+FUNCTIONS += [
+    train_grid,
+    tasks.angle_quadrature,
+    tasks.make_task,
+    tasks.Projected,
+    uniform_points,
+]
 FUNCTIONS += [*tasks.CLASSES.values(), tasks.Harmonic, tasks.Network, tasks.Tanh]
 FUNCTIONS += [covariances, variograms, spectra, quadratic_risk]
 FUNCTIONS = [call for call in FUNCTIONS if callable(call)]
-TASKS = [kind(3) for kind in (*tasks.CLASSES.values(), tasks.Network, tasks.Tanh, tasks.Harmonic)]
+TASKS = [
+    kind(3)
+    for kind in (*tasks.CLASSES.values(), tasks.Network, tasks.Tanh, tasks.Harmonic)
+]
 
-ODD = [math.nan, math.inf, -math.inf, -1, -1.0, 0, 0.0, 1, 2.5, 1e300, -1e300, 1e-300, 10**30, 10**400, 3]
-ODD += [True, False, None, "1", "softmax", b"1", 1j, [], [1.0], [1, 2.5], [[1.0, 2.0], [3.0, 4.0]], {}, int]
-ODD += [np.array(1.0), np.array([]), np.array([1.0, math.nan]), np.eye(2), np.eye(3, dtype=complex)]
-ODD += [np.eye(3, dtype=np.float32), np.array(["a"]), np.ones((2, 3, 4)), np.array([1, None], dtype=object)]
+ODD = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    -1,
+    -1.0,
+    0,
+    0.0,
+    1,
+    2.5,
+    1e300,
+    -1e300,
+    1e-300,
+    10**30,
+    10**400,
+    3,
+]
+ODD += [
+    True,
+    False,
+    None,
+    "1",
+    "softmax",
+    b"1",
+    1j,
+    [],
+    [1.0],
+    [1, 2.5],
+    [[1.0, 2.0], [3.0, 4.0]],
+    {},
+    int,
+]
+ODD += [
+    np.array(1.0),
+    np.array([]),
+    np.array([1.0, math.nan]),
+    np.eye(2),
+    np.eye(3, dtype=complex),
+]
+ODD += [
+    np.eye(3, dtype=np.float32),
+    np.array(["a"]),
+    np.ones((2, 3, 4)),
+    np.array([1, None], dtype=object),
+]
 ODD += [
     torch.tensor(1.0),
     torch.tensor([]),
@@ -137,8 +243,21 @@ ODD += [
     torch.eye(3).int(),
     torch.eye(3).double() * math.nan,
 ]
-ODD += [torch.eye(2).double(), torch.eye(3).double().to_sparse(), torch.ones(5, 3).double(), 1e300 * EYE, X]
-ODD += [EYE.to(torch.complex128), torch.zeros(0, 3).double(), torch.zeros(3, 3).double(), X[..., 0], 1e9, 100]
+ODD += [
+    torch.eye(2).double(),
+    torch.eye(3).double().to_sparse(),
+    torch.ones(5, 3).double(),
+    1e300 * EYE,
+    X,
+]
+ODD += [
+    EYE.to(torch.complex128),
+    torch.zeros(0, 3).double(),
+    torch.zeros(3, 3).double(),
+    X[..., 0],
+    1e9,
+    100,
+]
 
 
 def good_arguments(call, rng):
@@ -146,7 +265,9 @@ def good_arguments(call, rng):
     own = next((values for function, values in OWN if function is call), {})
     given = {}
     for name, parameter in inspect.signature(call).parameters.items():
-        if name in own or (name in GOOD and parameter.default is inspect.Parameter.empty):
+        if name in own or (
+            name in GOOD and parameter.default is inspect.Parameter.empty
+        ):
             given[name] = own.get(name, GOOD.get(name))
     if given.get("task") is GOOD["task"] and rng.random() < 0.3:
         given["task"] = TASKS[rng.integers(len(TASKS))]
@@ -157,7 +278,8 @@ def names_a_value(text, given):
     """Return whether an error quotes an argument, or says what its shape, type or entries are."""
     quoted = any(shown(value)[:12] in text for value in given.values())
     kinds = (
-        r"shape|dtype|is torch|is an? |entr(y|ies)|sparse|length|numbers|rows|columns|zero|vectors|broadcast"
+        r"shape|dtype|is torch|is an? |entr(y|ies)|sparse|length|numbers|rows|columns"
+        r"|zero|vectors|broadcast"
     )
     return quoted or re.search(rf"{kinds}|\b({'|'.join(given)})=", text)
 
@@ -165,7 +287,11 @@ def names_a_value(text, given):
 def numbers_of(value):
     """Yield all arrays of a result."""
     if isinstance(value, torch.Tensor):
-        dense = value.detach().to_dense() if value.layout is not torch.strided else value.detach()
+        dense = (
+            value.detach().to_dense()
+            if value.layout is not torch.strided
+            else value.detach()
+        )
         yield dense.double().numpy()
     elif isinstance(value, np.ndarray | float | np.floating):
         yield np.asarray(value if np.isrealobj(value) else np.abs(value), dtype=float)
@@ -173,13 +299,19 @@ def numbers_of(value):
         for entry in value:
             yield from numbers_of(entry)
     elif dataclasses.is_dataclass(value):
-        yield from numbers_of([getattr(value, field.name) for field in dataclasses.fields(value)])
+        yield from numbers_of(
+            [getattr(value, field.name) for field in dataclasses.fields(value)]
+        )
 
 
 #: Functions whose documentation says that they do not look at entries, or may give infinity.
-DOCUMENTED = {*(getattr(attention, name) for name in attention.__all__ if name.islower())}
+DOCUMENTED = {
+    *(getattr(attention, name) for name in attention.__all__ if name.islower())
+}
 DOCUMENTED |= {lipschitz.log_jacobian_norm, lipschitz.log_norm, finite.context_losses}
-DOCUMENTED |= {statistics.median_interval}  # the whole line, where too few values are given
+DOCUMENTED |= {
+    statistics.median_interval
+}  # the whole line, where too few values are given
 
 
 #: Words of an error that says what is allowed.
@@ -189,12 +321,25 @@ ALLOWED = "must|allowed|need|to_dense|shrink|no minimum|too large|agree|fill|fin
 def fault_of(call, given):
     """Return what is wrong with the outcome of a call, or an empty text."""
     # `train_grid` hands its lists on entry by entry; what belongs to several arguments has other words
-    names = [*inspect.signature(call).parameters, "task", "leading dimensions", "shapes?", "logits", "lists"]
+    names = [
+        *inspect.signature(call).parameters,
+        "task",
+        "leading dimensions",
+        "shapes?",
+        "logits",
+        "lists",
+    ]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             result = call(**given)
-        except (ValueError, TypeError, IndexError, OverflowError, NotImplementedError) as error:
+        except (
+            ValueError,
+            TypeError,
+            IndexError,
+            OverflowError,
+            NotImplementedError,
+        ) as error:
             text = str(error)
             if "\n" in text or len(text) > 700:
                 return f"is not one line: {text!r}"
@@ -207,10 +352,18 @@ def fault_of(call, given):
             return ""
         except Exception as error:
             return f"ends in {type(error).__name__}: {error}"
-    unnoticed = not any(issubclass(w.category, RuntimeWarning | UserWarning) for w in said)
-    if call not in DOCUMENTED and unnoticed and not all(np.isfinite(a).all() for a in numbers_of(result)):
+    unnoticed = not any(
+        issubclass(w.category, RuntimeWarning | UserWarning) for w in said
+    )
+    if (
+        call not in DOCUMENTED
+        and unnoticed
+        and not all(np.isfinite(a).all() for a in numbers_of(result))
+    ):
         return f"returns {result!r}"
-    foreign = [w for w in said if re.search(r"encountered in|divide by zero", str(w.message))]
+    foreign = [
+        w for w in said if re.search(r"encountered in|divide by zero", str(w.message))
+    ]
     return f"warns of {foreign[0].message}" if foreign else ""
 
 
@@ -224,11 +377,16 @@ def test_good_arguments_are_taken():
     for call in dict.fromkeys(FUNCTIONS):
         given = good_arguments(call, rng)
         parameters = inspect.signature(call).parameters.values()
-        if all(p.name in given or p.default is not p.empty or p.kind == p.VAR_KEYWORD for p in parameters):
+        if all(
+            p.name in given or p.default is not p.empty or p.kind == p.VAR_KEYWORD
+            for p in parameters
+        ):
             try:
                 call(**given)
             except Exception as error:
-                pytest.fail(f"{shown_call(call, given)}: {type(error).__name__}: {error}")
+                pytest.fail(
+                    f"{shown_call(call, given)}: {type(error).__name__}: {error}"
+                )
 
 
 def test_odd_arguments_give_finite_numbers_or_one_clear_line():
@@ -237,13 +395,20 @@ def test_odd_arguments_give_finite_numbers_or_one_clear_line():
         call = FUNCTIONS[rng.integers(len(FUNCTIONS))]
         given = good_arguments(call, rng)
         parameters = inspect.signature(call).parameters
-        names = [name for name in parameters if parameters[name].kind != inspect.Parameter.VAR_KEYWORD]
+        names = [
+            name
+            for name in parameters
+            if parameters[name].kind != inspect.Parameter.VAR_KEYWORD
+        ]
         for name in names:
             if rng.random() < 1.2 / len(names) or (
-                name not in given and parameters[name].default is inspect.Parameter.empty
+                name not in given
+                and parameters[name].default is inspect.Parameter.empty
             ):
                 given[name] = ODD[rng.integers(len(ODD))]
         fault = fault_of(call, given)
         if fault:
             faults[shown_call(call, given)] = fault
-    assert not faults, f"{len(faults)} faults:\n" + "\n".join(f"{k} {v}" for k, v in faults.items())
+    assert not faults, f"{len(faults)} faults:\n" + "\n".join(
+        f"{k} {v}" for k, v in faults.items()
+    )

@@ -87,7 +87,9 @@ def test_the_bias_and_the_window_of_the_second_degree():
     by_global(1, 5), population_risk(ByGlobal(5), 5.0, 20, 0.5)
     second = population_risk(by_global(2, 5), 5.0, 20, 0.5)
     by_global(1, 5)
-    assert float(second.bias) > 1.5 * float(population_risk(ByGlobal(5), 5.0, 20, 0.5).bias)
+    assert float(second.bias) > 1.5 * float(
+        population_risk(ByGlobal(5), 5.0, 20, 0.5).bias
+    )
 
 
 RANDOM = """
@@ -126,7 +128,11 @@ def test_ten_random_classes_in_a_loop_have_the_numbers_of_fresh_processes():
     loop, fresh = (
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", RANDOM, how], cwd=root, capture_output=True, text=True, check=True
+                [sys.executable, "-c", RANDOM, how],
+                cwd=root,
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
         )
         for how in ("loop", "fresh")
@@ -144,7 +150,11 @@ class Level(Zonal):
     homogeneous = True
 
     def sample(self, rng, count):
-        values = self.level * self.lipschitz * torch.as_tensor(rng.standard_normal((count, 1)))
+        values = (
+            self.level
+            * self.lipschitz
+            * torch.as_tensor(rng.standard_normal((count, 1)))
+        )
         return lambda x: values * x[..., 0]
 
 
@@ -169,7 +179,10 @@ def levels(level):
     "units",
     [
         [{"task": levels(1.0)}, {"task": levels(5.0)}],
-        [{"task": Projected(levels(1.0), np.eye(3))}, {"task": Projected(levels(5.0), np.eye(3))}],
+        [
+            {"task": Projected(levels(1.0), np.eye(3))},
+            {"task": Projected(levels(5.0), np.eye(3))},
+        ],
         [
             {"task": levels(1.0), "covariates": shifted(1.0)},
             {"task": levels(1.0), "covariates": shifted(3.0)},
@@ -177,7 +190,9 @@ def levels(level):
     ],
 )
 def test_units_of_equal_classes_or_laws_with_other_numbers_are_trained_apart(units):
-    both = [UnitConfig(noise_std=0.1, context_length=6, seed=0, **unit) for unit in units]
+    both = [
+        UnitConfig(noise_std=0.1, context_length=6, seed=0, **unit) for unit in units
+    ]
     together = pretrain(both, 5, 16, shared_tokens=True).M
     alone = np.concatenate([pretrain([unit], 5, 16).M for unit in both])
     assert np.array_equal(together, alone) and not np.array_equal(*alone)
@@ -192,7 +207,12 @@ def test_a_fit_that_failed_says_which_of_two_reasons_it_has():
         def covariance(self, cosine):
             return np.asarray(cosine) - 0.3 * np.asarray(cosine) ** 3
 
-    with pytest.raises(ValueError, match="fit .* failed .* probably it is positive definite and too rough"):
+    with pytest.raises(
+        ValueError,
+        match="fit .* failed .* probably it is positive definite and too rough",
+    ):
         Laplace(3).spectrum(3)
-    with pytest.raises(ValueError, match="fit .* failed .* not positive definite: a_3 is negative"):
+    with pytest.raises(
+        ValueError, match="fit .* failed .* not positive definite: a_3 is negative"
+    ):
         Negative(3).spectrum(3)

@@ -52,7 +52,12 @@ def test_smoke_preset_executes_every_notebook_with_the_numbers_that_are_frozen(n
     (run,) = plan.plan("smoke", name)
     found = collect(execute(run))
     assert found["parameters"].items() >= run.overrides.items()
-    assert golden.compare("smoke", {card["id"]: golden.exact(card) for card in found["cards"]}) == []
+    assert (
+        golden.compare(
+            "smoke", {card["id"]: golden.exact(card) for card in found["cards"]}
+        )
+        == []
+    )
 
 
 # ---------------------------------------------------------------- the whole book
@@ -66,13 +71,17 @@ def test_toc_names_every_prose_page():
 
 def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_every_claim(book):
     assert "book/introduction.html" in (book / "index.html").read_text()
-    front, audit = ((book / f"book/{name}.html").read_text() for name in ("introduction", "audit"))
+    front, audit = (
+        (book / f"book/{name}.html").read_text() for name in ("introduction", "audit")
+    )
     assert 'href="audit.html"' in front and "CC BY 4.0" in front
     assert [i for i in claims.registry() if f'id="audit-{i}"' not in audit] == []
     for name in NOTEBOOKS:
         assert f'href="../notebooks/{name}.html"' in front, name
         folded = '<details class="admonition hide above-input"'
-        assert folded in (book / f"notebooks/{name}.html").read_text(), f"{name}: no code one click away"
+        assert folded in (book / f"notebooks/{name}.html").read_text(), (
+            f"{name}: no code one click away"
+        )
 
 
 def test_the_api_shows_types_as_they_are_written_and_every_room(book):
@@ -80,7 +89,12 @@ def test_the_api_shows_types_as_they_are_written_and_every_room(book):
     text = unescape(re.sub(r"<[^>]+>", "", " ".join(pages.values())))
     raw = r"_SupportsArray|tuple\[Any, \.\.\.\], dtype|<class '|<function |~torch|Annotated\["
     assert re.findall(raw, text) == []
-    for name in ("tasks.ReLU", "risk.population_risk", "pretrain.pretrain", "tensor_trick.gradient"):
+    for name in (
+        "tasks.ReLU",
+        "risk.population_risk",
+        "pretrain.pretrain",
+        "tensor_trick.gradient",
+    ):
         assert f'id="icl.{name}"' in pages[f"api_{name.partition('.')[0]}"], name
 
 
@@ -92,7 +106,9 @@ def test_links_between_pages_lead_somewhere(book):
     seen = 0
     for page in PAGES:
         here = (book / f"{page}.html").resolve()
-        article = here.read_text().partition("<article")[2].rpartition("</article>")[0]  # entries are nested
+        article = (
+            here.read_text().partition("<article")[2].rpartition("</article>")[0]
+        )  # entries are nested
         for link in map(unescape, re.findall(r'<a\b[^>]*\bhref="([^"]+)"', article)):
             target, _, anchor = link.partition("#")
             if re.match(r"\w+:", target):
@@ -113,23 +129,31 @@ def test_launch_buttons_and_repository_come_from_one_place(book):
     assert ("mybinder.org" in page) == launches
     assert (f'href="{url}"' in page) == (url != repository.PLACEHOLDER)
     for source in [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]:
-        for found in re.findall(r"https://github\.com/[\w.-]+/[\w.-]+", source.read_text()):
+        for found in re.findall(
+            r"https://github\.com/[\w.-]+/[\w.-]+", source.read_text()
+        ):
             assert found == url, f"{source.name}: {found}"
 
 
 @pytest.mark.browser
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
-    monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"])
+    monkeypatch.setattr(
+        pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/theorem2_scaling"]
+    )
     with pypdf.PdfReader(pdf.pdf("smoke")) as made:
         assert [item.title for item in made.outline] == ["glossary", "theorem2 scaling"]
         assert made.metadata.title and made.metadata.author
         text = "\n".join(page.extract_text() for page in made.pages)
         assert f"preset smoke · {len(made.pages)}" in made.pages[-1].extract_text()
-    assert "Short answer" in text and not re.search(r"\\[(\[]", text), "TeX that nobody set"
+    assert "Short answer" in text and not re.search(r"\\[(\[]", text), (
+        "TeX that nobody set"
+    )
 
 
-@pytest.mark.parametrize(("path", "message"), [("/usr/bin", "no book"), ("", "it needs one of chromium")])
+@pytest.mark.parametrize(
+    ("path", "message"), [("/usr/bin", "no book"), ("", "it needs one of chromium")]
+)
 def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
     monkeypatch.setattr(pdf.shutil, "which", lambda name: path and f"{path}/{name}")
     with pytest.raises(SystemExit, match=message):
@@ -139,13 +163,20 @@ def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
 # ---------------------------------------------------------------- broken on purpose
 
 
-def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(book, executed, tmp_path, monkeypatch):
-    monkeypatch.setattr(assemble, "sphinx", lambda *_: pytest.fail("the book was built"))
+def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
+    book, executed, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        assemble, "sphinx", lambda *_: pytest.fail("the book was built")
+    )
     name, *_ = [name for name, path in executed.items() if collect(path)["cards"]]
     before, some = (book / ".digest").read_text(), dict(executed)
     del some[name]
     for notebooks, message in [
-        (some, f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks"),
+        (
+            some,
+            f"notebooks/{name}: must be both in _toc.yml and in the folder notebooks",
+        ),
         (executed | {"extra": executed[name]}, "notebooks/extra: must be both in"),
         (some | {name: executed[NOTEBOOKS[-1]]}, "is judged already in"),
     ]:
@@ -153,7 +184,10 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(book, exec
             assemble.build("smoke", notebooks)
     monkeypatch.setattr(assemble, "digest", lambda *_: "another")
     monkeypatch.setattr(assemble, "sphinx", lambda *_: tmp_path)
-    for module, name, said in (stage, "stage", None), (verify, "book", ["a page has a problem"]):
+    for module, name, said in (
+        (stage, "stage", None),
+        (verify, "book", ["a page has a problem"]),
+    ):
         monkeypatch.setattr(module, name, lambda *_, said=said: said)
     with pytest.raises(BadInput, match="a page has a problem"):
         assemble.build("smoke", executed)
@@ -163,10 +197,16 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(book, exec
 def test_warning_of_sphinx_is_an_error(tmp_path):
     config = {"title": "t", "execute": CONFIG["execute"]}
     (tmp_path / "_config.yml").write_text(yaml.safe_dump(config))
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: a\nchapters: [{file: b}]\n")
+    (tmp_path / "_toc.yml").write_text(
+        "format: jb-book\nroot: a\nchapters: [{file: b}]\n"
+    )
     (tmp_path / "a.md").write_text("# A\n\n[gone](gone.md)\n")
-    cell = new_code_cell("1", outputs=[new_output("stream", name="stderr", text="Careful")])
-    nbformat.write(new_notebook(cells=[new_markdown_cell("# B"), cell]), tmp_path / "b.ipynb")
+    cell = new_code_cell(
+        "1", outputs=[new_output("stream", name="stderr", text="Careful")]
+    )
+    nbformat.write(
+        new_notebook(cells=[new_markdown_cell("# B"), cell]), tmp_path / "b.ipynb"
+    )
     with pytest.raises(BadInput, match=r"(?s)WARNING.*gone\.md") as caught:
         assemble.sphinx(tmp_path, tmp_path / "out")
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
@@ -176,13 +216,17 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
     said = "Traceback\n  deep\nOSError: [Errno 28] No space left on device: 'x'\n\nSee the log\n"
     done = subprocess.CompletedProcess([], 1, "", said)
     monkeypatch.setattr(assemble.subprocess, "run", lambda *_, **__: done)
-    with pytest.raises(BadInput, match=r"^the book is not built: OSError: .* left on device: 'x'$"):
+    with pytest.raises(
+        BadInput, match=r"^the book is not built: OSError: .* left on device: 'x'$"
+    ):
         assemble.sphinx(tmp_path, tmp_path / "out")
 
 
 def test_digest_sees_every_input(tmp_path):
     root, notebook = tmp_path / "tree", tmp_path / "x.ipynb"
-    names = "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
+    names = (
+        "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
+    )
     names += " results/earlier.json results/registered/x.json benchmarks/results/x.json"
     files = [*(root / name for name in names.split()), notebook]
     for file in files:
@@ -242,7 +286,9 @@ return [...document.querySelectorAll(".bd-article div.cell_input pre")]
 """
 
 #: Pages of three kinds that axe-core checks, or with ICL_AXE=1 all, minutes of work.
-AXE_PAGES = PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
+AXE_PAGES = (
+    PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
+)
 #: What the theme and its parts do, as rule and part of the place: the sidebar's logo lies in no landmark,
 #: the extension for theorems gives an id twice, and docutils gives the bibliography an old role.
 AXE_ALLOWED = {
@@ -258,27 +304,46 @@ def test_page_in_browser_and_by_axe(browser, book, page):
     """One load for both widths and both color modes."""
     seen = look(browser, (book / f"{page}.html").as_uri())
     assert any(".css" in url for url in seen.asked)  # requests were recorded
-    assert (seen.network, seen.errors, seen.raw, seen.bad, seen.broken) == ([], [], [], 0, [])
+    assert (seen.network, seen.errors, seen.raw, seen.bad, seen.broken) == (
+        [],
+        [],
+        [],
+        0,
+        [],
+    )
     shaded = {}
-    for size in ("phone", "desktop"):  # in this order, so that what the narrow page needed must go
+    for size in (
+        "phone",
+        "desktop",
+    ):  # in this order, so that what the narrow page needed must go
         resize(browser, size)
         shaded[size], wrong = browser.execute_script(LAYOUT)
         assert wrong == [], size
         for mode in ("light", "dark"):
             paint(browser, mode)
-            assert (wide := overflow(browser, size)) <= 0, f"{page} is {wide} px wider than the {size}"
+            assert (wide := overflow(browser, size)) <= 0, (
+                f"{page} is {wide} px wider than the {size}"
+            )
             if size == "desktop" and page in AXE_PAGES:
-                found = [f for f in axe(browser) if not any(p in f[1] for p in AXE_ALLOWED.get(f[0], ()))]
+                found = [
+                    f
+                    for f in axe(browser)
+                    if not any(p in f[1] for p in AXE_ALLOWED.get(f[0], ()))
+                ]
                 assert found == [], mode
     assert shaded["phone"] > shaded["desktop"] or page != "book/audit"
     if page.startswith("notebooks/"):
-        first = browser.find_element("css selector", ".bd-article :is(figure, .icl-interactive)")
+        first = browser.find_element(
+            "css selector", ".bd-article :is(figure, .icl-interactive)"
+        )
         assert first.location["y"] <= 1500, "the first figure is far down"
         assert browser.execute_script(CUT_CODE) == []
 
 
 @pytest.mark.browser
-def test_a_white_figure_becomes_the_page_in_dark_mode_and_stays_white_in_light(browser, book):
+def test_a_white_figure_becomes_the_page_in_dark_mode_and_stays_white_in_light(
+    browser, book
+):
     look(browser, (book / "notebooks/theorem2_scaling.html").as_uri())
     for mode in ("light", "dark"):
         paint(browser, mode)
@@ -297,10 +362,15 @@ def test_search_puts_a_theorem_s_page_first_for_its_name(browser, book, words):
     look(browser, (book / "search.html").as_uri() + f"?q={words.replace(' ', '+')}")
     first = "return document.querySelector('#search-results li a')?.href ?? ''"
     deadline, before, link = time.monotonic() + 600, None, ""
-    while time.monotonic() < deadline and (not link or link != before):  # results come one after the other
+    while time.monotonic() < deadline and (
+        not link or link != before
+    ):  # results come one after the other
         before, link = link, browser.execute_script(first)
         time.sleep(0.5)
-    assert words.lower().replace(" ", "") in link and look(browser, browser.current_url).network == []
+    assert (
+        words.lower().replace(" ", "") in link
+        and look(browser, browser.current_url).network == []
+    )
 
 
 @pytest.mark.browser
@@ -311,7 +381,9 @@ def test_browser_checks_can_fail(browser, tmp_path):
         "<span class='math'>\\(x\\)</span><img src='http://127.0.0.1:9/x.png'>"
         "<script>throw Error('no')</script></body></html>"
     )
-    seen = look(browser, page.as_uri(), patience=0.0)  # do not wait for mathematics that never comes
+    seen = look(
+        browser, page.as_uri(), patience=0.0
+    )  # do not wait for mathematics that never comes
     resize(browser, "phone")
     assert seen.network == ["http://127.0.0.1:9/x.png"] and seen.raw == ["\\(x\\)"]
     assert overflow(browser, "phone") > 0

@@ -49,12 +49,17 @@ def claim(expected=None, corrected=False, readings=(), own=False, **changes):
     return Claim(**given | ({} if own else QUOTE) | changes)
 
 
-WIDER, NARROWER = Alternative("wider", lambda p: (0.0, INF)), Alternative("narrower", lambda p: (5.0, INF))
+WIDER, NARROWER = (
+    Alternative("wider", lambda p: (0.0, INF)),
+    Alternative("narrower", lambda p: (5.0, INF)),
+)
 MEASURED = Alternative("measured anew")
 
 
 def at(*values, error=0.0, **labels):
-    return cases(pd.DataFrame({"value": values, "error": error, **labels}), error="error")
+    return cases(
+        pd.DataFrame({"value": values, "error": error, **labels}), error="error"
+    )
 
 
 def between(low, value, high, **labels):
@@ -81,7 +86,9 @@ def page(card):
 )
 def test_verdicts(evidence, corrected, verdict):
     card = judge(claim(corrected=corrected), evidence)
-    assert card.verdict is verdict and card.record()["stability"] == ""  # of a single reading
+    assert (
+        card.verdict is verdict and card.record()["stability"] == ""
+    )  # of a single reading
 
 
 @pytest.mark.parametrize(
@@ -89,11 +96,18 @@ def test_verdicts(evidence, corrected, verdict):
     [
         (2.0, [WIDER], V.HOLDS, "agrees in 2 of 2 readings"),
         (2.0, [WIDER, NARROWER], V.DEPENDS, "contradicted in 1 of 3 readings"),
-        (0.5, [WIDER], V.DEPENDS, "contradicted in 1 of 2 readings"),  # the author is right in one
+        (
+            0.5,
+            [WIDER],
+            V.DEPENDS,
+            "contradicted in 1 of 2 readings",
+        ),  # the author is right in one
         (0.5, [NARROWER], V.FAILS, "contradicted in 2 of 2 readings"),
     ],
 )
-def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, verdict, stability):
+def test_no_accusation_that_a_fair_reading_does_not_support(
+    value, readings, verdict, stability
+):
     card = judge(claim(readings=readings), at(value))
     assert card.verdict is verdict and card.record()["stability"] == stability
     assert stability.capitalize() in page(card)
@@ -101,20 +115,30 @@ def test_no_accusation_that_a_fair_reading_does_not_support(value, readings, ver
 
 def test_a_reading_can_have_cases_of_its_own():
     asked = claim(readings=[MEASURED])
-    assert judge(asked, at(0.5), readings={"measured anew": at(3.0)}).verdict is V.DEPENDS
+    assert (
+        judge(asked, at(0.5), readings={"measured anew": at(3.0)}).verdict is V.DEPENDS
+    )
     assert judge(asked, at(0.5), readings={"measured anew": at(0.3)}).verdict is V.FAILS
 
 
 def test_the_books_own_statements_have_words_of_their_own():
-    words = [judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))]
+    words = [
+        judge(claim(own=True), c).verdict for c in (at(2.0), at(0.0), between(0, 1, 2))
+    ]
     assert words == [V.ESTABLISHED, V.REFUTED, V.OPEN]
     assert judge(claim(own=True, readings=[NARROWER]), at(2.0)).verdict is V.OPEN
 
 
 def test_control_must_be_rejected_or_the_card_is_not_as_expected():
     asked, below = claim(control="x far below"), at(-9.0)
-    good, blind, mixed = (judge(asked, at(2.0), control) for control in (below, at(5.0), at(-9.0, 5.0)))
-    assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [True, False, False]
+    good, blind, mixed = (
+        judge(asked, at(2.0), control) for control in (below, at(5.0), at(-9.0, 5.0))
+    )
+    assert [card.record()["as_expected"] for card in (good, blind, mixed)] == [
+        True,
+        False,
+        False,
+    ]
     assert "NOT rejected" in page(blind) and "rejected, as it must be" in page(good)
     # A rule that rejects the evidence, without a correction, must show that it can accept.
     failing = claim(V.FAILS, readings=[NARROWER], control="where it is true")
@@ -131,7 +155,10 @@ def test_control_must_be_rejected_or_the_card_is_not_as_expected():
         (at(2.0, 3.0), lambda p: (1.0, INF)),
         (at(2.0), lambda p: (1.0, 2.2)),
         ([between(1.9, 2.0, 2.1), *at(1.5, error=0.1)], lambda p: (1.0, 2.2)),
-        (at(2.0, 0.5, error=[0, 0.1], lower=[True, False]), lambda p: (1, INF) if p["lower"] else (-INF, 1)),
+        (
+            at(2.0, 0.5, error=[0, 0.1], lower=[True, False]),
+            lambda p: (1, INF) if p["lower"] else (-INF, 1),
+        ),
     ],
 )
 def test_detection_limits_are_those_of_bisection(evidence, rule):
@@ -144,11 +171,14 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
         low, high = 0.0, 1e3
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (low, middle) if contradicts(case, sign * middle) else (middle, high)
+            low, high = (
+                (low, middle) if contradicts(case, sign * middle) else (middle, high)
+            )
         return high
 
     limits = [
-        max(least(case, sign) for sign in (-1.0, 1.0) if contradicts(case, sign * 1e3)) for case in evidence
+        max(least(case, sign) for sign in (-1.0, 1.0) if contradicts(case, sign * 1e3))
+        for case in evidence
     ]
     record = judge(claim(rule=rule), evidence).record()
     found = record["detection_limit"], record["detection_limit_least"]
@@ -156,17 +186,30 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
 
 
 def test_detection_limits_in_words():
-    card = judge(claim(grade=Grade.EXACT), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)])
-    assert "We would have noticed an error of 0.26, in the least sensitive case 13." in page(card)
+    card = judge(
+        claim(grade=Grade.EXACT), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)]
+    )
+    assert (
+        "We would have noticed an error of 0.26, in the least sensitive case 13."
+        in page(card)
+    )
     assert judge(claim(), at(0.5, error=0.1)).record()["detection_limit"] is None
-    assert judge(claim(corrected=True), at(0.5, error=0.1)).record()["detection_limit"] == pytest.approx(0.6)
+    assert judge(claim(corrected=True), at(0.5, error=0.1)).record()[
+        "detection_limit"
+    ] == pytest.approx(0.6)
     for limit, unit, words in [
         (2.1e2, "decades", "an error of 210 decades."),
         (1e-9, "$x$", "an error of 10⁻⁹ <span"),
         (0.0, "", "We would have noticed any error at all."),
-        (INF, "", "The statement bounds nothing here, so no error would have been noticed."),
+        (
+            INF,
+            "",
+            "The statement bounds nothing here, so no error would have been noticed.",
+        ),
     ]:
-        assert words in page(judge(claim(unit=unit, grade=Grade.EXTRAPOLATED), at(1.0 + limit)))
+        assert words in page(
+            judge(claim(unit=unit, grade=Grade.EXTRAPOLATED), at(1.0 + limit))
+        )
     proved = page(judge(claim(), at(1.25, error=0.01)))
     assert "would have noticed" not in proved, "a proof bounds what a search could miss"
 
@@ -185,30 +228,47 @@ def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
     assert judge(at_most_one(), found(0.5, high=1.0)).verdict is V.HOLDS
     assert judge(claim(), found(2.0)).verdict is V.HOLDS
     least = judge(claim(), found(2.0, low=-INF))
-    assert least.verdict is V.INCONCLUSIVE and least.record()["cases"][0]["interval"] == ["-inf", 2.0]
+    assert least.verdict is V.INCONCLUSIVE and least.record()["cases"][0][
+        "interval"
+    ] == ["-inf", 2.0]
     assert judge(claim(), found(2.0, low=1.5)).verdict is V.HOLDS
-    assert "attained, no more than 0.7 by proof" in page(judge(at_most_one(), found(0.1, high=0.7)))
+    assert "attained, no more than 0.7 by proof" in page(
+        judge(at_most_one(), found(0.1, high=0.7))
+    )
 
 
 def test_an_extrapolation_has_the_error_that_a_known_case_shows():
     def ends(limit, step):
-        frame = pd.DataFrame({"value": [2.0, 3.0], "change": -0.1, "limit": limit, "step": step})
-        made = cases(frame, kind="extrapolated", change="change", known=("limit", "step", 1.0))
+        frame = pd.DataFrame(
+            {"value": [2.0, 3.0], "change": -0.1, "limit": limit, "step": step}
+        )
+        made = cases(
+            frame, kind="extrapolated", change="change", known=("limit", "step", 1.0)
+        )
         return [end for case in made for end in case.interval]
 
-    assert ends([1.3, 1.05], -0.1) == pytest.approx([1.7, 2.3, 2.9, 3.1])  # misses by three times its change
+    assert ends([1.3, 1.05], -0.1) == pytest.approx(
+        [1.7, 2.3, 2.9, 3.1]
+    )  # misses by three times its change
     assert ends([1.5, 1.0], 0.0) == [-INF, INF, 2.9, 3.1]
 
 
 def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rules_too():
     def limit(value, error, **labels):
-        return cases(pd.DataFrame({"value": [value], "e": error, **labels}), kind="extrapolated", error="e")
+        return cases(
+            pd.DataFrame({"value": [value], "e": error, **labels}),
+            kind="extrapolated",
+            error="e",
+        )
 
     wide, narrow = limit(5.0, 3.5), limit(5.0, 0.1)
     assert judge(claim(resolution=0.5), narrow).verdict is V.HOLDS
     assert judge(claim(resolution=0.5), wide).verdict is V.INCONCLUSIVE
     far = limit(-9.0, 3.5, d=8)
-    assert judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict is V.INCONCLUSIVE
+    assert (
+        judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict
+        is V.INCONCLUSIVE
+    )
 
 
 def test_an_exact_number_carries_its_error_unless_it_is_whole():
@@ -226,17 +286,29 @@ def test_a_reading_added_after_its_data_counts_for_an_author_as_it_counts_agains
     assert judge(claim(readings=[NARROWER]), below).verdict is V.FAILS
     for readings in ([NARROWER, LATE], [NARROWER, replace(LATE, late=False)]):
         assert judge(claim(readings=readings), below).verdict is V.DEPENDS
-        assert judge(claim(readings=readings, corrected=True), below).verdict is V.DEPENDS
+        assert (
+            judge(claim(readings=readings, corrected=True), below).verdict is V.DEPENDS
+        )
     assert judge(claim(readings=[AGAINST]), at(2.0)).verdict is V.DEPENDS
-    wide = at(1.0, error=0.5)  # undecided in the late reading alone: nobody is accused on the strength of it
+    wide = at(
+        1.0, error=0.5
+    )  # undecided in the late reading alone: nobody is accused on the strength of it
     unclear = Alternative("late", lambda p: (1.0, INF), late=True)
-    assert judge(claim(rule=lambda p: (2.0, INF), readings=[unclear]), wide).verdict is V.INCONCLUSIVE
+    assert (
+        judge(claim(rule=lambda p: (2.0, INF), readings=[unclear]), wide).verdict
+        is V.INCONCLUSIVE
+    )
 
 
 def test_a_reading_added_after_its_data_never_rescues_this_book():
     below = at(0.5, error=0.1)
     assert judge(claim(own=True, readings=[NARROWER, LATE]), below).verdict is V.REFUTED
-    assert judge(claim(own=True, readings=[NARROWER, replace(LATE, late=False)]), below).verdict is V.OPEN
+    assert (
+        judge(
+            claim(own=True, readings=[NARROWER, replace(LATE, late=False)]), below
+        ).verdict
+        is V.OPEN
+    )
     assert judge(claim(own=True, readings=[AGAINST]), at(2.0)).verdict is V.OPEN
 
 
@@ -246,47 +318,80 @@ def test_a_card_says_which_readings_were_added_after_their_data():
     shown = page(card)
     assert "late (a reading added after its data): 1 of 1 agree" in shown
     assert "narrower: 0 of 1 agree" in shown
-    assert "True in our reading: " in shown and "Corrected: " not in shown, "nobody is corrected"
+    assert "True in our reading: " in shown and "Corrected: " not in shown, (
+        "nobody is corrected"
+    )
 
 
 # ------------------------------------------------------------------------------- tables
 TABLE = pd.DataFrame(
-    {"task": ["ReLU", "cosine"], "d": [2, 5], "n": [10.0, 1e5], "slope": [2.0, 3.0], "error": 0.5}
+    {
+        "task": ["ReLU", "cosine"],
+        "d": [2, 5],
+        "n": [10.0, 1e5],
+        "slope": [2.0, 3.0],
+        "error": 0.5,
+    }
 )
 
 
 def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
     first, second = cases(TABLE, "slope", error="error")
     assert second.name == "cosine, d = 5, n = 100000"
-    assert first == Case("ReLU, d = 2, n = 10", 2.0, (1.5, 2.5), {"task": "ReLU", "d": 2, "n": 10.0})
+    assert first == Case(
+        "ReLU, d = 2, n = 10", 2.0, (1.5, 2.5), {"task": "ReLU", "d": 2, "n": 10.0}
+    )
     assert [type(x) for x in first.parameters.values()] == [str, int, float]
     ends = TABLE.assign(low=TABLE.slope - 0.5, high=TABLE.slope + 0.5)
-    assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [first, second]
-    assert cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)  # exact, without an error
-    (named, _) = cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
+    assert cases(ends, "slope", low="low", high="high", labels=["task", "d", "n"]) == [
+        first,
+        second,
+    ]
+    assert cases(TABLE[["slope"]], "slope")[0].interval == (
+        2.0,
+        2.0,
+    )  # exact, without an error
+    (named, _) = cases(
+        TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}"
+    )
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
 
 
 def test_a_label_that_a_row_lacks_is_left_out():
-    both = pd.concat([TABLE, pd.DataFrame({"link": ["sign"], "slope": [1.0], "error": [0.1]})])
+    both = pd.concat(
+        [TABLE, pd.DataFrame({"link": ["sign"], "slope": [1.0], "error": [0.1]})]
+    )
     *_, last = cases(both, "slope", error="error")
     assert last.name == "sign" and last.parameters == {"link": "sign"}
 
 
 def test_a_sampled_case_is_the_rows_that_share_its_labels():
     values = np.random.default_rng(0).standard_normal((2, 9))
-    long = pd.DataFrame({"d": np.repeat([3, 2], 9), "seed": [*range(9)] * 2, "ratio": values.ravel()})
-    many = cases(long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed")
-    assert [c.name for c in many] == ["d = 2", "d = 3"] and {c.kind for c in many} == {"sampled"}
+    long = pd.DataFrame(
+        {"d": np.repeat([3, 2], 9), "seed": [*range(9)] * 2, "ratio": values.ravel()}
+    )
+    many = cases(
+        long.sample(frac=1, random_state=1).sort_values("d"), "ratio", samples="seed"
+    )
+    assert [c.name for c in many] == ["d = 2", "d = 3"] and {c.kind for c in many} == {
+        "sampled"
+    }
     middle, low, high, miss = median_interval(values[1])
     assert many[0] == Case("d = 2", middle, (low, high), {"d": 2}, 9, "sampled", miss)
 
 
 def test_the_judge_takes_tables_cases_and_lists_of_both():
     asked = claim(rule=lambda case: (0, case["top"]), control="c")
-    inside, far = pd.DataFrame({"top": [1, 2], "y": [0.5, 1.5]}), pd.DataFrame({"top": [1], "y": [5.0]})
-    card = judge(asked, [inside, [Case("one", 0.0, (0.0, 0.0), {"top": 1})]], far, value="y").record()
-    assert [c["name"] for c in card["cases"]] == ["top = 1", "top = 2", "one"] and card["control_passed"]
+    inside, far = (
+        pd.DataFrame({"top": [1, 2], "y": [0.5, 1.5]}),
+        pd.DataFrame({"top": [1], "y": [5.0]}),
+    )
+    card = judge(
+        asked, [inside, [Case("one", 0.0, (0.0, 0.0), {"top": 1})]], far, value="y"
+    ).record()
+    assert [c["name"] for c in card["cases"]] == ["top = 1", "top = 2", "one"] and card[
+        "control_passed"
+    ]
 
 
 PERMITS = "'where it was seen' permits everything in some cases"
@@ -294,35 +399,82 @@ PERMITS = "'where it was seen' permits everything in some cases"
 
 def seen_where(few):
     """A reading that a few cases cannot contradict."""
-    return Alternative("where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few)
+    return Alternative(
+        "where it was seen", lambda p: (0.5, 2.0) if p["d"] <= 5 else few
+    )
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (lambda: judge(claim(readings=[seen_where((0.0, INF))]), at(1.0, 3.0, d=[5, 8])), PERMITS),
-        (lambda: judge(claim(readings=[seen_where((-INF, INF))]), at(1.0, 3.0, d=[5, 8])), PERMITS),
+        (
+            lambda: judge(
+                claim(readings=[seen_where((0.0, INF))]), at(1.0, 3.0, d=[5, 8])
+            ),
+            PERMITS,
+        ),
+        (
+            lambda: judge(
+                claim(readings=[seen_where((-INF, INF))]), at(1.0, 3.0, d=[5, 8])
+            ),
+            PERMITS,
+        ),
         (lambda: judge(claim(), []), "at least one case"),
         (lambda: judge(claim(control="c"), at(2.0)), "control cases go with"),
         (lambda: judge(claim(), at(2.0), at(0.0)), "control cases go with"),
-        (lambda: judge(claim(readings=[MEASURED]), at(0.5)), "'measured anew' are missing"),
-        (lambda: judge(claim(), at(2.0), readings={"a": at(3.0)}), "no alternative is called 'a'"),
-        (lambda: judge(claim(), cases(TABLE, "slope", kind="extrapolated", error="error")), "no resolution"),
-        (lambda: judge(claim(grade=Grade.EXACT), at(1.5)), "needs the error that the code computed"),
+        (
+            lambda: judge(claim(readings=[MEASURED]), at(0.5)),
+            "'measured anew' are missing",
+        ),
+        (
+            lambda: judge(claim(), at(2.0), readings={"a": at(3.0)}),
+            "no alternative is called 'a'",
+        ),
+        (
+            lambda: judge(
+                claim(), cases(TABLE, "slope", kind="extrapolated", error="error")
+            ),
+            "no resolution",
+        ),
+        (
+            lambda: judge(claim(grade=Grade.EXACT), at(1.5)),
+            "needs the error that the code computed",
+        ),
         (lambda: cases(TABLE, "slope", low=9.0, high=10.0), "outside interval"),
         (lambda: judge("no such claim", at(2.0)), "no such claim"),
         (lambda: Case("a", 2.0, (3.0, 4.0)), "outside interval"),
-        (lambda: cases(TABLE), "column 'value': the table has task, d, n, slope, error"),
+        (
+            lambda: cases(TABLE),
+            "column 'value': the table has task, d, n, slope, error",
+        ),
         (lambda: cases(TABLE, "slope", error="change"), "column 'change'"),
-        (lambda: cases(TABLE, "slope", low=0.0), "have an error or two ends, found one end"),
-        (lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"), "found one end"),
+        (
+            lambda: cases(TABLE, "slope", low=0.0),
+            "have an error or two ends, found one end",
+        ),
+        (
+            lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"),
+            "found one end",
+        ),
         (lambda: cases(TABLE, "slope", kind="guessed"), "kind = 'guessed'"),
-        (lambda: cases(TABLE, "slope", kind="extrapolated"), "needs an error, or a change and a known case"),
-        (lambda: cases(TABLE, "slope", kind="extrapolated", change="n"), "a change and a known case"),
+        (
+            lambda: cases(TABLE, "slope", kind="extrapolated"),
+            "needs an error, or a change and a known case",
+        ),
+        (
+            lambda: cases(TABLE, "slope", kind="extrapolated", change="n"),
+            "a change and a known case",
+        ),
         (lambda: cases(TABLE, "slope", error=0.1), "error = 0.1: must be a column"),
-        (lambda: cases(TABLE, "slope", change="n", known=("n", 0.1, 1.0)), "not typed by hand"),
+        (
+            lambda: cases(TABLE, "slope", change="n", known=("n", 0.1, 1.0)),
+            "not typed by hand",
+        ),
         (lambda: cases(TABLE, "slope", samples="d"), "at least 2"),
-        (lambda: cases(TABLE, "slope", samples="error", labels=[]), "one of its samples twice"),
+        (
+            lambda: cases(TABLE, "slope", samples="error", labels=[]),
+            "one of its samples twice",
+        ),
     ],
 )
 def test_bad_evidence(broken, message):
@@ -332,7 +484,9 @@ def test_bad_evidence(broken, message):
 
 # ------------------------------------------------------------------------------- intervals
 def seeds(values):
-    return cases(pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed")
+    return cases(
+        pd.DataFrame({"value": values, "seed": range(len(values))}), samples="seed"
+    )
 
 
 @pytest.mark.parametrize(("size", "low"), [(32, 3), (10, 0)])
@@ -355,19 +509,29 @@ def test_very_few_seeds_have_no_interval():
 def test_a_card_says_of_how_many_runs_its_medians_are():
     few, many = seeds(np.arange(2.0, 12)), seeds(np.arange(2.0, 14))
     assert "at 1 setting, each the median of 10 runs." in page(judge(claim(), few))
-    assert "at 2 settings, each the median of 10–12 runs." in page(judge(claim(), [many, few]))
+    assert "at 2 settings, each the median of 10–12 runs." in page(
+        judge(claim(), [many, few])
+    )
 
 
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
-    card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
-    record = json.loads(json.dumps(card.record(), allow_nan=False))  # an infinite range is a string
+    card = judge(
+        claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0)
+    )
+    record = json.loads(
+        json.dumps(card.record(), allow_nan=False)
+    )  # an infinite range is a string
     assert (
-        record["verdict"] == "false as printed, corrected" and record["control_cases"][0]["measured"] == -9.0
+        record["verdict"] == "false as printed, corrected"
+        and record["control_cases"][0]["measured"] == -9.0
     )
     assert record["cases"][0]["permitted"] == [1.0, "inf"]
     assert record["authority"] == "authors' talk, read by OCR"
-    assert record["readings"] == {"as we read it": "contradicts", "narrower": "contradicts"}
+    assert record["readings"] == {
+        "as we read it": "contradicts",
+        "narrower": "contradicts",
+    }
     assert record.keys() == statement_record(claim()).keys()
     bundle = card._repr_mimebundle_()
     assert set(bundle) == {"text/html", "text/plain", provenance.CARD_MIME}
@@ -375,17 +539,31 @@ def test_record_is_strict_json_and_complete():
 
 
 def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
-    asked = claim(id="P1.<1>", source="a & b", quote="If $a<b$ then <b> follows", rule=lambda p: (0, 1))
+    asked = claim(
+        id="P1.<1>",
+        source="a & b",
+        quote="If $a<b$ then <b> follows",
+        rule=lambda p: (0, 1),
+    )
     shown = page(judge(asked, at(0.0, label="<i>")))
     assert "<b>" not in shown and "<i>" not in shown and "a &amp; b" in shown
     assert r'<span class="math notranslate nohighlight">\(a&lt;b\)</span>' in shown
-    assert '<blockquote class="icl-quote">' in shown and "ITA slides, line 1</footer>" in shown
+    assert (
+        '<blockquote class="icl-quote">' in shown
+        and "ITA slides, line 1</footer>" in shown
+    )
     assert shown.count("<footer>authors&#39; talk, read by OCR: ITA slides") == 1
-    assert "We judge: " in shown and "This book states: " in page(judge(claim(own=True), at(2.0)))
+    assert "We judge: " in shown and "This book states: " in page(
+        judge(claim(own=True), at(2.0))
+    )
     summary = claim(authority=Authority.SUMMARY, quote="words", place="summary2:7")
-    assert "<footer>machine-written summary of arXiv 2307.02419, line 7<" in page(judge(summary, at(2.0)))
+    assert "<footer>machine-written summary of arXiv 2307.02419, line 7<" in page(
+        judge(summary, at(2.0))
+    )
     heard = claim(authority=Authority.TEXT, quote="words", place="notes2:7")
-    assert "<footer>authors&#39; text, found among the formulas of other" in page(judge(heard, at(2.0)))
+    assert "<footer>authors&#39; text, found among the formulas of other" in page(
+        judge(heard, at(2.0))
+    )
 
 
 def test_the_strips_show_every_reading_in_words():
@@ -401,16 +579,27 @@ def test_the_strips_show_every_reading_in_words():
     ):
         assert f"<span>{words}</span>" in shown
     assert shown.count('<svg class="icl-strip" role="img" aria-label="') == 4
-    assert shown.count('<g class="icl-hollow"') == 1 and shown.count("<circle") == 3 + 1 + 3 + 1 + 3
+    assert (
+        shown.count('<g class="icl-hollow"') == 1
+        and shown.count("<circle") == 3 + 1 + 3 + 1 + 3
+    )
 
 
 def test_a_strip_places_numbers_by_their_own_range():
     def marks(rule, *values):
-        (strip,) = strips(judge(claim(rule=rule), [between(v, v, v) for v in values]).record())
+        (strip,) = strips(
+            judge(claim(rule=rule), [between(v, v, v) for v in values]).record()
+        )
         return strip["left"], strip["right"], [at for _, at, _, _ in strip["marks"]]
 
-    left, right, (low, middle, high, far) = marks(lambda p: (1.0, 3.0), 1.0, 2.0, 3.0, 1e9)
-    assert (low, middle, high) == (left, strip_middle := (left + right) / 2, right) and right < far < 200
+    left, right, (low, middle, high, far) = marks(
+        lambda p: (1.0, 3.0), 1.0, 2.0, 3.0, 1e9
+    )
+    assert (low, middle, high) == (
+        left,
+        strip_middle := (left + right) / 2,
+        right,
+    ) and right < far < 200
     left, right, (edge, inside, outside) = marks(lambda p: (-INF, 1.0), 1.0, 0.0, 2.0)
     assert left == 0 and inside == strip_middle < edge == right < outside
 
@@ -419,14 +608,21 @@ def test_a_card_that_objects_is_never_folded():
     def folded(card):
         return '<details class="icl-folded"><summary class="icl-head">' in page(card)
 
-    assert folded(judge(claim(), at(2.0), folded=True)) and not folded(judge(claim(), at(2.0)))
+    assert folded(judge(claim(), at(2.0), folded=True)) and not folded(
+        judge(claim(), at(2.0))
+    )
     assert folded(judge(claim(own=True), at(2.0), folded=True))
     assert not folded(judge(claim(), at(0.5), folded=True))
     surprise = judge(claim(V.FAILS, readings=[WIDER]), at(7.0), folded=True)
-    assert not folded(surprise) and "Not what we expected: false as printed." in page(surprise)
+    assert not folded(surprise) and "Not what we expected: false as printed." in page(
+        surprise
+    )
 
 
 def test_an_unknown_id_is_named_with_ids_like_it():
     for ask in (lambda: judge("P1.T2.shrp", []), lambda: other_readings("P1.T2.shrp")):
-        with pytest.raises(BadInput, match=r"^claim 'P1.T2.shrp': there is none of this id; .*P1\.T2\.sharp"):
+        with pytest.raises(
+            BadInput,
+            match=r"^claim 'P1.T2.shrp': there is none of this id; .*P1\.T2\.sharp",
+        ):
             ask()

@@ -9,14 +9,23 @@ import pandas as pd
 import pytest
 
 from chromium import SIZES, axe, look, overflow, resize
-from icl.experiments.tables import each
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Affine
 from icl_book.interactive import interactive, pack
+from icl_book.measurements.tables import each
 from icl_book.provenance import ROOT
 
-WINDOWS, LENGTHS, ROUGH, NOISY = 10 ** np.arange(-1, 3.1, 0.5), [10, 1000, 10**8], [0.5, 1.0, 2.0], [0.1, 0.5]
-SAID = {"experiment": "Move n until", "alt": "Risk <with a least value>.", "caption": "Affine functions."}
+WINDOWS, LENGTHS, ROUGH, NOISY = (
+    10 ** np.arange(-1, 3.1, 0.5),
+    [10, 1000, 10**8],
+    [0.5, 1.0, 2.0],
+    [0.1, 0.5],
+)
+SAID = {
+    "experiment": "Move n until",
+    "alt": "Risk <with a least value>.",
+    "caption": "Affine functions.",
+}
 START = {"class": "affine", "n": 10, "L": 1.0, "sigma": 0.5, "w": 1.0}
 
 
@@ -36,7 +45,13 @@ def markup():
         each(unit, n=LENGTHS),
         "w",
         {"risk": "risk", "bias": "bias", "noise": "noise"},
-        {"class": "functions", "n": "length n", "L": "slope L", "sigma": "noise σ", "w": "window w"},
+        {
+            "class": "functions",
+            "n": "length n",
+            "L": "slope L",
+            "sigma": "noise σ",
+            "w": "window w",
+        },
         START,
         labels=("window w", "squared error"),
         **SAID,
@@ -66,16 +81,24 @@ def figure(browser, tmp_path, markup):
 
 def shown(browser):
     """Return the numbers of a figure at its cursor, and the best, as drawn, and its sentence."""
-    values = browser.find_element("css selector", "[data-ready]").get_attribute("data-values")
+    values = browser.find_element("css selector", "[data-ready]").get_attribute(
+        "data-values"
+    )
     return json.loads(values), browser.find_element("css selector", ".read").text
 
 
 def path(browser, name):
-    return browser.find_element("css selector", f".drawing path.{name}").get_attribute("d")
+    return browser.find_element("css selector", f".drawing path.{name}").get_attribute(
+        "d"
+    )
 
 
 def control(browser, label):
-    (row,) = (e for e in browser.find_elements("tag name", "label") if e.text.startswith(label))
+    (row,) = (
+        e
+        for e in browser.find_elements("tag name", "label")
+        if e.text.startswith(label)
+    )
     return row.find_element("css selector", "input, select")
 
 
@@ -86,22 +109,38 @@ def test_table_holds_the_numbers_of_the_frame_and_repeats_none():
     stops = {"n": [10, 100], "kind": ["b", "a"]}
     n, w, kind = np.meshgrid(stops["n"], [0.1, 1.0, 10.0], stops["kind"], indexing="ij")
     frame = pd.DataFrame({"n": n.ravel(), "w": w.ravel(), "kind": kind.ravel()})
-    frame["noise"], frame["bias"] = frame.w / frame.n, np.where(frame.kind == "a", np.pi, 1.0) / frame.w
+    frame["noise"], frame["bias"] = (
+        frame.w / frame.n,
+        np.where(frame.kind == "a", np.pi, 1.0) / frame.w,
+    )
     whole = pack(frame, stops)
     assert whole["rows"] == 3
     keys = {name: column["keys"] for name, column in whole["columns"].items()}
     assert keys == {"w": [], "noise": ["n"], "bias": ["kind"]}
-    bias = np.frombuffer(base64.b64decode(whole["columns"]["bias"]["data"]), "<f4").reshape(2, 3)
-    np.testing.assert_allclose(bias, [[10, 1, 0.1], [10 * np.pi, np.pi, 0.1 * np.pi]], rtol=6e-8)
+    bias = np.frombuffer(
+        base64.b64decode(whole["columns"]["bias"]["data"]), "<f4"
+    ).reshape(2, 3)
+    np.testing.assert_allclose(
+        bias, [[10, 1, 0.1], [10 * np.pi, np.pi, 0.1 * np.pi]], rtol=6e-8
+    )
     lacking = pack(frame.drop(index=0), stops)  # n = 10, w = 0.1, kind b
-    assert lacking["rows"] == 3 and all(c["keys"] == ["n", "kind"] for c in lacking["columns"].values())
+    assert lacking["rows"] == 3 and all(
+        c["keys"] == ["n", "kind"] for c in lacking["columns"].values()
+    )
 
 
 def test_still_picture_and_words_stay_without_scripts(markup):
     body = re.sub(r"<(script|style).*?</\1>", "", markup, flags=re.DOTALL)
-    assert body.count("<img") == 1 and "hidden" not in body and 'alt="Risk &lt;with' in body
+    assert (
+        body.count("<img") == 1
+        and "hidden" not in body
+        and 'alt="Risk &lt;with' in body
+    )
     assert SAID["experiment"] in body and SAID["caption"] in body
-    assert "http" not in markup.replace("http://www.w3.org/2000/svg", "") and "eval(" not in markup
+    assert (
+        "http" not in markup.replace("http://www.w3.org/2000/svg", "")
+        and "eval(" not in markup
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +153,12 @@ def test_still_picture_and_words_stay_without_scripts(markup):
 )
 def test_bad_input_is_named(change, words):
     frame = pd.DataFrame({"w": [1.0, 2.0], "y": [1.0, 2.0]})
-    good = {"start": {"w": 1.0}, "experiment": "Move w.", "alt": "A line.", "labels": ("w", "y")}
+    good = {
+        "start": {"w": 1.0},
+        "experiment": "Move w.",
+        "alt": "A line.",
+        "labels": ("w", "y"),
+    }
     with pytest.raises(ValueError, match=words):
         interactive(frame, "w", {"y": "y"}, {"w": "w"}, **good | change)
 
@@ -131,17 +175,32 @@ def test_book_has_at_most_six_figures_each_in_a_chapter_of_its_own():
 @pytest.mark.browser
 def test_values_by_keyboard_are_those_of_the_package(figure):
     """The table to the digits of float32, the sentence to the printed ones; then back to the start."""
-    at_start, (right, left, home, end) = shown(figure), "\ue014\ue012\ue011\ue010"  # WebDriver's keys
-    for keys in ({}, {"length": right, "window": 2 * left}, {"slope": end, "noise": home}):
+    at_start, (right, left, home, end) = (
+        shown(figure),
+        "\ue014\ue012\ue011\ue010",
+    )  # WebDriver's keys
+    for keys in (
+        {},
+        {"length": right, "window": 2 * left},
+        {"slope": end, "noise": home},
+    ):
         for label, key in keys.items():
             control(figure, label).send_keys(key)
         names = ("length", "slope", "noise", "window")
-        n, L, sigma, w = (float(control(figure, name).get_attribute("aria-valuetext")) for name in names)
-        risk, best = population_risk(Affine(3, L), w, n, sigma), optimal_window(Affine(3, L), n, sigma)
+        n, L, sigma, w = (
+            float(control(figure, name).get_attribute("aria-valuetext"))
+            for name in names
+        )
+        risk, best = (
+            population_risk(Affine(3, L), w, n, sigma),
+            optimal_window(Affine(3, L), n, sigma),
+        )
         values, sentence = shown(figure)
         truth = map(float, (risk.total, risk.bias, risk.noise, best.w, best.risk))
         assert [*values.values()] == pytest.approx([*truth], rel=2e-7)
-        assert f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
+        assert (
+            f"At window w = {w:g}: risk {float(f'{risk.total:.3g}')}; bias" in sentence
+        )
         assert f"Best window w (ring): {float(f'{best.w:.3g}'):g}" in sentence
     assert (n, L, sigma, w) == (1000, 2, 0.1, 0.1)
     figure.find_element("tag name", "button").send_keys("\ue007")
@@ -153,7 +212,10 @@ def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
     control(figure, "length").send_keys("\ue010")
     heights = [float(v) for v in re.findall(r",([-\d.]+)", path(figure, "l2"))]
     frame = figure.find_element("css selector", ".frame").get_attribute("height")
-    assert len(heights) == len(WINDOWS) == len(set(heights)) and max(heights) > float(frame) + 11
+    assert (
+        len(heights) == len(WINDOWS) == len(set(heights))
+        and max(heights) > float(frame) + 11
+    )
     drawn = figure.find_element("css selector", ".drawing > svg")
     assert drawn.value_of_css_property("overflow") == "hidden"
 
@@ -161,9 +223,28 @@ def test_curves_go_on_beyond_the_frame_which_cuts_them(figure):
 @pytest.mark.browser
 def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp_path):
     frame = pd.DataFrame({"x": np.arange(5.0), "y": [0, 1, np.nan, 9, 16]})
-    points = {"q": np.repeat(np.arange(5.0), 2), "x": 1.0, "y": 2.0, "size": np.linspace(0, 0.9, 10)}
-    words = {"labels": ("x", "y"), "log": "", "experiment": "Move q.", "alt": "A line.", "cursor": "q"}
-    made = interactive(frame, "x", {"y": "y"}, {"q": "q"}, {"q": 2.0}, points=pd.DataFrame(points), **words)
+    points = {
+        "q": np.repeat(np.arange(5.0), 2),
+        "x": 1.0,
+        "y": 2.0,
+        "size": np.linspace(0, 0.9, 10),
+    }
+    words = {
+        "labels": ("x", "y"),
+        "log": "",
+        "experiment": "Move q.",
+        "alt": "A line.",
+        "cursor": "q",
+    }
+    made = interactive(
+        frame,
+        "x",
+        {"y": "y"},
+        {"q": "q"},
+        {"q": 2.0},
+        points=pd.DataFrame(points),
+        **words,
+    )
     figure = page(browser, tmp_path / "points.html", made.data)
     assert (path(figure, "l0").count("M"), path(figure, "l0").count("L")) == (2, 2)
     assert "At q = 2: y not computed" in shown(figure)[1]
@@ -172,7 +253,10 @@ def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp
     const [left, width] = ["x", "width"].map((k) => +svg.querySelector(".frame").getAttribute(k));
     const clientX = box.left + left + 0.8 * width;
     svg.dispatchEvent(new PointerEvent("pointerdown", { pointerType: "touch", buttons: 1, clientX }));""")
-    assert shown(figure)[0] == {"y": 9} and control(figure, "q").get_attribute("aria-valuetext") == "3"
+    assert (
+        shown(figure)[0] == {"y": 9}
+        and control(figure, "q").get_attribute("aria-valuetext") == "3"
+    )
     first, second = figure.execute_script(
         "return [...document.querySelectorAll('.weight')].map((dot) => dot.r.baseVal.value ** 2)"
     )
@@ -183,7 +267,12 @@ def test_curves_break_a_finger_moves_the_cursor_and_areas_are_sizes(browser, tmp
 def test_figure_is_accessible_and_its_sliders_are_long(figure):
     for size, theme in [(size, theme) for size in SIZES for theme in ("light", "dark")]:
         resize(figure, size)
-        figure.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
-        widths = [e.get_property("clientWidth") for e in figure.find_elements("css selector", "[type=range]")]
+        figure.execute_script(
+            "document.documentElement.dataset.theme = arguments[0]", theme
+        )
+        widths = [
+            e.get_property("clientWidth")
+            for e in figure.find_elements("css selector", "[type=range]")
+        ]
         assert len(widths) == 4 and min(widths) >= 200, (size, widths)
         assert (overflow(figure, size) <= 0, axe(figure)) == (True, []), (size, theme)

@@ -21,15 +21,25 @@ SHOWN = "{judged}`P1.T | d = 5, n = 1e12 | 100*.1f`"
 
 
 def test_a_role_shows_the_case_and_links_to_the_card():
-    text = judged.resolve(f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link)
-    assert '<a class="icl-judged" href="#claim-P1.T" title="judged: P1.T">3.3</a> %' in text
+    text = judged.resolve(
+        f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link
+    )
+    assert (
+        '<a class="icl-judged" href="#claim-P1.T" title="judged: P1.T">3.3</a> %'
+        in text
+    )
     assert ">(P1.T)</a>." in text
     for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
-        assert judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text: text) == shown
+        assert (
+            judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text: text)
+            == shown
+        )
 
 
 def test_a_run_of_other_sizes_names_the_claim_alone():
-    assert ">(P1.T)</a>" in judged.resolve("{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link)
+    assert ">(P1.T)</a>" in judged.resolve(
+        "{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link
+    )
     with pytest.raises(BadInput, match="no card of P1.U"):
         judged.resolve("{judged}`P1.U`", CARDS, stage.link)
 
@@ -41,7 +51,10 @@ GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
     ("text", "problem"),
     [
         (GOOD, None),
-        ("The exponent is $2/(d+2)$ {judged}`P1.T`. Nothing else (Theorem 2, {numref}`fig-1`).", None),
+        (
+            "The exponent is $2/(d+2)$ {judged}`P1.T`. Nothing else (Theorem 2, {numref}`fig-1`).",
+            None,
+        ),
         ("One window is not enough; two are.", None),
         ("The exponent is $2/(d+2)$.", "2 is in no claim"),
         ("The exponent is 0.7 {judged}`P1.T`.", "0.7 is in no claim"),
@@ -63,7 +76,10 @@ def test_a_number_that_moves_is_a_problem():
     assert judged.problems("x", GOOD, CARDS, others) == []
     now = {"P1.T": CARD | {"cases": [CARD["cases"][0] | {"measured": 0.0341}]}}
     registered, replicated = judged.problems("x", GOOD, now, others)
-    assert "3.4 here, 3.3 in the registered run" in registered and "3.4 here, 3.3 in seed 1" in replicated
+    assert (
+        "3.4 here, 3.3 in the registered run" in registered
+        and "3.4 here, 3.3 in seed 1" in replicated
+    )
 
 
 def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
@@ -86,6 +102,9 @@ def test_findings_of_the_front_page_are_those_of_the_readme(tmp_path):
 
 
 def test_the_short_answer_ends_with_its_paragraph():
-    cell = {"cell_type": "markdown", "source": ["# T\n\n**Short answer.** Yes, 1.\n", "And 2.\n\nMore 3."]}
+    cell = {
+        "cell_type": "markdown",
+        "source": ["# T\n\n**Short answer.** Yes, 1.\n", "And 2.\n\nMore 3."],
+    }
     assert judged.short_answer({"cells": [cell]}).endswith("And 2.")
     assert judged.short_answer({"cells": []}) == ""

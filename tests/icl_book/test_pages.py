@@ -42,16 +42,40 @@ GOOD = """<article><h1>T</h1><p>Price <span class="math">\\(x$\\)</span>, <code>
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('alt="A curve that falls"', 'alt=" "', "p: image ../_images/a1.svg has no alt text"),
-        ("A curve that falls", "_images/6f0c2f8e9d1b4a5c6f0c2f8e9d1b4a5c_3_0.svg", "has no alt text"),
-        ('<span class="caption-number">Fig. 1 </span>', "", "figure f has no number or no caption"),
+        (
+            'alt="A curve that falls"',
+            'alt=" "',
+            "p: image ../_images/a1.svg has no alt text",
+        ),
+        (
+            "A curve that falls",
+            "_images/6f0c2f8e9d1b4a5c6f0c2f8e9d1b4a5c_3_0.svg",
+            "has no alt text",
+        ),
+        (
+            '<span class="caption-number">Fig. 1 </span>',
+            "",
+            "figure f has no number or no caption",
+        ),
         ("Falling, exact values.", "", "figure f has no number or no caption"),
-        ("</article>", '<img src="b.png" alt="A plot"></article>', "image b.png stands outside a figure"),
+        (
+            "</article>",
+            '<img src="b.png" alt="A plot"></article>',
+            "image b.png stands outside a figure",
+        ),
         ("<p>Price", "<p>costs $5", "raw markup in the text: ...T costs $5"),
         ("<p>Price", "<p>{glue:text}`x`", "raw markup"),
         ("<p>Price", '<p><span class="problematic">x</span>', "shows an error message"),
-        ("<p>Price", '<div class="output traceback">ValueError</div><p>', "shows an error message"),
-        ("../_static/a.js", "https://cdn.example/a.js", "loads https://cdn.example/a.js from the network"),
+        (
+            "<p>Price",
+            '<div class="output traceback">ValueError</div><p>',
+            "shows an error message",
+        ),
+        (
+            "../_static/a.js",
+            "https://cdn.example/a.js",
+            "loads https://cdn.example/a.js from the network",
+        ),
         ("canonical", "stylesheet", "loads https://example.org/ from the network"),
     ],
 )
@@ -64,7 +88,10 @@ def test_verifier_sees(old, new, message):
 def test_verifier_sees_a_page_s_problem_and_a_missing_card(tmp_path):
     (tmp_path / "a.html").write_text(GOOD.replace("<p>Price", "<p>costs $5"))
     (tmp_path / "n.html").write_text('<div class="icl-card" id="claim-P1.x">')
-    toc = {"root": "a", "parts": [{"chapters": [{"file": "a", "sections": [{"file": "notebooks/n"}]}]}]}
+    toc = {
+        "root": "a",
+        "parts": [{"chapters": [{"file": "a", "sections": [{"file": "notebooks/n"}]}]}],
+    }
     (tmp_path / "notebooks").symlink_to(tmp_path)
     run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}]}
     markup, missing = verify.book(tmp_path, toc, [run])
@@ -74,23 +101,36 @@ def test_verifier_sees_a_page_s_problem_and_a_missing_card(tmp_path):
 
 # ---------------------------------------------------------------- a small audit
 
-TALK = {"authority": Authority.TALK, "source": "slides", "quote": "all $|a| \\le 1$ here", "place": "talk:7"}
+TALK = {
+    "authority": Authority.TALK,
+    "source": "slides",
+    "quote": "all $|a| \\le 1$ here",
+    "place": "talk:7",
+}
 RULE = {"rule": lambda p: (0.0, 1.0), "grade": Grade.PROVED}
 CORRECTED = {
     "reading": "$|b| \\le 1$",
     "expected": Verdict.CORRECTED,
     "severity": Severity.CONSTANT,
-    "depends_on": (Choice("a grid", (Alternative("another grid", lambda p: (0.0, 0.5)),)),),
+    "depends_on": (
+        Choice("a grid", (Alternative("another grid", lambda p: (0.0, 0.5)),)),
+    ),
     "corrected": "$b \\le 9$",
     "corrected_rule": lambda p: (0.0, 9.0),
 }
-LOST = {"authority": Authority.SUMMARY, "expected": Verdict.NOT_TESTABLE, "why_not": "it is lost"}
+LOST = {
+    "authority": Authority.SUMMARY,
+    "expected": Verdict.NOT_TESTABLE,
+    "why_not": "it is lost",
+}
 CLAIMS = {
     claim.id: claim
     for claim in (
         Claim("P1.a", **TALK, **RULE, quantity="a", control="far"),
         Claim("P1.b", **TALK, **RULE, quantity="b", **CORRECTED),
-        Claim("P1.c", Authority.BOOK, "this book", **RULE, quantity="c", reading="ours"),
+        Claim(
+            "P1.c", Authority.BOOK, "this book", **RULE, quantity="c", reading="ours"
+        ),
         Claim("P1.d", **TALK, **RULE, quantity="d", implied_by=("P1.a",)),
         Claim("P2.c", **TALK | LOST),
     )
@@ -99,8 +139,13 @@ VALUES = {"a": 0.5, "b": 2.0, "c": 0.5, "d": 0.5}
 
 
 def card(name, value, control=50.0):
-    seeds = pd.DataFrame({"value": [value - 0.1, value, value + 0.1] * 20, "seed": range(60)})
-    both = [Case("one", value, (value, value)), *cases(seeds, samples="seed", name="two")]
+    seeds = pd.DataFrame(
+        {"value": [value - 0.1, value, value + 0.1] * 20, "seed": range(60)}
+    )
+    both = [
+        Case("one", value, (value, value)),
+        *cases(seeds, samples="seed", name="two"),
+    ]
     far = [Case("far", control, (control, control))] if CLAIMS[name].control else ()
     return judge(CLAIMS[name], both, far).record()
 
@@ -109,7 +154,13 @@ def run(rules="new", control=50.0, **values):
     """A run in which claims of paper 1 have these values."""
     cards = [card(f"P1.{name}", value, control) for name, value in values.items()]
     one = {"seconds": 60.0, "machine": {"cpu": "A", "cores": 2}}
-    record = {"plan": "abcdefghij", "date": "2026-01-01", "rules": rules, "runs": [one, one], "failed": []}
+    record = {
+        "plan": "abcdefghij",
+        "date": "2026-01-01",
+        "rules": rules,
+        "runs": [one, one],
+        "failed": [],
+    }
     return {"name": "n", "cards": cards} | record
 
 
@@ -131,10 +182,16 @@ ONE_SIDE["cards"][0]["readings"]["another grid"] = "agrees"
 def test_every_claim_is_judged_once():
     good = run(**VALUES)
     assert verify.cards([good], CLAIMS) == []
-    assert verify.cards([run(b=2.0, c=0.5, d=0.5)], CLAIMS) == ["claim P1.a: no notebook judges it"]
-    assert "judged already in notebooks/n" in verify.cards([good, run(a=0.5)], CLAIMS)[0]
+    assert verify.cards([run(b=2.0, c=0.5, d=0.5)], CLAIMS) == [
+        "claim P1.a: no notebook judges it"
+    ]
+    assert (
+        "judged already in notebooks/n" in verify.cards([good, run(a=0.5)], CLAIMS)[0]
+    )
     few = {name: claim for name, claim in CLAIMS.items() if name != "P1.c"}
-    assert verify.cards([good], few) == ["notebooks/n: claim P1.c: is not in the registry"]
+    assert verify.cards([good], few) == [
+        "notebooks/n: claim P1.c: is not in the registry"
+    ]
 
 
 # ---------------------------------------------------------------- generated text
@@ -160,9 +217,17 @@ def says(text, *words):
 def test_the_table_of_times_adds_up_what_it_prints():
     """A chapter that is gone may still be in the record; it is neither printed nor in the sum."""
     record = {"seconds": {"n": 12.0, "o": 30.0, "gone": 500.0}, "machine": "2 cores"}
-    pages = stage.pages(**shown(), titles={"n": "N", "o": "O"}, measured={"presets": {"quick": record}})
-    rows = dict(re.findall(r"^\| (.+?) \| (\d+) \|$", str(pages.durations()), re.MULTILINE))
-    assert rows == {"[](/notebooks/o.ipynb)": "30", "[](/notebooks/n.ipynb)": "12", "together": "42"}
+    pages = stage.pages(
+        **shown(), titles={"n": "N", "o": "O"}, measured={"presets": {"quick": record}}
+    )
+    rows = dict(
+        re.findall(r"^\| (.+?) \| (\d+) \|$", str(pages.durations()), re.MULTILINE)
+    )
+    assert rows == {
+        "[](/notebooks/o.ipynb)": "30",
+        "[](/notebooks/n.ipynb)": "12",
+        "together": "42",
+    }
 
 
 def test_the_committed_times_are_those_of_every_chapter():
@@ -176,7 +241,9 @@ def test_the_committed_times_are_those_of_every_chapter():
 def test_no_committed_benchmark_was_measured_on_a_changed_tree():
     for path in (ROOT / "benchmarks" / "results").glob("*.json"):
         record = json.loads(path.read_text())
-        assert not (record.get("commit") or {}).get("dirty"), f"{path.name}: measure it on a clean tree"
+        assert not (record.get("commit") or {}).get("dirty"), (
+            f"{path.name}: measure it on a clean tree"
+        )
 
 
 def test_audit_says_everything():
@@ -194,10 +261,19 @@ def test_audit_says_everything():
         "In the registered run: verdict: false as printed, corrected here, holds there; as we read",
         "another grid: contradicts here, agrees there (2 agree).",
     )
-    says(written("audit", [ONE_SIDE]), "run: another grid: contradicts here, agrees there (2 contradict).")
-    says(written("audit", [run(a=0.4, b=2.0, control=0.5)]), "so that run decides nothing")
+    says(
+        written("audit", [ONE_SIDE]),
+        "run: another grid: contradicts here, agrees there (2 contradict).",
+    )
+    says(
+        written("audit", [run(a=0.4, b=2.0, control=0.5)]),
+        "so that run decides nothing",
+    )
     text = written("audit", [], [again(b=SAME), again(b=OTHER_READING), again(b=SAME)])
-    says(text, "the same in every reading in 2 of 3 replications. What changed: another grid.")
+    says(
+        text,
+        "the same in every reading in 2 of 3 replications. What changed: another grid.",
+    )
     first_entry = written("audit").partition("<article")[2].partition("</article>")[0]
     assert "\n\n" not in first_entry, "a blank line ends raw HTML"
 
@@ -214,16 +290,29 @@ def test_what_only_confirms_is_folded_and_what_differs_is_not():
     for name, differs in (("P1.a", False), ("P1.b", True)):
         entry = page.find(id=f"audit-{name}")
         fold = entry.details.extract()
-        assert fold.summary.get_text().startswith("Proved here, and checked at 2 settings")
+        assert fold.summary.get_text().startswith(
+            "Proved here, and checked at 2 settings"
+        )
         for words in ("In the registered run", "replications"):
-            assert (words in entry.get_text(), words in fold.get_text()) == (differs, not differs)
-        assert ("What changed" in entry.get_text(), "What changed" in fold.get_text()) == (differs, False)
+            assert (words in entry.get_text(), words in fold.get_text()) == (
+                differs,
+                not differs,
+            )
+        assert (
+            "What changed" in entry.get_text(),
+            "What changed" in fold.get_text(),
+        ) == (differs, False)
 
 
 def test_a_card_counts_the_readings_that_differ_in_the_registered_run_if_they_are_many():
     many = {f"reading {i}": ["agrees", "contradicts"] for i in range(4)}
     run = {"cases": [{"outcome": "agrees"}], "control_passed": True}
-    entry = {"registered": run, "earlier": False, "record": {"readings": many}, "repeated": ()}
+    entry = {
+        "registered": run,
+        "earlier": False,
+        "record": {"readings": many},
+        "repeated": (),
+    }
     shown = str(macros().again(entry | {"differences": many}, True))
     assert "In the registered run: 4 of 4 readings differ (1 agree)." in shown
     worse = many | {"verdict": ["holds", "false as printed"]}
@@ -238,10 +327,16 @@ def test_what_was_judged_before_a_change_says_so():
     assert since == [{"P1.b"}, {"P1.b"}, set()]
     runs = [run(a=0.2, b=0.2, rules="old")], [again(b=SAME, rules="old")], log
     text = written("audit", *runs)
-    says(text, "registered run, by an earlier rule or measurement: ", "In the registered run: ")
+    says(
+        text,
+        "registered run, by an earlier rule or measurement: ",
+        "In the registered run: ",
+    )
     assert "replications" not in text
     says(
-        written("registered_run", *runs), "Of 1 statements whose rule", "by an earlier rule or measurement |"
+        written("registered_run", *runs),
+        "Of 1 statements whose rule",
+        "by an earlier rule or measurement |",
     )
 
 
@@ -258,14 +353,25 @@ def test_the_registered_run_shows_what_differs():
     )
     assert "P1.a<" not in text and "the control was not judged" not in text
     text = written("registered_run", [ONE_SIDE])
-    says(text, "0 differ in the verdict, 1 in a reading", "| another grid: contradicts here, agrees there |")
+    says(
+        text,
+        "0 differ in the verdict, 1 in a reading",
+        "| another grid: contradicts here, agrees there |",
+    )
     text = written("registered_run", [run(a=0.4, control=0.5)])
-    says(text, 'decides nothing: <a href="#audit-P1.a">', "| proved here | 1 | 0 | 0 | 1 |")
+    says(
+        text,
+        'decides nothing: <a href="#audit-P1.a">',
+        "| proved here | 1 | 0 | 0 | 1 |",
+    )
 
 
 def test_the_front_page_says_how_many_sampled_verdicts_stayed():
     sampled = {"P1.a": "holds", "P1.b": "holds", "P1.c": "established"}
-    cards = [card(name, VALUES[name[-1]]) | {"grade": "sampled", "verdict": v} for name, v in sampled.items()]
+    cards = [
+        card(name, VALUES[name[-1]]) | {"grade": "sampled", "verdict": v}
+        for name, v in sampled.items()
+    ]
     cards[0]["control_passed"] = False
     cards.append(card("P1.d", 0.5))
     text = written("whole", [run() | {"cards": cards}])
@@ -277,7 +383,9 @@ def test_the_front_page_says_how_many_sampled_verdicts_stayed():
     assert "fixed before its run" not in written("whole")
 
 
-@pytest.mark.skipif(not (ROOT / "results/registered").is_dir(), reason="the plan has not been run")
+@pytest.mark.skipif(
+    not (ROOT / "results/registered").is_dir(), reason="the plan has not been run"
+)
 def test_the_counts_of_the_registered_run_are_those_that_a_review_found():
     """A review of 2026 counted changed verdicts by hand, and the three of the authors' that did not stay."""
     counts = audit.registered_counts(audit.further(ROOT)["registered"])
@@ -295,11 +403,15 @@ def test_the_counts_of_the_registered_run_are_those_that_a_review_found():
         "authors": (3, 20),
     }
     assert counts["sampled"].stayed == 18 and counts["authors"].stayed == 17
-    assert (counts["fixed"].stayed, counts["fixed"].control_failed) == (51, 3), "these three decide nothing"
+    assert (counts["fixed"].stayed, counts["fixed"].control_failed) == (51, 3), (
+        "these three decide nothing"
+    )
 
 
 def test_other_runs_are_listed():
-    changed = again(a=SAME, b=SAME) | {"changed": {"P1.b": {"at $|x| = 1$": ["agrees", None]}}}
+    changed = again(a=SAME, b=SAME) | {
+        "changed": {"P1.b": {"at $|x| = 1$": ["agrees", None]}}
+    }
     row = "| 2 | P1.b: at $\\|x\\| = 1$: agrees here, not judged there |"
     says(written("replication_runs", [], [changed]), row)
     says(
@@ -319,7 +431,12 @@ def test_other_runs_are_listed():
 
 def test_counts_are_by_authority_and_of_roots_and_chances_those_of_the_intervals():
     authors = written("counts_authors")
-    says(authors, ">holds</span> | 1 |", "corrected</span> | 1 |", "| follow from these | 1 |")
+    says(
+        authors,
+        ">holds</span> | 1 |",
+        "corrected</span> | 1 |",
+        "| follow from these | 1 |",
+    )
     says(written("counts_others"), ">not testable</span> | 1 |")
     says(written("counts_book"), ">established</span> | 1 |")
     miss = STAYED["cards"][0]["cases"][1]["miss"]
@@ -335,11 +452,15 @@ def test_counts_are_by_authority_and_of_roots_and_chances_those_of_the_intervals
     )
 
 
-@pytest.mark.parametrize("change", [{"grade": Grade.IDENTITY}, {"cannot_fail": "it is a definition"}])
+@pytest.mark.parametrize(
+    "change", [{"grade": Grade.IDENTITY}, {"cannot_fail": "it is a definition"}]
+)
 def test_what_cannot_fail_is_counted_apart(change):
     total = written("counts_authors", **change)
     assert "identities, and what cannot fail | 1 |" in total and ">holds<" not in total
-    assert "authors: 1 tested, *false as printed, corrected* 1 (1 of" in written("readme", **change)
+    assert "authors: 1 tested, *false as printed, corrected* 1 (1 of" in written(
+        "readme", **change
+    )
     assert "; 1 are identities or cannot" in written("readme", **change)
     assert "cannot fail" not in written("counts_authors")
 
@@ -348,7 +469,9 @@ def test_audit_json_follows_its_schema():
     schema = json.loads((ROOT / "book/_static/audit.schema.json").read_text())
     document = json.loads(audit.as_json(shown()["entries"], "abc"))
     jsonschema.validate(document, schema)
-    assert [c["id"] for c in document["claims"]] == list(CLAIMS) and document["claims"][0]["chapter"] == "n"
+    assert [c["id"] for c in document["claims"]] == list(CLAIMS) and document["claims"][
+        0
+    ]["chapter"] == "n"
     document["claims"][0]["verdict"] = "true"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema)
@@ -356,25 +479,38 @@ def test_audit_json_follows_its_schema():
 
 def test_readme_is_in_step_with_the_registry():
     page = (ROOT / "README.md").read_text()
-    block = page.partition("<!-- verdicts:begin -->\n")[2].partition("<!-- verdicts:end -->")[0]
-    assert block and len(block.splitlines()) <= 17, "README.md has no verdict block, or a long one"
+    block = page.partition("<!-- verdicts:begin -->\n")[2].partition(
+        "<!-- verdicts:end -->"
+    )[0]
+    assert block and len(block.splitlines()) <= 17, (
+        "README.md has no verdict block, or a long one"
+    )
     entries = audit.entries(claims.registry(), [])
     wanted = stage.pages(entries=entries, registered=[], replications=[]).readme()
-    assert block == wanted, "README.md is out of step; run: make book && python -m icl_book readme"
+    assert block == wanted, (
+        "README.md is out of step; run: make book && python -m icl_book readme"
+    )
 
 
 def test_readme_shows_a_picture_that_is_there():
     shown = re.findall(r"!\[([^]]+)\]\(([^)]+)\)", (ROOT / "README.md").read_text())
-    assert shown and all(len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text() for alt, path in shown)
+    assert shown and all(
+        len(alt.split()) > 3 and "<svg" in (ROOT / path).read_text()
+        for alt, path in shown
+    )
 
 
 # ---------------------------------------------------------------- numbers in prose
 
 #: Numbers that prose may quote, each with its source.
 QUOTED = {"3.11": "the oldest Python supported, pyproject.toml"}
-QUOTED |= dict.fromkeys(("0.240", "0.308", "0.2404", "0.3081"), "P2.opt.range and its theorem name them")
+QUOTED |= dict.fromkeys(
+    ("0.240", "0.308", "0.2404", "0.3081"), "P2.opt.range and its theorem name them"
+)
 #: Three or more significant digits with a decimal point; an arXiv number (2402.11639) is no number.
-RESULT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)")
+RESULT = re.compile(
+    r"(?<![\w.])(?!\d{4}\.\d{5}(?!\d))\d*\.\d+(?:[eE][+-]?\d+)?(?!\.?\w)"
+)
 
 
 def typed_results(markdown):
@@ -382,27 +518,51 @@ def typed_results(markdown):
     text = re.sub(r"(?s)```.*?```|~~~.*?~~~", "", markdown)
     text = re.sub(r"\{[\w:.-]+\}`[^`]*`|`[^`]*`|https?://\S+", "", text)
     significant = (
-        m[0] for m in RESULT.finditer(text) if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3
+        m[0]
+        for m in RESULT.finditer(text)
+        if len(re.sub(r"[eE].*|\.", "", m[0]).lstrip("0")) >= 3
     )
     return [number for number in significant if number not in QUOTED]
 
 
 def test_typed_results_are_found():
-    assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == ["0.333", "4.16", "1.25e-3"]
-    assert typed_results("d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4") == []
+    assert typed_results("slope 0.333, $w=4.16$, 1.25e-3, .0098") == [
+        "0.333",
+        "4.16",
+        "1.25e-3",
+    ]
+    assert (
+        typed_results(
+            "d = 0.5, arXiv:2402.11639, {glue:text}`s:.345f`, `0.123`, Python 3.11, 1.0.4"
+        )
+        == []
+    )
 
 
 def lost(cells):
     """What cells compute to be shown and do not show: only a cell's last expression is."""
-    lines = [line for cell in cells for line in ast.parse(cell).body[:-1] if isinstance(line, ast.Expr)]
-    return [line for line in map(ast.unparse, lines) if re.match(r"(plots\.table|judge|interactive)\(", line)]
+    lines = [
+        line
+        for cell in cells
+        for line in ast.parse(cell).body[:-1]
+        if isinstance(line, ast.Expr)
+    ]
+    return [
+        line
+        for line in map(ast.unparse, lines)
+        if re.match(r"(plots\.table|judge|interactive)\(", line)
+    ]
 
 
 def test_a_lost_table_is_found():
-    assert lost(["plots.table(a)\nb = 1", "b = 2\nplots.table(c)"]) == ["plots.table(a)"]
+    assert lost(["plots.table(a)\nb = 1", "b = 2\nplots.table(c)"]) == [
+        "plots.table(a)"
+    ]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem
+)
 def test_a_chapter_shows_what_it_computes_and_types_no_result(path):
     cells = jupytext.read(path).cells
     assert lost(cell.source for cell in cells if cell.cell_type == "code") == []
@@ -410,9 +570,13 @@ def test_a_chapter_shows_what_it_computes_and_types_no_result(path):
     assert typed_results(prose) == [], "glue these from code, or list them in QUOTED"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem
+)
 def test_no_page_types_a_result(path):
-    assert typed_results(path.read_text()) == [], "glue these from code, or list them in QUOTED"
+    assert typed_results(path.read_text()) == [], (
+        "glue these from code, or list them in QUOTED"
+    )
 
 
 # ---------------------------------------------------------------- the API and formulas
@@ -425,7 +589,10 @@ def test_no_page_types_a_result(path):
             "Size ``a|b`` of |x|; *with* *shape: (*n, d)",
             "Size ``a|b`` of \\|x\\|; *with* \\*shape: (\\*n, d)",
         ),
-        ("Rate $w^{*}$\n\n    a = |b|\n\nand", "Rate :math:`w^{*}`\n\n::\n\n    a = |b|\n\nand"),
+        (
+            "Rate $w^{*}$\n\n    a = |b|\n\nand",
+            "Rate :math:`w^{*}`\n\n::\n\n    a = |b|\n\nand",
+        ),
         (">>> f(*x)  # $", ">>> f(*x)  # $"),
         ("Args:\n    x: a|b\n\n        more", "Args:\n    x: a\\|b\n\n        more"),
     ],
@@ -441,13 +608,23 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
     context = {"body": f"at ({formula}), and {formula} or", "script_files": []}
     extension.page(None, "p", "page.html", context, None)
     whole = '<span class="icl-whole">'
-    assert context["body"] == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
+    assert (
+        context["body"]
+        == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
+    )
 
 
 def test_the_api_lists_every_public_name_the_most_wanted_first():
     rooms = stage.rooms(ROOT)
-    assert [name for name in stage.WANTED if not any(name in room["names"] for room in rooms.values())] == []
-    assert rooms["risk"]["kinds"][0][0] == "function" and ("class", "Risk") in rooms["risk"]["kinds"]
+    assert [
+        name
+        for name in stage.WANTED
+        if not any(name in room["names"] for room in rooms.values())
+    ] == []
+    assert (
+        rooms["risk"]["kinds"][0][0] == "function"
+        and ("class", "Risk") in rooms["risk"]["kinds"]
+    )
 
 
 def test_an_apostrophe_in_a_readings_name_is_escaped_once():

@@ -51,12 +51,19 @@ class Lab:
         self.log = (root / "log").open("w")
         environment = os.environ | {"JUPYTER_RUNTIME_DIR": str(root / "runtime")}
         self.process = subprocess.Popen(
-            words, cwd=root, env=environment, stdout=self.log, stderr=self.log, start_new_session=True
+            words,
+            cwd=root,
+            env=environment,
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
         )
         deadline = time.monotonic() + 300
         self.address = None
         while self.address is None:
-            assert self.process.poll() is None and time.monotonic() < deadline, (root / "log").read_text()
+            assert self.process.poll() is None and time.monotonic() < deadline, (
+                root / "log"
+            ).read_text()
             time.sleep(0.2)
             found = [*(root / "runtime").glob("jpserver-*.json")]
             if found and found[0].read_text():
@@ -67,7 +74,9 @@ class Lab:
                     self.address = None
 
     def ask(self, place, content=None):
-        request = Request(self.address + place, headers={"Authorization": "token secret"})
+        request = Request(
+            self.address + place, headers={"Authorization": "token secret"}
+        )
         if content is not None:
             request.data, request.method = json.dumps(content).encode(), "PUT"
         with urlopen(request, timeout=120) as answer:
@@ -81,7 +90,10 @@ class Lab:
             count += old in cell["source"]
             cell["source"] = cell["source"].replace(old, new) if old else cell["source"]
         assert count
-        self.ask(f"api/contents/{file}", {k: opened[k] for k in ("type", "format", "content")})
+        self.ask(
+            f"api/contents/{file}",
+            {k: opened[k] for k in ("type", "format", "content")},
+        )
 
     def stop(self):
         os.killpg(self.process.pid, signal.SIGTERM)
@@ -97,9 +109,13 @@ def lab(tmp_path_factory):
 
 
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])
-def test_what_is_saved_in_jupyterlab_is_in_both_files_and_nothing_else_changes(lab, suffix):
+def test_what_is_saved_in_jupyterlab_is_in_both_files_and_nothing_else_changes(
+    lab, suffix
+):
     """Also a `.py` that is opened as a notebook: no header of jupytext gets into it."""
-    before = {s: (ROOT / "notebooks" / f"{NAME}{s}").read_text() for s in (".py", ".ipynb")}
+    before = {
+        s: (ROOT / "notebooks" / f"{NAME}{s}").read_text() for s in (".py", ".ipynb")
+    }
     for file, text in before.items():
         (lab.root / "notebooks" / f"{NAME}{file}").write_text(text)
     for old, new in (("", ""), ("draws = 10", "draws = 11")):
@@ -123,12 +139,18 @@ def tree(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "ROOT", root)
     monkeypatch.chdir(root)
     monkeypatch.setattr(schedule, "process", None)
-    monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
+    monkeypatch.setattr(
+        execute, "_papermill", lambda *a: pytest.fail("a kernel was started")
+    )
     return root
 
 
 def commit(root):
-    for words in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -q -m x"):
+    for words in (
+        "init -q",
+        "add .",
+        "-c user.name=a -c user.email=a@b commit -q -m x",
+    ):
         assert program("git", *words.split(), cwd=root).returncode == 0
 
 
@@ -139,7 +161,10 @@ def edit(root, suffix, old="draws = 10", new="draws = 11"):
 
 
 def state(root):
-    return [(root / "notebooks" / f"{NAME}{suffix}").read_text() for suffix in (".py", ".ipynb")]
+    return [
+        (root / "notebooks" / f"{NAME}{suffix}").read_text()
+        for suffix in (".py", ".ipynb")
+    ]
 
 
 @pytest.mark.parametrize("known", ["git", "an earlier command"])
@@ -152,7 +177,10 @@ def test_sync_brings_an_edit_of_either_file_to_the_other(tree, capsys, suffix, k
     expected = [text.replace("draws = 10", "draws = 11") for text in before]
     edit(tree, suffix)
     assert main(["sync"]) == 0 and state(tree) == expected
-    assert capsys.readouterr().out == f"wrote notebooks/{NAME}{'.py' if suffix == '.ipynb' else '.ipynb'}\n"
+    assert (
+        capsys.readouterr().out
+        == f"wrote notebooks/{NAME}{'.py' if suffix == '.ipynb' else '.ipynb'}\n"
+    )
     # and again, in the other direction, without a commit between
     edit(tree, ".py" if suffix == ".ipynb" else ".ipynb", "draws = 11", "draws = 10")
     assert main(["sync"]) == 0 and state(tree) == before
@@ -164,7 +192,9 @@ def test_a_run_takes_the_edit_of_the_notebook(tree, capsys):
     with pytest.raises(pytest.fail.Exception):
         main(["execute", NAME])
     assert "draws = 11" in state(tree)[0] and state(tree)[1] == expected
-    assert capsys.readouterr().out.startswith(f"wrote notebooks/{NAME}.py: its .ipynb was edited\n")
+    assert capsys.readouterr().out.startswith(
+        f"wrote notebooks/{NAME}.py: its .ipynb was edited\n"
+    )
     edit(tree, ".ipynb", "draws = 11", "draws = 12")
     for words in (["book"], ["sweep", NAME, "--grid", "seed=1"]):
         with pytest.raises(AttributeError, match="scratch"):  # Snakemake is asked
@@ -173,7 +203,9 @@ def test_a_run_takes_the_edit_of_the_notebook(tree, capsys):
         assert plan.defaults(NAME)["draws"] == 12
 
 
-@pytest.mark.parametrize("command", ["sync", f"execute {NAME}", "book", f"sweep {NAME} --grid seed=1"])
+@pytest.mark.parametrize(
+    "command", ["sync", f"execute {NAME}", "book", f"sweep {NAME} --grid seed=1"]
+)
 def test_two_edits_are_both_kept_and_one_line_says_what_to_do(tree, capsys, command):
     edit(tree, ".py", new="draws = 12")
     edit(tree, ".ipynb", new="draws = 11")
@@ -188,7 +220,9 @@ def test_two_edits_are_both_kept_and_one_line_says_what_to_do(tree, capsys, comm
     tool = Path(sys.executable).with_name(what[0])
     done = program(tool, *what[1:], cwd=tree)
     assert done.returncode == 0, done.stderr
-    assert main(["sync"]) == 0 and state(tree)[1] == before[1], "the edit of the .ipynb was to be kept"
+    assert main(["sync"]) == 0 and state(tree)[1] == before[1], (
+        "the edit of the .ipynb was to be kept"
+    )
     assert "draws = 11" in state(tree)[0] and "jupytext" not in state(tree)[0]
 
 
@@ -199,7 +233,9 @@ def test_deleting_the_ipynb_keeps_the_edit_of_the_py(tree):
     assert main(["sync"]) == 0 and all("draws = 12" in text for text in state(tree))
 
 
-def test_outputs_and_marks_of_an_editor_are_no_edit_and_an_older_notebook_has_none(tree, capsys):
+def test_outputs_and_marks_of_an_editor_are_no_edit_and_an_older_notebook_has_none(
+    tree, capsys
+):
     path = tree / "notebooks" / f"{NAME}.ipynb"
     before = state(tree)
     node = json.loads(before[1])
@@ -215,7 +251,9 @@ def test_outputs_and_marks_of_an_editor_are_no_edit_and_an_older_notebook_has_no
     path.write_text("{")
     capsys.readouterr()
     assert main(["sync"]) == 1
-    assert capsys.readouterr().err.startswith(f"error: notebooks/{NAME}.ipynb: damaged, no notebook; ")
+    assert capsys.readouterr().err.startswith(
+        f"error: notebooks/{NAME}.ipynb: damaged, no notebook; "
+    )
 
 
 def test_every_chapter_is_the_same_after_a_way_through_its_ipynb():

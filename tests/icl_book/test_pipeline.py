@@ -61,8 +61,12 @@ class Copy:
         tiny = TINY.read_text()
         begin, end = tiny.index("# %%\none, minus"), tiny.index("# %%\nnotebook.footer")
         (root / "notebooks" / "tiny.py").write_text(tiny)
-        (root / "notebooks" / "other.py").write_text((tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other"))
-        self.environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])}
+        (root / "notebooks" / "other.py").write_text(
+            (tiny[:begin] + tiny[end:]).replace("# Tiny", "# Other")
+        )
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(root), str(root / "book")])
+        }
         self.environment.pop("MPLBACKEND", None)
         self.temporary = tempfile.TemporaryDirectory()  # its path is short, for sockets
         self.environment["TMPDIR"] = self.temporary.name
@@ -72,7 +76,9 @@ class Copy:
         theirs = root.parent / "of the user"
         kernel = theirs / "kernels" / "python3" / "kernel.json"
         kernel.parent.mkdir(parents=True)
-        kernel.write_text('{"argv": ["false"], "display_name": "Another", "language": "python"}')
+        kernel.write_text(
+            '{"argv": ["false"], "display_name": "Another", "language": "python"}'
+        )
         (theirs / "matplotlibrc").write_text("font.size: 40\nno.such: setting\n")
         self.environment |= {"JUPYTER_PATH": str(theirs), "MPLCONFIGDIR": str(theirs)}
         self.preset()
@@ -93,20 +99,28 @@ class Copy:
 
     def scratch(self):
         """Folders for one call or one kernel."""
-        return {*Path(self.temporary.name).glob("icl-*"), *(self.root / "_build" / "calls").glob("*")}
+        return {
+            *Path(self.temporary.name).glob("icl-*"),
+            *(self.root / "_build" / "calls").glob("*"),
+        }
 
     def processes(self):
         """Processes at work in the copy, however they were started."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if Path(process.cwd()).is_relative_to(self.root) and process.status() != "zombie":
+                if (
+                    Path(process.cwd()).is_relative_to(self.root)
+                    and process.status() != "zombie"
+                ):
                     found.append(process)
         return found
 
     def start(self, *words, **options):
         """Start the command line."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # which a shell's background jobs ignore
         return subprocess.Popen(
             [self.root / ".venv" / "bin" / "python", "-m", "icl_book", *words],
             cwd=self.root,
@@ -126,7 +140,9 @@ class Copy:
     def asleep(self, process):
         """Wait until the notebook tiny, which ``process`` runs, sleeps; return its kernel's id."""
         file = self.root / "notebooks" / "asleep"
-        until(lambda: process.poll() is not None or (file.is_file() and file.read_text()))
+        until(
+            lambda: process.poll() is not None or (file.is_file() and file.read_text())
+        )
         assert process.poll() is None, process.communicate()[0]
         kernel = int(file.read_text())
         file.unlink()
@@ -146,7 +162,9 @@ class Copy:
         return {p for p in found if "failed" not in p.name}
 
     def page(self, name="tiny"):
-        return (self.root / "_build" / "book" / "quick" / "notebooks" / f"{name}.html").read_text()
+        return (
+            self.root / "_build" / "book" / "quick" / "notebooks" / f"{name}.html"
+        ).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -167,17 +185,31 @@ def test_a_book_is_built_with_progress_and_with_nothing_changed_no_file_changes(
     copy, said = built
     assert "quick: 2 runs, 2 to do" in said
     for i, name in ((1, "tiny"), (2, "other")):
-        assert f"[{i} of 2] {name}: started" in said and f"[{i} of 2] {name}: done in" in said
+        assert (
+            f"[{i} of 2] {name}: started" in said
+            and f"[{i} of 2] {name}: done in" in said
+        )
     assert str(Path("_build", "book", "quick", "index.html")) in said
-    assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page("other")
+    assert "constant is 1e-05" in copy.page() and "constant is 1e-05" in copy.page(
+        "other"
+    )
 
     def state():
-        files = [p for p in (copy.root / "_build").rglob("*") if p.is_file() and ".lock" not in p.name]
+        files = [
+            p
+            for p in (copy.root / "_build").rglob("*")
+            if p.is_file() and ".lock" not in p.name
+        ]
         return {p: p.stat().st_mtime_ns for p in files}
 
     before = state()
     status, said = copy.run("book")
-    assert status == 0 and "0 to do" in said and "nothing has changed" in said and "staging" not in said
+    assert (
+        status == 0
+        and "0 to do" in said
+        and "nothing has changed" in said
+        and "staging" not in said
+    )
     assert len(before) > 10 and state() == before
 
 
@@ -196,9 +228,13 @@ def test_no_stale_number_survives_an_edit_and_reverting_it_runs_nothing(built):
     copy.log()
     copy.edit("notebooks/other.py", "constant is", "the number is")
     status, said = copy.run("book")
-    assert status == 0 and "1 to do" in said and "tiny: started" not in said, "only what was edited runs"
+    assert status == 0 and "1 to do" in said and "tiny: started" not in said, (
+        "only what was edited runs"
+    )
     assert first <= copy.done("tiny") | copy.done("other")
-    assert "constant is 1e-05" in copy.page() and "the number is 1e-05" in copy.page("other")
+    assert "constant is 1e-05" in copy.page() and "the number is 1e-05" in copy.page(
+        "other"
+    )
 
 
 def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(built):
@@ -209,9 +245,18 @@ def test_a_failure_names_its_cell_keeps_the_last_good_book_and_is_tried_again(bu
         status, said = copy.run("book")
         (line,) = [x for x in said.splitlines() if x.startswith("error")]
         expected = "cell 7: RuntimeError: planted failure"
-        assert status != 0 and "tiny: failed after" in line and expected in line and "Traceback" not in said
+        assert (
+            status != 0
+            and "tiny: failed after" in line
+            and expected in line
+            and "Traceback" not in said
+        )
         last = said.splitlines()[-1]
-        assert "1 to do" in said and last.startswith("FAILED") and f"tiny: {expected}" in last
+        assert (
+            "1 to do" in said
+            and last.startswith("FAILED")
+            and f"tiny: {expected}" in last
+        )
         assert copy.done("tiny") == good and copy.page() == page
     (failed,) = (copy.root / "_build" / "runs" / "quick").glob("tiny.*.failed.ipynb")
     assert '"seed": 8' in failed.read_text()
@@ -226,7 +271,10 @@ def test_plain_papermill_takes_parameters_and_the_notebook_checks_them(built):
     assert status == 0 and "wrote notebooks/tiny.ipynb" in said
     words = ["notebooks/tiny.ipynb", "out.ipynb", "-p", "nois_std", "0.25"]
     done = program(sys.executable, "-m", "papermill", *words, cwd=copy.root)
-    assert done.returncode != 0 and "unknown parameter nois_std=0.25: this note" in done.stderr
+    assert (
+        done.returncode != 0
+        and "unknown parameter nois_std=0.25: this note" in done.stderr
+    )
 
 
 def test_two_books_and_a_single_run_at_once_share_each_run(built):
@@ -244,7 +292,9 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
     with copy.awake():
         said = [process.communicate(timeout=HANGING)[0] for process in (first, *others)]
     assert [process.returncode for process in (first, *others)] == [0, 0, 0], said
-    assert "tiny: done in" in said[0] and all("tiny: already done" in s for s in said[1:])
+    assert "tiny: done in" in said[0] and all(
+        "tiny: already done" in s for s in said[1:]
+    )
     assert "constant is 1e-05" in copy.page()
     copy.preset()
 
@@ -264,7 +314,9 @@ def test_two_books_and_a_single_run_at_once_share_each_run(built):
 def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, how):
     sweep = ("sweep", "tiny", "--grid", f"seed=0,9 noise_std=3.{i}", "--jobs", "2")
     before = copy.done("tiny", "quick/sweep")
-    left_before = copy.scratch()  # what an earlier SIGKILL left is removed after a minute
+    left_before = (
+        copy.scratch()
+    )  # what an earlier SIGKILL left is removed after a minute
     process = copy.start(*sweep, start_new_session=True)
     kernel = copy.asleep(process)
     until(lambda: copy.done("tiny", "quick/sweep") > before)
@@ -275,18 +327,24 @@ def test_a_killed_sweep_loses_nothing_and_the_next_call_goes_on(copy, i, whom, h
     assert process.wait(timeout=HANGING) != 0
     alone, words = whom == "runner" and how == signal.SIGKILL, ""
     if not alone:  # else it leaves its runs to their end, and the next call shares them
-        until(lambda: not copy.processes(), copy.processes)  # kernels end with who runs their notebook
+        until(
+            lambda: not copy.processes(), copy.processes
+        )  # kernels end with who runs their notebook
         words = process.stdout.read()
         assert ("tiny: DeadKernelError" in words) == (whom == "kernel")
     if how in (signal.SIGINT, signal.SIGTERM):
-        assert process.returncode == 130 and "interrupted; what is done is kept" in words
+        assert (
+            process.returncode == 130 and "interrupted; what is done is kept" in words
+        )
         assert copy.scratch() <= left_before
     process.stdout.close()
     with copy.awake():
         status, said = copy.run(*sweep)
         until(lambda: not copy.processes(), copy.processes)
     # the run of a runner that was killed alone may have ended by the time of the next call
-    assert status == 0 and re.search(f"2 runs, {'[01]' if alone else '1'} to do", said), said
+    assert status == 0 and re.search(
+        f"2 runs, {'[01]' if alone else '1'} to do", said
+    ), said
     assert "unlock" not in said, said
     found = [collect(path) for path in copy.done("tiny", "quick/sweep") - before]
     assert sorted(one["parameters"]["seed"] for one in found) == [0, 9]
@@ -299,36 +357,68 @@ def test_a_sweep_says_an_error_of_snakemake_and_its_last_line_names_what_failed(
     copy.edit("Snakefile", "rule all:", "1 / 0\n\n\nrule all:")
     status, said = copy.run("sweep", "tiny", "--grid", "seed=3")
     assert status != 0 and "division by zero" in said, said
-    assert re.match(r"FAILED after \d+ s: 1 of 1 runs not done, see above$", said.splitlines()[-1]), said
+    assert re.match(
+        r"FAILED after \d+ s: 1 of 1 runs not done, see above$", said.splitlines()[-1]
+    ), said
     copy.edit("Snakefile", "1 / 0\n\n\nrule all:", "rule all:")
     status, said = copy.run("sweep", "tiny", "--grid", "seed=8,3")
     last = said.splitlines()[-1]
-    assert status != 0 and re.match(r"FAILED after \d+ s: tiny: cell 7: RuntimeError: planted", last), said
+    assert status != 0 and re.match(
+        r"FAILED after \d+ s: tiny: cell 7: RuntimeError: planted", last
+    ), said
     assert "seed=8" in last and "Error in rule" not in said
 
 
 def test_a_sweep_is_apart_from_the_book_resumes_and_ends_with_its_tables(copy):
     assert copy.run("execute", "tiny")[0] == 0  # as the book does
     book, before = copy.done("tiny"), copy.done("tiny", "quick/sweep")
-    sweep = ("sweep", "tiny", "--grid", "noise_std=0.5,1.5 seed=0,7", "--jobs", "2", "--collect", "X,rates")
+    sweep = (
+        "sweep",
+        "tiny",
+        "--grid",
+        "noise_std=0.5,1.5 seed=0,7",
+        "--jobs",
+        "2",
+        "--collect",
+        "X,rates",
+    )
     status, said = copy.run(*sweep)
-    assert status == 0 and "4 runs, 3 to do" in said, "the preset's own point is done already"
-    assert "X: refuted, expected established" in said, "exploring reports a surprise and does not fail"
-    assert len(copy.done("tiny", "quick/sweep") - before) == 3 and copy.done("tiny") == book
+    assert status == 0 and "4 runs, 3 to do" in said, (
+        "the preset's own point is done already"
+    )
+    assert "X: refuted, expected established" in said, (
+        "exploring reports a surprise and does not fail"
+    )
+    assert (
+        len(copy.done("tiny", "quick/sweep") - before) == 3
+        and copy.done("tiny") == book
+    )
     status, said = copy.run(*sweep)
     assert status == 0 and "0 to do" in said
     written = [copy.root / name for name in said.splitlines()[-1].split()[-3:]]
     assert [path.name for path in written] == ["cases.csv", "wide.csv", "rates.csv"]
-    cases, wide, rates = (pd.read_parquet(path.with_suffix(".parquet")) for path in written)
-    assert cases["noise_std"].tolist() == rates["table seed"].tolist() == [0.5, 0.5, 1.5, 1.5]
-    assert cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
+    cases, wide, rates = (
+        pd.read_parquet(path.with_suffix(".parquet")) for path in written
+    )
+    assert (
+        cases["noise_std"].tolist()
+        == rates["table seed"].tolist()
+        == [0.5, 0.5, 1.5, 1.5]
+    )
+    assert (
+        cases["verdict"].tolist() == ["established", "refuted"] * 2 and len(wide) == 4
+    )
 
 
 def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
     claims = copy.root / "book" / "claims" / "small.yml"
     text = claims.read_text()
     claims.write_text(text.replace("grade: proved here", "grade: prooved here"))
-    for words in (["book"], ["sweep", "tiny", "--grid", "seed=21"], ["execute", "tiny", "-p", "seed=21"]):
+    for words in (
+        ["book"],
+        ["sweep", "tiny", "--grid", "seed=21"],
+        ["execute", "tiny", "-p", "seed=21"],
+    ):
         status, said = copy.run(*words)
         assert status == 1 and "started" not in said, said
         assert said.splitlines()[-1].startswith(
@@ -336,7 +426,9 @@ def test_what_would_fail_in_every_chapter_is_said_once_before_any_starts(copy):
         ), said
         assert "Traceback" not in said and said.count("small.yml") == 1
     claims.write_text(text)
-    status, said = copy.run("sweep", "tiny", "--grid", "seed=21", "--collect", "X,ratio")
+    status, said = copy.run(
+        "sweep", "tiny", "--grid", "seed=21", "--collect", "X,ratio"
+    )
     assert status == 1 and said == (
         "error: collect='ratio': tiny has no claim and no table of that name; did you mean rates?\n"
     )

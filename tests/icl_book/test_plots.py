@@ -8,7 +8,15 @@ import pytest
 
 from icl_book import plots
 
-SAMPLED = pd.DataFrame({"task": "ReLU", "x": [1, 2], "y": [2.0, 3.0], "low": [1.5, 1.0], "high": [2.25, 7.0]})
+SAMPLED = pd.DataFrame(
+    {
+        "task": "ReLU",
+        "x": [1, 2],
+        "y": [2.0, 3.0],
+        "low": [1.5, 1.0],
+        "high": [2.25, 7.0],
+    }
+)
 
 
 @pytest.fixture
@@ -22,7 +30,11 @@ def ax():
 
 def _luminance(color):
     rgb = np.array(matplotlib.colors.to_rgb(color))
-    return np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+    return np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (
+        0.2126,
+        0.7152,
+        0.0722,
+    )
 
 
 @pytest.mark.parametrize("color", sorted({*plots.PALETTE, *plots.COLORS.values()}))
@@ -36,7 +48,10 @@ def test_palettes_are_distinguishable_by_the_color_blind():
         [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
         [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
     ):
-        seen = [np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2 for c in plots.PALETTE]
+        seen = [
+            np.array(matrix) @ np.array(matplotlib.colors.to_rgb(c)) ** 2.2
+            for c in plots.PALETTE
+        ]
         gaps = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
         assert min(gaps) > 0.04
     lightness = [_luminance(c[:3]) for c in plots.colors(range(5)).values()]
@@ -64,7 +79,12 @@ def test_guide_has_the_slope_it_is_labeled_with(ax):
 
 def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
     image = plots.matrix(ax, [[2.0, -0.001], [0.5, -4.0]], rows="ab", columns="xy")
-    assert [t.get_text() for t in ax.texts] == ["2.00", "0.00", "0.50", "-4.00"]  # no "-0.00"
+    assert [t.get_text() for t in ax.texts] == [
+        "2.00",
+        "0.00",
+        "0.50",
+        "-4.00",
+    ]  # no "-0.00"
     assert image.get_clim() == (-4.0, 4.0)
     assert plots.matrix(ax, np.zeros((2, 2))).get_clim() == (-1.0, 1.0)
     assert plots.matrix(ax, np.eye(2), limit=3.0).get_clim() == (-3.0, 3.0)
@@ -73,8 +93,14 @@ def test_matrix_prints_its_values_on_a_symmetric_scale(ax):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda ax: plots.points(ax, SAMPLED.assign(low=[1, 4]), "x", "y", "task"), "y: outside .*'x': 2"),
-        (lambda ax: plots.guide(ax, 1.0, 1.0, 2.0, "2"), "linear, linear; a guide needs log, log"),
+        (
+            lambda ax: plots.points(ax, SAMPLED.assign(low=[1, 4]), "x", "y", "task"),
+            "y: outside .*'x': 2",
+        ),
+        (
+            lambda ax: plots.guide(ax, 1.0, 1.0, 2.0, "2"),
+            "linear, linear; a guide needs log, log",
+        ),
         (lambda ax: plots.matrix(ax, [1.0, 2.0]), "must be a matrix of finite numbers"),
         (lambda ax: plots.matrix(ax, [[np.nan]]), "must be a matrix of finite numbers"),
     ],
@@ -91,11 +117,23 @@ def test_svg_is_reproducible(ax):
 
 
 def test_table_formats_the_rows_of_a_frame():
-    frame = pd.DataFrame({"task": ["a < b", "ReLU"], "d": [2, 3], "w": [-1e-5, 2.346], "high": [0.1, np.inf]})
+    frame = pd.DataFrame(
+        {
+            "task": ["a < b", "ReLU"],
+            "d": [2, 3],
+            "w": [-1e-5, 2.346],
+            "high": [0.1, np.inf],
+        }
+    )
     columns = {"class": "{task}", "$d$": "{d}", "$w^*$, at most": "{w:.2f} ({high:g})"}
     page = plots.table(frame, columns, "$a<b$, 3 %")._repr_html_()
-    assert '<th scope="col"><span class="math notranslate nohighlight">\\(w^*\\)</span>, at most</th>' in page
-    assert '<th scope="row">a &lt; b</th><td>2</td><td>0.00 (0.1)</td>' in page  # no "-0.00"
+    assert (
+        '<th scope="col"><span class="math notranslate nohighlight">\\(w^*\\)</span>, at most</th>'
+        in page
+    )
+    assert (
+        '<th scope="row">a &lt; b</th><td>2</td><td>0.00 (0.1)</td>' in page
+    )  # no "-0.00"
     assert "<td>2.35 (inf)</td>" in page and "3\u00a0%</caption>" in page
     with pytest.raises(KeyError, match="v"):
         plots.table(frame, {"v": "{v}"}, "measured")

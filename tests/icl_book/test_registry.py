@@ -8,12 +8,22 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from icl.experiments import theorem3
-from icl.experiments.tables import each
-from icl_book.claims import LIMIT, Alternative, Choice, Severity, Verdict, cases, judge, reading, registry
+from icl_book.claims import (
+    LIMIT,
+    Alternative,
+    Choice,
+    Severity,
+    Verdict,
+    cases,
+    judge,
+    reading,
+    registry,
+)
 from icl_book.claims.claim import OWN
 from icl_book.claims.registry import load
 from icl_book.claims.rules import Amount, Rule
+from icl_book.measurements import theorem3
+from icl_book.measurements.tables import each
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
@@ -28,14 +38,38 @@ CLAIMS = registry()
         ({"at_least": "1e-9"}, {}, (1e-9, INF)),
         ({"equals": 1, "tolerance": 0.02}, {}, (0.98, 1.02)),
         ({"at_least": 2, "tolerance": 0.1}, {}, (1.9, INF)),
-        ({"at_most": "2 * power / dim", "tolerance": 0.01}, {"power": 2, "dim": 5}, (-INF, 0.81)),
+        (
+            {"at_most": "2 * power / dim", "tolerance": 0.01},
+            {"power": 2, "dim": 5},
+            (-INF, 0.81),
+        ),
         ({"at_least": "sqrt(n)"}, {"n": 4.0}, (2.0, INF)),
         ({"equals": "d**2 - d"}, {"d": 3}, (6, 6)),
-        ({"at_least": "log10(0.99) - log10(n) / 2"}, {"n": 100}, (math.log10(0.99) - 1, INF)),
-        ({"by": "on", True: {"at_least": 0}, False: {"at_most": 0}}, {"on": False}, (-INF, 0)),
-        ({"by": "a", "x": {"equals": 1}, "otherwise": {"equals": 2}}, {"a": "y"}, (2, 2)),
-        ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.1}, (0.9, INF)),
-        ({"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}}, {"delta": 0.2}, (0, INF)),
+        (
+            {"at_least": "log10(0.99) - log10(n) / 2"},
+            {"n": 100},
+            (math.log10(0.99) - 1, INF),
+        ),
+        (
+            {"by": "on", True: {"at_least": 0}, False: {"at_most": 0}},
+            {"on": False},
+            (-INF, 0),
+        ),
+        (
+            {"by": "a", "x": {"equals": 1}, "otherwise": {"equals": 2}},
+            {"a": "y"},
+            (2, 2),
+        ),
+        (
+            {"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}},
+            {"delta": 0.1},
+            (0.9, INF),
+        ),
+        (
+            {"at_least": {"by": "delta <= 0.1", True: 0.9, False: 0}},
+            {"delta": 0.2},
+            (0, INF),
+        ),
     ],
 )
 def test_what_a_rule_permits(spec, labels, permitted):
@@ -66,15 +100,21 @@ def test_what_is_no_rule_is_refused_before_there_is_a_case(spec, message):
 
 
 def test_a_case_without_the_label_or_with_an_unknown_value_is_refused():
-    with pytest.raises(ValueError, match=r"needs the label 'dim'; the case has \['d'\]"):
+    with pytest.raises(
+        ValueError, match=r"needs the label 'dim'; the case has \['d'\]"
+    ):
         Amount("1 / dim")({"d": 2})
-    with pytest.raises(ValueError, match=r"says nothing of kind = 'relu', but of \['ReLU'\]"):
+    with pytest.raises(
+        ValueError, match=r"says nothing of kind = 'relu', but of \['ReLU'\]"
+    ):
         Rule({"by": "kind", "ReLU": {"at_most": 1}})({"kind": "relu"})
 
 
 def test_every_rule_permits_what_the_golden_master_has():
     golden = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
-    cards = {name: card for chapter in golden.values() for name, card in chapter.items()}
+    cards = {
+        name: card for chapter in golden.values() for name, card in chapter.items()
+    }
     assert cards.keys() == {name for name, claim in CLAIMS.items() if claim.rule}
     for name, card in cards.items():
         claim = CLAIMS[name]
@@ -82,7 +122,9 @@ def test_every_rule_permits_what_the_golden_master_has():
         for name_of, rows in card["cases"].items():
             for *_, permitted, labels in rows:
                 rule = rules.get(name_of, claim.rule)
-                assert rule(labels) == pytest.approx([float(end) for end in permitted], rel=1e-12), name
+                assert rule(labels) == pytest.approx(
+                    [float(end) for end in permitted], rel=1e-12
+                ), name
 
 
 # ------------------------------------------------------------------------------- files
@@ -118,25 +160,51 @@ def read(folder, text, name="some.yml"):
 
 def test_an_entry_is_a_claim(tmp_path):
     one, two = read(tmp_path, ENTRY).values()
-    assert one.quote == two.quote == r"At least $\frac 12$ of the numbers" and one.authority in OWN
+    assert (
+        one.quote == two.quote == r"At least $\frac 12$ of the numbers"
+        and one.authority in OWN
+    )
     assert one.rule({"d": 2}) == (0.5, INF) and one.expected is Verdict.HOLDS
-    assert one.depends_on[0] == Choice("a choice") and one.alternatives[0] == Alternative("measured anew")
+    assert one.depends_on[0] == Choice("a choice") and one.alternatives[
+        0
+    ] == Alternative("measured anew")
     assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
     assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
-    assert (one.where, two.where) == ("book/claims/some.yml:2", "book/claims/some.yml:16")
-    with pytest.raises(ValueError, match="too.yml:2: the id P9.one is taken by book/claims/some.yml:2"):
+    assert (one.where, two.where) == (
+        "book/claims/some.yml:2",
+        "book/claims/some.yml:16",
+    )
+    with pytest.raises(
+        ValueError, match="too.yml:2: the id P9.one is taken by book/claims/some.yml:2"
+    ):
         read(tmp_path, ENTRY, "too.yml")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("grade: exact on", "grade: exactly on", "9: P9.one, grade: Input should be 'identity'"),
+        (
+            "grade: exact on",
+            "grade: exactly on",
+            "9: P9.one, grade: Input should be 'identity'",
+        ),
         ("grade: exact on a grid", "garde: exact", "9: P9.one, garde: "),
-        ("  grade: exact on a grid\n", "", "2: P9.one: claim P9.one: a testable claim needs a grade"),
+        (
+            "  grade: exact on a grid\n",
+            "",
+            "2: P9.one: claim P9.one: a testable claim needs a grade",
+        ),
         ("1 / d", "1 /", "8: P9.one, rule: '1 /' is no arithmetic"),
-        ("name: half", "nane: half", "15: P9.one, depends_on, alternatives, name: Field required"),
-        ("quantity: the number", "quantity: 5", "7: P9.one, quantity: Input should be a valid string"),
+        (
+            "name: half",
+            "nane: half",
+            "15: P9.one, depends_on, alternatives, name: Field required",
+        ),
+        (
+            "quantity: the number",
+            "quantity: 5",
+            "7: P9.one, quantity: Input should be a valid string",
+        ),
         ("grade:", "rule: {at_most: 1}\n  grade:", "9: rule stands twice"),
         (
             "grade:",
@@ -150,7 +218,9 @@ def test_an_entry_is_a_claim(tmp_path):
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
     assert ENTRY.count(old) == 1
-    with pytest.raises(ValueError, match=f"(?m)^book/claims/some.yml:{re.escape(message)}"):
+    with pytest.raises(
+        ValueError, match=f"(?m)^book/claims/some.yml:{re.escape(message)}"
+    ):
         read(tmp_path, ENTRY.replace(old, new))
 
 
@@ -158,9 +228,15 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, mess
 def test_registry_is_sound():
     for name, entry in CLAIMS.items():
         assert name == entry.id and entry.paper in ("P1", "P2"), name
-        assert entry.source and entry.statement.count("$") % 2 == 0 and entry.quote.count("$") % 2 == 0, name
+        assert (
+            entry.source
+            and entry.statement.count("$") % 2 == 0
+            and entry.quote.count("$") % 2 == 0
+        ), name
         assert entry.rule is None or entry.quantity, name
-        assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), f"{name}: a link"
+        assert "](" not in entry.statement + entry.quantity + (entry.corrected or ""), (
+            f"{name}: a link"
+        )
         assert entry.expected is not Verdict.INCONCLUSIVE, name
         file, line = entry.where.split(":")
         assert (ROOT / file).read_text().splitlines()[int(line) - 1] == f"{name}:"
@@ -172,21 +248,31 @@ def test_registry_is_sound():
 def contradicted_elsewhere(entry):
     """Choices that name another testable claim, and have no alternative to be judged with."""
     named = {
-        c.what: re.findall(r"P[12](?:\.[\w-]+)+", c.what) for c in entry.depends_on if not c.alternatives
+        c.what: re.findall(r"P[12](?:\.[\w-]+)+", c.what)
+        for c in entry.depends_on
+        if not c.alternatives
     }
-    return [what for what, names in named.items() if any(n in CLAIMS and CLAIMS[n].rule for n in names)]
+    return [
+        what
+        for what, names in named.items()
+        if any(n in CLAIMS and CLAIMS[n].rule for n in names)
+    ]
 
 
 def test_a_result_that_a_choice_names_enters_the_verdict():
     assert not any(map(contradicted_elsewhere, CLAIMS.values()))
-    loose = replace(CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),))
+    loose = replace(
+        CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),)
+    )
     assert contradicted_elsewhere(loose)
 
 
 def test_a_reading_is_found_by_its_words():
     assert "errs at most 50 %" in reading("P1.T2.nearest", "errs at most")
     for words, many in (("the moon", 0), ("n", 2)):
-        with pytest.raises(ValueError, match=f"P1.T2.nearest: {many} readings have the words '{words}'"):
+        with pytest.raises(
+            ValueError, match=f"P1.T2.nearest: {many} readings have the words '{words}'"
+        ):
             reading("P1.T2.nearest", words)
     with pytest.raises(BadInput, match="P1.none"):
         reading("P1.none", "x")
@@ -195,7 +281,9 @@ def test_a_reading_is_found_by_its_words():
 def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_function():
     """The class of the slide contradicts the bound; the worst function has its exponent, from both sides."""
     at = {"dim": [3], "ratio": [4.0], "lipschitz": 1.0, "noise_std": 1.0}
-    drawn = cases(each(theorem3.slope, quantity="risk", **at), labels=["dim", "ratio"], **LIMIT)
+    drawn = cases(
+        each(theorem3.slope, quantity="risk", **at), labels=["dim", "ratio"], **LIMIT
+    )
     worst = each(theorem3.worst_slope, side=["lower", "upper"], **at)
     claim = CLAIMS["P1.T3.larger"]
     unlike = each(theorem3.slope, quantity="bias of affine functions", **at)
@@ -204,7 +292,8 @@ def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_func
         claim,
         drawn,
         cases(unlike, labels=["dim", "ratio"], **LIMIT),
-        dict.fromkeys(rest, drawn) | {reading(claim.id, "the worst"): cases(worst, **LIMIT)},
+        dict.fromkeys(rest, drawn)
+        | {reading(claim.id, "the worst"): cases(worst, **LIMIT)},
     )
     assert card.record()["readings"][reading(claim.id, "the worst")] == "agrees"
     assert card.record()["readings"]["as we read it"] == "contradicts"
@@ -234,9 +323,15 @@ def test_no_reading_is_one_that_its_author_would_not_accept(name):
 def test_nobody_says_that_no_source_prints_a_cosine():
     """The last slide does: f(x) = cos(4 w.x)."""
     texts = [(ROOT / "book" / "claims" / "paper1.yml").read_text(encoding="utf-8")]
-    texts += [path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").glob("*.py"))]
+    texts += [
+        path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "notebooks").glob("*.py"))
+    ]
     said = " ".join(" ".join(texts).replace("\n# ", " ").split())
-    for sentence in ("no source prints the formula of the cosine", "whose formula no source prints"):
+    for sentence in (
+        "no source prints the formula of the cosine",
+        "whose formula no source prints",
+    ):
         assert sentence not in said
     assert said.count(r"\cos(4w^\top x)") > 5
 
@@ -250,16 +345,32 @@ WIDER = (Choice("", (Alternative("wider"),)),)
     [
         (TALK, {"rule": None}, "needs a rule"),
         (TALK, {"grade": None}, "needs a grade"),
-        (TALK, {"expected": Verdict.NOT_TESTABLE, "rule": None, "grade": None}, "why_not"),
+        (
+            TALK,
+            {"expected": Verdict.NOT_TESTABLE, "rule": None, "grade": None},
+            "why_not",
+        ),
         (TALK, {"corrected": "$x > 0$"}, "go together"),
         (TALK, {"quote": ""}, "a quote and its place go with every authority but"),
         (TALK, {"place": ""}, "quote and place"),
-        (OURS, {"quote": "q", "place": "talk:1"}, "a quote and its place go with every authority but"),
+        (
+            OURS,
+            {"quote": "q", "place": "talk:1"},
+            "a quote and its place go with every authority but",
+        ),
         (OURS, {"reading": ""}, "needs a quote or a reading"),
         (OURS, {"expected": Verdict.HOLDS}, "own are established"),
         (TALK, {"expected": Verdict.ESTABLISHED}, "only this book's own"),
-        (TALK, {"expected": Verdict.FAILS, "severity": Severity.TYPO}, "names no alternative reading"),
-        (TALK, {"expected": Verdict.CORRECTED, "severity": Severity.TYPO}, "names no alternative reading"),
+        (
+            TALK,
+            {"expected": Verdict.FAILS, "severity": Severity.TYPO},
+            "names no alternative reading",
+        ),
+        (
+            TALK,
+            {"expected": Verdict.CORRECTED, "severity": Severity.TYPO},
+            "names no alternative reading",
+        ),
         (TALK, {"expected": Verdict.FAILS, "depends_on": WIDER}, "severity"),
         (TALK, {"depends_on": WIDER * 2}, "share a name"),
         (TALK, {"standing": OURS.standing}, "results have a standing"),
@@ -283,5 +394,7 @@ def test_every_result_of_this_book_says_whether_it_is_new():
     assert results and all(claim.standing for claim in results)
     for claim in results:
         said = str(claim.standing)
-        assert said.startswith(("New, as far as we know: ", "Known: ", "An elementary consequence of "))
+        assert said.startswith(
+            ("New, as far as we know: ", "Known: ", "An elementary consequence of ")
+        )
         assert not said.endswith(".") and len(said) < 400, claim.id

@@ -52,13 +52,17 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("ICL_SEED", "ICL_DEVICE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(execute, "_papermill", lambda *a: pytest.fail("a kernel was started"))
+    monkeypatch.setattr(
+        execute, "_papermill", lambda *a: pytest.fail("a kernel was started")
+    )
     monkeypatch.setattr(schedule, "process", None)
     return tmp_path
 
 
 # --------------------------------------------------------------------------- addresses
-def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(tree, monkeypatch):
+def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(
+    tree, monkeypatch
+):
     def now():
         return plan.plan("quick")[0].path
 
@@ -92,11 +96,15 @@ def test_address_changes_with_all_that_numbers_depend_on_and_with_nothing_else(t
     for name, value in (("ICL_DEVICE", "cuda"), ("ICL_SEED", "7")):
         monkeypatch.setenv(name, value)
         seen.append(now())
-    monkeypatch.setattr(provenance, "version", lambda name: "9.9" if name == "torch" else "1")
+    monkeypatch.setattr(
+        provenance, "version", lambda name: "9.9" if name == "torch" else "1"
+    )
     assert len({*seen, now()}) == 11
 
 
-def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(tree, monkeypatch):
+def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(
+    tree, monkeypatch
+):
     (plain,) = plan.plan("quick")
     for same in ("", "0", "00"):
         monkeypatch.setenv("ICL_SEED", same)
@@ -104,21 +112,44 @@ def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(tree, m
     for seven in ("07", "7"):
         monkeypatch.setenv("ICL_SEED", seven)
         (moved,) = plan.plan("quick")
-        assert moved.exploring and moved.root_seed == 7 and moved.path.parent.name == "sweep"
-    assert plan.plan("quick", seed=7) == [moved] and plan.plan("quick", seed=0) == [plain]
+        assert (
+            moved.exploring
+            and moved.root_seed == 7
+            and moved.path.parent.name == "sweep"
+        )
+    assert plan.plan("quick", seed=7) == [moved] and plan.plan("quick", seed=0) == [
+        plain
+    ]
 
 
 def test_a_run_depends_on_the_modules_and_claims_that_its_notebook_names():
-    for name, cards in json.loads((ROOT / "tests" / "data" / "golden.json").read_text()).items():
+    for name, cards in json.loads(
+        (ROOT / "tests" / "data" / "golden.json").read_text()
+    ).items():
         source = plan.source(name)
-        assert set(cards) <= set(reach.claims(source)), f"{name}: a card's id stands nowhere in the notebook"
+        assert set(cards) <= set(reach.claims(source)), (
+            f"{name}: a card's id stands nowhere in the notebook"
+        )
         code = reach.code(source)
-        assert {"icl_book.claims.judge", "icl_book.plots", "icl_book.parameters"} <= set(code), name
+        assert {
+            "icl_book.claims.judge",
+            "icl_book.plots",
+            "icl_book.parameters",
+        } <= set(code), name
     found = reach.code("from icl.tensor_trick import vec\nimport numpy, icl.files")
-    assert {"icl.tensor_trick.kronecker", "icl.tensor_trick.inputs", "icl.files"} < set(found)
-    assert not any(name.startswith(("icl.tensor_trick.lip", "icl.risk", "icl_book")) for name in found)
-    assert "icl.tasks.classes" in reach.code("def f():\n    from icl.risk import optimal_window\n")
-    assert list(reach.claims('judge(f"P2.icl.{card}")')) == [k for k in registry() if k.startswith("P2.icl.")]
+    assert {"icl.tensor_trick.kronecker", "icl.tensor_trick.inputs", "icl.files"} < set(
+        found
+    )
+    assert not any(
+        name.startswith(("icl.tensor_trick.lip", "icl.risk", "icl_book"))
+        for name in found
+    )
+    assert "icl.tasks.classes" in reach.code(
+        "def f():\n    from icl.risk import optimal_window\n"
+    )
+    assert list(reach.claims('judge(f"P2.icl.{card}")')) == [
+        k for k in registry() if k.startswith("P2.icl.")
+    ]
 
 
 def test_grid_is_all_combinations_and_kept_apart_from_the_book(tree):
@@ -141,7 +172,9 @@ def finishing(*cards, meanwhile=lambda: None, tables=()):
 
     def run_cells(run, shown):
         meanwhile()
-        outputs = [{"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}]
+        outputs = [
+            {"data": {provenance.FOOTER_MIME: {"seconds": 1.0, "device": "cpu"}}}
+        ]
         outputs += [{"data": {provenance.CARD_MIME: card}} for card in cards]
         outputs += [{"data": {provenance.TABLES_MIME: json.dumps(dict(tables))}}]
         outputs = [{"output_type": "display_data"} | output for output in outputs]
@@ -154,7 +187,13 @@ def finishing(*cards, meanwhile=lambda: None, tables=()):
     return run_cells
 
 
-CARD = {"id": "X", "verdict": "holds", "expected": "holds", "as_expected": True, "control_passed": True}
+CARD = {
+    "id": "X",
+    "verdict": "holds",
+    "expected": "holds",
+    "as_expected": True,
+    "control_passed": True,
+}
 OTHER = CARD | {"verdict": "false as printed", "as_expected": False}
 OPEN = OTHER | {"verdict": "inconclusive"}
 
@@ -170,7 +209,9 @@ OPEN = OTHER | {"verdict": "inconclusive"}
         (CARD | {"control_passed": False, "as_expected": False}, "quick", False),
     ],
 )
-def test_a_verdict_that_is_not_the_expected_one_fails_the_run(tree, monkeypatch, card, preset, passes):
+def test_a_verdict_that_is_not_the_expected_one_fails_the_run(
+    tree, monkeypatch, card, preset, passes
+):
     monkeypatch.setattr(execute, "_papermill", finishing(card))
     (tree / "presets" / f"{preset}.yml").write_text("tiny: {}\n")
     (run,) = plan.plan(preset)
@@ -182,7 +223,9 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_run(tree, monkeypatch,
     assert run.path.exists() == passes
 
 
-def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, monkeypatch):
+def test_a_run_during_which_its_sources_changed_or_went_does_not_count(
+    tree, monkeypatch
+):
     source = tree / "icl" / "statistics.py"
     edits = {"changed while it ran": lambda: source.write_text("constant = 2\n")}
     edits["notebook 'tiny': does not exist"] = (tree / "notebooks" / "tiny.py").unlink
@@ -194,7 +237,9 @@ def test_a_run_during_which_its_sources_changed_or_went_does_not_count(tree, mon
         assert not run.path.exists() and reason in run.reason.read_text()
 
 
-def test_only_the_last_few_outputs_are_kept_and_what_a_neighbor_writes_is_left_alone(tree, monkeypatch):
+def test_only_the_last_few_outputs_are_kept_and_what_a_neighbor_writes_is_left_alone(
+    tree, monkeypatch
+):
     monkeypatch.setattr(execute, "_papermill", finishing(CARD))
     (run,) = plan.plan("quick")
     folder = run.path.parent
@@ -209,7 +254,10 @@ def test_only_the_last_few_outputs_are_kept_and_what_a_neighbor_writes_is_left_a
     execute.execute(run)
     done = {p for p in folder.glob("tiny.*.ipynb") if "failed" not in p.name}
     assert done == {run.path, *(folder / f"tiny.{i}.ipynb" for i in range(5, 9))}
-    assert all(other.is_file() for other in others) and (folder / "tiny.3.failed.ipynb").is_file()
+    assert (
+        all(other.is_file() for other in others)
+        and (folder / "tiny.3.failed.ipynb").is_file()
+    )
     assert not run.failed.exists() and not run.reason.exists()
 
 
@@ -218,7 +266,9 @@ DAMAGE = {
     "not text": lambda text: b"\xff\xfe" + text.encode(),
     "another JSON": lambda text: "[]",
     "a number altered": lambda text: text.replace('"seconds": 1.0', '"seconds": 2.0'),
-    "a parameter altered": lambda text: text.replace('"noise_std": 0.001', '"noise_std": 0.002'),
+    "a parameter altered": lambda text: text.replace(
+        '"noise_std": 0.001', '"noise_std": 0.002'
+    ),
 }
 
 
@@ -237,7 +287,9 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         schedule.schedule([run], "1")
     said = capsys.readouterr().out
     assert "it will run again" in said and "1 runs, 1 to do" in said
-    assert record.collect(execute.execute(run)) == before and path.read_text() == content
+    assert (
+        record.collect(execute.execute(run)) == before and path.read_text() == content
+    )
 
 
 # ------------------------------------------------------------------------- command line
@@ -249,26 +301,53 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
             "execute tiny --preset huge",
             "preset 'huge': does not exist; there are broken, empty, quick, wrong",
         ),
-        ("execute tiny --preset wrong", "noise_std=-1: must be a finite number >= 0 and <= 1e+06"),
+        (
+            "execute tiny --preset wrong",
+            "noise_std=-1: must be a finite number >= 0 and <= 1e+06",
+        ),
         ("execute tiny --preset broken", "presets/broken.yml: not YAML"),
-        ("execute tiny -p nois_std=1", "unknown parameter nois_std=1: this notebook has dims, noise_std"),
-        ("execute tiny -p noise_std=&a[*a]", "values 'noise_std=&a[*a]': must be words name=value,value"),
+        (
+            "execute tiny -p nois_std=1",
+            "unknown parameter nois_std=1: this notebook has dims, noise_std",
+        ),
+        (
+            "execute tiny -p noise_std=&a[*a]",
+            "values 'noise_std=&a[*a]': must be words name=value,value",
+        ),
         ("execute tiny -p noise_std=" + "[" * 2000, "values 'noise_std=["),
         ("execute tiny -p noise_std", "values 'noise_std': must be words name=value"),
-        ("execute tiny -p dims=1", "dims=1: must be a list with one or more entries, each an integer >= 2"),
-        ("execute tiny --digest 0", "tiny: notebook, code, lock or data changed since it was asked for"),
-        ("book --preset empty", "presets/empty.yml: needs an entry 'tiny:' with parameters, or 'tiny: {}'"),
+        (
+            "execute tiny -p dims=1",
+            "dims=1: must be a list with one or more entries, each an integer >= 2",
+        ),
+        (
+            "execute tiny --digest 0",
+            "tiny: notebook, code, lock or data changed since it was asked for",
+        ),
+        (
+            "book --preset empty",
+            "presets/empty.yml: needs an entry 'tiny:' with parameters, or 'tiny: {}'",
+        ),
         ("book --jobs many", "jobs='many': must be an integer >= 1"),
         ("sweep tiny", "sweep needs a notebook and a grid"),
         ("sweep tiny --grid seed=0,-1", "seed=-1: must be an integer >= 0"),
-        ("sweep tiny --grid seed=1,,2", "values 'seed=1,,2': must be words name=value,value"),
-        ("sweep tiny --grid 'seed=3 seed=4'", "values 'seed=3 seed=4': must be words name=value,value, each"),
+        (
+            "sweep tiny --grid seed=1,,2",
+            "values 'seed=1,,2': must be words name=value,value",
+        ),
+        (
+            "sweep tiny --grid 'seed=3 seed=4'",
+            "values 'seed=3 seed=4': must be words name=value,value, each",
+        ),
         (
             "sweep tiny --grid 'seed=1' --collect Y",
             "collect='Y': tiny has no claim and no table of that name; ",
         ),
         ("sweep tiny --grid none.yml", "values 'none.yml': must be words"),
-        ("sweep tiny --grid seed=0 --profile none", "profile='none': must be a folder with a config.yaml"),
+        (
+            "sweep tiny --grid seed=0 --profile none",
+            "profile='none': must be a folder with a config.yaml",
+        ),
         ("replicate --seed 1,x", "seed='1,x': must be positive integers"),
         ("replicate --seed 0", "seed=0: must be an integer from 1 to 2**31 - 1"),
         ("ICL_SEED=5 book", "ICL_SEED=5: the book has the root seed 0"),
@@ -276,29 +355,45 @@ def test_a_damaged_result_is_named_and_runs_again(tree, monkeypatch, capsys, kin
         (f"ICL_SEED={'9' * 5000} execute tiny", "ICL_SEED='999"),
     ],
 )
-def test_bad_input_is_one_line_before_anything_starts(tree, monkeypatch, capsys, words, expected):
+def test_bad_input_is_one_line_before_anything_starts(
+    tree, monkeypatch, capsys, words, expected
+):
     seed, words = re.fullmatch(r"(?:ICL_SEED=(\d+) )?(.*)", words).groups()
     monkeypatch.setenv("ICL_SEED", seed or "0")
     assert main(shlex.split(words)) == 1
     said = capsys.readouterr()
-    assert said.out == "" and said.err.startswith(f"error: {expected}") and said.err.count("\n") == 1
+    assert (
+        said.out == ""
+        and said.err.startswith(f"error: {expected}")
+        and said.err.count("\n") == 1
+    )
 
 
-@pytest.mark.parametrize("word", ["CUDA", "cuda:", "cuda:x", "gpu", "cpu; touch F9", "cpu\n", "cuda:1234"])
-def test_a_word_that_is_no_device_is_refused_before_anything_starts(tree, monkeypatch, capsys, word):
+@pytest.mark.parametrize(
+    "word", ["CUDA", "cuda:", "cuda:x", "gpu", "cpu; touch F9", "cpu\n", "cuda:1234"]
+)
+def test_a_word_that_is_no_device_is_refused_before_anything_starts(
+    tree, monkeypatch, capsys, word
+):
     monkeypatch.setenv("ICL_DEVICE", word)
     for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
         assert main(shlex.split(command)) == 1
         said = capsys.readouterr()
-        assert said.err.startswith(f"error: ICL_DEVICE={word!r}: must be cpu, cuda, or cuda: and a number")
+        assert said.err.startswith(
+            f"error: ICL_DEVICE={word!r}: must be cpu, cuda, or cuda: and a number"
+        )
         assert said.out == "" and said.err.count("\n") == 1
 
 
-def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(tree, monkeypatch, capsys):
+def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
+    tree, monkeypatch, capsys
+):
     monkeypatch.setenv("ICL_DEVICE", "cuda:99")
     for command in ("execute tiny", "book", "sweep tiny --grid seed=1"):
         assert main(shlex.split(command)) == 1
-        assert capsys.readouterr().err.startswith("error: ICL_DEVICE='cuda:99': must be one of cpu")
+        assert capsys.readouterr().err.startswith(
+            "error: ICL_DEVICE='cuda:99': must be one of cpu"
+        )
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
     monkeypatch.setattr(
@@ -311,12 +406,16 @@ def test_a_device_that_is_not_here_is_refused_at_once_unless_jobs_run_elsewhere(
 def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
     (tree / "my own").mkdir()
     (tree / "my own" / "a grid.yml").write_text("noise_std: [1e-3, 2]\n")
-    assert plan.plan("quick", "tiny", "my own/a grid.yml") == plan.plan("quick", "tiny", "noise_std=1e-3,2")
+    assert plan.plan("quick", "tiny", "my own/a grid.yml") == plan.plan(
+        "quick", "tiny", "noise_std=1e-3,2"
+    )
 
 
 def options():
     """Every option of every command, and every argument."""
-    (commands,) = [action for action in parser()._actions if isinstance(action.choices, dict)]
+    (commands,) = [
+        action for action in parser()._actions if isinstance(action.choices, dict)
+    ]
     for name, command in commands.choices.items():
         assert command.description
         for action in command._actions:
@@ -335,11 +434,19 @@ def test_every_option_has_a_text_a_default_and_an_example(command, action):
     "cell, expected",
     [
         ("# %%\nseed = 0\n", 'has no cell tagged "parameters"'),
-        ('# %% tags=["parameters"]\nseed = 1 + len([])\n', "parameters cell must be lines: name = literal"),
-        ('# %% tags=["parameters"]\nfrobnication = 1\n', "frobnication: not in the vocabulary"),
+        (
+            '# %% tags=["parameters"]\nseed = 1 + len([])\n',
+            "parameters cell must be lines: name = literal",
+        ),
+        (
+            '# %% tags=["parameters"]\nfrobnication = 1\n',
+            "frobnication: not in the vocabulary",
+        ),
     ],
 )
-def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(tree, capsys, cell, expected):
+def test_a_notebook_with_wrong_parameters_of_its_own_is_refused(
+    tree, capsys, cell, expected
+):
     (tree / "notebooks" / "tiny.py").write_text(cell)
     (tree / "presets" / "quick.yml").write_text("tiny: {}\n")
     assert main(["execute", "tiny"]) == 1
@@ -359,12 +466,22 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
         assert error.startswith("error: ") and error.count("\n") == 1
         return error
 
-    monkeypatch.setattr(execute, "write_atomically", failing(OSError(28, "No space left on device", "x")))
-    for card, why in ((CARD, "No space left on device"), (OTHER, "X: false as printed, expected holds")):
+    monkeypatch.setattr(
+        execute,
+        "write_atomically",
+        failing(OSError(28, "No space left on device", "x")),
+    )
+    for card, why in (
+        (CARD, "No space left on device"),
+        (OTHER, "X: false as printed, expected holds"),
+    ):
         monkeypatch.setattr(execute, "_papermill", finishing(card))
         assert why in said("execute tiny")
     why = "[Errno 28] No space left on device: 'a' -> 'b'"
-    for failed in (shutil.Error([("a", "b", why)] * 70), shutil.Error(why)):  # as copytree and copy say it
+    for failed in (
+        shutil.Error([("a", "b", why)] * 70),
+        shutil.Error(why),
+    ):  # as copytree and copy say it
         monkeypatch.setattr(execute, "_papermill", failing(failed))
         assert said("execute tiny") == f"error: {why}; what is done is kept\n"
     shutil.rmtree(tree / "_build")
@@ -378,26 +495,38 @@ def test_a_folder_in_the_place_of_a_result_is_named(tree, monkeypatch, capsys):
     (run,) = plan.plan("quick")
     run.path.mkdir(parents=True)
     assert main(["execute", "tiny"]) == 1
-    assert capsys.readouterr().err == f"error: {run.path}: Is a directory; what is done is kept\n"
+    assert (
+        capsys.readouterr().err
+        == f"error: {run.path}: Is a directory; what is done is kept\n"
+    )
 
 
 def test_a_cluster_needs_a_python_whose_path_has_no_space(tree, monkeypatch):
     (tree / "profiles" / "slurm").mkdir(parents=True)
     (tree / "profiles" / "slurm" / "config.yaml").write_text("executor: slurm\n")
     monkeypatch.setattr(sys, "executable", "/opt/my book/bin/python")
-    with pytest.raises(BadInput, match=r"profile='profiles/slurm': needs a path of Python without a space"):
+    with pytest.raises(
+        BadInput,
+        match=r"profile='profiles/slurm': needs a path of Python without a space",
+    ):
         schedule.schedule(plan.plan("quick"), "2", "profiles/slurm")
 
 
 def test_a_root_that_is_none_is_one_line_though_it_is_read_on_import():
     done = program(sys.executable, "-m", "icl_book", "book", ICL_SEED="abc")
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr == "error: ICL_SEED='abc': must be an integer from 0 to 2**31 - 1\n"
+    assert (
+        done.stderr == "error: ICL_SEED='abc': must be an integer from 0 to 2**31 - 1\n"
+    )
 
 
 def test_nothing_slow_is_imported_to_see_that_nothing_is_to_do():
     slow = {"torch", "scipy", "pandas", "papermill", "jupytext"}
-    done = program(sys.executable, "-c", f"import sys, icl_book.__main__; print({slow} & {{*sys.modules}})")
+    done = program(
+        sys.executable,
+        "-c",
+        f"import sys, icl_book.__main__; print({slow} & {{*sys.modules}})",
+    )
     assert done.stdout == "set()\n"
 
 
@@ -405,16 +534,32 @@ def test_without_extras_the_command_line_names_the_one_that_is_missing():
     code = "import sys; sys.modules['yaml'] = None; import icl_book.__main__"
     done = program(sys.executable, "-c", code)
     assert done.returncode == 1
-    assert done.stderr == "error: yaml is not installed; it comes with the extra icl[notebook]\n"
+    assert (
+        done.stderr
+        == "error: yaml is not installed; it comes with the extra icl[notebook]\n"
+    )
 
 
 # ------------------------------------------------------------------------- tables
 def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
     """A row a case of each reading, labels as columns; NaN and infinity are numbers, a text is none."""
-    case = {"name": "n = 3", "outcome": "agrees", "kind": "sampled", "samples": 8, "parameters": {"d": 2}}
+    case = {
+        "name": "n = 3",
+        "outcome": "agrees",
+        "kind": "sampled",
+        "samples": 8,
+        "parameters": {"d": 2},
+    }
     first = case | {"measured": 1.5, "interval": [1.0, "inf"]}
-    second = case | {"measured": "inf", "interval": [1.0, "inf"], "parameters": {"d": 3, "seed": 9}}
-    card = CARD | {"readings": {"ours": "agrees", "theirs": "undecided"}, "cases": [first]}
+    second = case | {
+        "measured": "inf",
+        "interval": [1.0, "inf"],
+        "parameters": {"d": 3, "seed": 9},
+    }
+    card = CARD | {
+        "readings": {"ours": "agrees", "theirs": "undecided"},
+        "cases": [first],
+    }
     card |= {"other_readings": {"theirs": [second]}}
     kept = {"windows": "n,w,seed\n3,,1\n4,inf,1\n", "said": "words\nor so\n"}
     monkeypatch.setattr(execute, "_papermill", finishing(card, tables=kept))
@@ -426,14 +571,35 @@ def test_tables_are_long_and_numbers_stay_numbers(tree, monkeypatch):
     assert [path.name for path in written] == ["cases.csv", "wide.csv", "windows.csv"]
     for read, suffix in ((pd.read_csv, ".csv"), (pd.read_parquet, ".parquet")):
         cases, wide, windows = (read(path.with_suffix(suffix)) for path in written)
-        assert cases["noise_std"].tolist() == [1, 1, 2, 2] and cases["d"].tolist() == [2, 3, 2, 3]
-        assert cases["reading"].tolist() == ["ours", "theirs"] * 2 and set(cases["verdict"]) == {"holds"}
-        assert cases["measured"].tolist() == [1.5, float("inf")] * 2 and cases["seed"].tolist() == [0] * 4
-        assert cases["case seed"].isna().tolist() == [True, False] * 2, "a label called like a parameter"
-        assert wide["X | ours | n = 3"].tolist() == [1.5, 1.5] and wide["noise_std"].tolist() == [1, 2]
-        assert windows["n"].tolist() == [3, 4] * 2 and windows["noise_std"].tolist() == [1, 1, 2, 2]
-        assert windows["w"].isna().tolist() == [True, False] * 2 and windows["w"].max() == float("inf")
-        assert windows["seed"].tolist() == [0] * 4 and windows["table seed"].tolist() == [1] * 4
+        assert cases["noise_std"].tolist() == [1, 1, 2, 2] and cases["d"].tolist() == [
+            2,
+            3,
+            2,
+            3,
+        ]
+        assert cases["reading"].tolist() == ["ours", "theirs"] * 2 and set(
+            cases["verdict"]
+        ) == {"holds"}
+        assert (
+            cases["measured"].tolist() == [1.5, float("inf")] * 2
+            and cases["seed"].tolist() == [0] * 4
+        )
+        assert cases["case seed"].isna().tolist() == [True, False] * 2, (
+            "a label called like a parameter"
+        )
+        assert wide["X | ours | n = 3"].tolist() == [1.5, 1.5] and wide[
+            "noise_std"
+        ].tolist() == [1, 2]
+        assert windows["n"].tolist() == [3, 4] * 2 and windows[
+            "noise_std"
+        ].tolist() == [1, 1, 2, 2]
+        assert windows["w"].isna().tolist() == [True, False] * 2 and windows[
+            "w"
+        ].max() == float("inf")
+        assert (
+            windows["seed"].tolist() == [0] * 4
+            and windows["table seed"].tolist() == [1] * 4
+        )
         assert set(windows["notebook"]) == {run.path.name for run in runs}
     with pytest.raises(BadInput, match="^collect='v': tiny has X, said, windows$"):
         table.write(runs, ["windows", "v"])

@@ -8,12 +8,18 @@ import pandas as pd
 import pytest
 import torch
 
-from icl.experiments import certificates, curvature, layers, lipschitz, target_shift
 from icl.tensor_trick.supremum_search import ascend
 from icl.tensor_trick.target_shift import shifted_target, target_move
 from icl_book.bounds import LIPSCHITZ, SIZES
 from icl_book.claims import Authority, Claim, Grade, cases, judge
 from icl_book.claims.judge import AGREES, CONTRADICTS, UNDECIDED
+from icl_book.measurements import (
+    certificates,
+    curvature,
+    layers,
+    lipschitz,
+    target_shift,
+)
 
 SEEDS = 50
 #: Starts and steps of a search: few, so that fifty seeds take seconds.
@@ -83,7 +89,9 @@ def shifts(rng):
 def short_shifts(rng):
     """That of P2.icl.rescaled."""
     return (
-        target_shift.rescaled_ratios(1, rng, steps=20)[["delta", "value"]].assign(most=1.0),
+        target_shift.rescaled_ratios(1, rng, steps=20)[["delta", "value"]].assign(
+            most=1.0
+        ),
         "value",
         "most",
     )
@@ -114,7 +122,10 @@ def test_no_seed_passes_a_proved_bound(measure):
             assert math.isfinite(case.measured), (seed, case)
         wrong = table.assign(**{value: table[bound] + 1e-6})
         wrong = wrong[np.isfinite(wrong[bound])]
-        seen = ["beyond" in case.name for case in cases(wrong, value, high=bound, kind="found")]
+        seen = [
+            "beyond" in case.name
+            for case in cases(wrong, value, high=bound, kind="found")
+        ]
         assert seen and all(seen), "a planted error"
 
 
@@ -127,11 +138,16 @@ def test_no_slopes_pass_one_and_close_points_reach_it():
 
 def test_no_tokens_pass_the_factor_of_a_layer(monkeypatch):
     for seed in range(SEEDS):
-        normal = torch.from_numpy(np.random.default_rng(seed).standard_normal((4, 8, 3)))
+        normal = torch.from_numpy(
+            np.random.default_rng(seed).standard_normal((4, 8, 3))
+        )
         tokens = normal / normal.norm(dim=-1, keepdim=True)
         monkeypatch.setattr(layers, "_tokens", lambda d, contexts, tokens, x=tokens: x)
         found = layers.contractions(3, [1.0, 8.0], 30)
-        assert not any("beyond" in case.name for case in cases(found, "factor", high="bound", kind="found"))
+        assert not any(
+            "beyond" in case.name
+            for case in cases(found, "factor", high="bound", kind="found")
+        )
 
 
 def test_a_short_move_of_the_target_keeps_its_digits():
@@ -155,7 +171,9 @@ def test_the_move_of_the_target_is_its_difference(kind, size):
     s, move, b = (torch.from_numpy(rng.standard_normal((7, 4))) for _ in range(3))
     move, b = size * move, b.softmax(-1)
     difference = shifted_target(s, s + move, b, kind) - b
-    assert torch.allclose(target_move(s, move, b, kind), difference, rtol=1e-11, atol=1e-15)
+    assert torch.allclose(
+        target_move(s, move, b, kind), difference, rtol=1e-11, atol=1e-15
+    )
 
 
 def test_a_start_that_leaves_the_numbers_is_not_found():
@@ -170,7 +188,13 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
 
     def outcome(value, proved, most):
         words = {"reading": "x is small", "quantity": "x", "grade": Grade.PROVED}
-        claim = Claim("P1.x", Authority.BOOK, "ours", rule=lambda labels: (-math.inf, most), **words)
+        claim = Claim(
+            "P1.x",
+            Authority.BOOK,
+            "ours",
+            rule=lambda labels: (-math.inf, most),
+            **words,
+        )
         found = pd.DataFrame({"d": [3], "x": [value]})
         card = judge(claim, cases(found, "x", high=proved, kind="found")).record()
         (row,) = card["cases"]
@@ -183,4 +207,7 @@ def test_a_found_number_beyond_its_proof_is_judged_and_says_so():
     assert not passed.card["as_expected"]
     assert outcome(0.6, 0.5, 0.5).outcome == CONTRADICTS
     least = cases(pd.DataFrame({"x": [0.3]}), "x", low=0.5, kind="found", name="least")
-    assert (least[0].name, least[0].interval) == ("least, beyond the proved 0.5", (-math.inf, 0.3))
+    assert (least[0].name, least[0].interval) == (
+        "least, beyond the proved 0.5",
+        (-math.inf, 0.3),
+    )

@@ -8,12 +8,34 @@
 """
 
 from icl_book.claims.case import Case, cases
-from icl_book.claims.claim import Alternative, Authority, Choice, Claim, Grade, Severity, Verdict
+from icl_book.claims.claim import (
+    Alternative,
+    Authority,
+    Choice,
+    Claim,
+    Grade,
+    Severity,
+    Verdict,
+)
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import other_readings, reading, registry
 
-#: How a table of exponents at the ends of sweeps is judged, with the columns of `icl.experiments`.
-LIMIT = {"kind": "extrapolated", "change": "change", "known": ("limit", "step", "truth")}
+#: How a table of exponents at the ends of sweeps is judged, with the columns of `icl_book.measurements`.
+LIMIT = {
+    "kind": "extrapolated",
+    "change": "change",
+    "known": ("limit", "step", "truth"),
+}
 
-__all__ = ["LIMIT", "Alternative", "Authority", "Case", "Choice", "Claim", "Grade", "Severity", "Verdict"]
+__all__ = [
+    "LIMIT",
+    "Alternative",
+    "Authority",
+    "Case",
+    "Choice",
+    "Claim",
+    "Grade",
+    "Severity",
+    "Verdict",
+]
 __all__ += ["cases", "judge", "other_readings", "reading", "registry"]

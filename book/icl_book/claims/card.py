@@ -27,7 +27,18 @@ QUARTER = (WIDTH - 2 * MARGIN) / 4
 
 #: What a record says of a claim in the claim's own words.
 SAID = (
-    *("id", "paper", "own", "source", "quote", "place", "reading", "statement", "quantifier", "implied_by"),
+    *(
+        "id",
+        "paper",
+        "own",
+        "source",
+        "quote",
+        "place",
+        "reading",
+        "statement",
+        "quantifier",
+        "implied_by",
+    ),
     *("corrected", "quantity", "tested", "why_not", "unit", "control", "standing"),
 )
 
@@ -49,15 +60,23 @@ class Card:
 
     def __str__(self) -> str:
         """Return the verdict in one line."""
-        expected = "" if self.data["as_expected"] else f", expected {self.data['expected']}"
+        expected = (
+            "" if self.data["as_expected"] else f", expected {self.data['expected']}"
+        )
         return f"{self.data['id']}: {self.verdict}{expected}"
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> Record:
         text = f"{self.data['id']}: {self.verdict}"
         for case in self.data["cases"]:
             measured, ends = number(case["measured"], ".6g"), interval(case["interval"])
             text += f"\n  {case['name']}: {measured} in {ends}"
-        return {"text/html": render(self.data), "text/plain": text, CARD_MIME: self.data}
+        return {
+            "text/html": render(self.data),
+            "text/plain": text,
+            CARD_MIME: self.data,
+        }
 
 
 def macros() -> Any:
@@ -78,7 +97,9 @@ def statement_record(claim: Claim) -> Record:
         "grade": str(claim.grade) if claim.grade else None,
         "severity": str(claim.severity) if claim.severity else None,
         "depends_on": [choice.what for choice in claim.depends_on],
-        "late": [alternative.name for alternative in claim.alternatives if alternative.late],
+        "late": [
+            alternative.name for alternative in claim.alternatives if alternative.late
+        ],
         "verdict": str(claim.expected),
         "expected": str(claim.expected),
         "as_expected": True,
@@ -105,7 +126,11 @@ def _by(claim: Claim) -> str:
     if claim.read:
         return f"{who}: {claim.read}; first known from {place}"
     # What authors wrote may be known to us only from notes on other papers.
-    known = ", found among the " if claim.authority in OWN and place.startswith("formulas") else ": "
+    known = (
+        ", found among the "
+        if claim.authority in OWN and place.startswith("formulas")
+        else ": "
+    )
     return place if place.startswith(who) else f"{who}{known}{place}"
 
 
@@ -115,8 +140,16 @@ def _spread(row: Mapping[str, Any]) -> str:
     half = (high - low) / 2
     if row["kind"] == "found":
         end, side = (low, "less") if low < measured else (high, "more")
-        return "attained" + (f", no {side} than {number(end, '.4g')} by proof" if math.isfinite(end) else "")
-    if row["samples"] is None and math.isfinite(half) and abs(low + half - measured) <= 0.01 * half:
+        return "attained" + (
+            f", no {side} than {number(end, '.4g')} by proof"
+            if math.isfinite(end)
+            else ""
+        )
+    if (
+        row["samples"] is None
+        and math.isfinite(half)
+        and abs(low + half - measured) <= 0.01 * half
+    ):
         return f"± {number(half, '.2g')}"
     return interval((low, high))
 
@@ -131,7 +164,9 @@ def sides(rows: Rows) -> str:
     """Write how many cases agree, are undecided and contradict."""
     counts = Counter(row["outcome"] for row in rows)
     named = {"agrees": "agree", "undecided": "undecided", "contradicts": "contradict"}
-    return ", ".join(f"{counts[key]} {word}" for key, word in named.items() if counts[key])
+    return ", ".join(
+        f"{counts[key]} {word}" for key, word in named.items() if counts[key]
+    )
 
 
 def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -143,31 +178,52 @@ def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     ours, *others = record["readings"]
     alone = not (others or record["corrected"])
-    yield _strip("" if alone else ours, record["cases"], record["control_cases"], short=False)
+    yield _strip(
+        "" if alone else ours, record["cases"], record["control_cases"], short=False
+    )
     for name in others:
         added = " (a reading added after its data)" if name in record["late"] else ""
         yield _strip(name + added, record["other_readings"][name])
     if record["corrected"]:
         names = {"permitted_corrected": "permitted", "outcome_corrected": "outcome"}
-        rows = [row | {ours: row[theirs] for theirs, ours in names.items()} for row in record["cases"]]
-        yield _strip("true in our reading" if record["verdict"] == Verdict.DEPENDS else "corrected", rows)
+        rows = [
+            row | {ours: row[theirs] for theirs, ours in names.items()}
+            for row in record["cases"]
+        ]
+        yield _strip(
+            "true in our reading"
+            if record["verdict"] == Verdict.DEPENDS
+            else "corrected",
+            rows,
+        )
 
 
-def _strip(name: str, rows: Rows, control: Rows = (), short: bool = True) -> dict[str, Any]:
+def _strip(
+    name: str, rows: Rows, control: Rows = (), short: bool = True
+) -> dict[str, Any]:
     every = [*rows, *control]
     styles = [row["outcome"] for row in rows] + ["hollow"] * len(control)
     ends = [tuple(map(float, row["permitted"])) for row in every]
-    gaps = [abs(float(row["measured"]) - end) for row, both in zip(every, ends, strict=True) for end in both]
-    unit = median([gap for gap in gaps if 0 < gap < math.inf] or [1.0])  # of length beside a single end
+    gaps = [
+        abs(float(row["measured"]) - end)
+        for row, both in zip(every, ends, strict=True)
+        for end in both
+    ]
+    unit = median(
+        [gap for gap in gaps if 0 < gap < math.inf] or [1.0]
+    )  # of length beside a single end
     marks = []
     for row, (low, high), css in zip(every, ends, styles, strict=True):
         three = map(float, (row["interval"][0], row["measured"], row["interval"][1]))
         marks.append((*(_place(x, low, high, unit) for x in three), css))
     return {
         "name": name,
-        "words": _words(rows, short) + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
+        "words": _words(rows, short)
+        + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
         "left": 0 if all(math.isinf(low) for low, _ in ends) else MARGIN + QUARTER,
-        "right": WIDTH if all(math.isinf(high) for _, high in ends) else MARGIN + 3 * QUARTER,
+        "right": WIDTH
+        if all(math.isinf(high) for _, high in ends)
+        else MARGIN + 3 * QUARTER,
         "marks": marks,
     }
 
@@ -176,10 +232,16 @@ def _words(rows: Rows, short: bool) -> str:
     """Say how many numbers agree, contradict and are undecided."""
     found, n = [row["outcome"] for row in rows], len(rows)
     text = f"{found.count('agrees')} of {n}"
-    text += " agree" if short else f" number{'s lie' if n > 1 else ' lies'} in the permitted range"
+    text += (
+        " agree"
+        if short
+        else f" number{'s lie' if n > 1 else ' lies'} in the permitted range"
+    )
     if against := found.count("contradicts"):
         text += f", {against} contradict{'s' * (against == 1)}"
-    return text + (f", {unclear} undecided" if (unclear := found.count("undecided")) else "")
+    return text + (
+        f", {unclear} undecided" if (unclear := found.count("undecided")) else ""
+    )
 
 
 def _place(x: float, low: float, high: float, unit: float) -> float:
@@ -193,4 +255,9 @@ def _place(x: float, low: float, high: float, unit: float) -> float:
     return round(MARGIN + 2 * QUARTER * (1 + t), 1)
 
 
-environment().filters |= {"strips": strips, "spread": _spread, "size": _size, "sides": sides}
+environment().filters |= {
+    "strips": strips,
+    "spread": _spread,
+    "size": _size,
+    "sides": sides,
+}

@@ -52,7 +52,9 @@ class Case:
     def __post_init__(self) -> None:
         low, high = self.interval
         if not low <= self.measured <= high:
-            raise ValueError(f"case {self.name!r}: measured {self.measured} outside interval {self.interval}")
+            raise ValueError(
+                f"case {self.name!r}: measured {self.measured} outside interval {self.interval}"
+            )
 
 
 def cases(
@@ -96,28 +98,48 @@ def cases(
     """
     given = [value, error, low, high, change, *(known or ()), samples]
     columns = [column for column in given if isinstance(column, str)]
-    if typed := [x for x in (error, change, *(known or ())[:2]) if x is not None and not isinstance(x, str)]:
-        raise ValueError(f"error = {typed[0]}: must be a column; errors are computed, not typed by hand")
+    if typed := [
+        x
+        for x in (error, change, *(known or ())[:2])
+        if x is not None and not isinstance(x, str)
+    ]:
+        raise ValueError(
+            f"error = {typed[0]}: must be a column; errors are computed, not typed by hand"
+        )
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
-    if lacking := [column for column in [*columns, *labels] if column not in frame.columns]:
-        raise ValueError(f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}")
+    if lacking := [
+        column for column in [*columns, *labels] if column not in frame.columns
+    ]:
+        raise ValueError(
+            f"column {lacking[0]!r}: the table has {', '.join(map(str, frame.columns))}"
+        )
     if samples is not None:
         return _sampled(frame, value, samples, labels, name)
 
     def column(of: Column) -> Numbers:
-        return np.asarray(frame[of] if isinstance(of, str) else np.full(len(frame), of), dtype=float)
+        return np.asarray(
+            frame[of] if isinstance(of, str) else np.full(len(frame), of), dtype=float
+        )
 
     measured, ends = column(value), [low, high]
     if kind == "found" and ends == [None, None]:
         ends = [None, math.inf]
-    if kind not in ("exact", "extrapolated", "found") or (ends.count(None) == 1) != (kind == "found"):
-        raise ValueError(f"kind = {kind!r}: exact and extrapolated have an error or two ends, found one end")
+    if kind not in ("exact", "extrapolated", "found") or (ends.count(None) == 1) != (
+        kind == "found"
+    ):
+        raise ValueError(
+            f"kind = {kind!r}: exact and extrapolated have an error or two ends, found one end"
+        )
     if ends == [None, None]:
         half = column(0.0 if error is None else error)
         if kind == "extrapolated":
-            if (error is None) == (change is None) or (change is None) != (known is None):
-                raise ValueError(f"extrapolated {value!r}: needs an error, or a change and a known case")
+            if (error is None) == (change is None) or (change is None) != (
+                known is None
+            ):
+                raise ValueError(
+                    f"extrapolated {value!r}: needs an error, or a change and a known case"
+                )
             if change is not None and known is not None:
                 half = np.abs(column(change)) * _understated(*map(column, known))
         first, last = measured - half, measured + half
@@ -127,13 +149,24 @@ def cases(
     if kind == "found":
         first, last, notes = _attained(measured, first, last)
     made = []
-    rows = zip(_labels(frame, labels), measured.tolist(), first.tolist(), last.tolist(), notes, strict=True)
+    rows = zip(
+        _labels(frame, labels),
+        measured.tolist(),
+        first.tolist(),
+        last.tolist(),
+        notes,
+        strict=True,
+    )
     for some, x, a, b, note in rows:
-        made.append(Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind))
+        made.append(
+            Case((_name(some, name) or value) + note, x, (a, b), some, kind=kind)
+        )
     return made
 
 
-def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, Numbers, list[str]]:
+def _attained(
+    measured: Numbers, low: Numbers, high: Numbers
+) -> tuple[Numbers, Numbers, list[str]]:
     """Return the intervals of found numbers, which are attained whatever is proved, and notes for names."""
     notes = []
     first, last = low.copy(), high.copy()
@@ -151,7 +184,9 @@ def _attained(measured: Numbers, low: Numbers, high: Numbers) -> tuple[Numbers, 
 def _understated(limit: Numbers, step: Numbers, truth: Numbers) -> Numbers:
     """Return the factor by which the last step understates the error of a known limit, at least 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.nan_to_num(np.abs(limit - truth) / np.abs(step), nan=0.0, posinf=np.inf)
+        factor = np.nan_to_num(
+            np.abs(limit - truth) / np.abs(step), nan=0.0, posinf=np.inf
+        )
     return np.maximum(1.0, factor)
 
 
@@ -159,19 +194,39 @@ def _sampled(
     frame: pd.DataFrame, value: str, samples: str, labels: list[str], name: str | None
 ) -> list[Case]:
     if frame.duplicated([*labels, samples]).any():
-        raise ValueError(f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}")
+        raise ValueError(
+            f"{samples!r}: a case has one of its samples twice; labels are {', '.join(labels)}"
+        )
     out = []
-    for _, group in frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]:
-        middle, low, high, miss = (float(v) for v in median_interval(group[value].to_numpy(dtype=float)))
+    for _, group in (
+        frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]
+    ):
+        middle, low, high, miss = (
+            float(v) for v in median_interval(group[value].to_numpy(dtype=float))
+        )
         (some,) = _labels(group.head(1), labels)
-        out.append(Case(_name(some, name) or value, middle, (low, high), some, len(group), "sampled", miss))
+        out.append(
+            Case(
+                _name(some, name) or value,
+                middle,
+                (low, high),
+                some,
+                len(group),
+                "sampled",
+                miss,
+            )
+        )
     return out
 
 
 def _labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]:
     """Return the labels of each row, as plain Python values."""
-    rows = frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
-    return [{str(k): v for k, v in row.items() if v is not None and v == v} for row in rows]
+    rows = (
+        frame[labels].to_dict("records") if labels else [{} for _ in range(len(frame))]
+    )
+    return [
+        {str(k): v for k, v in row.items() if v is not None and v == v} for row in rows
+    ]
 
 
 def _name(labels: dict[str, Any], template: str | None) -> str:
@@ -179,6 +234,10 @@ def _name(labels: dict[str, Any], template: str | None) -> str:
     if template is not None:
         return template.format(**labels)
     return ", ".join(
-        f"{key} = {x:g}" if isinstance(x, float) else f"{key} = {x}" if isinstance(x, int) else str(x)
+        f"{key} = {x:g}"
+        if isinstance(x, float)
+        else f"{key} = {x}"
+        if isinstance(x, int)
+        else str(x)
         for key, x in labels.items()
     )

@@ -24,7 +24,10 @@ from icl_book.provenance import ROOT, bare
 CHANGELOG = ROOT / "book" / "changelog.yml"
 
 #: What judges, and what of a claim it reads.
-CODE = (*(f"book/icl_book/claims/{name}.py" for name in ("rules", "case", "judge")), "icl/statistics.py")
+CODE = (
+    *(f"book/icl_book/claims/{name}.py" for name in ("rules", "case", "judge")),
+    "icl/statistics.py",
+)
 DATA = (
     "id",
     "authority",
@@ -56,7 +59,9 @@ def _data(claim: Claim) -> tuple[Any, ...]:
 
 def changes() -> list[dict[str, Any]]:
     """Return the entries: ``date``, ``rules``, ``change``, and maybe ``claims`` and ``measurements``."""
-    entries: list[dict[str, Any]] = yaml.safe_load(CHANGELOG.read_text(encoding="utf-8"))
+    entries: list[dict[str, Any]] = yaml.safe_load(
+        CHANGELOG.read_text(encoding="utf-8")
+    )
     return entries
 
 

@@ -77,12 +77,18 @@ class Severity(StrEnum):
 
 
 #: How a result of this book stands to the literature, as a file has it and in words.
-STANDING = {"new": "New, as far as we know:", "known": "Known:", "elementary": "An elementary consequence"}
+STANDING = {
+    "new": "New, as far as we know:",
+    "known": "Known:",
+    "elementary": "An elementary consequence",
+}
 
 
 def _named(key: str) -> BeforeValidator:
     """Let a text stand for an entry that has nothing else."""
-    return BeforeValidator(lambda given: {key: given} if isinstance(given, str) else given)
+    return BeforeValidator(
+        lambda given: {key: given} if isinstance(given, str) else given
+    )
 
 
 Labels = Mapping[str, Any]
@@ -92,13 +98,26 @@ Rule = Annotated[Callable[[Labels], tuple[float, float]], BeforeValidator(rules.
 STRICT = ConfigDict(extra="forbid")
 
 
+def _keyed(given: object) -> object:
+    """Let a mapping from keys to readings stand for a list of readings that have keys."""
+    if not isinstance(given, dict):
+        return given
+    return [
+        {"key": key} | ({"name": some} if isinstance(some, str) else some)
+        for key, some in given.items()
+    ]
+
+
 @dataclass(frozen=True)
 class Alternative:
-    """Another fair reading; in a file its name alone, if that is all."""
+    """Another fair reading; in a file its name alone under its key, if that is all."""
 
     __pydantic_config__ = STRICT
 
     name: str  #: In words
+    key: str = (
+        ""  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
+    )
     #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
     #: its own and hands them to the judge under this name.
     rule: Rule | None = None
@@ -115,7 +134,9 @@ class Choice:
 
     what: str  #: What no source settles, and what we took, e.g. ``"the cosine class has no phase"``
     #: The other fair readings, each judged beside ours; empty if there is nothing to compute.
-    alternatives: tuple[Annotated[Alternative, _named("name")], ...] = ()
+    alternatives: Annotated[
+        tuple[Annotated[Alternative, _named("name")], ...], BeforeValidator(_keyed)
+    ] = ()
 
 
 def _resolution(given: object) -> object:
@@ -125,9 +146,13 @@ def _resolution(given: object) -> object:
 
 def _standing(given: object) -> str:
     """Write ``{known: Nair 2025}`` in words; "new" is as far as we know."""
-    ((novelty, why),) = given.items() if isinstance(given, dict) and len(given) == 1 else (("", given),)
+    ((novelty, why),) = (
+        given.items() if isinstance(given, dict) and len(given) == 1 else (("", given),)
+    )
     if novelty not in STANDING or not isinstance(why, str):
-        raise ValueError(f"needs one of {', '.join(STANDING)}, with a text, not {given!r}")
+        raise ValueError(
+            f"needs one of {', '.join(STANDING)}, with a text, not {given!r}"
+        )
     return f"{STANDING[novelty]} {why}"
 
 
@@ -144,34 +169,54 @@ class Claim:
     place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
     reading: str = ""  #: What is judged (MyST markdown), wherever that is not the quote
     quantity: str = ""  #: What is measured, in words; the rule speaks about this number
-    rule: Rule | None = None  #: From a case's labels to the permitted range, ends and tolerances included
+    rule: Rule | None = (
+        None  #: From a case's labels to the permitted range, ends and tolerances included
+    )
     #: The verdict of the last run; another one fails the build. None stands for "not testable" if there is a
     #: reason, for "established" if the statement is this book's own, else for "holds".
     expected: Verdict | None = None
     grade: Grade | None = None  #: Kind of evidence
-    quantifier: str = "for all"  #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
+    quantifier: str = (
+        "for all"  #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
+    )
     #: Choices of ours that the verdict rests on
     depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
-    implied_by: tuple[str, ...] = ()  #: Ids that this one follows from; totals count only claims without
-    corrected: str | None = None  #: Our corrected statement (MyST markdown), if the printed one fails
+    implied_by: tuple[
+        str, ...
+    ] = ()  #: Ids that this one follows from; totals count only claims without
+    corrected: str | None = (
+        None  #: Our corrected statement (MyST markdown), if the printed one fails
+    )
     corrected_rule: Rule | None = None  #: What the corrected statement permits
     severity: Severity | None = None  #: Given if it is false as printed
-    control: str = ""  #: What is broken in the negative control, in words; empty without one
+    control: str = (
+        ""  #: What is broken in the negative control, in words; empty without one
+    )
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
     why_not: str = ""  #: The reason why it cannot be tested
     #: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected one, for
     #: all cases or from a case's labels. An extrapolated case whose half-width is larger is undecided.
-    resolution: Annotated[float | Callable[[Labels], float] | None, BeforeValidator(_resolution)] = None
+    resolution: Annotated[
+        float | Callable[[Labels], float] | None, BeforeValidator(_resolution)
+    ] = None
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
     read: str = ""  #: Where a reader found the quotation, e.g. ``"collins2024, p. 5, verbatim"``
-    standing: Annotated[str, BeforeValidator(_standing)] = ""  #: Of a result of this book, see `STANDING`
-    where: str = ""  #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
+    standing: Annotated[str, BeforeValidator(_standing)] = (
+        ""  #: Of a result of this book, see `STANDING`
+    )
+    where: str = (
+        ""  #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
+    )
 
     @property
     def tested(self) -> bool:
         """Return whether data could have contradicted the statement."""
-        return self.rule is not None and self.grade is not Grade.IDENTITY and not self.cannot_fail
+        return (
+            self.rule is not None
+            and self.grade is not Grade.IDENTITY
+            and not self.cannot_fail
+        )
 
     @property
     def own(self) -> bool:
@@ -196,26 +241,52 @@ class Claim:
     def __post_init__(self) -> None:
         if self.expected is None:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
-            object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
+            object.__setattr__(
+                self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual
+            )
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected is Verdict.NOT_TESTABLE
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
         names = [a.name for a in self.alternatives]
         problems = [
-            (self.own == bool(self.quote), "a quote and its place go with every authority but this book"),
+            (
+                self.own == bool(self.quote),
+                "a quote and its place go with every authority but this book",
+            ),
             (bool(self.quote) != bool(self.place), "quote and place go together"),
             (not self.statement, "needs a quote or a reading"),
-            (bool(self.standing) and not self.own, "only this book's own results have a standing"),
+            (
+                bool(self.standing) and not self.own,
+                "only this book's own results have a standing",
+            ),
             (
                 self.own != ours and not untested,
                 "this book's own are established, refuted or open, and only this book's own",
             ),
-            (untested != bool(self.why_not), "why_not goes with 'not testable', and only with it"),
-            ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
-            ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
-            (bool(self.corrected) != bool(self.corrected_rule), "corrected and corrected_rule go together"),
-            (refused and not names, "fails or is corrected, but names no alternative reading"),
-            (refused != (self.severity is not None), "severity goes with a correction or a failure"),
+            (
+                untested != bool(self.why_not),
+                "why_not goes with 'not testable', and only with it",
+            ),
+            (
+                (self.rule is None) != untested,
+                "a testable claim needs a rule, another has none",
+            ),
+            (
+                (self.grade is None) != untested,
+                "a testable claim needs a grade, another has none",
+            ),
+            (
+                bool(self.corrected) != bool(self.corrected_rule),
+                "corrected and corrected_rule go together",
+            ),
+            (
+                refused and not names,
+                "fails or is corrected, but names no alternative reading",
+            ),
+            (
+                refused != (self.severity is not None),
+                "severity goes with a correction or a failure",
+            ),
             (len(set(names)) != len(names), "two alternatives share a name"),
         ]
         if found := [message for wrong, message in problems if wrong]:

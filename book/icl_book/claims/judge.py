@@ -50,7 +50,7 @@ def judge(
             tables have other columns; or a list of both.
         control: The negative control, the same way, if the claim has one: the rule must contradict each of
             its cases.
-        readings: The evidence for each alternative reading that is not just another rule, by its name.
+        readings: The evidence for each alternative reading that is not just another rule, by its key.
         folded: Whether a page shows only the card's head until it is opened; a card that objects is shown.
         **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``; see `cases`.
 
@@ -67,11 +67,17 @@ def judge(
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
     ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
-    given = {name: list(_flat(some, columns)) for name, some in readings.items()}
+    names = {a.key: a.name for a in claim.alternatives if a.key}
+    given = {
+        names.get(key, key): list(_flat(some, columns))
+        for key, some in readings.items()
+    }
     if not ours:
         raise ValueError(f"claim {claim.id}: needs at least one case")
     if bool(controls) != bool(claim.control):
-        raise ValueError(f"claim {claim.id}: control cases go with a control in words, and only with it")
+        raise ValueError(
+            f"claim {claim.id}: control cases go with a control in words, and only with it"
+        )
     if unknown := given.keys() - {a.name for a in claim.alternatives}:
         raise ValueError(f"claim {claim.id}: no alternative is called {min(unknown)!r}")
 
@@ -80,13 +86,28 @@ def judge(
     for alternative in claim.alternatives:
         mine = given.get(alternative.name, [])
         if not mine and alternative.rule is None:
-            raise ValueError(f"claim {claim.id}: cases of the reading {alternative.name!r} are missing")
-        rows[alternative.name] = [_row(claim, c, alternative.rule or claim.rule) for c in mine or ours]
+            raise ValueError(
+                f"claim {claim.id}: cases of the reading {alternative.name!r} are missing"
+            )
+        rows[alternative.name] = [
+            _row(claim, c, alternative.rule or claim.rule) for c in mine or ours
+        ]
     for name, some in rows.items():
-        ends = {sum(math.isfinite(float(end)) for end in row["permitted"]) for row in some}
+        ends = {
+            sum(math.isfinite(float(end)) for end in row["permitted"]) for row in some
+        }
         if 0 in ends or ends == {1, 2}:
-            raise ValueError(f"claim {claim.id}: the reading {name!r} permits everything in some cases")
-    return Card(_decided(claim, rows, [_row(claim, case, claim.rule, fixed) for case in controls], folded))
+            raise ValueError(
+                f"claim {claim.id}: the reading {name!r} permits everything in some cases"
+            )
+    return Card(
+        _decided(
+            claim,
+            rows,
+            [_row(claim, case, claim.rule, fixed) for case in controls],
+            folded,
+        )
+    )
 
 
 def merge(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Row:
@@ -102,45 +123,71 @@ def merge(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Row:
     def together(lists: Sequence[Sequence[Row]]) -> list[Row]:
         numbers: dict[str, list[Any]] = {}
         for row in itertools.chain.from_iterable(lists):
-            numbers.setdefault(row["name"], []).append((row["measured"], row["interval"]))
-        same = {name for name, found in numbers.items() if all(x == found[0] for x in found)}
+            numbers.setdefault(row["name"], []).append(
+                (row["measured"], row["interval"])
+            )
+        same = {
+            name for name, found in numbers.items() if all(x == found[0] for x in found)
+        }
         rows = [
-            row | {"name": row["name"] if row["name"] in same else f"{row['name']}; {name}"}
+            row
+            | {"name": row["name"] if row["name"] in same else f"{row['name']}; {name}"}
             for some, name in zip(lists, names, strict=True)
             for row in some
         ]
-        return list({(row["name"], str(row["parameters"])): row for row in rows}.values())
+        return list(
+            {(row["name"], str(row["parameters"])): row for row in rows}.values()
+        )
 
     others = {
-        name: together([r["other_readings"][name] for r in records]) for name in records[0]["other_readings"]
+        name: together([r["other_readings"][name] for r in records])
+        for name in records[0]["other_readings"]
     }
     rows = {OURS: together([r["cases"] for r in records])} | others
-    return _decided(claim, rows, together([r["control_cases"] for r in records]), records[0]["folded"])
+    return _decided(
+        claim,
+        rows,
+        together([r["control_cases"] for r in records]),
+        records[0]["folded"],
+    )
 
 
-def _decided(claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], folded: bool) -> Row:
+def _decided(
+    claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], folded: bool
+) -> Row:
     """Return the record of a claim with its judged cases by reading, ours first, and those of the control."""
     outcomes = {name: _together(some) for name, some in rows.items()}
     # The control speaks about the statement we stand by. If the rule rejects the evidence and there is no
     # correction, the control shows that it can accept: a situation in which the statement is true.
     stand_by = "_corrected" if claim.corrected_rule else ""
     corrected = _together(rows[OURS], stand_by)
-    must = AGREES if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
+    must = (
+        AGREES
+        if outcomes[OURS] == CONTRADICTS and not claim.corrected_rule
+        else CONTRADICTS
+    )
     tried = [row | {"outcome": row[f"outcome{stand_by}"]} for row in tried]
     passed = all(row["outcome"] == must for row in tried)
 
     verdict = _verdict(claim, set(outcomes.values()), corrected)
     if claim.own:  # a reading that we found after its data does not rescue what we said
-        late = {alternative.name for alternative in claim.alternatives if alternative.late}
+        late = {
+            alternative.name for alternative in claim.alternatives if alternative.late
+        }
         in_time = {found for name, found in outcomes.items() if name not in late}
         if in_time == {CONTRADICTS}:
             verdict = _verdict(claim, in_time, corrected)
     as_expected = verdict is claim.expected and passed
-    limits = [_limit(row, f"permitted{stand_by}") for row in rows[OURS]] if corrected == AGREES else []
+    limits = (
+        [_limit(row, f"permitted{stand_by}") for row in rows[OURS]]
+        if corrected == AGREES
+        else []
+    )
     return statement_record(claim) | {
         "verdict": str(verdict),
         "as_expected": as_expected,
-        "objects": verdict not in (Verdict.HOLDS, Verdict.ESTABLISHED) or not as_expected,
+        "objects": verdict not in (Verdict.HOLDS, Verdict.ESTABLISHED)
+        or not as_expected,
         "folded": folded,
         "stability": _stability(list(outcomes.values())),
         "readings": outcomes,
@@ -164,7 +211,11 @@ def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
         return Verdict.OPEN if claim.own else Verdict.INCONCLUSIVE
     if claim.own:
         return Verdict.REFUTED
-    return {AGREES: Verdict.CORRECTED, CONTRADICTS: Verdict.FAILS, UNDECIDED: Verdict.INCONCLUSIVE}[corrected]
+    return {
+        AGREES: Verdict.CORRECTED,
+        CONTRADICTS: Verdict.FAILS,
+        UNDECIDED: Verdict.INCONCLUSIVE,
+    }[corrected]
 
 
 def _limit(row: Row, permitted: str) -> float:
@@ -173,8 +224,13 @@ def _limit(row: Row, permitted: str) -> float:
     A planted error is seen if the number then contradicts. An error of either sign that the rule can
     contradict must be seen; the larger of the two counts. For a one-sided bound it is the room left.
     """
-    (low, high), (first, last) = (map(float, row[key]) for key in ("interval", permitted))
-    return max([max(0.0, x) for x in (last - low, high - first) if math.isfinite(x)], default=math.inf)
+    (low, high), (first, last) = (
+        map(float, row[key]) for key in ("interval", permitted)
+    )
+    return max(
+        [max(0.0, x) for x in (last - low, high - first) if math.isfinite(x)],
+        default=math.inf,
+    )
 
 
 def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:
@@ -187,10 +243,17 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
     if case.kind == "extrapolated" and claim.resolution is None:
         raise ValueError(f"{where} is extrapolated, but the claim has no resolution")
     whole = math.isinf(case.measured) or case.measured == round(case.measured)
-    if case.kind == "exact" and claim.grade in (Grade.EXACT, Grade.CERTIFIED) and not whole:
+    if (
+        case.kind == "exact"
+        and claim.grade in (Grade.EXACT, Grade.CERTIFIED)
+        and not whole
+    ):
         if case.interval[0] == case.interval[1]:
             raise ValueError(f"{where} needs the error that the code computed")
-    permitted, fixed = rule(case.parameters), corrected(case.parameters) if corrected else None
+    permitted, fixed = (
+        rule(case.parameters),
+        corrected(case.parameters) if corrected else None,
+    )
     return asdict(case) | {
         "measured": _plain(case.measured),
         "interval": _plain(case.interval),
@@ -204,7 +267,11 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
 def _outcome(claim: Claim, case: Case, permitted: Range) -> str:
     (low, high), (first, last) = case.interval, permitted
     if case.kind == "extrapolated":
-        tells = claim.resolution(case.parameters) if callable(claim.resolution) else claim.resolution
+        tells = (
+            claim.resolution(case.parameters)
+            if callable(claim.resolution)
+            else claim.resolution
+        )
         if (high - low) / 2 > (tells or 0.0):
             return UNDECIDED
     if high < first or low > last:
@@ -221,7 +288,9 @@ def _stability(outcomes: Sequence[str]) -> str:
     """Describe how readings agree, e.g. ``"contradicted in 12 of 12 readings"``; empty for a single one."""
     if len(outcomes) == 1:
         return ""
-    word, count = ("contradicted", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees", AGREES)
+    word, count = (
+        ("contradicted", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees", AGREES)
+    )
     return f"{word} in {outcomes.count(count)} of {len(outcomes)} readings"
 
 

@@ -68,7 +68,10 @@ def fingerprints(text: str) -> dict[str, list[Any]]:
     """Return the fingerprints of all ``windows`` of a text, and the words before each of its ``lines``."""
     lines = [words(line) for line in text.splitlines()]
     before = [0, *accumulate(map(len, lines))][: len(lines)]
-    return {"windows": _windows([word for line in lines for word in line]), "lines": before}
+    return {
+        "windows": _windows([word for line in lines for word in line]),
+        "lines": before,
+    }
 
 
 @cache
@@ -80,7 +83,9 @@ def source(key: str) -> dict[str, Any]:
     """
     if key not in NAMES:
         raise ValueError(f"source {key!r} is unknown; there are {', '.join(NAMES)}")
-    record: dict[str, Any] = json.loads((SOURCES / f"{key}.json").read_text(encoding="utf-8"))
+    record: dict[str, Any] = json.loads(
+        (SOURCES / f"{key}.json").read_text(encoding="utf-8")
+    )
     return record
 
 
@@ -95,19 +100,31 @@ def problems(quote: str, place: str) -> list[str]:
     for number, piece in enumerate(quote.split(GAP)):
         mine = words(piece)
         wanted = _windows(mine)
-        lost = next((start for start, window in enumerate(wanted) if window not in known), None)
-        at = [i for i in range(len(windows)) if wanted and windows[i : i + len(wanted)] == wanted]
+        lost = next(
+            (start for start, window in enumerate(wanted) if window not in known), None
+        )
+        at = [
+            i
+            for i in range(len(windows))
+            if wanted and windows[i : i + len(wanted)] == wanted
+        ]
         here = [i for i in at if number or bisect_right(lines, i) == int(line)]
         after = [i for i in here if i >= end]
         if lost is not None:
-            out.append(f"{place}: the source does not say {' '.join(mine[lost : lost + WINDOW])!r}")
+            out.append(
+                f"{place}: the source does not say {' '.join(mine[lost : lost + WINDOW])!r}"
+            )
         elif not at:
             out.append(
                 f"{place}: the source says {piece.strip()!r} in no one place of {WINDOW} words or more"
             )
         elif not after:
-            first = f"{' '.join(mine[:WINDOW])!r} is on line {bisect_right(lines, at[0])}"
-            out.append(f"{place}: {first}" + ", not after the piece before it" * bool(here))
+            first = (
+                f"{' '.join(mine[:WINDOW])!r} is on line {bisect_right(lines, at[0])}"
+            )
+            out.append(
+                f"{place}: {first}" + ", not after the piece before it" * bool(here)
+            )
         else:
             end = after[0] + len(mine)
     return out

@@ -42,8 +42,12 @@ def find(claim: str) -> Claim:
     """Return the claim of an id; BadInput, naming ids like it, if there is none."""
     found = registry()
     if claim not in found:
-        close = difflib.get_close_matches(claim, list(found)) or ["an id of book/claims/*.yml"]
-        raise BadInput(f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}")
+        close = difflib.get_close_matches(claim, list(found)) or [
+            "an id of book/claims/*.yml"
+        ]
+        raise BadInput(
+            f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}"
+        )
     return found[claim]
 
 
@@ -61,7 +65,9 @@ def reading(claim: str, words: str) -> str:
     """
     names = [name for name in other_readings(claim) if words in name]
     if len(names) != 1:
-        raise ValueError(f"claim {claim}: {len(names)} readings have the words {words!r}, must be one")
+        raise ValueError(
+            f"claim {claim}: {len(names)} readings have the words {words!r}, must be one"
+        )
     return names[0]
 
 
@@ -75,7 +81,9 @@ def load(folder: Path) -> dict[str, Claim]:
     for path in sorted(folder.glob("*.yml")):
         for name, claim in _read(path).items():
             if name in found:
-                raise ValueError(f"{claim.where}: the id {name} is taken by {found[name].where}")
+                raise ValueError(
+                    f"{claim.where}: the id {name} is taken by {found[name].where}"
+                )
             found[name] = claim
     return found
 
@@ -99,14 +107,18 @@ def with_texts(claims: dict[str, Claim], folder: Path) -> dict[str, Claim]:
                     claims[name] = replace(claims[name], authority=who, read=read)
         except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
             where = f"book/claims/texts/{path.name}"
-            raise ValueError(f"{where}: no layer of this book's claims ({error}); run make source") from error
+            raise ValueError(
+                f"{where}: no layer of this book's claims ({error}); run make source"
+            ) from error
     return claims
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
     """Reads YAML, and refuses a key that stands twice in one mapping, of which YAML would take the last."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
         for at, (key, _) in enumerate(node.value):
             if key.value in keys[:at]:
@@ -122,7 +134,9 @@ def _read(path: Path) -> dict[str, Claim]:
         root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
         entries = loader.construct_document(root)
         for (key, _), entry in zip(root.value, entries.values(), strict=True):
-            entry.setdefault("authority", SPEAKERS.get(str(entry.get("place", "")).partition(":")[0]))
+            entry.setdefault(
+                "authority", SPEAKERS.get(str(entry.get("place", "")).partition(":")[0])
+            )
             entry |= {"id": key.value, "where": f"{place}:{key.start_mark.line + 1}"}
         return _ENTRIES.validate_python(entries)
     except yaml.MarkedYAMLError as error:
@@ -150,7 +164,15 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
 
 def _said(error: Any) -> str:
     """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
-    keys = [step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")]
+    keys = [
+        step
+        for step in error["loc"]
+        if isinstance(step, str) and step not in ("[key]", "float")
+    ]
     said, given = error["msg"].removeprefix("Value error, "), error["input"]
-    wrong = f", not {given!r}" if isinstance(given, str) and said.startswith("Input") else ""
+    wrong = (
+        f", not {given!r}"
+        if isinstance(given, str) and said.startswith("Input")
+        else ""
+    )
     return f"{', '.join(keys)}: {said}{wrong}"

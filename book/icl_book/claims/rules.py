@@ -25,7 +25,16 @@ from types import CodeType
 from typing import Any
 
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.LtE)
-SYNTAX = (ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, *OPERATORS)
+SYNTAX = (
+    ast.Constant,
+    ast.Name,
+    ast.Load,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.Compare,
+    ast.Call,
+    *OPERATORS,
+)
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
 #: Labels with which arithmetic is tried before there is a case: every one has the same odd value.
@@ -63,7 +72,12 @@ class Rule:
     def __post_init__(self) -> None:
         for one in _ends_of(self.spec):
             keys = set(one) if isinstance(one, Mapping) else set()
-            if keys - {"tolerance"} not in ({"at_least"}, {"at_most"}, {"at_least", "at_most"}, {"equals"}):
+            if keys - {"tolerance"} not in (
+                {"at_least"},
+                {"at_most"},
+                {"at_least", "at_most"},
+                {"equals"},
+            ):
                 raise ValueError(
                     f"{one!r} has not at_least, at_most, both or equals, and at most a tolerance"
                 )
@@ -92,14 +106,18 @@ def _chosen(spec: Any, labels: Mapping[str, Any]) -> Any:
     while isinstance(spec, Mapping) and "by" in spec:
         value = _number(spec["by"], labels)
         if value not in spec and "otherwise" not in spec:
-            raise ValueError(f"the rule says nothing of {spec['by']} = {value!r}, but of {list(spec)[1:]}")
+            raise ValueError(
+                f"the rule says nothing of {spec['by']} = {value!r}, but of {list(spec)[1:]}"
+            )
         spec = spec[value] if value in spec else spec["otherwise"]
     return spec
 
 
 def _number(one: Any, labels: Mapping[str, Any]) -> Any:
     if isinstance(one, bool) or not isinstance(one, str | int | float):
-        raise ValueError(f"{one!r} is no number, no arithmetic and no choice by a label")
+        raise ValueError(
+            f"{one!r} is no number, no arithmetic and no choice by a label"
+        )
     if not isinstance(one, str):
         return one
     try:  # what is evaluated has no attribute, no text, and no name but labels and the functions above
@@ -115,6 +133,8 @@ def _number(one: Any, labels: Mapping[str, Any]) -> Any:
 def _parsed(text: str) -> CodeType:
     tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree.body):
-        if not isinstance(node, SYNTAX) or isinstance(getattr(node, "value", 0), str | bytes):
+        if not isinstance(node, SYNTAX) or isinstance(
+            getattr(node, "value", 0), str | bytes
+        ):
             raise SyntaxError
     return compile(tree, "rule", "eval")

@@ -25,13 +25,21 @@ from icl_book.runner.schedule import schedule
 FOUND = Path("_build") / "replications"
 
 
-def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str | None]]:
+def moved(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, list[str | None]]:
     """Return where two runs of a claim differ in ``verdict`` or ``readings``, the outcome of each reading.
 
     The keys are ``"verdict"`` and names of readings; None stands where a run did not judge it.
     """
-    one, two = ({"verdict": run["verdict"]} | run["readings"] for run in (before, after))
-    return {name: [one.get(name), two.get(name)] for name in one | two if one.get(name) != two.get(name)}
+    one, two = (
+        {"verdict": run["verdict"]} | run["readings"] for run in (before, after)
+    )
+    return {
+        name: [one.get(name), two.get(name)]
+        for name in one | two
+        if one.get(name) != two.get(name)
+    }
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
@@ -57,7 +65,11 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     was: dict[str, Any] = {}
     names = None
     for seed in [0, *seeds]:
-        runs = [run for run in plan("quick", seed=seed) if names is None or run.name in names]
+        runs = [
+            run
+            for run in plan("quick", seed=seed)
+            if names is None or run.name in names
+        ]
         if status := schedule(runs, jobs, profile):
             return status
         found = [collect(run.path) for run in runs]
@@ -73,11 +85,23 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             i: {k: card[k] for k in ("verdict", "readings")} | {"cases": measured(card)}
             for i, card in now.items()
         }
-        result = {"seed": seed, "rules": changes.digest(), "claims": claims, "changed": changed}
+        result = {
+            "seed": seed,
+            "rules": changes.digest(),
+            "claims": claims,
+            "changed": changed,
+        }
         keep(FOUND / f"{seed}.json", result)
-        print(f"seed {seed}: {len(now)} sampled claims, {len(changed)} changed in the verdict or a reading")
+        print(
+            f"seed {seed}: {len(now)} sampled claims, {len(changed)} changed in the verdict or a reading"
+        )
         for name, different in changed.items():
-            print(f"{name}: " + "; ".join(f"{k}: {new}, before {old}" for k, (old, new) in different.items()))
+            print(
+                f"{name}: "
+                + "; ".join(
+                    f"{k}: {new}, before {old}" for k, (old, new) in different.items()
+                )
+            )
     place = ROOT / "_build" / "sweeps" / "replications" / "cases"
     table.save(pd.concat(frames, ignore_index=True), place)
     print(f"table: {os.path.relpath(place)}.csv")
@@ -86,12 +110,16 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
 
 def sampled(card: Mapping[str, Any]) -> bool:
     """Return whether a verdict rests on sampled numbers, in any reading."""
-    return any(case["kind"] == "sampled" for cases in readings(card).values() for case in cases)
+    return any(
+        case["kind"] == "sampled" for cases in readings(card).values() for case in cases
+    )
 
 
 def measured(card: Mapping[str, Any]) -> dict[str, float]:
     """Return the measured numbers of all cases by name; of a name that occurs twice, ours."""
     ours, *others = readings(card).values()
     return {
-        case["name"]: case["measured"] for cases in (card["control_cases"], *others, ours) for case in cases
+        case["name"]: case["measured"]
+        for cases in (card["control_cases"], *others, ours)
+        for case in cases
     }

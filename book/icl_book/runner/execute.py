@@ -62,10 +62,17 @@ def execute(run: Run, label: str = "") -> Path:
         with suppress(OSError):  # a full disk, a folder that is gone
             write_atomically(run.reason, reason)
         seconds, where = time.perf_counter() - start, os.path.relpath(run.failed)
-        raise BadInput(f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})") from None
+        raise BadInput(
+            f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})"
+        ) from None
     finally:
         lock.release()
-    print("; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True)
+    print(
+        "; ".join(
+            [f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]
+        ),
+        flush=True,
+    )
     return path
 
 
@@ -80,7 +87,8 @@ def _surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
         f"{c['id']}: {c['verdict']}, expected {c['expected']}"
         + ("" if c["control_passed"] else ", control not judged as it must be")
         for c in cards
-        if not c["as_expected"] and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
+        if not c["as_expected"]
+        and not (run.preset == "smoke" and c["verdict"] in ("inconclusive", "open"))
     ]
     if found and not run.exploring and run.preset in ("quick", "smoke"):
         raise BadInput("; ".join(found))
@@ -99,17 +107,26 @@ def _papermill(run: Run, shown: str) -> Any:
     def progress(cell: object, cell_index: int) -> None:
         nonlocal last
         if (now := time.perf_counter()) - last > HEARTBEAT:
-            count = len(node.cells) + bool(run.overrides)  # papermill adds a cell of parameters
-            print(f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s", flush=True)
+            count = len(node.cells) + bool(
+                run.overrides
+            )  # papermill adds a cell of parameters
+            print(
+                f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s",
+                flush=True,
+            )
             last = now
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
-    node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
+    node.metadata["icl"] = asdict(run) | {
+        "parameters": defaults(run.name) | run.overrides
+    }
     try:
         with kernel_home(run) as connection:
             done = papermill.execute_notebook(
                 node,
-                re.sub("[{}]", r"\g<0>\g<0>", str(run.failed)),  # papermill fills in what braces name
+                re.sub(
+                    "[{}]", r"\g<0>\g<0>", str(run.failed)
+                ),  # papermill fills in what braces name
                 parameters=run.overrides,
                 kernel_name=KERNEL,
                 language="python",
@@ -121,10 +138,19 @@ def _papermill(run: Run, shown: str) -> Any:
             )
     except papermill.PapermillExecutionError as error:
         message = " ".join(str(error.evalue).split())
-        raise BadInput(f"cell {error.cell_index + 1}: {error.ename}: {message}") from None
-    except (RuntimeError, OSError) as error:  # a dead kernel, a full disk: still one line
-        raise BadInput(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
-    done.metadata.pop("papermill", None)  # timings and paths: two runs should differ in nothing but results
+        raise BadInput(
+            f"cell {error.cell_index + 1}: {error.ename}: {message}"
+        ) from None
+    except (
+        RuntimeError,
+        OSError,
+    ) as error:  # a dead kernel, a full disk: still one line
+        raise BadInput(
+            f"{type(error).__name__}: {' '.join(str(error).split())}"
+        ) from None
+    done.metadata.pop(
+        "papermill", None
+    )  # timings and paths: two runs should differ in nothing but results
     for cell in done.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
@@ -149,17 +175,28 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     before = dict(os.environ)
     paths = filter(None, [str(ROOT), str(ROOT / "book"), before.get("PYTHONPATH")])
     with process.scratch("icl-kernel-") as folder:
-        os.environ |= run.environment | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"}
-        os.environ |= {"IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder, "JUPYTER_PREFER_ENV_PATH": "1"}
+        os.environ |= run.environment | {
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONHASHSEED": "0",
+        }
+        os.environ |= {
+            "IPYTHONDIR": folder,
+            "JUPYTER_RUNTIME_DIR": folder,
+            "JUPYTER_PREFER_ENV_PATH": "1",
+        }
         write_kernel_spec(Path(folder, "kernels", KERNEL))
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
-        os.environ.pop("MPLBACKEND", None)  # the kernel's inline backend, whatever the caller's is
+        os.environ.pop(
+            "MPLBACKEND", None
+        )  # the kernel's inline backend, whatever the caller's is
         connection = {"connection_file": f"{folder}/kernel.json"}
         try:
             # A socket's path may have 107 characters; in a deeper temporary folder ports must do.
-            yield connection | ({"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {})
+            yield connection | (
+                {"transport": "ipc", "ip": f"{folder}/k"} if len(folder) < 90 else {}
+            )
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -170,6 +207,10 @@ def _forget(run: Run) -> None:
     for left in (run.failed, run.reason):
         left.unlink(missing_ok=True)
     if not run.exploring:
-        found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
+        found = [
+            p
+            for p in run.path.parent.glob(f"{run.name}.*.ipynb")
+            if len(p.suffixes) == 2
+        ]
         for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-KEPT]:
             old.unlink(missing_ok=True)

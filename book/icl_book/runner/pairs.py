@@ -22,8 +22,15 @@ from icl_book.runner.plan import notebooks
 
 #: What stands in the metadata of a paired notebook, as in notebooks/jupytext.toml: a save in JupyterLab
 #: then changes nothing else.
-FILTERS = {"cell_metadata_filter": "tags,mystnb,-all", "notebook_metadata_filter": "kernelspec,-all"}
-KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+FILTERS = {
+    "cell_metadata_filter": "tags,mystnb,-all",
+    "notebook_metadata_filter": "kernelspec,-all",
+}
+KERNEL = {
+    "display_name": "Python 3 (ipykernel)",
+    "language": "python",
+    "name": "python3",
+}
 KEPT_METADATA = ("tags", "mystnb")  # of a cell, by these filters
 VERSIONS = 50  # committed versions of a notebook that are looked at
 
@@ -74,7 +81,9 @@ def take_edits(names: Container[str]) -> list[Path]:
     Raises:
         BadInput: For a pair of which both were edited; it is left as it is.
     """
-    return [path for name in notebooks() if name in names for path in _write_source(name)]
+    return [
+        path for name in notebooks() if name in names for path in _write_source(name)
+    ]
 
 
 def _write_source(name: str) -> list[Path]:
@@ -144,7 +153,11 @@ def _parse(text: str, suffix: str) -> Any:
 def _cells(node: Any) -> Cells:
     """Return what counts of the cells: type, text, and the metadata that a ``.py`` keeps."""
     return [
-        (cell.cell_type, cell.source, {k: v for k, v in cell.metadata.items() if k in KEPT_METADATA})
+        (
+            cell.cell_type,
+            cell.source,
+            {k: v for k, v in cell.metadata.items() if k in KEPT_METADATA},
+        )
         for cell in node.cells
     ]
 
@@ -168,7 +181,10 @@ def _ipynb(node: Any) -> str:
 
 def _settle_metadata(node: Any) -> None:
     """Leave in a notebook's own metadata what a pair keeps."""
-    node.metadata = {"jupytext": dict(FILTERS), "kernelspec": node.metadata.get("kernelspec", KERNEL)}
+    node.metadata = {
+        "jupytext": dict(FILTERS),
+        "kernelspec": node.metadata.get("kernelspec", KERNEL),
+    }
 
 
 def settle(node: Any) -> None:
@@ -192,7 +208,10 @@ def _remember(name: str) -> None:
 def _remembered(name: str) -> bool:
     """Return whether both files are as when they last agreed."""
     pairs = zip(_paths(name), _kept(name), strict=True)
-    return all(copy.is_file() and copy.read_bytes() == path.read_bytes() for path, copy in pairs)
+    return all(
+        copy.is_file() and copy.read_bytes() == path.read_bytes()
+        for path, copy in pairs
+    )
 
 
 def _agreed(name: str) -> Iterator[Cells]:
@@ -204,14 +223,23 @@ def _agreed(name: str) -> Iterator[Cells]:
 
 def _agreed_in_commit(name: str) -> Iterator[Cells]:
     """Yield the cells of the last commit, if both files agree there."""
-    source, target = (_committed_cells("HEAD", name, suffix) for suffix in (".py", ".ipynb"))
+    source, target = (
+        _committed_cells("HEAD", name, suffix) for suffix in (".py", ".ipynb")
+    )
     if source is not None and source == target:
         yield source
 
 
 def _committed(name: str) -> Iterator[Cells | None]:
     """Yield the cells of the committed versions of a ``.py``, the newest first."""
-    words = ["log", "--all", f"--max-count={VERSIONS}", "--format=%H", "--", f"./notebooks/{name}.py"]
+    words = [
+        "log",
+        "--all",
+        f"--max-count={VERSIONS}",
+        "--format=%H",
+        "--",
+        f"./notebooks/{name}.py",
+    ]
     for commit in _git(*words).split():
         yield _committed_cells(commit, name, ".py")
 
@@ -226,7 +254,9 @@ def _git(*words: str) -> str:
     """Return what git says about this tree; nothing where it cannot say."""
     command = ["git", "-C", str(ROOT), *words]
     try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=60)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", check=True, timeout=60
+        )
     except (OSError, subprocess.SubprocessError, UnicodeError):
         return ""
     return done.stdout

@@ -31,7 +31,11 @@ from icl_book.provenance import ROOT
 from icl_book.runner import reach
 
 #: What any chapter's numbers and cards may depend on, beside the code that it reaches and its claims.
-SHARED = ["requirements.lock", "book/icl_book/templates/[ct]*.j2", "book/icl_book/interactive.*"]
+SHARED = [
+    "requirements.lock",
+    "book/icl_book/templates/[ct]*.j2",
+    "book/icl_book/interactive.*",
+]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class Run:
 
     name: str  # of notebooks/<name>.py
     preset: str  # of presets/<preset>.yml
-    overrides: dict[str, Any]  # values that replace the notebook's own, from the preset and the caller
+    overrides: dict[
+        str, Any
+    ]  # values that replace the notebook's own, from the preset and the caller
     #: Whether the caller changed the preset's values or the random streams. Such a run never reaches the
     #: book, so its verdicts are reported but do not fail it.
     exploring: bool
@@ -51,7 +57,9 @@ class Run:
     @property
     def path(self) -> Path:
         """Where the executed notebook is once the run has succeeded."""
-        folder = ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
+        folder = (
+            ROOT / "_build" / "runs" / self.preset / ("sweep" if self.exploring else "")
+        )
         return folder / f"{self.name}.{self.digest}.ipynb"
 
     @property
@@ -73,7 +81,9 @@ class Run:
     def words(self) -> str:
         """What ``python -m icl_book execute`` is told, on whatever machine, quoted for a shell."""
         words = [self.name, "--preset", self.preset, "--digest", self.digest]
-        return shlex.join(words + [w for k, v in self.overrides.items() for w in ("-p", f"{k}={v}")])
+        return shlex.join(
+            words + [w for k, v in self.overrides.items() for w in ("-p", f"{k}={v}")]
+        )
 
     def __str__(self) -> str:
         seed = {"ICL_SEED": self.root_seed} if self.root_seed else {}
@@ -98,7 +108,9 @@ def device() -> str:
     """
     if wanted := os.environ.get("ICL_DEVICE"):
         if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", wanted, re.ASCII):
-            raise BadInput(f"ICL_DEVICE={wanted!r}: must be cpu, cuda, or cuda: and a number, e.g. cuda:1")
+            raise BadInput(
+                f"ICL_DEVICE={wanted!r}: must be cpu, cuda, or cuda: and a number, e.g. cuda:1"
+            )
         return wanted  # a node of a cluster may have what this machine has not
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
@@ -106,7 +118,9 @@ def device() -> str:
 def for_book() -> None:
     """Raise BadInput for an ``ICL_SEED`` whose results may not reach the book."""
     if seed := root_seed():
-        raise BadInput(f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate")
+        raise BadInput(
+            f"ICL_SEED={seed}: the book has the root seed 0; for other streams: make replicate"
+        )
 
 
 def sources(name: str) -> list[Any]:
@@ -128,7 +142,9 @@ def notebooks() -> list[str]:
 def source(name: str) -> str:
     """Return a notebook's source; BadInput if there is no such notebook."""
     if name not in notebooks():
-        raise BadInput(f"notebook {name!r}: does not exist; there are {', '.join(notebooks()) or 'none'}")
+        raise BadInput(
+            f"notebook {name!r}: does not exist; there are {', '.join(notebooks()) or 'none'}"
+        )
     return (ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8")
 
 
@@ -140,26 +156,40 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             tables.add(node.id)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "judge"
+            and node.args
+        ):
             if isinstance(node.args[0], ast.Constant):
                 claims.append(str(node.args[0].value))
     for one in wanted:
         if one not in claims and one not in tables:
             close = difflib.get_close_matches(one, [*claims, *sorted(tables)])
-            hint = f"did you mean {' or '.join(close)}?" if close else f"its claims are {', '.join(claims)}"
-            raise BadInput(f"collect={one!r}: {name} has no claim and no table of that name; {hint}")
+            hint = (
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else f"its claims are {', '.join(claims)}"
+            )
+            raise BadInput(
+                f"collect={one!r}: {name} has no claim and no table of that name; {hint}"
+            )
 
 
 def defaults(name: str) -> dict[str, Any]:
     """The parameters cell's values, read without running anything."""
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
-    cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
+    cell = next(
+        (c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None
+    )
     if cell is None:
         raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
     try:
         return literals(cell)
     except (ValueError, SyntaxError):
-        raise BadInput(f"notebook {name}: its parameters cell must be lines: name = literal") from None
+        raise BadInput(
+            f"notebook {name}: its parameters cell must be lines: name = literal"
+        ) from None
 
 
 def _entries(preset: str) -> dict[str, Any]:
@@ -167,11 +197,15 @@ def _entries(preset: str) -> dict[str, Any]:
     path = ROOT / "presets" / f"{preset}.yml"
     known = sorted(p.stem for p in path.parent.glob("*.yml"))
     if preset not in known:
-        raise BadInput(f"preset {preset!r}: does not exist; there are {', '.join(known)}")
+        raise BadInput(
+            f"preset {preset!r}: does not exist; there are {', '.join(known)}"
+        )
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise BadInput(f"presets/{preset}.yml: not YAML: {' '.join(str(error).split())}") from None
+        raise BadInput(
+            f"presets/{preset}.yml: not YAML: {' '.join(str(error).split())}"
+        ) from None
     return values if isinstance(values, dict) else {}
 
 
@@ -191,31 +225,49 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
         if grid.endswith((".yml", ".yaml")):
             words = []  # it is one path, also with blanks
             text = (ROOT / grid).read_text(encoding="utf-8")
-        found = yaml.load(text, yaml.BaseLoader) if text else {}  # all is text, or a list or dict of it
+        found = (
+            yaml.load(text, yaml.BaseLoader) if text else {}
+        )  # all is text, or a list or dict of it
         axes: dict[str, Any] = {key: number(values) for key, values in found.items()}
         if len(axes) < len(words):
             raise BadInput
-        if not all(isinstance(values, list) and values and "" not in values for values in axes.values()):
+        if not all(
+            isinstance(values, list) and values and "" not in values
+            for values in axes.values()
+        ):
             raise BadInput
     except (AttributeError, OSError, RecursionError, ValueError, yaml.YAMLError):
         raise BadInput(
             f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "
             "with lines name: [value, value]"
         ) from None
-    return {key: [v for i, v in enumerate(values) if v not in values[:i]] for key, values in axes.items()}
+    return {
+        key: [v for i, v in enumerate(values) if v not in values[:i]]
+        for key, values in axes.items()
+    }
 
 
 def digest(content: Any) -> str:
     """Return the digest of plain data, whatever the order of keys."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, default=str).encode()
+    ).hexdigest()[:16]
 
 
-def address(name: str, overrides: dict[str, Any], seed: int, where: str, code: Sequence[Any] = ()) -> str:
+def address(
+    name: str,
+    overrides: dict[str, Any],
+    seed: int,
+    where: str,
+    code: Sequence[Any] = (),
+) -> str:
     """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
     return digest([overrides, seed, where, code or sources(name)])
 
 
-def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None = None) -> list[Run]:
+def plan(
+    preset: str, name: str | None = None, grid: str = "", seed: int | None = None
+) -> list[Run]:
     """The runs of a book, or of a sweep of one notebook; all checked, nothing started.
 
     Without a name these are all notebooks. The root of the random streams is by default `root_seed`. Runs
@@ -227,10 +279,14 @@ def plan(preset: str, name: str | None = None, grid: str = "", seed: int | None 
     """
     entries, axes, where = _entries(preset), read_grid(grid), device()
     seed, runs = root_seed() if seed is None else seed, []
-    for one in [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index):
+    for one in (
+        [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
+    ):
         own, given = defaults(one), entries.get(one)
         if not isinstance(given, dict):
-            raise BadInput(f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'")
+            raise BadInput(
+                f"presets/{preset}.yml: needs an entry '{one}:' with parameters, or '{one}: {{}}'"
+            )
         own = validate(own, own)
         code = sources(one)
         usual = own | validate({k: number(v) for k, v in given.items()}, own)

@@ -45,13 +45,20 @@ def read() -> dict[str, Any]:
 def seeds(of: Plan) -> list[int]:
     """Return the roots of the random streams: of the registered run, then of each replication."""
     texts = (f"{digest(of)} {i}" for i in range(of["replications"] + 1))
-    return [int(hashlib.sha256(text.encode()).hexdigest(), 16) % (2**31 - 1) + 1 for text in texts]
+    return [
+        int(hashlib.sha256(text.encode()).hexdigest(), 16) % (2**31 - 1) + 1
+        for text in texts
+    ]
 
 
 def measurement(name: str) -> str:
     """Return the digest of what measures in a chapter: its code and that of `icl` which it reaches."""
     text = plan.source(name)
-    code = {m: c for m, c in reach.code(text).items() if m.startswith("icl.") or m in MEASURES}
+    code = {
+        m: c
+        for m, c in reach.code(text).items()
+        if m.startswith("icl.") or m in MEASURES
+    }
     return digest([bare(text), code])
 
 
@@ -64,7 +71,9 @@ def settings(name: str, sizes: Plan, seeds: int) -> list[dict[str, Any]]:
     return [one for i, one in enumerate(found) if one not in found[:i]]
 
 
-def sample_size(cards: list[Mapping[str, Any]], seeds: int, least: int, most: int) -> int:
+def sample_size(
+    cards: list[Mapping[str, Any]], seeds: int, least: int, most: int
+) -> int:
     """Return how many seeds a chapter takes, from the width of its intervals at a smaller size.
 
     The interval of each sampled case shall reach from its median over at most a quarter of the permitted
@@ -78,14 +87,24 @@ def sample_size(cards: list[Mapping[str, Any]], seeds: int, least: int, most: in
         most: Largest number.
     """
     factors = [1.0]
-    for case in (case for card in cards for some in readings(card).values() for case in some):
+    for case in (
+        case for card in cards for some in readings(card).values() for case in some
+    ):
         if case["kind"] == "sampled":
             low, high, first, last = map(float, (*case["interval"], *case["permitted"]))
             middle = float(case["measured"])
             ends = [end for end in (first, last) if math.isfinite(end)]
-            wanted = (last - first) / 4 if len(ends) == 2 else min(abs(middle - end) for end in ends) / 2
-            factors.append((max(high - middle, middle - low) / wanted) ** 2 if wanted else math.inf)
-    return math.ceil(min(max(seeds * max(factors), least), most) - 1e-9)  # rounding takes no seed more
+            wanted = (
+                (last - first) / 4
+                if len(ends) == 2
+                else min(abs(middle - end) for end in ends) / 2
+            )
+            factors.append(
+                (max(high - middle, middle - low) / wanted) ** 2 if wanted else math.inf
+            )
+    return math.ceil(
+        min(max(seeds * max(factors), least), most) - 1e-9
+    )  # rounding takes no seed more
 
 
 def write() -> None:
@@ -99,9 +118,13 @@ def write() -> None:
         chapters[run.name] = {
             "settings": settings(run.name, sizes, count),
             "measurement": measurement(run.name),
-            "statements": {card["id"]: changes.of_claim(known[card["id"]]) for card in cards},
+            "statements": {
+                card["id"]: changes.of_claim(known[card["id"]]) for card in cards
+            },
         }
-    plain = json.loads(json.dumps({"chapters": chapters}))  # else YAML refers to a list that it has met
+    plain = json.loads(
+        json.dumps({"chapters": chapters})
+    )  # else YAML refers to a list that it has met
     text = yaml.safe_dump(plain, sort_keys=False, width=110, default_flow_style=None)
     FILE.write_text(head + MARK + text, encoding="utf-8")
 
@@ -109,8 +132,12 @@ def write() -> None:
 def problems() -> list[str]:
     """Find a measurement or a rule that is not that of the plan, without an entry in the changelog."""
     of, entries = read(), changes.changes()
-    logged = {k: v for entry in entries for k, v in entry.get("measurements", {}).items()}
-    wanted = {name: chapter["measurement"] for name, chapter in of["chapters"].items()} | logged
+    logged = {
+        k: v for entry in entries for k, v in entry.get("measurements", {}).items()
+    }
+    wanted = {
+        name: chapter["measurement"] for name, chapter in of["chapters"].items()
+    } | logged
     return changes.problems() + [
         f"book/changelog.yml: notebooks/{name} measures by {now}, the plan or the last entry by {then}; "
         "say what changed and why"
@@ -121,7 +148,10 @@ def problems() -> list[str]:
 
 def runs(name: str, chapter: Plan, root: int) -> list[plan.Run]:
     """Return the runs of a chapter of a plan, one for each of its settings."""
-    every = [{k: json.dumps(v, separators=(",", ":")) for k, v in one.items()} for one in chapter["settings"]]
+    every = [
+        {k: json.dumps(v, separators=(",", ":")) for k, v in one.items()}
+        for one in chapter["settings"]
+    ]
     grids = [" ".join(f"{k}={v}" for k, v in one.items()) for one in every]
     return [run for grid in grids for run in plan.plan(PRESET, name, grid, root)]
 
@@ -129,7 +159,11 @@ def runs(name: str, chapter: Plan, root: int) -> list[plan.Run]:
 def point(settings: Mapping[str, Any]) -> str:
     """Name a point: the context length and the noise that its runs have."""
     names = {"context_length": "n", "noise_std": "sigma"}
-    return ", ".join(f"{short} = {settings[name]:g}" for name, short in names.items() if name in settings)
+    return ", ".join(
+        f"{short} = {settings[name]:g}"
+        for name, short in names.items()
+        if name in settings
+    )
 
 
 def confirm(jobs: str, profile: str = "") -> int:
@@ -146,27 +180,51 @@ def confirm(jobs: str, profile: str = "") -> int:
     of = read()
     if wrong := problems():
         raise BadInput(wrong[0])
-    planned = {name: runs(name, chapter, seeds(of)[0]) for name, chapter in of["chapters"].items()}
+    planned = {
+        name: runs(name, chapter, seeds(of)[0])
+        for name, chapter in of["chapters"].items()
+    }
     every = [run for some in planned.values() for run in some]
     status = schedule(every, jobs, profile)
     if not all(run.path.is_file() or run.reason.is_file() for run in every):
         return status or 1
-    stamp = {"plan": digest(of), "rules": changes.digest(), "date": datetime.now(UTC).date().isoformat()}
+    stamp = {
+        "plan": digest(of),
+        "rules": changes.digest(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
     cards = []
     for name, some in planned.items():
-        failed = [run.reason.read_text(encoding="utf-8") for run in some if not run.path.is_file()]
+        failed = [
+            run.reason.read_text(encoding="utf-8")
+            for run in some
+            if not run.path.is_file()
+        ]
         found = [collect(run.path) for run in some if run.path.is_file()]
         names = [point(one["parameters"]) for one in found]
         each = [{card["id"]: card for card in one.pop("cards")} for one in found]
-        merged = [merge([own[i] for own in each], names) for i in (each[0] if each else ())]
+        merged = [
+            merge([own[i] for own in each], names) for i in (each[0] if each else ())
+        ]
         cards += merged
-        chapter = stamp | {"name": name, "runs": found, "failed": failed, "cards": merged}
+        chapter = stamp | {
+            "name": name,
+            "runs": found,
+            "failed": failed,
+            "cards": merged,
+        }
         keep(f"results/registered/{name}.json", chapter)
         for reason in failed:
             print(f"{name}: no result: {reason}")
     changed = [card for card in cards if not card["as_expected"]]
-    print(f"{len(cards)} verdicts, {len(changed)} not as in the book; results in results/registered")
+    print(
+        f"{len(cards)} verdicts, {len(changed)} not as in the book; results in results/registered"
+    )
     for card in changed:
-        weak = "" if card["control_passed"] else ", the control was not judged as it must be"
+        weak = (
+            ""
+            if card["control_passed"]
+            else ", the control was not judged as it must be"
+        )
         print(f"{card['id']}: {card['verdict']}, in the book {card['expected']}{weak}")
     return 0

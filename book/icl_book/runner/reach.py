@@ -47,14 +47,24 @@ def claims(source: str, root: Path = ROOT) -> dict[str, Any]:
 
     What ``book/claims/texts/*.yml`` lay over them is among them, by paper and id.
     """
-    named = [re.sub(r"\\\{.*?\\\}", ".+", re.escape(text)) for text in IDS.findall(source)]
+    named = [
+        re.sub(r"\\\{.*?\\\}", ".+", re.escape(text)) for text in IDS.findall(source)
+    ]
     pattern = re.compile("|".join(named) or "(?!)")
     files = sorted((root / "book" / "claims").glob("*.yml"))
-    entries = {k: v for path in files for k, v in _entries(path.read_text(encoding="utf-8")).items()}
+    entries = {
+        k: v
+        for path in files
+        for k, v in _entries(path.read_text(encoding="utf-8")).items()
+    }
     for path in sorted((root / "book" / "claims" / "texts").glob("*.yml")):
         layer = _entries(path.read_text(encoding="utf-8")).get("claims", {})
         entries |= {f"{path.stem}:{name}": entry for name, entry in layer.items()}
-    return {name: entry for name, entry in entries.items() if pattern.fullmatch(name.rpartition(":")[2])}
+    return {
+        name: entry
+        for name, entry in entries.items()
+        if pattern.fullmatch(name.rpartition(":")[2])
+    }
 
 
 @cache
@@ -78,7 +88,11 @@ def _imports(source: str) -> list[Name]:
 
 
 def _path(module: str, root: Path) -> Path:
-    return root / ("book" if module.startswith("icl_book") else "") / module.replace(".", "/")
+    return (
+        root
+        / ("book" if module.startswith("icl_book") else "")
+        / module.replace(".", "/")
+    )
 
 
 def _text(module: str, root: Path) -> str:

@@ -35,11 +35,22 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     if not jobs.isdecimal() or int(jobs) < 1:
         raise BadInput(f"jobs={jobs!r}: must be an integer >= 1")
     if profile and not (ROOT / profile / "config.yaml").is_file():
-        raise BadInput(f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm")
-    if profile and " " in sys.executable:  # Snakemake's plugins hand it to a shell as it is
-        raise BadInput(f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}")
-    left = [run for run in {run.path: run for run in runs}.values() if not whole(run.path)]
-    print(f"{runs[0].preset}: {len(runs)} runs, {len(left)} to do, {jobs} at a time", flush=True)
+        raise BadInput(
+            f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm"
+        )
+    if (
+        profile and " " in sys.executable
+    ):  # Snakemake's plugins hand it to a shell as it is
+        raise BadInput(
+            f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
+        )
+    left = [
+        run for run in {run.path: run for run in runs}.values() if not whole(run.path)
+    ]
+    print(
+        f"{runs[0].preset}: {len(runs)} runs, {len(left)} to do, {jobs} at a time",
+        flush=True,
+    )
     if not left:
         return 0
     ready(left, profile)
@@ -50,12 +61,22 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
     with process.scratch(f"{platform.node()}-", calls) as folder:
         tasks = {
-            f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(left)}' {run.words}"]
+            f"{run.name}.{run.digest}": [
+                run.name,
+                f"--label '{i} of {len(left)}' {run.words}",
+            ]
             for i, run in enumerate(left, 1)
         }
         threads = max(1, (os.cpu_count() or 1) // int(jobs))
-        environment = [f"{k}={v}" for k, v in left[0].environment.items()]  # the same for all runs of a call
-        content = {"python": sys.executable, "environment": environment, "threads": threads, "tasks": tasks}
+        environment = [
+            f"{k}={v}" for k, v in left[0].environment.items()
+        ]  # the same for all runs of a call
+        content = {
+            "python": sys.executable,
+            "environment": environment,
+            "threads": threads,
+            "tasks": tasks,
+        }
         Path(folder, "plan.json").write_text(json.dumps(content), encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--cores", jobs]
         command += ["--jobs", jobs, "--profile", profile] if profile else []
@@ -65,7 +86,11 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     if status == 0:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
-    reasons = [f"{r.name}: {f.read_text(encoding='utf-8')}" for r in left if (f := r.reason).is_file()]
+    reasons = [
+        f"{r.name}: {f.read_text(encoding='utf-8')}"
+        for r in left
+        if (f := r.reason).is_file()
+    ]
     if not reasons:
         print(*filter(str.strip, said.splitlines()[-SHOWN:]), sep="\n")
     if silent := sum(not whole(run.path) for run in left) - len(reasons):

@@ -35,9 +35,16 @@ from icl_book.site import audit, judged, stage, verify
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
-    inputs = "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/**/*.json"
+    inputs = (
+        "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/**/*.json"
+    )
     inputs += " benchmarks/results/*.json"
-    words = [preset, sys.version, repository.address(root), provenance.fingerprint(root, inputs.split())]
+    words = [
+        preset,
+        sys.version,
+        repository.address(root),
+        provenance.fingerprint(root, inputs.split()),
+    ]
     for name in sorted(notebooks):
         words += [name, hashlib.sha256(notebooks[name].read_bytes()).hexdigest()]
     return hashlib.sha256("\0".join(words).encode()).hexdigest()
@@ -51,7 +58,11 @@ def gather(
     Raises:
         BadInput: If one is damaged.
     """
-    wanted = [d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")]
+    wanted = [
+        d.removeprefix("notebooks/")
+        for d in verify.toc_pages(toc)
+        if d.startswith("notebooks/")
+    ]
     if apart := sorted(set(wanted) ^ set(notebooks)):
         where = "must be both in _toc.yml and in the folder notebooks"
         return [], [f"notebooks/{name}: {where}" for name in apart]
@@ -61,7 +72,10 @@ def gather(
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    others, findings = list(judged.other_runs(**audit.further(root))), judged.findings(root)
+    others, findings = (
+        list(judged.other_runs(**audit.further(root))),
+        judged.findings(root),
+    )
     for (where, content), run in zip(contents.items(), runs, strict=True):
         own = {card["id"]: card for card in run["cards"]}
         problems += judged.problems(where, judged.short_answer(content), own, others)
@@ -69,9 +83,13 @@ def gather(
         problems += judged.problems("book/introduction", text, cards, others)
     if findings:
         page = (root / "README.md").read_text(encoding="utf-8")
-        said = stage.findings(stage.pages(**stage.context(registry(), runs, root)), root)
+        said = stage.findings(
+            stage.pages(**stage.context(registry(), runs, root)), root
+        )
         if judged.readme(page, said, cards) != page:
-            problems.append("README.md: the findings moved; run: python -m icl_book readme")
+            problems.append(
+                "README.md: the findings moved; run: python -m icl_book readme"
+            )
     return runs, problems
 
 
@@ -83,7 +101,15 @@ def sphinx(source: Path, output: Path) -> Path:
     """
     shutil.rmtree(output, ignore_errors=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
-    words = ["build", str(source), "--path-output", str(output), "-W", "--keep-going", "--quiet"]
+    words = [
+        "build",
+        str(source),
+        "--path-output",
+        str(output),
+        "-W",
+        "--keep-going",
+        "--quiet",
+    ]
     done = subprocess.run(
         [Path(sys.executable).with_name("jupyter-book"), *words],
         capture_output=True,
@@ -92,11 +118,15 @@ def sphinx(source: Path, output: Path) -> Path:
         check=False,
     )
     if done.returncode:
-        said = re.sub(r"\x1b\[[0-9;]*m", "", done.stderr).splitlines()  # Sphinx colors regardless
+        said = re.sub(
+            r"\x1b\[[0-9;]*m", "", done.stderr
+        ).splitlines()  # Sphinx colors regardless
         if full := [line for line in said if f"[Errno {errno.ENOSPC}]" in line]:
             raise BadInput(f"the book is not built: {full[-1].strip()}")
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
-        raise BadInput("\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"]))
+        raise BadInput(
+            "\n".join(warnings or said[-15:] or ["jupyter-book failed without a word"])
+        )
     return output / "_build" / "html"
 
 
@@ -155,9 +185,18 @@ def readme(root: Path = ROOT) -> None:
     runs = [collect(path) for path in files.values()]
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
-    block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
+    block = re.compile(
+        r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL
+    )
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    write_atomically(root / "README.md", judged.readme(text, stage.findings(module, root), cards))
-    (drawn,) = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", stage.moving(read_json(files[stage.FRONT])))
-    write_atomically(root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode())
+    write_atomically(
+        root / "README.md", judged.readme(text, stage.findings(module, root), cards)
+    )
+    (drawn,) = re.findall(
+        r"data:image/svg\+xml;base64,([^\"]+)",
+        stage.moving(read_json(files[stage.FRONT])),
+    )
+    write_atomically(
+        root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode()
+    )

@@ -39,10 +39,16 @@ class Entry:
     notebook: str  # that judged it, without suffix; empty for none
     group: str  # whose statement it is, a key of `GROUPS`
     kind: str  # what it is counted as: its verdict, or one of `APART`
-    registered: Record | None  # the card's record in the registered run, if there is one
+    registered: (
+        Record | None
+    )  # the card's record in the registered run, if there is one
     earlier: bool  # whether rule or measurement changed since that run
-    differences: dict[str, list[str | None]]  # between book and registered run, as `moved` gives them
-    repeated: Sequence[Record]  # verdict and readings in each replication by the present rule
+    differences: dict[
+        str, list[str | None]
+    ]  # between book and registered run, as `moved` gives them
+    repeated: Sequence[
+        Record
+    ]  # verdict and readings in each replication by the present rule
     unstable: Sequence[str]  # the readings that changed in a replication
     same: int  # the number of replications in which no reading changed
 
@@ -60,20 +66,28 @@ def entries(
     rules or measurements in the ``log`` says so, or is left out.
     """
     cards = {card["id"]: (card, run["name"]) for run in runs for card in run["cards"]}
-    there = {card["id"]: (card, run["rules"]) for run in registered for card in run["cards"]}
+    there = {
+        card["id"]: (card, run["rules"]) for run in registered for card in run["cards"]
+    }
     found = []
     for i, claim in registry.items():
         record, notebook = cards.get(i, (statement_record(claim), ""))
         card, rules = there.get(i, (None, ""))
         repeated = [
-            r["claims"][i] for r in replications if i in r["claims"] and i not in since(r["rules"], log)
+            r["claims"][i]
+            for r in replications
+            if i in r["claims"] and i not in since(r["rules"], log)
         ]
         changed = [moved(record, one) for one in repeated]
-        sure = claim.rule is not None and not claim.tested  # judged though no data could contradict it
+        sure = (
+            claim.rule is not None and not claim.tested
+        )  # judged though no data could contradict it
         entry = Entry(
             record=record,
             notebook=notebook,
-            group=next(name for name, members in GROUPS.items() if claim.authority in members),
+            group=next(
+                name for name, members in GROUPS.items() if claim.authority in members
+            ),
             kind=IMPLIED if claim.implied_by else SURE if sure else record["verdict"],
             registered=card,
             earlier=card is not None and i in since(rules, log),
@@ -89,7 +103,10 @@ def entries(
 def further(root: Path) -> dict[str, list[Record]]:
     """Return the records of the ``registered`` run and of the ``replications``, as committed."""
     kinds = ("registered", "replications")
-    return {kind: [read_json(p) for p in sorted((root / "results" / kind).glob("*.json"))] for kind in kinds}
+    return {
+        kind: [read_json(p) for p in sorted((root / "results" / kind).glob("*.json"))]
+        for kind in kinds
+    }
 
 
 @dataclass(frozen=True)
@@ -105,7 +122,10 @@ class Count:
     @classmethod
     def of(cls, kind: str, cards: Iterable[Record]) -> Count:
         """Count the ``cards`` of the registered run, which have the verdict that the plan expected."""
-        same = [(card["verdict"] == card["expected"], bool(card["control_passed"])) for card in cards]
+        same = [
+            (card["verdict"] == card["expected"], bool(card["control_passed"]))
+            for card in cards
+        ]
         return cls(
             kind=kind,
             judged=len(same),
@@ -130,7 +150,9 @@ def registered_counts(registered: Iterable[Record]) -> dict[str, Count]:
     """
     cards = [card for run in registered for card in run["cards"]]
     counts = {
-        str(grade): Count.of(str(grade), [card for card in cards if card["grade"] == grade])
+        str(grade): Count.of(
+            str(grade), [card for card in cards if card["grade"] == grade]
+        )
         for grade in Grade
     }
     counts = {name: count for name, count in counts.items() if count.judged}
@@ -143,12 +165,19 @@ def registered_counts(registered: Iterable[Record]) -> dict[str, Count]:
         and not card["implied_by"]
     ]
     fixed = [card for card in cards if card["grade"] in FIXED]
-    return counts | {"fixed": Count.of("fixed", fixed), "authors": Count.of("authors", held)}
+    return counts | {
+        "fixed": Count.of("fixed", fixed),
+        "authors": Count.of("authors", held),
+    }
 
 
 def cases(record: Record) -> list[Record]:
     """Return the cases of a card's record, of all readings and of the control."""
-    groups = [record["cases"], record["control_cases"], *record["other_readings"].values()]
+    groups = [
+        record["cases"],
+        record["control_cases"],
+        *record["other_readings"].values(),
+    ]
     return [case for rows in groups for case in rows]
 
 

@@ -24,7 +24,9 @@ ARRAY = re.compile(
 )
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
 #: A formula of a page with the marks that must stay on its line.
-MARKED = re.compile(r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*")
+MARKED = re.compile(
+    r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
+)
 
 
 def mathematics(line: str) -> str:
@@ -38,7 +40,9 @@ def mathematics(line: str) -> str:
     return MARKUP.sub(convert, line)
 
 
-def docstring(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+def docstring(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
     """Convert a docstring, which is written to be read as it is, to reStructuredText."""
     paragraphs, section = [], False
     for paragraph in "\n".join(lines).split("\n\n"):
@@ -58,7 +62,13 @@ def written(text: str) -> str:
 
 
 def signature(
-    app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
+    app: Sphinx,
+    what: str,
+    name: str,
+    obj: object,
+    options: object,
+    given: str,
+    returned: str,
 ) -> tuple[str | None, ...]:
     """Write the types of a signature."""
     return tuple(text and written(text) for text in (given, returned))
@@ -71,21 +81,38 @@ def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
             annotation.children = [nodes.Text(short)]
 
 
-def page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+def page(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict[str, Any],
+    doctree: object,
+) -> None:
     """Leave a page without scripts of live kernels, and its formulas on one line with their punctuation."""
 
-    def live(script: Any) -> bool:  # needs a server and a CDN, and included twice it is an error
-        return "thebe" in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
+    def live(
+        script: Any,
+    ) -> bool:  # needs a server and a CDN, and included twice it is an error
+        return (
+            "thebe"
+            in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
+        )
 
-    context["script_files"] = [script for script in context.get("script_files", []) if not live(script)]
+    context["script_files"] = [
+        script for script in context.get("script_files", []) if not live(script)
+    ]
     if "body" in context:
-        context["body"] = MARKED.sub(lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"])
+        context["body"] = MARKED.sub(
+            lambda m: f'<span class="icl-whole">{m[0]}</span>', context["body"]
+        )
 
 
 def staged(app: Sphinx, config: object) -> None:
     """Stop where jupyter-book is called on the sources: without results the book would have holes."""
     if Path(app.srcdir).resolve() == ROOT:
-        sys.exit("error: these are the sources, without results; the book is built by: make book")
+        sys.exit(
+            "error: these are the sources, without results; the book is built by: make book"
+        )
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

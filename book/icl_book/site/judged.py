@@ -17,14 +17,29 @@ from icl_book.parameters import BadInput
 from icl_book.site.audit import Record, cases
 
 Cards = Mapping[str, Record]
-Number = tuple[str, str, str, float | str]  # name of a run, claim, case, what it measured
+Number = tuple[
+    str, str, str, float | str
+]  # name of a run, claim, case, what it measured
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")
-_SHORT_ANSWER = re.compile(r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+_SHORT_ANSWER = re.compile(
+    r"^\*\*Short answer\.\*\* .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
+)
 _FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
-_README = re.compile(r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL)
+_README = re.compile(
+    r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL
+)
 _NUMBER = re.compile(r"10\^\{?(-?\d+)\}?|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_WORDS = {"half": 0.5, "one": 1, "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
+_WORDS = {
+    "half": 0.5,
+    "one": 1,
+    "two": 2,
+    "twice": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "ten": 10,
+}
 # Numbers that only name something, and roles that write their own
 _NAMES = re.compile(
     r"\b(?:Theorem|Lemma|Fig(?:ure|\.)|Question|paper|Section)s? \d+(?:\.\d+)?|arXiv[ :]\d{4}\.\d{5}"
@@ -35,13 +50,19 @@ _NAMES = re.compile(
 
 def short_answer(content: Mapping[str, Any]) -> str:
     """Return the short answer of a notebook's content, empty if it has none."""
-    texts = ("".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown")
+    texts = (
+        "".join(cell["source"])
+        for cell in content["cells"]
+        if cell["cell_type"] == "markdown"
+    )
     return next((m[0] for text in texts if (m := _SHORT_ANSWER.search(text))), "")
 
 
 def findings(root: Path) -> list[str]:
     """Return the findings of the front page as they are written there, each on one line; maybe none."""
-    found = _FINDINGS.search((root / "book" / "introduction.md").read_text(encoding="utf-8"))
+    found = _FINDINGS.search(
+        (root / "book" / "introduction.md").read_text(encoding="utf-8")
+    )
     items = re.split(r"^(?=\d+\. )", found[1], flags=re.MULTILINE) if found else []
     return [" ".join(item.split()) for item in items if item]
 
@@ -50,11 +71,21 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     """Rewrite the findings in the README's text; the claims that judge one are named at its end."""
 
     def plain(finding: str) -> str:
-        claims = ", ".join(dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding)))
-        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, lambda claim, number: number))
-        return re.sub(r"\[Read on\]\(\.\./(.*)\)", rf"Judged by {claims}. [Read on](\1.ipynb)", shown)
+        claims = ", ".join(
+            dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding))
+        )
+        shown = re.sub(
+            r" +(?=[ .,;:])", "", resolve(finding, cards, lambda claim, number: number)
+        )
+        return re.sub(
+            r"\[Read on\]\(\.\./(.*)\)",
+            rf"Judged by {claims}. [Read on](\1.ipynb)",
+            shown,
+        )
 
-    return _README.sub(lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text)
+    return _README.sub(
+        lambda m: m[1] + "".join(f"{plain(one)}\n" for one in said) + m[2], text
+    )
 
 
 def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
@@ -87,7 +118,9 @@ def _parts(role: str, cards: Cards) -> tuple[str, str, str]:
     if rest in ([], ["verdict"]):
         return claim, "", ""
     if len(rest) != 2:
-        raise BadInput(f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format")
+        raise BadInput(
+            f"{{judged}}`{role}`: must be a claim, its verdict, or a claim, a case and a format"
+        )
     return claim, rest[0], rest[1]
 
 
@@ -121,16 +154,25 @@ def digits(text: str) -> set[float]:
 
 def words(text: str) -> set[float]:
     """Return the numbers that a text has in words."""
-    return {float(v) for word, v in _WORDS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE)}
+    return {
+        float(v)
+        for word, v in _WORDS.items()
+        if re.search(rf"\b{word}\b", text, re.IGNORECASE)
+    }
 
 
 def _said(card: Mapping[str, Any]) -> str:
     fields = ("statement", "quote", "quantity", "quantifier", "corrected")
-    parts = [card.get(k) or "" for k in fields] + [*card["readings"], *card["depends_on"]]
+    parts = [card.get(k) or "" for k in fields] + [
+        *card["readings"],
+        *card["depends_on"],
+    ]
     return " ".join([*parts, *(row["name"] for row in cases(card))])
 
 
-def problems(where: str, text: str, cards: Cards, others: Sequence[Number] = ()) -> list[str]:
+def problems(
+    where: str, text: str, cards: Cards, others: Sequence[Number] = ()
+) -> list[str]:
     """Find numbers that no card judges, sizes that a sentence leaves out, and numbers that move.
 
     Args:
@@ -153,24 +195,33 @@ def problems(where: str, text: str, cards: Cards, others: Sequence[Number] = ())
             allowed |= digits(_said(cards[claim])) | words(_said(cards[claim]))
             values = _measured(cards[claim], case)
             if case and not values:
-                found.append(f"{where}: {{judged}}`{match[1]}`: {claim} has no case of this name")
+                found.append(
+                    f"{where}: {{judged}}`{match[1]}`: {claim} has no case of this name"
+                )
             elif case:
                 sizes |= digits(case)
                 shown = _formatted(values[0], form)
                 found += [
                     f"{start}: {claim}, {case}: {shown} here, {now} in {run}"
                     for run, *which, value in others
-                    if which == [claim, case] and (now := _formatted(value, form)) != shown
+                    if which == [claim, case]
+                    and (now := _formatted(value, form)) != shown
                 ]
         bare = ROLE.sub(" ", sentence)
         if unknown := digits(bare) - allowed:
-            found.append(f"{start}: {min(unknown):g} is in no claim that the sentence names")
+            found.append(
+                f"{start}: {min(unknown):g} is in no claim that the sentence names"
+            )
         if missing := sizes - digits(bare) - words(bare):
-            found.append(f"{start}: {min(missing):g} is a size of the case, but not in the sentence")
+            found.append(
+                f"{start}: {min(missing):g} is a size of the case, but not in the sentence"
+            )
     return found
 
 
-def other_runs(registered: Iterable[Record], replications: Iterable[Record]) -> Iterator[Number]:
+def other_runs(
+    registered: Iterable[Record], replications: Iterable[Record]
+) -> Iterator[Number]:
     """Yield the numbers of the registered run and of the replications."""
     for run in registered:
         for card in run["cards"]:

@@ -23,14 +23,23 @@ from icl_book.runner.plan import digest
 from icl_book.runner.record import read_json, shown
 from icl_book.site import audit, judged
 
-BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
+BUILT_WITH = (
+    "jupyter-book",
+    "sphinx",
+    "myst-nb",
+    "papermill",
+    "jupytext",
+    "django-static-mathjax",
+)
 #: MathJax that draws formulas: one file, no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
 #: What most chapters call: first on its page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
 #: A caption, below the cell that draws the figure.
-CAPTION = re.compile(r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL)
+CAPTION = re.compile(
+    r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
+)
 #: What was run before the plan was.
 EARLIER = ROOT / "results" / "earlier.json"
 #: The chapter whose last interactive figure is the front page's, too.
@@ -50,9 +59,15 @@ def stage(
     in the order of the table of contents.
     """
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(root / "book", target / "book", ignore=shutil.ignore_patterns("icl_book", "__pycache__"))
+    shutil.copytree(
+        root / "book",
+        target / "book",
+        ignore=shutil.ignore_patterns("icl_book", "__pycache__"),
+    )
     shutil.copy(root / "_toc.yml", target)
-    (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
+    (target / "_config.yml").write_text(
+        repository.configuration(root), encoding="utf-8"
+    )
     static, generated = target / "book" / "_static", target / "book" / "_generated"
     (static / "mathjax").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
@@ -74,8 +89,12 @@ def stage(
                 data["text/html"] = render(record, audited[record["id"]])
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
-        (titles[name], *_) = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)
-        (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
+        (titles[name], *_) = re.findall(
+            r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE
+        )
+        (target / "notebooks" / f"{name}.ipynb").write_text(
+            json.dumps(content), encoding="utf-8"
+        )
 
     module = pages(
         **found,
@@ -86,7 +105,10 @@ def stage(
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
-        measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
+        measured={
+            p.stem: read_json(p)
+            for p in (root / "benchmarks" / "results").glob("*.json")
+        },
     )
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
@@ -97,27 +119,45 @@ def stage(
         return link(claim, number, f"../notebooks/{audited[claim].notebook}.html")
 
     url = repository.address(root)
-    words = {"repository": url, "repository_name": url.rsplit("/", 1)[-1], "verdicts": _line(module.whole())}
+    words = {
+        "repository": url,
+        "repository_name": url.rsplit("/", 1)[-1],
+        "verdicts": _line(module.whole()),
+    }
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
-            text = text.replace(f"{{{{ {word} }}}}", said)  # MyST leaves code blocks alone
+            text = text.replace(
+                f"{{{{ {word} }}}}", said
+            )  # MyST leaves code blocks alone
         path.write_text(judged.resolve(text, cards, elsewhere), encoding="utf-8")
     for path in (protocol.FILE, EARLIER):
         shutil.copy(path, static)
-    (static / "audit.json").write_text(audit.as_json(found["entries"], changes.digest()), encoding="utf-8")
+    (static / "audit.json").write_text(
+        audit.as_json(found["entries"], changes.digest()), encoding="utf-8"
+    )
 
 
-def context(claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path) -> dict[str, Any]:
+def context(
+    claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path
+) -> dict[str, Any]:
     """Return what the templates show of all claims, with what further runs found."""
     further = audit.further(root)
-    return {"entries": audit.entries(claims, runs, **further, log=changes.changes()), **further}
+    return {
+        "entries": audit.entries(claims, runs, **further, log=changes.changes()),
+        **further,
+    }
 
 
 def pages(**context: Any) -> Any:
     """Return the module of `templates/pages.md.j2`, whose macros write the generated parts of pages."""
     made = environment().overlay()
-    made.filters = made.filters | {"line": _line, "cell": _cell, "github": _github, "cases": audit.cases}
+    made.filters = made.filters | {
+        "line": _line,
+        "cell": _cell,
+        "github": _github,
+        "cases": audit.cases,
+    }
     known = {
         "verdict_order": list(map(str, Verdict)),
         "apart": list(audit.APART),
@@ -156,10 +196,15 @@ def figures(content: dict[str, Any], folder: Path) -> list[dict[str, str]]:
         if cell["cell_type"] == "markdown" and (found := CAPTION.match(source)):
             name, alt, caption = (" ".join(part.split()) for part in found.groups())
             settings = cells[-1]["metadata"].setdefault("mystnb", {})
-            settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
+            settings |= {
+                "figure": {"caption": caption, "name": name},
+                "image": {"alt": alt},
+            }
             for data in shown({"cells": cells[-1:]}):
                 if drawing := data.get("image/svg+xml"):
-                    (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
+                    (folder / f"{name}.svg").write_text(
+                        "".join(drawing), encoding="utf-8"
+                    )
                     drawn.append({"name": name, "alt": alt, "caption": caption})
             cell["source"] = source[found.end() :]
         if "".join(cell["source"]).strip():
@@ -178,11 +223,24 @@ def rooms(root: Path) -> dict[str, dict[str, Any]]:
     """List what the API shows of each package of `icl`: names by kind, most wanted first, and modules."""
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
-        listed = re.search(r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S)
-        names = sorted(ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED)
-        kinds = [("class" if n[0].isupper() else "function", n) for n in names if not n.isupper()]
+        listed = re.search(
+            r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S
+        )
+        names = sorted(
+            ast.literal_eval(listed[1]) if listed else [],
+            key=lambda name: name not in WANTED,
+        )
+        kinds = [
+            ("class" if n[0].isupper() else "function", n)
+            for n in names
+            if not n.isupper()
+        ]
         modules = [path.stem for path in sorted(package.parent.glob("[!_]*.py"))]
-        found[package.parent.name] = {"kinds": kinds, "names": names, "modules": modules}
+        found[package.parent.name] = {
+            "kinds": kinds,
+            "names": names,
+            "modules": modules,
+        }
     return found
 
 
@@ -197,4 +255,8 @@ def _cell(markdown: str) -> str:
 def _github(markdown: str) -> str:
     """Write mathematics as tables of GitHub take it: they allow no bar inside."""
     bars = ("\\|", "\\Vert "), ("|", "\\vert ")
-    return re.sub(r"\$[^$]*\$", lambda m: m[0].replace(*bars[0]).replace(*bars[1]), _line(markdown))
+    return re.sub(
+        r"\$[^$]*\$",
+        lambda m: m[0].replace(*bars[0]).replace(*bars[1]),
+        _line(markdown),
+    )

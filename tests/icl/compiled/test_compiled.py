@@ -38,15 +38,26 @@ def turned(t):
 
 @njit
 def scrambled(words):
-    return random_numbers.philox(words[0], words[1], words[2], words[3], words[4], words[5])
+    return random_numbers.philox(
+        words[0], words[1], words[2], words[3], words[4], words[5]
+    )
 
 
 @pytest.mark.parametrize(
     "given, expected",
     [
-        ("00000000 00000000 00000000 00000000 00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        ("ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-        ("243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+        (
+            "00000000 00000000 00000000 00000000 00000000 00000000",
+            "6627e8d5 e169c58d bc57ac4c 9b00dbd8",
+        ),
+        (
+            "ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff",
+            "408f276d 41c83b0e a20bc7c6 6d5451fd",
+        ),
+        (
+            "243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0",
+            "d16cfe09 94fdcceb 5001e420 24126ea1",
+        ),
     ],
 )
 def test_philox_gives_the_published_answers(given, expected):
@@ -58,13 +69,20 @@ def test_philox_gives_the_published_answers(given, expected):
 def test_elementary_functions_are_single_precision():
     x = np.linspace(-87, 88, 100_001, dtype=np.float32)
     error = np.abs(each(elementary.exp, x) / np.exp(x.astype(float)) - 1)
-    assert np.all(error < 3e-7 + 2.0**-23 * np.abs(x))  # log2(e) and its product with x are rounded
+    assert np.all(
+        error < 3e-7 + 2.0**-23 * np.abs(x)
+    )  # log2(e) and its product with x are rounded
     x = np.linspace(-1020, 1020, 100_001)
     assert np.abs(each(elementary.exp2_double, x) / np.exp2(x) - 1).max() < 3e-15
-    for function, real in ((elementary.exp2, np.float32), (elementary.exp2_double, np.float64)):
+    for function, real in (
+        (elementary.exp2, np.float32),
+        (elementary.exp2_double, np.float64),
+    ):
         low, nan = each(function, np.array([-np.inf, np.nan], real))
         assert abs(low / np.finfo(real).tiny - 1) < 3e-7 and np.isnan(nan)
-    x = np.r_[np.geomspace(1e-30, 1, 50_000), 1 - np.geomspace(1e-7, 0.5, 50_000)].astype(np.float32)
+    x = np.r_[
+        np.geomspace(1e-30, 1, 50_000), 1 - np.geomspace(1e-7, 0.5, 50_000)
+    ].astype(np.float32)
     exact = np.log(x.astype(float))
     assert np.all(np.abs(each(elementary.log, x) - exact) <= 3e-7 * np.abs(exact))
     t = np.linspace(-1, 1, 100_001, dtype=np.float32)
@@ -76,7 +94,10 @@ def test_normal_numbers_are_those_of_box_and_muller():
     """Number i of each quarter comes from counter (i, call, step, name)."""
     key, normal = np.array([7, 8], np.uint32), np.empty(512, np.float32)
     random_numbers.fill_normal(normal, key, 1, 2, 3)
-    words = np.array([scrambled(np.array([i, 1, 2, 3, *key], np.uint32)) for i in range(128)], np.uint32).T
+    words = np.array(
+        [scrambled(np.array([i, 1, 2, 3, *key], np.uint32)) for i in range(128)],
+        np.uint32,
+    ).T
     radius = np.sqrt(-2 * np.log(((words[::2] >> 8) + 0.5) * 2.0**-24))
     angle = np.pi * words[1::2].astype(np.int32) * 2.0**-31
     expected = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
@@ -94,24 +115,42 @@ def test_planes_are_normalized_and_projected():
     rng = NativeStream(1, "covariates")
     x = rng.standard_normal((3, 5, 1500))
     exact = torch.nn.functional.normalize(x.double(), dim=0)
-    assert torch.allclose(planes(normalize(planes(x))).double(), exact, rtol=0, atol=3e-7)
+    assert torch.allclose(
+        planes(normalize(planes(x))).double(), exact, rtol=0, atol=3e-7
+    )
     q = uniform_sphere(rng, 1500, 3)
     expected = torch.einsum("bd,dnb->bn", q.double(), exact)
-    assert torch.allclose(inner_products(q, planes(x)).double(), expected, rtol=0, atol=5e-7)
+    assert torch.allclose(
+        inner_products(q, planes(x)).double(), expected, rtol=0, atol=5e-7
+    )
 
 
 @pytest.mark.parametrize("d, n, B", [(3, 1, 64), (3, 20, 100), (3, 8, 7), (4, 30, 130)])
 def test_gradient_is_the_plain_one(d, n, B):
     rng = stream(d, "monte carlo")
-    x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[..., B : 2 * B]  # of a block
-    y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 3 * B))).float()[..., B : 2 * B]
+    x = torch.from_numpy(rng.standard_normal((2, 1, d, n + 1, 3 * B))).float()[
+        ..., B : 2 * B
+    ]  # of a block
+    y = torch.from_numpy(rng.standard_normal((2, 3, n + 1, 3 * B))).float()[
+        ..., B : 2 * B
+    ]
     theta = torch.from_numpy(3 * rng.standard_normal((2, 3, d * d))).float()
-    plain = gradient(ParameterLayout(d, None), theta.double(), "softmax", x.double(), y.double())
-    assert (softmax_kernels.gradient(theta, x, y) - plain).abs().max() < 1e-5 * plain.abs().max() + 1e-6
+    plain = gradient(
+        ParameterLayout(d, None), theta.double(), "softmax", x.double(), y.double()
+    )
+    assert (
+        softmax_kernels.gradient(theta, x, y) - plain
+    ).abs().max() < 1e-5 * plain.abs().max() + 1e-6
 
-    one = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]).T.reshape(1, 1, 2, 3, 1).contiguous()
+    one = (
+        torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+        .T.reshape(1, 1, 2, 3, 1)
+        .contiguous()
+    )
     takes_all = torch.tensor([[[500.0, 0.0, 0.0, 0.0]]])
-    out = softmax_kernels.gradient(takes_all, one, torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1))
+    out = softmax_kernels.gradient(
+        takes_all, one, torch.tensor([1.0, 2.0, 3.0]).reshape(1, 1, 3, 1)
+    )
     assert out.abs().max() < 1e-30
 
 
@@ -124,17 +163,27 @@ def test_rows_of_the_squared_losses_are_the_plain_ones(kind, m, spread):
     S, B = spread * S, B.softmax(-1)
     far = 60 if kind == "rescaled" else 900  # the largest logit may be the last one
     S[:, -1] += torch.linspace(-far, far, 9, dtype=S.dtype)
-    S += torch.linspace(-200, 200, 9, dtype=S.dtype)[:, None]  # where a row lies must not matter
+    S += torch.linspace(-200, 200, 9, dtype=S.dtype)[
+        :, None
+    ]  # where a row lies must not matter
     for real, tolerance in ((torch.float64, 1e-14), (torch.float32, 1e-5)):
         if kind == "rescaled":
-            limit = math.log(torch.finfo(real).max) / 2.5  # the result is about exp(2 S)
+            limit = (
+                math.log(torch.finfo(real).max) / 2.5
+            )  # the result is about exp(2 S)
             S = S.clamp(-limit, limit)
         s, t, b = (value.to(real) for value in (S, T, B))
         exact = s.double(), t.double(), b.double()
-        size = S.exp().sum(-1, keepdim=True) * S.exp().amax(-1, keepdim=True) if kind == "rescaled" else 1
+        size = (
+            S.exp().sum(-1, keepdim=True) * S.exp().amax(-1, keepdim=True)
+            if kind == "rescaled"
+            else 1
+        )
         p, w = s.clone(), s.clone()
         regressions.squared_gradient(p, b, kind)
-        assert ((p - row_gradient(exact[0], exact[2], kind)).abs() <= tolerance * size).all()
+        assert (
+            (p - row_gradient(exact[0], exact[2], kind)).abs() <= tolerance * size
+        ).all()
         regressions.squared_hvp(w, t, b, kind)
         assert ((w - row_hvp(*exact, kind)).abs() <= 10 * tolerance * size).all()
 
@@ -150,7 +199,11 @@ def test_rows_without_a_number_are_seen():
         ):
             out = S.clone()
             call(out, B)
-            assert out[1].isnan().all() and out[0].isfinite().all() and out[2].isfinite().all()
+            assert (
+                out[1].isnan().all()
+                and out[0].isfinite().all()
+                and out[2].isfinite().all()
+            )
 
 
 @pytest.mark.slow
@@ -171,10 +224,15 @@ used = [regressions._gradient, regressions._hvp]  # each in two precisions
 used += [softmax_kernels._gradient_loop(2), random_numbers.fill_normal, recurrence.recur]
 print(*(sum(getattr(loop.stats, what).values()) for what in ("cache_hits", "cache_misses") for loop in used))
 """
-    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(icl.__file__).parents[1])}
+    env = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(Path(icl.__file__).parents[1]),
+    }
     run = [sys.executable, "-c", script]
     first, second = (
-        subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run(
+            run, env=env, capture_output=True, text=True, check=True
+        ).stdout.split()
         for _ in range(2)
     )
     counts = ["2"] * 2 + ["1"] * 3

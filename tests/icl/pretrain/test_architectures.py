@@ -24,8 +24,13 @@ def test_first_layer_mixes_values_of_the_context():
     for s in range(S):
         for b in range(B):
             for i in range(N + 1):
-                weights = torch.exp(torch.stack([x[s, b, j] @ M[s] @ x[s, b, i] for j in range(N)]))
-                mixed = sum(weights[j] * V[s] @ x[s, b, j] for j in range(N)) / weights.sum()
+                weights = torch.exp(
+                    torch.stack([x[s, b, j] @ M[s] @ x[s, b, i] for j in range(N)])
+                )
+                mixed = (
+                    sum(weights[j] * V[s] @ x[s, b, j] for j in range(N))
+                    / weights.sum()
+                )
                 assert torch.allclose(h[s, b, i], mixed)
 
 

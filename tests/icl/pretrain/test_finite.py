@@ -20,7 +20,9 @@ def contexts():
 def test_window_is_the_best_of_a_grid(contexts):
     w = fit_window(*contexts)
     grid = w * np.array([0.5, 0.9, 0.99, 1, 1.01, 1.1, 2])
-    losses = [float(context_losses(v * torch.eye(3).double(), *contexts).mean()) for v in grid]
+    losses = [
+        float(context_losses(v * torch.eye(3).double(), *contexts).mean()) for v in grid
+    ]
     assert int(np.argmin(losses)) == 3 and 1 < w < 100
 
 
@@ -39,16 +41,26 @@ def test_a_pool_holds_so_many_functions_and_no_others():
     values = pool.sample(stream(1, "tasks"), 200)(x.expand(200, 6, 3))
     distinct, counts = values.round(decimals=10).unique(dim=0, return_counts=True)
     assert len(distinct) == 4 and counts.min() > 20
-    again = pool.sample(stream(2, "tasks"), 200)(x.expand(200, 6, 3)).round(decimals=10).unique(dim=0)
-    assert torch.equal(again, distinct)  # the pool does not depend on the stream that picks from it
+    again = (
+        pool.sample(stream(2, "tasks"), 200)(x.expand(200, 6, 3))
+        .round(decimals=10)
+        .unique(dim=0)
+    )
+    assert torch.equal(
+        again, distinct
+    )  # the pool does not depend on the stream that picks from it
     other = ReLUPool(3, 2.0, 4, 6).sample(stream(1, "tasks"), 200)(x.expand(200, 6, 3))
     assert not torch.isin(other, distinct).any()
 
 
 def test_the_pool_has_the_covariance_of_its_class():
     pool, cosine = ReLUPool(3, 2.0, 20_000, 0), 0.4
-    x = torch.tensor([[[1.0, 0.0, 0.0], [cosine, (1 - cosine**2) ** 0.5, 0.0]]]).double()
+    x = torch.tensor(
+        [[[1.0, 0.0, 0.0], [cosine, (1 - cosine**2) ** 0.5, 0.0]]]
+    ).double()
     f = pool.sample(stream(0, "tasks"), 20_000)(x.expand(20_000, 2, 3))
     product = (f[:, 0] * f[:, 1]).numpy()
-    error = 5 * product.std() / len(product) ** 0.5 * 2**0.5  # the pool is random, and so are the picks
+    error = (
+        5 * product.std() / len(product) ** 0.5 * 2**0.5
+    )  # the pool is random, and so are the picks
     assert abs(product.mean() - ReLU(3, 2.0).covariance(np.array(cosine))) < error

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from icl.experiments.curvature import CONCAVE, SMOOTH
 from icl.rigor import curvature
 from icl.tensor_trick.formulas import row_hvp
+from icl_book.measurements.curvature import CONCAVE, SMOOTH
 
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_the_ends_are_proved_and_smaller_ones_are_not(side):
     proof = curvature.prove(side)
-    assert proof.proved and proof.end == pytest.approx(SMOOTH if side > 0 else CONCAVE, abs=1e-15)
+    assert proof.proved and proof.end == pytest.approx(
+        SMOOTH if side > 0 else CONCAVE, abs=1e-15
+    )
     wrong = curvature.prove(side, 0.999)
     assert not wrong.proved
     p = wrong.where[0][0]  # the box that is left is at the maximum
@@ -27,7 +29,10 @@ def test_the_matrix_bounds_the_hessian(side, n):
     for _ in range(300):
         f = rng.dirichlet(np.full(n, 10 ** rng.uniform(-1, 1)))
         v = rng.normal(size=n) * 10 ** rng.uniform(-1, 1, n)
-        s, target = torch.tensor(np.log(f + 1e-300)), torch.eye(n, dtype=torch.float64)[0]
+        s, target = (
+            torch.tensor(np.log(f + 1e-300)),
+            torch.eye(n, dtype=torch.float64)[0],
+        )
         second = v @ row_hvp(s, torch.tensor(v), target, "normalized").numpy()
         order = np.concatenate([[0], 1 + np.argsort(-f[1:])])
         f, v = f[order], v[order]
@@ -50,7 +55,11 @@ def quadratic_form(p, q, t, phi, side, end):
     form = p * (kappa - 1 + 2 * p) * np.outer(e[0] - mean, e[0] - mean)
     form += q * (kappa + 2 * q) * np.outer(e[1] - mean, e[1] - mean)
     mixed = np.outer(mean, e[2])
-    pull = t * np.outer(mean, mean) - spread * (mixed + mixed.T) + phi * np.outer(e[2], e[2])
+    pull = (
+        t * np.outer(mean, mean)
+        - spread * (mixed + mixed.T)
+        + phi * np.outer(e[2], e[2])
+    )
     return end * e - side * form - c * pull, c
 
 
@@ -62,7 +71,9 @@ def test_the_minors_are_those_of_the_matrix(side):
         phi = min(q, t) * rng.random()
         A, c = quadratic_form(p, q, t, phi, side, end)
         minors = curvature._minors(p, q, t, phi, np.sqrt(phi * t), c, side, end)
-        assert np.allclose(minors, [A[2, 2], np.linalg.det(A[1:, 1:]), np.linalg.det(A)], atol=1e-13)
+        assert np.allclose(
+            minors, [A[2, 2], np.linalg.det(A[1:, 1:]), np.linalg.det(A)], atol=1e-13
+        )
         # without a tail: what the proof uses at t = 0
         g = (1 - p) ** 2 * p * (3 * p - 1)
         det = curvature._minors(p, 1 - p, 0.0, 0.0, 0.0, 0.3, side, end)[2]

@@ -14,12 +14,16 @@ def settings(count, seed, w_max):
     """(task, w, n, noise_std): each class in 2, 3 and 5 dimensions."""
     rng = np.random.default_rng(seed)
     for i in range(count):
-        task = (Affine, ReLU, Cosine)[i % 3]((2, 3, 5)[i // 3 % 3], float(10 ** rng.uniform(-1, 1)))
+        task = (Affine, ReLU, Cosine)[i % 3](
+            (2, 3, 5)[i // 3 % 3], float(10 ** rng.uniform(-1, 1))
+        )
         w = float(10 ** rng.uniform(-2, math.log10(w_max)))
         yield task, w, int(10 ** rng.uniform(0, 6)), float(10 ** rng.uniform(-2, 1))
 
 
-@pytest.mark.parametrize("count, seed, w_max", [(9, 1, 10), pytest.param(45, 0, 100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count, seed, w_max", [(9, 1, 10), pytest.param(45, 0, 100, marks=pytest.mark.slow)]
+)
 def test_the_fast_risk_lies_in_its_enclosure(count, seed, w_max):
     for setting in settings(count, seed, w_max):
         fast, sure = population_risk(*setting), enclose_risk(*setting)
@@ -38,7 +42,10 @@ def test_ends_that_are_known(task, rtol):
     variance = math.fsum(task.spectrum(4000)[0]) + task.spectrum(4000)[1]
     for n in (1, 2, 1000):
         sure = enclose_risk(task, 0.0, n, 2.0, rtol)
-        for (low, high), truth in ((sure.noise, 4 / n), (sure.bias, variance * (1 + 1 / n))):
+        for (low, high), truth in (
+            (sure.noise, 4 / n),
+            (sure.bias, variance * (1 + 1 / n)),
+        ):
             assert low <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= high
             assert high - low <= rtol * high
     assert enclose_risk(task, 1.0, 5, 0.0).noise == (0.0, 0.0)
@@ -46,5 +53,8 @@ def test_ends_that_are_known(task, rtol):
 
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flint", None)
-    with pytest.raises(ModuleNotFoundError, match=r"^python-flint is missing: pip install 'icl\[rigor\]'$"):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match=r"^python-flint is missing: pip install 'icl\[rigor\]'$",
+    ):
         enclose_risk(ReLU(3), 1.0, 5, 1.0)

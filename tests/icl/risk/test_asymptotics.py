@@ -6,10 +6,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import betaln, eval_gegenbauer, gammaln, ive, roots_gegenbauer, roots_hermitenorm
+from scipy.special import (
+    betaln,
+    eval_gegenbauer,
+    gammaln,
+    ive,
+    roots_gegenbauer,
+    roots_hermitenorm,
+)
 
-from icl.risk import asymptotics, gaussian_window, limits, mismatch_risk, optimal_window, population_risk
-from icl.risk.limits import least_ball_limit, least_hermite_floor, log_window_gap, one_token_gap
+from icl.risk import (
+    asymptotics,
+    gaussian_window,
+    limits,
+    mismatch_risk,
+    optimal_window,
+    population_risk,
+)
+from icl.risk.limits import (
+    least_ball_limit,
+    least_hermite_floor,
+    log_window_gap,
+    one_token_gap,
+)
 from icl.statistics import Z
 from icl.tasks import Affine, Cosine, Linear, Network, Quadratic, ReLU, Sign, Zonal
 from icl.tasks.gegenbauer import multiplicity
@@ -55,9 +74,26 @@ class Fractional(Zonal):
 
 
 #: Smooth, kinked, jumping and rougher classes.
-LAWFUL = [*map(Affine, (2, 3, 5, 8)), Cosine(2, 0.5), Cosine(3, 6.0), Cosine(8, 2.0), Quadratic(3), Linear(4)]
-LAWFUL += [*map(ReLU, (2, 3, 5, 8)), Network(3, 2.0), *(Sign(d, 0.7) for d in (2, 3, 5, 8))]
-LAWFUL += [Fractional(4, 0.5), Fractional(3, 1.5), Fractional(5, 0.8), Fractional(3, 2.5), Fractional(4, 3.3)]
+LAWFUL = [
+    *map(Affine, (2, 3, 5, 8)),
+    Cosine(2, 0.5),
+    Cosine(3, 6.0),
+    Cosine(8, 2.0),
+    Quadratic(3),
+    Linear(4),
+]
+LAWFUL += [
+    *map(ReLU, (2, 3, 5, 8)),
+    Network(3, 2.0),
+    *(Sign(d, 0.7) for d in (2, 3, 5, 8)),
+]
+LAWFUL += [
+    Fractional(4, 0.5),
+    Fractional(3, 1.5),
+    Fractional(5, 0.8),
+    Fractional(3, 2.5),
+    Fractional(4, 3.3),
+]
 
 
 def panels(edges, power=0):
@@ -76,7 +112,9 @@ def infinite_bias(task, w):
     the angle between two of them.
     """
     near = np.geomspace(1e-3, 1, 6)
-    theta, p = panels(np.concatenate([[0], near, np.arange(2, 12)]) / math.sqrt(w), task.dim - 2)
+    theta, p = panels(
+        np.concatenate([[0], near, np.arange(2, 12)]) / math.sqrt(w), task.dim - 2
+    )
     p *= np.exp(-2 * w * np.sin(theta / 2) ** 2)
     p /= p.sum()
     phi, q = np.array([0.0, np.pi]), np.array([0.5, 0.5])
@@ -106,7 +144,9 @@ def test_the_constant_of_the_law(task):
     assert off_bias(task, replace(law, order=law.order + 0.1)) > 0.03
     pair = 2 ** (law.order / 2) / 2  # E |xi - xi'|^rho over 2 E |xi|^rho
     if law.order < 4:
-        assert off_bias(task, replace(law, constant=law.constant / abs(1 - pair))) > 0.03
+        assert (
+            off_bias(task, replace(law, constant=law.constant / abs(1 - pair))) > 0.03
+        )
 
 
 @pytest.mark.parametrize("task", LAWFUL, ids=str)
@@ -115,8 +155,12 @@ def test_bias_and_noise_of_the_exact_risk(task):
     w, law = 1e5, asymptotics.window_law(task)
     r = population_risk(task, w, 1e40, 1.0)
     closeness = {4.0: 1e-3, 3.0: 0.03}.get(law.order, 0.03 if law.order > 2 else 1e-3)
-    assert r.bias / (law.constant * w ** (-law.order / 2)) == pytest.approx(1, abs=closeness)
-    noise = math.exp(asymptotics._log_noise_constant(task.dim)) * w ** ((task.dim - 1) / 2)
+    assert r.bias / (law.constant * w ** (-law.order / 2)) == pytest.approx(
+        1, abs=closeness
+    )
+    noise = math.exp(asymptotics._log_noise_constant(task.dim)) * w ** (
+        (task.dim - 1) / 2
+    )
     assert r.noise * 1e40 == pytest.approx(noise, rel=1e-3)
 
 
@@ -125,8 +169,18 @@ def random_settings():
     rng = np.random.default_rng(11)
     for i in range(20):
         d, scale = int(rng.integers(2, 9)), float(10 ** rng.uniform(-0.7, 0.3))
-        rough, kinked = Fractional(d, rng.uniform(0.3, 1.9)), Fractional(d, rng.uniform(2.2, 3))
-        kinds = [Affine(d, scale), Quadratic(d, scale), ReLU(d, scale), Sign(d, scale), rough, kinked]
+        rough, kinked = (
+            Fractional(d, rng.uniform(0.3, 1.9)),
+            Fractional(d, rng.uniform(2.2, 3)),
+        )
+        kinds = [
+            Affine(d, scale),
+            Quadratic(d, scale),
+            ReLU(d, scale),
+            Sign(d, scale),
+            rough,
+            kinked,
+        ]
         yield kinds[i % 6], float(10 ** rng.uniform(0, 0.7))
 
 
@@ -134,7 +188,10 @@ def off_window(task, noise_std, law_window, law_risk, w):
     """How far the exact best window and the least risk are from laws, where the law says w."""
     n = asymptotics.sharp_context(task, w, noise_std)
     best = optimal_window(task, n, noise_std)
-    window, risk = best.w / law_window(task, n, noise_std), best.risk / law_risk(task, n, noise_std)
+    window, risk = (
+        best.w / law_window(task, n, noise_std),
+        best.risk / law_risk(task, n, noise_std),
+    )
     return max(abs(math.log(window)), abs(math.log(risk)))
 
 
@@ -145,13 +202,19 @@ def test_the_law_of_the_window(task, noise_std):
     near, far = (off_window(task, noise_std, *law, w) for w in (300.0, 3e4))
     assert far < 0.12 and far < 0.5 * near
 
-    def without_the_order(task, n, noise_std):  # the balance of both terms, not of their derivatives
+    def without_the_order(
+        task, n, noise_std
+    ):  # the balance of both terms, not of their derivatives
         return asymptotics.sharp_window(task, n, noise_std) / (
-            asymptotics.window_law(task).noise_over_bias ** asymptotics.window_law(task).exponent
+            asymptotics.window_law(task).noise_over_bias
+            ** asymptotics.window_law(task).exponent
         )
 
     if abs(math.log(asymptotics.window_law(task).noise_over_bias)) > 0.3:
-        near, far = (off_window(task, noise_std, without_the_order, law[1], w) for w in (300.0, 3e4))
+        near, far = (
+            off_window(task, noise_std, without_the_order, law[1], w)
+            for w in (300.0, 3e4)
+        )
         assert not far < 0.5 * near
 
 
@@ -164,43 +227,71 @@ def test_a_region_turned_at_random(dim, reach):
     """
     H, w, edge, degrees = 1.7, 1e5, math.cos(reach), np.arange(1, 3000)
     p0 = math.exp(gammaln(dim / 2) - gammaln((dim - 1) / 2)) / math.sqrt(math.pi)
-    scaled = eval_gegenbauer(degrees - 1, dim / 2, edge) / eval_gegenbauer(degrees - 1, dim / 2, 1.0)
+    scaled = eval_gegenbauer(degrees - 1, dim / 2, edge) / eval_gegenbauer(
+        degrees - 1, dim / 2, 1.0
+    )
     mean = H * p0 * math.sin(reach) ** (dim - 1) * scaled / (dim - 1)
     nu = dim / 2 - 1
     missed = 1 - ive(nu + degrees, w) / ive(nu, w)
     bias = np.sum(multiplicity(dim, degrees[-1])[1:] * mean**2 * missed**2)
     share = p0 * math.sin(reach) ** (dim - 2)
     beta = (math.sqrt(2) - 1) / math.sqrt(math.pi) * H**2 * share
-    bias += H**2 * share / math.pi / degrees[-1]  # a_l ~ l^-2 on average: what is left out adds
+    bias += (
+        H**2 * share / math.pi / degrees[-1]
+    )  # a_l ~ l^-2 on average: what is left out adds
     assert abs(bias / (beta * w**-0.5) - 1) < 2e-3
     assert abs(bias / (1.05 * beta * w**-0.5) - 1) > 0.04
     if dim == 5:  # the hemisphere is the sign class, with H = 2
-        half = math.sin(math.pi / 2) ** (dim - 2) * p0 * 4 * (math.sqrt(2) - 1) / math.sqrt(math.pi)
-        assert asymptotics.window_law(Sign(dim)).constant == pytest.approx(half, rel=1e-12)
+        half = (
+            math.sin(math.pi / 2) ** (dim - 2)
+            * p0
+            * 4
+            * (math.sqrt(2) - 1)
+            / math.sqrt(math.pi)
+        )
+        assert asymptotics.window_law(Sign(dim)).constant == pytest.approx(
+            half, rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("task", [Cosine(3, 4.0), Cosine(5, 0.1), Quadratic(4)])
 def test_exact_windows_reach_the_law(task):
     """Where contexts are so long that only the law is left, no digit is lost."""
     best = optimal_window(task, [1e50, 1e70], noise_std=0.5)
-    assert best.w == pytest.approx(asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9)
+    assert best.w == pytest.approx(
+        asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9
+    )
 
 
 def test_exponents():
     """2/d, the printed upper end, for jumps; smooth functions as in textbooks, in d - 1 dimensions."""
-    for task, order in ((Affine(4), 4), (ReLU(4), 3), (Sign(4), 1), (Fractional(4, 0.5), 0.5)):
+    for task, order in (
+        (Affine(4), 4),
+        (ReLU(4), 3),
+        (Sign(4), 1),
+        (Fractional(4, 0.5), 0.5),
+    ):
         law = asymptotics.window_law(task)
         assert law.order == order
         assert (
-            law.exponent == pytest.approx(2 / (3 + order)) and law.risk_exponent == -order * law.exponent / 2
+            law.exponent == pytest.approx(2 / (3 + order))
+            and law.risk_exponent == -order * law.exponent / 2
         )
-    assert asymptotics.window_law(Sign(4)).exponent == asymptotics.printed_exponents(4)[1] == 0.5
+    assert (
+        asymptotics.window_law(Sign(4)).exponent
+        == asymptotics.printed_exponents(4)[1]
+        == 0.5
+    )
     assert asymptotics.window_law(Fractional(4, 0.5)).exponent > 0.5
-    assert asymptotics.window_law(Affine(5, 2.0)).constant == pytest.approx(4 * 16 / 60, rel=1e-12)
+    assert asymptotics.window_law(Affine(5, 2.0)).constant == pytest.approx(
+        4 * 16 / 60, rel=1e-12
+    )
     assert asymptotics.printed_exponents(4) == (0.25, 0.5)
 
 
-@pytest.mark.parametrize("term", [None, (2.0, 1.0), (4.5, 1.0), (0.0, 1.0), (1.0, -0.1), (3.0, math.nan)])
+@pytest.mark.parametrize(
+    "term", [None, (2.0, 1.0), (4.5, 1.0), (0.0, 1.0), (1.0, -0.1), (3.0, math.nan)]
+)
 def test_classes_without_a_law(term):
     class Undeclared(Zonal):
         """ReLU by another name: its spectrum falls too slowly for a smooth law."""
@@ -210,7 +301,11 @@ def test_classes_without_a_law(term):
         def covariance(self, cosine):
             return ReLU(self.dim).covariance(cosine)
 
-    error = (TypeError, "declares no singular_term") if term is None else (ValueError, "singular_term=")
+    error = (
+        (TypeError, "declares no singular_term")
+        if term is None
+        else (ValueError, "singular_term=")
+    )
     with pytest.raises(error[0], match=error[1]):
         asymptotics.window_law(Undeclared(3))
 
@@ -239,14 +334,18 @@ def test_mismatch_penalty(dim, cls, ratio):
     n = asymptotics.sharp_context(task, 1e4, 1.0)
     best = optimal_window(cls(dim, ratio), float(n), 1.0).risk
     loss = mismatch_risk(cls(dim), cls(dim, ratio), float(n), 1.0).total / best
-    assert loss == pytest.approx(asymptotics.mismatch_penalty(cls(dim), ratio), rel=0.02)
+    assert loss == pytest.approx(
+        asymptotics.mismatch_penalty(cls(dim), ratio), rel=0.02
+    )
     factor = ratio ** (-2 * asymptotics.window_law(task).exponent)
     price, planted = (asymptotics.window_price(task, f) for f in (factor, factor**0.5))
     assert price == pytest.approx(asymptotics.mismatch_penalty(task, ratio), rel=1e-12)
     assert abs(loss / planted - 1) > 0.03  # the best w as a power of L instead of L^2
 
 
-@pytest.mark.parametrize("task, other", [(ReLU(3), Affine(3)), (Sign(3), ReLU(3)), (Affine(3), ReLU(3))])
+@pytest.mark.parametrize(
+    "task, other", [(ReLU(3), Affine(3)), (Sign(3), ReLU(3)), (Affine(3), ReLU(3))]
+)
 def test_the_window_of_a_class_of_another_order_costs_a_power(task, other):
     """On order rho the window of order rho' costs a power of n: a smoother one as bias, else as noise."""
     own, foreign = asymptotics.window_law(task), asymptotics.window_law(other)
@@ -281,9 +380,13 @@ def test_the_window_of_many_tokens(task):
     assert asymptotics.sharp_window(task, n, 0.5) == pytest.approx([1e4, 1e5], rel=1e-9)
     assert np.all(n == np.round(n))
     exact = optimal_window(task, n, 0.5)
-    assert asymptotics.many_token_window(task, n, 0.5) == pytest.approx(exact.w, rel=3e-5)
+    assert asymptotics.many_token_window(task, n, 0.5) == pytest.approx(
+        exact.w, rel=3e-5
+    )
     far = asymptotics.sharp_context(task, 2e6, 0.5)
-    assert asymptotics.many_token_window(task, far, 0.5) == pytest.approx(2e6, rel=1.3e-3)
+    assert asymptotics.many_token_window(task, far, 0.5) == pytest.approx(
+        2e6, rel=1.3e-3
+    )
 
 
 def test_many_tokens_beyond_all_contexts():
@@ -299,11 +402,15 @@ def test_law_of_the_window(dim, noise_std):
     n = np.array([1e10, 1e20, 1e30])
     exact = gaussian_window(dim, n, noise_std).gap
     ratio = exact / np.exp(one_token_gap(dim, np.log(n), noise_std).log_gap)
-    assert np.all(np.diff(np.abs(ratio - 1)) < 0) and ratio[-1] == pytest.approx(1, abs=1e-3)
+    assert np.all(np.diff(np.abs(ratio - 1)) < 0) and ratio[-1] == pytest.approx(
+        1, abs=1e-3
+    )
     log_n = np.array([1e4, 1e5, 1e6])
     late = one_token_gap(dim, log_n, noise_std)
     off = np.abs(late.log_gap - log_window_gap(dim, log_n))
-    assert np.allclose(off[1:] / off[:-1], 0.1, rtol=0.1) and off[-1] < 1e-3  # like 1 / log n
+    assert (
+        np.allclose(off[1:] / off[:-1], 0.1, rtol=0.1) and off[-1] < 1e-3
+    )  # like 1 / log n
     assert np.all(late.error < 1e-5)
 
 
@@ -321,13 +428,21 @@ def test_one_heavy_token_by_differences(dim, noise_std):
         tau = w * r[:, None]
         omega = 1 / (1 + np.exp(log_n + tau**2 / 2 - tau * g))
         c, d = omega**2 @ law, (omega**3 - omega**4) @ law
-        return p @ (r * r / dim * (w * (2 - w) * c - 6 * w * w * d) + (1 + noise_std**2) * c) / p.sum()
+        return (
+            p
+            @ (r * r / dim * (w * (2 - w) * c - 6 * w * w * d) + (1 + noise_std**2) * c)
+            / p.sum()
+        )
 
     expected = (excess(1 + h) - excess(1 - h)) / (4 * h)
-    assert math.exp(one_token_gap(dim, log_n, noise_std).log_gap) == pytest.approx(expected, rel=1e-6)
+    assert math.exp(one_token_gap(dim, log_n, noise_std).log_gap) == pytest.approx(
+        expected, rel=1e-6
+    )
 
 
-@pytest.mark.parametrize("coefficients", [[2.0], [0, 0, 1.0], [1, 2, -0.5, 0.3], [0, 1, 0, 0, 0.2]])
+@pytest.mark.parametrize(
+    "coefficients", [[2.0], [0, 0, 1.0], [1, 2, -0.5, 0.3], [0, 1, 0, 0, 0.2]]
+)
 def test_hermite_floor_against_quadrature(coefficients):
     t, p = roots_hermitenorm(40)
     p = p / p.sum()
@@ -345,18 +460,29 @@ def test_hermite_floor_against_quadrature(coefficients):
 
 def by_quadrature(dim, w, order):
     """The limit by Gauss rules, in r and for E x_1 exp(s x_1) / E exp(s x_1) in x_1, s = w r."""
-    (x, p), (r, weight) = roots_gegenbauer(60, dim / 2), np.polynomial.legendre.leggauss(order)
+    (x, p), (r, weight) = (
+        roots_gegenbauer(60, dim / 2),
+        np.polynomial.legendre.leggauss(order),
+    )
     r, weight = (1 + r) / 2, weight * dim * ((1 + r) / 2) ** (dim - 1)
-    tilted = p * np.exp(w * r[:, None] * (x - 1))  # the density of x_1 in the ball: (1 - x^2)^((d - 1) / 2)
+    tilted = p * np.exp(
+        w * r[:, None] * (x - 1)
+    )  # the density of x_1 in the ball: (1 - x^2)^((d - 1) / 2)
     return weight @ (r - tilted @ x / tilted.sum(1)) ** 2 / (weight @ r**2)
 
 
-@pytest.mark.parametrize("dim, w, share", [(2, 6.6, 0.025), (5, 18.9, 0.016), (10, 59.7, 0.0064)])
+@pytest.mark.parametrize(
+    "dim, w, share", [(2, 6.6, 0.025), (5, 18.9, 0.016), (10, 59.7, 0.0064)]
+)
 def test_best_window_in_the_ball(dim, w, share):
     best = least_ball_limit(dim)
-    assert best.w == pytest.approx(w, abs=0.05) and best.risk == pytest.approx(share, rel=0.035)
+    assert best.w == pytest.approx(w, abs=0.05) and best.risk == pytest.approx(
+        share, rel=0.035
+    )
     assert limits._ball_limit(dim, 1e6, 16)[0] > best.risk and 0 < best.error < 1e-9
-    found = minimize_scalar(lambda v: by_quadrature(dim, v, 24), bounds=(0.8 * w, 1.2 * w), method="bounded")
+    found = minimize_scalar(
+        lambda v: by_quadrature(dim, v, 24), bounds=(0.8 * w, 1.2 * w), method="bounded"
+    )
     assert (best.w, best.risk) == pytest.approx((found.x, found.fun), rel=1e-5)
 
 
@@ -369,6 +495,12 @@ def test_sampled_tokens_in_the_ball():
         x *= (rng.random(n + 1) ** (1 / dim) / np.linalg.norm(x, axis=1))[:, None]
         tokens, query = x[1:], x[0]
         weights = np.exp(best.w * tokens @ query)
-        errors.append(np.sum((weights @ tokens / weights.sum() - query) ** 2) * (dim + 2) / dim)
+        errors.append(
+            np.sum((weights @ tokens / weights.sum() - query) ** 2) * (dim + 2) / dim
+        )
     spread = np.std(errors) / len(errors) ** 0.5
-    assert abs(np.mean(errors) - best.risk) < 0.03 * best.risk + Z * spread < 0.3 * best.risk
+    assert (
+        abs(np.mean(errors) - best.risk)
+        < 0.03 * best.risk + Z * spread
+        < 0.3 * best.risk
+    )

@@ -63,14 +63,19 @@ def test_distance_at_twenty_random_settings():
         r, p = oracle.query_law(dim, 48)
         c, distance = oracle.noise_and_distance(dim, w, n, r)
         found = gaussian_distance(dim, w, n)
-        assert found.distance == pytest.approx(p @ distance, rel=1e-9) and found.error < 1e-9
+        assert (
+            found.distance == pytest.approx(p @ distance, rel=1e-9)
+            and found.error < 1e-9
+        )
         assert gaussian_risk(dim, w, n, 1.0).noise == pytest.approx(p @ c, rel=1e-9)
 
 
 def test_at_one_the_distance_is_the_bias():
     """With w = 1 the limit is right, and linear functions of L = 1 see a d-th part of the distance."""
     found = gaussian_distance(3, 1.0, [5, 10**6])
-    assert found.distance / 3 == pytest.approx(gaussian_risk(3, 1.0, [5, 10**6], 0.0).bias, rel=1e-12)
+    assert found.distance / 3 == pytest.approx(
+        gaussian_risk(3, 1.0, [5, 10**6], 0.0).bias, rel=1e-12
+    )
 
 
 def off(law, dim, w, lengths):
@@ -83,7 +88,10 @@ def is_the_law(law, dim, w, lengths):
     """Whether both ratios tend to one like 1 / log n, or are one already."""
     far, farther = np.abs(off(law, dim, w, lengths))
     falls = lengths[1] / lengths[0]
-    return bool(np.all(farther < 0.03) and np.all((farther < 1e-9) | (farther < 1.5 * far / falls)))
+    return bool(
+        np.all(farther < 0.03)
+        and np.all((farther < 1e-9) | (farther < 1.5 * far / falls))
+    )
 
 
 def book(dim, w, log_n):
@@ -113,7 +121,11 @@ def power(w):
 
 
 PLANTED = {
-    "the exponent 1 / (1 + w^2)": (1, 1.0, lambda w, log_n: [log_n * (power(w) - 1 / (1 + w * w))] * 2),
+    "the exponent 1 / (1 + w^2)": (
+        1,
+        1.0,
+        lambda w, log_n: [log_n * (power(w) - 1 / (1 + w * w))] * 2,
+    ),
     "no Gamma(s) Gamma(2 - s)": (
         *(1, 1.0),
         lambda w, log_n: [-math.lgamma(1 + power(w)) - math.lgamma(1 - power(w))] * 2,
@@ -153,15 +165,20 @@ def test_slope_at_one_at_twenty_random_settings():
         dim, n = int(rng.integers(1, 20)), int(math.exp(rng.uniform(0.7, 30)))
         noise_std = rng.uniform(0, 2)
         exact = gaussian_risk(dim, 1.0, n, noise_std).slope
-        assert slope_at_one(dim, n, noise_std) == pytest.approx(exact, rel=1e-8, abs=1e-12)
-        assert slope_at_one(dim, n, noise_std, dropped=1.0) != pytest.approx(exact, rel=1e-3)
+        assert slope_at_one(dim, n, noise_std) == pytest.approx(
+            exact, rel=1e-8, abs=1e-12
+        )
+        assert slope_at_one(dim, n, noise_std, dropped=1.0) != pytest.approx(
+            exact, rel=1e-3
+        )
 
 
 def gap_tends_to(law, dim, noise_std):
     """Whether the exact half slope over the law tends to one like 1 / log n."""
     lengths = (1000, 8000)
     far, farther = (
-        abs(math.expm1(oracle.long_gap(dim, length, noise_std) - law(dim, length))) for length in lengths
+        abs(math.expm1(oracle.long_gap(dim, length, noise_std) - law(dim, length)))
+        for length in lengths
     )
     return farther < 0.01 and farther < 1.3 * far / 8
 
@@ -181,7 +198,9 @@ PLANTED_GAPS = {
 
 @pytest.mark.parametrize("error", PLANTED_GAPS.values(), ids=PLANTED_GAPS)
 def test_a_wrong_law_of_the_gap_is_noticed(error):
-    assert not gap_tends_to(lambda dim, log_n: log_window_gap(dim, log_n) + error(dim, log_n), 1, 0.0)
+    assert not gap_tends_to(
+        lambda dim, log_n: log_window_gap(dim, log_n) + error(dim, log_n), 1, 0.0
+    )
 
 
 def test_the_law_needs_long_contexts():
@@ -192,7 +211,14 @@ def test_the_law_needs_long_contexts():
 
 
 # --------------------------------------------------------------------- the best matrix
-MATRICES = [np.array(m) for m in ([[0.9, 0.5], [-0.2, 0.4]], [[0.0, -0.8], [0.8, 0.0]], [[1.2, 0], [0, 0.1]])]
+MATRICES = [
+    np.array(m)
+    for m in (
+        [[0.9, 0.5], [-0.2, 0.4]],
+        [[0.0, -0.8], [0.8, 0.0]],
+        [[1.2, 0], [0, 0.1]],
+    )
+]
 
 
 def matrix_formula(matrix, n, noise_std, aligned=False):
@@ -207,7 +233,11 @@ def matrix_formula(matrix, n, noise_std, aligned=False):
         tau = length * r
         c, d = weight_moments(tau, float(n))[:2]
         square = c + tau**2 * (1 - c - 6 * d) + c
-        total += p @ ((square - 2 * r * cosine * tau * (1 - c) + r**2) / 2 + noise_std**2 * c) / 64
+        total += (
+            p
+            @ ((square - 2 * r * cosine * tau * (1 - c) + r**2) / 2 + noise_std**2 * c)
+            / 64
+        )
     return total
 
 
@@ -229,10 +259,13 @@ def test_no_matrix_beats_a_multiple_of_the_identity(matrix):
     assert agrees(exact)
     assert not agrees(matrix_formula(matrix, n, noise_std, aligned=True))
     lengths = np.linalg.norm(
-        [matrix @ (math.cos(a), math.sin(a)) for a in np.arange(64) * np.pi / 32], axis=1
+        [matrix @ (math.cos(a), math.sin(a)) for a in np.arange(64) * np.pi / 32],
+        axis=1,
     )
     per_query = gaussian_risk(2, lengths, n, noise_std).total.mean()
-    assert per_query == pytest.approx(matrix_formula(matrix, n, noise_std, aligned=True), rel=1e-9)
+    assert per_query == pytest.approx(
+        matrix_formula(matrix, n, noise_std, aligned=True), rel=1e-9
+    )
     assert exact > per_query > gaussian_window(2, n, noise_std).risk
 
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import eval_gegenbauer
 
 from icl.covariates import uniform_sphere
-from icl.experiments.theorem2 import exact_window
 from icl.risk import population_risk
 from icl.statistics import Z
 from icl.streams import stream
@@ -26,6 +25,7 @@ from icl.tasks import (
     make_task,
 )
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
+from icl_book.measurements.theorem2 import exact_window
 
 DIMS = [2, 3, 8, 33]
 TASKS = [cls(d, 0.3) for d in DIMS for cls in (Affine, ReLU)]
@@ -51,10 +51,14 @@ def test_polynomials_are_normalized_gegenbauer_polynomials(dim):
     for degree, q in enumerate(Polynomials(dim, theta).take(13)):
         if dim == 2:
             expected = 2 * np.sin(degree * theta / 2) ** 2
-            assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)  # a tiny angle keeps all digits
+            assert q[0] == pytest.approx(
+                expected[0], rel=1e-12, abs=0
+            )  # a tiny angle keeps all digits
             assert np.allclose(q, expected, atol=1e-13)
         else:
-            p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(degree, a, 1.0)
+            p = eval_gegenbauer(degree, a, np.cos(theta)) / eval_gegenbauer(
+                degree, a, 1.0
+            )
             assert np.allclose(1 - q, p, atol=1e-13)
 
 
@@ -67,7 +71,9 @@ def test_the_angle_law_makes_polynomials_orthogonal(dim):
     a = np.random.default_rng(0).random(12)
     gamma = shortfall(dim, a, theta[None])
     assert gamma.shape == (1, 80) and np.allclose(gamma, a @ (1 - P[1:]), rtol=1e-13)
-    assert np.allclose(shortfall(dim, a[1::2], theta, even=True), a[1::2] @ (1 - P[2::2]), rtol=1e-12)
+    assert np.allclose(
+        shortfall(dim, a[1::2], theta, even=True), a[1::2] @ (1 - P[2::2]), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("task", TASKS, ids=str)
@@ -103,13 +109,17 @@ def test_the_spectrum_of_signs(dim):
     mean = (1 - Polynomials(dim, theta).take(26))[1:] @ p / p.sum()
     mean[1::2] = 0  # even polynomials
     a, rest = Sign(dim, 1.3).spectrum(25)
-    assert np.allclose(a, 1.69 * multiplicity(dim, 25)[1:] * mean**2, rtol=1e-9, atol=1e-14 * a[0])
+    assert np.allclose(
+        a, 1.69 * multiplicity(dim, 25)[1:] * mean**2, rtol=1e-9, atol=1e-14 * a[0]
+    )
     assert a.sum() + rest == pytest.approx(1.69, rel=1e-12)
 
 
 def test_small_angles_keep_their_digits():
     theta = 1e-6
-    assert ReLU(3).variogram(theta) == pytest.approx(theta**2 / 18 * (1 - 2 * theta / 3 / np.pi), rel=1e-12)
+    assert ReLU(3).variogram(theta) == pytest.approx(
+        theta**2 / 18 * (1 - 2 * theta / 3 / np.pi), rel=1e-12
+    )
     assert Affine(3).variogram(theta) == pytest.approx(theta**2 / 18, rel=1e-12)
 
 
@@ -128,10 +138,15 @@ def test_sampled_functions_have_the_covariance(task):
         products = (values[:, i] * values[:, j]).numpy()
         error, cosine = products.std() / np.sqrt(count), float(points[i] @ points[j])
         rounding = 1e-7  # of the angle where the cosine is one: signs have products without a spread there
-        assert abs(products.mean() - task.covariance(np.array(cosine))) < Z * error + rounding
+        assert (
+            abs(products.mean() - task.covariance(np.array(cosine)))
+            < Z * error + rounding
+        )
         # the difference k(1) - k(cos theta) has itself an error of this size
         angle = np.arccos(min(cosine, 1.0))
-        assert np.isclose(task.variogram(angle), Zonal.variogram(task, angle), rtol=1e-9, atol=3e-13)
+        assert np.isclose(
+            task.variogram(angle), Zonal.variogram(task, angle), rtol=1e-9, atol=3e-13
+        )
 
 
 def test_flat_functions_are_linear_ones():
@@ -160,11 +175,15 @@ def user_class(task):
     return Mine(task.dim)
 
 
-@pytest.mark.parametrize("task", [Affine(5), ReLU(5), Cosine(2, 3.0), Quadratic(5, 2.0), ReLU(256)], ids=str)
+@pytest.mark.parametrize(
+    "task", [Affine(5), ReLU(5), Cosine(2, 3.0), Quadratic(5, 2.0), ReLU(256)], ids=str
+)
 def test_a_covariance_alone_gives_the_risk(task):
     n = np.array([1.0, 3.0, 30.0, 1e4, 1e8])
     for w in (0.0, 100.0, 1000.0):
-        ours, exact = (population_risk(t, w, n, 0.0).bias for t in (user_class(task), task))
+        ours, exact = (
+            population_risk(t, w, n, 0.0).bias for t in (user_class(task), task)
+        )
         assert np.allclose(ours, exact, rtol=1e-9, atol=0), (w, ours / exact - 1)
 
 
@@ -176,16 +195,21 @@ class Plain(Zonal):
         return cosine
 
 
-def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant(monkeypatch):
+def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant(
+    monkeypatch,
+):
     monkeypatch.setitem(CLASSES, "plain", Plain)
     assert make_task("ReLU", 3, 2.0) == make_task("relu", 3, 2.0) == ReLU(3, 2.0)
     assert make_task("plain", 3) == Plain(3)
     with pytest.raises(
-        ValueError, match="^lipschitz=2.0: the class 'plain' has no parameter lipschitz; allow"
+        ValueError,
+        match="^lipschitz=2.0: the class 'plain' has no parameter lipschitz; allow",
     ):
         make_task("plain", 3, 2.0)
     for name in ("plane", None):
-        with pytest.raises(ValueError, match=f"^name={name!r}: allowed are affine, .*, plain$"):
+        with pytest.raises(
+            ValueError, match=f"^name={name!r}: allowed are affine, .*, plain$"
+        ):
             make_task(name, 3)
     row = exact_window("plain", 3, np.array([100.0]), 1.0, 0.5)
     assert row["w"] > 1
@@ -202,7 +226,8 @@ class Angle(Zonal):
 def test_a_covariance_too_rough_for_the_fit(dim):
     """The error says that the fit failed, not that the covariance is at fault, and what to do."""
     with pytest.raises(
-        ValueError, match=r"fit .* failed .* too rough .* give spectrum\(degree\) in closed form"
+        ValueError,
+        match=r"fit .* failed .* too rough .* give spectrum\(degree\) in closed form",
     ):
         population_risk(Angle(dim), 1.0, 20, 0.5)
 

@@ -19,7 +19,13 @@ from icl.tensor_trick.lipschitz import (
     witness,
     worst_logits,
 )
-from icl.tensor_trick.supremum_search import ascend, ball, directional, search, search_loss
+from icl.tensor_trick.supremum_search import (
+    ascend,
+    ball,
+    directional,
+    search,
+    search_loss,
+)
 
 LN10 = math.log(10)
 PLAIN = {
@@ -42,20 +48,31 @@ def along(kind):
 def test_gain_and_size_are_those_of_the_function(function):
     s, w = normal(2, 7)
     J = torch.func.jacrev(PLAIN[function])(s)
-    assert log_jacobian_norm(function, s, w).exp() == pytest.approx((J @ w).norm().item(), rel=1e-12)
-    assert log_norm(function, s).exp() == pytest.approx(PLAIN[function](s).norm().item(), rel=1e-12)
+    assert log_jacobian_norm(function, s, w).exp() == pytest.approx(
+        (J @ w).norm().item(), rel=1e-12
+    )
+    assert log_norm(function, s).exp() == pytest.approx(
+        PLAIN[function](s).norm().item(), rel=1e-12
+    )
     far = log_jacobian_norm(function, 200 * s, w)  # no overflow where exp would
     assert torch.isfinite(far)
 
 
-@pytest.mark.parametrize("n, radius", [(2, 0.3), (5, 1.0), (5, 4.0), (40, 2.0), (40, 7.0)])
+@pytest.mark.parametrize(
+    "n, radius", [(2, 0.3), (5, 1.0), (5, 4.0), (40, 2.0), (40, 7.0)]
+)
 def test_largest_exponential_against_a_general_optimizer(n, radius):
     rng, best = np.random.default_rng(0), -math.inf
 
     def value_and_slope(z):
         direction = z / np.linalg.norm(z)
         weights = np.exp(radius * direction)
-        slope = radius * (weights - direction * (weights @ direction)) / np.linalg.norm(z) / weights.sum()
+        slope = (
+            radius
+            * (weights - direction * (weights @ direction))
+            / np.linalg.norm(z)
+            / weights.sum()
+        )
         return -np.log(weights.sum()), -slope
 
     for i in range(30):
@@ -81,7 +98,9 @@ def test_witness_realizes_logits_and_direction(parallel):
     A, x, v = witness(s, w, 3.0)
     assert torch.linalg.matrix_norm(A, 2).item() == pytest.approx(3.0)
     assert torch.allclose(A @ x, s) and torch.allclose(A @ v, 3 * w / w.norm())
-    assert v.norm() == pytest.approx(1) and x.norm() == pytest.approx((s.norm() / 3).item())
+    assert v.norm() == pytest.approx(1) and x.norm() == pytest.approx(
+        (s.norm() / 3).item()
+    )
     A, x, v = witness(torch.zeros(6, dtype=torch.float64), w, 3.0)
     assert (A @ x).norm() == 0 and torch.allclose(A @ v, 3 * w / w.norm())
 
@@ -94,7 +113,9 @@ def test_constructions_respect_the_ball_and_the_sharp_bound(function, n, R):
     value = log_jacobian_norm(function, s, w).item() / LN10 + math.log10(R)
     assert value <= proven_constant(function, n, R) + 1e-9
     J = torch.func.jacrev(PLAIN[function])(s)
-    assert 10**value == pytest.approx(R * torch.linalg.matrix_norm(J, 2).item(), rel=1e-6)
+    assert 10**value == pytest.approx(
+        R * torch.linalg.matrix_norm(J, 2).item(), rel=1e-6
+    )
     if function in ("u", "alpha"):
         assert value == pytest.approx(proven_constant(function, n, R), abs=1e-9)
     if function == "f" and n > 2:  # the closed form printed in the chapter
@@ -108,14 +129,20 @@ def test_search_reaches_the_construction_and_does_not_pass_it(function, moving):
     Rs = [1.0, 3.0]
     found = search(function, 8, Rs, 24, 200, stream(2, "initialization"), moving=moving)
     for value, R in zip(found.best.tolist(), Rs, strict=True):
-        built = log_jacobian_norm(function, *worst_logits(function, 8, R)).item() / LN10 + math.log10(R)
+        built = log_jacobian_norm(
+            function, *worst_logits(function, 8, R)
+        ).item() / LN10 + math.log10(R)
         assert math.log10(0.95) < value - built < math.log10(1.01)
         assert value <= proven_constant(function, 8, R) + 1e-9
     assert len(found.history) == 201  # the start and what 200 steps reach
-    assert (found.history[0] < found.best).all() and (found.history.diff(dim=0) >= 0).all()
+    assert (found.history[0] < found.best).all() and (
+        found.history.diff(dim=0) >= 0
+    ).all()
 
 
-@pytest.mark.parametrize("kind", ["normalized", "rescaled", "sparse", "cross_entropy", "entropy"])
+@pytest.mark.parametrize(
+    "kind", ["normalized", "rescaled", "sparse", "cross_entropy", "entropy"]
+)
 def test_directional_derivatives_against_nested_differences(kind):
     s, w, t = normal(3, 5, seed=4)
     b, h = t.softmax(-1), 1e-3
@@ -135,7 +162,17 @@ def test_loss_search_finds_the_two_token_optimum():
     high, low = (4 * q * q * (1 - q) * (2 - 3 * q) for q in p)
     how = {"radius": 36.0, "starts": 24, "steps": 200}
     for n, sign, wanted in ((2, 1.0, high), (6, -1.0, -low)):
-        found = search_loss(along("normalized"), 2, n, rng=stream(5, "initialization"), sign=sign, **how)
+        found = search_loss(
+            along("normalized"), 2, n, rng=stream(5, "initialization"), sign=sign, **how
+        )
         assert 10 ** found.best.item() == pytest.approx(wanted, rel=1e-2)
-    slope = 10 ** search_loss(along("normalized"), 1, 6, rng=stream(5, "initialization"), **how).best.item()
-    assert slope == pytest.approx(8 * math.sqrt(2) / 27, rel=1e-2) and slope <= 8 * math.sqrt(2) / 27 + 1e-9
+    slope = (
+        10
+        ** search_loss(
+            along("normalized"), 1, 6, rng=stream(5, "initialization"), **how
+        ).best.item()
+    )
+    assert (
+        slope == pytest.approx(8 * math.sqrt(2) / 27, rel=1e-2)
+        and slope <= 8 * math.sqrt(2) / 27 + 1e-9
+    )

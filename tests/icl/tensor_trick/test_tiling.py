@@ -25,7 +25,10 @@ def close(ours, wanted, tolerance=1e-12):
 
 def tiled(A1, A2, X, B, V, kind, tile=None):
     """Gradient and Hessian product of one problem by tiles, whatever its size."""
-    return [tiling.tiled(A1, A2, X, B, direction, kind=kind, tile=tile) for direction in (None, V)]
+    return [
+        tiling.tiled(A1, A2, X, B, direction, kind=kind, tile=tile)
+        for direction in (None, V)
+    ]
 
 
 def plain(A1, A2, X, B, V, kind):
@@ -39,16 +42,22 @@ def calls(monkeypatch):
     for name in ("tiled", "plain_gradient", "plain_hvp"):
         way = getattr(tiling, name)
         monkeypatch.setattr(
-            tiling, name, lambda *a, name=name, way=way, **k: found.append(name) or way(*a, **k)
+            tiling,
+            name,
+            lambda *a, name=name, way=way, **k: found.append(name) or way(*a, **k),
         )
     return found
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tile", [1, 136, 400, 10**6])  # bytes: one row, exactly one, two and a rest, all
+@pytest.mark.parametrize(
+    "tile", [1, 136, 400, 10**6]
+)  # bytes: one row, exactly one, two and a rest, all
 def test_tiles_agree_with_the_plain_form(kind, tile):
     given = problem()
-    for ours, wanted in zip(tiled(*given, kind, tile), plain(*given, kind), strict=True):
+    for ours, wanted in zip(
+        tiled(*given, kind, tile), plain(*given, kind), strict=True
+    ):
         close(ours, wanted)
 
 
@@ -58,10 +67,15 @@ def test_tiles_agree_with_the_plain_form(kind, tile):
 def test_a_large_problem_is_tiled_and_a_small_one_is_not(kind, dtype, grad_mode, calls):
     large, small = problem(n=300, m=256, dtype=dtype), problem(dtype=dtype)
     with torch.set_grad_enabled(grad_mode):
-        for given, ways in ((large, ["tiled", "tiled"]), (small, ["plain_gradient", "plain_hvp"])):
+        for given, ways in (
+            (large, ["tiled", "tiled"]),
+            (small, ["plain_gradient", "plain_hvp"]),
+        ):
             ours = gradient(*given[:4], kind), hvp(*given, kind)
             assert calls == ways
-            for value, wanted in zip(ours, plain(*(t.double() for t in given), kind), strict=True):
+            for value, wanted in zip(
+                ours, plain(*(t.double() for t in given), kind), strict=True
+            ):
                 close(value, wanted, 1e-12 if dtype == torch.float64 else 1e-4)
             calls.clear()
 
@@ -74,19 +88,27 @@ def test_batches_are_taken_apart(kind, dtype, large, calls, monkeypatch):
     A1, A2, X, B, V = problem(batch=(3, 2), dtype=dtype)
     given = A1, A2[0, 0], X[:1], B[0], V[:, :1]
     monkeypatch.setattr(tiling, "SMALL", 1 if large else 10**9)
-    monkeypatch.setattr(tiling, "TILE", 4 * 23 * 17 * A1.element_size() * (2 if large else 4))
+    monkeypatch.setattr(
+        tiling, "TILE", 4 * 23 * 17 * A1.element_size() * (2 if large else 4)
+    )
     wanted = plain(*given, kind)
     close(hvp(*given, kind), wanted[1], 1e-12 if dtype == torch.float64 else 1e-4)
-    assert calls == (["tiled"] * 6 if large else ["plain_hvp"] * 2)  # two of the three, then the third
+    assert calls == (
+        ["tiled"] * 6 if large else ["plain_hvp"] * 2
+    )  # two of the three, then the third
     ours = gradient(*given[:4], kind)
     close(ours, wanted[0], 1e-12 if dtype == torch.float64 else 1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("batch", [(), (2,)])
-def test_what_is_differentiated_or_mapped_goes_by_the_plain_form(kind, batch, monkeypatch):
+def test_what_is_differentiated_or_mapped_goes_by_the_plain_form(
+    kind, batch, monkeypatch
+):
     monkeypatch.setattr(tiling, "SMALL", 1)
-    monkeypatch.setattr(tiling, "tiled", lambda *a, **k: pytest.fail("tiles have no history"))
+    monkeypatch.setattr(
+        tiling, "tiled", lambda *a, **k: pytest.fail("tiles have no history")
+    )
     A1, A2, X, B, V = problem(batch=batch)
     wanted = plain_gradient(A1, A2, X, B, kind), plain_hvp(A1, A2, X, B, V, kind)
 
@@ -103,7 +125,9 @@ def test_what_is_differentiated_or_mapped_goes_by_the_plain_form(kind, batch, mo
     close(torch.func.grad(lambda Y: hvp(A1, A2, Y, B, V, kind).sum())(X), third)
     close(torch.func.vmap(lambda Z: hvp(A1, A2, X, B, Z, kind))(V[None])[0], wanted[1])
     with forward_ad.dual_level():
-        close(forward_ad.unpack_dual(slope(forward_ad.make_dual(X, V))).tangent, wanted[1])
+        close(
+            forward_ad.unpack_dual(slope(forward_ad.make_dual(X, V))).tangent, wanted[1]
+        )
     with pytest.raises(pytest.fail.Exception):  # the control: nothing of that
         slope(X)
 
@@ -144,13 +168,18 @@ def test_memory_layout_and_history_of_the_input_do_not_matter():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("small", [1, 10**9])  # tiles, and the plain form
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_an_entry_that_is_not_finite_is_told_whatever_the_way(kind, small, bad, monkeypatch):
+def test_an_entry_that_is_not_finite_is_told_whatever_the_way(
+    kind, small, bad, monkeypatch
+):
     monkeypatch.setattr(tiling, "SMALL", small)
     for k, name in enumerate(("A1", "A2", "X", "B", "V")):
         given = problem()
         given[k][-1, -1] = bad
         for call in (hvp, lambda *a: gradient(*a[:4], a[5])) if name != "V" else (hvp,):
-            with pytest.raises(ValueError, match=f"^{name} has a NaN or infinite entry; all must be finite$"):
+            with pytest.raises(
+                ValueError,
+                match=f"^{name} has a NaN or infinite entry; all must be finite$",
+            ):
                 call(*given, kind)
 
 
@@ -166,12 +195,17 @@ def test_overflow_is_told_whatever_the_way(small, monkeypatch):
             gradient(*given, kind)
         with pytest.raises(OverflowError, match=words):
             hvp(*given, V, kind)
-    one, huge = torch.ones(3, 1, dtype=A1.dtype), torch.full((1, 1), -1e200, dtype=A1.dtype)
+    one, huge = (
+        torch.ones(3, 1, dtype=A1.dtype),
+        torch.full((1, 1), -1e200, dtype=A1.dtype),
+    )
     far = torch.tensor([[0.0], [1e200], [1e200]], dtype=A1.dtype)
     for kind in KINDS:  # logits of -infinity, of which exp would make zeros in silence
         with pytest.raises(OverflowError, match="the logits"):
             gradient(one, far, huge, B[:3, :3], kind)
-    close(gradient(one, one, huge, B[:3, :3]), torch.zeros_like(huge))  # large, and in range
+    close(
+        gradient(one, one, huge, B[:3, :3]), torch.zeros_like(huge)
+    )  # large, and in range
 
 
 class Largest(TorchDispatchMode):
@@ -190,11 +224,21 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_array_of_n_by_n_is_made(kind):
     n, d, tile = 1200, 8, 2**16
-    A1, A2, X, B, V = torch.randn(n, d), torch.randn(n, d), torch.randn(d, d), torch.rand(n, n), torch.eye(d)
+    A1, A2, X, B, V = (
+        torch.randn(n, d),
+        torch.randn(n, d),
+        torch.randn(d, d),
+        torch.rand(n, n),
+        torch.eye(d),
+    )
     for direction in (None, V):
         with Largest() as plain, torch.no_grad():
-            plain_gradient(A1, A2, X, B, kind) if direction is None else plain_hvp(A1, A2, X, B, V, kind)
+            plain_gradient(A1, A2, X, B, kind) if direction is None else plain_hvp(
+                A1, A2, X, B, V, kind
+            )
         with Largest() as ours:
             tiling.tiled(A1, A2, X, B, direction, kind=kind, tile=tile)
         assert plain.numbers == n * n  # the control
-        assert ours.numbers <= max(2 * tile // 4, n * d)  # the gradient's or, for two maps, both tiles
+        assert ours.numbers <= max(
+            2 * tile // 4, n * d
+        )  # the gradient's or, for two maps, both tiles
