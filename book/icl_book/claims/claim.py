@@ -124,6 +124,9 @@ class Alternative:
     #: Whether it was added after its data, which the card says. In what others state it counts like any
     #: other; it does not rescue a result of this book.
     late: bool = False
+    key: str = (
+        ""  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
+    )
 
 
 @dataclass(frozen=True)
