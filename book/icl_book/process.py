@@ -26,9 +26,8 @@ from icl_book.provenance import ROOT
 FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 #: What asks a process to end: Ctrl-C; kill, timeout and Slurm; a terminal that is closed.
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ABANDONED = (
-    60.0  # seconds after which a scratch folder that no process holds is nobody's
-)
+# seconds after which a scratch folder that no process holds is nobody's
+ABANDONED = 60.0
 PATIENCE = 20.0  # seconds that interrupted processes have to tidy up
 
 

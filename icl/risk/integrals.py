@@ -20,9 +20,8 @@ from icl.tasks.base import Array, pinned
 from icl.tasks.gegenbauer import Polynomials
 
 _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
-_CHECK_FEASIBLE_AFTER = (
-    1000  # after so many it is checked whether that many can be enough
-)
+# after so many it is checked whether that many can be enough
+_CHECK_FEASIBLE_AFTER = 1000
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
 _BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials

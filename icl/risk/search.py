@@ -28,12 +28,10 @@ FIRST, RATIO = 0.1, 1.4  # of the scan in w
 _WIDEST = 4.1  # a wider ratio in w spoils the nodes of too many problems
 _DIGITS = 32  # natural logarithm of what is asked of the polynomials
 _ROUNDING = 1e-10  # of a root, relative: what bisection and the rounding of the slopes may do, and more
-_RISK_ROUNDING = (
-    1e-13  # of a risk, relative: by less, none is known to be above another
-)
-_LAST = (
-    3e-9  # most that the last coefficients may move a root: about ten times its error
-)
+# of a risk, relative: by less, none is known to be above another
+_RISK_ROUNDING = 1e-13
+# most that the last coefficients may move a root: about ten times its error
+_LAST = 3e-9
 
 
 class Minima(NamedTuple):

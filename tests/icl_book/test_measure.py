@@ -68,9 +68,8 @@ def test_failures_are_told(job, options, error, message):
 @linux
 def test_jobs_share_what_was_prepared_and_nothing_else_and_may_die_for_want_of_memory():
     prepare = "import os; from icl_book.measure import limit_memory\nheld = []"
-    limited = (
-        "kept = b'1' * (300 * 2**20); limit_memory(100 * 2**20)"  # beyond what is there
-    )
+    # beyond what is there
+    limited = "kept = b'1' * (300 * 2**20); limit_memory(100 * 2**20)"
     jobs = [
         ("held.append(b'1' * (100 * 2**20))", "assert not held"),
         ("b'1' * (50 * 2**20)", f"assert not held; {limited}"),

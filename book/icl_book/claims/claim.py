@@ -115,18 +115,14 @@ class Alternative:
     __pydantic_config__ = STRICT
 
     name: str  #: In words
-    key: str = (
-        ""  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
-    )
     #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
     #: its own and hands them to the judge under this name.
     rule: Rule | None = None
     #: Whether it was added after its data, which the card says. In what others state it counts like any
     #: other; it does not rescue a result of this book.
     late: bool = False
-    key: str = (
-        ""  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
-    )
+    #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,29 +168,25 @@ class Claim:
     place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
     reading: str = ""  #: What is judged (MyST markdown), wherever that is not the quote
     quantity: str = ""  #: What is measured, in words; the rule speaks about this number
-    rule: Rule | None = (
-        None  #: From a case's labels to the permitted range, ends and tolerances included
-    )
+    #: From a case's labels to the permitted range, ends and tolerances included
+    rule: Rule | None = None
     #: The verdict of the last run; another one fails the build. None stands for "not testable" if there is a
     #: reason, for "established" if the statement is this book's own, else for "holds".
     expected: Verdict | None = None
     grade: Grade | None = None  #: Kind of evidence
-    quantifier: str = (
-        "for all"  #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
-    )
+    #: What it ranges over, or ``"there is"``, ``"in the limit"``, ...
+    quantifier: str = "for all"
     #: Choices of ours that the verdict rests on
     depends_on: tuple[Annotated[Choice, _named("what")], ...] = ()
     implied_by: tuple[
         str, ...
     ] = ()  #: Ids that this one follows from; totals count only claims without
-    corrected: str | None = (
-        None  #: Our corrected statement (MyST markdown), if the printed one fails
-    )
+    #: Our corrected statement (MyST markdown), if the printed one fails
+    corrected: str | None = None
     corrected_rule: Rule | None = None  #: What the corrected statement permits
     severity: Severity | None = None  #: Given if it is false as printed
-    control: str = (
-        ""  #: What is broken in the negative control, in words; empty without one
-    )
+    #: What is broken in the negative control, in words; empty without one
+    control: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
     why_not: str = ""  #: The reason why it cannot be tested
     #: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected one, for
@@ -205,12 +197,10 @@ class Claim:
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
     read: str = ""  #: Where a reader found the quotation, e.g. ``"collins2024, p. 5, verbatim"``
-    standing: Annotated[str, BeforeValidator(_standing)] = (
-        ""  #: Of a result of this book, see `STANDING`
-    )
-    where: str = (
-        ""  #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
-    )
+    #: Of a result of this book, see `STANDING`
+    standing: Annotated[str, BeforeValidator(_standing)] = ""
+    #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
+    where: str = ""
 
     @property
     def tested(self) -> bool:
