@@ -13,7 +13,6 @@ import pytest
 
 from icl_book import provenance
 from icl_book.__main__ import main, parser
-from icl_book.claims import registry
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import execute, plan, record, schedule, table
