@@ -300,34 +300,26 @@ fits = measured.imitations(
 # %% tags=["remove-input"]
 size = f", n = {context_length}, d = {dim}"
 none = "fitted to one problem, no attention"
-fitted = fits.assign(case=fits.layer)
-fitted.loc[(fits.layer == "fitted to one problem") & fits.sharpness.isna(), "case"] = (
-    none
-)
-judged = fitted[(fitted.sharpness == measured.JUDGED) | (fitted.sharpness.isna())]
-rules = {
-    "fitted to one problem": "own",
-    "one layer for all problems": "shared",
-    none: "exact",
-    "every token shrunk": "shared",
-    "its matrix against -1": "matrix",
-}
-broken = {"fitted to another's step": "own", "tested on targets of 2X": "shared"}
-
-
-def evidence(rules):
-    found = []
-    for name, what in rules.items():
-        rows = judged[judged.case == name].assign(what=what)
-        if name == "one layer for all problems":
-            rows = rows[rows.sharpness == measured.JUDGED]
-        found += cases(
-            rows, "cosine", samples="seed", labels=["what"], name=name + size
+right = [  # name of the case, what was fitted, with which attention, and the rule
+    ("fitted to one problem", "fitted to one problem", "1", "own"),
+    ("one layer for all problems", "one layer for all problems", "1", "shared"),
+    (none, "fitted to one problem", "none", "exact"),
+    ("every token shrunk", "every token shrunk", "none", "shared"),
+    ("its matrix against -1", "its matrix against -1", "1", "matrix"),
+]
+wrong = [
+    ("fitted to another's step", "fitted to another's step", "1", "own"),
+    ("tested on targets of 2X", "tested on targets of 2X", "1", "shared"),
+]
+evidence = {"right": [], "wrong": []}
+for side, listed in (("right", right), ("wrong", wrong)):
+    for name, layer, sharpness, what in listed:
+        chosen = fits[(fits.layer == layer) & (fits.sharpness == sharpness)]
+        chosen = chosen.assign(what=what)
+        evidence[side] += cases(
+            chosen, "cosine", samples="seed", labels=["what"], name=name + size
         )
-    return found
-
-
-judge("P2.icl.imitates", evidence(rules), evidence(broken))
+judge("P2.icl.imitates", evidence["right"], evidence["wrong"])
 
 # %% tags=["hide-input"]
 names = {
@@ -337,13 +329,11 @@ names = {
 middle = measured.medians(fits)
 shrunk = middle.cosine[middle.layer == "every token shrunk"].item()
 drawn = middle[middle.layer.isin(names)].replace({"layer": names})
-places = [np.nan, *measured.SHARPNESS]
-ticks = ["none", *(f"{c:g}" for c in measured.SHARPNESS)]
-place = [0 if np.isnan(c) else places.index(c) for c in drawn.sharpness]
+place = drawn.sharpness.map(measured.SHARPNESS.index)
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
 plots.points(ax, drawn.assign(place=place), "place", "cosine", "layer")
 ax.axhline(shrunk, label="every token shrunk", c=plots.COLORS["guide"], lw=1)
-ax.set_xticks(range(len(ticks)), ticks)
+ax.set_xticks(range(len(measured.SHARPNESS)), measured.SHARPNESS)
 ax.set(ylim=(0, 1.05), xlabel="sharpness c of the layer", ylabel="cosine with the step")
 ax.legend(loc="lower right")
 plt.show()

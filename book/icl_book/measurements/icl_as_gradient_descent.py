@@ -13,9 +13,9 @@ from icl.tensor_trick import gradient
 from icl.tensor_trick.formulas import row_loss
 from icl.tensor_trick.target_shift import shifted_target
 
-#: Sharpness c of the attention layers that are tried, and the one that the card judges.
-SHARPNESS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0)
-JUDGED = 1.0
+#: Sharpness c of the attention layers that are tried, or no attention; and the one that the card judges.
+SHARPNESS = ("none", "0", "0.25", "0.5", "1", "2", "4", "16")
+JUDGED = "1"
 
 
 def reversed_weights(
@@ -58,7 +58,7 @@ def imitations(
     """Fit layers A1 + softmax(c A1 A1') A1 V to gradient steps on random problems, in independent streams.
 
     Returns:
-        Columns ``layer`` (what is fitted, and tested on what), ``sharpness`` (c; NaN without attention),
+        Columns ``layer`` (what is fitted, and tested on what), ``sharpness`` (of `SHARPNESS`),
         ``seed`` and ``cosine``: the median, over problems that no shared layer was fitted to, of the cosine
         between the moves of the scores by the layer and by the step; of "its matrix against -1" the cosine
         between V of the shared layer and minus the identity.
@@ -74,8 +74,8 @@ def imitations(
         goals = wanted_move(A1, A2, X, B)
 
         grown = (2 * A1 @ X @ A2.mT).softmax(-1)  # the targets that 2 X fits
-        found = [("every token shrunk", math.nan, median_cosine(-A1, goals, A2, X))]
-        for sharpness in (math.nan, *SHARPNESS):
+        found = [("every token shrunk", "none", median_cosine(-A1, goals, A2, X))]
+        for sharpness in SHARPNESS:
             tokens = attended(A1, sharpness)
             own = tokens @ least_squares(tokens, goals)
             V = shared_matrix(attended(A1_seen, sharpness), goals_seen)
@@ -125,9 +125,7 @@ def imitations(
 def medians(table: pd.DataFrame) -> pd.DataFrame:
     """Return the median over seeds of each layer and sharpness, with the ends of its interval."""
     rows = []
-    for (layer, sharpness), group in table.groupby(
-        ["layer", "sharpness"], sort=False, dropna=False
-    ):
+    for (layer, sharpness), group in table.groupby(["layer", "sharpness"], sort=False):
         middle, low, high, _ = median_interval(group.cosine.to_numpy())
         rows.append(
             {
@@ -159,11 +157,11 @@ def wanted_move(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
     return -A1 @ quotient
 
 
-def attended(A1: Tensor, sharpness: float) -> Tensor:
-    """Compute softmax averages of the tokens, or with NaN, for no attention, the tokens themselves."""
-    if math.isnan(sharpness):
+def attended(A1: Tensor, sharpness: str) -> Tensor:
+    """Compute softmax averages of the tokens, or without attention the tokens themselves."""
+    if sharpness == "none":
         return A1
-    return torch.softmax(sharpness * A1 @ A1.mT, -1) @ A1
+    return torch.softmax(float(sharpness) * A1 @ A1.mT, -1) @ A1
 
 
 def least_squares(tokens: Tensor, goals: Tensor) -> Tensor:
