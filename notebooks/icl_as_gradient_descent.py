@@ -121,16 +121,16 @@ print(largest.map("{:.1e}".format))
 # %%
 figure, ax = plt.subplots(figsize=(5.8, 2.5))
 for kind, path in gaps.groupby("kind"):
-    ax.plot(path.step, path.gradient, color=plots.COLORS[kind], label=kind)
-ax.set(xlabel="step of gradient descent", ylim=(0, None))
+    ax.semilogy(path.step, path.gradient, color=plots.COLORS[kind], label=kind)
+ax.set_xlabel("step of gradient descent")
 ax.set_ylabel("relative difference\nof the two gradients")
 ax.legend()
 plt.show()
 
 # %% [markdown]
 # ```{caption} fig-icl-path
-# :alt: Two curves against the step of gradient descent, one for each version of the loss. Both stay clearly above zero all along; the
-# normalized one begins near one half.
+# :alt: Logarithmic plot of two curves, one for each version of the loss, against the step of gradient descent. Both lie between one
+# hundredth and one half all along.
 #
 # Either the weights move, or the target moves instead. The loss is then the same up to rounding (table above), but its gradient is
 # not: relative difference of the two gradients after each step along the path of gradient descent.

@@ -111,7 +111,7 @@ found["proved"] = np.log10(found.R / 2).where(found.function == "f", proved_u)
 # %%
 shown = found[(found.n == n_values[-1]) & (found.reach == 1)]
 labels = ("R", "log10 of the constant")
-panels = plots.panels(shown, "function", labels, title="{} of a row", height=2.6)
+panels = plots.panels(shown, "function", labels, title="${}$", height=2.6)
 for function, ax in panels.items():
     line = shown[shown.function == function]
     color = plots.COLORS["printed"]
@@ -311,8 +311,9 @@ judge(
 # ## Which conditions are needed?
 #
 # The summary says that the analysis "requires strict constraints". Of these only the length of $x$ matters. If $x$ may be longer,
-# the printed bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later, so the summary's caution that the bounds "may not hold"
-# is right; the card shows it for $u$, from the headline experiment. The bound on $f$ does not break.
+# the constants above grow with it, and the printed bounds on $u$, $\alpha$ and $\alpha^{-1}$ break sooner or later. So the summary's
+# caution that the bounds "may not hold" is right; the card shows it for $u$, from the experiment above. The bound on $f$ does not
+# break.
 
 # %% tags=["remove-input"]
 longer = found[(found.function == "u") & (found.reach == 10)]
