@@ -136,7 +136,7 @@ plt.show()
 # not: relative difference of the two gradients after each step along the path of gradient descent.
 # ```
 #
-# This takes about two seconds. Expect losses that differ by rounding alone, and gradients that differ by up to
+# This takes about one second. Expect losses that differ by rounding alone, and gradients that differ by up to
 # {judged}`P2.icl.equivalence | gradient, normalized | .1f` of their length in the normalized problem. We judge the
 # summary's sentence (below) in three senses: the value of the loss, the gradient and with it the next step, and the scores after one
 # linear attention layer that knows the residual.
@@ -210,7 +210,7 @@ judge("P2.icl.identity", [weights, tokens], folded=True)
 #
 # ## By hand
 #
-# Two tokens, $b=(1,0)$. The weights move so that the scores go from $(0,0)$ to $(\ln3,0)$. The prediction goes from
+# Take two tokens and $b=(1,0)$. The weights move so that the scores go from $(0,0)$ to $(\ln3,0)$. The prediction goes from
 # $(\frac12,\frac12)$ to $(\frac34,\frac14)$, the residual to $(-\frac14,\frac14)$. Stay at scores $(0,0)$ instead and take the
 # target $\tilde b=(\frac34,\frac14)$: the residual is $(-\frac14,\frac14)$ too, and the loss is $\frac1{16}$ in both cases. The
 # gradients in the scores differ: the Jacobian of softmax is $\frac14(1,-1)(1,-1)^\top$ at the scores $(0,0)$ and $\frac3{16}$ times
@@ -277,7 +277,7 @@ judge("P2.icl.break", rescaled, readings=readings, folded=True)
 # gives $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$: one **linear** self-attention layer with residual connection, scores $A_1A_1^\top$ and
 # values $PA_2X_t^{-1}$. The values contain $P$, which depends on the targets: a layer that sees only $A_1$ cannot know the gradient.
 # And {eq}`eq-icl-layer` also reads $A_1'=A_1(I-\eta GX_t^{-1})$ with $G=A_1^\top PA_2$: every token is multiplied by the same
-# $d\times d$ matrix, without attention. The headline experiment makes its third move in this way.
+# $d\times d$ matrix, without attention. The third move of the experiment above is made in this way.
 #
 # **Exercise 3.** The change of the scores by a gradient step, $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, does not contain $X$ except through
 # $P$. What does this mean for two different $X$ with the same scores?

@@ -154,12 +154,12 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 1.** Let the rows be sharper: softmax of twice the scores. Which constant do you expect? Change the headline cell and
-# see.
+# **Exercise 1.** Take the softmax of twice the scores. Which constant do you expect? Change two lines of the experiment and see. (For
+# seven tokens write `n_values = [7]` in its first line.)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# By the chain rule the derivative is twice that of softmax at twice the scores, so the constant is $R$. The lines to change are
+# By the chain rule the derivative is twice that of softmax at twice the scores, so the constant is $R$. The lines become
 # `f = (2 * scores).softmax(dim=-2)` and `jacobian = 2 * f * (data - f.mT @ data)`. The circles end at $\log_{10}R$, above the
 # solid line by $\log_{10}2$, and the card is contradicted.
 # ```
@@ -227,18 +227,28 @@ judge(
 # that move the two large ones apart.
 
 # %%
-n, R_by_hand, h = 32, 4.0, 1e-3
-large = np.arange(n) < 2
-high = R_by_hand**2 * np.sqrt((n - 2) / (2 * n))
-low = -(R_by_hand**2) * np.sqrt(2 / (n * (n - 2)))
-s = np.where(large, high, low)  # |s| = R^2
-apart = np.where(large, [1.0, -1.0] + [0.0] * (n - 2), 0.0) / np.sqrt(2)
-A = R_by_hand * np.column_stack([s / R_by_hand**2, apart])  # so |A| = R
-u_x, u_y = (np.exp(A @ [R_by_hand, move]) for move in (h, -h))
-quotient = np.linalg.norm(u_x / u_x.sum() - u_y / u_y.sum()) / (2 * h)
-printed = n**1.5 * R_by_hand * np.exp(6 * R_by_hand**2)
+n = 32
+R = 4.0
+high = R**2 * np.sqrt((n - 2) / (2 * n))
+low = -(R**2) * np.sqrt(2 / (n * (n - 2)))
+s = np.full(n, low)
+s[:2] = high  # now |s| = R^2
+apart = np.zeros(n)
+apart[:2] = [np.sqrt(0.5), -np.sqrt(0.5)]
+A = R * np.column_stack([s / R**2, apart])  # orthonormal columns, so |A| = R
+
+
+def softmax_row(x):
+    u = np.exp(A @ x)
+    return u / u.sum()
+
+
+x = np.array([R, 0.001])
+y = np.array([R, -0.001])
+quotient = np.linalg.norm(softmax_row(x) - softmax_row(y)) / np.linalg.norm(x - y)
 print(f"|A| = {np.linalg.norm(A, 2):.3f}")
-print(f"reached {quotient:.4f}, R / 2 = {R_by_hand / 2:.4f}, printed {printed:.1e}")
+print(f"reached {quotient:.4f}, R / 2 = {R / 2:.4f}")
+print(f"printed {n**1.5 * R * np.exp(6 * R**2):.1e}")
 
 # %% [markdown]
 # **Exercise 2.** Show that $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$ for the matrix $F$ of

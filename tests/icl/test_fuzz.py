@@ -304,7 +304,7 @@ def numbers_of(value):
 DOCUMENTED = {
     *(getattr(attention, name) for name in attention.__all__ if name.islower())
 }
-DOCUMENTED |= {lipschitz.log_jacobian_norm, lipschitz.log_norm, finite.context_losses}
+DOCUMENTED |= {finite.context_losses}
 DOCUMENTED |= {
     statistics.median_interval
 }  # the whole line, where too few values are given
