@@ -7,8 +7,8 @@
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
 - `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
-- `lipschitz`: constants printed, proved, built and found. `curvature`: step sizes and passes.
-- `target_shift`: moves of weights, data and target; layers that imitate a step.
+- `lipschitz_bounds`: bounds printed and proved, the curvature of a row, passes to a solution.
+- `icl_as_gradient_descent`: layers that imitate a gradient step, and a move that is much too long.
 - `theorem2`: the exact window over many decades, the proof sketch, trained units.
 - `low_rank`: Theorem 4, over all matrices and trained; functions behind a nonlinear link.
 - `gaussian`: Gaussian tokens and a ball: where the window stops, and what it leaves.
