@@ -71,7 +71,7 @@ notebook.setup(globals())
 shown = np.deg2rad([200, 75, -20, 130, 12])
 on_circle = attention_window.on_circle(shown)
 at_zero = attention_window.on_circle([0.0])[0]
-shares = softmax_weights(on_circle, at_zero, 3 * torch.eye(2).double()).numpy()
+shares = softmax_weights(on_circle, at_zero, 2 * torch.eye(2).double()).numpy()
 blue = plots.COLORS["softmax"]
 figure, (ring, prompt) = plt.subplots(1, 2, figsize=(7.6, 3.0), width_ratios=[1.3, 3])
 ring.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
@@ -105,7 +105,7 @@ plt.show()
 # examples nearest to the star.
 #
 # How attention answers. Left: five labeled examples on the circle $d=2$ and a {term}`query` (star); the area of a disc is the
-# attention weight of its example at $w=3$. Right: the prompt. The prediction is the mean of the labels with these weights
+# attention weight of its example at $w=2$. Right: the prompt. The prediction is the mean of the labels with these weights
 # (percentages, thickness of the arrows), whatever the order of the examples.
 # ```
 #

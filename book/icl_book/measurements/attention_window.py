@@ -212,7 +212,7 @@ def squared_bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.Data
 
 def half_weight_distance(w: ArrayLike) -> Array:
     """Return the distance at which the weight has fallen to half; no two points are farther apart than 2."""
-    return np.minimum(2, np.sqrt(2 * np.log(2) / np.maximum(w, 1e-9)))
+    return np.asarray(np.minimum(2, np.sqrt(2 * np.log(2) / np.maximum(w, 1e-9))))
 
 
 def narrowing(
@@ -327,7 +327,7 @@ def circle_to_move(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.concat(curves, ignore_index=True), pd.concat(points, ignore_index=True)
 
 
-def _circle_weights(examples: Tensor, around: Array, w: float) -> Array:
+def _circle_weights(examples: Tensor, around: ArrayLike, w: float) -> Array:
     queries = on_circle(np.deg2rad(around))
     M = w * torch.eye(2, dtype=torch.float64)
     return np.asarray(softmax_weights(examples, queries, M).numpy())
