@@ -84,7 +84,8 @@ for title, rough, task, sigma in settings:
     best = optimal_window(task, n_values, sigma)
     squares = population_risk(task, best.w, n_values, noise_std=1.0).noise
     attended = 1 / squares
-    few_or_many = np.where(attended < 5, "few tokens", "a window")
+    few = (attended < 5) & (attended < np.array(n_values) / 2)
+    few_or_many = np.where(few, "few tokens", "a window")
     columns = {
         "n": n_values,
         "w": best.w,
@@ -129,11 +130,11 @@ plt.show()
 # are too short for the wavelength, and where the waves are too weak; a band of few tokens follows, then a window that
 # narrows to the right.
 #
-# What is best, over context length and roughness, exact; lines: the best $w$. *Few tokens*: fewer than five are attended
-# to. Left: {term}`ReLU functions <class>` over $L/\sigma$. Others: waves over their wavenumber $L$ at $\sigma=0.1$.
+# What is best, over context length and roughness, exact; lines: the best $w$. *Few tokens*: fewer than five, and
+# less than half of the context, are attended to. Left: {term}`ReLU functions <class>` over $L/\sigma$. Others: waves over their wavenumber $L$ at $\sigma=0.1$.
 # ```
 #
-# This takes about three seconds on two cores. Expect equal weights for waves in short contexts: the table has
+# This takes about ten seconds on two cores. Expect equal weights for waves in short contexts: the table has
 # $w^*=0$ at the largest wavenumber and the smallest $n$ in every dimension, and a window at the smallest wavenumber and
 # the largest $n$.
 
@@ -493,12 +494,12 @@ judge(
 # window is wider than the steep part of the function.
 # ```
 #
-# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and which region grows?
+# **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and what happens to the lines of equal $w$?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `high = 7`. The region of few tokens shrinks to the right and grows to the left: in more dimensions the neighbors are
-# farther away, and longer contexts are needed to bring more of them into a window.
+# `high = 7`. The lines of equal $w$ lie farther apart: the exponent of the law, $\frac2{d+2}$, is smaller, so it takes longer
+# contexts to narrow the window by the same factor.
 # ```
 #
 # ## To remember
