@@ -240,7 +240,7 @@ interactive(
     cursor="query",
     points=points,
     labels=("angle in degrees", "label"),
-    log="",
+    log=False,
     ylim=(-1.9, 1.9),
     experiment="Move w until the prediction is close to the one with the best w for "
     "this L. Then move L, and find it again. Then drag the query.",
