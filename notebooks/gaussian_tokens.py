@@ -103,9 +103,9 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.9))
 for dim, color in plots.colors(dims).items():
     part = windows[(windows.dim == dim) & (windows.noise_std == sigma)]
     part = part.set_index(["tokens", "n"])
-    left.plot(part.w["Gaussian"], "o-", color=color, label=f"Gaussian, d = {dim}")
-    left.plot(part.w["sphere"], "o--", color=color, label=f"sphere, d = {dim}")
-    right.plot(part.gap["Gaussian"], "o-", color=color)
+    left.plot(part.w["Gaussian"], color=color, label=f"Gaussian, d = {dim}")
+    left.plot(part.w["sphere"], "--", color=color, label=f"sphere, d = {dim}")
+    right.plot(part.gap["Gaussian"], color=color)
 left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
 right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="1 - best w")
 slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
@@ -602,7 +602,7 @@ for i, (name, function) in enumerate(known.items()):
     ax.errorbar(n, part["mean"], bars, fmt="o-", lw=1, ms=4, mfc="w", color=color)
     last = (n.iloc[-1], part["mean"].iloc[-1])
     words = {"textcoords": "offset points", "va": "center", "color": color}
-    ax.annotate(printed[name], last, xytext=(12, 0), **words)
+    ax.annotate(printed[name], last, xytext=(14, 6), **words)
     if stops:
         ax.axhline(function.limit / function.variance, color=color, ls="--", lw=1)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk / variance")
