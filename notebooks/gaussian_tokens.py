@@ -83,18 +83,23 @@ lengths = sorted({*n_values, 10**9, 10**12})
 rows = []
 for dim in dims:
     for noise_std in noise_stds:
-        gaussian = gaussian_window(dim, lengths, noise_std)
-        sphere = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std)
-        both = {
-            "Gaussian": (gaussian.w, gaussian.w * gaussian.error),
-            "sphere": (sphere.w / dim, sphere.w / dim * sphere.error),
+        setting = {"dim": dim, "noise_std": noise_std, "n": lengths}
+        best = gaussian_window(dim, lengths, noise_std)
+        gaussian = {
+            "tokens": "Gaussian",
+            "w": best.w,
+            "error": best.w * best.error,
+            # 1 - w, with digits of its own
+            "gap": best.gap,
         }
-        for tokens, (w, error) in both.items():
-            setting = {"tokens": tokens, "dim": dim, "noise_std": noise_std}
-            columns = {"n": np.array(lengths, dtype=float), "w": w, "error": error}
-            # 1 - w with digits of its own, where w is close to one
-            columns["gap"] = gaussian.gap if tokens == "Gaussian" else 1 - w
-            rows.append(pd.DataFrame(setting | columns))
+        best = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std)
+        sphere = {
+            "tokens": "sphere",
+            "w": best.w / dim,
+            "error": best.w / dim * best.error,
+        }
+        rows.append(pd.DataFrame(setting | gaussian))
+        rows.append(pd.DataFrame(setting | sphere))
 windows = pd.concat(rows, ignore_index=True)
 
 # %%
