@@ -490,8 +490,8 @@ judge(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It does: at $n=10^{12}$ the exact $w$ and the law agree in their first digits. For $n=10^4$ they do not yet, since the
-# window is wider than the steep part of the function.
+# It does: at $n=10^{12}$ the exact $w$ and the law agree to less than one per cent. At $n=10^4$ the law is about a quarter too
+# large, since the window is still wider than the steep part of the function.
 # ```
 #
 # **Exercise 4.** Draw the map of ReLU functions for $d=7$. Which line of the experiment do you change, and what happens to the lines of equal $w$?
