@@ -53,7 +53,8 @@ from icl.tasks import ReLU
 from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge, other_readings, reading
 from icl_book.interactive import interactive
-from icl_book.measurements import tables, theorem3
+from icl_book.measurements import tables
+from icl_book.measurements import theorem3_generalization as theorem3
 from icl_book.measurements.tables import each
 
 notebook.setup(globals(), n_decades=2)
