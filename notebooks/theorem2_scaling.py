@@ -75,7 +75,7 @@ figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.2))
 axes[0].plot(w, risk.noise, label=[f"noise, n = {n:.0e}" for n in lengths])
 axes[0].plot(w, risk.bias[:, -1], "k", label="bias, n = 1e+08")
 axes[0].plot(least.w, least.risk, "k*", markersize=9, label="least sum")
-axes[0].set(xscale="log", yscale="log", ylim=(1e-7, 10))
+axes[0].set(xscale="log", yscale="log", ylim=(1e-7, 300))
 axes[0].set(xlabel="window parameter w", ylabel="bias and noise")
 axes[0].set_title("ReLU functions, d = 5")
 axes[0].legend(fontsize=8, ncols=2, loc="upper left")
@@ -142,9 +142,16 @@ for task_class in (Affine, ReLU):
         for task, mean_diagonals in zip(tasks, units.windows, strict=True):
             exact = optimal_window(task, n, noise_std).w
             for seed, trained in enumerate(mean_diagonals):
-                row = {"task": task.label, "lipschitz": task.lipschitz, "n": n}
-                row |= {"seed": seed, "trained": trained, "exact": exact}
-                rows.append(row | {"ratio": trained / exact})
+                row = {
+                    "task": task.label,
+                    "lipschitz": task.lipschitz,
+                    "n": n,
+                    "seed": seed,
+                    "trained": trained,
+                    "exact": exact,
+                    "ratio": trained / exact,
+                }
+                rows.append(row)
 windows = pd.DataFrame(rows)
 
 # %%
@@ -433,9 +440,9 @@ plt.show()
 #
 # ## The exponent
 #
-# Slopes at any $n$ that one can simulate are far from their limits ({numref}`fig-slopes`): a fit over $n<10^4$ would report
-# the wrong exponent. So the cards read them far out, between the lengths at which the law says $w^*=3\cdot10^4$ and $10^5$. The
-# exact risk costs the same there as at $n=100$.
+# In five and more dimensions the slopes at any $n$ that one can simulate are far from their limits ({numref}`fig-slopes`): a fit
+# over $n<10^4$ would report the wrong exponent. So the cards read slopes far out, between the lengths at which the law says
+# $w^*=3\cdot10^4$ and $10^5$. The exact risk costs no more there than at $n=100$.
 
 # %% tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
@@ -459,8 +466,8 @@ plt.show()
 # affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.
 #
 # Local slope of $\log w^*$ in $\log n$ (exact) and its sharp limits (dotted). Shaded: what Theorem 2 permits, from $1/d$
-# to $2/d$. It is about ReLU functions; affine ones are drawn for comparison. In $d=5$ and $8$ the slopes of ReLU functions
-# still fall at $n=10^{12}$.
+# to $2/d$. It is about ReLU functions; affine ones are drawn for comparison. The higher the dimension, the longer a context has
+# to be before the slope settles.
 # ```
 
 # %% tags=["remove-input"]

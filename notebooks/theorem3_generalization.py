@@ -79,7 +79,7 @@ interactive(
     alt="Risk with the window for the wrong Lipschitz constant over the least risk, "
     "against the ratio of the constants: one where they agree, larger on both sides, "
     "close to its limit for long contexts.",
-    caption="The price of a wrong guess. Exact; L = σ = 1 in pretraining, L′ in the test.",
+    caption="The price of a wrong guess of L. Exact; L = σ = 1 in pretraining.",
 )
 
 # %% [markdown]
@@ -113,7 +113,7 @@ for n in (1e4, 1e8, 1e12):
 # %%
 parts = []
 for task_class in (Affine, ReLU):
-    for dim in dims:
+    for dim in dims:  # of the parameters above; or [7], for example
         trained = task_class(dim, lipschitz=lipschitz)
         far = asymptotics.sharp_context(trained, w=1e5, noise_std=noise_std)
         n = np.append(10.0 ** np.array(n_decades), far)
@@ -233,7 +233,7 @@ judge(
 # In $d=4$ the exponent of $\rho$ in {eq}`eq-price` is $2-\frac66=1$ and $\frac3{d-1}=1$, so $P(\rho)=\frac{\rho^2+1}{2\rho}$. A
 # layer tested at twice its $L$, or at half of it, has $\frac54$ of the least risk: both mistakes cost the same.
 #
-# **Exercise 1.** In the experiment let the line `for dim in dims:` read `for dim in [4]:`, and in the plot take `prices.dim == 4`.
+# **Exercise 1.** In the experiment let the loop over `dims` read `for dim in [4]:`, and in the plot take `prices.dim == 4`.
 # How many different dotted lines do the eight curves have, and at which heights?
 #
 # ```{admonition} Solution

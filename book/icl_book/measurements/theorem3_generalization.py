@@ -6,11 +6,13 @@ lengths at which the law says that the window of L is 3e4 and 1e5 (`theorem2_sca
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import hyp0f1
 
 from icl.pretrain import UnitConfig, pretrain
 from icl.pretrain.metrics import evaluation_error, scale_scores
@@ -18,7 +20,6 @@ from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
 from icl.risk.integrals import attended_gegenbauer_means
 from icl.risk.result import WindowRisk
 from icl.tasks import Affine, Cosine, ReLU, Zonal, make_task
-from icl_book.measurements.functions import Wave
 from icl_book.measurements.theorem2_scaling import FAR, log_slope
 
 Array = NDArray[np.float64]
@@ -292,10 +293,23 @@ def over_displayed(
     return pd.DataFrame(rows)
 
 
+@dataclass(frozen=True)
+class PhasedCosine(Zonal):
+    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
+
+    lipschitz: float = 1.0
+    label = "cosine with phase"
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
+        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
+        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
+
+
 def class_of(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
     """Return a class by its name, also the "cosine with phase"."""
-    if name == "cosine with phase":
-        return Wave(dim, lipschitz)
+    if name == PhasedCosine.label:
+        return PhasedCosine(dim, lipschitz)
     return make_task(name, dim, lipschitz)
 
 
