@@ -576,7 +576,8 @@ judge(
 #
 # {term}`Units <unit>` are trained on affine, ReLU and cosine functions with $L=1$, and on cosines with $L=0.1$ and $L=10$. The
 # slides print neither dimension nor context length nor noise; ours are $d=3$, $n=20$, $\sigma=0.1$. For the even cosine
-# $M=-wI$ is as good as $M=wI$. Units that found $-w$ are turned around; the card says what they do if they are not.
+# $M=-wI$ is as good as $M=wI$, so a unit that found $-w$ is turned around before it is tested on the other classes. The card
+# also shows what a unit costs that keeps looking at the opposite side.
 
 # %% tags=["hide-input"]
 units = theorem3_generalization.trained_units(
