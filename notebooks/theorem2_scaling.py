@@ -187,7 +187,7 @@ plt.show()
 # and the range from the smallest to the largest. Nothing is fitted.
 # ```
 #
-# Training takes about ten seconds on two cores. Expect a ratio near one:
+# Training takes less than half a minute on two cores. Expect a ratio near one:
 # {judged}`P1.T2.minimizer | ReLU, L = 4, n = 20 | .3f` for ReLU functions, $L=4$, $n=20$. The card tests only the larger half of
 # the values of $L$, which was fixed before the first run: for smaller $L$ the best $w$ is small, and its relative error is too
 # large to decide anything.
