@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import ive
 
 from icl.risk import optimal_window, population_risk
 from icl.tasks import Harmonic, ReLU
@@ -84,6 +85,9 @@ def test_the_worst_bias_lies_in_its_bracket_and_is_of_the_order_of_one_over_w(di
     w, n = 200.0, 10**6
     lower, upper = theorem3_generalization.worst_bias(dim, w, n)
     assert 0.01 < w * lower < w * upper < dim
+    # of many tokens, the mean cosine of angles with a density e^(w cos) sin^(d - 2)
+    mean_cosine = ive(dim / 2, w) / ive(dim / 2 - 1, w)
+    assert upper == pytest.approx(2 * (1 - mean_cosine), rel=0.01)
     # a function of one degree l alone, scaled so that its gradient is at most one in the mean, is in between
     degree = int(w**0.5 / 2)
     bias = population_risk(Harmonic(dim, degree=degree), w, n, 0.0).bias
