@@ -157,7 +157,7 @@ for L, color in plots.colors(lipschitz_values).items():
     w = exact.best[exact.lipschitz == L].iloc[0]
     ax.axhline(w, color=color, linestyle=":", linewidth=1)
 ax.set(xlabel="gradient step", ylabel="w, the mean diagonal of M")
-ax.legend(ncols=2, loc="upper right", bbox_to_anchor=(1, 0.9))
+ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown]
@@ -303,15 +303,11 @@ adam = pretraining.trained_norms(
 )
 edge = pd.DataFrame(
     {
-        "case": f"n = {n}, d = {d}",
+        "case": f"n = {context_length}, d = {d}",
         "lipschitz": L,
-        "w": optimal_window(Cosine(d, lipschitz=L), n, noise_std).w,
+        "w": optimal_window(Cosine(d, lipschitz=L), context_length, noise_std).w,
     }
-    for n, d in (
-        (context_length, dim),
-        (5 * context_length, dim),
-        (context_length, dim + 2),
-    )
+    for d in (dim, dim + 2)
     for L in np.linspace(0.5, 12.0, 24)
 )
 
@@ -339,17 +335,17 @@ ax = axes[1, 1]
 plots.lines(ax, edge, "lipschitz", "w", "case")
 last = grown["cosine", "isotropic"]
 last = medians(last[last.step == record[-1]], "norm", by=["lipschitz"])
-last = last.assign(case="trained, n and d as on the left")
+last = last.assign(case=f"trained, n = {context_length}, d = {dim}")
 plots.points(ax, last, "lipschitz", "median", "case", color="k")
 ax.set(title="cosine: the exact best w", xlabel="Lipschitz constant L", ylabel="w")
-ax.legend(fontsize=7, loc="upper left")
+ax.legend(fontsize=8, loc="upper right")
 plt.show()
 
 # %% [markdown]
 # ```{caption} fig-norm-growth
 # :alt: Three panels of norm against step. In the ReLU panel the points are ordered by L at all times, the largest on top. In
-# both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: three curves of
-# the best window parameter that rise with L and then drop to zero; four points lie near one of them.
+# both cosine panels L = 2 and L = 4 rise quickly, L = 1 slowly, and L = 8 stays near zero. Fourth panel: two curves of
+# the best window parameter that rise with L and then drop to zero; four points lie near the upper one.
 #
 # Three panels: spectral norm of $M$ under plain steps, median over seeds with interval. Larger $L$ should lie higher, and does,
 # except for the shortest waves. Bottom right: the exact best $w$ of the cosine class rises with $L$ and then jumps to zero or
@@ -626,7 +622,7 @@ in_time = pretraining.windows_in_time(
 figure, ax = plt.subplots(figsize=(5.6, 2.8))
 plots.lines(ax, in_time, "n", "w", "time", label="t = {:g}")
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="w")
-ax.legend(title="training time", fontsize=8)
+ax.legend(title="training time", loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown]
@@ -646,12 +642,11 @@ plt.show()
 
 # %%
 task = ReLU(dim, lipschitz=2.0)
-w = np.linspace(1, 12, 221)
+w = np.linspace(2, 7, 51)
 each_length = [population_risk(task, w, m, noise_std).total for m in range(1, 21)]
-together = w[np.mean(each_length, axis=0).argmin()]
-print(
-    f"best w for all lengths up to 20: {together:.2f}, for 20: {w[each_length[-1].argmin()]:.2f}"
-)
+for_all = w[np.mean(each_length, axis=0).argmin()]
+for_20 = w[each_length[-1].argmin()]
+print(f"best w for all lengths up to 20: {for_all:.1f}, for 20 alone: {for_20:.1f}")
 
 # %% [markdown]
 # A unit that is trained on all prefixes has a wider window than one that is trained for the whole context. *Not answered* are
