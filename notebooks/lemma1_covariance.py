@@ -139,7 +139,7 @@ entries = pd.DataFrame(rows)
 # %%
 middle = medians(entries, "entry", by=["task", "covariance", "lemma"])
 labels = (r"entry of $w^*\Sigma^{-1}$", "entry of the trained M")
-panels = plots.panels(middle, "task", labels, log="xy", height=2.9)
+panels = plots.panels(middle, "task", labels, height=2.9)
 plots.points(
     panels, middle, "lemma", "median", "covariance", col="task", label=r"$\Sigma_{}$"
 )
@@ -152,17 +152,26 @@ plt.show()
 # %% [markdown]
 # ```{caption} fig-covariance
 # :alt: Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several
-# covariances, on logarithmic axes. All points lie on the diagonal.
+# covariances. All points lie on the diagonal.
 #
 # The entries of the trained $M$ along the axes of each $\Sigma$ (median over seeds, with interval) against those of $w^*\Sigma^{-1}$,
 # with the exact $w^*$ of the sphere. Nothing is fitted; the points should lie on the line.
 # ```
 #
-# This takes about five seconds on two cores. To try $d=7$, set `dim = 7` in the parameters of this run, or write it above the loop. How far a unit is from the claimed form needs a signed number, because a distance is
-# never zero. The card multiplies each entry by its eigenvalue and takes the product at the longest axis minus that at the shortest,
-# over their mean. The lemma says zero, and within 0.1 is what we expect; a window that is narrower along long axes gives a positive
-# number. For affine functions and $\Sigma_1$ it is {judged}`P1.L1.trained | affine, $\Sigma_1$ | .2f`. In the control it must be
-# positive: there the functions are those of Experiment 2, trained in the next cell.
+# This takes about five seconds on two cores. To try $d=7$, set `dim = 7` in the parameters of this run, or write it above the
+# loop. How far a unit is from the claimed form needs a signed number, because a distance is never zero. The card multiplies each
+# entry by its eigenvalue and takes the product at the longest axis minus that at the shortest, over their mean. The lemma says
+# zero, and we expect at most 0.1; a window that is narrower along long axes gives a positive number. For affine functions and
+# $\Sigma_1$ it is {judged}`P1.L1.trained | affine, $\Sigma_1$ | .2f`. In the control it must be positive: there the functions are those
+# of Experiment 2, trained in the next cell.
+#
+# **Exercise 1.** In the cell above replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points stay on the line?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# No. The functions then change equally fast in all directions of $x$, so they change more along the long axes of $\Sigma$, measured
+# in units of these axes. There the entry of $M$ is larger than the lemma's.
+# ```
 
 # %%
 stretch = np.diag(2.0 ** np.linspace(1, -1, dim))  # a root of Sigma
@@ -281,7 +290,7 @@ judge(
 # %% [markdown]
 # The control of P1.L1.wlog leaves $M$ as it is while the tokens are whitened: the predictions must then differ, and do.
 #
-# **Exercise 1.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
+# **Exercise 2.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -334,7 +343,7 @@ plt.show()
 # axes of $\Sigma$. Lemma 1 would have the slope $-1$ of the line; the points fall less steeply.
 # ```
 #
-# **Exercise 2.** Tokens have the covariance $\Sigma$, and the law of the functions is fixed but unknown to you. What do you
+# **Exercise 3.** Tokens have the covariance $\Sigma$, and the law of the functions is fixed but unknown to you. What do you
 # measure to find out which of the two symmetries it has?
 #
 # ```{admonition} Solution
@@ -342,7 +351,7 @@ plt.show()
 # Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
 # ```
 #
-# **Exercise 3.** In the cell of Experiment 1 that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])`. Does the slope in
+# **Exercise 4.** In the cell of Experiment 1 that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])`. Does the slope in
 # {numref}`fig-counterexample` stay?
 #
 # ```{admonition} Solution
