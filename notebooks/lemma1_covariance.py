@@ -161,9 +161,8 @@ plt.show()
 # This takes about five seconds on two cores. To try $d=7$, set `dim = 7` in the parameters of this run, or write it above the
 # loop. How far a unit is from the claimed form needs a signed number, because a distance is never zero. The card multiplies each
 # entry by its eigenvalue and takes the product at the longest axis minus that at the shortest, over their mean. The lemma says
-# zero, and we expect at most 0.1; a window that is narrower along long axes gives a positive number. For affine functions and
-# $\Sigma_1$ it is {judged}`P1.L1.trained | affine, $\Sigma_1$ | .2f`. In the control it must be positive: there the functions are those
-# of Experiment 2, trained in the next cell.
+# zero, and we expect at most 0.1; a window that is narrower along long axes gives a positive number. In the control it must be
+# positive: there the functions are those of Experiment 2, trained in the next cell.
 #
 # **Exercise 1.** In the cell above replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points stay on the line?
 #

@@ -13,8 +13,8 @@
 # with nothing fitted {judged}`P1.F3.flow`. With plain gradient steps $\|M\|$ grows faster for a larger Lipschitz constant $L$; with
 # Adam the curves start together {judged}`P1.F3.relu`. Where waves are shorter than the distance between tokens, $M$ does not
 # grow {judged}`P1.F3.cosine`. If all of $W_V,W_K,W_Q$ are free, training finds the form that the paper assumes, except for one
-# column that has no gradient {judged}`P1.P.block` and for the last entry $c$ of $W_V$, which the authors set to $1$. At $d=3$,
-# $n=20$, $L=1$, $\sigma=1$ this entry ends at {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
+# column that has no gradient {judged}`P1.P.block` and for the last entry $c$ of $W_V$, which the authors fix. At $d=3$, $n=20$,
+# $L=1$, $\sigma=1$ this entry ends at {judged}`P1.P.corner | ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1 | .1f`.
 
 # %% tags=["remove-cell"]
 import sys
