@@ -530,22 +530,19 @@ judge(
 few = batch_size // 16  # contexts at each step, to see the noise of the gradient
 record = np.geomspace(max(1, steps // 50), steps, 8).round().astype(int).tolist()
 record = sorted(set(record))
-links = {"softmax": low_rank.PRINTED, "linear": tuple(low_rank.LINKS)}
+training = {
+    "noise_std": unit_noise_std,
+    "context_length": context_length,
+    "seeds": more_seeds,
+    "learning_rate": 0.03,
+    "device": device,
+}
 curves = []
 noisy_curves = []
 for d, k in zip(more_dims, more_ranks, strict=True):
-    for activation, some in links.items():
-        for link in some:
-            problem = {
-                "dim": d,
-                "rank": k,
-                "activation": activation,
-                "noise_std": unit_noise_std,
-                "context_length": context_length,
-                "seeds": more_seeds,
-                "learning_rate": 0.03,
-                "device": device,
-            }
+    for activation in ("softmax", "linear"):
+        for link in low_rank.PRINTED:
+            problem = {"dim": d, "rank": k, "activation": activation}
             curves.append(
                 low_rank.train_behind_link(
                     link,
@@ -553,6 +550,7 @@ for d, k in zip(more_dims, more_ranks, strict=True):
                     batch_size=batch_size,
                     test_contexts=test_contexts,
                     **problem,
+                    **training,
                 )
             )
             noisy_curves.append(
@@ -562,10 +560,21 @@ for d, k in zip(more_dims, more_ranks, strict=True):
                     batch_size=few,
                     test_contexts=20,
                     **problem,
+                    **training,
                 )
             )
 curves = pd.concat(curves, ignore_index=True)
 noisy_curves = pd.concat(noisy_curves, ignore_index=True)
+without_intercept = low_rank.train_behind_link(
+    "affine without +2",
+    dim=more_dims[0],
+    rank=more_ranks[0],
+    activation="linear",
+    record=record,
+    batch_size=batch_size,
+    test_contexts=test_contexts,
+    **training,
+)
 minima = pd.DataFrame(
     {
         "link": link,
@@ -584,15 +593,12 @@ size = {"figsize": (7.6, 4.4), "sharex": True, "sharey": "row"}
 figure, (top, bottom) = plt.subplots(2, 3, **size)
 for row, column, label in ((top, "sine", "sine of angle"), (bottom, "error", "error")):
     shown = medians(first, column, by=["link", "unit", "step"])
-    shown = shown.replace(
-        {"unit": {"softmax": "softmax", "linear": "linear attention"}}
-    )
-    drawn = shown[shown.link.isin(low_rank.PRINTED)]
+    shown = shown.replace({"unit": {"linear": "linear attention"}})
     panels = dict(zip(low_rank.PRINTED, row, strict=True))
-    plots.points(panels, drawn, "step", "median", "unit", col="link", markersize=4)
+    plots.points(panels, shown, "step", "median", "unit", col="link", markersize=4)
     row[0].set(xscale="log", yscale="log", ylabel=label)
-pure = shown[shown.link == "affine without +2"]
-pure = pure.assign(link="linear attention, without the +2")
+pure = medians(without_intercept, "error", by=["link", "step"])
+pure = pure.replace({"link": {"affine without +2": "linear attention, without the +2"}})
 plots.points(
     bottom[0], pure, "step", "median", "link", color=plots.COLORS["linear"], marker="^"
 )
@@ -624,8 +630,8 @@ plt.show()
 # best constant, or above it, except for affine functions without their $+2$ (triangles).
 # ```
 #
-# Softmax attention comes close to the exact minimum on every link, as the table below shows. With three relevant directions twenty tokens
-# hardly resolve $\cos(4w^\top x)$, and the minimum itself is large.
+# Softmax attention comes close to the exact minimum on every link, as the table below shows. With three relevant directions
+# twenty tokens hardly resolve $\cos(4w^\top x)$, and the minimum itself is large.
 #
 # How small the sine gets is a matter of *gradient noise*. Adam's step size falls linearly to zero. Near the optimum a matrix
 # off by $\delta$ relaxes at a rate in proportion to the step size times $\sqrt b$ with $b$ contexts at each step, because Adam
@@ -655,8 +661,7 @@ subspace = judge(
     folded=True,
 )
 display(subspace)
-errors = ends[ends.link.isin(low_rank.PRINTED)]
-errors = errors.pivot_table("error", [*by, "seed"], "unit", sort=False).reset_index()
+errors = ends.pivot_table("error", [*by, "seed"], "unit", sort=False).reset_index()
 ratios = errors[[*by, "seed"]].assign(ratio=errors.linear / errors.softmax)
 judge(
     "P1.F9.error",
