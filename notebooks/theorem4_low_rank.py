@@ -135,7 +135,7 @@ for e in (4.0, 2.0, 0.0):
 dim = 5  # d
 rank = 2  # k
 B = np.linalg.qr(stream(0, "monte carlo").standard_normal((dim, dim))).Q[:, :rank]
-record = sorted({0, *np.geomspace(max(1, steps // 50), steps, 7).astype(int).tolist()})
+record = sorted({round(step) for step in np.geomspace(1 + steps // 50, steps, 8)})
 settings = [(2, 0.0), (context_length, 0.0), (context_length, noise_std)]
 rows = []
 for n, sigma in settings:
@@ -181,7 +181,7 @@ for ax, (n, sigma) in zip(axes, settings, strict=True):
     plots.points(ax, middle, "step", "median", "part", markersize=4)
     best = optimal_window(Linear(rank), n, sigma)
     ax.axhline(best.w, color=plots.COLORS["exact"], label="exact best c")
-    ax.set(xscale="symlog", xlabel="Adam step", title=rf"n = {n}, $\sigma$ = {sigma:g}")
+    ax.set(xscale="log", xlabel="Adam step", title=rf"n = {n}, $\sigma$ = {sigma:g}")
 axes[0].set_ylabel("size of the part of M")
 axes[1].legend(loc="center left")
 plt.show()
@@ -528,8 +528,6 @@ judge(
 
 # %% tags=["hide-input"]
 few = batch_size // 16  # contexts at each step, to see the noise of the gradient
-record = np.geomspace(max(1, steps // 50), steps, 8).round().astype(int).tolist()
-record = sorted(set(record))
 training = {
     "noise_std": unit_noise_std,
     "context_length": context_length,
