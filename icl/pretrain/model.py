@@ -59,7 +59,8 @@ class ParameterLayout:
 
     def unpack(self, theta: ArrayOrTensor) -> dict[str, ArrayOrTensor]:
         """Return the parameters by name, (..., *shape), as views of ``theta``, (..., size)."""
-        out, start = {}, 0
+        out = {}
+        start = 0
         for name, shape in self.shapes.items():
             stop = start + math.prod(shape)
             out[name] = theta[..., start:stop].reshape(*theta.shape[:-1], *shape)
@@ -91,7 +92,9 @@ def _scores(
     layout: ParameterLayout, theta: Tensor, x: Tensor, y: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Return scores and values of the context's tokens, (S, K, n, B); no values without labels."""
-    d, context, query = layout.dim, x[..., :-1, :], x[..., -1, :]
+    d = layout.dim
+    context = x[..., :-1, :]
+    query = x[..., -1, :]
     u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
     scores = (context * u[..., :d, None, :]).sum(2)
     values = None if y is None else y[..., :-1, :]
@@ -118,20 +121,24 @@ def gradient(
     None, integrated out, ``risk_gradient`` takes the weights of reduced units, (S, K, n, B), to ``K omega -
     k_q + sigma^2 omega``, see `icl.pretrain.batches`.
     """
-    context, query, scale = x[..., :-1, :], x[..., -1, :], 2 / x.shape[-1]
+    context = x[..., :-1, :]
+    query = x[..., -1, :]
+    scale = 2 / x.shape[-1]
     scores, values = _scores(layout, theta, x, y)
     omega, slope = weights(scores, activation, -2)
     error: Tensor | float
     if y is not None and values is not None:
-        share = omega * values
-        mean = share.sum(-2, keepdim=True)  # the prediction
+        mean = (omega * values).sum(-2, keepdim=True)  # the prediction
         error = scale * (mean - y[..., -1:, :])  # dL/dp, a factor of every dL/ds_i
-        adjoint = share if slope is omega else slope * values
+        adjoint = slope * values
     else:
         assert risk_gradient is not None
         h = risk_gradient(omega)
-        error, mean, adjoint = scale, (omega * h).sum(-2, keepdim=True), slope * h
-    if ACTIVATIONS[activation][2]:
+        error = scale
+        mean = (omega * h).sum(-2, keepdim=True)
+        adjoint = slope * h
+    _, _, normalized = ACTIVATIONS[activation]
+    if normalized:
         adjoint.addcmul_(mean, slope, value=-1)
     dz = (context * adjoint.unsqueeze(2)).sum(
         -2
@@ -139,7 +146,9 @@ def gradient(
     if layout.width is None:
         return (dz @ query.mT).flatten(-2)
     assert y is not None
-    labels, parts, weighted = y[..., :-1, :], layout.unpack(theta), omega * error
+    labels = y[..., :-1, :]
+    parts = layout.unpack(theta)
+    weighted = omega * error
     dz = torch.cat([dz, (labels * adjoint).sum(-2, keepdim=True) * error], 2)
     dA = torch.nn.functional.pad(
         dz @ query.mT, (0, 1)
