@@ -13,6 +13,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from icl.checks import integer, matrices, real, sequence, shown
+from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
 from icl.pretrain.model import Array, ParameterLayout, predict
 from icl.pretrain.trainer import Parameters, Pretrained
@@ -169,14 +170,10 @@ def _mean_errors(
         f = test.task.sample(rng, piece)(x)
         clean = f[:count, -1]
         y = (f + test.noise_std * noise)[:count]
-        x, y = _by_coordinates(x[:count]), _by_coordinates(y)
+        x = reversed_axes(x[:count]).contiguous()[None, None]
+        y = reversed_axes(y).contiguous()[None, None]
         for index, (layout, activation, parameters) in enumerate(units):
             theta = torch.from_numpy(layout.pack(parameters))[None, None]
             error = predict(layout, theta, activation, x, y)[0, 0] - clean
             total[index] += float((error**2).sum())
     return total / contexts
-
-
-def _by_coordinates(x: torch.Tensor) -> torch.Tensor:
-    """Return (count, ...) with the contexts last, as `icl.pretrain.model` takes it, of one unit."""
-    return x.permute(*reversed(range(x.ndim))).contiguous()[None, None]

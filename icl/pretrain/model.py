@@ -96,15 +96,32 @@ def _scores(
     context = x[..., :-1, :]
     query = x[..., -1, :]
     u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
-    scores = (context * u[..., :d, None, :]).sum(2)
+    scores = _inner(u, context)
     values = None if y is None else y[..., :-1, :]
     if (
         layout.width is not None and values is not None
     ):  # the label is one more coordinate of a token
         scores = scores + values * u[..., d:, :]
-        v = layout.unpack(theta)["W_V"][..., None, None]
-        values = (context * v[..., :d, :, :]).sum(2) + v[..., d, :, :] * values
+        v = layout.unpack(theta)["W_V"].unsqueeze(-1)  # (S, K, d + 1, 1)
+        values = _inner(v, context) + v[..., d:, :] * values
     return scores, values
+
+
+def _inner(u: Tensor, x: Tensor) -> Tensor:
+    """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, >= d, B) and x (S, 1, d, n, B).
+
+    One coordinate after the other, here and in `_pull`: the product of all would not fit into the cache.
+    """
+    total = u[:, :, 0, None] * x[:, :, 0]
+    for a in range(1, x.shape[2]):
+        total.addcmul_(u[:, :, a, None], x[:, :, a])
+    return total
+
+
+def _pull(x: Tensor, weights: Tensor) -> Tensor:
+    """Return ``sum_i weights_i x_i`` over tokens, (S, K, d, B), with weights (S, K, n, B)."""
+    pulls = [(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])]
+    return torch.stack(pulls, 2)
 
 
 def gradient(
@@ -140,9 +157,7 @@ def gradient(
     _, _, normalized = ACTIVATIONS[activation]
     if normalized:
         adjoint.addcmul_(mean, slope, value=-1)
-    dz = (context * adjoint.unsqueeze(2)).sum(
-        -2
-    ) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
+    dz = _pull(context, adjoint) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
     if layout.width is None:
         return (dz @ query.mT).flatten(-2)
     assert y is not None
@@ -155,7 +170,7 @@ def gradient(
     )  # (S, K, d + 1, d + 1): the query's label is 0
     dV = torch.cat(
         [
-            (context * weighted.unsqueeze(2)).sum((-1, -2)),
+            _pull(context, weighted).sum(-1),
             (labels * weighted).sum((-1, -2)).unsqueeze(-1),
         ],
         -1,

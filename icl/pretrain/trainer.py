@@ -4,8 +4,7 @@ A unit (`icl.pretrain.model`) is trained on fresh contexts (`icl.pretrain.batche
 loss, which has the noisy query label (its minimizer is that of the population risk), or with that loss
 averaged over functions and noise. Units of the same layout are stacked; stacks run side by side in threads.
 Nothing couples two units: the optimizer is elementwise, and random numbers are pure functions of (seed,
-stream, step). Fastest on a CPU are softmax units with ``stream="native", dtype="float32"``: their loops are
-compiled when they are first used on a machine (seconds, once).
+stream, step). ``stream="native", dtype="float32"`` is fastest.
 
 >>> from icl.tasks import ReLU
 >>> sweep = [UnitConfig(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
@@ -370,13 +369,6 @@ class UnitStack:
             for row in self.sets
         ]
         self.rate = torch.tensor(rates, dtype=dtype, device=device)  # (S, K, 1)
-        self.compiled = (
-            device.type == "cpu"
-            and settings.dtype == "float32"
-            and one.activation == "softmax"
-            and one.width is None
-            and not settings.integrate_labels
-        )
         self.recorded: list[Tensor] = []  # parameters after the recorded steps
 
     def train(self, stopped: threading.Event) -> None:
@@ -391,10 +383,6 @@ class UnitStack:
 
     def gradient(self, x: Tensor, y: Tensor | None) -> Tensor:
         """Return the mean gradient over a batch, (S, K, P), taken in pieces that fit into memory."""
-        if self.compiled and y is not None:
-            from icl.compiled import softmax_kernels  # numba takes long to import
-
-            return softmax_kernels.gradient(self.theta, x, y)
         dim, tokens, contexts = x.shape[2:]
         units = self.theta.shape[0] * self.theta.shape[1]
         piece = max(1, _LARGEST // (units * dim * tokens))  # contexts at a time
