@@ -70,7 +70,7 @@ if batch_size < 16:
     raise parameters.BadInput(f"batch_size={batch_size!r}: must be at least 16")
 
 # %% tags=["hide-input"]
-angles = 180 * stream(0, "monte carlo").uniform(-1, 1, (2, 400))
+angles = 180 * stream(0, "monte carlo", 1).uniform(-1, 1, (2, 400))
 inside, outside = np.cos(np.deg2rad(angles))
 spot, spot_risk = low_rank.least_isotropic(4, 2, n=context_length, noise_std=noise_std)
 strip = optimal_window(Linear(2), context_length, noise_std)
