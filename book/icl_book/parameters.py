@@ -107,7 +107,6 @@ PARAMETERS: dict[str, Real] = {
     "max_depth": Integer("largest number of layers", 1, 10_000),
     "collapse_windows": Reals("window parameters w of the layers", 0),
     "judged_window": Real("largest window parameter w that a card judges", 0),
-    "pool_sizes": Integers("functions in a fixed pool", 1),
     "near_values": Reals("Lipschitz constants close to the one of pretraining"),
     "more_dims": Integers(
         "further dimensions d, for other readings of a statement", 2, 1000

@@ -8,7 +8,6 @@ import inspect
 import math
 import re
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -91,7 +90,6 @@ GOOD = {
     "learning_rate": 0.05,
     "units": [UNIT],
     "record": (),
-    "source": partial(stream, 0),
     "x": X,
     "y": X[..., 0],
     "x_q": X[:, 0],
@@ -131,7 +129,7 @@ OWN = [
     (vec, dict(X=X)),
     (covariates.restrict_to_cap, dict(x=TOKENS, u=np.full((2, 4), 0.5))),
     (metrics.scale_scores, dict(trained=TRAINED, factors=[2.0])),
-    (metrics.evaluation_error, dict(trained=TRAINED)),
+    (metrics.evaluation_error, dict(M=np.eye(3))),
     (metrics.subspace_error, dict(M=np.eye(3))),
     (statistics.t_interval, dict(values=[1.0, 2.0, 3.0])),
     (statistics.median_interval, dict(values=[float(k) for k in range(20)])),

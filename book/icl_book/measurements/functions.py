@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import hyp0f1
 from torch import Tensor
 
-from icl.layout import normalize
+from icl.covariates import normalize
 from icl.pretrain import UnitConfig, train_grid
 from icl.pretrain.metrics import evaluation_error
 from icl.risk import asymptotics, optimal_window, population_risk
