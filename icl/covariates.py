@@ -31,11 +31,7 @@ __all__ = [
     "Normal",
     "Sphere",
     "cap_quantile",
-    "inner_products",
-    "linear_map",
-    "normalize",
     "restrict_to_cap",
-    "reversed_axes",
     "uniform_sphere",
 ]
 
