@@ -99,7 +99,6 @@ PARAMETERS: dict[str, Real] = {
     "repeats": Integer("timed repetitions, of which the fastest counts", 1, 1000),
     "relu_rate": Real("size of the plain gradient steps, ReLU class"),
     "cosine_rate": Real("size of the plain gradient steps, cosine class"),
-    "steepnesses": Reals("steepness beta of the tanh classes"),
     "hidden_units": Integers("hidden units of a random network", 1),
     "flips": Reals("probabilities that a label is flipped", 0, 1),
     "similarities": Reals("largest allowed similarities of context and query", -1, 1),
