@@ -7,7 +7,6 @@
 #                                     tables of what was judged, and of claims and tables by name;
 #                                     GRID=grid.yml reads a file
 # make replicate [SEED=1,2]           every sampled verdict again, with other random numbers: a table
-# make source PAPER=collins2024 FILE=paper.pdf   a paper that you have against what the book says of it
 # make bench | lab | sync | lock | clean
 # LAB_OPTIONS is handed to JupyterLab: --allow-root --ip=0.0.0.0 in a container.
 # Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed
@@ -29,7 +28,7 @@ export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
 endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
-.PHONY: book pdf check test bench sweep replicate source lab sync lock clean
+.PHONY: book pdf check test bench sweep replicate lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
@@ -51,9 +50,6 @@ sweep: .venv/.installed
 
 replicate: .venv/.installed
 	@$(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
-
-source: .venv/.installed
-	@$(PY) -m icl_book source "$(PAPER)" "$(FILE)"
 
 pdf: .venv/.installed
 	@$(PY) -m icl_book.site.pdf "$$PRESET"

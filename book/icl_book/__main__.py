@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     repeat = command(
         "replicate", "judge every sampled verdict with other random streams"
     )
-    source = command("source", "compare a paper that you have with its claims")
+    quotes = command("quotes", "find the book's quotations in a paper that you have")
     for one in (execute, sweep):
         one.add_argument(
             "name", help="the notebook, without its suffix, e.g. theorem2_scaling"
@@ -98,10 +98,15 @@ def parser() -> argparse.ArgumentParser:
             default="",
             help="a cluster's settings, e.g. profiles/slurm (default: none, on this machine)",
         )
-    source.add_argument(
-        "paper", help="its key in book/references.bib, e.g. collins2024"
+    quotes.add_argument(
+        "files", nargs="+", metavar="FILE", help="PDF, TeX or text, e.g. paper.pdf"
     )
-    source.add_argument("file", help="a .pdf, .tex or .txt file, e.g. paper.pdf")
+    quotes.add_argument(
+        "--paper",
+        default="",
+        choices=("P1", "P2"),
+        help="quotations of this paper's statements only, e.g. P1 (default: of both)",
+    )
     command(
         "readme", "rewrite README.md's findings and verdicts from the quick results"
     )
@@ -199,10 +204,10 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.readme()
-        case "source":
-            from icl_book.site import source
+        case "quotes":
+            from icl_book.claims import quotes
 
-            print("\n".join(source.compare(options.paper, options.file)))
+            print("\n".join(quotes.compare(options.files, options.paper)))
         case "sync":
             pairs.sync()
     return 0

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from icl_book.claims.claim import OWN, Claim, Verdict
-from icl_book.claims.quotes import NAMES
+from icl_book.claims.sources import SOURCES
 from icl_book.markup import environment, interval, number
 from icl_book.provenance import CARD_MIME
 
@@ -124,9 +124,7 @@ def _by(claim: Claim) -> str:
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
-    place, who = f"{NAMES[key]}, line {line}", str(claim.authority)
-    if claim.read:
-        return f"{who}: {claim.read}; first known from {place}"
+    place, who = f"{SOURCES[key].name}, line {line}", str(claim.authority)
     # What authors wrote may be known to us only from notes on other papers.
     known = (
         ", found among the "

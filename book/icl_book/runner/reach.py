@@ -43,10 +43,7 @@ def code(source: str, root: Path = ROOT) -> dict[str, str]:
 
 
 def claims(source: str, root: Path = ROOT) -> dict[str, Any]:
-    """Return the entries of ``book/claims/*.yml`` that a notebook names, by id, as they are written there.
-
-    What ``book/claims/texts/*.yml`` lay over them is among them, by paper and id.
-    """
+    """Return the entries of ``book/claims/*.yml`` that a notebook names, by id, as they are written there."""
     named = [
         re.sub(r"\\\{.*?\\\}", ".+", re.escape(text)) for text in IDS.findall(source)
     ]
@@ -57,14 +54,7 @@ def claims(source: str, root: Path = ROOT) -> dict[str, Any]:
         for path in files
         for k, v in _entries(path.read_text(encoding="utf-8")).items()
     }
-    for path in sorted((root / "book" / "claims" / "texts").glob("*.yml")):
-        layer = _entries(path.read_text(encoding="utf-8")).get("claims", {})
-        entries |= {f"{path.stem}:{name}": entry for name, entry in layer.items()}
-    return {
-        name: entry
-        for name, entry in entries.items()
-        if pattern.fullmatch(name.rpartition(":")[2])
-    }
+    return {name: entry for name, entry in entries.items() if pattern.fullmatch(name)}
 
 
 @cache

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from icl_book import repository
-from icl_book.claims import Claim, Verdict, quotes
+from icl_book.claims import Claim, Verdict
 from icl_book.claims.card import render
+from icl_book.claims.sources import SOURCES
 from icl_book.markup import environment
 from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json, shown
@@ -153,7 +154,7 @@ def pages(**context: Any) -> Any:
     known = {
         "verdict_order": list(map(str, Verdict)),
         "apart": list(audit.APART),
-        "sources": {name: quotes.source(key) for key, name in quotes.NAMES.items()},
+        "sources": list(SOURCES.values()),
     }
     return made.get_template("pages.md.j2").make_module(known | context)
 
