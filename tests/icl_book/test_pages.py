@@ -475,6 +475,20 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
     )
 
 
+def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
+    folder = tmp_path / "book" / "icl_book" / "measurements"
+    folder.mkdir(parents=True)
+    (folder / "n.py").write_text("import icl\n\nanswer = 42\n")
+    found = stage.measurements(tmp_path, ["n", "without"])
+    pages = stage.pages(
+        **shown(), titles={"n": "A chapter"}, sources_of_measurements=found
+    )
+    assert str(pages.measurements()) == (
+        "(measurements-n)=\n## [A chapter](/notebooks/n.ipynb)\n\n"
+        "`````python\nimport icl\n\nanswer = 42\n`````\n\n"
+    )
+
+
 def test_the_api_lists_every_public_name_the_most_wanted_first():
     rooms = stage.rooms(ROOT)
     assert [

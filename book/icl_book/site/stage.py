@@ -39,6 +39,13 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
 CAPTION = re.compile(
     r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
 )
+#: The cell at the end of a chapter whose measurements the book prints.
+SOURCE = {
+    "id": "measurements-source",
+    "cell_type": "markdown",
+    "metadata": {},
+    "source": "{ref}`The source of the other measurements of this page <measurements-",
+}
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "exact_risk"
 
@@ -72,6 +79,7 @@ def stage(
     found = context(claims, runs, root)
     audited = {e.record["id"]: e for e in found["entries"]}
     further = {rerun.statement for rerun in found["reruns"]}
+    sources = measurements(root, [run["name"] for run in runs])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     titles, drawn = {}, {}
@@ -88,6 +96,8 @@ def stage(
                 data["text/html"] = render(record, on_a_page=True, rerun=rerun)
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
+        if name in sources:
+            content["cells"].append(SOURCE | {"source": SOURCE["source"] + name + ">`"})
         (titles[name], *_) = re.findall(
             r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE
         )
@@ -101,6 +111,7 @@ def stage(
         titles=titles,
         drawn=drawn,
         rooms=rooms(root),
+        sources_of_measurements=sources,
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
@@ -206,6 +217,17 @@ def moving(content: Mapping[str, Any]) -> str:
     """Return the last interactive figure of an executed notebook; empty without one."""
     pieces = ["".join(data.get("text/html", "")) for data in shown(content)]
     return next((piece for piece in reversed(pieces) if "icl-interactive" in piece), "")
+
+
+def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
+    """Return the source of the measurements of each notebook that has a module of them, by notebook."""
+    folder = root / "book" / "icl_book" / "measurements"
+    found = {name: folder / f"{name}.py" for name in notebooks}
+    return {
+        name: path.read_text(encoding="utf-8").rstrip()
+        for name, path in found.items()
+        if path.is_file()
+    }
 
 
 def rooms(root: Path) -> dict[str, dict[str, Any]]:
