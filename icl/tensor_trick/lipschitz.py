@@ -1,9 +1,9 @@
 r"""Lipschitz constants of the building blocks of softmax regression: proofs, and where they are attained.
 
 One row of the matrix problem is a single regression with a data matrix A (n x p) and unknown x: logits
-s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume |A| <= R (spectral
-norm) and |x| <= R and bound |g(x) - g(y)| / |x - y| for each of these functions g. The domain is convex,
-so the best constant is the largest norm of the derivative J_g(s) A, and
+s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume ``|A| <= R`` (spectral
+norm) and ``|x| <= R`` and bound ``|g(x) - g(y)| / |x - y|`` for each of these functions g. The domain is
+convex, so the best constant is the largest norm of the derivative J_g(s) A, and ::
 
     sup over A, x of |J_g(A x) A|  =  R * sup over |s| <= R^2 of |J_g(s)|.
 
@@ -40,7 +40,7 @@ _LN10 = math.log(10)
 
 
 def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
-    """Compute the natural logarithm of |J_g(s) w|, (...), for logits s and any directions w, (..., n).
+    """Compute the natural logarithm of ``|J_g(s) w|``, (...), for logits s and any directions w, (..., n).
 
     It is -infinity where the derivative vanishes. Entries are not looked at: NaN gives NaN.
     """
@@ -69,7 +69,7 @@ def log_jacobian_norm(function: str, s: Tensor, w: Tensor) -> Tensor:
 
 
 def log_norm(function: str, s: Tensor) -> Tensor:
-    """Compute the natural logarithm of |g(s)|, (...), for logits s (..., n); NaN gives NaN."""
+    """Compute the natural logarithm of ``|g(s)|``, (...), for logits s (..., n); NaN gives NaN."""
     tensor(s, "s", "n", finite=False)
     log_u, log_sum = (2 * s).logsumexp(-1) / 2, s.logsumexp(-1)
     norms = {"u": log_u, "alpha": log_sum, "1/alpha": -log_sum, "f": log_u - log_sum}
@@ -90,11 +90,11 @@ def _checked(n: int, R: float, reach: float = 1.0) -> tuple[int, float, float]:
 def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> float:
     r"""Compute log10 of our upper bound on the Lipschitz constant, valid for every R > 0 and all pairs.
 
-    u: ``R e^{R^2}``, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
+    u: ``R e^{R^2}``, attained. alpha: R max ``|u|``, attained, from `largest_exponential`. 1/alpha:
     ``R e^{R^2/sqrt(n)} / n``. f: R / 2, attained in the limit of long x.
 
     There are n tokens, 2 to 10^7. R, at most 1000, bounds the spectral norm of A, and ``reach * R`` bounds
-    |x|; reach is at most 10, and 1 in the printed precondition.
+    ``|x|``; reach is at most 10, and 1 in the printed precondition.
     """
     n, R, reach = _checked(n, R, reach)
     radius = reach * R**2
@@ -113,7 +113,7 @@ def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> floa
 
 
 def largest_exponential(n: int, radius: float) -> float:
-    """Compute log10 of the largest sum of exp(s_i) over |s| <= radius, s in R^n, n >= 2.
+    """Compute log10 of the largest sum of exp(s_i) over ``|s| <= radius``, s in R^n, n >= 2.
 
     At a stationary point ``e^{s_i}`` is a multiple of s_i, so there are at most two different entries; at
     a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
@@ -145,20 +145,22 @@ def _best_angle(function: str, n: int, radius: float) -> tuple[float, float]:
 
 
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
-    r"""Compute log10 of beta, the smallest alpha over |A|, |x| <= R: n e^{-R^2/\sqrt n}, attained.
+    r"""Compute log10 of beta, the smallest alpha over ``|A|, |x| <= R``: ``n e^{-R^2/sqrt(n)}``, attained.
 
     By the inequality of the means ``alpha >= n e^{mean of s}``, and by Cauchy-Schwarz the mean is at least
-    -|s| / sqrt(n). Equality: all rows of A equal.
+    ``-|s| / sqrt(n)``. Equality: all rows of A equal.
     """
     n, R, reach = _checked(n, R, reach)
     return math.log10(n) - reach * R**2 / math.sqrt(n) / _LN10
 
 
 def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return A (n, 2), x (2,) and v (2,) with A x = s, A v = R w / |w|, |A| = R, |x| = |s| / R, |v| = 1.
+    """Return A (n, 2), x (2,) and v (2,) at which the norm of a derivative is attained.
 
-    Here s are logits with |s| <= R^2, w a direction in their space, and |A| is the spectral norm. ValueError
-    for other shapes, NaN, infinity, a direction that is zero, and logits longer than R^2.
+    They satisfy ``A x = s``, ``A v = R w / |w|``, ``|A| = R``, ``|x| = |s| / R`` and ``|v| = 1``.
+
+    Here s are logits with ``|s| <= R^2``, w a direction in their space, and ``|A|`` is the spectral norm.
+    ValueError for other shapes, NaN, infinity, a direction that is zero, and logits longer than R^2.
     """
     tensor(s, "s", "n")
     tensor(w, "w", "n")
@@ -183,9 +185,9 @@ def witness(s: Tensor, w: Tensor, R: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def worst_logits(function: str, n: int, R: float) -> tuple[Tensor, Tensor]:
-    """Return logits s (n,), |s| <= R^2, and a unit w (n,) at which the derivative is (nearly) largest.
+    """Return logits s (n,), ``|s| <= R^2``, and a unit w (n,) at which the derivative is (nearly) largest.
 
-    u: one large logit. alpha: the maximizer of |u|. 1/alpha: the best logits (a, b, ..., b), f: the best
+    u: one large logit. alpha: the maximizer of ``|u|``. 1/alpha: the best logits (a, b, ..., b), f: the best
     logits (a, b, c, ..., c), on grids of the sphere that are refined around the best.
     """
     n, R, _ = _checked(n, R)

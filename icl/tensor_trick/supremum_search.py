@@ -70,12 +70,12 @@ def search(
     """Search the largest Lipschitz quotient over data matrices, points and directions.
 
     Free variables are A (n x columns), x, and a direction: v for a moving x, E (n x columns) for a
-    moving A. The objective is |J_g(Ax) A v| with |v| = 1, or |J_g(Ax) E x| with |E| = 1: limits of
-    the quotient as the step goes to zero. Nothing of `proven_constant` or `worst_logits` is used.
+    moving A. The objective is ``|J_g(Ax) A v|`` with ``|v| = 1``, or ``|J_g(Ax) E x|`` with ``|E| = 1``:
+    limits of the quotient as the step goes to zero. Nothing of `proven_constant` or `worst_logits` is used.
 
-    The function is one of `icl.tensor_trick.lipschitz.FUNCTIONS`. Each R of ``Rs`` is a problem, |A| <= R and
-    |x| <= reach * R, with ``starts`` starts, the best of `SCREEN` times as many random draws. The result has
-    shape (len(Rs),); ``moving`` is "x" or "A".
+    The function is one of `icl.tensor_trick.lipschitz.FUNCTIONS`. Each R of ``Rs`` is a problem,
+    ``|A| <= R`` and ``|x| <= reach * R``, with ``starts`` starts, the best of `SCREEN` times as many random
+    draws. The result has shape (len(Rs),); ``moving`` is "x" or "A".
     """
     R = torch.as_tensor(Rs, dtype=torch.float64)[:, None]
 
@@ -121,7 +121,7 @@ def screened(
 
 
 def ball(z: Tensor, radius: float | Tensor) -> Tensor:
-    """Return a point of the ball of that radius, radius * z / max(1, |z|)."""
+    """Return a point of the ball of that radius, ``radius * z / max(1, |z|)``."""
     point: Tensor = radius * z / z.norm(dim=-1, keepdim=True).clamp(min=1)
     return point
 
@@ -157,7 +157,7 @@ def search_loss(
     sign: float = 1.0,
     targets: Callable[[Tensor], Tensor] = simplex,
 ) -> Search:
-    """Search the largest derivative of a row loss over logits |s| <= radius, unit w and targets.
+    """Search the largest derivative of a row loss over logits ``|s| <= radius``, unit w and targets.
 
     The loss is given by its first derivative: ``slope`` maps logits, a direction and targets, all (..., n),
     to the derivative along the direction, (...). ``order`` is 1, 2 or 3; ``sign=-1`` looks for the most

@@ -443,27 +443,6 @@ def test_no_page_types_a_result(path):
 # ---------------------------------------------------------------- the API and formulas
 
 
-@pytest.mark.parametrize(
-    ("text", "rst"),
-    [
-        (
-            "Size ``a|b`` of |x|; *with* *shape: (*n, d)",
-            "Size ``a|b`` of \\|x\\|; *with* \\*shape: (\\*n, d)",
-        ),
-        (
-            "Rate $w^{*}$\n\n    a = |b|\n\nand",
-            "Rate :math:`w^{*}`\n\n::\n\n    a = |b|\n\nand",
-        ),
-        (">>> f(*x)  # $", ">>> f(*x)  # $"),
-        ("Args:\n    x: a|b\n\n        more", "Args:\n    x: a\\|b\n\n        more"),
-    ],
-)
-def test_docstrings_become_restructured_text(text, rst):
-    lines = text.split("\n")
-    extension.docstring(None, "function", "f", None, None, lines)
-    assert "\n".join(lines) == rst
-
-
 def test_a_formula_keeps_its_brackets_and_punctuation():
     formula = '<span class="math notranslate nohighlight">\\(n=2\\)</span>'
     context = {"body": f"at ({formula}), and {formula} or", "script_files": []}
