@@ -221,6 +221,7 @@ def test_how_sure_a_card_is_in_words():
         ([(-INF, 0.49)] * 2, "above 0.49"),
         ([(0.657, 0.677)], "outside [0.657, 0.677]"),
         ([(3, 3), (3, 3)], "other than 3"),
+        ([(4, 4), (25, 25)], "other than the one of its case, 4 to 25,"),
         ([(0.5, INF), (0.25, INF)], "below the limit of its case, 0.25 to 0.5,"),
         (
             [(3, 4), (1, 2)],
@@ -608,6 +609,16 @@ def test_the_strips_show_every_reading_in_words():
         shown.count('<g class="icl-hollow"') == 1
         and shown.count("<circle") == 3 + 1 + 3 + 1 + 3
     )
+
+
+def test_an_enclosure_is_shown_by_its_ends():
+    shown = {
+        grade: page(judge(claim(grade=grade), between(1.5, 1.75, 2.0)))
+        for grade in (Grade.EXACT, Grade.CERTIFIED)
+    }
+    assert "± 0.25" in shown[Grade.EXACT] and ">exact</td>" in shown[Grade.EXACT]
+    assert "[1.5,\xa02]" in shown[Grade.CERTIFIED]
+    assert ">certified</td>" in shown[Grade.CERTIFIED]
 
 
 def test_a_strip_places_numbers_by_their_own_range():

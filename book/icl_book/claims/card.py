@@ -134,8 +134,8 @@ def _by(claim: Claim) -> str:
     return place if place.startswith(who) else f"{who}{known}{place}"
 
 
-def _spread(row: Mapping[str, Any]) -> str:
-    """Format a case's interval: as plus-minus where it is computed, else by its ends."""
+def _spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
+    """Format a case's interval: as plus-minus where it is an error, else (`enclosed`) by its ends."""
     measured, low, high = map(float, (row["measured"], *row["interval"]))
     half = (high - low) / 2
     if row["kind"] == "found":
@@ -147,6 +147,7 @@ def _spread(row: Mapping[str, Any]) -> str:
         )
     if (
         row["samples"] is None
+        and not enclosed
         and math.isfinite(half)
         and abs(low + half - measured) <= 0.01 * half
     ):
@@ -174,6 +175,8 @@ def contradiction(rows: Rows) -> str:
             where = f"other than {first}"
         elif same:
             where = f"outside {first}"
+        elif all(low == high for low, high in ranges):
+            where = f"other than the one of its case, {first} to {last},"
         else:
             where = f"outside the range of its case, from {first} to {last},"
     else:
