@@ -6,9 +6,7 @@
 # make sweep NOTEBOOK=theorem2_scaling GRID="noise_std=0.5,1.0 seed=0,1" [COLLECT=P1.T2.upper,windows]
 #                                     tables of what was judged, and of claims and tables by name;
 #                                     GRID=grid.yml reads a file
-# make confirm                        the registered run of the plan book/protocol.yml: results/registered
-# make replicate [SEED=1,2]           every sampled verdict again, with fresh random numbers, and a table
-# make source PAPER=collins2024 FILE=paper.pdf   a paper that you have against what the book says of it
+# make replicate [SEED=1,2]           every sampled verdict again, with other random numbers: a table
 # make bench | lab | sync | lock | clean
 # LAB_OPTIONS is handed to JupyterLab: --allow-root --ip=0.0.0.0 in a container.
 # Each sets up .venv first, once. PYTHON=python3.12 chooses another interpreter; PIP_OPTIONS is handed
@@ -17,6 +15,7 @@
 PYTHON ?= python3
 PRESET ?= quick
 JOBS ?= 2
+SEED ?= 1,2,3,4,5
 PIP_OPTIONS ?=
 LAB_OPTIONS ?=
 PY := .venv/bin/python
@@ -29,7 +28,7 @@ export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
 endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
-.PHONY: book pdf check test bench sweep replicate confirm source lab sync lock clean
+.PHONY: book pdf check test bench sweep replicate lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
@@ -51,12 +50,6 @@ sweep: .venv/.installed
 
 replicate: .venv/.installed
 	@$(PY) -m icl_book replicate --seed "$$SEED" --jobs "$$JOBS" --profile "$$PROFILE"
-
-confirm: .venv/.installed
-	@$(PY) -m icl_book confirm --jobs "$$JOBS" --profile "$$PROFILE"
-
-source: .venv/.installed
-	@$(PY) -m icl_book source "$(PAPER)" "$(FILE)"
 
 pdf: .venv/.installed
 	@$(PY) -m icl_book.site.pdf "$$PRESET"

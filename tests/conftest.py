@@ -15,7 +15,6 @@ from xdist.scheduler import LoadScopeScheduling
 
 import chromium
 from chromium import browser  # noqa: F401, a fixture
-from programs import has_history
 
 torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 
@@ -26,10 +25,6 @@ NEEDS = {
         lambda: bool(chromium.CHROMIUM and chromium.CHROMEDRIVER),
     ),
     "gpu": ("a CUDA device", torch.cuda.is_available),
-    "history": (
-        "the history of git (git clone without --depth, by the owner of the files)",
-        has_history,
-    ),
 }
 
 

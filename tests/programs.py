@@ -16,15 +16,3 @@ def program(*words, cwd=ROOT, **environment):
     return subprocess.run(
         words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
-
-
-def has_history():
-    """Return whether git knows all commits of this tree: not in an archive, nor in a clone with --depth."""
-    try:
-        said = [
-            program("git", "rev-parse", f"--{what}")
-            for what in ("show-toplevel", "is-shallow-repository")
-        ]
-    except OSError:
-        return False
-    return [one.stdout.strip() for one in said] == [str(ROOT), "false"]

@@ -1,9 +1,8 @@
-"""A machine that has what the README asks for and nothing more: no browser, no history, no home, no name."""
+"""A machine that has what the README asks for and nothing more: no browser, no home, no name."""
 
 import getpass
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -71,44 +70,7 @@ def test_where_a_browser_is_wanted_its_lack_is_one_line_and_no_success(hidden):
     )
 
 
-@pytest.mark.parametrize("kind", ["an archive", "a shallow clone"])
-def test_without_the_history_of_git_what_asks_for_it_is_skipped(tmp_path, kind):
-    """A copy of what git has of this tree, or would have: files that are not ignored."""
-    tree = tmp_path / "tree"
-    ignored = shutil.ignore_patterns(
-        ".git", ".venv", ".snakemake", "_build", "*_cache", "__pycache__"
-    )
-    shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
-    if kind == "a shallow clone":
-        for words in (
-            "init -q",
-            "add .",
-            "-c user.name=a -c user.email=a@b commit -qm one",
-        ):
-            program("git", *words.split(), cwd=tree)
-        program(
-            "git",
-            "clone",
-            "-q",
-            "--depth=1",
-            f"file://{tree}",
-            tmp_path / "clone",
-            cwd=tmp_path,
-        )
-        tree = tmp_path / "clone"
-    words = [
-        "-k",
-        "committed_before or somebody",
-        "tests/icl_book/test_protocol.py",
-        "tests/test_repository.py",
-    ]
-    done = program(sys.executable, "-m", "pytest", "-n0", *words, cwd=tree)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert "skipped: 1 (needs the history of git" in done.stdout
-    assert re.search(r"\b1 passed, 1 skipped", done.stdout.splitlines()[-1])
-
-
-def test_the_workflow_tests_the_gpu_before_the_book_and_needs_no_history():
+def test_the_workflow_tests_the_gpu_before_the_book():
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())[
         "jobs"
     ]

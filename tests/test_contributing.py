@@ -28,9 +28,9 @@ NEXT = {
 BLOCK = re.compile(r"(?:Append to `([^`]+)`:\n\n)?```(\w+)\n(.*?)```", re.DOTALL)
 IMPORTS = (
     "import pandas as pd\nfrom icl.risk import optimal_window\nfrom icl.tasks import ReLU\n"
-    "from icl_book.claims import changes, judge\n"
+    "from icl_book.claims import judge\n"
 )
-CHECKS = "assert changes.problems() == []\nassert card.verdict == 'established', card\n"
+CHECKS = "assert card.verdict == 'established', card\n"
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,10 @@ def parser() -> argparse.ArgumentParser:
     sweep = command(
         "sweep", "execute one notebook over a grid of parameters and write tables"
     )
-    confirm = command(
-        "confirm", "run the plan, book/protocol.yml, and write its results"
-    )
     repeat = command(
-        "replicate", "judge every sampled verdict with fresh random streams"
+        "replicate", "judge every sampled verdict with other random streams"
     )
-    source = command("source", "compare a paper that you have with its claims")
+    quotes = command("quotes", "find the book's quotations in a paper that you have")
     for one in (execute, sweep):
         one.add_argument(
             "name", help="the notebook, without its suffix, e.g. theorem2_scaling"
@@ -81,8 +78,8 @@ def parser() -> argparse.ArgumentParser:
     )
     repeat.add_argument(
         "--seed",
-        default="",
-        help="roots of the random streams, e.g. 1,2,3 (default: those of the plan)",
+        default="1,2,3,4,5",
+        help="roots of the random streams, e.g. 6,7 (default: %(default)s)",
     )
     for one in (execute, book, sweep):
         one.add_argument(
@@ -90,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
             default="quick",
             help="a file of presets/, e.g. smoke (default: %(default)s)",
         )
-    for one in (book, sweep, confirm, repeat):
+    for one in (book, sweep, repeat):
         one.add_argument(
             "--jobs",
             default="2",
@@ -101,15 +98,18 @@ def parser() -> argparse.ArgumentParser:
             default="",
             help="a cluster's settings, e.g. profiles/slurm (default: none, on this machine)",
         )
-    source.add_argument(
-        "paper", help="its key in book/references.bib, e.g. collins2024"
+    quotes.add_argument(
+        "files", nargs="+", metavar="FILE", help="PDF, TeX or text, e.g. paper.pdf"
     )
-    source.add_argument("file", help="a .pdf, .tex or .txt file, e.g. paper.pdf")
+    quotes.add_argument(
+        "--paper",
+        default="",
+        choices=("P1", "P2"),
+        help="quotations of this paper's statements only, e.g. P1 (default: of both)",
+    )
     command(
         "readme", "rewrite README.md's findings and verdicts from the quick results"
     )
-    command("plan", "write what follows from the sizes into book/protocol.yml")
-    command("rules", "print the digest of the rules, for book/changelog.yml")
     command("sync", "bring notebooks/*.py and notebooks/*.ipynb to agree")
     return whole
 
@@ -188,20 +188,11 @@ def _run(options: argparse.Namespace) -> int:
             print(
                 f"tables, the same as .parquet: {' '.join(map(os.path.relpath, written))}"
             )
-        case "confirm":
-            from icl_book.runner import protocol
-
-            _take_edits(plan.notebooks())
-            return protocol.confirm(options.jobs, options.profile)
         case "replicate":
-            from icl_book.runner import again, protocol
+            from icl_book.runner import again
 
-            words = (
-                options.seed.split(",")
-                if options.seed
-                else protocol.seeds(protocol.read())[1:]
-            )
-            if not all(map(str.isdecimal, map(str, words))):
+            words = options.seed.split(",")
+            if not all(map(str.isdecimal, words)):
                 raise BadInput(
                     f"seed={options.seed!r}: must be positive integers, e.g. 1,2,3"
                 )
@@ -213,18 +204,10 @@ def _run(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.readme()
-        case "source":
-            from icl_book.site import source
+        case "quotes":
+            from icl_book.claims import quotes
 
-            print("\n".join(source.compare(options.paper, options.file)))
-        case "plan":
-            from icl_book.runner import protocol
-
-            protocol.write()
-        case "rules":
-            from icl_book.claims import changes
-
-            print(changes.digest())
+            print("\n".join(quotes.compare(options.files, options.paper)))
         case "sync":
             pairs.sync()
     return 0

@@ -6,7 +6,7 @@ rotation-invariant class with covariance ``k = sum_l a_l P_l``, noise of varianc
 
 Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a convex quadratic in M
 that no rotation of M changes, so averaging M over rotations cannot hurt and some ``M = m I`` is
-best. By the addition theorem only degree 1 of the class meets the linear score,
+best. By the addition theorem only degree 1 of the class meets the linear score, ::
 
     risk(m) = k(1) - 2 m a_1 / d + m^2 [(k(1) + sigma^2) / (n d) + (1 - 1/n) a_1 / d^2],
 
@@ -14,7 +14,7 @@ so that the risk stays above the power of all degrees but the first, for every n
 ``k(1) - a_1`` (affine: L^2/3, ReLU: L^2/3 + L^2/(6 d)).
 
 On Gaussian tokens and linear functions, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``, the fourth
-moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives
+moment ``E (beta . x)^2 (x . x_q)^2 = |beta|^2 |x_q|^2 + 2 (beta . x_q)^2`` gives ::
 
     risk(m) = L^2 - 2 m L^2 + m^2 [L^2 + ((d + 1) L^2 + d sigma^2) / n].
 """
@@ -126,7 +126,7 @@ def neighbors_risk(
     """Compute the risk of predicting with the mean label of the k context tokens nearest to the query.
 
     Given the distance of the next token, the k nearest are independent and uniform in the cap that it
-    bounds. With ``m_l`` the mean of P_l over that cap,
+    bounds. With ``m_l`` the mean of P_l over that cap, ::
 
         bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],
 

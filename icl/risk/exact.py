@@ -4,19 +4,19 @@ Setting. Tokens ``x_1, ..., x_n`` and the query ``x_q`` are independent and unif
 unit sphere, labels are ``y_i = f(x_i) + eps_i`` with noise of variance sigma^2, and the
 attention unit with ``M = w I`` predicts ``sum_i omega_i y_i`` with
 ``omega_i ~ exp(w x_i . x_q)``; the query is not in the denominator. The risk is the mean
-squared distance to the clean query label (ITA slides, "(ICL)"),
+squared distance to the clean query label (ITA slides, "(ICL)"), ::
 
     risk = E (sum_i omega_i y_i - f(x_q))^2 = bias + noise.
 
 Derivation. With ``E_i = exp(-w (1 - x_i . x_q))`` and the weights' sum equal to one,
-the mean over f leaves only the variogram gamma of the class:
+the mean over f leaves only the variogram gamma of the class::
 
     bias = E sum_ij omega_i omega_j G_ij,   G_ij = gamma_iq + gamma_jq - gamma_ij,
     noise = sigma^2 E sum_i omega_i^2.
 
 The denominator goes away through ``S^-2 = int_0^inf s exp(-s S) ds``, S = sum_j E_j: given
 the query, tokens are then independent and the n-fold integral factors. With u = log s,
-z = s E and ``phi(u) = E exp(-z)``,
+z = s E and ``phi(u) = E exp(-z)``, ::
 
     noise = sigma^2 n int E[z^2 e^-z] phi^(n-1) du,
     bias = n int E[2 gamma z^2 e^-z] phi^(n-1) du

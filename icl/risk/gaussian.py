@@ -7,7 +7,8 @@ The query is not in the denominator. Given the query, of length r, the scores ar
 
 Derivation. Let omega_i be the weights, s_i the scores, and ``C = E sum omega_i^2``,
 ``D = E sum omega_i^3 - E (sum omega_i^2)^2``. Stein's identity, used once and three times, gives
-``E sum omega_i s_i = tau^2 (1 - C)`` and ``E (sum omega_i s_i)^2 = tau^4 (1 - C - 6 D) + tau^2 C``. Given r,
+``E sum omega_i s_i = tau^2 (1 - C)`` and ``E (sum omega_i s_i)^2 = tau^4 (1 - C - 6 D) + tau^2 C``. Given
+r, ::
 
     bias = (L^2 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C,
 

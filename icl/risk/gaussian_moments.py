@@ -2,12 +2,12 @@ r"""Moments of the softmax weights of Gaussian scores.
 
 Given the query, the scores of n tokens are ``tau g_i`` with independent standard normal g_i. The risk needs
 two moments of the weights ``omega_i = exp(tau g_i) / S``, ``S = sum_j exp(tau g_j)``. With
-``p_k = sum_i omega_i^k`` they are
+``p_k = sum_i omega_i^k`` they are ::
 
     C = E p_2,   D = E p_3 - E p_2^2.
 
 Derivation. ``S^-k = int_0^inf s^(k-1) exp(-s S) ds / (k-1)!`` makes the tokens independent. With u = log s,
-``z = exp(u + tau g)``, ``M_k(u) = E z^k exp(-z)`` and ``phi(u) = E exp(-z)``,
+``z = exp(u + tau g)``, ``M_k(u) = E z^k exp(-z)`` and ``phi(u) = E exp(-z)``, ::
 
     E p_2 = n int M_2 phi^(n-1) du,   E p_3 = n int M_3 phi^(n-1) du / 2,
     E p_2^2 = n int M_4 phi^(n-1) du / 6 + n (n-1) int M_2^2 phi^(n-2) du / 6,

@@ -158,7 +158,7 @@ def _pair_term(
     """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
 
     Write ``m_l = m - e_l`` with ``m = E[z e^-z]``; e_l falls as P_l averages out within the window. As
-    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute
+    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute ::
 
         2 m (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - m^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
 

@@ -1,13 +1,13 @@
 r"""Limits of softmax attention for many tokens that do not lie on a sphere: Gaussian, and uniform in a ball.
 
 *Gaussian.* Given the query, the weights ``exp(w x . x_q)`` tilt the law N(0, I) of a token to N(w x_q, I).
-For n to infinity the prediction tends to the mean of f under it,
+For n to infinity the prediction tends to the mean of f under it, ::
 
     h(x_q) = E f(g + w x_q),   g ~ N(0, I):
 
 f smoothed over a fixed width of one, whatever w is. On functions of one projection,
 ``f(x) = sum_k c_k He_k(u . x)`` with Hermite polynomials (``E He_k(g)^2 = k!``), h is a polynomial because
-``E He_k(g + t) = t^k``, and the remaining risk is
+``E He_k(g + t) = t^k``, and the remaining risk is ::
 
     floor(w) = sum_k k! (c_k - h_k(w))^2,   sum_k h_k(w) He_k(t) = sum_k c_k (w t)^k.
 
@@ -17,12 +17,12 @@ of the best window from 1 (`log_window_gap`). The chapter on Gaussian tokens pro
 
 *Ball.* Tokens and query are uniform in the unit ball of R^d, ``f(x) = beta . x`` with ``E beta beta'`` a
 multiple of the identity. The prediction at a query of length r tends to ``beta . x`` averaged with the
-density ``exp(w x . x_q)``, the gradient of the logarithm of
+density ``exp(w x . x_q)``, the gradient of the logarithm of ::
 
     E exp(s u . x) = Gamma(d/2 + 1) (2 / s)^(d/2) I_{d/2}(s),   |u| = 1, s = w r:
 
 it is ``A(s) beta . u`` with ``A = I_{d/2+1} / I_{d/2}``, the mean resultant length on the sphere in d + 2
-dimensions, whose projection the ball is. In units of the variance of f the limit of the risk is
+dimensions, whose projection the ball is. In units of the variance of f the limit of the risk is ::
 
     E (r - A(w r))^2 / E r^2,   with density d r^(d-1) of r.
 
@@ -142,7 +142,7 @@ def _missed(coefficients: ArrayLike) -> tuple[Array, list[tuple[float, Polynomia
 def distance_exponent(w: ArrayLike) -> Array:
     r"""Return the exponent r(w) of the mean squared distance of n Gaussian tokens from the limit, w > 0.
 
-    The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d,
+    The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d, ::
 
         E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2),
 
@@ -161,7 +161,7 @@ def gaussian_law(dim: int, w: ArrayLike, log_n: ArrayLike) -> GaussianLaw:
     r"""Return what the noise and the squared distance from the limit tend to, for tokens N(0, I_d).
 
     With ``l = log n``, ``s = (1 + sqrt(1 + 4 / w^2)) / 2``, the positive root of ``s (s - 1) = 1 / w^2``, and
-    ``c = Gamma(s) Gamma(2 - s) / (Gamma(d/2) (w^2 (w^2 + 4))^(d/4))``, they are asymptotically equal to
+    ``c = Gamma(s) Gamma(2 - s) / (Gamma(d/2) (w^2 (w^2 + 4))^(d/4))``, they are asymptotically equal to ::
 
         w^2 < 1/2:   (1 - 2 w^2)^(-d/2) / n              d (1 - w^2) (1 - 2 w^2)^(-d/2 - 1) / n,
         w^2 = 1/2:   (2 l / 3)^(d/2) / (n Gamma(d/2+1))   (d / 2) (2 l / 3)^(d/2 + 1) / (n Gamma(d/2 + 2)),
@@ -220,7 +220,7 @@ def _gaussian_law(d: int, w: float, log_n: float) -> tuple[float, float]:
 def log_window_gap(dim: int, log_n: ArrayLike) -> Array:
     r"""Compute the logarithm of the leading order of ``1 - w*`` for linear functions, for every L and sigma.
 
-    With ``l = log n`` and the golden ratio ``a = (1 + sqrt 5) / 2``,
+    With ``l = log n`` and the golden ratio ``a = (1 + sqrt 5) / 2``, ::
 
         1 - w* ~ K_d l^(d/2 + 1) n^(-1/a),   K_d = pi / (5^(1 + d/4) a^3 Gamma(d/2 + 1) sin(pi / a)).
 
@@ -239,7 +239,7 @@ def one_token_gap(
     r"""Compute ``1 - w*`` for linear functions from one heavy token, by quadrature.
 
     The sum of all weights but one is replaced by its mean ``n exp(r^2 / 2)``, as in the random energy model
-    above its freezing temperature: rare tokens then are the only ones with a finite weight omega, and
+    above its freezing temperature: rare tokens then are the only ones with a finite weight omega, and ::
 
         C = n E omega^2,   D = n E (omega^3 - omega^4),   omega = z / (z + n exp(r^2 / 2)),   z = exp(r g).
 

@@ -1,7 +1,7 @@
 r"""The exact risk of any key-query matrix, and its gradient.
 
 Given the query, softmax attention with the matrix M has the weights of the query ``z = M x_q``. By rotation
-invariance its risk depends on two numbers, ``kappa = |z|`` and ``c = x_q . z / kappa``:
+invariance its risk depends on two numbers, ``kappa = |z|`` and ``c = x_q . z / kappa``::
 
     rho(kappa, c) = L(kappa) + 2 sum_l a_l m_l(kappa) (1 - P_l(c)),
     m_l(kappa) = E sum_i omega_i P_l(x_i . z / kappa),

@@ -2,7 +2,7 @@ r"""Function classes ``D(F)`` and their covariance on the unit sphere.
 
 A class is *rotation invariant* if the distribution of ``f`` does not change under rotations. Then
 ``E f(x) f(x') = k(x . x')``. The exact population risk needs nothing else of a class,
-and it needs ``k`` as its expansion in normalized Gegenbauer polynomials,
+and it needs ``k`` as its expansion in normalized Gegenbauer polynomials, ::
 
     k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
 
@@ -78,7 +78,7 @@ class Zonal:
     def singular_term(self) -> tuple[float, float] | None:
         """Order rho and constant c of the variogram's first singular term; None for smooth functions.
 
-        Functions with jumps have order 1, with kinks order 3. As theta -> 0,
+        Functions with jumps have order 1, with kinks order 3. As theta -> 0, ::
 
             gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
             gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,

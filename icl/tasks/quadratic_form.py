@@ -2,7 +2,7 @@ r"""Predictors that are linear in the labels, with the labels integrated out, gi
 
 Softmax attention, its rivals with other activations, several heads, nearest neighbors and kriging all
 predict ``p = sum_i omega_i y_i``, with weights that depend on the tokens only. Given the tokens, the mean of
-``(p - f(x_q))^2`` over functions and noise is a quadratic form in the weights,
+``(p - f(x_q))^2`` over functions and noise is a quadratic form in the weights, ::
 
     risk(omega) = k(1) - 2 omega . k_q + omega' (K + sigma^2 I) omega,
 

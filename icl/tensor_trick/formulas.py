@@ -1,10 +1,10 @@
 r"""The five softmax regressions of paper 2 as plain formulas, in matrices and in logits.
 
-With $S=A_1XA_2^\top$, entrywise exp, and
+With :math:`S=A_1XA_2^\top`, entrywise exp, and ::
 
     U = exp(S),   a = row sums of U,   F = U / a,   B = targets,
 
-the losses, summed over rows (lower case letters are rows), are
+the losses, summed over rows (lower case letters are rows), are ::
 
     normalized     1/2 |f - b|^2      (paper 2's abstract has no 1/2: its loss is twice this one)
     rescaled       1/2 |u - a b|^2    (likewise)
@@ -12,8 +12,9 @@ the losses, summed over rows (lower case letters are rows), are
     cross_entropy  -<b, log f>
     entropy        -<f, log f>
 
-The gradient is $A_1^\top PA_2$ with P = dloss/dS. The Hessian product is $A_1^\top WA_2$ with W the
-derivative of P along $T=A_1VA_2^\top$. Each row is a single softmax regression; rows do not interact.
+The gradient is :math:`A_1^\top PA_2` with P = dloss/dS. The Hessian product is :math:`A_1^\top WA_2` with W
+the derivative of P along :math:`T=A_1VA_2^\top`. Each row is a single softmax regression; rows do not
+interact.
 
 These functions check nothing, hold several n x m arrays, and can be differentiated and mapped by PyTorch.
 """

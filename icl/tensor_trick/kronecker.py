@@ -1,8 +1,8 @@
 r"""The tensor trick: vec, the blocks of the Kronecker product, and the regressions through the whole product.
 
-With vec reading a matrix row by row, $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$. Row
-$j$ of the logits $S=A_1XA_2^\top$ is $A_jx$ with $x=\mathrm{vec}(X)$ and the block $A_j=A_1[j,:]\otimes A_2$.
-A regression on a matrix is therefore a sum of regressions on its rows.
+With vec reading a matrix row by row, :math:`\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)`.
+Row :math:`j` of the logits :math:`S=A_1XA_2^\top` is :math:`A_jx` with :math:`x=\mathrm{vec}(X)` and the
+block :math:`A_j=A_1[j,:]\otimes A_2`. A regression on a matrix is therefore a sum of regressions on its rows.
 
 ``kron_loss``, ``kron_gradient`` and ``kron_hvp`` form the product explicitly: slow references, for small
 problems. TypeError for what is no tensor (of one floating dtype), ValueError for shapes that do not fit and

@@ -1,6 +1,6 @@
 r"""Gradient and Hessian product in tiles of rows, without an n x m array of their own (private).
 
-Rows of the problem do not interact, so the logits of a few rows at a time are enough:
+Rows of the problem do not interact, so the logits of a few rows at a time are enough::
 
     for a tile of rows a of A1:   S = (a X) A2',   P from S and its rows of B,   result += a' (P A2).
 

@@ -1,12 +1,9 @@
-"""Replications, with fresh random streams."""
-
-import json
+"""Every sampled verdict again, with other random streams."""
 
 import pandas as pd
 import pytest
 
-from icl_book.runner import again, plan, record
-from icl_book.site import audit
+from icl_book.runner import again, plan
 
 
 def case(kind, value, name="a"):
@@ -16,7 +13,7 @@ def case(kind, value, name="a"):
         "interval": [value, value],
         "outcome": "agrees",
     }
-    return row | {"kind": kind, "samples": 32, "parameters": {"d": 3}}
+    return row | {"kind": kind, "samples": 32, "parameters": {"dim": 3}}
 
 
 def found(path):
@@ -43,8 +40,7 @@ def found(path):
 def asked(tmp_path, monkeypatch):
     """What is asked for: of each call of the scheduler the root seed and the names of the notebooks."""
     monkeypatch.delenv("ICL_SEED", raising=False)
-    for module in (again, record):
-        monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(again, "ROOT", tmp_path)
     calls = []
 
     def planned(preset, seed=0):
@@ -72,50 +68,20 @@ def test_replicate_compares_sampled_claims_reading_by_reading(asked, tmp_path, c
         (5, ["sampled"], "2"),
         (6, ["sampled"], "2"),
     ]
-    five, six = (
-        json.loads((tmp_path / f"_build/replications/{seed}.json").read_text())
-        for seed in (5, 6)
-    )
-    assert (
-        five["changed"] == {"P1.sampled": {"another": ["contradicts", "undecided"]}}
-        and five["seed"] == 5
-    )
-    assert six["changed"] == {} and six["claims"].keys() == {"P1.sampled"}
-    assert six["claims"]["P1.sampled"]["cases"] == {"a": 0.5, "b": 0.9, "far": 2.0}, (
-        "ours, of two a"
-    )
-    assert (
-        "P1.sampled: another: undecided, before contradicts" in capsys.readouterr().out
-    )
-    cases = pd.read_csv(tmp_path / "_build/sweeps/replications/cases.csv")
-    assert cases["root_seed"].tolist() == [0] * 3 + [5] * 3 + [6] * 3 and set(
-        cases["claim"]
-    ) == {"P1.sampled"}
-
-
-def test_the_book_counts_committed_replications_and_no_others(asked, tmp_path):
-    """Who judges again with seeds of one's own changes nothing that is published, with git or without."""
-    committed = tmp_path / "results" / "replications" / "7.json"
-    committed.parent.mkdir(parents=True)
-    committed.write_text('{"seed": 7}')
-    before = audit.further(tmp_path)
-    assert again.replicate([5], "2") == 0
-    assert (
-        audit.further(tmp_path)
-        == before
-        == {"registered": [], "replications": [{"seed": 7}]}
-    )
-
-
-def test_what_moved_names_the_readings():
-    one = {"verdict": "holds", "readings": {"ours": "agrees", "old": "agrees"}}
-    two = {"verdict": "holds", "readings": {"ours": "undecided", "new": "agrees"}}
-    changed = {
-        "ours": ["agrees", "undecided"],
-        "old": ["agrees", None],
-        "new": [None, "agrees"],
+    folder = tmp_path / "_build" / "replications"
+    verdicts = pd.read_csv(folder / "verdicts.csv", index_col=["statement", "reading"])
+    assert set(verdicts.index.get_level_values("statement")) == {"P1.sampled"}
+    assert verdicts.loc[("P1.sampled", "another")].to_dict() == {
+        "0": "contradicts",
+        "5": "undecided",
+        "6": "contradicts",
     }
-    assert again.moved(one, one) == {} and again.moved(one, two) == changed
+    assert set(verdicts.loc[("P1.sampled", "verdict")]) == {"holds"}
+    said = capsys.readouterr().out
+    assert "3 verdicts and readings, 1 not the same" in said
+    assert "undecided" in said and "ours" not in said
+    cases = pd.read_csv(folder / "cases.csv")
+    assert cases["root_seed"].tolist() == [0] * 3 + [5] * 3 + [6] * 3
 
 
 def test_a_run_that_fails_writes_nothing(asked, tmp_path):

@@ -227,7 +227,7 @@ def test_digest_sees_every_input(tmp_path):
     names = (
         "_config.yml _toc.yml book/a.md book/_static/icl.css icl/a.py requirements.lock"
     )
-    names += " results/earlier.json results/registered/x.json benchmarks/results/x.json"
+    names += " results/replication.csv benchmarks/results/x.json"
     files = [*(root / name for name in names.split()), notebook]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)

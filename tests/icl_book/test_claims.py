@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from icl.statistics import FALSE_ALARM_RATE, median_interval
 from icl_book import provenance
@@ -139,7 +140,7 @@ def test_control_must_be_rejected_or_the_card_is_not_as_expected():
         False,
         False,
     ]
-    assert "NOT rejected" in page(blind) and "rejected, as it must be" in page(good)
+    assert "NOT rejected" in page(blind) and "rejected, as expected" in page(good)
     # A rule that rejects the evidence, without a correction, must show that it can accept.
     failing = claim(V.FAILS, readings=[NARROWER], control="where it is true")
     assert judge(failing, at(0.0), at(2.0)).record()["as_expected"]
@@ -152,13 +153,9 @@ def test_control_must_be_rejected_or_the_card_is_not_as_expected():
 @pytest.mark.parametrize(
     ("evidence", "rule"),
     [
-        (at(2.0, 3.0), lambda p: (1.0, INF)),
         (at(2.0), lambda p: (1.0, 2.2)),
+        (at(2.0, 1.5), lambda p: (1.0, 7.0)),
         ([between(1.9, 2.0, 2.1), *at(1.5, error=0.1)], lambda p: (1.0, 2.2)),
-        (
-            at(2.0, 0.5, error=[0, 0.1], lower=[True, False]),
-            lambda p: (1, INF) if p["lower"] else (-INF, 1),
-        ),
     ],
 )
 def test_detection_limits_are_those_of_bisection(evidence, rule):
@@ -176,42 +173,71 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
             )
         return high
 
-    limits = [
-        max(least(case, sign) for sign in (-1.0, 1.0) if contradicts(case, sign * 1e3))
-        for case in evidence
-    ]
+    limits = [max(least(case, sign) for sign in (-1.0, 1.0)) for case in evidence]
     record = judge(claim(rule=rule), evidence).record()
     found = record["detection_limit"], record["detection_limit_least"]
     assert found == pytest.approx((min(limits), max(limits)), rel=1e-9)
+    assert record["distance"] is None
 
 
-def test_detection_limits_in_words():
-    card = judge(
-        claim(grade=Grade.EXACT), [at(1.25, error=0.01), between(2.0, 8.0, 14.0)]
-    )
-    assert (
-        "We would have noticed an error of 0.26, in the least sensitive case 13."
-        in page(card)
-    )
-    assert judge(claim(), at(0.5, error=0.1)).record()["detection_limit"] is None
+def test_a_one_sided_bound_has_the_distance_of_its_numbers():
+    both = at(2.0, 0.25, error=[0, 0.1], lower=[True, False])
+    rule = lambda p: (1, INF) if p["lower"] else (-INF, 1)  # noqa: E731
+    record = judge(claim(rule=rule), both).record()
+    assert record["distance"] == [0.75, 1.0] and record["detection_limit"] is None
+    assert judge(claim(), at(0.5, error=0.1)).record()["distance"] is None
     assert judge(claim(corrected=True), at(0.5, error=0.1)).record()[
-        "detection_limit"
-    ] == pytest.approx(0.6)
-    for limit, unit, words in [
-        (2.1e2, "decades", "an error of 210 decades."),
-        (1e-9, "$x$", "an error of 10⁻⁹ <span"),
-        (0.0, "", "We would have noticed any error at all."),
-        (
-            INF,
-            "",
-            "The statement bounds nothing here, so no error would have been noticed.",
-        ),
+        "distance"
+    ] == pytest.approx([0.5, 0.5])
+
+
+def test_how_sure_a_card_is_in_words():
+    exact = {"grade": Grade.EXACT}
+    sure = [at(1.25, error=0.01), between(2.0, 8.0, 14.0)]
+    assert "Distance to the bound: 0.25 to 7." in page(judge(claim(**exact), sure))
+    for distance, unit, words in [
+        (2.1e2, "decades", "to the bound: 210 decades."),
+        (1e-9, "$x$", "to the bound: 10⁻⁹ <span"),
+        (INF, "", "to the bound: infinity."),
     ]:
-        assert words in page(
-            judge(claim(unit=unit, grade=Grade.EXTRAPOLATED), at(1.0 + limit))
-        )
+        shown = page(judge(claim(unit=unit, **exact), at(1.0 + distance, error=1e-12)))
+        assert words in shown
+    two = {"rule": lambda p: (1.0, 2.0)} | exact
+    shown = page(judge(claim(unit="in the exponent", **two), at(1.1, 1.5, error=0.01)))
+    assert (
+        "The test detects errors above 0.51 in the exponent (least sensitive case: 0.91)."
+        in shown
+    )
+    always = {"rule": lambda p: (3, 3)} | exact
+    assert "The test detects any error at all." in page(judge(claim(**always), at(3.0)))
     proved = page(judge(claim(), at(1.25, error=0.01)))
-    assert "would have noticed" not in proved, "a proof bounds what a search could miss"
+    assert "to the bound" not in proved, "a proof bounds what a search could miss"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "words"),
+    [
+        ([(0.49, INF)], "below 0.49"),
+        ([(-INF, 0.49)] * 2, "above 0.49"),
+        ([(0.657, 0.677)], "outside [0.657, 0.677]"),
+        ([(3, 3), (3, 3)], "other than 3"),
+        ([(4, 4), (25, 25)], "other than the one of its case, 4 to 25,"),
+        ([(0.5, INF), (0.25, INF)], "below the limit of its case, 0.25 to 0.5,"),
+        (
+            [(3, 4), (1, 2)],
+            "outside the range of its case, from [1, 2] to [3, 4],",
+        ),
+        ([(0.5, INF), (-INF, 2)], "below 0.5 or in other cases above 2"),
+        ([(1 / 3, INF), (0.333333333, INF)], "below 0.33333"),
+    ],
+)
+def test_a_card_says_what_would_contradict_it(ranges, words):
+    card = judge(
+        claim(rule=lambda p: ranges[p["row"]]),
+        at(*[1.0] * len(ranges), row=range(len(ranges))),
+    )
+    said = BeautifulSoup(page(card), "html.parser").get_text().replace("\xa0", " ")
+    assert f"A measured value {words} would contradict it." in said
 
 
 # ---------------------------------------------------------------------- what evidence can say
@@ -571,8 +597,8 @@ def test_the_strips_show_every_reading_in_words():
     evidence = [at(2.0, 0.5), between(0.0, 2.0, 3.0)]
     shown = page(judge(asked, evidence, at(-9.0), {"measured anew": at(3.0)}))
     for words in (
-        "as we read it: 1 of 3 numbers lie in the permitted range, 1 contradicts, "
-        "1 undecided; control hollow.",
+        "as we read it: 1 of 3 measurements lie in the permitted range, 1 contradicts, "
+        "1 undecided. (Hollow dot: control.)",
         "narrower: 0 of 3 agree, 3 contradict.",
         "measured anew: 1 of 1 agree.",
         "true in our reading: 3 of 3 agree.",
@@ -583,6 +609,16 @@ def test_the_strips_show_every_reading_in_words():
         shown.count('<g class="icl-hollow"') == 1
         and shown.count("<circle") == 3 + 1 + 3 + 1 + 3
     )
+
+
+def test_an_enclosure_is_shown_by_its_ends():
+    shown = {
+        grade: page(judge(claim(grade=grade), between(1.5, 1.75, 2.0)))
+        for grade in (Grade.EXACT, Grade.CERTIFIED)
+    }
+    assert "± 0.25" in shown[Grade.EXACT] and ">exact</td>" in shown[Grade.EXACT]
+    assert "[1.5,\xa02]" in shown[Grade.CERTIFIED]
+    assert ">certified</td>" in shown[Grade.CERTIFIED]
 
 
 def test_a_strip_places_numbers_by_their_own_range():

@@ -9,7 +9,6 @@ import jsonschema
 import jupytext
 import pandas as pd
 import pytest
-from bs4 import BeautifulSoup
 
 from icl_book import claims
 from icl_book.claims import (
@@ -150,33 +149,17 @@ def card(name, value, control=50.0):
     return judge(CLAIMS[name], both, far).record()
 
 
-def run(rules="new", control=50.0, **values):
+def run(control=50.0, **values):
     """A run in which claims of paper 1 have these values."""
     cards = [card(f"P1.{name}", value, control) for name, value in values.items()]
-    one = {"seconds": 60.0, "machine": {"cpu": "A", "cores": 2}}
-    record = {
-        "plan": "abcdefghij",
-        "date": "2026-01-01",
-        "rules": rules,
-        "runs": [one, one],
-        "failed": [],
-    }
-    return {"name": "n", "cards": cards} | record
+    return {"name": "n", "cards": cards}
 
 
-def again(rules="new", **claims):
-    """A replication in which claims of paper 1 have these verdicts and readings."""
-    found = {f"P1.{name}": record for name, record in claims.items()}
-    return {"seed": 6, "rules": rules, "claims": found, "changed": {}}
-
-
-READINGS = {"as we read it": "contradicts", "another grid": "contradicts"}
-SAME = {"verdict": "false as printed, corrected", "readings": READINGS}
-OTHER_READING = SAME | {"readings": READINGS | {"another grid": "agrees"}}
-HOLDS = {"verdict": "holds", "readings": {"as we read it": "agrees"}}
-STAYED, MOVED = run(a=0.4), run(a=0.4, b=0.2)
-ONE_SIDE = run(b=2.0)  # the verdict stays, one of its readings does not
-ONE_SIDE["cards"][0]["readings"]["another grid"] = "agrees"
+RERUNS = [
+    audit.Rerun("P1.a", "sampled", "holds", "holds", True, ("holds",) * 5),
+    audit.Rerun("P1.b", "sampled", "open", "refuted", False, ("open", "holds")),
+    audit.Rerun("P1.old", "proved here", "open", "open", True, ()),
+]
 
 
 def test_every_claim_is_judged_once():
@@ -197,15 +180,14 @@ def test_every_claim_is_judged_once():
 # ---------------------------------------------------------------- generated text
 
 
-def shown(registered=(), replications=(), log=(), **change):
+def shown(reruns=(), **change):
     """What templates show of the small audit, with a change of claim P1.a."""
     registry = CLAIMS | {"P1.a": dataclasses.replace(CLAIMS["P1.a"], **change)}
-    entries = audit.entries(registry, [run(**VALUES)], registered, replications, log)
-    return {"entries": entries, "registered": registered, "replications": replications}
+    return {"entries": audit.entries(registry, [run(**VALUES)]), "reruns": reruns}
 
 
-def written(part, *runs, **change):
-    pages = stage.pages(**shown(*runs, **change), titles={"n": "A chapter"})
+def written(part, reruns=(), **change):
+    pages = stage.pages(**shown(reruns, **change), titles={"n": "A chapter"})
     return str(getattr(pages, part)())
 
 
@@ -247,8 +229,9 @@ def test_no_committed_benchmark_was_measured_on_a_changed_tree():
 
 
 def test_audit_says_everything():
+    text = written("audit")
     says(
-        written("audit", [run(b=0.2)]),
+        text,
         "### [A chapter](../notebooks/n.ipynb)",
         'id="audit-P1.b" data-id="P1.b" data-paper="paper 1" data-authority="authors\' talk, read by OCR"',
         'data-verdict="false as printed, corrected" data-grade="proved here" data-chapter="A chapter"',
@@ -258,23 +241,11 @@ def test_audit_says_everything():
         "another grid: 0 of 2 agree, 2 contradict.",
         'Follows from <a href="#audit-P1.a">P1.a</a>.',
         "Not tested: it is lost",
-        "In the registered run: verdict: false as printed, corrected here, holds there; as we read",
-        "another grid: contradicts here, agrees there (2 agree).",
     )
-    says(
-        written("audit", [ONE_SIDE]),
-        "run: another grid: contradicts here, agrees there (2 contradict).",
+    assert text.count("would contradict it.") == 4, (
+        "one sentence for each that is judged"
     )
-    says(
-        written("audit", [run(a=0.4, b=2.0, control=0.5)]),
-        "so that run decides nothing",
-    )
-    text = written("audit", [], [again(b=SAME), again(b=OTHER_READING), again(b=SAME)])
-    says(
-        text,
-        "the same in every reading in 2 of 3 replications. What changed: another grid.",
-    )
-    first_entry = written("audit").partition("<article")[2].partition("</article>")[0]
+    first_entry = text.partition("<article")[2].partition("</article>")[0]
     assert "\n\n" not in first_entry, "a blank line ends raw HTML"
 
 
@@ -284,149 +255,43 @@ def test_a_verdict_that_rests_on_ocr_says_so_in_its_line():
     assert head(false | {"source": "slides by OCR"}).count("OCR") == 1
 
 
-def test_what_only_confirms_is_folded_and_what_differs_is_not():
-    replications = [again(a=HOLDS, b=SAME), again(a=HOLDS, b=OTHER_READING)]
-    page = BeautifulSoup(written("audit", [MOVED], replications), "html.parser")
-    for name, differs in (("P1.a", False), ("P1.b", True)):
-        entry = page.find(id=f"audit-{name}")
-        fold = entry.details.extract()
-        assert fold.summary.get_text().startswith(
-            "Proved here, and checked at 2 settings"
+def test_the_table_of_further_runs_stands_beside_the_verdicts_of_today():
+    says(
+        written("replication", RERUNS),
+        '| <a href="#audit-P1.a">P1.a</a> | <span class="icl-badge icl-holds">holds</span> | holds | 5 holds',
+        "corrected</span>, then open | refuted; its control failed",
+        "so this run decides nothing | 1 open, 1 holds |",
+        "| P1.old | no longer judged, then open | open | nothing is random |",
+    )
+
+
+def test_the_front_page_says_what_was_tested_and_how_many_sampled_verdicts_stayed():
+    says(
+        written("whole", RERUNS),
+        "We tested 2 independent statements of paper 1. 1 holds, 1 is false as we have it.",
+        "For 1 of the 1 that do not simply hold, our only source is slides read by OCR.",
+        "In a pre-registered rerun at other sizes 1 of 2 sampled verdicts stayed.",
+    )
+    assert "pre-registered" not in written("whole")
+
+
+def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
+    """A review of 2026 counted changed verdicts by hand."""
+    found = audit.reruns(ROOT)
+    assert len(found) == 44 and all(len(one.fresh) in (0, 5) for one in found)
+    page = (ROOT / "book" / "audit.md").read_text()
+    for grade in {one.grade for one in found}:
+        same = [one for one in found if one.grade == grade]
+        changed = sum(one.registered != one.then for one in same)
+        failed = sum(not one.control for one in same)
+        (judged, stayed, *others) = map(
+            int, re.search(rf"^\| {grade} \|(.*)\|$", page, re.M)[1].split("|")
         )
-        for words in ("In the registered run", "replications"):
-            assert (words in entry.get_text(), words in fold.get_text()) == (
-                differs,
-                not differs,
-            )
-        assert (
-            "What changed" in entry.get_text(),
-            "What changed" in fold.get_text(),
-        ) == (differs, False)
-
-
-def test_a_card_counts_the_readings_that_differ_in_the_registered_run_if_they_are_many():
-    many = {f"reading {i}": ["agrees", "contradicts"] for i in range(4)}
-    run = {"cases": [{"outcome": "agrees"}], "control_passed": True}
-    entry = {
-        "registered": run,
-        "earlier": False,
-        "record": {"readings": many},
-        "repeated": (),
-    }
-    shown = str(macros().again(entry | {"differences": many}, True))
-    assert "In the registered run: 4 of 4 readings differ (1 agree)." in shown
-    worse = many | {"verdict": ["holds", "false as printed"]}
-    shown = str(macros().again(entry | {"differences": worse}, True))
-    assert "the verdict is false as printed, 4 of 4 readings differ" in shown
-    assert not macros().again(entry | {"differences": many}, False)
-
-
-def test_what_was_judged_before_a_change_says_so():
-    log = [{"rules": "old"}, {"rules": "newer", "claims": ["P1.b"]}]
-    since = [claims.changes.since(rules, log) for rules in ("old", "unknown", "newer")]
-    assert since == [{"P1.b"}, {"P1.b"}, set()]
-    runs = [run(a=0.2, b=0.2, rules="old")], [again(b=SAME, rules="old")], log
-    text = written("audit", *runs)
-    says(
-        text,
-        "registered run, by an earlier rule or measurement: ",
-        "In the registered run: ",
-    )
-    assert "replications" not in text
-    says(
-        written("registered_run", *runs),
-        "Of 1 statements whose rule",
-        "by an earlier rule or measurement |",
-    )
-
-
-def test_the_registered_run_shows_what_differs():
-    assert "has not been run yet" in written("registered_run")
-    says(
-        text := written("registered_run", [MOVED]),
-        "Plan `abcdefgh` was run on 2026-01-01, 2 runs of 1 chapters on A (2 cores), 2 minutes",
-        "| proved here | 2 | 1 | 1 | 0 |",
-        "The 2 identities and proofs could not change.",
-        "Of the authors' 1 independent statements that held, 0 did not stay.",
-        "Of 2 statements whose rule and measurement are those of the plan, 1 are the same today",
-        "1 differ in the verdict, 0 in a reading only",
-    )
-    assert "P1.a<" not in text and "the control was not judged" not in text
-    text = written("registered_run", [ONE_SIDE])
-    says(
-        text,
-        "0 differ in the verdict, 1 in a reading",
-        "| another grid: contradicts here, agrees there |",
-    )
-    text = written("registered_run", [run(a=0.4, control=0.5)])
-    says(
-        text,
-        'decides nothing: <a href="#audit-P1.a">',
-        "| proved here | 1 | 0 | 0 | 1 |",
-    )
-
-
-def test_the_front_page_says_how_many_sampled_verdicts_stayed():
-    sampled = {"P1.a": "holds", "P1.b": "holds", "P1.c": "established"}
-    cards = [
-        card(name, VALUES[name[-1]]) | {"grade": "sampled", "verdict": v}
-        for name, v in sampled.items()
-    ]
-    cards[0]["control_passed"] = False
-    cards.append(card("P1.d", 0.5))
-    text = written("whole", [run() | {"cards": cards}])
-    says(
-        text,
-        "judged 4 statements again at other sizes: of 3 sampled verdicts 1 stayed. 1 are identities",
-        "of the authors' 1 statements that held then, 1 did not stay.",
-    )
-    assert "fixed before its run" not in written("whole")
-
-
-@pytest.mark.skipif(
-    not (ROOT / "results/registered").is_dir(), reason="the plan has not been run"
-)
-def test_the_counts_of_the_registered_run_are_those_that_a_review_found():
-    """A review of 2026 counted changed verdicts by hand, and the three of the authors' that did not stay."""
-    counts = audit.registered_counts(audit.further(ROOT)["registered"])
-    changed = {name: (count.changed, count.judged) for name, count in counts.items()}
-    assert changed == {
-        "identity": (0, 28),
-        "proved here": (0, 26),
-        "certified over a continuum": (1, 4),
-        "exact on a grid": (2, 37),
-        "extrapolated from exact values": (1, 21),
-        "best found by search": (1, 3),
-        "sampled": (11, 29),
-        "measured on this machine": (0, 2),
-        "fixed": (0, 54),
-        "authors": (3, 20),
-    }
-    assert counts["sampled"].stayed == 18 and counts["authors"].stayed == 17
-    assert (counts["fixed"].stayed, counts["fixed"].control_failed) == (51, 3), (
-        "these three decide nothing"
-    )
-
-
-def test_other_runs_are_listed():
-    changed = again(a=SAME, b=SAME) | {
-        "changed": {"P1.b": {"at $|x| = 1$": ["agrees", None]}}
-    }
-    row = "| 2 | P1.b: at $\\|x\\| = 1$: agrees here, not judged there |"
-    says(written("replication_runs", [], [changed]), row)
-    says(
-        written("earlier_runs"),
-        "P2.lip.sharp refuted; ",
-        "P1.T4.scale open in 5 of 5; ",
-        "| 140 and 3 × 28 |",
-    )
-    says(
-        written("whole", [MOVED], [changed]),
-        "Of 2 independent statements by the authors of paper 1",
-        "1 hold, 0 are true in some fair readings and false in others, and 1 is false as printed",
-        "(of these 1, 1 rest on slides read by OCR). 0",
-        "once more with fresh random numbers: 1 of 2 times they stayed in every reading.",
-    )
+        assert [changed, failed] == others, grade
+        assert judged - stayed == sum(not one.stayed for one in same), grade
+        assert judged == len(same) or grade != "sampled"
+    fresh = [verdict == one.then for one in found for verdict in one.fresh]
+    assert f"{sum(fresh)} of {len(fresh)} times they stayed" in page
 
 
 def test_counts_are_by_authority_and_of_roots_and_chances_those_of_the_intervals():
@@ -439,12 +304,8 @@ def test_counts_are_by_authority_and_of_roots_and_chances_those_of_the_intervals
     )
     says(written("counts_others"), ">not testable</span> | 1 |")
     says(written("counts_book"), ">established</span> | 1 |")
-    miss = STAYED["cards"][0]["cases"][1]["miss"]
-    says(
-        written("chance", [STAYED]),
-        f"| this book | 6 | 0 | 0 | 5 | {miss:.2g} | {5 * miss:.2g} |",
-        f"| the registered run | 2 | 0 | 0 | 1 | {miss:.2g} | {miss:.2g} |",
-    )
+    miss = card("P1.a", 0.4)["cases"][1]["miss"]
+    says(written("chance"), f"| 6 | 0 | 0 | 5 | {miss:.2g} | {5 * miss:.2g} |")
     says(
         written("readme"),
         "- P1, statements of its authors: 2 tested, *holds* 1, *false as printed, corrected* 1 (1 of",
@@ -467,7 +328,7 @@ def test_what_cannot_fail_is_counted_apart(change):
 
 def test_audit_json_follows_its_schema():
     schema = json.loads((ROOT / "book/_static/audit.schema.json").read_text())
-    document = json.loads(audit.as_json(shown()["entries"], "abc"))
+    document = json.loads(audit.as_json(shown()["entries"]))
     jsonschema.validate(document, schema)
     assert [c["id"] for c in document["claims"]] == list(CLAIMS) and document["claims"][
         0
@@ -486,7 +347,7 @@ def test_readme_is_in_step_with_the_registry():
         "README.md has no verdict block, or a long one"
     )
     entries = audit.entries(claims.registry(), [])
-    wanted = stage.pages(entries=entries, registered=[], replications=[]).readme()
+    wanted = stage.pages(entries=entries, reruns=[]).readme()
     assert block == wanted, (
         "README.md is out of step; run: make book && python -m icl_book readme"
     )
@@ -582,27 +443,6 @@ def test_no_page_types_a_result(path):
 # ---------------------------------------------------------------- the API and formulas
 
 
-@pytest.mark.parametrize(
-    ("text", "rst"),
-    [
-        (
-            "Size ``a|b`` of |x|; *with* *shape: (*n, d)",
-            "Size ``a|b`` of \\|x\\|; *with* \\*shape: (\\*n, d)",
-        ),
-        (
-            "Rate $w^{*}$\n\n    a = |b|\n\nand",
-            "Rate :math:`w^{*}`\n\n::\n\n    a = |b|\n\nand",
-        ),
-        (">>> f(*x)  # $", ">>> f(*x)  # $"),
-        ("Args:\n    x: a|b\n\n        more", "Args:\n    x: a\\|b\n\n        more"),
-    ],
-)
-def test_docstrings_become_restructured_text(text, rst):
-    lines = text.split("\n")
-    extension.docstring(None, "function", "f", None, None, lines)
-    assert "\n".join(lines) == rst
-
-
 def test_a_formula_keeps_its_brackets_and_punctuation():
     formula = '<span class="math notranslate nohighlight">\\(n=2\\)</span>'
     context = {"body": f"at ({formula}), and {formula} or", "script_files": []}
@@ -611,6 +451,20 @@ def test_a_formula_keeps_its_brackets_and_punctuation():
     assert (
         context["body"]
         == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
+    )
+
+
+def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
+    folder = tmp_path / "book" / "icl_book" / "measurements"
+    folder.mkdir(parents=True)
+    (folder / "n.py").write_text("import icl\n\nanswer = 42\n")
+    found = stage.measurements(tmp_path, ["n", "without"])
+    pages = stage.pages(
+        **shown(), titles={"n": "A chapter"}, sources_of_measurements=found
+    )
+    assert str(pages.measurements()) == (
+        "(measurements-n)=\n## [A chapter](/notebooks/n.ipynb)\n\n"
+        "`````python\nimport icl\n\nanswer = 42\n`````\n\n"
     )
 
 
@@ -625,11 +479,3 @@ def test_the_api_lists_every_public_name_the_most_wanted_first():
         rooms["risk"]["kinds"][0][0] == "function"
         and ("class", "Risk") in rooms["risk"]["kinds"]
     )
-
-
-def test_an_apostrophe_in_a_readings_name_is_escaped_once():
-    """``L'`` in mathematics, escaped twice, is an error of MathJax."""
-    from icl_book.claims.card import macros
-
-    moved = macros().moves({"at $L'=L$": ["agrees", "contradicts"]})
-    assert "L'=L" in moved and "&" not in moved

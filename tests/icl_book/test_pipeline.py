@@ -15,7 +15,6 @@ import pandas as pd
 import psutil
 import pytest
 
-from icl_book.claims import changes
 from icl_book.provenance import ROOT
 from icl_book.runner.record import collect
 from programs import program
@@ -54,7 +53,7 @@ class Copy:
             shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignored)
         for name in ("notebooks", "presets", "results"):
             (root / name).mkdir()
-        for name in "Snakefile _config.yml requirements.lock pyproject.toml results/earlier.json".split():
+        for name in "Snakefile _config.yml requirements.lock pyproject.toml results/replication.csv".split():
             shutil.copy(ROOT / name, root / name)
         for name, text in SMALL.items():
             (root / name).write_text(text)
@@ -82,12 +81,6 @@ class Copy:
         (theirs / "matplotlibrc").write_text("font.size: 40\nno.such: setting\n")
         self.environment |= {"JUPYTER_PATH": str(theirs), "MPLCONFIGDIR": str(theirs)}
         self.preset()
-        self.log()
-
-    def log(self):
-        """Give the present rules an entry."""
-        entry = f"- {{date: today, rules: '{changes.digest(self.root)}', change: None yet.}}\n"
-        (self.root / "book" / "changelog.yml").write_text(entry)
 
     def preset(self, tiny="{}"):
         (self.root / "presets" / "quick.yml").write_text(f"tiny: {tiny}\nother: {{}}\n")

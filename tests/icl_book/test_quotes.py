@@ -1,194 +1,141 @@
-"""Quotations are verbatim, and a quotation with one word changed is not."""
+"""Quotations in files made of known sentences: PDF, TeX and text; and files that will not do."""
 
-import inspect
-import re
-import shutil
-import subprocess
-from dataclasses import replace
-from pathlib import Path
+import sys
 
+import matplotlib
 import pytest
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
 
-from icl_book import provenance
-from icl_book.claims import changes, quotes, registry
-from icl_book.claims.quotes import GAP, WINDOW, fingerprints, words
-from icl_book.provenance import ROOT
-from icl_book.site import verify
+from icl_book.__main__ import main
+from icl_book.claims import Authority, Claim, registry
+from icl_book.claims.sources import SOURCES
 
-QUOTED = [c for c in registry().values() if c.quote]
+QUOTES = {
+    "P1.window": "In training, this window widens [...] label noise in the low-rank tasks.",
+    "P1.formula": r"At most $\mathbf{M}^* = w_{KQ} \boldsymbol{I}_d$, where $\|f\| \le \frac{L}{2}$",
+    "P1.changed": "This adaptivity relies crucially on the softmax activation and thus cannot be replicated",
+    "P1.absent": "A convolution of the labels would have needed many more parameters than that",
+    "P2.other": "The loss of a regression over matrices",
+}
+PAGES = [
+    """Abstract. In training, this win-
+dow widens with decreasing Lipschitzness
+and increasing label noise in the low-
+rank tasks.""",
+    """By Lemma 1 at most M* = wKQ Id, where \u2225f \u2225 \u2264 L 2 su\ufb03ces.
+This adaptivity relies crucially on the softmax
+activation and so cannot be replicated.""",
+]
 
 
-@pytest.mark.parametrize("claim", QUOTED, ids=lambda c: c.id)
-def test_a_quote_is_verbatim_and_begins_on_its_line_and_one_changed_word_is_found(
-    claim,
-):
-    assert quotes.problems(claim.quote, claim.place) == []
-    own = words(claim.quote.split(GAP)[0])
-    for changed in {0, len(own) // 2, len(own) - 1}:
-        text = " ".join(
-            "othello" if i == changed else word for i, word in enumerate(own)
+@pytest.fixture
+def judged(monkeypatch):
+    claims = {
+        name: Claim(
+            name,
+            Authority.TEXT,
+            "a page",
+            quote=quote,
+            place="abstract1:1",
+            why_not="no numbers",
         )
-        assert quotes.problems(text, claim.place), (claim.id, own[changed])
+        for name, quote in QUOTES.items()
+    }
+    import icl_book.claims.quotes  # noqa: F401
+
+    monkeypatch.setattr(
+        sys.modules["icl_book.claims.quotes"], "registry", lambda: claims
+    )
+
+
+def pdf(path):
+    """Write a PDF, a page for each text."""
+    matplotlib.rcParams["pdf.fonttype"] = 42
+    with PdfPages(path) as file:
+        for text in PAGES:
+            sheet = Figure(figsize=(8, 6))
+            sheet.text(0.1, 0.9, text, fontsize=8, va="top")
+            file.savefig(sheet)
+
+
+def text(path):
+    path.write_text("\n\n".join(PAGES), encoding="utf-8")
+
+
+def tex(path):
+    path.write_text(
+        "\\begin{abstract} % In training, this door\n"
+        "In training, this {\\em window} widens with decreasing Lipschitzness\n"
+        "and increasing label noise in the low-rank tasks.\n\\end{abstract}\n"
+        "At most $\\bm{M}^*=w_{KQ}\\bm{I}_d$, where\n$\\| f\\| \\leq \\frac L2$ suffices.\n"
+        "This adaptivity relies crucially on the softmax activation and so\ncannot be replicated.\n",
+        encoding="utf-8",
+    )
 
 
 @pytest.mark.parametrize(
-    ("claim", "change"),
+    ("write", "name", "places"),
     [
-        ("P1.T3.larger", lambda quote: quote.replace("'", "")),
-        ("P1.T2.upper", lambda quote: quote.replace("w_{KQ}", "w^{KQ}")),
-        ("P1.L1.form", lambda quote: quote.replace("M}^* =", "M} =")),
-        ("P2.lip.f", lambda quote: quote.replace("n^{1.5}R", "n^{15}R")),
-        ("P1.T4.minimizer", lambda quote: GAP.join(reversed(quote.split(GAP)))),
-        (
-            "P1.F3.relu",
-            lambda quote: quote.replace(
-                "with both isotropic and", "on both isotropic and"
-            ),
-        ),
+        (pdf, "a.pdf", ["p. 1", "p. 2", "p. 2"]),
+        (text, "a.txt", ["line 1", "line 6", "line 6"]),
+        (tex, "a.tex", ["line 2", "line 5", "line 7"]),
     ],
 )
-def test_primes_signs_and_the_order_of_pieces_count(claim, change):
-    claim = registry()[claim]
-    changed = change(claim.quote)
-    assert changed != claim.quote and quotes.problems(changed, claim.place)
-
-
-def test_windows_from_different_places_are_no_quotation():
-    """Of "a b c d" twice in a text, once before e and once after z, no "z a b c d e" is made."""
-    text = "z a b c d f\ng a b c d e"
-    windows = fingerprints(text)["windows"]
-    assert set(fingerprints("z a b c d e")["windows"]) <= set(windows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quotes, "source", lambda _: fingerprints(text))
-        assert quotes.problems("z a b c d f", "here:1") == []
-        assert "in no one place" in quotes.problems("z a b c d e", "here:1")[0]
-        assert "is on line 2" in quotes.problems("g a b c d e", "here:1")[0]
-        assert quotes.problems(f"z a b c d {GAP} a b c d", "here:1") == []
-        assert (
-            "on line 1, not after the piece"
-            in quotes.problems(f"g a b c {GAP} z a b c", "here:2")[0]
-        )
-
-
-def test_words_ignore_fonts_but_not_signs():
-    assert words(r"$\mathbf{M}^* = w_{KQ}\boldsymbol{I}_d$") == words(
-        "$M^* = w_{KQ} I_d$"
-    )
-    assert words("$a < b$") != words("$a > b$") and words("x + y") != words("x - y")
-    assert (
-        words(r"$L'^2$")
-        == words(r"$L\prime^2$")
-        == ["L", "'", "^", "2"]
-        != words("$L^2$")
-    )
-    assert words("**bold** *slanted*") == ["bold", "*", "slanted", "*"] and words(
-        "1.5"
-    ) == ["1.5"]
-
-
-def test_fingerprints_know_lines_and_hold_no_text():
-    found = fingerprints("one two three four\nfive six seven eight nine")
-    assert found["lines"] == [0, 4] and len(found["windows"]) == 6
-    assert all(re.fullmatch("[0-9a-f]{10}", key) for key in found["windows"])
-
-
-def test_few_words_unknown_words_unknown_sources_and_wrong_lines_are_named():
-    assert (
-        f"no one place of {WINDOW} words" in quotes.problems("too short", "talk:1")[0]
-    )
-    assert (
-        "does not say"
-        in quotes.problems("Why is the softmax so much better than all", "talk:1")[0]
-    )
-    with pytest.raises(ValueError, match="'elsewhere' is unknown"):
-        quotes.problems("one two three four", "elsewhere:1")
-    key, _, line = QUOTED[0].place.partition(":")
-    assert (
-        "is on line" in quotes.problems(QUOTED[0].quote, f"{key}:{int(line) + 100}")[0]
-    )
-
-
-def test_every_source_is_named_and_every_name_is_used():
-    assert {p.stem for p in quotes.SOURCES.glob("*.json")} == set(quotes.NAMES)
-    assert all(
-        quotes.source(key)["reference"] and quotes.source(key)["how"]
-        for key in quotes.NAMES
-    )
-
-
-# ---------------------------------------------------------------- what fails the book
-def test_the_rules_are_those_of_the_last_changelog_entry():
-    assert changes.problems() == []
-    assert all(e["date"] and len(e["change"].split()) >= 2 for e in changes.changes())
-
-
-PAPER, JUDGE, STATISTICS = (
-    "book/claims/paper1.yml",
-    "book/icl_book/claims/judge.py",
-    "icl/statistics.py",
-)
-
-
-@pytest.mark.parametrize(
-    ("path", "old", "new", "counts"),
-    [
-        (
-            PAPER,
-            "{at_least: power / dim, tolerance: 0.01}",
-            "{at_least: power / dim}",
-            True,
-        ),
-        (PAPER, "rule: {at_least: 0.2}", "rule: {at_least: 0.2}  # far", False),
-        (PAPER, "resolution: 0.01", "resolution: 0.02", True),
-        (PAPER, "quantity: sampled error", "quantity: error", True),
-        (PAPER, "late: true", "late: false", True),
-        (PAPER, "reading: $w^*$ grows with $L$", "reading: $w^*$ rises with $L$", True),
-        (JUDGE, "high < first", "high <= first", True),
-        (JUDGE, "def judge(", "# a comment\n\n\ndef judge(", False),
-        (JUDGE, "Judge one case by a rule", "Judge a case by a rule", False),
-        (STATISTICS, "LARGEST_MISS = 1e-2", "LARGEST_MISS = 2e-2", True),
-    ],
-)
-def test_what_can_change_a_verdict_changes_the_digest_and_nothing_else_does(
-    tmp_path, path, old, new, counts
+def test_what_stands_in_a_file_is_found_and_words_that_differ_are_named(
+    judged, tmp_path, capsys, write, name, places
 ):
-    for name in (PAPER, "book/claims/paper2.yml", *changes.CODE):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    text = (tmp_path / path).read_text()
-    assert old in text
-    (tmp_path / path).write_text(text.replace(old, new, 1))
-    assert (changes.digest(tmp_path) != changes.changes()[-1]["rules"]) == counts
-
-
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-def test_every_python_writes_code_in_the_same_way(version):
-    """No package is needed."""
-    program = (
-        f"import ast, re, sys\n_VARIES = re.compile({provenance._VARIES.pattern!r})\n"
+    write(tmp_path / name)
+    assert main(["quotes", str(tmp_path / name)]) == 0
+    window, formula, changed, absent, other, total = (
+        capsys.readouterr().out.splitlines()
     )
-    program += inspect.getsource(provenance.bare)
-    program += "for path in sys.argv[1:]: print(bare(open(path).read()))"
-    bare = [provenance.bare((ROOT / path).read_text()) for path in changes.CODE]
-    found = [
-        *Path.home().glob(f".pyenv/versions/{version}.*/bin/python"),
-        shutil.which(f"python{version}"),
+    assert window == f"found: P1.window (abstract1:1): {name}, {places[0]}"
+    # the command for emphasis is no word of the text, and "at most" is not "At most"
+    assert formula.startswith(
+        ("found: P1.formula", "nearly, 9") if name != "a.tex" else "found: P1.formula"
+    ) and formula.partition(f"{name}, ")[2].startswith(places[1])
+    assert changed.startswith("nearly, 9") and f"{name}, {places[2]}" in changed
+    assert changed.endswith(": “thus” is “so”")
+    assert absent.startswith("not found: P1.absent (abstract1:1): A convolution")
+    assert other.startswith("not found: P2.other")
+    assert total.endswith("2 not")
+
+
+def test_of_several_files_the_best_counts_and_one_paper_can_be_asked_for(
+    judged, tmp_path, capsys
+):
+    text(tmp_path / "a.txt")
+    (tmp_path / "b.txt").write_text(QUOTES["P2.other"])
+    files = [str(tmp_path / name) for name in ("a.txt", "b.txt")]
+    assert main(["quotes", *files, "--paper", "P2"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "found: P2.other (abstract1:1): b.txt, line 1",
+        "1 found, 0 nearly, 0 not",
     ]
-    for interpreter in filter(None, found):
-        command = [interpreter, "-c", program, *changes.CODE]
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:  # a shim may stand for a version that is not there
-            assert done.stdout.splitlines() == bare
-            return
-    pytest.skip(f"no Python {version} here")
 
 
-def test_a_quote_that_is_not_verbatim_fails_the_book():
-    wrong = replace(QUOTED[0], quote="nobody has ever written these very words")
-    (problem,) = verify.rules({wrong.id: wrong})
-    assert (
-        problem.startswith(f"{wrong.where}: claim {wrong.id}: ")
-        and "does not say" in problem
-    )
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("none.pdf", None, "cannot be read"),
+        ("bad.pdf", b"%PDF-1.4 not at all", "cannot be read"),
+        ("bad.txt", b"\xff\xfe\xff", "cannot be read"),
+        ("empty.txt", b" \n", "has no text"),
+    ],
+)
+def test_a_file_that_will_not_do_is_one_line(
+    judged, tmp_path, capsys, name, content, said
+):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert main(["quotes", str(tmp_path / name)]) == 1
+    error = capsys.readouterr().err
+    assert said in error and name in error and error.count("\n") == 1
+
+
+def test_every_quotation_names_its_source():
+    used = {
+        claim.place.partition(":")[0] for claim in registry().values() if claim.quote
+    }
+    assert used <= set(SOURCES)

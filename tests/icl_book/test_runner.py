@@ -47,7 +47,7 @@ def tree(tmp_path, monkeypatch):
     """A small repository with one notebook, and a runner that refuses to start kernels."""
     for path, text in FILES.items():
         write(tmp_path / path, text)
-    for module in (plan, execute, record, schedule, table):
+    for module in (plan, execute, schedule, table):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
     for name in ("ICL_SEED", "ICL_DEVICE"):

@@ -4,7 +4,7 @@
 - `registry`: the claims of both papers, from ``book/claims/*.yml``. `rules`: what a statement permits.
 - `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
 - `card`: what a page and the audit show, as data and as HTML, with its strip plots.
-- `quotes`: verifies quotations. `changes`: when a rule changed.
+- `sources`: what quotations were read from. `quotes`: compares them with a paper that a reader has.
 """
 
 from icl_book.claims.case import Case, cases

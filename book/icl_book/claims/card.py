@@ -7,14 +7,13 @@ plot shows the numbers of each reading against what it permits, at a glance.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from icl_book.claims.claim import OWN, Claim, Verdict
-from icl_book.claims.quotes import NAMES
+from icl_book.claims.sources import SOURCES
 from icl_book.markup import environment, interval, number
 from icl_book.provenance import CARD_MIME
 
@@ -84,9 +83,11 @@ def macros() -> Any:
     return environment().get_template("card.html.j2").module
 
 
-def render(record: Mapping[str, Any], entry: object = None) -> str:
-    """Write a card as HTML, from its record; on a page also what further runs found, its audit entry."""
-    return str(macros().card(record, entry))
+def render(
+    record: Mapping[str, Any], on_a_page: bool = False, rerun: bool = False
+) -> str:
+    """Write a card as HTML, from its record; on a page it links to the audit, and to what a `rerun` found."""
+    return str(macros().card(record, on_a_page, rerun))
 
 
 def statement_record(claim: Claim) -> Record:
@@ -109,6 +110,7 @@ def statement_record(claim: Claim) -> Record:
         "readings": {},
         "detection_limit": None,
         "detection_limit_least": None,
+        "distance": None,
         "control_must": "",
         "control_passed": True,
         "cases": [],
@@ -122,9 +124,7 @@ def _by(claim: Claim) -> str:
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
-    place, who = f"{NAMES[key]}, line {line}", str(claim.authority)
-    if claim.read:
-        return f"{who}: {claim.read}; first known from {place}"
+    place, who = f"{SOURCES[key].name}, line {line}", str(claim.authority)
     # What authors wrote may be known to us only from notes on other papers.
     known = (
         ", found among the "
@@ -134,8 +134,8 @@ def _by(claim: Claim) -> str:
     return place if place.startswith(who) else f"{who}{known}{place}"
 
 
-def _spread(row: Mapping[str, Any]) -> str:
-    """Format a case's interval: as plus-minus where it is computed, else by its ends."""
+def _spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
+    """Format a case's interval: as plus-minus where it is an error, else (`enclosed`) by its ends."""
     measured, low, high = map(float, (row["measured"], *row["interval"]))
     half = (high - low) / 2
     if row["kind"] == "found":
@@ -147,6 +147,7 @@ def _spread(row: Mapping[str, Any]) -> str:
         )
     if (
         row["samples"] is None
+        and not enclosed
         and math.isfinite(half)
         and abs(low + half - measured) <= 0.01 * half
     ):
@@ -154,19 +155,41 @@ def _spread(row: Mapping[str, Any]) -> str:
     return interval((low, high))
 
 
-def _size(limit: float | str, unit: str) -> str:
-    """Format a detection limit with two digits: 210, not 2.1e+02."""
+def _size(limit: float | str) -> str:
+    """Format a distance with two digits: 210, not 2.1e+02."""
     x = float(limit)
-    return f"{number(f'{x:.2g}', '.0f' if 99.5 <= x < 1e5 else '.2g')} {unit}".strip()
+    if math.isinf(x):
+        return "infinity"
+    return number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 
-def sides(rows: Rows) -> str:
-    """Write how many cases agree, are undecided and contradict."""
-    counts = Counter(row["outcome"] for row in rows)
-    named = {"agrees": "agree", "undecided": "undecided", "contradicts": "contradict"}
-    return ", ".join(
-        f"{counts[key]} {word}" for key, word in named.items() if counts[key]
-    )
+def contradiction(rows: Rows) -> str:
+    """Say in one sentence which measured values would contradict the statement, as the rule has it."""
+    ranges = sorted({(float(a), float(b)) for a, b in (r["permitted"] for r in rows)})
+    lows = [low for low, _ in ranges if math.isfinite(low)]
+    highs = sorted(high for _, high in ranges if math.isfinite(high))
+    same = len(ranges) == 1
+    if len(lows) == len(highs) == len(ranges):
+        first, last = interval(ranges[0]), interval(ranges[-1])
+        if same and lows == highs:
+            where = f"other than {first}"
+        elif same:
+            where = f"outside {first}"
+        elif all(low == high for low, high in ranges):
+            where = f"other than the one of its case, {first} to {last},"
+        else:
+            where = f"outside the range of its case, from {first} to {last},"
+    else:
+        sides = [("below", lows), ("above", highs)]
+        said = [
+            f"{side} {number(ends[0])}"
+            if same or number(ends[0]) == number(ends[-1])
+            else f"{side} the limit of its case, {number(ends[0])} to {number(ends[-1])},"
+            for side, ends in sides
+            if ends
+        ]
+        where = " or in other cases ".join(said)
+    return f"A measured value {where} would contradict it."
 
 
 def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -218,8 +241,10 @@ def _strip(
         marks.append((*(_place(x, low, high, unit) for x in three), css))
     return {
         "name": name,
-        "words": _words(rows, short)
-        + f"; control{'s' * (len(control) > 1)} hollow" * bool(control),
+        "words": _words(rows, short),
+        "hollow": f" (Hollow dot{'s: controls' if len(control) > 1 else ': control'}.)"
+        if control
+        else "",
         "left": 0 if all(math.isinf(low) for low, _ in ends) else MARGIN + QUARTER,
         "right": WIDTH
         if all(math.isinf(high) for _, high in ends)
@@ -232,11 +257,14 @@ def _words(rows: Rows, short: bool) -> str:
     """Say how many numbers agree, contradict and are undecided."""
     found, n = [row["outcome"] for row in rows], len(rows)
     text = f"{found.count('agrees')} of {n}"
-    text += (
-        " agree"
-        if short
-        else f" number{'s lie' if n > 1 else ' lies'} in the permitted range"
-    )
+    if short:
+        text += " agree"
+    elif n == 1:
+        text += " measurement lies in the permitted range"
+    else:
+        if found.count("agrees") == n:
+            text = f"all {n}"
+        text += " measurements lie in the permitted range"
     if against := found.count("contradicts"):
         text += f", {against} contradict{'s' * (against == 1)}"
     return text + (
@@ -259,5 +287,5 @@ environment().filters |= {
     "strips": strips,
     "spread": _spread,
     "size": _size,
-    "sides": sides,
+    "contradiction": contradiction,
 }

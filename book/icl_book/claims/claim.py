@@ -196,7 +196,6 @@ class Claim:
     ] = None
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
-    read: str = ""  #: Where a reader found the quotation, e.g. ``"collins2024, p. 5, verbatim"``
     #: Of a result of this book, see `STANDING`
     standing: Annotated[str, BeforeValidator(_standing)] = ""
     #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``

@@ -11,7 +11,6 @@ us less sure: it turns *established* into *open*, and never *refuted* into *open
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -110,48 +109,6 @@ def judge(
     )
 
 
-def merge(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Row:
-    """Return the record of a statement that several runs judged: all their cases, and one verdict.
-
-    Args:
-        records: The records of its card, by the same rules.
-        names: What tells the runs apart, e.g. ``"n = 20"``; added to the name of a case that has not the same
-            number in all of them.
-    """
-    claim = find(records[0]["id"])
-
-    def together(lists: Sequence[Sequence[Row]]) -> list[Row]:
-        numbers: dict[str, list[Any]] = {}
-        for row in itertools.chain.from_iterable(lists):
-            numbers.setdefault(row["name"], []).append(
-                (row["measured"], row["interval"])
-            )
-        same = {
-            name for name, found in numbers.items() if all(x == found[0] for x in found)
-        }
-        rows = [
-            row
-            | {"name": row["name"] if row["name"] in same else f"{row['name']}; {name}"}
-            for some, name in zip(lists, names, strict=True)
-            for row in some
-        ]
-        return list(
-            {(row["name"], str(row["parameters"])): row for row in rows}.values()
-        )
-
-    others = {
-        name: together([r["other_readings"][name] for r in records])
-        for name in records[0]["other_readings"]
-    }
-    rows = {OURS: together([r["cases"] for r in records])} | others
-    return _decided(
-        claim,
-        rows,
-        together([r["control_cases"] for r in records]),
-        records[0]["folded"],
-    )
-
-
 def _decided(
     claim: Claim, rows: dict[str, list[Row]], tried: Sequence[Row], folded: bool
 ) -> Row:
@@ -178,11 +135,16 @@ def _decided(
         if in_time == {CONTRADICTS}:
             verdict = _verdict(claim, in_time, corrected)
     as_expected = verdict is claim.expected and passed
-    limits = (
-        [_limit(row, f"permitted{stand_by}") for row in rows[OURS]]
-        if corrected == AGREES
-        else []
-    )
+    limits: list[float] = []
+    distances: list[float] = []
+    if corrected == AGREES:
+        for row in rows[OURS]:
+            first, last = map(float, row[f"permitted{stand_by}"])
+            if math.isfinite(first) and math.isfinite(last):
+                limits.append(_limit(row, (first, last)))
+            else:
+                bound = first if math.isfinite(first) else last
+                distances.append(abs(float(row["measured"]) - bound))
     return statement_record(claim) | {
         "verdict": str(verdict),
         "as_expected": as_expected,
@@ -193,6 +155,7 @@ def _decided(
         "readings": outcomes,
         "detection_limit": _plain(min(limits)) if limits else None,
         "detection_limit_least": _plain(max(limits)) if limits else None,
+        "distance": _plain((min(distances), max(distances))) if distances else None,
         "control_must": must,
         "control_passed": passed,
         "cases": rows[OURS],
@@ -218,19 +181,15 @@ def _verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
     }[corrected]
 
 
-def _limit(row: Row, permitted: str) -> float:
-    """Return the smallest error that would have been seen in one number; infinite if none would.
+def _limit(row: Row, permitted: Range) -> float:
+    """Return the smallest error that would have been seen in one number that has to lie between two ends.
 
-    A planted error is seen if the number then contradicts. An error of either sign that the rule can
-    contradict must be seen; the larger of the two counts. For a one-sided bound it is the room left.
+    A planted error is seen if the number then contradicts. An error of either sign must be seen; the larger
+    of the two counts.
     """
-    (low, high), (first, last) = (
-        map(float, row[key]) for key in ("interval", permitted)
-    )
-    return max(
-        [max(0.0, x) for x in (last - low, high - first) if math.isfinite(x)],
-        default=math.inf,
-    )
+    low, high = map(float, row["interval"])
+    first, last = permitted
+    return max(0.0, last - low, high - first)
 
 
 def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> Row:

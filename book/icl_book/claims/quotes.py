@@ -1,130 +1,195 @@
-"""Quotations, verified without storing the texts they come from.
+"""The book's quotations against a paper that a reader has: ``python -m icl_book quotes FILE...``.
 
-For each source ``book/sources/<key>.json`` holds its reference, how it was read, the fingerprints of all
-windows of a few words in the order of the text, and how many words stand before each line. A piece of a
-quotation is verbatim if its windows follow one another there, and the pieces do in their order.
+Letters, digits and signs are compared, in their order. Spaces, fonts, braces and punctuation do not count,
+nor do hyphens between letters, so columns of a PDF and words divided at the end of a line do no harm. What is
+raised or lowered does not count either, because a PDF does not say it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import logging
 import re
-from bisect import bisect_right
-from functools import cache
-from itertools import accumulate
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-SOURCES = Path(__file__).resolve().parents[2] / "sources"
+from docutils.utils.math import tex2unichar
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
 
-#: Short names of the sources, as a card prints them.
-NAMES = {
-    "abstract1": "abstract of arXiv 2402.11639",
-    "talk": "ITA slides",
-    "openreview": "OpenReview page of arXiv 2402.11639",
-    "summary1": "machine-written summary of arXiv 2402.11639",
-    "notes1": "this project's notes on paper 1",
-    "abstract2": "abstract of arXiv 2307.02419",
-    "summary2": "machine-written summary of arXiv 2307.02419",
-    "tldr2": "machine-written TL;DR of arXiv 2307.02419",
-    "notes2": "formulas of other papers in this project's notes",
-    "closeness": "abstract of arXiv 2304.13276",
-    "largeprompt": "abstract of arXiv 2512.11784",
-}
-
-#: Words in a window. Three would still be unique almost always, but reveal more of the text.
-WINDOW = 4
+from icl_book.claims.registry import registry
+from icl_book.parameters import BadInput
 
 #: Marks what a quotation leaves out.
 GAP = "[...]"
+#: From this likeness on, in percent, a passage is nearly the quotation.
+NEAR = 80.0
 
-# Spelling of fonts and spaces in LaTeX, which OCR and editions change from line to line, and bold face.
-_FONT = re.compile(
-    r"\\(?:boldsymbol|mathbf|mathsf|mathcal|mathrm|pmb|bm|bf|text|left|right|quad|qquad|underbrace|Vert|,|;|!)"
-    r"(?![a-z])|\*\*"
+_SIGNS = set("<>=≠+-±≤≥≪≫→⇒∞⊗∈∑∫√⊤'")
+_NAMES = "min max inf sup exp log lim arg argmin argmax dim det diag vec".split()
+_SYMBOLS: dict[str, str] = (
+    tex2unichar.mathalpha
+    | tex2unichar.mathbin
+    | tex2unichar.mathop
+    | tex2unichar.mathord
+    | tex2unichar.mathrel
+    | {name: name for name in _NAMES}
+    | {"prime": "'", "sqrt": "√", "implies": "⇒"}
 )
-_WORD = re.compile(r"\\?[^\W\d_]+|\d+(?:\.\d+)?|[^\W_]|[<>=+/≤≥→∞±⊗'^_*-]")
+_PLAIN = str.maketrans({"−": "-", "–": "-", "’": "'", "′": "'", "∥": "", "\u00ad": "-"})
+_TOKEN = re.compile(
+    r"\\(?P<command>[A-Za-z]+)|(?P<hyphen>(?<=[^\W\d_])-\s*(?=[^\W\d_]))|.", re.DOTALL
+)
 
 
-def words(text: str) -> list[str]:
-    """Split a text into normalized words: numbers, letters and signs without fonts, braces and punctuation.
-
-    Primes, ``^``, ``_``, ``*`` and capitals count.
-    """
-    plain = _FONT.sub(" ", text.replace("’", "'").replace("\\prime", "'"))
-    return [word.lstrip("\\") for word in _WORD.findall(plain)]
-
-
-def _windows(text: list[str]) -> list[str]:
-    """Return the fingerprint of every window of a text's words, in order."""
-    return [
-        hashlib.sha256(" ".join(text[start : start + WINDOW]).encode()).hexdigest()[:10]
-        for start in range(len(text) - WINDOW + 1)
-    ]
+def key(text: str) -> tuple[str, list[int]]:
+    """Return the characters of a text that are compared, and where each of them stands in it."""
+    found: list[str] = []
+    places: list[int] = []
+    for match in _TOKEN.finditer(text.translate(_PLAIN)):
+        token = "" if match["hyphen"] else match[0]
+        if match["command"]:
+            token = _SYMBOLS.get(match["command"], "")
+        for character in unicodedata.normalize("NFKD", token):
+            if character.isalnum() or character in _SIGNS:
+                found.append(character)
+                places.append(match.start())
+    return "".join(found), places
 
 
-def fingerprints(text: str) -> dict[str, list[Any]]:
-    """Return the fingerprints of all ``windows`` of a text, and the words before each of its ``lines``."""
-    lines = [words(line) for line in text.splitlines()]
-    before = [0, *accumulate(map(len, lines))][: len(lines)]
-    return {
-        "windows": _windows([word for line in lines for word in line]),
-        "lines": before,
-    }
+@dataclass(frozen=True)
+class Found:
+    """What a paper has of a quotation."""
+
+    likeness: (
+        float  #: In percent; 100 if it stands there, each piece after the one before
+    )
+    where: str = ""  #: File, and page or line
+    differs: str = ""  #: The words that differ, of one that is nearly found
 
 
-@cache
-def source(key: str) -> dict[str, Any]:
-    """Return the record of a source: its ``reference``, ``how`` it was read, its ``windows`` and ``lines``.
+class Paper:
+    """The text of a file, page by page for a PDF and line by line for others.
 
     Raises:
-        ValueError: If there is no such source.
+        BadInput: If the file cannot be read, or has no text.
     """
-    if key not in NAMES:
-        raise ValueError(f"source {key!r} is unknown; there are {', '.join(NAMES)}")
-    record: dict[str, Any] = json.loads(
-        (SOURCES / f"{key}.json").read_text(encoding="utf-8")
-    )
-    return record
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.pdf = path.suffix.lower() == ".pdf"
+        try:
+            parts = _pages(path) if self.pdf else _lines(path)
+        except (
+            Exception
+        ) as error:  # of a damaged file pypdf raises whatever its parts do
+            raise BadInput(f"{path}: cannot be read: {error}") from None
+        self.starts = [0]
+        for part in parts:
+            self.starts.append(self.starts[-1] + len(part) + 1)
+        self.text = "\n".join(parts)
+        self.keyed, self.places = key(self.text)
+        if not self.keyed:
+            raise BadInput(f"{path}: has no text, a scan perhaps")
+
+    def find(self, quote: str) -> Found:
+        """Find a quotation; of several pieces the place is the first's, the likeness the least."""
+        spans = []
+        differs = []
+        end = 0
+        for piece in quote.replace("**", "").split(GAP):
+            wanted, _ = key(piece)
+            start = self.keyed.find(wanted, end)
+            if start >= 0:
+                likeness, end = 100.0, start + len(wanted)
+            else:
+                alike = fuzz.partial_ratio_alignment(wanted, self.keyed)
+                assert alike is not None  # it is where no least score is asked for
+                likeness, start = alike.score, alike.dest_start
+                passage = self._passage(start, alike.dest_end)
+                said = _differences(piece, passage) or f"“{piece.strip()}” is elsewhere"
+                differs.append(said)
+                likeness = min(likeness, 99.9)
+            spans.append((likeness, start))
+        likeness = min(some for some, _ in spans)
+        where = f"{self.name}, {self._where(spans[0][1])}"
+        return Found(likeness, where, "; ".join(differs))
+
+    def _where(self, start: int) -> str:
+        place = self.places[min(start, len(self.places) - 1)]
+        number = sum(begin <= place for begin in self.starts)
+        return f"{'p.' if self.pdf else 'line'} {number}"
+
+    def _passage(self, start: int, end: int) -> str:
+        """Return the words of the text that some of its compared characters belong to."""
+        first, last = self.places[start], self.places[max(start, end - 1)]
+        while first > 0 and not self.text[first - 1].isspace():
+            first -= 1
+        while last < len(self.text) and not self.text[last].isspace():
+            last += 1
+        return re.sub(r"(?<=\w)-\n(?=\w)", "", self.text[first:last])
 
 
-def problems(quote: str, place: str) -> list[str]:
-    """Find what is wrong with a quotation: words that its source lacks, their order, or their line.
+def _pages(path: Path) -> list[str]:
+    from pypdf import PdfReader
 
-    Its ``place`` is document and line of the first word, e.g. ``"talk:309"``. Each problem is a line of text.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    return [page.extract_text() for page in PdfReader(path).pages]
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a text; those of TeX lose their comments."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if path.suffix == ".tex":
+        lines = [re.sub(r"(?<!\\)%.*", "", line) for line in lines]
+    return lines
+
+
+def _differences(quote: str, passage: str) -> str:
+    """Name the words that differ, e.g. ``“thus” is “so”``."""
+    ours, theirs = quote.split(), passage.split()
+    keys = [[key(word)[0] for word in words] for words in (ours, theirs)]
+    steps = list(Levenshtein.opcodes(*keys))
+    # a passage may begin or end with a neighbor's letters
+    if steps and steps[0].tag == "insert":
+        steps = steps[1:]
+    if steps and steps[-1].tag == "insert":
+        steps = steps[:-1]
+    said = []
+    for step in steps:
+        if step.tag != "equal":
+            mine = " ".join(ours[step.src_start : step.src_end])
+            other = " ".join(theirs[step.dest_start : step.dest_end])
+            said.append(f"“{mine}” is “{other}”")
+    return ", ".join(said)
+
+
+def compare(files: Sequence[str], paper: str = "") -> list[str]:
+    """Return a line for each quotation, found, nearly found or not found, and a last one that counts.
+
+    Args:
+        files: PDF, TeX or text; of several the one that is most like a quotation counts.
+        paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only.
+
+    Raises:
+        BadInput: If a file cannot be read or has no text.
     """
-    key, _, line = place.partition(":")
-    windows, lines = source(key)["windows"], source(key)["lines"]
-    known, out, end = set(windows), [], 0
-    for number, piece in enumerate(quote.split(GAP)):
-        mine = words(piece)
-        wanted = _windows(mine)
-        lost = next(
-            (start for start, window in enumerate(wanted) if window not in known), None
-        )
-        at = [
-            i
-            for i in range(len(windows))
-            if wanted and windows[i : i + len(wanted)] == wanted
-        ]
-        here = [i for i in at if number or bisect_right(lines, i) == int(line)]
-        after = [i for i in here if i >= end]
-        if lost is not None:
-            out.append(
-                f"{place}: the source does not say {' '.join(mine[lost : lost + WINDOW])!r}"
-            )
-        elif not at:
-            out.append(
-                f"{place}: the source says {piece.strip()!r} in no one place of {WINDOW} words or more"
-            )
-        elif not after:
-            first = (
-                f"{' '.join(mine[:WINDOW])!r} is on line {bisect_right(lines, at[0])}"
-            )
-            out.append(
-                f"{place}: {first}" + ", not after the piece before it" * bool(here)
+    papers = [Paper(Path(file)) for file in files]
+    lines: dict[str, list[str]] = {"found": [], "nearly": [], "not": []}
+    for claim in registry().values():
+        if not claim.quote or paper not in ("", claim.paper):
+            continue
+        best = max((one.find(claim.quote) for one in papers), key=lambda f: f.likeness)
+        start = f"{claim.id} ({claim.place})"
+        if best.likeness == 100:
+            lines["found"].append(f"found: {start}: {best.where}")
+        elif best.likeness >= NEAR:
+            lines["nearly"].append(
+                f"nearly, {best.likeness:.0f} %: {start}: {best.where}: {best.differs}"
             )
         else:
-            end = after[0] + len(mine)
-    return out
+            lines["not"].append(f"not found: {start}: {' '.join(claim.quote.split())}")
+    counts = {name: len(some) for name, some in lines.items()}
+    total = "{found} found, {nearly} nearly, {not} not".format(**counts)
+    return [*lines["found"], *lines["nearly"], *lines["not"], total]

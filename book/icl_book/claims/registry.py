@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,13 @@ SPEAKERS = (
     | dict.fromkeys(("notes2", "closeness", "largeprompt"), Authority.OTHER)
 )
 
-#: What a text has of a quotation; a reader writes the second for the third.
-VERBATIM, COMPARED, NEARLY, NOT = "verbatim", "compared", "nearly", "not"
-
 _ENTRIES = TypeAdapter(dict[str, Claim])
 
 
 @cache
 def registry() -> dict[str, Claim]:
     """Return all claims of both papers by id, in the order of the files; ValueError as `load`."""
-    return with_texts(load(FOLDER), FOLDER / "texts")
+    return load(FOLDER)
 
 
 def find(claim: str) -> Claim:
@@ -86,31 +82,6 @@ def load(folder: Path) -> dict[str, Claim]:
                 )
             found[name] = claim
     return found
-
-
-def with_texts(claims: dict[str, Claim], folder: Path) -> dict[str, Claim]:
-    """Lay what readers found in the papers' texts over the claims; `icl_book.site.source` writes the files.
-
-    A statement of which a paper's own text has the words is its authors' text.
-
-    Raises:
-        ValueError: If a file is not what that module writes, or names a claim that there is not.
-    """
-    for path in sorted(folder.glob("*.yml")):
-        try:
-            layer = yaml.safe_load(path.read_text(encoding="utf-8"))
-            for name, entry in layer["claims"].items():
-                if entry["words"] in (VERBATIM, COMPARED):
-                    own = claims[name].paper == layer["speaks_for"]
-                    read = f"{path.stem}, {entry['where']}, {entry['words']}"
-                    who = Authority.TEXT if own else claims[name].authority
-                    claims[name] = replace(claims[name], authority=who, read=read)
-        except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
-            where = f"book/claims/texts/{path.name}"
-            raise ValueError(
-                f"{where}: no layer of this book's claims ({error}); run make source"
-            ) from error
-    return claims
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]

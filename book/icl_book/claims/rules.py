@@ -1,11 +1,13 @@
 """What a statement permits, written as data: a range whose ends are arithmetic in a case's labels.
 
+For example::
+
     {at_most: 2 / d, tolerance: 0.01}           no more than 2 / d, and 0.01
     {at_least: 0.4, at_most: 0.8}               between the two
     {equals: 1, tolerance: 0.02}                from 0.98 to 1.02
 
 A tolerance widens every end. A mapping with ``by`` is a choice by a label, of a rule or of a number; the key
-``otherwise`` stands for all other values:
+``otherwise`` stands for all other values::
 
     {by: tokens, Gaussian: {at_most: 1}, sphere: {at_least: 1}}
     {at_least: {by: class, ReLU: 3 / (d + 2), affine: 4 / (d + 3)}}

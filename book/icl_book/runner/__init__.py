@@ -4,5 +4,5 @@
 - `pairs`: a notebook's `.py` and its `.ipynb`, an edit in either.
 - `execute`: one notebook through papermill, whole or not at all. `record`: what an executed notebook found.
 - `schedule`: Snakemake runs what is missing, here or on a cluster.
-- `table`: the tables of a sweep. `protocol`: the registered run. `again`: replications.
+- `table`: the tables of a sweep. `again`: every sampled verdict with other random streams.
 """

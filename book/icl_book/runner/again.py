@@ -1,7 +1,6 @@
-"""Replications: every sampled verdict again with fresh random streams, compared reading by reading.
+"""Every sampled verdict of the book again, with other random streams.
 
-A replication repeats the notebooks whose cards rest on sampled numbers, at the sizes of `quick`, and writes
-what it finds, whatever it says. The registered run is in `icl_book.runner.protocol`.
+It is a sweep over the root seed, at the sizes of `quick`, of the notebooks whose cards rest on samples.
 """
 
 from __future__ import annotations
@@ -13,42 +12,22 @@ from typing import Any
 
 import pandas as pd
 
-from icl_book.claims import changes
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import table
 from icl_book.runner.plan import for_book, plan
-from icl_book.runner.record import collect, keep, readings
+from icl_book.runner.record import collect, readings
 from icl_book.runner.schedule import schedule
 
-#: Where replications are written. What is published is committed, below ``results``.
-FOUND = Path("_build") / "replications"
-
-
-def moved(
-    before: Mapping[str, Any], after: Mapping[str, Any]
-) -> dict[str, list[str | None]]:
-    """Return where two runs of a claim differ in ``verdict`` or ``readings``, the outcome of each reading.
-
-    The keys are ``"verdict"`` and names of readings; None stands where a run did not judge it.
-    """
-    one, two = (
-        {"verdict": run["verdict"]} | run["readings"] for run in (before, after)
-    )
-    return {
-        name: [one.get(name), two.get(name)]
-        for name in one | two
-        if one.get(name) != two.get(name)
-    }
+#: Where the tables are written.
+FOLDER = Path("_build") / "replications"
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
-    """Judge every sampled verdict of the quick preset again with fresh streams, and say what changed.
+    """Judge every sampled verdict again, and print and write what each seed says.
 
-    Writes ``_build/replications/<seed>.json``: of each claim its verdict, the outcome of each reading and
-    the measured number of each case by name, and what changed, see `moved`. The book counts those that were
-    committed as ``results/replications/<seed>.json``, and no others. A table has every case, for the
-    book's own streams (seed 0) and each seed, ``_build/sweeps/replications/cases.csv`` and ``.parquet``.
+    Writes below ``_build/replications``, as CSV and as Parquet: ``verdicts``, with a row for each statement
+    and each of its readings and a column for each seed, 0 for the book's own; ``cases``, every judged number.
 
     Returns:
         The exit status: zero once every notebook ran to its end, whatever the verdicts.
@@ -61,9 +40,9 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     for seed in seeds:
         if not 0 < seed < 2**31:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")
-    frames: list[pd.DataFrame] = []
-    was: dict[str, Any] = {}
-    names = None
+    columns: dict[str, pd.Series] = {}
+    cases = []
+    names: list[str] | None = None
     for seed in [0, *seeds]:
         runs = [
             run
@@ -74,37 +53,21 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             return status
         found = [collect(run.path) for run in runs]
         for record in found:
-            record["cards"] = list(filter(sampled, record["cards"]))
-        frames += map(table.cases, found)
-        now = {card["id"]: card for record in found for card in record["cards"]}
-        if seed == 0:
-            names, was = {record["name"] for record in found if record["cards"]}, now
-            continue
-        changed = {i: different for i in was if (different := moved(was[i], now[i]))}
-        claims = {
-            i: {k: card[k] for k in ("verdict", "readings")} | {"cases": measured(card)}
-            for i, card in now.items()
-        }
-        result = {
-            "seed": seed,
-            "rules": changes.digest(),
-            "claims": claims,
-            "changed": changed,
-        }
-        keep(FOUND / f"{seed}.json", result)
-        print(
-            f"seed {seed}: {len(now)} sampled claims, {len(changed)} changed in the verdict or a reading"
+            record["cards"] = [card for card in record["cards"] if sampled(card)]
+        if names is None:
+            names = [record["name"] for record in found if record["cards"]]
+        cases += [table.cases(record) for record in found]
+        columns[str(seed)] = outcomes(
+            [card for record in found for card in record["cards"]]
         )
-        for name, different in changed.items():
-            print(
-                f"{name}: "
-                + "; ".join(
-                    f"{k}: {new}, before {old}" for k, (old, new) in different.items()
-                )
-            )
-    place = ROOT / "_build" / "sweeps" / "replications" / "cases"
-    table.save(pd.concat(frames, ignore_index=True), place)
-    print(f"table: {os.path.relpath(place)}.csv")
+    verdicts = pd.DataFrame(columns).rename_axis(["statement", "reading"])
+    same = verdicts.eq(verdicts["0"], axis=0).all(axis=1)
+    print(f"{len(same)} verdicts and readings, {(~same).sum()} not the same with each")
+    if not same.all():
+        print(verdicts[~same].to_string())
+    table.save(pd.concat(cases, ignore_index=True), ROOT / FOLDER / "cases")
+    path = table.save(verdicts.reset_index(), ROOT / FOLDER / "verdicts")
+    print(f"table: {os.path.relpath(path)}")
     return 0
 
 
@@ -115,11 +78,11 @@ def sampled(card: Mapping[str, Any]) -> bool:
     )
 
 
-def measured(card: Mapping[str, Any]) -> dict[str, float]:
-    """Return the measured numbers of all cases by name; of a name that occurs twice, ours."""
-    ours, *others = readings(card).values()
-    return {
-        case["name"]: case["measured"]
-        for cases in (card["control_cases"], *others, ours)
-        for case in cases
-    }
+def outcomes(cards: Sequence[Mapping[str, Any]]) -> pd.Series:
+    """Return the verdict on each statement and the outcome of each of its readings."""
+    found = {}
+    for card in cards:
+        found[card["id"], "verdict"] = card["verdict"]
+        for reading, outcome in card["readings"].items():
+            found[card["id"], reading] = outcome
+    return pd.Series(found, dtype=object)

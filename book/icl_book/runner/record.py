@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from icl.files import write_atomically
 from icl_book.parameters import BadInput
-from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT, TABLES_MIME
+from icl_book.provenance import CARD_MIME, FOOTER_MIME, TABLES_MIME
 
 
 def seal(node: Mapping[str, Any]) -> None:
@@ -105,10 +104,3 @@ def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return the cases of a card by reading, our own reading first."""
     ours, *_ = card["readings"]
     return {ours: card["cases"], **card["other_readings"]}
-
-
-def keep(place: Path | str, content: Mapping[str, Any]) -> None:
-    """Write what runs found to a JSON file, by its place in the repository."""
-    path = ROOT / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(content, indent=1) + "\n")

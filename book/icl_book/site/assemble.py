@@ -30,13 +30,13 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import plan
 from icl_book.runner.record import collect, read, read_json, record
-from icl_book.site import audit, judged, stage, verify
+from icl_book.site import judged, stage, verify
 
 
 def digest(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> str:
     """Digest of everything the book is made from."""
     inputs = (
-        "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/**/*.json"
+        "_config.yml _toc.yml book/**/* icl/**/*.py requirements.lock results/*.csv"
     )
     inputs += " benchmarks/results/*.json"
     words = [
@@ -72,21 +72,17 @@ def gather(
     if problems or preset != "quick":  # of other sizes a sentence does not speak
         return runs, problems
     cards = {card["id"]: card for run in runs for card in run["cards"]}
-    others, findings = (
-        list(judged.other_runs(**audit.further(root))),
-        judged.findings(root),
-    )
+    findings = judged.findings(root)
+    said = "\n".join(findings)
+    problems += [f"book/introduction: {one}" for one in judged.lost(said, cards)]
     for (where, content), run in zip(contents.items(), runs, strict=True):
         own = {card["id"]: card for card in run["cards"]}
-        problems += judged.problems(where, judged.short_answer(content), own, others)
-    for text in findings:
-        problems += judged.problems("book/introduction", text, cards, others)
+        said = judged.short_answer(content)
+        problems += [f"{where}: {one}" for one in judged.lost(said, own)]
     if findings:
         page = (root / "README.md").read_text(encoding="utf-8")
-        said = stage.findings(
-            stage.pages(**stage.context(registry(), runs, root)), root
-        )
-        if judged.readme(page, said, cards) != page:
+        module = stage.pages(**stage.context(registry(), runs, root))
+        if judged.readme(page, stage.findings(module, root), cards) != page:
             problems.append(
                 "README.md: the findings moved; run: python -m icl_book readme"
             )

@@ -1,4 +1,4 @@
-"""Sphinx extension: docstrings, formulas with their punctuation, no live kernels, no book without results."""
+"""Sphinx extension: types in signatures, formulas with punctuation, no live kernels, no empty book."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ from sphinx.application import Sphinx
 
 from icl_book.provenance import ROOT
 
-#: In a docstring: code, which stays, ``$...$``, and lone marks that reStructuredText would read.
-MARKUP = re.compile(r"``.+?``|`[^`\n]+`|\*\w[^*\n]*\w\*|\$([^$]+)\$|[*|]", re.S)
-SECTION = re.compile(r"\w+:\n +\S")
-EXAMPLE = re.compile(r"\s*>>>")
 #: What Sphinx makes of ``NDArray[float64]``, and of a type with pydantic's validator.
 ARRAY = re.compile(
     r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], "
@@ -27,33 +23,6 @@ VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
 )
-
-
-def mathematics(line: str) -> str:
-    """Convert ``$...$`` of a docstring to reStructuredText, and escape lone stars and bars."""
-
-    def convert(match: re.Match[str]) -> str:
-        if match[1]:
-            return f":math:`{' '.join(match[1].split())}`"
-        return f"\\{match[0]}" if match[0] in "*|" else match[0]
-
-    return MARKUP.sub(convert, line)
-
-
-def docstring(
-    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Convert a docstring, which is written to be read as it is, to reStructuredText."""
-    paragraphs, section = [], False
-    for paragraph in "\n".join(lines).split("\n\n"):
-        indented = paragraph.startswith(" ")
-        section = bool(SECTION.match(paragraph)) or (section and indented)
-        if indented and not section:  # a formula in ASCII
-            paragraph = f"::\n\n{paragraph}"
-        elif not EXAMPLE.match(paragraph):
-            paragraph = mathematics(paragraph)
-        paragraphs.append(paragraph)
-    lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
 def written(text: str) -> str:
@@ -118,7 +87,6 @@ def staged(app: Sphinx, config: object) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("config-inited", staged)
-    app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", signature)
     app.connect("doctree-resolved", properties)
     app.connect("html-page-context", page, priority=900)

@@ -9,7 +9,7 @@ are the numbered list of the front page.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,6 @@ from icl_book.parameters import BadInput
 from icl_book.site.audit import Record, cases
 
 Cards = Mapping[str, Record]
-Number = tuple[
-    str, str, str, float | str
-]  # name of a run, claim, case, what it measured
 
 ROLE = re.compile(r"\{judged\}`([^`]+)`")
 _SHORT_ANSWER = re.compile(
@@ -28,23 +25,6 @@ _SHORT_ANSWER = re.compile(
 _FINDINGS = re.compile(r"^## What we found\n+(.*?)(?=\n## )", re.MULTILINE | re.DOTALL)
 _README = re.compile(
     r"(<!-- findings:begin -->\n).*?(<!-- findings:end -->)", re.DOTALL
-)
-_NUMBER = re.compile(r"10\^\{?(-?\d+)\}?|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_WORDS = {
-    "half": 0.5,
-    "one": 1,
-    "two": 2,
-    "twice": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "ten": 10,
-}
-# Numbers that only name something, and roles that write their own
-_NAMES = re.compile(
-    r"\b(?:Theorem|Lemma|Fig(?:ure|\.)|Question|paper|Section)s? \d+(?:\.\d+)?|arXiv[ :]\d{4}\.\d{5}"
-    r"|\{(?:numref|eq|cite:\w+|prf:ref|doc|ref|term)\}`[^`]*`|\]\([^)]*\)|^\d+\.(?: |$)",
-    re.IGNORECASE,
 )
 
 
@@ -133,101 +113,15 @@ def _formatted(value: float | str, form: str) -> str:
     return format(float(value) * (float(factor) if star else 1), spec)
 
 
-def sentences(text: str) -> list[str]:
-    """Split prose into sentences; a full stop inside a formula or a role ends none."""
-    kept: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        kept.append(match[0])
-        return f"\0{len(kept) - 1}\0"
-
-    bare = re.sub(r"\{[\w:]+\}`[^`]*`|\$[^$]*\$", keep, " ".join(text.split()))
-    parts = re.split(r"(?<=[.!?:])\**\s+(?=[A-Z*\0{])", bare)
-    return [re.sub("\0(\\d+)\0", lambda m: kept[int(m[1])], part) for part in parts]
-
-
-def digits(text: str) -> set[float]:
-    """Return the numbers that a text has in digits, but for those that only name something."""
-    found = _NUMBER.finditer(_NAMES.sub(" ", text))
-    return {float(m[0]) if m[1] is None else 10.0 ** int(m[1]) for m in found}
-
-
-def words(text: str) -> set[float]:
-    """Return the numbers that a text has in words."""
-    return {
-        float(v)
-        for word, v in _WORDS.items()
-        if re.search(rf"\b{word}\b", text, re.IGNORECASE)
-    }
-
-
-def _said(card: Mapping[str, Any]) -> str:
-    fields = ("statement", "quote", "quantity", "quantifier", "corrected")
-    parts = [card.get(k) or "" for k in fields] + [
-        *card["readings"],
-        *card["depends_on"],
-    ]
-    return " ".join([*parts, *(row["name"] for row in cases(card))])
-
-
-def problems(
-    where: str, text: str, cards: Cards, others: Sequence[Number] = ()
-) -> list[str]:
-    """Find numbers that no card judges, sizes that a sentence leaves out, and numbers that move.
-
-    Args:
-        where: What the text is, for the message.
-        text: A short answer, or a finding.
-        cards: Records of the cards that it may name.
-        others: Numbers of other runs; a case of the same name must round to the same number.
-    """
+def lost(text: str, cards: Cards) -> list[str]:
+    """Return the roles of a text that name no claim of these cards, or no case of their claim."""
     found = []
-    for sentence in sentences(text):
-        start = f"{where}: {sentence[:60]!r}..."
-        sizes: set[float] = set()
-        allowed: set[float] = set()
-        for match in ROLE.finditer(sentence):
-            try:
-                claim, case, form = _parts(match[1], cards)
-            except BadInput as error:
-                found.append(f"{where}: {error}")
-                continue
-            allowed |= digits(_said(cards[claim])) | words(_said(cards[claim]))
-            values = _measured(cards[claim], case)
-            if case and not values:
-                found.append(
-                    f"{where}: {{judged}}`{match[1]}`: {claim} has no case of this name"
-                )
-            elif case:
-                sizes |= digits(case)
-                shown = _formatted(values[0], form)
-                found += [
-                    f"{start}: {claim}, {case}: {shown} here, {now} in {run}"
-                    for run, *which, value in others
-                    if which == [claim, case]
-                    and (now := _formatted(value, form)) != shown
-                ]
-        bare = ROLE.sub(" ", sentence)
-        if unknown := digits(bare) - allowed:
-            found.append(
-                f"{start}: {min(unknown):g} is in no claim that the sentence names"
-            )
-        if missing := sizes - digits(bare) - words(bare):
-            found.append(
-                f"{start}: {min(missing):g} is a size of the case, but not in the sentence"
-            )
+    for role in ROLE.findall(text):
+        try:
+            claim, case, _ = _parts(role, cards)
+        except BadInput as error:
+            found.append(str(error))
+            continue
+        if case and not _measured(cards[claim], case):
+            found.append(f"{{judged}}`{role}`: {claim} has no case of this name")
     return found
-
-
-def other_runs(
-    registered: Iterable[Record], replications: Iterable[Record]
-) -> Iterator[Number]:
-    """Yield the numbers of the registered run and of the replications."""
-    for run in registered:
-        for card in run["cards"]:
-            for row in cases(card):
-                yield "the registered run", card["id"], row["name"], row["measured"]
-    for run in replications:
-        for claim, card in run["claims"].items():
-            for name, value in card["cases"].items():
-                yield f"seed {run['seed']}", claim, name, value

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from icl_book import repository
-from icl_book.claims import Claim, Verdict, changes, quotes
+from icl_book.claims import Claim, Verdict
 from icl_book.claims.card import render
+from icl_book.claims.sources import SOURCES
 from icl_book.markup import environment
-from icl_book.provenance import CARD_MIME, ROOT
-from icl_book.runner import protocol
-from icl_book.runner.plan import digest
+from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json, shown
 from icl_book.site import audit, judged
 
@@ -40,8 +39,13 @@ WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_r
 CAPTION = re.compile(
     r"```\{caption\} (fig-[\w-]+)\n:alt: (.+?)\n\n(.+?)\n```\n?", re.DOTALL
 )
-#: What was run before the plan was.
-EARLIER = ROOT / "results" / "earlier.json"
+#: The cell at the end of a chapter whose measurements the book prints.
+SOURCE = {
+    "id": "measurements-source",
+    "cell_type": "markdown",
+    "metadata": {},
+    "source": "{ref}`The source of the other measurements of this page <measurements-",
+}
 #: The chapter whose last interactive figure is the front page's, too.
 FRONT = "exact_risk"
 
@@ -74,6 +78,8 @@ def stage(
 
     found = context(claims, runs, root)
     audited = {e.record["id"]: e for e in found["entries"]}
+    further = {rerun.statement for rerun in found["reruns"]}
+    sources = measurements(root, [run["name"] for run in runs])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     titles, drawn = {}, {}
@@ -86,9 +92,12 @@ def stage(
         drawn[name] = figures(content, generated / "gallery")
         for data in shown(content):
             if record := data.get(CARD_MIME):
-                data["text/html"] = render(record, audited[record["id"]])
+                rerun = record["id"] in further
+                data["text/html"] = render(record, on_a_page=True, rerun=rerun)
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
+        if name in sources:
+            content["cells"].append(SOURCE | {"source": SOURCE["source"] + name + ">`"})
         (titles[name], *_) = re.findall(
             r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE
         )
@@ -102,6 +111,7 @@ def stage(
         titles=titles,
         drawn=drawn,
         rooms=rooms(root),
+        sources_of_measurements=sources,
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
         | {name: version(name) for name in BUILT_WITH},
@@ -131,10 +141,8 @@ def stage(
                 f"{{{{ {word} }}}}", said
             )  # MyST leaves code blocks alone
         path.write_text(judged.resolve(text, cards, elsewhere), encoding="utf-8")
-    for path in (protocol.FILE, EARLIER):
-        shutil.copy(path, static)
     (static / "audit.json").write_text(
-        audit.as_json(found["entries"], changes.digest()), encoding="utf-8"
+        audit.as_json(found["entries"]), encoding="utf-8"
     )
 
 
@@ -142,11 +150,7 @@ def context(
     claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path
 ) -> dict[str, Any]:
     """Return what the templates show of all claims, with what further runs found."""
-    further = audit.further(root)
-    return {
-        "entries": audit.entries(claims, runs, **further, log=changes.changes()),
-        **further,
-    }
+    return {"entries": audit.entries(claims, runs), "reruns": audit.reruns(root)}
 
 
 def pages(**context: Any) -> Any:
@@ -161,11 +165,7 @@ def pages(**context: Any) -> Any:
     known = {
         "verdict_order": list(map(str, Verdict)),
         "apart": list(audit.APART),
-        "changes": changes.changes(),
-        "plan": digest(protocol.read()),
-        "counts": audit.registered_counts(context.get("registered", ())),
-        "earlier": read_json(EARLIER),
-        "sources": {name: quotes.source(key) for key, name in quotes.NAMES.items()},
+        "sources": list(SOURCES.values()),
     }
     return made.get_template("pages.md.j2").make_module(known | context)
 
@@ -217,6 +217,17 @@ def moving(content: Mapping[str, Any]) -> str:
     """Return the last interactive figure of an executed notebook; empty without one."""
     pieces = ["".join(data.get("text/html", "")) for data in shown(content)]
     return next((piece for piece in reversed(pieces) if "icl-interactive" in piece), "")
+
+
+def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
+    """Return the source of the measurements of each notebook that has a module of them, by notebook."""
+    folder = root / "book" / "icl_book" / "measurements"
+    found = {name: folder / f"{name}.py" for name in notebooks}
+    return {
+        name: path.read_text(encoding="utf-8").rstrip()
+        for name, path in found.items()
+        if path.is_file()
+    }
 
 
 def rooms(root: Path) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bs4 import BeautifulSoup
 
-from icl_book.claims import Claim, changes, quotes
+from icl_book.claims import Claim
 
 #: Marks of markup that nobody processed, looked for in the text of a page.
 RAW = re.compile(
@@ -65,17 +65,13 @@ def cards(
 
 
 def rules(registry: Mapping[str, Claim]) -> list[str]:
-    """Find problems of the claims themselves: a quotation not verbatim, a change without an entry."""
-    problems = changes.problems()
-    for claim in registry.values():
-        said = quotes.problems(claim.quote, claim.place) if claim.quote else []
-        said += [
-            f"is implied by {i!r}, which is no claim"
-            for i in claim.implied_by
-            if i not in registry
-        ]
-        problems += [f"{claim.where}: claim {claim.id}: {one}" for one in said]
-    return problems
+    """Find statements that are said to follow from what is no claim."""
+    return [
+        f"{claim.where}: claim {claim.id}: is implied by {name!r}, which is no claim"
+        for claim in registry.values()
+        for name in claim.implied_by
+        if name not in registry
+    ]
 
 
 def page(name: str, text: str) -> list[str]:
