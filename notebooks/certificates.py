@@ -39,7 +39,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from icl.rigor import curvature
 from icl.risk import (
     enclose_risk,
     low_rank_risk,
@@ -55,6 +54,7 @@ from icl_book import notebook, plots
 from icl_book.claims import LIMIT, cases, judge
 from icl_book.measurements import certificates
 from icl_book.measurements.tables import each
+from icl_rigor import curvature
 
 notebook.setup(globals())
 
@@ -329,7 +329,7 @@ for d in (2, 3, 5):
 #
 # *Degrees beyond $L$* enter exactly, but for $\sum_{\ell>L}a_\ell e_\ell^2$, $e_\ell=\mathbb E P_\ell g$, $g=ze^{-z}$. By Bessel's
 # inequality this is at most $N_{L+1}^{-1}\sum_{\ell>L}a_\ell\,(\mathbb E g^2-\sum_{\ell\le L}N_\ell e_\ell^2)$, $N_\ell$ the number
-# of harmonics. Tails are bounded in `icl.rigor.enclose`. $\square$
+# of harmonics. Tails are bounded in `icl_rigor.enclose`. $\square$
 # :::
 
 # %%
@@ -513,7 +513,7 @@ print(f"k = 1: {middle / near:.3f} at e = 6, {far / near:.3f} at e = c")
 # quadratic form in $(v_1,v_2,x)$ whose matrix $A$ depends on $(p,t,\phi)$ alone. It is positive semidefinite: its leading minors
 # are positive in 42,186 boxes of balls (above) and 11,962 (below). At $t=0$, $\det A=\lambda^2(\lambda\mp4g(1-p))$ may vanish;
 # there the enclosed number is $(\det A-\det A|_{t=0})/t>0$. Where $q,\phi\ge0.46$, $\lambda\ge c\phi$ fails below, and
-# $-Q\le0.202|v|^2$ by hand (`icl.rigor.curvature`). $\square$
+# $-Q\le0.202|v|^2$ by hand (`icl_rigor.curvature`). $\square$
 # :::
 
 # %%

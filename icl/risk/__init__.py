@@ -6,14 +6,12 @@
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
-- `icl.rigor` encloses the exact risk in ball arithmetic.
 - `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
 
 All functions raise TypeError for a task that is not rotation invariant, and ValueError for an argument out of
 range or shapes that do not broadcast.
 """
 
-from icl.rigor import EnclosedRisk, enclose_risk
 from icl.risk.baselines import (
     LinearOptimum,
     gaussian_linear_optimum,
@@ -63,7 +61,6 @@ from icl.risk.result import MatrixRisk, Risk, WindowRisk
 
 __all__ = [
     "BallLimit",
-    "EnclosedRisk",
     "GaussianDistance",
     "GaussianLaw",
     "GaussianScale",
@@ -80,7 +77,6 @@ __all__ = [
     "bayes_linear_risk",
     "curvatures",
     "distance_exponent",
-    "enclose_risk",
     "gaussian_best_scale",
     "gaussian_distance",
     "gaussian_law",

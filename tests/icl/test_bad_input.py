@@ -147,7 +147,6 @@ OWN = [
     (Cosine, dict(lipschitz=[1e3])),
     (tasks.Tanh, dict(steepness=[21.0])),
     (NativeStream, dict(name=["nois"], step=[2**32])),
-    (risk.enclose_risk, dict(w=[301.0], rtol=[1e-20])),
     (risk.low_rank_risk, dict(rank=[5])),
     (risk.worst_case_risk, dict(w=[[3.0, 1.0]], dim=[10**4])),
     (risk.neighbors_risk, dict(k=[21])),
@@ -329,7 +328,6 @@ SPECIAL = {
             1.0,
             "no minimum between 1e-9 and 1e7",
         ),
-        (risk.enclose_risk, Harmonic(3), 1.0, 5, 1.0, "allowed are Affine"),
         (risk.low_rank_risk, 6, 3, 1000, 1000, 20, 0.1, "c=1000, e=1000: too large"),
         # other predictors, limits, sampling
         *(

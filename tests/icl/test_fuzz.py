@@ -144,7 +144,6 @@ OWN = [
     (tasks.Projected, dict(matrix=np.eye(3))),
     (risk.low_rank_risk, dict(dim=5, rank=2)),
     (risk.population_flow, dict(start=0.0)),
-    (risk.enclose_risk, dict(task=Affine(3))),
     (finite.ReLUPool, dict(dim=3)),
     (pretrain, dict(steps=1)),
     (train_grid, dict(steps=1)),

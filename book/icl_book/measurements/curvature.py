@@ -47,7 +47,7 @@ def extremes(
 
     Returns:
         Columns ``n``, ``which``, ``value`` in units of the two-token ends, and ``most``, which it is proved
-        not to exceed: one, up to rounding (`icl.rigor.curvature`); of the convex cross-entropy, zero for the
+        not to exceed: one, up to rounding (`icl_rigor.curvature`); of the convex cross-entropy, zero for the
         most negative, nothing for the largest.
     """
 

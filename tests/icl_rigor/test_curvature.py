@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from icl.rigor import curvature
 from icl.tensor_trick.formulas import row_hvp
 from icl_book.measurements.curvature import CONCAVE, SMOOTH
+from icl_rigor import curvature
 
 
 @pytest.mark.parametrize("side", [1, -1])
