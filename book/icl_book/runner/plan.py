@@ -19,6 +19,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,24 @@ import yaml
 
 from icl_book import provenance
 from icl_book.parameters import BadInput, literals, number, validate
-from icl_book.provenance import ROOT
-from icl_book.runner import reach
+from icl_book.provenance import ROOT, bare
 
-#: What any chapter's numbers and cards may depend on, beside the code that it reaches and its claims.
+#: Code that any chapter's numbers and cards may depend on; comments and docstrings do not count.
+CODE = [
+    "icl/**/*.py",
+    "book/icl_rigor/*.py",
+    "book/icl_book/*.py",
+    "book/icl_book/claims/*.py",
+    "book/icl_book/measurements/__init__.py",
+]
+#: Other files that they may depend on.
 SHARED = [
     "requirements.lock",
     "book/icl_book/templates/[ct]*.j2",
     "book/icl_book/interactive.*",
 ]
+#: The id of a claim in a notebook.
+ID = re.compile(r'"(P[12]\.[^"\s]+)"')
 
 
 @dataclass(frozen=True)
@@ -44,9 +54,8 @@ class Run:
 
     name: str  # of notebooks/<name>.py
     preset: str  # of presets/<preset>.yml
-    overrides: dict[
-        str, Any
-    ]  # values that replace the notebook's own, from the preset and the caller
+    #: Values that replace the notebook's own, from the preset and the caller.
+    overrides: dict[str, Any]
     #: Whether the caller changed the preset's values or the random streams. Such a run never reaches the
     #: book, so its verdicts are reported but do not fail it.
     exploring: bool
@@ -126,12 +135,34 @@ def for_book() -> None:
 def sources(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on beside its parameters, random streams and device.
 
-    That is its text, the code that it reaches (not comments and docstrings), the claims that it names,
-    `SHARED`, and versions: the lock file is among what is shared, but what is installed need not follow it.
+    That is its text, the module of its measurements, `CODE`, the claims that it names, `SHARED`, and
+    versions: the lock file is among what is shared, but what is installed need not follow it.
     """
-    text, shared = source(name), provenance.fingerprint(ROOT, SHARED)
-    reached = [reach.code(text, ROOT), reach.claims(text, ROOT)]
-    return [text, *reached, shared, sys.version, provenance.versions()]
+    text = source(name)
+    measurements = f"book/icl_book/measurements/{name}.py"
+    code = {
+        path.relative_to(ROOT).as_posix(): _bare(path.read_text(encoding="utf-8"))
+        for pattern in [*CODE, measurements]
+        for path in ROOT.glob(pattern)
+    }
+    shared = provenance.fingerprint(ROOT, SHARED)
+    return [text, code, claims(text), shared, sys.version, provenance.versions()]
+
+
+_bare = cache(bare)
+
+
+def claims(text: str) -> dict[str, Any]:
+    """Return the entries of ``book/claims/*.yml`` that a notebook names, by id, as they are written there."""
+    entries: dict[str, Any] = {}
+    for path in sorted((ROOT / "book" / "claims").glob("*.yml")):
+        entries |= _statements(path.read_text(encoding="utf-8"))
+    return {name: entries[name] for name in ID.findall(text) if name in entries}
+
+
+@cache
+def _statements(text: str) -> dict[str, Any]:
+    return dict(yaml.load(text, yaml.CBaseLoader) or {})
 
 
 def notebooks() -> list[str]:
@@ -151,7 +182,7 @@ def source(name: str) -> str:
 def check_collect(name: str, wanted: Sequence[str]) -> None:
     """Raise BadInput for a name that is no claim of a notebook and that nothing in it is called."""
     text = source(name)
-    claims = list(reach.claims(text, ROOT))
+    known = list(claims(text))
     tables = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -162,14 +193,14 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
             and node.args
         ):
             if isinstance(node.args[0], ast.Constant):
-                claims.append(str(node.args[0].value))
+                known.append(str(node.args[0].value))
     for one in wanted:
-        if one not in claims and one not in tables:
-            close = difflib.get_close_matches(one, [*claims, *sorted(tables)])
+        if one not in known and one not in tables:
+            close = difflib.get_close_matches(one, [*known, *sorted(tables)])
             hint = (
                 f"did you mean {' or '.join(close)}?"
                 if close
-                else f"its claims are {', '.join(claims)}"
+                else f"its claims are {', '.join(known)}"
             )
             raise BadInput(
                 f"collect={one!r}: {name} has no claim and no table of that name; {hint}"
