@@ -54,7 +54,6 @@ import torch
 from IPython.display import display
 
 from icl.pretrain import UnitConfig, draw_contexts, pretrain
-from icl.streams import stream
 from icl.tasks import ReLU
 from icl_book import notebook, parameters, plots
 from icl_book.claims import cases, judge
@@ -174,9 +173,15 @@ plt.show()
 task = ReLU(dim, lipschitz_values[-1])
 M = torch.zeros(dim, dim, dtype=torch.float64, requires_grad=True)
 optimizer = torch.optim.Adam([M], learning_rate)
-batch = (task, noise_std, context_length, batch_size)
 for step in range(steps):
-    x, _, y = draw_contexts(*batch, lambda name, step=step: stream(0, name, step))
+    x, y = draw_contexts(
+        task,
+        noise_std=noise_std,
+        n=context_length,
+        batch_size=batch_size,
+        seed=0,
+        step=step,
+    )
     scores = torch.einsum("bnd,de,be->bn", x[:, :-1], M, x[:, -1])
     prediction = (torch.softmax(scores, -1) * y[:, :-1]).sum(-1)
     optimizer.zero_grad()

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl.checks import affordable, integer, shown
+from icl.checks import affordable, integer
 from icl.layout import planes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
@@ -30,36 +30,54 @@ _BLOCKS = {"cpu": (16, 2**19), "cuda": (256, 2**22)}
 
 def draw_contexts(
     task: Task,
+    *,
     noise_std: float,
-    context_length: int,
-    count: int,
-    source: Callable[[str], Rng],
+    n: int,
+    batch_size: int,
+    seed: int = 0,
+    step: int = 0,
     covariates: CovariateLaw | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw covariates (count, n + 1, d), query last, function values and noisy labels, (count, n + 1).
+) -> tuple[Tensor, Tensor]:
+    """Draw the contexts that `pretrain` trains a unit on at one step, in float64 on the CPU.
 
-    Every context has a function of its own. ``source`` returns the stream of "covariates", "tasks" or
-    "noise", drawn from in this order, for example ``partial(stream, seed)``. The distribution of the
-    covariates is one of `icl.covariates`; None is the unit sphere. ValueError for the arguments that
-    `UnitConfig` refuses, a count below one, and more than 10^9 numbers.
+    Every context has a function of its own, drawn from the class, and n labeled tokens; the last token is
+    the query. All labels have noise, the query's too: that is the label which training compares with the
+    prediction.
+
+    Args:
+        task: Class the functions are drawn from: of `icl.tasks`, or your own.
+        noise_std: Standard deviation of the Gaussian label noise.
+        n: Number of labeled tokens in a context.
+        batch_size: Number of contexts, with at most 10^9 coordinates together.
+        seed: Root seed of the streams. Equal seeds and steps give equal contexts.
+        step: Training step that the contexts belong to, from 0 on.
+        covariates: Distribution of the tokens (`icl.covariates`); None is the unit sphere.
+
+    Returns:
+        Tokens (batch_size, n + 1, dim) and labels (batch_size, n + 1).
+
+    Raises:
+        ValueError: If an argument is out of range.
+
+    >>> from icl.tasks import ReLU
+    >>> tokens, labels = draw_contexts(ReLU(3), noise_std=0.1, n=8, batch_size=16, seed=0, step=0)
+    >>> tokens.shape, labels.shape
+    (torch.Size([16, 9, 3]), torch.Size([16, 9]))
     """
-    unit = UnitConfig(
-        task, noise_std, context_length, 0, covariates
-    )  # refuses bad arguments
-    law, noise_std, count = (
-        unit.covariate_law,
-        unit.noise_std,
-        integer(count, "count", 1, 10**9),
+    n = integer(n, "n", 1, 10**7)
+    unit = UnitConfig(task, noise_std, n, seed, covariates)
+    batch_size = integer(batch_size, "batch_size", 1, 10**9)
+    shape = (batch_size, n + 1, task.dim)
+    affordable(math.prod(shape), 1e9, "batch_size", batch_size, "numbers")
+    normal = torch.from_numpy(
+        stream(unit.seed, "covariates", step).standard_normal(shape)
     )
-    if not callable(source):
-        raise ValueError(
-            f"source={shown(source)}: must return the stream of a name, like partial(stream, 0)"
-        )
-    shape = (task.dim, unit.context_length + 1, count)
-    affordable(math.prod(shape), 1e9, "count", count, "numbers")
-    x = law.from_normal(_normal(source("covariates"), shape))
-    f = sample_values(task, source("tasks"), x)
-    return x, f, f + noise_std * _normal(source("noise"), tuple(reversed(f.shape)))
+    tokens = unit.covariate_law.from_normal(normal)
+    values = sample_values(task, stream(unit.seed, "tasks", step), tokens)
+    noise = torch.from_numpy(
+        stream(unit.seed, "noise", step).standard_normal(shape[:2])
+    )
+    return tokens, values + unit.noise_std * noise
 
 
 class BatchSampler:

@@ -51,6 +51,12 @@ Y, EYE = X[:, 0].exp(), torch.eye(3).double()
 BATCH = torch.ones(5, 6, 3).double()
 NAN = torch.full((3, 3), math.nan).double()
 SOURCE = partial(stream, 0)
+
+
+def contexts(noise_std, n, batch_size):
+    return draw_contexts(Affine(3), noise_std=noise_std, n=n, batch_size=batch_size)
+
+
 TRAINED = pretrain([UnitConfig(Affine(3), 1.0, 4, 0)], 1, 4)
 QUADRATIC = QuadraticRisk.of(Affine(3), uniform_sphere(SOURCE("noise"), 2, 5, 3), 0.1)
 
@@ -107,13 +113,9 @@ REFUSED = [
         for task in (Affine(3), ReLU(3))
         for v in (-1, 7.5, 10**9)
     ),
-    *(
-        (draw_contexts, Affine(3), v, 4, 2, SOURCE, "noise_std=")
-        for v in (math.nan, -1.0)
-    ),
-    (draw_contexts, Affine(3), 1.0, 0, 2, SOURCE, "context_length=0"),
-    *((draw_contexts, Affine(3), 1.0, 4, v, SOURCE, "count=") for v in (-1, 0, 10**9)),
-    (draw_contexts, Affine(3), 1.0, 4, 2, None, "source=None"),
+    *((contexts, v, 4, 2, "noise_std=") for v in (math.nan, -1.0)),
+    (contexts, 1.0, 0, 2, "n=0"),
+    *((contexts, 1.0, 4, v, "batch_size=") for v in (-1, 0, 10**9)),
     *(
         (kron_block, *v, 0, f"{name} has a NaN")
         for name, v in (("A1", (NAN, EYE)), ("A2", (EYE, NAN)))

@@ -8,7 +8,6 @@ import inspect
 import math
 import re
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -91,7 +90,6 @@ GOOD = {
     "learning_rate": 0.05,
     "units": [UNIT],
     "record": (),
-    "source": partial(stream, 0),
     "x": X,
     "y": X[..., 0],
     "x_q": X[:, 0],

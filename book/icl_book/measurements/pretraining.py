@@ -6,7 +6,6 @@ or functions (`finite_contexts`, `finite_functions`), and for a finite time (`wi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -206,7 +205,9 @@ def finite_contexts(
     start = float(excess.best.w) * torch.eye(task.dim, dtype=torch.float64)
 
     def one(T: int, draw: int) -> tuple[Any, ...]:
-        x, _, y = draw_contexts(task, noise_std, n, T, partial(stream, 1000 * T + draw))
+        x, y = draw_contexts(
+            task, noise_std=noise_std, n=n, batch_size=T, seed=1000 * T + draw
+        )
         risk = float(population_risk(task, fit_window(x, y), n, noise_std).total)
         lost = excess(fit_matrix(x, y, start)), risk / float(excess.best.risk) - 1
         return ["full matrix M", "one number w"], lost
@@ -219,8 +220,8 @@ def score_constant(
 ) -> float:
     """Return c of the relative excess c / T of the best w on T contexts, from the variance of the score."""
     best = optimal_window(task, context_length, noise_std)
-    x, _, y = draw_contexts(
-        task, noise_std, context_length, contexts, partial(stream, 5)
+    x, y = draw_contexts(
+        task, noise_std=noise_std, n=context_length, batch_size=contexts, seed=5
     )
     w, step, eye = float(best.w), 1e-3, torch.eye(task.dim, dtype=torch.float64)
     high, low = (context_losses((w + sign * step) * eye, x, y) for sign in (1, -1))

@@ -1,7 +1,6 @@
 """A grid is `pretrain` on its units one by one; contexts are those of the streams."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import torch
 
 from icl.covariates import Ellipsoid, uniform_sphere
 from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
-from icl.streams import NativeStream, stream
+from icl.streams import stream
 from icl.tasks import Affine, Cosine, ReLU
 
 
@@ -56,25 +55,36 @@ def test_a_grid_is_trained_setting_by_setting_and_seed_by_seed():
     assert portable.trained.settings.learning_rate == 0.3
 
 
-@pytest.mark.parametrize(
-    "kind, dtype", [(stream, torch.float64), (NativeStream, torch.float32)]
-)
-def test_contexts_are_drawn_from_the_streams(kind, dtype):
-    x, f, y = draw_contexts(ReLU(3, 2.0), 0.5, 6, 40, partial(kind, 7))
-    assert (
-        x.shape == (40, 7, 3)
-        and f.shape == y.shape == (40, 7)
-        and x.dtype == y.dtype == dtype
-    )
-    assert torch.equal(x, uniform_sphere(kind(7, "covariates"), 40, 7, 3))
-    assert torch.equal(f, ReLU(3, 2.0).sample(kind(7, "tasks"), 40)(x))
-    noise = torch.as_tensor(
-        kind(7, "noise").standard_normal((40, 7) if kind is stream else (7, 40))
-    )
-    assert torch.equal(y, f + 0.5 * (noise if kind is stream else noise.T))
-    tokens = Ellipsoid(np.diag([1.0, 2, 3]))
-    moved, *_ = draw_contexts(ReLU(3), 0.5, 6, 40, partial(kind, 7), tokens)
-    assert torch.allclose(moved, x * x.new_tensor([1.0, 2, 3]))
+def test_contexts_are_drawn_from_the_streams():
+    setting = {"noise_std": 0.5, "n": 6, "batch_size": 40, "seed": 7, "step": 2}
+    tokens, labels = draw_contexts(ReLU(3, 2.0), **setting)
+    assert tokens.shape == (40, 7, 3) and labels.shape == (40, 7)
+    assert tokens.dtype == labels.dtype == torch.float64
+    assert torch.equal(tokens, uniform_sphere(stream(7, "covariates", 2), 40, 7, 3))
+    values = ReLU(3, 2.0).sample(stream(7, "tasks", 2), 40)(tokens)
+    noise = torch.from_numpy(stream(7, "noise", 2).standard_normal((40, 7)))
+    assert torch.equal(labels, values + 0.5 * noise)
+    law = Ellipsoid(np.diag([1.0, 2, 3]))
+    moved, _ = draw_contexts(ReLU(3), **setting, covariates=law)
+    assert torch.allclose(moved, tokens * tokens.new_tensor([1.0, 2, 3]))
+
+
+def test_contexts_are_those_of_training():
+    """One unit in plain PyTorch on these contexts is the unit of `pretrain`."""
+    M = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([M], lr=0.1)
+    for step in range(20):
+        tokens, labels = draw_contexts(
+            ReLU(3, 2.0), noise_std=0.3, n=6, batch_size=16, seed=5, step=step
+        )
+        scores = torch.einsum("bnd,de,be->bn", tokens[:, :-1], M, tokens[:, -1])
+        prediction = (torch.softmax(scores, -1) * labels[:, :-1]).sum(-1)
+        optimizer.zero_grad()
+        ((prediction - labels[:, -1]) ** 2).mean().backward()
+        optimizer.step()
+    unit = UnitConfig(ReLU(3, 2.0), noise_std=0.3, context_length=6, seed=5)
+    same = pretrain([unit], 20, 16, 0.1, schedule="constant")
+    assert np.allclose(same.M[0], M.detach().numpy(), rtol=1e-10, atol=1e-12)
 
 
 def test_windows_of_even_functions_warn_of_their_signs():
