@@ -362,7 +362,7 @@ behind = beyond.behind_projection(
     noise_std=noise_std,
     n=context_length,
     seeds=seeds,
-    steps=layer_steps,
+    steps=link_steps,
     batch_size=512,
     learning_rate=0.2,
 )
