@@ -2,8 +2,7 @@
 
 - `tables`: one measurement in every setting (`tables.each`), medians of repeated runs, the classes by the
   names that the book prints. `sweeps`: slopes, and limits at the ends of sweeps.
-- `layers`, `classification`, `closeness`, `functions`: several heads and layers, labels -1 and 1, what
-  *close* means, other classes of functions.
+- `beyond`: several heads and layers, labels -1 and 1, what *close* means, mixtures, random networks.
 - `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
 - `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.

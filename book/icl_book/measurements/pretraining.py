@@ -21,7 +21,7 @@ from icl.pretrain.metrics import spectral_norm
 from icl.risk import optimal_window, population_flow, population_risk
 from icl.streams import stream
 from icl.tasks import Cosine, Projected, QuadraticRisk, ReLU, Zonal, make_task
-from icl_book.measurements.functions import Wave
+from icl_book.measurements.beyond import Wave
 from icl_book.measurements.tables import FAST, Array, Training, grid, measured
 
 #: What "non-isotropic" may mean: functions symmetric in the whitened coordinates, or those of the sphere.

@@ -20,7 +20,7 @@ from icl.risk.integrals import attended_gegenbauer_means
 from icl.statistics import local_slope
 from icl.tasks import Affine, Cosine, Linear, ReLU, Zonal, make_task
 from icl_book.measurements import tables
-from icl_book.measurements.functions import Wave
+from icl_book.measurements.beyond import Wave
 from icl_book.measurements.sweeps import EXACT, Route, limit, with_error
 from icl_book.measurements.tables import Array, Row, Training, grid
 

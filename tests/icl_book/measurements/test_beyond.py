@@ -1,8 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.special import ive
 
+from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.risk import optimal_window
 from icl.statistics import Z
@@ -32,13 +34,6 @@ def test_labels_have_the_declared_mean_and_variance():
 def test_half_of_the_labels_flipped_leaves_no_signal(lipschitz, flipped, square):
     _, noise = beyond.mean_of_labels(dim=3, lipschitz=lipschitz, flipped=flipped)
     assert noise**2 == pytest.approx(square, abs=0.02)
-
-
-def test_exponents_of_the_window_for_labels_have_their_signs():
-    found = beyond.window_exponents(dim=3, n=30)
-    assert (found.value[found.varied == "noise"] > 0).all()
-    assert (found.value[found.varied == "lipschitz"] < 0).all()
-    assert len(found) == 8 and (found.error < 1e-6).all()
 
 
 def test_units_trained_with_cross_entropy_look_at_near_examples():
@@ -103,3 +98,61 @@ def test_units_trained_on_networks_find_the_window_of_the_relu_class():
         **SMALL | {"steps": 200},
     )
     assert found.ratio.to_numpy() == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("flipped, w", [(0.0, 6.12), (0.2, 2.67)])
+def test_the_page_says_which_window_to_expect(flipped, w):
+    mean, noise_std = beyond.mean_of_labels(dim=3, lipschitz=4.0, flipped=flipped)
+    best = optimal_window(mean, n=30, noise_std=noise_std)
+    assert best.w == pytest.approx(w, abs=0.005)
+
+
+def test_local_exponents_of_a_power_law_are_its_powers():
+    grid = [(L, p) for L in (1.0, 2.0, 4.0) for p in (0.0, 0.1, 0.2)]
+    rows = [
+        {"n": 30, "lipschitz": L, "flipped": p, "w": L**2 / max(p, 0.05), "error": 0.01}
+        for L, p in grid
+    ]
+    found = beyond.window_exponents(pd.DataFrame(rows))
+    noise = found[found.varied == "noise"].value.to_numpy()
+    steep = found[found.varied == "lipschitz"].value.to_numpy()
+    assert noise == pytest.approx(np.full(3, 0.5))  # a step from p = 0 has no log
+    assert steep == pytest.approx(np.full(6, -1.0))
+
+
+def test_one_layer_is_a_kernel_and_two_are_not():
+    found = beyond.trained_models(
+        dim=3,
+        n=8,
+        lipschitz=3.0,
+        noise_std=0.3,
+        contexts=200,
+        **SMALL | {"steps": 3},
+    ).set_index("model")
+    assert (found.others["one layer"] == 0).all()
+    assert (found.others["two layers"] > 0.01).all()
+    assert (found.others["two layers, no residual"] > 0.01).all()
+
+
+def test_a_layer_with_one_window_is_the_unit_of_the_package():
+    x = uniform_sphere(stream(0, "evaluation"), 1, 5, 9, 3)
+    y = x[..., 0]
+    M = 2.0 * torch.eye(3, dtype=torch.float64)
+    wanted = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M)
+    found = beyond.predict("one layer", {"M": M[None]}, x, y)
+    assert torch.allclose(found, wanted)
+    two = {"M": M[None], "M1": 3 * M[None], "gain": torch.zeros(1).double()}
+    assert torch.allclose(beyond.predict("two heads", two, x, y), wanted)
+
+
+def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():
+    found = beyond.collapse(
+        dim=3, windows=[0.0, 1.0, 30.0], layers=50, contexts=3, tokens=5
+    )
+    alone = found[found.model == "attention alone"]
+    first = alone[alone.layer == 1].set_index("w").spread
+    assert first[0.0] < 1e-12 and first[30.0] > 0.1
+    largest = alone.groupby("w").factor.max()
+    bound = alone.groupby("w").bound.first()
+    assert bound.to_numpy() == pytest.approx([0, 1 - np.exp(-2), 1 - np.exp(-60)])
+    assert (largest < bound + 1e-9).all()
