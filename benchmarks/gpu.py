@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 from common import clock, interleaved, save, spread
-from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, loop, members_of, work
+from pretraining import LIPSCHITZ, NOISE, RATE, SEEDS, loop, members_of
 
 from icl.pretrain import pretrain
 from icl.tasks import ReLU
@@ -36,6 +36,16 @@ def seconds(call, many=1):
             call()
 
     return clock(all_calls, torch.cuda.synchronize)[0] / many
+
+
+def work(d, n, units, token_sets):
+    """What a step must do at least, for each context of the batch: counts over all units."""
+    return {
+        "normal numbers": token_sets * ((n + 1) * (d + 1) + d + 3),
+        "exponentials": units * n,
+        # scores, and the sum of pulls; labels and the rest are neglected
+        "multiply-adds": units * 2 * n * d,
+    }
 
 
 def limits():

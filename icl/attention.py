@@ -21,13 +21,15 @@ __all__ = [
     "scores",
     "softmax_attention",
     "softmax_weights",
+    "weights",
 ]
-__all__ += ["weights"]
 
 
-def _check(x: Tensor, x_q: Tensor, M: Tensor, *labels: Tensor) -> None:
+def _check(x: Tensor, x_q: Tensor, M: Tensor, y: Tensor | None = None) -> None:
     """Refuse what is no tensor of one floating type and device, or has another shape than `scores` says."""
-    given = {"x": x, "x_q": x_q, "M": M} | dict(zip(["y"], labels, strict=False))
+    given = {"x": x, "x_q": x_q, "M": M}
+    if y is not None:
+        given["y"] = y
     for name, value in given.items():
         if (
             not isinstance(value, Tensor)
@@ -134,7 +136,7 @@ ACTIVATIONS: dict[
 
 
 def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]:
-    """Return the attention weights and the slopes ``phi'(s) / Z``, the same object for softmax.
+    """Return the attention weights and the slopes ``phi'(s) / Z``, which are equal for softmax.
 
     Z is the number of tokens, or for normalized activations the sum of phi, along ``axis``. Normalized ReLU
     weights are zero where no score is positive.

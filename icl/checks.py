@@ -1,10 +1,9 @@
 """Checks of arguments: each returns the argument as a plain value or refuses it.
 
 A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed; ``least``
-and ``most`` are the smallest and the largest value allowed. A number is anything that registers as
-`numbers.Real` (Python and NumPy numbers), or an array of NumPy or a tensor of PyTorch that holds one; a
-tensor of any device and floating type is taken without its gradient. Whole floats are integers, so ``n=1e3``
-is a context length. Booleans, text and masked entries are no numbers.
+and ``most`` are the smallest and the largest value allowed. A number is one of Python, NumPy or PyTorch (a
+tensor is taken without its gradient). Whole floats are integers, so ``n=1e3`` is a context length. Booleans
+and text are no numbers.
 """
 
 from __future__ import annotations
@@ -24,13 +23,11 @@ def integer(
 ) -> int:
     """Return ``value``, a whole number, as an int."""
     number = _number(value)
-    try:
+    if math.isfinite(number):
         whole = int(number)
-    except (OverflowError, ValueError):  # infinite, or not a number
-        whole = None
-    if whole is None or whole != number or not least <= whole <= most:
-        _refuse(value, name, "an integer", least, most)
-    return whole
+        if whole == number and least <= whole <= most:
+            return whole
+    _refuse(value, name, "an integer", least, most)
 
 
 def real(
@@ -41,13 +38,9 @@ def real(
     above: bool = False,
 ) -> float:
     """Return ``value`` as a finite float; with ``above``, ``least`` itself is not allowed."""
-    try:
-        number = float(_number(value))
-    except OverflowError:  # an integer beyond the largest float
-        number = math.inf
-    if not (math.isfinite(number) and least <= number <= most) or (
-        above and number == least
-    ):
+    number = float(_number(value))
+    fits = math.isfinite(number) and least <= number <= most
+    if not fits or (above and number == least):
         _refuse(value, name, "a finite number", least, most, ">" if above else ">=")
     return number
 
@@ -56,25 +49,13 @@ def reals(
     value: Any, name: str, least: float, most: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
     """Return one finite number or an array of them, if ``whole`` only integers, as a float64 array."""
-    array = _array(value)
-    if array is None:  # read entry by entry: NumPy would turn [True, 2] into integers
-        try:
-            array = np.asarray(_plain(value), dtype=object)
-        except ValueError:  # rows of different lengths
-            array = np.empty(1, dtype=object)
-    numbers = np.full(1, math.nan)
-    if array.dtype.kind in "iuf" or (
-        array.dtype.kind == "O" and all(map(_is_number, array.flat))
-    ):
-        try:
-            with np.errstate(over="ignore"):
-                numbers = array.astype(float)
-        except OverflowError:  # an integer beyond the largest float
-            pass
-    if not np.all(np.isfinite(numbers) & (numbers >= least) & (numbers <= most)) or (
-        whole and np.any(numbers != np.floor(numbers))
-    ):
-        _refuse(value, name, "an integer" if whole else "a finite number", least, most)
+    numbers = _numbers(value)
+    fits = np.isfinite(numbers) & (numbers >= least) & (numbers <= most)
+    if whole:
+        fits &= numbers == np.floor(numbers)
+    if not fits.all():
+        kind = "an integer" if whole else "a finite number"
+        _refuse(value, name, kind, least, most)
     return numbers
 
 
@@ -113,12 +94,19 @@ def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         ) from None
 
 
+def matrices(value: Any, name: str, most: float = math.inf) -> NDArray[np.float64]:
+    """Return nonempty matrices of finite numbers of size at most ``most`` as a float64 array (..., k, d)."""
+    array = reals(value, name, -most, most)
+    if array.ndim < 2 or array.size == 0:
+        raise ValueError(
+            f"{name} has shape {array.shape}: must be (..., k, d), none of them empty"
+        )
+    return array
+
+
 def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
     """Return a matrix of finite numbers as a tuple of rows, which a frozen dataclass can hold and compare."""
-    try:
-        array = reals(matrix, name, -math.inf)
-    except ValueError:
-        array = np.empty(0)
+    array = reals(matrix, name, -math.inf)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name}={shown(matrix)}: must be a matrix of finite numbers")
     return tuple(map(tuple, array.tolist()))
@@ -130,12 +118,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     The last axes are ``shape``: a number is the length that an axis must have, a word the name of one of any
     length from one on. With ``finite=False`` the entries are not looked at.
     """
-    torch = sys.modules.get("torch")  # without it there are no tensors
-    if (
-        torch is None
-        or not isinstance(value, torch.Tensor)
-        or value.layout != torch.strided
-    ):
+    if not _is_tensor(value) or str(value.layout) != "torch.strided":
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
@@ -152,73 +135,13 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
         raise ValueError(f"{name} has a NaN or infinite entry: all must be finite")
 
 
-def matrices(value: Any, name: str, most: float = math.inf) -> NDArray[np.float64]:
-    """Return nonempty matrices of finite numbers of size at most ``most`` as a float64 array (..., k, d)."""
-    array = reals(value, name, -most, most)
-    if array.ndim < 2 or 0 in array.shape:
-        raise ValueError(
-            f"{name} has shape {array.shape}: must be (..., k, d), none of them empty"
-        )
-    return array
-
-
 def sequence(value: Any) -> list[Any] | None:
     """Return a list, tuple, one-dimensional array, tensor or Series as a list; anything else as None."""
     if isinstance(value, list | tuple):
         return list(value)
     if getattr(value, "ndim", None) != 1 or not hasattr(value, "tolist"):
         return None
-    listed: list[Any] = value.tolist()
-    return listed
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _array(value: Any) -> NDArray[Any] | None:
-    """Return an array or a tensor as an array, what is neither as None; masked entries become NaN."""
-    if isinstance(value, np.ma.MaskedArray):
-        return (
-            np.ma.filled(value.astype(float), math.nan)
-            if value.dtype.kind in "iuf"
-            else value.data
-        )
-    if isinstance(value, np.ndarray):
-        return value
-    torch = sys.modules.get(
-        "torch"
-    )  # without it there are no tensors, and it takes long to import
-    if torch is None or not isinstance(value, torch.Tensor):
-        return None
-    dense = (
-        value.detach().to_dense() if value.layout != torch.strided else value.detach()
-    )
-    plain: NDArray[Any] = (
-        (dense.double() if dense.is_floating_point() else dense).cpu().numpy()
-    )
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    """Return nested sequences with the numbers in place of arrays and tensors that hold one."""
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    array = _array(value)
-    return (
-        value
-        if array is None
-        else array[()]
-        if array.ndim == 0
-        else [_plain(row) for row in array]
-    )
-
-
-def _number(value: Any) -> Any:
-    """Return the number that ``value`` is or holds, NaN if it is none."""
-    array = _array(value)
-    value = array[()] if array is not None and array.ndim == 0 else value
-    return value if _is_number(value) else math.nan
+    return list(value.tolist())
 
 
 def shown(value: Any) -> str:
@@ -230,11 +153,63 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_tensor(value: Any) -> bool:
+    """Return whether PyTorch, which takes long to import, has been imported and made ``value``."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with NumPy's arrays in place of tensors, also where a list holds them."""
+    if _is_tensor(value):
+        dense = value.detach().to_dense().cpu()
+        value = (dense.double() if dense.is_floating_point() else dense).numpy()
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return value[()]
+    return value
+
+
+def _numbers(value: Any) -> NDArray[np.float64]:
+    """Return the numbers that ``value`` is or holds as a new float64 array; NaN if it holds anything else."""
+    value = _plain(value)
+    listed = isinstance(value, list)  # NumPy would turn [True, 2] into integers
+    try:
+        array = np.array(value, dtype=object if listed else None)
+        number = array.dtype.kind in "iuf" or (
+            array.dtype.kind == "O" and all(map(_is_number, array.flat))
+        )
+        with np.errstate(over="ignore"):
+            return array.astype(float) if number else np.array(math.nan)
+    except (ValueError, TypeError, OverflowError):  # ragged rows, or too large
+        return np.array(math.nan)
+
+
+def _number(value: Any) -> Any:
+    """Return the number that ``value`` is, or holds as an array of no axes; NaN if it is none."""
+    value = _plain(value)
+    if not _is_number(value):
+        return math.nan
+    try:
+        float(value)
+    except OverflowError:  # an integer beyond the largest float
+        return math.inf if value > 0 else -math.inf
+    return value
+
+
 def _refuse(
     value: Any, name: str, kind: str, least: float, most: float, sign: str = ">="
 ) -> NoReturn:
-    limit = "" if least == -math.inf else f" {sign} {least:g}"
-    upper = (
-        "" if most == math.inf else f" and <= {most:g}" if limit else f" <= {most:g}"
-    )
-    raise ValueError(f"{name}={shown(value)}: must be {kind}{limit}{upper}")
+    """Raise the ValueError of a number."""
+    limits = []
+    if least > -math.inf:
+        limits.append(f"{sign} {least:g}")
+    if most < math.inf:
+        limits.append(f"<= {most:g}")
+    allowed = " ".join([kind, " and ".join(limits)]).rstrip()
+    raise ValueError(f"{name}={shown(value)}: must be {allowed}")

@@ -1,7 +1,11 @@
 """Distributions of the covariates: uniform on the sphere, an ellipsoid, a product of spheres; normal.
 
 A distribution turns independent normal numbers into covariates. It has ``dim`` and `from_normal`; write
-your own with these two, and write `from_normal` for any strides of its argument.
+your own with these two.
+
+Training keeps covariates (count, n, d) in memory coordinate by coordinate, because loops along contexts are
+long and loops along coordinates are short. `normalize`, `inner_products` and `linear_map` are right for any
+strides, and fast for these.
 """
 
 from __future__ import annotations
@@ -12,10 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, betaln
 
 from icl.checks import affordable, integer, matrix_rows, real, reals, shown, tensor
-from icl.layout import linear_map, normalize, planes
 from icl.streams import NativeStream
 
 if TYPE_CHECKING:
@@ -27,11 +31,40 @@ __all__ = [
     "Normal",
     "Sphere",
     "cap_quantile",
+    "inner_products",
+    "linear_map",
+    "normalize",
     "restrict_to_cap",
+    "reversed_axes",
     "uniform_sphere",
 ]
 
 _MOST_DIM = 10**6
+
+
+def reversed_axes(x: torch.Tensor) -> torch.Tensor:
+    """Return a view of ``x`` with its axes in reverse order."""
+    return x.permute(*reversed(range(x.ndim)))
+
+
+def normalize(x: torch.Tensor) -> torch.Tensor:
+    """Return ``x / |x|`` along the last axis; the same shape and strides."""
+    coordinates = reversed_axes(x)
+    return reversed_axes(coordinates / coordinates.square().sum(0).sqrt())
+
+
+def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Return ``q_b.x_bn`` for directions q (count, d) and points x (count, n, d); shape (count, n)."""
+    directions = q.to(x).T.contiguous().unsqueeze(1)  # (d, 1, count)
+    return (directions * reversed_axes(x)).sum(0).T
+
+
+def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
+    """Return ``A x`` along the last axis: A is (m, d), x is (..., d), the result (..., m)."""
+    A = x.new_tensor(np.asarray(matrix, dtype=float))
+    coordinates = reversed_axes(x)
+    image = A @ coordinates.reshape(len(coordinates), -1)
+    return reversed_axes(image.reshape(-1, *coordinates.shape[1:]))
 
 
 def uniform_sphere(
@@ -54,7 +87,7 @@ def uniform_sphere(
     )
     affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
     if isinstance(rng, NativeStream):
-        return normalize(planes(rng.standard_normal(shape[::-1])))
+        return normalize(reversed_axes(rng.standard_normal(shape[::-1])))
     import torch  # takes long to import, and the exact risk needs no points
 
     return normalize(torch.from_numpy(rng.standard_normal(shape)))
@@ -94,7 +127,7 @@ class Sphere:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2))
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
-        """Return covariates from normal numbers (..., d), which may be overwritten; same shape and layout."""
+        """Return covariates from normal numbers (..., d), of the same shape."""
         return normalize(normal)
 
 
@@ -172,8 +205,9 @@ class LowRank:
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
         k = len(self.basis[0])
-        u, v = normalize(normal[..., :k]), normalize(normal[..., k:])
-        return linear_map(self.basis, u) + linear_map(self._complement, v)
+        inside = normalize(normal[..., :k])
+        outside = normalize(normal[..., k:])
+        return linear_map(self.basis, inside) + linear_map(self._complement, outside)
 
 
 def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tensor:
@@ -187,7 +221,8 @@ def restrict_to_cap(x: torch.Tensor, limit: float, u: np.ndarray) -> torch.Tenso
     import torch
 
     tensor(x, "x", "n + 1", "d")
-    u, limit = reals(u, "u", 0, 1), real(limit, "limit", -1, 1, above=True)
+    u = reals(u, "u", 0, 1)
+    limit = real(limit, "limit", -1, 1, above=True)
     if (
         x.shape[-1] < 2
         or x.shape[-2] < 2

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from icl.checks import affordable, integer
-from icl.layout import planes
+from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, Settings, UnitConfig
 from icl.streams import NativeStream, stream
 from icl.tasks import Task, Zonal
@@ -81,11 +81,7 @@ def draw_contexts(
 
 
 class BatchSampler:
-    """The batches of S token sets with K units each, which share seed, context length and covariates.
-
-    A sampler overwrites its batch when it draws again: new memory for every block costs a quarter of the
-    training time of the compiled loops.
-    """
+    """The batches of S token sets with K units each, which share seed, context length and covariates."""
 
     def __init__(
         self,
@@ -93,63 +89,72 @@ class BatchSampler:
         settings: Settings,
         device: torch.device,
     ):
-        self.sets, first, B = sets, sets[0][0], settings.batch_size
-        n, d = first.context_length, first.task.dim
+        self.sets = sets
+        self.batch_size = settings.batch_size
+        self.length = sets[0][0].context_length + 1
+        self.dim = sets[0][0].task.dim
+        self.steps = 1  # of a block, which is drawn at once
         self._source: Callable[..., Rng] = stream
-        self._steps, self._block = 1, -1  # steps in a block, and which one it is
         if settings.stream == "native":
             most, numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
+            size = self.batch_size * self.length * self.dim
+            self.steps = max(1, min(most, numbers // size))
             self._source = partial(NativeStream, device=device)
-            self._steps = max(1, min(most, numbers // (B * (n + 1) * d)))
-        count, options = (
-            self._steps * B,
-            {"dtype": getattr(torch, settings.dtype), "device": device},
+        self._block = -1  # the one that is held
+        dtype = getattr(torch, settings.dtype)
+        tokens = (self.length, self.batch_size)
+        self._x = torch.empty(
+            (self.steps, len(sets), 1, self.dim, *tokens), dtype=dtype, device=device
         )
-        self._x = torch.empty((len(sets), 1, d, n + 1, count), **options)
-        shape = (len(sets), len(sets[0]), n + 1, count)
-        self._y = None if settings.integrate_labels else torch.empty(shape, **options)
+        self._y = None
+        if not settings.integrate_labels:
+            self._y = torch.empty(
+                (self.steps, len(sets), len(sets[0]), *tokens),
+                dtype=dtype,
+                device=device,
+            )
 
     def batch(self, step: int) -> tuple[Tensor, Tensor | None]:
         """Return covariates (S, 1, d, n + 1, B), and labels (S, K, n + 1, B) or None."""
-        block, place = divmod(step, self._steps)
+        block, place = divmod(step, self.steps)
         if block != self._block:
             self._draw(block)
             self._block = block
-        B = self._x.shape[-1] // self._steps
-        here = slice(place * B, (place + 1) * B)
-        return self._x[..., here], None if self._y is None else self._y[..., here]
+        return self._x[place], None if self._y is None else self._y[place]
 
     def _draw(self, block: int) -> None:
-        xs, ys, source = self._x, self._y, partial(self._source, step=block)
+        """Draw the batches of a block of steps for all token sets."""
+        source = partial(self._source, step=block)
+        count = self.steps * self.batch_size
         for s, units in enumerate(self.sets):
             seed = units[0].seed
-            normal = _normal(source(seed, "covariates"), xs[s, 0].shape, xs[s, 0])
+            normal = _normal(source(seed, "covariates"), (count, self.length, self.dim))
             x = units[0].covariate_law.from_normal(normal)
-            xs[s, 0] = planes(
-                x
-            )  # costs nothing where x has been drawn and normalized in place
-            if ys is None:
+            self._x[:, s, 0] = self._by_steps(x)
+            if self._y is None:
                 continue
-            noise = _normal(source(seed, "noise"), ys[s, 0].shape).mT.to(xs)
+            noise = _normal(source(seed, "noise"), (count, self.length))
             values: dict[Any, Tensor] = {}  # keyed on what determines them
             for k, unit in enumerate(units):
-                task, scale = _unit_lipschitz(unit.task)
+                task, lipschitz = _unit_lipschitz(unit.task)
                 key = key_of(task)
                 if key not in values:
-                    values[key] = sample_values(task, source(seed, "tasks"), x).mT.to(
-                        xs
-                    )
-                torch.mul(noise, unit.noise_std, out=ys[s, k]).add_(
-                    values[key], alpha=scale
-                )
+                    values[key] = sample_values(task, source(seed, "tasks"), x)
+                labels = lipschitz * values[key] + unit.noise_std * noise
+                self._y[:, s, k] = self._by_steps(labels)
+
+    def _by_steps(self, values: Tensor) -> Tensor:
+        """Return values (steps B, ...) as (steps, ..., B), the axes between in reverse order."""
+        planes = reversed_axes(values)
+        split = planes.reshape(*planes.shape[:-1], self.steps, self.batch_size)
+        return split.movedim(-2, 0)
 
 
-def _normal(source: Rng, shape: tuple[int, ...], out: Tensor | None = None) -> Tensor:
-    """Return normal numbers with the axes of ``shape`` reversed; drawn into ``out`` if native and float32."""
+def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
+    """Return normal numbers; native ones lie in memory with the first axis innermost."""
     if isinstance(source, NativeStream):
-        fits = out is not None and out.dtype == torch.float32
-        return planes(source.standard_normal(shape, out if fits else None))
-    return torch.as_tensor(source.standard_normal(shape[::-1]))
+        return reversed_axes(source.standard_normal(shape[::-1]))
+    return torch.from_numpy(source.standard_normal(shape))
 
 
 def _unit_lipschitz(task: Task) -> tuple[Task, float]:
@@ -177,7 +182,8 @@ def risk_gradient(
     def column(values: list[list[float]]) -> Tensor:
         return x.new_tensor(values)[..., None, None]
 
-    context, query = x[..., :-1, :], x[..., -1:, :]
+    context = x[..., :-1, :]
+    query = x[..., -1:, :]
     variance = column([[unit.noise_std**2 for unit in units] for units in sets])
     tasks = {key_of(task): task for row in classes for task in row}
     if all(
@@ -219,5 +225,6 @@ def risk_gradient(
         for s, row in enumerate(scaled)
     ]
     gram = torch.stack(rows)  # (S, K, n + 1, n + 1, B)
-    K, k_q = gram[:, :, :-1, :-1], gram[:, :, :-1, -1]
+    K = gram[:, :, :-1, :-1]
+    k_q = gram[:, :, :-1, -1]
     return lambda omega: (K * omega.unsqueeze(2)).sum(3) - k_q + variance * omega

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -122,7 +123,7 @@ _CHOICES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings that the units of a sweep share: arguments of `icl.pretrain.pretrain`, checked."""
 
@@ -135,12 +136,13 @@ class Settings:
     stream: str
     dtype: str
     integrate_labels: bool
-    record: tuple[int, ...]
+    record: Sequence[int]
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
             choice(getattr(self, name), name, allowed)
-        if sequence(self.record) is None:
+        record = sequence(self.record)
+        if record is None:
             raise ValueError(
                 f"record={shown(self.record)}: must be a sequence of increasing integers"
             )
@@ -148,15 +150,14 @@ class Settings:
             "steps": integer(self.steps, "steps", 1, 10**9),
             "batch_size": integer(self.batch_size, "batch_size", 1, 10**7),
             "learning_rate": real(self.learning_rate, "learning_rate", 0, above=True),
-            "record": tuple(integer(step, "record", 0) for step in self.record),
+            "record": tuple(integer(step, "record", 0) for step in record),
             "shared_tokens": flag(self.shared_tokens, "shared_tokens"),
             "integrate_labels": flag(self.integrate_labels, "integrate_labels"),
         }
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
-        if list(self.record) != sorted(set(self.record)) or self.record[-1:] > (
-            self.steps,
-        ):
+        increasing = list(self.record) == sorted(set(self.record))
+        if not increasing or max(self.record, default=0) > self.steps:
             raise ValueError(
                 f"record={shown(self.record)}: must be increasing and at most steps={self.steps}"
             )

@@ -5,7 +5,6 @@ Functions of matrices take stacks (..., d, d): the units of a sweep, or `icl.pre
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,9 +13,9 @@ import torch
 from numpy.typing import ArrayLike
 
 from icl.checks import integer, matrices, real, sequence, shown
-from icl.layout import planes
+from icl.covariates import reversed_axes
 from icl.pretrain.config import CovariateLaw, UnitConfig
-from icl.pretrain.model import Array, predict
+from icl.pretrain.model import Array, ParameterLayout, predict
 from icl.pretrain.trainer import Parameters, Pretrained
 from icl.streams import stream
 from icl.tasks import Task
@@ -89,63 +88,92 @@ def scale_scores(trained: Pretrained, factors: Sequence[float]) -> Pretrained:
 
 
 def evaluation_error(
-    trained: Pretrained,
+    M: ArrayLike | Pretrained,
     task: Task,
     noise_std: float,
-    context_length: int,
+    n: int,
     contexts: int = 2000,
     seed: int | None = 0,
     covariates: CovariateLaw | None = None,
+    activation: str = "softmax",
 ) -> Array:
-    """Return the mean squared distance to the clean query label, on the same contexts at all times.
+    """Return the mean squared distance of predictions to the clean query label, for each of many units.
 
-    All arguments but ``trained`` describe the test set, which may be unlike the one trained on. Each of at
-    most 10^8 contexts has a function of its own. Without a seed (None) each unit is tested on the set of its
-    own seed: units of different seeds are independent, and an interval over seeds covers the test set too.
+    All units are tested on the same contexts, each with a function of its own drawn from the class, which may
+    be unlike the one they were trained on.
+
+    Args:
+        M: Key-query matrices of the units, (..., dim, dim); or a result of `icl.pretrain.pretrain`.
+        task: Class of the test functions.
+        noise_std: Standard deviation of the noise of the labels that the units are given.
+        n: Number of labeled tokens in a context.
+        contexts: Number of contexts, at most 10^8.
+        seed: Seed of the test set. None, for trained units only, tests each unit on the set of its own seed:
+            units of different seeds are then independent, and an interval over seeds covers the test set.
+        covariates: Distribution of the tokens (`icl.covariates`); None is the unit sphere.
+        activation: Key of `icl.attention.ACTIVATIONS`; trained units have their own.
 
     Returns:
-        Shape (len(record) + 1, units): at the recorded steps and, last, at the end.
+        Shape (...); of trained units (len(record) + 1, units), at the recorded steps and, last, at the end.
+
+    Raises:
+        ValueError: If an argument is out of range or the shapes do not fit.
     """
-    _check(trained)
-    checked = UnitConfig(
-        task, noise_std, context_length, 0 if seed is None else seed, covariates
-    )  # refuses bad arguments
-    law, noise_std, context_length = (
-        checked.covariate_law,
-        checked.noise_std,
-        checked.context_length,
-    )
     contexts = integer(contexts, "contexts", 1, 10**8)
-    piece = max(1, min(contexts, 2**20 // (context_length * task.dim)))
-    times = (*trained.history, trained.parameters)
-    together = defaultdict(list)
-    for index, unit in enumerate(trained.units):
-        together[unit.seed if seed is None else seed].append(index)
-    total = np.zeros((len(times), len(trained.units)))
-    for test_seed, indices in together.items():
-        for step, begin in enumerate(range(0, contexts, piece)):
-            rng, count = (
-                stream(test_seed, "evaluation", step),
-                min(piece, contexts - begin),
-            )
-            x = law.from_normal(
-                torch.from_numpy(
-                    rng.standard_normal((piece, context_length + 1, task.dim))
-                )
-            )
-            noise = noise_std * torch.from_numpy(
-                rng.standard_normal((piece, context_length + 1))
-            )
-            f = task.sample(rng, piece)(x)
-            clean, y = f[:count, -1], planes((f + noise)[:count]).contiguous()
-            x = planes(x[:count]).contiguous()[None, None]
-            for index in indices:
-                layout, activation = (
-                    trained.units[index].layout,
-                    trained.units[index].activation,
-                )
-                for t, parameters in enumerate(times):
-                    theta = torch.from_numpy(layout.pack(parameters[index]))[None, None]
-                    error = predict(layout, theta, activation, x, y)[0, 0] - clean
-                    total[t, index] += float((error**2).sum())
+    n = integer(n, "n", 1, 10**7)
+    if isinstance(M, Pretrained):
+        times = (*M.history, M.parameters)
+        errors = np.zeros((len(times), len(M.units)))
+        seeds = [unit.seed if seed is None else seed for unit in M.units]
+        for test_seed in dict.fromkeys(seeds):
+            test = UnitConfig(task, noise_std, n, test_seed, covariates)
+            tested = [index for index, own in enumerate(seeds) if own == test_seed]
+            units = [
+                (M.units[index].layout, M.units[index].activation, parameters[index])
+                for parameters in times
+                for index in tested
+            ]
+            found = _mean_errors(units, test, contexts)
+            errors[:, tested] = found.reshape(len(times), -1)
+        return errors
+    test = UnitConfig(
+        task, noise_std, n, integer(seed, "seed", 0), covariates, activation=activation
+    )
+    stack = matrices(M, "M", MOST)
+    if stack.shape[-2:] != (task.dim, task.dim):
+        raise ValueError(
+            f"M has shape {stack.shape}: must be (..., {task.dim}, {task.dim})"
+        )
+    units = [
+        (test.layout, activation, {"M": matrix})
+        for matrix in stack.reshape(-1, task.dim, task.dim)
+    ]
+    return _mean_errors(units, test, contexts).reshape(stack.shape[:-2])
+
+
+def _mean_errors(
+    units: Sequence[tuple[ParameterLayout, str, Parameters]],
+    test: UnitConfig,
+    contexts: int,
+) -> Array:
+    """Return the mean squared error of each unit, given as its layout, activation and parameters."""
+    shape = (test.context_length + 1, test.task.dim)
+    piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))
+    total = np.zeros(len(units))
+    for step, begin in enumerate(range(0, contexts, piece)):
+        rng = stream(test.seed, "evaluation", step)
+        count = min(piece, contexts - begin)  # the last piece is drawn whole, and cut
+        x = test.covariate_law.from_normal(
+            torch.from_numpy(rng.standard_normal((piece, *shape)))
+        )
+        noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))
+        f = test.task.sample(rng, piece)(x)
+        clean = f[:count, -1]
+        y = (f + test.noise_std * noise)[:count]
+        x = reversed_axes(x[:count]).contiguous()[None, None]
+        y = reversed_axes(y).contiguous()[None, None]
+        for index, (layout, activation, parameters) in enumerate(units):
+            theta = torch.from_numpy(layout.pack(parameters))[None, None]
+            error = predict(layout, theta, activation, x, y)[0, 0] - clean
+            total[index] += float((error**2).sum())
     return total / contexts

@@ -59,7 +59,8 @@ class ParameterLayout:
 
     def unpack(self, theta: ArrayOrTensor) -> dict[str, ArrayOrTensor]:
         """Return the parameters by name, (..., *shape), as views of ``theta``, (..., size)."""
-        out, start = {}, 0
+        out = {}
+        start = 0
         for name, shape in self.shapes.items():
             stop = start + math.prod(shape)
             out[name] = theta[..., start:stop].reshape(*theta.shape[:-1], *shape)
@@ -91,17 +92,36 @@ def _scores(
     layout: ParameterLayout, theta: Tensor, x: Tensor, y: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Return scores and values of the context's tokens, (S, K, n, B); no values without labels."""
-    d, context, query = layout.dim, x[..., :-1, :], x[..., -1, :]
+    d = layout.dim
+    context = x[..., :-1, :]
+    query = x[..., -1, :]
     u = layout.key_query(theta) @ query  # (S, K, d or d + 1, B)
-    scores = (context * u[..., :d, None, :]).sum(2)
+    scores = _inner(u, context)
     values = None if y is None else y[..., :-1, :]
     if (
         layout.width is not None and values is not None
     ):  # the label is one more coordinate of a token
         scores = scores + values * u[..., d:, :]
-        v = layout.unpack(theta)["W_V"][..., None, None]
-        values = (context * v[..., :d, :, :]).sum(2) + v[..., d, :, :] * values
+        v = layout.unpack(theta)["W_V"].unsqueeze(-1)  # (S, K, d + 1, 1)
+        values = _inner(v, context) + v[..., d:, :] * values
     return scores, values
+
+
+def _inner(u: Tensor, x: Tensor) -> Tensor:
+    """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, >= d, B) and x (S, 1, d, n, B).
+
+    One coordinate after the other, here and in `_pull`: the product of all would not fit into the cache.
+    """
+    total = u[:, :, 0, None] * x[:, :, 0]
+    for a in range(1, x.shape[2]):
+        total.addcmul_(u[:, :, a, None], x[:, :, a])
+    return total
+
+
+def _pull(x: Tensor, weights: Tensor) -> Tensor:
+    """Return ``sum_i weights_i x_i`` over tokens, (S, K, d, B), with weights (S, K, n, B)."""
+    pulls = [(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])]
+    return torch.stack(pulls, 2)
 
 
 def gradient(
@@ -118,35 +138,39 @@ def gradient(
     None, integrated out, ``risk_gradient`` takes the weights of reduced units, (S, K, n, B), to ``K omega -
     k_q + sigma^2 omega``, see `icl.pretrain.batches`.
     """
-    context, query, scale = x[..., :-1, :], x[..., -1, :], 2 / x.shape[-1]
+    context = x[..., :-1, :]
+    query = x[..., -1, :]
+    scale = 2 / x.shape[-1]
     scores, values = _scores(layout, theta, x, y)
     omega, slope = weights(scores, activation, -2)
     error: Tensor | float
     if y is not None and values is not None:
-        share = omega * values
-        mean = share.sum(-2, keepdim=True)  # the prediction
+        mean = (omega * values).sum(-2, keepdim=True)  # the prediction
         error = scale * (mean - y[..., -1:, :])  # dL/dp, a factor of every dL/ds_i
-        adjoint = share if slope is omega else slope * values
+        adjoint = slope * values
     else:
         assert risk_gradient is not None
         h = risk_gradient(omega)
-        error, mean, adjoint = scale, (omega * h).sum(-2, keepdim=True), slope * h
-    if ACTIVATIONS[activation][2]:
+        error = scale
+        mean = (omega * h).sum(-2, keepdim=True)
+        adjoint = slope * h
+    _, _, normalized = ACTIVATIONS[activation]
+    if normalized:
         adjoint.addcmul_(mean, slope, value=-1)
-    dz = (context * adjoint.unsqueeze(2)).sum(
-        -2
-    ) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
+    dz = _pull(context, adjoint) * error  # sum_i dL/ds_i x_i: (S, K, d, B)
     if layout.width is None:
         return (dz @ query.mT).flatten(-2)
     assert y is not None
-    labels, parts, weighted = y[..., :-1, :], layout.unpack(theta), omega * error
+    labels = y[..., :-1, :]
+    parts = layout.unpack(theta)
+    weighted = omega * error
     dz = torch.cat([dz, (labels * adjoint).sum(-2, keepdim=True) * error], 2)
     dA = torch.nn.functional.pad(
         dz @ query.mT, (0, 1)
     )  # (S, K, d + 1, d + 1): the query's label is 0
     dV = torch.cat(
         [
-            (context * weighted.unsqueeze(2)).sum((-1, -2)),
+            _pull(context, weighted).sum(-1),
             (labels * weighted).sum((-1, -2)).unsqueeze(-1),
         ],
         -1,

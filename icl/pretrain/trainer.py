@@ -4,8 +4,7 @@ A unit (`icl.pretrain.model`) is trained on fresh contexts (`icl.pretrain.batche
 loss, which has the noisy query label (its minimizer is that of the population risk), or with that loss
 averaged over functions and noise. Units of the same layout are stacked; stacks run side by side in threads.
 Nothing couples two units: the optimizer is elementwise, and random numbers are pure functions of (seed,
-stream, step). Fastest on a CPU are softmax units with ``stream="native", dtype="float32"``: their loops are
-compiled when they are first used on a machine (seconds, once).
+stream, step). ``stream="native", dtype="float32"`` is fastest.
 
 >>> from icl.tasks import ReLU
 >>> sweep = [UnitConfig(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
@@ -42,12 +41,8 @@ from icl.tasks.base import key_of
 
 Parameters = dict[str, Array]
 
-#: Most numbers in an array of a stack (units x tokens x contexts) and in its largest intermediate. On a CPU a
-#: few such arrays fit into a core's cache; the compiled loops keep no arrays, and gain by fewer calls.
-_ELEMENTS = {"cpu": (2**15, 2**19), "compiled": (2**18, 2**19), "cuda": (2**27, 2**25)}
-_MIN_ELEMENTS_PER_THREAD = (
-    2**16
-)  # the interpreter serves one thread at a time: less work is lost in waiting
+#: Most numbers in the largest intermediate array of a gradient: a batch is taken in pieces.
+_LARGEST = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,21 +151,54 @@ def pretrain(
         ValueError: If there are no units, their dimensions differ, two share a seed unasked, an argument
             is out of range, or the work is too large.
     """
-    if np.ndim(record) != 1:
-        raise ValueError(
-            f"record={shown(record)}: must be a sequence of increasing integers"
-        )
-    choices = (
-        optimizer,
-        schedule,
-        shared_tokens,
-        stream,
-        dtype,
-        integrate_labels,
-        tuple(record),
+    settings = Settings(
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        optimizer=optimizer,
+        schedule=schedule,
+        shared_tokens=shared_tokens,
+        stream=stream,
+        dtype=dtype,
+        integrate_labels=integrate_labels,
+        record=record,
     )
-    settings = Settings(steps, batch_size, learning_rate, *choices)
-    if isinstance(units, UnitConfig | str | bytes) or not isinstance(units, Sequence):
+    units = _checked_units(units, settings)
+    place = _usable(device)
+    start = time.perf_counter()
+    stacks = stack_units(units, settings, place)
+    train_side_by_side(stacks, place)
+    parameters = _by_unit(stacks, [stack.theta for stack in stacks])
+    history = tuple(
+        _by_unit(stacks, [stack.recorded[time] for stack in stacks])
+        for time in range(len(settings.record))
+    )
+    diverged = tuple(
+        unit
+        for unit, own in zip(units, parameters, strict=True)
+        if not all(np.isfinite(value).all() for value in own.values())
+    )
+    for unit in diverged:
+        rate = unit.learning_rate or settings.learning_rate
+        warnings.warn(
+            f"diverged with learning_rate={rate!r}: {unit}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return Pretrained(
+        units=units,
+        settings=settings,
+        parameters=parameters,
+        history=history,
+        diverged=diverged,
+        device=place.type,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _checked_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
+    """Return the units as a tuple; ValueError if they cannot be trained together."""
+    if isinstance(units, str | bytes) or not isinstance(units, Sequence):
         raise ValueError(f"units={shown(units)}: must be a sequence of UnitConfig")
     for unit in units:
         if not isinstance(unit, UnitConfig):
@@ -183,7 +211,6 @@ def pretrain(
                 "integrate_labels=True: needs a rotation-invariant class, covariates on the unit sphere "
                 f"and a reduced unit, not {unit}"
             )
-    units, place = tuple(units), _usable(device)
     dims = {unit.task.dim for unit in units}
     if len(dims) != 1:
         raise ValueError(
@@ -200,42 +227,16 @@ def pretrain(
         "numbers for one batch of a unit",
     )
     affordable(settings.steps * sum(sizes), 1e16, "steps", settings.steps, "numbers")
-    seeds = [unit.seed for unit in units]
-    if not settings.shared_tokens and len(set(seeds)) < len(seeds):
-        second = next(i for i, seed in enumerate(seeds) if seed in seeds[:i])
-        both = f"units {seeds.index(seeds[second])} and {second} both have seed={seeds[second]}"
-        raise ValueError(
-            f"{both}: give each its own, or let them see the same: shared_tokens=True"
-        )
-    start = time.perf_counter()
-    stacks = stack_units(units, settings, place)
-    train_side_by_side(stacks, place)
-    last = _collect(units, stacks, [stack.theta for stack in stacks])
-    times = range(len(settings.record))
-    history = tuple(
-        _collect(units, stacks, [stack.recorded[t] for stack in stacks]) for t in times
-    )
-    finite = [
-        all(np.isfinite(value).all() for value in parameters.values())
-        for parameters in last
-    ]
-    diverged = tuple(unit for unit, fine in zip(units, finite, strict=True) if not fine)
-    for unit in diverged:
-        rate = unit.learning_rate or settings.learning_rate
-        warnings.warn(
-            f"diverged with learning_rate={rate!r}: {unit}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return Pretrained(
-        units,
-        settings,
-        last,
-        history,
-        diverged,
-        place.type,
-        time.perf_counter() - start,
-    )
+    if not settings.shared_tokens:
+        first: dict[int, int] = {}  # the first unit that has a seed
+        for index, unit in enumerate(units):
+            if unit.seed in first:
+                raise ValueError(
+                    f"units {first[unit.seed]} and {index} both have seed={unit.seed}: give each its own, "
+                    "or let them see the same: shared_tokens=True"
+                )
+            first[unit.seed] = index
+    return tuple(units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +339,11 @@ def train_grid(
 
 
 class UnitStack:
-    """Units of one layout, ``indices`` (S, K) among all: parameters (S, K, P) and the optimizer's state."""
+    """Units of one layout that are trained together: S token sets, and K units that share each of them.
+
+    ``indices`` are their places among all units, (S, K); packed parameters and the moments of Adam are
+    (S, K, P).
+    """
 
     def __init__(
         self,
@@ -347,31 +352,23 @@ class UnitStack:
         settings: Settings,
         device: torch.device,
     ):
-        self.indices, self.settings = indices, settings
-        self.sets = [[units[i] for i in row] for row in indices]
-        first, options = (
-            self.sets[0][0],
-            {"dtype": getattr(torch, settings.dtype), "device": device},
-        )
-        self.layout, self.activation = first.layout, first.activation
+        self.indices = indices
+        self.settings = settings
+        self.sets = [[units[index] for index in row] for row in indices]
+        one = self.sets[0][0]
+        self.layout = one.layout
+        self.activation = one.activation
         self.sampler = BatchSampler(self.sets, settings, device)
+        dtype = getattr(torch, settings.dtype)
         start = np.array([[unit.initial() for unit in row] for row in self.sets])
-        self.theta = torch.from_numpy(start).to(**options)
-        self.mean, self.square = (
-            torch.zeros_like(self.theta),
-            torch.zeros_like(self.theta),
-        )
+        self.theta = torch.from_numpy(start).to(dtype=dtype, device=device)
+        self.mean = torch.zeros_like(self.theta)
+        self.square = torch.zeros_like(self.theta)
         rates = [
             [[unit.learning_rate or settings.learning_rate] for unit in row]
             for row in self.sets
         ]
-        self.rate = torch.tensor(rates, dtype=torch.float64).to(**options)
-        kind = _kind(first, settings, device)
-        self.compiled = kind == "compiled"
-        per_context = (
-            start.shape[0] * start.shape[1] * first.context_length * first.task.dim
-        )
-        self.piece = max(16, _ELEMENTS[kind][1] // per_context)  # contexts at a time
+        self.rate = torch.tensor(rates, dtype=dtype, device=device)  # (S, K, 1)
         self.recorded: list[Tensor] = []  # parameters after the recorded steps
 
     def train(self, stopped: threading.Event) -> None:
@@ -381,74 +378,58 @@ class UnitStack:
                 self.recorded.append(self.theta.clone())
             if step == self.settings.steps or stopped.is_set():
                 return
-            self.optimizer_step(self.gradient(*self.sampler.batch(step)), step)
+            x, y = self.sampler.batch(step)
+            self.optimizer_step(self.gradient(x, y), step)
 
     def gradient(self, x: Tensor, y: Tensor | None) -> Tensor:
-        """Return the mean gradient over the batch, taken in pieces that stay in the cache."""
-        if self.compiled and y is not None:
-            from icl.compiled import softmax_kernels  # numba takes long to import
-
-            return softmax_kernels.gradient(self.theta, x, y)
-        total, B = torch.zeros_like(self.theta), x.shape[-1]
-        for begin in range(0, B, self.piece):
-            some = x[..., begin : begin + self.piece]
-            labels = None if y is None else y[..., begin : begin + self.piece]
+        """Return the mean gradient over a batch, (S, K, P), taken in pieces that fit into memory."""
+        dim, tokens, contexts = x.shape[2:]
+        units = self.theta.shape[0] * self.theta.shape[1]
+        piece = max(1, _LARGEST // (units * dim * tokens))  # contexts at a time
+        total = torch.zeros_like(self.theta)
+        for begin in range(0, contexts, piece):
+            some = x[..., begin : begin + piece]
+            labels = None if y is None else y[..., begin : begin + piece]
             integrated = risk_gradient(self.sets, some) if y is None else None
-            part = gradient(
+            mean = gradient(
                 self.layout, self.theta, self.activation, some, labels, integrated
             )
-            total = part if some.shape[-1] == B else total + part * (some.shape[-1] / B)
+            total += mean * (some.shape[-1] / contexts)
         return total
 
     def optimizer_step(self, gradient: Tensor, step: int) -> None:
         """Take one step of the optimizer: elementwise, so stacked units do not touch each other."""
         rate = self.rate * self.settings.rate(step)
         if self.settings.optimizer == "sgd":
-            self.theta.addcmul_(rate, gradient, value=-1)
-            return
-        first, second = (
-            1 - 0.9 ** (step + 1),
-            1 - 0.999 ** (step + 1),
-        )  # bias corrections
-        if self.compiled:
-            from icl.compiled import softmax_kernels
-
-            state = (self.theta, self.mean, self.square, gradient, rate)
-            softmax_kernels.adam(*(tensor.numpy() for tensor in state), first, second)
+            self.theta -= rate * gradient
             return
         self.mean.lerp_(gradient, 0.1)
-        self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-        size = self.square.sqrt().div_(second**0.5).add_(1e-8)
-        self.theta.addcdiv_(self.mean * rate, size, value=-1 / first)
+        self.square.lerp_(gradient * gradient, 0.001)
+        mean = self.mean / (1 - 0.9 ** (step + 1))
+        square = self.square / (1 - 0.999 ** (step + 1))
+        self.theta -= rate * mean / (square.sqrt() + 1e-8)
 
 
 def stack_units(
     units: Sequence[UnitConfig], settings: Settings, device: torch.device
 ) -> list[UnitStack]:
-    """Return stacks of units, each S rows of K that share covariates, as large as `_ELEMENTS` allows."""
-    rows = defaultdict(list)  # units that share covariates, and have the same layout
-    for index, u in enumerate(units):
-        rows[
-            u.seed, u.context_length, key_of(u.covariate_law), u.activation, u.width
-        ].append(index)
-    alike = defaultdict(list)
-    for (_, n, _, activation, width), row in rows.items():
-        alike[n, activation, width, len(row)].append(row)
+    """Return the units in stacks: on a CPU, of those that are alike as many stacks as PyTorch has threads."""
+    sets = defaultdict(list)  # units that share covariates and have the same layout
+    for index, unit in enumerate(units):
+        law = key_of(unit.covariate_law)
+        shape = (unit.context_length, unit.activation, unit.width)
+        sets[unit.seed, law, shape].append(index)
+    alike = defaultdict(list)  # sets of as many units, whose arrays have the same shape
+    for (_, _, shape), row in sets.items():
+        alike[shape, len(row)].append(row)
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
     stacks = []
-    for (n, _, _, size), same in alike.items():
-        elements = size * n * settings.batch_size  # of a row
-        many = max(
-            1, _ELEMENTS[_kind(units[same[0][0]], settings, device)][0] // elements
-        )
-        if (
-            device.type == "cpu"
-        ):  # no fewer stacks than threads, where there is work for them
-            least = -(-_MIN_ELEMENTS_PER_THREAD // elements)
-            many = min(many, max(least, -(-len(same) // torch.get_num_threads())))
-        stacks += [
-            UnitStack(units, same[i : i + many], settings, device)
-            for i in range(0, len(same), many)
-        ]
+    for rows in alike.values():
+        size = -(-len(rows) // threads)
+        for begin in range(0, len(rows), size):
+            stacks.append(
+                UnitStack(units, rows[begin : begin + size], settings, device)
+            )
     return stacks
 
 
@@ -457,12 +438,12 @@ def train_side_by_side(stacks: Sequence[UnitStack], device: torch.device) -> Non
 
     An error or an interrupt stops all of them.
     """
-    total, stopped = torch.get_num_threads(), threading.Event()
-    threads = min(len(stacks), total) if device.type == "cpu" else 1
-    share = (max(1, total // threads),)
+    total = torch.get_num_threads()
+    workers = min(len(stacks), total) if device.type == "cpu" else 1
+    stopped = threading.Event()
     try:  # a thread sets its own number of threads, and that of threads which begin later
         with ThreadPoolExecutor(
-            threads, initializer=torch.set_num_threads, initargs=share
+            workers, initializer=torch.set_num_threads, initargs=(total // workers,)
         ) as pool:
             try:
                 for job in [pool.submit(stack.train, stopped) for stack in stacks]:
@@ -471,20 +452,6 @@ def train_side_by_side(stacks: Sequence[UnitStack], device: torch.device) -> Non
                 stopped.set()
     finally:
         torch.set_num_threads(total)
-
-
-def _kind(unit: UnitConfig, settings: Settings, device: torch.device) -> str:
-    """Return how a unit is trained, a key of `_ELEMENTS`; reduced softmax units have compiled loops."""
-    given = (
-        device.type,
-        settings.dtype,
-        unit.activation,
-        unit.width,
-        settings.integrate_labels,
-    )
-    if given == ("cpu", "float32", "softmax", None, False):
-        return "compiled"
-    return "cpu" if device.type == "cpu" else "cuda"
 
 
 def _is_even(task: Task) -> bool:
@@ -503,15 +470,14 @@ def _usable(device: torch.device | str) -> torch.device:
         ) from None
 
 
-def _collect(
-    units: Sequence[UnitConfig], stacks: Sequence[UnitStack], thetas: Sequence[Tensor]
+def _by_unit(
+    stacks: Sequence[UnitStack], thetas: Sequence[Tensor]
 ) -> tuple[Parameters, ...]:
     """Return the packed parameters of all stacks as one dictionary a unit, in the units' order."""
-    out: dict[int, Parameters] = {}
+    found: dict[int, Parameters] = {}
     for stack, theta in zip(stacks, thetas, strict=True):
         packed = theta.double().cpu().numpy()
         for s, row in enumerate(stack.indices):
-            out |= {
-                index: stack.layout.unpack(packed[s, k]) for k, index in enumerate(row)
-            }
-    return tuple(out[index] for index in range(len(units)))
+            for k, index in enumerate(row):
+                found[index] = stack.layout.unpack(packed[s, k])
+    return tuple(found[index] for index in range(len(found)))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icl.checks import broadcast, integer, matrix_rows, real, reals, shown
-from icl.layout import linear_map
+from icl.covariates import linear_map
 from icl.streams import NativeStream
 from icl.tasks.gegenbauer import Polynomials, angle_quadrature
 

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, jv
 
 from icl.checks import integer, real, shown
-from icl.covariates import uniform_sphere
-from icl.layout import inner_products
+from icl.covariates import inner_products, uniform_sphere
 from icl.tasks.base import (
     LEAST,
     MOST,

@@ -133,7 +133,7 @@ OWN = [
     (target_shift.linear_attention_layer, dict(tokens=X, values=X)),
     (covariates.restrict_to_cap, dict(x=TOKENS, u=np.full((2, 4), 0.5))),
     (metrics.scale_scores, dict(trained=TRAINED, factors=[2.0])),
-    (metrics.evaluation_error, dict(trained=TRAINED)),
+    (metrics.evaluation_error, dict(M=np.eye(3))),
     (metrics.subspace_error, dict(M=np.eye(3))),
     (statistics.t_interval, dict(values=[1.0, 2.0, 3.0])),
     (statistics.median_interval, dict(values=[float(k) for k in range(20)])),

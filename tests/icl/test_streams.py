@@ -6,7 +6,7 @@ import torch
 from scipy.stats import beta, kstest
 
 import icl.streams
-from icl.layout import normalize, planes
+from icl.covariates import normalize, reversed_axes
 from icl.pretrain import UnitConfig, pretrain, train_grid
 from icl.pretrain.finite import ReLUPool
 from icl.pretrain.metrics import evaluation_error as error_on_fresh_contexts
@@ -91,7 +91,7 @@ def test_native_streams_have_the_laws_they_claim():
     assert uniform.dtype == rng.standard_normal((2,)).dtype == torch.float32
     assert kstest(uniform.ravel().numpy(), "uniform", (-2, 5)).pvalue > FALSE_ALARM_RATE
     x = normalize(
-        planes(rng.standard_normal((5, 20, 1000)))
+        reversed_axes(rng.standard_normal((5, 20, 1000)))
     )  # the layout that training uses
     assert torch.allclose(x.norm(dim=-1), torch.ones(1000, 20))
     assert (

@@ -128,10 +128,10 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
     )
 
 
-def test_batches_too_large_for_the_cache_are_taken_in_pieces(monkeypatch):
+def test_batches_too_large_for_memory_are_taken_in_pieces(monkeypatch):
     unit = UnitConfig(ReLU(3), 0.2, 8, 1)
     whole = pretrain([unit], 5, 50, 0.1)
-    monkeypatch.setitem(trainer._ELEMENTS, "cpu", (1, 16))
+    monkeypatch.setattr(trainer, "_LARGEST", 16 * 3 * 9)  # of 50 contexts 16 at a time
     assert_same(pretrain([unit], 5, 50, 0.1).parameters[0], whole.parameters[0], 1e-12)
 
 
@@ -249,7 +249,6 @@ def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(
         return draw(self, step)
 
     monkeypatch.setattr(BatchSampler, "batch", batch)
-    monkeypatch.setitem(trainer._ELEMENTS, "cpu", (1, 2**19))
     threads, switch = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(3)
     try:

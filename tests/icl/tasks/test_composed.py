@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl.covariates import Ellipsoid, LowRank, Sphere
-from icl.layout import normalize, planes
+from icl.covariates import Ellipsoid, LowRank, Sphere, normalize, reversed_axes
 from icl.streams import NativeStream, stream
 from icl.tasks import Affine, Cosine, Linear, Network, Projected, Quadratic, ReLU
 
@@ -27,7 +26,7 @@ def test_functions_do_not_depend_on_the_memory_layout(task):
         torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
     )
     f = task.sample(stream(0, "tasks"), 6)
-    strided = planes(planes(rows).contiguous())
+    strided = reversed_axes(reversed_axes(rows).contiguous())
     assert strided.stride() == (1, 6, 42) and torch.equal(strided, rows)
     assert torch.allclose(f(rows), f(strided), rtol=1e-13, atol=1e-13)
     values = task.sample(NativeStream(0, "tasks"), 6)(rows.float())
@@ -39,7 +38,7 @@ def test_functions_do_not_depend_on_the_memory_layout(task):
 )
 def test_tokens_do_not_depend_on_the_memory_layout(law):
     normal = torch.from_numpy(stream(0, "covariates").standard_normal((6, 7, 4)))
-    strided = planes(planes(normal).contiguous())
+    strided = reversed_axes(reversed_axes(normal).contiguous())
     assert torch.allclose(
         law.from_normal(normal), law.from_normal(strided), rtol=1e-12, atol=1e-12
     )
