@@ -49,10 +49,8 @@ __all__ = [
     "printed_exponents",
     "resultant_length",
     "sharp_context",
-    "sharp_risk",
     "sharp_window",
     "window_law",
-    "window_price",
 ]
 
 _MOST_LOG = 700.0  # of what is a floating-point number
@@ -327,16 +325,6 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     ]
 
 
-def sharp_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the leading order of the least risk, ``beta w^(-rho/2) (1 + rho / (d - 1))`` at its window."""
-    law, w = window_law(task), sharp_window(task, n, noise_std)
-    if law.constant == 0:
-        return 0 * w
-    return np.asarray(law.constant * w ** (-law.order / 2) * (1 + law.noise_over_bias))[
-        ()
-    ]
-
-
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context lengths, rounded, at which `sharp_window` is w > 0."""
     w, noise_std = broadcast(
@@ -350,28 +338,12 @@ def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     )[()]
 
 
-def window_price(task: Zonal, factor: ArrayLike) -> Array:
-    """Return the limit of the risk over the least one, with a window parameter ``factor`` times the best.
-
-    With the order rho of `window_law` and s = rho / (d - 1) it is, whatever n and sigma are,
-
-        (factor^(-rho/2) + s factor^((d-1)/2)) / (1 + s) >= 1.
-    """
-    law, factor = window_law(task), reals(factor, "factor", 1e-50, 1e50)
-    with np.errstate(over="ignore"):  # infinite, in thousands of dimensions
-        bias, noise = factor ** (-law.order / 2), factor ** ((task.dim - 1) / 2)
-    return np.asarray((bias + law.noise_over_bias * noise) / (1 + law.noise_over_bias))[
-        ()
-    ]
-
-
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
 
     The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
     constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
-    e the exponent of the law, and this is the `window_price` of one that is wrong by ``ratio^(-2 e)``. With
-    the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are,
+    e the exponent of the law. With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are,
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
     """
