@@ -23,8 +23,8 @@ _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
 # after so many it is checked whether that many can be enough
 _CHECK_FEASIBLE_AFTER = 1000
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
-_BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
+_BLOCK = 2**22  # the same where there is no table in u
 
 
 def integrate(
