@@ -68,9 +68,8 @@ MATRICES = {
     "general, d = 2": (ReLU(2), gaussian(2, 4.0)),
     "general, d = 3": (Cosine(3, 3.0), gaussian(3, 3.0)),
     "two eigenvalues, one negative": (ReLU(5), symmetric(6, 6, 6, -4, -4)),
-    "rank one": (Affine(6), symmetric(9, 0, 0, 0, 0, 0)),
+    "rank one": (Affine(5), symmetric(9, 0, 0, 0, 0)),
     "general, d = 4": (Affine(4), gaussian(4, 2.0) + 4 * np.eye(4)),
-    "randomized, d = 6": (ReLU(6), gaussian(6, 2.0) + 4 * np.eye(6)),
 }
 
 
