@@ -16,7 +16,6 @@ import yaml
 
 from icl_book.provenance import ROOT, bare
 
-PACKAGES = ("icl", "icl_book", "icl_rigor")
 Name = tuple[str, str]  # a module, and a name imported from it; empty for all of it
 #: The ids of claims in a notebook, which may be f-strings.
 IDS = re.compile(r'"(P[12]\.[^"\s]+)"')
@@ -27,7 +26,7 @@ def code(source: str, root: Path = ROOT) -> dict[str, str]:
     found, seen, left = dict[str, str](), set[Name](), list(_imports(source))
     while left:
         here = module, name = left.pop()
-        if here in seen or module.partition(".")[0] not in PACKAGES:
+        if here in seen or module.partition(".")[0] not in ("icl", "icl_book"):
             continue
         seen.add(here)
         if name and _text(f"{module}.{name}", root):
@@ -91,7 +90,7 @@ def _imports(source: str) -> list[Name]:
 def _path(module: str, root: Path) -> Path:
     return (
         root
-        / ("book" if module.startswith(("icl_book", "icl_rigor")) else "")
+        / ("book" if module.startswith("icl_book") else "")
         / module.replace(".", "/")
     )
 
