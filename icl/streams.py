@@ -50,7 +50,6 @@ STREAMS = {
     "monte carlo": 5,  # its covariates
     "monte carlo tasks": 6,
     "monte carlo noise": 7,
-    "pool": 8,  # functions of a fixed pool
 }
 
 

@@ -9,11 +9,12 @@ import pytest
 
 import icl
 import icl_book
+import icl_rigor
 from icl_book.provenance import ROOT
 
 MODULES = [
     m.name
-    for package in (icl, icl_book)
+    for package in (icl, icl_book, icl_rigor)
     for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if "__main__" not in m.name
 ]

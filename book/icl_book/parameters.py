@@ -101,7 +101,6 @@ PARAMETERS: dict[str, Real] = {
     "cosine_rate": Real("size of the plain gradient steps, cosine class"),
     "hidden_units": Integers("hidden units of a random network", 1),
     "flips": Reals("probabilities that a label is flipped", 0, 1),
-    "similarities": Reals("largest allowed similarities of context and query", -1, 1),
     "shifts": Reals("shifts of the sigmoid's scores", -1e6),
     "test_contexts": Integer("contexts that trained models are tested on", 2),
     "max_depth": Integer("largest number of layers", 1, 10_000),

@@ -4,7 +4,6 @@
 - `trainer`: `pretrain`, the same for settings times seeds (`train_grid`), and the loop over steps.
 - `batches`: contexts as pure functions of (seed, step). `model`: prediction and gradient of stacked units.
 - `metrics`: test error and matrix norms of trained units.
-- `architectures`: two layers, and contexts for them. `finite`: finitely many contexts.
 """
 
 from icl.pretrain.batches import draw_contexts

@@ -1,22 +1,19 @@
 """The population risk of softmax attention and of its competitors.
 
 - `result`: bias + noise = total. `search`: the lowest minimum in w, for `exact` and `gaussian`.
-- `exact`: the risk, its optimal window and the worst function, from `integrals` on the nodes of `quadrature`.
+- `exact`: the risk and its optimal window, from `integrals` on the nodes of `quadrature`.
 - `matrix`: the risk of any matrix, its gradient, and gradient flow.
 - `monte_carlo`: the same by sampling, and the best predictor linear in the labels.
 - `baselines`: linear attention and nearest neighbors. `low_rank`: Theorem 4's two-parameter risk.
 - `gaussian`: the risk on Gaussian tokens, from `gaussian_moments`.
-- `icl.rigor` encloses the exact risk in ball arithmetic.
 - `asymptotics`: laws for many tokens on the sphere; `limits`: for Gaussian ones and in a ball.
 
 All functions raise TypeError for a task that is not rotation invariant, and ValueError for an argument out of
 range or shapes that do not broadcast.
 """
 
-from icl.rigor import EnclosedRisk, enclose_risk
 from icl.risk.baselines import (
     LinearOptimum,
-    gaussian_linear_optimum,
     linear_optimum,
     linear_risk,
     nearest_neighbor_risk,
@@ -24,84 +21,56 @@ from icl.risk.baselines import (
 )
 from icl.risk.exact import (
     OptimalWindow,
-    WorstCase,
     mismatch_risk,
     optimal_window,
     population_risk,
-    worst_case_risk,
 )
 from icl.risk.gaussian import (
     GaussianDistance,
-    GaussianScale,
     GaussianWindow,
-    gaussian_best_scale,
     gaussian_distance,
     gaussian_risk,
     gaussian_window,
 )
 from icl.risk.limits import (
     BallLimit,
-    GaussianLaw,
-    HermiteFloor,
-    OneToken,
     distance_exponent,
-    gaussian_law,
     least_ball_limit,
-    least_hermite_floor,
-    log_window_gap,
-    one_token_gap,
 )
 from icl.risk.low_rank import low_rank_risk
-from icl.risk.matrix import curvatures, matrix_risk, population_flow
+from icl.risk.matrix import matrix_risk, population_flow
 from icl.risk.monte_carlo import (
     MonteCarlo,
     bayes_linear_risk,
     monte_carlo_risk,
-    ridge_risk,
 )
 from icl.risk.result import MatrixRisk, Risk, WindowRisk
 
 __all__ = [
     "BallLimit",
-    "EnclosedRisk",
     "GaussianDistance",
-    "GaussianLaw",
-    "GaussianScale",
     "GaussianWindow",
-    "HermiteFloor",
     "LinearOptimum",
     "MatrixRisk",
     "MonteCarlo",
-    "OneToken",
     "OptimalWindow",
     "Risk",
     "WindowRisk",
-    "WorstCase",
     "bayes_linear_risk",
-    "curvatures",
     "distance_exponent",
-    "enclose_risk",
-    "gaussian_best_scale",
     "gaussian_distance",
-    "gaussian_law",
-    "gaussian_linear_optimum",
     "gaussian_risk",
     "gaussian_window",
     "least_ball_limit",
-    "least_hermite_floor",
     "linear_optimum",
     "linear_risk",
-    "log_window_gap",
     "low_rank_risk",
     "matrix_risk",
     "mismatch_risk",
     "monte_carlo_risk",
     "nearest_neighbor_risk",
     "neighbors_risk",
-    "one_token_gap",
     "optimal_window",
     "population_flow",
     "population_risk",
-    "ridge_risk",
-    "worst_case_risk",
 ]

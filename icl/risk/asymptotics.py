@@ -6,7 +6,7 @@ of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w /
 task that is not rotation invariant or, where it takes a `window_law`, has none.
 
 For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
-query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``::
+query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``:
 
     noise ~ sigma^2 kappa w^((d-1)/2) / n,      bias ~ beta w^(-rho/2),
 
@@ -15,7 +15,7 @@ jumps. beta is a closed form, see `window_law`.
 
 Minimizing bias + noise gives the law of the window, `sharp_window`. The chapter
 ``notebooks/theorem2_scaling`` proves that every minimizer follows it. Before w is large, the limit
-n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``::
+n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``:
 
     bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
 
@@ -49,10 +49,8 @@ __all__ = [
     "printed_exponents",
     "resultant_length",
     "sharp_context",
-    "sharp_risk",
     "sharp_window",
     "window_law",
-    "window_price",
 ]
 
 _MOST_LOG = 700.0  # of what is a floating-point number
@@ -269,12 +267,11 @@ def window_law(task: Zonal) -> WindowLaw:
     r"""Return order and constant of the law of the window.
 
     The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, x and x' two tokens drawn
-    with the weights of attention. On the scale ``w^(-1/2)`` these are Gaussian, xi in d - 1 dimensions,
-    hence ::
+    with the weights of attention. On the scale ``w^(-1/2)`` these are Gaussian, xi in d - 1 dimensions, hence
 
         beta = c |2^(rho/2) - 2| E |xi|^rho,    E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
 
-    with order and constant of the class's `singular_term`. A class without one is smooth, of order 4::
+    with order and constant of the class's `singular_term`. A class without one is smooth, of order 4:
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
@@ -312,7 +309,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the leading order of ``w*`` for n -> infinity at fixed noise > 0.
 
     It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order and the constant of
-    `window_law`::
+    `window_law`:
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
     """
@@ -324,16 +321,6 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
         return 0 * n * noise_std
     log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
     return np.asarray(np.exp((log + np.log(n) - 2 * np.log(noise_std)) * law.exponent))[
-        ()
-    ]
-
-
-def sharp_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the leading order of the least risk, ``beta w^(-rho/2) (1 + rho / (d - 1))`` at its window."""
-    law, w = window_law(task), sharp_window(task, n, noise_std)
-    if law.constant == 0:
-        return 0 * w
-    return np.asarray(law.constant * w ** (-law.order / 2) * (1 + law.noise_over_bias))[
         ()
     ]
 
@@ -351,28 +338,12 @@ def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     )[()]
 
 
-def window_price(task: Zonal, factor: ArrayLike) -> Array:
-    """Return the limit of the risk over the least one, with a window parameter ``factor`` times the best.
-
-    With the order rho of `window_law` and s = rho / (d - 1) it is, whatever n and sigma are, ::
-
-        (factor^(-rho/2) + s factor^((d-1)/2)) / (1 + s) >= 1.
-    """
-    law, factor = window_law(task), reals(factor, "factor", 1e-50, 1e50)
-    with np.errstate(over="ignore"):  # infinite, in thousands of dimensions
-        bias, noise = factor ** (-law.order / 2), factor ** ((task.dim - 1) / 2)
-    return np.asarray((bias + law.noise_over_bias * noise) / (1 + law.noise_over_bias))[
-        ()
-    ]
-
-
 def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the limit for n -> infinity of the risk with the wrong L over the risk with the right one.
 
     The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
     constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
-    e the exponent of the law, and this is the `window_price` of one that is wrong by ``ratio^(-2 e)``. With
-    the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are, ::
+    e the exponent of the law. With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are,
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
     """

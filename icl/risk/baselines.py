@@ -28,7 +28,6 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, expit
 
 from icl.checks import broadcast, reals
-from icl.risk.gaussian import check_gaussian
 from icl.risk.result import Risk
 from icl.tasks import Zonal, check_setting
 from icl.tasks.base import MOST, Array
@@ -82,21 +81,6 @@ def _moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Arr
         degree_one,
         (power + noise_std**2) / (n * d) + (1 - 1 / n) * degree_one / d**2,
     )
-
-
-def gaussian_linear_optimum(
-    dim: int, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
-) -> LinearOptimum:
-    """Compute the best linear attention on Gaussian tokens and linear functions in closed form.
-
-    Arguments as in `icl.risk.gaussian_risk`; the floor is zero.
-
-    >>> round(float(gaussian_linear_optimum(5, n=20, noise_std=0.0).risk), 6)  # 6 / 26
-    0.230769
-    """
-    dim, square, (_, n, noise_std) = check_gaussian(dim, lipschitz, 0.0, n, noise_std)
-    spread = (dim + 1 + dim * noise_std**2 / square) / n
-    return LinearOptimum(1 / (1 + spread), square * spread / (1 + spread), 0.0)
 
 
 def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:

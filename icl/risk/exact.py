@@ -35,14 +35,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icl.checks import integer, real
 from icl.covariates import cap_quantile
 from icl.risk.asymptotics import sharp_window
 from icl.risk.integrals import integrate
 from icl.risk.result import WindowRisk
 from icl.risk.search import ProblemIndices, lowest
-from icl.tasks import Cosine, Harmonic, Zonal, check_setting, check_task
-from icl.tasks.base import LEAST, MOST, Array, pinned
+from icl.tasks import Zonal, check_setting, check_task
+from icl.tasks.base import LEAST, Array, pinned
 
 _ROUGH = 1e8  # windows of classes with a kink or a jump beyond which a search takes more than seconds
 _TOLERANCE = 1e-7  # values on which two rules differ by more are refused
@@ -203,68 +202,4 @@ def mismatch_risk(
         )
     return population_risk(
         tested, optimal_window(trained, n, noise_std).w, n, noise_std
-    )
-
-
-@dataclass(frozen=True)
-class WorstCase:
-    """Bracket of the largest risk over all L-Lipschitz functions.
-
-    Attributes:
-        lower: Risk of the worst of the cosines.
-        upper: A number that no L-Lipschitz function exceeds.
-        wavenumber: b of that cosine ``(L / b) cos(b u.x)``.
-        degree: The degree at which the upper bound is attained.
-    """
-
-    lower: float
-    upper: float
-    wavenumber: float
-    degree: int
-
-
-def worst_case_risk(
-    dim: int, w: float, n: int, noise_std: float, lipschitz: float = 1.0
-) -> WorstCase:
-    """Bracket the risk of the worst L-Lipschitz function at ``M = w I``, in 2 to 150 dimensions.
-
-    The bias of a fixed f does not change when f is rotated. As a quadratic form it is therefore diagonal in
-    the degree of spherical harmonics (Schur's lemma), ``sum_l c_l |f_l|^2`` with ``c_l`` the exact bias of
-    the class with covariance ``P_l``; and ``sum_l l (l + d - 2) |f_l|^2 = E |grad f|^2 <= L^2``. Hence it is
-    at most ``L^2 max_l c_l / (l (l + d - 2))``. From below, each ``(L / b) cos(b u.x)`` is L-Lipschitz. The
-    two differ by a factor of about ``2 d / (d - 1)``, the share of a cosine's gradient in L^2.
-
-    Raises:
-        ValueError: Also if the window is so narrow that the worst functions may have degrees beyond 200.
-    """
-    dim, square = (
-        integer(dim, "dim", 2, 150),
-        real(lipschitz, "lipschitz", LEAST, MOST) ** 2,
-    )
-    w, n, noise_std = (
-        real(w, "w", 0, MOST),
-        integer(n, "n", 1, MOST),
-        real(noise_std, "noise_std", 0, MOST),
-    )
-    noise = float(population_risk(Harmonic(dim), w, n, noise_std).noise)
-    best, degree, at = 0.0, 0, 1
-    while 4 / (at * (at + dim - 2)) > best:  # c_l <= E sum omega_i 2 (1 - P_l) <= 4
-        if at > 200 or 3 * (degree + dim / 2) > 300:  # the largest L that `Cosine` has
-            raise ValueError(
-                f"w={w:g}, n={n:g}, dim={dim}: the worst degree may be beyond 200"
-            )
-        value = float(population_risk(Harmonic(dim, degree=at), w, n, 0.0).bias) / (
-            at * (at + dim - 2)
-        )
-        if value > best:
-            best, degree = value, at
-        at += 1
-
-    def cosine(b: float) -> float:
-        return float(population_risk(Cosine(dim, b), w, n, 0.0).bias) / b**2
-
-    waves = np.geomspace(0.1, 3.0, 25) * (degree + dim / 2)
-    wavenumber = float(max(waves, key=cosine))
-    return WorstCase(
-        square * cosine(wavenumber) + noise, square * best + noise, wavenumber, degree
     )

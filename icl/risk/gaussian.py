@@ -57,21 +57,6 @@ class GaussianWindow:
     gap_error: Array
 
 
-@dataclass(frozen=True, eq=False)
-class GaussianScale:
-    """The best multiple of the prediction, the corner of W_V, at a given window.
-
-    Attributes:
-        scale: The best factor v of ``sum_i omega_i y_i``.
-        risk: The risk there.
-        error: Estimated relative error of both: what a coarser rule changes, and rounding.
-    """
-
-    scale: Array
-    risk: Array
-    error: Array
-
-
 def gaussian_risk(
     dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
 ) -> WindowRisk:
@@ -118,7 +103,8 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     """Compute the mean squared distance of the layer's output from its limit for infinitely many tokens.
 
     Tokens and query are N(0, I_d), the output is ``sum_i omega_i x_i`` with weights proportional to
-    ``exp(w x_i . x_q)``, its limit is ``w x_q``. `icl.risk.limits.gaussian_law` has its leading order.
+    ``exp(w x_i . x_q)``, its limit is ``w x_q``, and
+    `icl.risk.distance_exponent` its power of n.
 
     Args:
         dim: Dimension d, 1 to 1000.
@@ -160,8 +146,6 @@ def gaussian_window(
     array([0.8  , 0.991])
     >>> gaussian_risk(d, best.w, n, sigma).slope.round(9) + 0.0
     array([0., 0.])
-    >>> gaussian_best_scale(d, (d + 2) ** -0.5, n, sigma).risk < best.risk  # a value scale helps
-    array([ True,  True])
     """
     dim, square, (_, n, noise_std) = check_gaussian(dim, lipschitz, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2 / square
@@ -205,38 +189,6 @@ def gaussian_window(
     gap_error[several] += moved / np.maximum(np.abs(gap[several]), moved)
     rows = (w, square * risk, gap, error, gap_error)
     return GaussianWindow(*(row.reshape(shape)[()] for row in rows))
-
-
-def gaussian_best_scale(
-    dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike, lipschitz: float = 1.0
-) -> GaussianScale:
-    """Compute the best factor v of the prediction ``v sum_i omega_i y_i`` on Gaussian tokens, in closed form.
-
-    The risk is a parabola in v. Its minimum is at ``E f(x_q) h / E h^2`` with h the prediction for v = 1. For
-    ``w^2 = 1 / (d + 2)`` and large n it is ``(1 + 2 / d)^(d / 2 + 1)`` times the risk of linear attention.
-
-    Arguments as in `gaussian_risk`; ``w``, ``n`` and ``noise_std`` broadcast.
-    """
-    dim, square, (w, n, noise_std) = check_gaussian(dim, lipschitz, w, n, noise_std)
-    flat_w, flat_n, variance = w.ravel(), n.ravel(), noise_std.ravel() ** 2 / square
-    rules = (
-        query_means(dim, flat_w, flat_n),
-        query_means(dim, flat_w, flat_n, **_COARSE),
-    )
-    fine, coarse = (_best_scale(flat_w, variance, rows) for rows in rules)
-    changes = np.abs(coarse - fine) / np.maximum(fine, np.finfo(float).tiny)
-    rows = (fine[0], square * fine[1], np.max(changes, axis=0, initial=_EPS))
-    return GaussianScale(*(row.reshape(w.shape)[()] for row in rows))
-
-
-def _best_scale(w: Array, variance: Array, rows: Array) -> Array:
-    """Return the best factor and its risk for L = 1, shape (2, w), from `query_means`."""
-    c, shrunk, spread = rows[[1, 4, 5]]
-    signal = w * (1 - shrunk)  # E f(x_q) h
-    # E h^2 - (E f(x_q) h)^2, written so that nothing cancels
-    excess = w**2 * (spread - shrunk**2) + (1 + variance) * c
-    power = signal**2 + excess
-    return np.stack([signal / power, excess / power])
 
 
 def check_gaussian(

@@ -176,6 +176,7 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
         else (low + high + (high - low) * _points()) / 2
     )
     skip = max(1, round(high / 10))  # steps of the lattice from one u to the next
+    # an upper bound on log S: the largest of n scores, or the tilted mean where that is larger
     largest = max(
         log_n + high**2 / 2 if high**2 < 2 * log_n else 0.0,
         math.sqrt(2 * (log_n + 37)) * high,
@@ -195,20 +196,29 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
 
 
 def _smoothed(u: NDArray[np.int_], x: NDArray[np.int_], tau: float, skip: int) -> Array:
-    """Return log phi, M_2, M_3 and M_4 at one tau, shape (4, u); ``u`` and ``x`` count lattice steps."""
+    """Return log phi, M_2, M_3 and M_4 at one tau, shape (4, u); ``u`` and ``x`` count lattice steps.
+
+    A token has ``z = e^x`` with ``x = u + tau g`` and normal g. The mean of h(z) at u is a trapezoid rule on
+    the lattice of x: the sum of ``h(e^x)`` times the density of ``tau g`` at the lag ``x - u``. Row k of
+    ``windows`` is that density at the lags of u[k]. Below the lattice exp(-z) is one, so that the probability
+    ``before`` it belongs to phi; above it exp(-z) is zero, and the probability ``after`` belongs to 1 - phi.
+    """
     if tau == 0:
         z = np.exp(np.minimum(u * _STEP, 6.0))
         return np.stack([-z, *(z**k * np.exp(-z) for k in (2, 3, 4))])
     fine = max(
         1, math.ceil(2 * _STEP / tau)
     )  # the normal density needs two nodes in tau
+    # the lattice of x, ``fine`` times as fine as that of u, and its values exp(-z) and 1 - exp(-z)
     x = np.arange(x[0] * fine, x[-1] * fine + 1)
     z = np.exp(x * (_STEP / fine))
     dead, alive = -np.expm1(-z), np.exp(-z)
+    # the normal density at all lags that any u needs, and 12 standard deviations beyond on each side
     margin = math.ceil(12 * tau * fine / _STEP)
     lags = np.arange(x[0] - u[-1] * fine - margin, x[-1] - u[0] * fine + margin + 1)
     step = _STEP / fine / tau
     density = np.exp(-0.5 * (lags * step) ** 2) * (step / math.sqrt(2 * math.pi))
+    # a larger u has smaller lags: the windows, one a u, stand in the reverse order
     windows = sliding_window_view(density[margin : density.size - margin], x.size)[
         :: skip * fine
     ][::-1]

@@ -23,8 +23,8 @@ _DEGREES = 100_000  # more Gegenbauer degrees than this are refused
 # after so many it is checked whether that many can be enough
 _CHECK_FEASIBLE_AFTER = 1000
 _NARROW = 1e12  # more than this is the limit of one nearest token to all digits
-_BLOCK = 2**22  # the same where there is no table in u
 _TABLE = 2**16  # numbers of one block of Gegenbauer polynomials
+_BLOCK = 2**22  # the same where there is no table in u
 
 
 def integrate(
@@ -166,52 +166,39 @@ def _pair_term(
     window so narrow that the first of these terms cancels, smooth classes go on until all of them are.
     Tables and results have one row, or two with the derivative.
     """
-    panels, rows, k, angles = table.shape
-    flat_table = table.reshape(panels, rows * k, angles)
-
-    def mean(h: Array) -> Array:  # h of shape (panels, angles, ...)
-        return np.asarray(flat_table @ h).reshape(panels, rows, k, *h.shape[2:])
-
-    def product(
-        x: Array, y: Array
-    ) -> Array:  # of a row pair (x, x') and (y, y'): (x y, (x y)')
-        out = x[:, :1] * y
-        out[:, 1:] += x[:, 1:] * y[:, :1]
-        return out
-
-    def by_row(x: Array) -> Array:
-        return x.swapaxes(0, 1).reshape(rows, panels * k)
-
-    a, rest = spectrum(task, 1)
-    m = mean(gap[..., None])[..., 0]
-    total = a * product(m, m)
-    if rest <= 0:
-        return by_row(total)
-    flat, variogram = table.sum(-1), mean(gamma[..., None])[..., 0]
-    left, smooth = variogram - a * m, math.isfinite(bandlimit(task))
-    cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
-
     too_large = (
         f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     )
-    step = 1 if spectrum(task, 64)[0][2::2].any() else 2  # but for degree 1
+    a, rest = spectrum(task, 1)
+    m = _row_means(table, gap[..., None])[..., 0]
+    total = a * _row_product(m, m)
+    if rest <= 0:
+        return _by_row(total)
+    flat = table.sum(-1)
+    variogram = _row_means(table, gamma[..., None])[..., 0]
+    left = variogram - a * m
+    smooth = math.isfinite(bandlimit(task))
+    cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
+
+    # degree 1 is done; blocks of the others follow, each twice as large as the one before
+    step = 1 if spectrum(task, 64)[0][2::2].any() else 2  # even, but for degree 1
     polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
     polynomials.take(1 if step == 2 else 2)  # degrees 0 and 1
-    done, last, many = np.zeros((panels, k), dtype=bool), 2 - step, 16
-    while True:
+    done = np.zeros((len(table), table.shape[2]), dtype=bool)
+    last, many = 2 - step, 16
+    while rest > 0:
         degrees = last + step * (1 + np.arange(max(1, min(many, _TABLE // theta.size))))
         last, many = int(degrees[-1]), 2 * many
         if last > _DEGREES:
             raise ValueError(too_large)
         a, rest = spectrum(task, last)
         a = a[degrees - 1]
-        m = mean(
-            polynomials.take(degrees.size).reshape(-1, *theta.shape).transpose(1, 2, 0)
-        )
+        missed = polynomials.take(degrees.size).reshape(-1, *theta.shape)
+        m = _row_means(table, missed.transpose(1, 2, 0))
         done = _freeze_below_rounding(m, flat, done)
-        total += product(m, m) @ a
-        if rest <= 0:
-            return by_row(total)
+        total += _row_product(m, m) @ a
+        if rest <= 0:  # no degree is left
+            break
         left -= m @ a
         neglected = (
             rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
@@ -219,9 +206,8 @@ def _pair_term(
         allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
         if np.all(weight @ neglected <= allowed):
             if np.all(cancels <= 1e3 * allowed):
-                return by_row(
-                    total + 2 * product(flat, left) - rest * product(flat, flat)
-                )
+                total = total + 2 * _row_product(flat, left)
+                return _by_row(total - rest * _row_product(flat, flat))
             if not smooth:
                 raise ValueError(too_large)
         if (
@@ -234,6 +220,26 @@ def _pair_term(
                 > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
             ):
                 raise ValueError(too_large)
+    return _by_row(total)
+
+
+def _row_means(table: Array, h: Array) -> Array:
+    """Return ``sum_theta table(u, theta) h(theta)`` for each row; h is (panels, angles, ...)."""
+    panels, rows, k, angles = table.shape
+    means = table.reshape(panels, rows * k, angles) @ h
+    return np.asarray(means).reshape(panels, rows, k, *h.shape[2:])
+
+
+def _row_product(x: Array, y: Array) -> Array:
+    """Return the product of two tables whose second row, if any, is the derivative in w of the first."""
+    out = x[:, :1] * y
+    out[:, 1:] += x[:, 1:] * y[:, :1]
+    return out
+
+
+def _by_row(x: Array) -> Array:
+    """Return a table (panels, rows, k) as (rows, panels * k)."""
+    return x.swapaxes(0, 1).reshape(x.shape[1], -1)
 
 
 def _least_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:

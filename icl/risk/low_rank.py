@@ -88,11 +88,11 @@ def _integrate(
 
     Shape (2, lengths): all lengths share the points of the trapezoid rule.
     """
-    near, p_near = _angles(rank, nodes[0])
-    far, p_far = _angles(dim - rank, nodes[1])
-    gap = np.repeat(near, far.size)  # 1 - u.u_q of every pair of nodes
-    tau = c * gap + e * np.tile(far, near.size)
-    p = np.outer(p_near, p_far).ravel()
+    inside, p_inside = _angles(rank, nodes[0])  # 1 - u.u_q
+    outside, p_outside = _angles(dim - rank, nodes[1])  # 1 - v.v_q
+    gap = np.repeat(inside, outside.size)  # 1 - u.u_q of every pair of nodes
+    tau = c * gap + e * np.tile(outside, inside.size)
+    p = np.outer(p_inside, p_outside).ravel()
 
     most = math.log(n.max())
     u = (
@@ -108,10 +108,10 @@ def _integrate(
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
     # logarithms of E exp(-k tau) and E gap exp(-k tau) over tokens from each one outwards, k = 1, 2
-    far = np.pad(
+    log_tail = np.pad(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )
-    far = np.logaddexp.accumulate(far[..., ::-1], axis=-1)[..., ::-1]
+    log_tail = np.logaddexp.accumulate(log_tail[..., ::-1], axis=-1)[..., ::-1]
     steps = step * np.arange(
         min(32, max(1, 2**16 // tau.size))
     )  # points at once: they fit into the cache
@@ -119,23 +119,23 @@ def _integrate(
     while u < 2 * (c + e) + 5:
         # of nearer tokens exp(-z) is zero, of farther ones it is 1 - z to all digits
         first, last = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
-        near, away = p[first:last], p[first:last] * gap[first:last]
+        p_here, p_gap = p[first:last], p[first:last] * gap[first:last]
         z = np.exp(steps)[:, None] * np.exp(np.minimum(u - tau[first:last], 6.0))
         missed = -np.expm1(-np.minimum(z, math.exp(6.0)))
         once = z * (1 - missed)  # z exp(-z)
         twice = z * once
         linear, square = (
-            np.exp(k * (u + steps[:, None]) + far[k - 1, :, last]) for k in (1, 2)
+            np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, last]) for k in (1, 2)
         )
-        mass = below[first] + missed @ near + linear[:, 0]
+        mass = below[first] + missed @ p_here + linear[:, 0]
         log_phi = np.log1p(-np.minimum(mass, 1 - 1e-16))[:, None]
         single = n * np.exp((n - 1) * log_phi)
         pair = n * (n - 1) * np.exp((n - 2) * log_phi)
         total[0] += (
-            2 * (twice @ away + square[:, 1]) @ single
-            + (once @ away + linear[:, 1]) ** 2 @ pair
+            2 * (twice @ p_gap + square[:, 1]) @ single
+            + (once @ p_gap + linear[:, 1]) ** 2 @ pair
         )
-        total[1] += (twice @ near + square[:, 0]) @ single
+        total[1] += (twice @ p_here + square[:, 0]) @ single
         if np.all((n - 1) * log_phi[-1] < -_CUT):  # phi^(n-1) has vanished
             break
         u += step * steps.size

@@ -11,26 +11,27 @@ where L(kappa) is the risk of kappa I. In the mean over f, ``sum_ij omega_i omeg
 ``P_l(x_i . x_q)`` averages to ``P_l(x_i . z / kappa) P_l(c)`` over the rotations about z.
 
 The functions of kappa are tabulated on Chebyshev panels, once for each class and context length. The risk of
-M is the mean of rho over the query, by one of three rules:
+M is the mean of rho over the query, by one of two rules:
 
 - If ``M'M`` and ``M + M'`` commute and have few joint eigenspaces (symmetric matrices with few eigenvalues),
   both numbers depend on the squared lengths of x in these, whose law is Dirichlet: Gauss-Jacobi rules.
 - Else, in at most five dimensions, a product rule on the sphere, in polar coordinates.
-- Else scrambled Sobol points, with fixed seeds.
+
+Other matrices are refused.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, roots_gegenbauer, roots_jacobi
+from scipy.special import roots_gegenbauer, roots_jacobi
 
 from icl.checks import integer, matrix_rows, real, reals, shown
 from icl.risk.integrals import attended_gegenbauer_means, bandlimit, integrate, spectrum
@@ -44,7 +45,6 @@ _DEGREES = 2**10  # more Gegenbauer degrees than this are refused
 _SETTLED = 1e-12  # a rule is not doubled again once doubling changes less than this
 _MOST_BLOCKS, _MOST_DIM = 5, 5
 _QUERIES = 2**17  # most queries of a deterministic rule
-_SCRAMBLINGS, _POINTS = 16, 2**11
 _EVALUATIONS = 3000  # slopes along a flow; more take minutes
 
 
@@ -55,7 +55,8 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     arguments are those of `population_risk`, without broadcasting.
 
     Raises:
-        ValueError: Also if M is too large for the class (see `population_risk`).
+        ValueError: Also if M is too large for the class (see `population_risk`), and in more than five
+            dimensions unless ``M'M`` and ``M + M'`` commute and have at most five joint eigenspaces.
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)
@@ -70,19 +71,13 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     )
     matrix = as_square_matrix(M, task.dim)
     mean = partial(_mean, task, length, variance, matrix)
-    rules, change = _deterministic(matrix), 0.0
-    if rules is None:
-        rows = np.stack(
-            [mean(_scrambled(matrix, seed)) for seed in range(_SCRAMBLINGS)]
-        )
-        row, change = rows.mean(0), float(rows.std(0, ddof=1).max()) / len(rows) ** 0.5
-    else:
-        row = mean(next(rules))
-        for queries in rules:
-            before, row = row, mean(queries)
-            change = float(np.abs(row - before).max())
-            if change <= _SETTLED * (row[0] + row[1]):
-                break
+    rules = _rules(matrix)
+    row, change = mean(next(rules)), 0.0
+    for queries in rules:
+        before, row = row, mean(queries)
+        change = float(np.abs(row - before).max())
+        if change <= _SETTLED * (row[0] + row[1]):
+            break
     coarser = _panel(task, length, int(_indices(np.linalg.norm(matrix, 2)))).error
     error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
@@ -96,35 +91,6 @@ def as_square_matrix(M: Any, dim: int, name: str = "M") -> Array:
             f"{name}: shape {matrix.shape}, must be ({dim}, {dim}), entries at most {MOST:g}"
         )
     return matrix
-
-
-def curvatures(task: Zonal, w: float, n: int, noise_std: float) -> Array:
-    """Compute the second derivatives of the risk at ``w (I + eps K)`` in eps, ``|K|_F^2 = d``.
-
-    By Schur's lemma the Hessian at a multiple w >= 0 of the identity is one number on each of three spaces.
-
-    Returns:
-        Shape (2, 3): for K a multiple of I, traceless symmetric, antisymmetric; and estimated errors, what
-        the last two coefficients of the expansions in w and a coarser rule for the integrals change.
-    """
-    check_task(task)
-    task = pinned(task)
-    length, variance = (
-        integer(n, "n", 1, MOST),
-        real(noise_std, "noise_std", 0, MOST) ** 2,
-    )
-    w, d = real(w, "w", 0, MOST), task.dim
-    panel = _panel(task, float(length), int(_indices(w)))
-    degree, found = np.arange(1, panel.table.shape[1] - 1), []
-    for some in (panel, replace(panel, table=panel.table[:-2])):
-        value, first, second = (some.at(np.array([w]), k)[:, 0] for k in range(3))
-        slope, bend = (part[0] + variance * part[1] for part in (first, second))
-        turn = w * slope + 2 * w * float(value[2:] @ (degree * (degree + d - 2))) / (
-            d - 1
-        )
-        found.append([w * w * bend, (2 * w * w * bend + d * turn) / (d + 2), turn])
-    fine, coarse = np.array(found)
-    return np.array([fine, np.abs(fine - coarse) + panel.error * np.abs(fine)])
 
 
 def population_flow(
@@ -323,11 +289,14 @@ class _QueryRule:
     outer: Callable[[Array], Array]  # from h, (q,), to sum_q h x x', (d, d)
 
 
-def _deterministic(M: Array) -> Iterator[_QueryRule] | None:
-    """Return rules for a matrix, each twice as fine as the one before; None if they would be too large."""
+def _rules(M: Array) -> Iterator[_QueryRule]:
+    """Return rules for a matrix, each twice as fine as the one before."""
     blocks = _blocks(M)
     if blocks is None and len(M) > _MOST_DIM:
-        return None
+        raise ValueError(
+            f"M: dim={len(M)}, must be at most {_MOST_DIM} unless M'M and M + M' commute and have at most "
+            f"{_MOST_BLOCKS} joint eigenspaces"
+        )
     axes = len(M) - 1 if blocks is None else len(blocks[0]) - 1
     orders = (
         [8 * 2**k for k in range(17) if (8 * 2**k) ** axes <= _QUERIES] if axes else [1]
@@ -406,16 +375,6 @@ def _polar(M: Array, order: int) -> _QueryRule:
         )
         p = np.outer(q / q.sum(), p).ravel()
     return _points(M, x, p)
-
-
-def _scrambled(M: Array, seed: int) -> _QueryRule:
-    """Return scrambled Sobol points, mapped to the sphere."""
-    from scipy.stats import qmc  # takes long to import, and only few matrices need it
-
-    x = ndtri(np.clip(qmc.Sobol(len(M), rng=seed).random(_POINTS), 1e-16, 1 - 1e-16))
-    return _points(
-        M, x / np.linalg.norm(x, axis=1, keepdims=True), np.full(_POINTS, 1 / _POINTS)
-    )
 
 
 def _points(M: Array, x: Array, p: Array) -> _QueryRule:

@@ -108,37 +108,6 @@ def bayes_linear_risk(
     return _average(losses, task.dim, n, contexts, seed, n, solved=n**3 / 100)
 
 
-def ridge_risk(
-    task: Zonal,
-    n: int,
-    noise_std: float,
-    penalty: float,
-    contexts: int = 10_000,
-    seed: int = 0,
-) -> MonteCarlo:
-    """Estimate the risk of ridge regression in the context: ``min |y - X b - c|^2 + penalty |b|^2``.
-
-    It is linear in the labels, which are integrated out (`icl.tasks.quadratic_form`); tokens are sampled. The
-    penalty is above zero; the intercept c is free.
-    """
-    import torch
-
-    n, noise_std = _checked(task, n, noise_std)
-    penalty = real(penalty, "penalty", 0, MOST, above=True)
-
-    def losses(tokens: torch.Tensor, _: int) -> torch.Tensor:
-        x, query = tokens[:, :-1], tokens[:, -1]
-        center = x.mean(1, keepdim=True)
-        gram = (x - center).mT @ (x - center) + penalty * torch.eye(
-            task.dim, dtype=x.dtype
-        )
-        slope = torch.linalg.solve(gram, query - center.squeeze(1))
-        weights = torch.einsum("bnd,bd->bn", x - center, slope) + 1 / n
-        return QuadraticRisk.of(task, tokens, noise_std).risk(weights)
-
-    return _average(losses, task.dim, n, contexts, seed, n)
-
-
 def _checked(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
     check_task(task)
     return integer(n, "n", 1, 10**7), real(noise_std, "noise_std", 0, MOST)

@@ -4,7 +4,6 @@ import math
 import os
 import subprocess
 import sys
-import warnings
 from functools import partial
 
 import numpy as np
@@ -22,7 +21,6 @@ from icl.attention import (
 )
 from icl.covariates import cap_quantile, restrict_to_cap, uniform_sphere
 from icl.pretrain import UnitConfig, draw_contexts, metrics, pretrain, train_grid
-from icl.pretrain.finite import fit_matrix, fit_window
 from icl.risk import (
     asymptotics,
     gaussian_window,
@@ -129,10 +127,6 @@ REFUSED = [
     (metrics.subspace_error, np.eye(3), np.eye(4)[:, :1], "basis="),
     (metrics.scale_scores, TRAINED, [math.nan], "factors=nan"),
     (metrics.scale_scores, TRAINED, 2.0, "factors has 0 numbers"),
-    (fit_window, X, Y, r"x has shape \(40, 3\)"),
-    (fit_window, X.numpy(), Y, "x=.*: must be a dense tensor"),
-    (fit_window, BATCH, math.nan * BATCH[..., 0], "y has a NaN"),
-    (fit_matrix, BATCH, BATCH[..., 0], EYE[:2], r"start has shape \(2, 3\)"),
     *(
         (task.covariance, v, "cosine=")
         for kind in (*CLASSES.values(), Tanh, Network, Harmonic)
@@ -241,18 +235,6 @@ print(float(population_risk(ReLU(3), 2.0, 20, 0.5).total))
     )
 
 
-def test_a_window_at_the_end_of_its_interval_is_named():
-    x = uniform_sphere(SOURCE("covariates"), 50, 9, 3)
-    y = x[..., 0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit_window(x, y)
-    with pytest.warns(
-        RuntimeWarning, match=r"w=148\.4 lies at an end of \[0\.0\d+, 148\.4\]"
-    ):
-        fit_window(x / 100, y)
-
-
 def test_the_ratio_of_row_sums_may_overflow():
     with pytest.raises(
         OverflowError, match="overflows torch.float64; S_next - S or B must be smaller"
@@ -346,7 +328,7 @@ class Hidden:
         if name.split(".")[0] == "pandas":
             raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
 sys.meta_path.insert(0, Hidden())
-import icl, icl.risk, icl.tasks, icl.pretrain, icl.pretrain.metrics, icl.pretrain.finite, icl.tensor_trick
+import icl, icl.risk, icl.tasks, icl.pretrain, icl.pretrain.metrics, icl.tensor_trick
 import icl.statistics, icl.attention, icl.covariates, icl.streams
 assert "pandas" not in sys.modules
 """

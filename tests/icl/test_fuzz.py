@@ -19,7 +19,6 @@ from icl.pretrain import (
     Settings,
     UnitConfig,
     draw_contexts,
-    finite,
     metrics,
     pretrain,
     train_grid,
@@ -138,8 +137,6 @@ OWN = [
     (tasks.Projected, dict(matrix=np.eye(3))),
     (risk.low_rank_risk, dict(dim=5, rank=2)),
     (risk.population_flow, dict(start=0.0)),
-    (risk.enclose_risk, dict(task=Affine(3))),
-    (finite.ReLUPool, dict(dim=3)),
     (pretrain, dict(steps=1)),
     (train_grid, dict(steps=1)),
 ]
@@ -156,7 +153,6 @@ FUNCTIONS += [
 ]
 FUNCTIONS += [getattr(statistics, name) for name in statistics.__all__]
 FUNCTIONS += [getattr(metrics, name) for name in metrics.__all__]
-FUNCTIONS += [getattr(finite, name) for name in finite.__all__]
 FUNCTIONS += [getattr(risk.asymptotics, name) for name in risk.asymptotics.__all__]
 FUNCTIONS += [
     loss,
@@ -302,7 +298,6 @@ def numbers_of(value):
 DOCUMENTED = {
     *(getattr(attention, name) for name in attention.__all__ if name.islower())
 }
-DOCUMENTED |= {finite.context_losses}
 DOCUMENTED |= {
     statistics.median_interval
 }  # the whole line, where too few values are given

@@ -66,7 +66,7 @@ def stage(
     shutil.copytree(
         root / "book",
         target / "book",
-        ignore=shutil.ignore_patterns("icl_book", "__pycache__"),
+        ignore=shutil.ignore_patterns("icl_book", "icl_rigor", "__pycache__"),
     )
     shutil.copy(root / "_toc.yml", target)
     (target / "_config.yml").write_text(

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import Ridge
 
 from icl.attention import linear_attention
 from icl.covariates import uniform_sphere
@@ -12,11 +11,10 @@ from icl.risk import (
     linear_risk,
     nearest_neighbor_risk,
     neighbors_risk,
-    ridge_risk,
 )
 from icl.statistics import Z
 from icl.streams import stream
-from icl.tasks import Affine, Cosine, Linear, Quadratic, QuadraticRisk, ReLU
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
 
 COUNT = 20_000  # contexts of every sampled number here
 
@@ -113,18 +111,4 @@ def test_one_neighbor_is_the_nearest_and_vanishing_caps_say_so():
         rough.error
         > abs(nearest_neighbor_risk(ReLU(2), 10**5, 0.0).bias / rough.bias - 1)
         > 0.1
-    )
-
-
-def test_ridge_against_scikit_learn():
-    """Its weights are the predictions from labels that are one at a token and zero elsewhere."""
-    task, n, s, count = ReLU(3), 8, 0.3, 100
-    tokens = uniform_sphere(stream(5, "monte carlo"), count, n + 1, 3)
-    fits = [
-        Ridge(alpha=0.7).fit(x[:-1], np.eye(n)).predict(x[-1:])[0]
-        for x in tokens.numpy()
-    ]
-    losses = QuadraticRisk.of(task, tokens, s).risk(torch.from_numpy(np.array(fits)))
-    assert ridge_risk(task, n, s, 0.7, count, seed=5).mean == pytest.approx(
-        float(losses.mean()), rel=1e-12
     )

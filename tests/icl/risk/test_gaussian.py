@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from icl.risk import gaussian, gaussian_linear_optimum, gaussian_moments
-from icl.risk.gaussian import gaussian_best_scale, gaussian_risk, gaussian_window
+from icl.risk import gaussian, gaussian_moments
+from icl.risk.gaussian import gaussian_risk, gaussian_window
 from icl.statistics import Z
 from oracles import gaussian as oracle
 
@@ -118,26 +118,11 @@ def sigmas(values, expected):
 
 @pytest.mark.parametrize("dim, w, n", [(1, 1.5, 4), (3, 0.8, 12)])
 def test_sampling(dim, w, n):
-    """Three means at the false-alarm rate of Z each."""
     x, y, query, truth = contexts(dim, n, 0.4)
     scores = w * np.einsum("cnd,cd->cn", x, query)
     weights = np.exp(scores - scores.max(1, keepdims=True))
     h = (weights * y).sum(1) / weights.sum(1)
     assert sigmas((h - truth) ** 2, gaussian_risk(dim, w, n, 0.4).total) < Z
-    best = gaussian_best_scale(dim, w, n, 0.4)
-    assert sigmas((best.scale * h - truth) ** 2, best.risk) < Z
-    assert (
-        sigmas(h * (best.scale * h - truth), 0.0) < Z
-    )  # the residual is orthogonal to the prediction
-
-
-@pytest.mark.parametrize("dim, n", [(1, 3), (4, 10)])
-def test_linear_attention(dim, n):
-    x, y, query, truth = contexts(dim, n, 0.4)
-    h = np.einsum("cn,cnd,cd->c", y, x, query) / n
-    best = gaussian_linear_optimum(dim, n, 0.4)
-    assert sigmas((best.m * h - truth) ** 2, best.risk) < Z
-    assert sigmas(h * (best.m * h - truth), 0.0) < Z
 
 
 @pytest.mark.parametrize(
@@ -167,18 +152,6 @@ def test_window_of_large_noise_is_that_of_linear_attention():
         assert gaussian_window(3, 50, noise_std).w == pytest.approx(expected, rel=0.1)
 
 
-def test_value_at_the_window_is_no_worse_and_exact_in_the_limit():
-    best = gaussian_window(3, [5, 10**9], 0.5)
-    value = gaussian_best_scale(3, best.w, [5, 10**9], 0.5)
-    assert np.all(value.risk <= best.risk)
-    # at w^2 = 1 / (d + 2) the risk tends to (1 + 2/d)^(d/2 + 1) times that of linear attention
-    limit = (
-        gaussian_best_scale(3, 5**-0.5, 10**14, 0.5).risk
-        / gaussian_linear_optimum(3, 10**14, 0.5).risk
-    )
-    assert limit == pytest.approx((1 + 2 / 3) ** 2.5, rel=1e-4)
-
-
 def test_gap_has_its_own_digits():
     n = np.array([10, 1e6, 1e14, 1e30])
     best = gaussian_window(2, n, 0.5)
@@ -193,18 +166,8 @@ def test_gap_has_its_own_digits():
     "dim, n, noise_std", [(2, 2, 0.0), (5, 30, 0.5), (5, 10**9, 0.5)]
 )
 def test_errors_cover_what_a_poor_rule_does(monkeypatch, dim, n, noise_std):
-    best, value = (
-        gaussian_window(dim, n, noise_std),
-        gaussian_best_scale(dim, 0.4, n, noise_std),
-    )
+    best = gaussian_window(dim, n, noise_std)
     monkeypatch.setattr(gaussian.query_means, "__defaults__", (4, 0))
-    poor, other = (
-        gaussian_window(dim, n, noise_std),
-        gaussian_best_scale(dim, 0.4, n, noise_std),
-    )
+    poor = gaussian_window(dim, n, noise_std)
     assert abs(poor.w / best.w - 1) <= 1.1 * poor.error and poor.error > 2 * best.error
     assert abs(poor.gap / best.gap - 1) <= 1.1 * poor.gap_error
-    assert (
-        abs(other.risk / value.risk - 1) <= 1.1 * other.error
-        and other.error > 2 * value.error
-    )

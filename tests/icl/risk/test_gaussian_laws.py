@@ -9,10 +9,8 @@ from scipy.special import erfc
 from icl.risk import (
     distance_exponent,
     gaussian_distance,
-    gaussian_law,
     gaussian_risk,
     gaussian_window,
-    log_window_gap,
 )
 from icl.risk.gaussian_moments import weight_moments
 from icl.statistics import Z
@@ -95,8 +93,30 @@ def is_the_law(law, dim, w, lengths):
 
 
 def book(dim, w, log_n):
-    law = gaussian_law(dim, w, log_n)
-    return np.array([law.log_noise, law.log_distance])
+    """The logarithms of noise and distance for many tokens, as the chapter on Gaussian tokens proves them."""
+    half, square = dim / 2, w * w
+    if square == pytest.approx(0.5, rel=1e-12):
+        reach = math.log(2 * log_n / 3)
+        noise = half * reach - math.lgamma(half + 1) - log_n
+        distance = math.log(half) + (half + 1) * reach
+        return np.array([noise, distance - math.lgamma(half + 2) - log_n])
+    if square < 0.5:
+        spread = math.log(1 - 2 * square)
+        distance = math.log(dim * (1 - square)) - (half + 1) * spread - log_n
+        return np.array([-half * spread - log_n, distance])
+    power = float(distance_exponent(w))
+    constant = math.lgamma(1 + power) + math.lgamma(1 - power) - math.lgamma(half)
+    constant -= half / 2 * math.log(square * (square + 4)) + power * log_n
+    heavy = math.log(2 * w * power**2 / math.sqrt(square + 4))
+    long = math.log(log_n)
+    return constant + np.array([(half - 1) * long, heavy + half * long])
+
+
+def log_window_gap(dim, log_n):
+    """The logarithm of ``1 - w*`` for many tokens, for every L and sigma, as the chapter proves it."""
+    constant = math.log(math.pi) - (1 + dim / 4) * math.log(5) - 3 * math.log(GOLDEN)
+    constant -= math.lgamma(dim / 2 + 1) + math.log(math.sin(math.pi / GOLDEN))
+    return constant + (dim / 2 + 1) * math.log(log_n) - log_n / GOLDEN
 
 
 SETTINGS = [

@@ -8,7 +8,6 @@ from scipy.special import ive
 from icl.attention import softmax_attention
 from icl.covariates import uniform_sphere
 from icl.risk import (
-    curvatures,
     low_rank_risk,
     matrix_risk,
     optimal_window,
@@ -69,9 +68,8 @@ MATRICES = {
     "general, d = 2": (ReLU(2), gaussian(2, 4.0)),
     "general, d = 3": (Cosine(3, 3.0), gaussian(3, 3.0)),
     "two eigenvalues, one negative": (ReLU(5), symmetric(6, 6, 6, -4, -4)),
-    "rank one": (Affine(6), symmetric(9, 0, 0, 0, 0, 0)),
+    "rank one": (Affine(5), symmetric(9, 0, 0, 0, 0)),
     "general, d = 4": (Affine(4), gaussian(4, 2.0) + 4 * np.eye(4)),
-    "randomized, d = 6": (ReLU(6), gaussian(6, 2.0) + 4 * np.eye(6)),
 }
 
 
@@ -126,38 +124,11 @@ def test_rules_agree(dim, tolerance):
     assert ours.gradient == pytest.approx(other.gradient, abs=tolerance * ours.total)
 
 
-def test_randomized_error_is_honest():
-    """Seven dimensions, three eigenvalues: the deterministic value lies within six standard errors."""
+def test_seven_dimensions_need_few_eigenspaces():
     M = symmetric(2, 2, 5, 5, 5, 8, 8)
-    exact, sampled = (
-        matrix_risk(ReLU(7), m, 15, 0.3) for m in (M, M + 1e-10 * gaussian(7, 1.0))
-    )
-    assert exact.error < 1e-8 < 1e-6 < sampled.error < 1e-3
-    assert abs(exact.total - sampled.total) < 6 * sampled.error * exact.total
-    assert (
-        np.abs(exact.gradient - sampled.gradient).max()
-        < 6 * sampled.error * exact.total
-    )
-
-
-@pytest.mark.parametrize("task", [Affine(3), ReLU(4), Cosine(3, 3.0)], ids=str)
-def test_curvatures_against_differences(task):
-    d, n, w = task.dim, 20, 3.7
-    ours, error = curvatures(task, w, n, 0.3)
-    assert np.all(error < 1e-6 * np.abs(ours).max())
-    trace = np.eye(d)
-    skew = np.zeros((d, d))
-    skew[0, 1], skew[1, 0] = 1, -1
-    for second, K in zip(
-        ours, (trace, symmetric(*np.linspace(-1, 1, d)), skew), strict=True
-    ):
-        K = K * np.sqrt(d) / np.linalg.norm(K)
-        h = 1e-3
-        low, high = (
-            (matrix_risk(task, w * (trace + s * h * K), n, 0.3).gradient * K).sum()
-            for s in (-1, 1)
-        )
-        assert second == pytest.approx(w * (high - low) / (2 * h), rel=1e-5, abs=1e-8)
+    assert matrix_risk(ReLU(7), M, 15, 0.3).error < 1e-8
+    with pytest.raises(ValueError, match=r"^M: dim=7, must be at most 5 unless"):
+        matrix_risk(ReLU(7), M + 1e-10 * gaussian(7, 1.0), 15, 0.3)
 
 
 @pytest.mark.slow

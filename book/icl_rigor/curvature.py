@@ -37,7 +37,7 @@ from typing import Any
 
 from flint import arb, arb_poly, ctx
 
-from icl.rigor.balls import between
+from icl_rigor.balls import between
 
 Box = tuple[tuple[float, float], ...]
 _SMALLEST = 2.0**-12  # boxes are not halved further

@@ -55,7 +55,7 @@ def enclose_risk(
     )
     rtol = real(rtol, "rtol", 1e-15, 1e-2)
     require()
-    from icl.rigor import enclose
+    from icl_rigor import enclose
 
     return enclose.risk(task, w, n, noise_std, rtol)
 

@@ -6,8 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from icl.risk import enclose_risk, population_risk
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU
+from icl.risk import population_risk
+from icl.tasks import Affine, Cosine, Harmonic, Linear, Quadratic, ReLU
+from icl_rigor import enclose_risk
+from oracles import risk as oracle
 
 
 def settings(count, seed, w_max):
@@ -58,3 +60,38 @@ def test_a_missing_library_is_named(monkeypatch):
         match=r"^python-flint is missing: pip install 'icl\[rigor\]'$",
     ):
         enclose_risk(ReLU(3), 1.0, 5, 1.0)
+
+
+REFERENCE = [
+    (Affine(2), 3.0, 20),
+    (Linear(3), 0.1, 10**6),
+    (Quadratic(16, 3.0), 8.0, 10**9),
+]
+REFERENCE += [(Cosine(3, 6.0), 6.0, 10**4), (ReLU(8, 0.3), 3.0, 10**8)]
+
+
+@pytest.mark.parametrize("task, w, n", REFERENCE, ids=str)
+def test_the_reference_lies_in_the_enclosure(task, w, n):
+    sure = enclose_risk(task, w, n, 1.0, 1e-13)
+    both = zip(
+        oracle.population_risk(task, w, n, 1.0), (sure.bias, sure.noise), strict=True
+    )
+    for value, (low, high) in both:
+        assert low * (1 - 1e-13) <= float(value) <= high * (1 + 1e-13)
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"w": 301.0}, "w=301.0"),
+        ({"n": 0}, "n=0"),
+        ({"noise_std": -1.0}, "noise_std=-1.0"),
+        ({"rtol": 1e-20}, "rtol=1e-20"),
+        ({"task": Harmonic(3)}, "allowed are Affine"),
+    ],
+)
+def test_what_cannot_be_enclosed_is_refused_in_one_line(changed, words):
+    good = {"task": Affine(3), "w": 1.0, "n": 5, "noise_std": 1.0}
+    with pytest.raises(ValueError, match=words) as caught:
+        enclose_risk(**good | changed)
+    assert "\n" not in str(caught.value)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl.rigor import curvature
 from icl.tensor_trick.formulas import row_hvp
+from icl_rigor import curvature
 
 #: The ends of the range for two tokens, 4 g(p) at the stationary points of g.
 ENDS = {

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 
 from flint import arb, arb_mat, ctx
 
-from icl.rigor import EnclosedRisk, Interval
-from icl.rigor.balls import (
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
+from icl_rigor import EnclosedRisk, Interval
+from icl_rigor.balls import (
     AngleRule,
     Point,
     Row,
@@ -31,7 +32,6 @@ from icl.rigor.balls import (
     step,
     widen,
 )
-from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal
 
 _PRECISION = 128  # bits
 _ATTEMPTS = 4  # each with twice as many degrees of a spectrum without end
@@ -144,7 +144,7 @@ def _wave(d: int, r: arb) -> arb:
 
 
 def risk(task: Zonal, w: float, n: int, noise_std: float, rtol: float) -> EnclosedRisk:
-    """Return `icl.rigor.enclose_risk` of checked arguments."""
+    """Return `icl_rigor.enclose_risk` of checked arguments."""
     with ctx.workprec(_PRECISION):
         degree = int(
             32

@@ -1,0 +1,158 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.special import ive
+
+from icl.attention import softmax_attention
+from icl.covariates import uniform_sphere
+from icl.risk import optimal_window
+from icl.statistics import Z
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, ReLU
+from icl_book.measurements import beyond
+
+SMALL = {"seeds": 2, "steps": 60, "batch_size": 64, "learning_rate": 0.3}
+
+
+def test_labels_have_the_declared_mean_and_variance():
+    task = beyond.Labels(3, 2.0, 0.1)
+    mean, noise_std = beyond.mean_of_labels(dim=3, lipschitz=2.0, flipped=0.1)
+    x = uniform_sphere(stream(1, "evaluation"), 1, 4, 3)
+    y = task.sample(stream(2, "evaluation"), 200_000)(x.expand(200_000, 4, 3))
+    assert set(y.unique().tolist()) == {-1.0, 1.0}
+    signal = (y[:, 0] * y[:, 1]).mean()  # of independent labels: that of the means
+    assert float(signal) == pytest.approx(
+        float(mean.covariance(float(x[0, 0] @ x[0, 1]))), abs=0.01
+    )
+    assert noise_std**2 == pytest.approx(1 - float(mean.covariance(1.0)))
+
+
+@pytest.mark.parametrize(
+    "lipschitz, flipped, square", [(4.0, 0.5 - 1e-9, 1.0), (20.0, 0.25, 0.75)]
+)
+def test_half_of_the_labels_flipped_leaves_no_signal(lipschitz, flipped, square):
+    _, noise = beyond.mean_of_labels(dim=3, lipschitz=lipschitz, flipped=flipped)
+    assert noise**2 == pytest.approx(square, abs=0.02)
+
+
+def test_units_trained_with_cross_entropy_look_at_near_examples():
+    found = beyond.cross_entropy(
+        dim=3, n=20, lipschitz_values=[8.0], flips=[0.0], **SMALL
+    )
+    assert (found.least > 0.3).all() and (found.ratio > 0.3).all()
+
+
+def test_a_unit_behind_a_projection_ignores_the_rest():
+    found = beyond.behind_projection(lipschitz=3.0, noise_std=0.3, n=20, **SMALL)
+    assert (found.outside < 0.5).all() and (found.window > 0.3).all()
+    assert len(found) == 6
+
+
+def test_a_unit_that_is_given_absolute_values_does_better():
+    found = beyond.nonlinear_first(
+        dim=3, lipschitz=6.0, noise_std=0.3, n=20, contexts=500, **SMALL
+    )
+    assert (found.ratio > 1.5).all()
+
+
+def test_the_affine_bias_is_that_of_its_only_degree():
+    w = np.geomspace(0.1, 100, 61)
+    kept = ive(1.5, w) / ive(0.5, w)  # coth w - 1 / w
+    slope = (np.diff(np.log((1 - kept) ** 2)) / np.diff(np.log(w))).max()
+    found = beyond.bias_slopes(dims=[3]).set_index("task").slope
+    assert found["affine"] == pytest.approx(slope, rel=1e-9)
+    assert (beyond.bias_slopes_beyond(dims=[3], n=20).slope > 0).all()
+
+
+def test_waves_have_the_covariance_of_their_samples():
+    x = torch.tensor([[[1.0, 0, 0], [0.6, 0.8, 0]]]).double().expand(20_000, -1, -1)
+    wave = beyond.Wave(3, 2.0)
+    f = wave.sample(stream(0, "tasks"), 20_000)(x)
+    product = (f[:, 0] * f[:, 1]).numpy()
+    assert abs(product.mean() - wave.covariance(0.6)) < Z * product.std() / 20_000**0.5
+
+
+def test_a_mixture_of_one_class_is_that_class_and_no_unit_beats_its_own():
+    task, same = ReLU(3, 1.0), beyond.Mixture(3, (ReLU(3, 1.0),) * 2)
+    assert optimal_window(same, 20, 0.5).w == pytest.approx(
+        optimal_window(task, 20, 0.5).w, rel=1e-9
+    )
+    served = beyond.prices(dims=[3], n_values=[20], noise_stds=[0.1])
+    own = served[served.start == served.task]
+    assert own.price.to_numpy() == pytest.approx(1) and (served.price > 1 - 1e-12).all()
+    classes = Affine(3, 1.0), ReLU(3, 1.0), Cosine(3)
+    best = optimal_window(beyond.Mixture(3, classes), 20, 0.1)
+    assert served[served.start == "mixture"].risk.mean() == pytest.approx(
+        float(best.risk), rel=1e-9
+    )
+
+
+def test_units_trained_on_networks_find_the_window_of_the_relu_class():
+    found = beyond.networks(
+        dim=3,
+        n=20,
+        noise_std=0.5,
+        lipschitz_values=[6.0],
+        hidden_units=[4],
+        **SMALL | {"steps": 200},
+    )
+    assert found.ratio.to_numpy() == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("flipped, w", [(0.0, 6.12), (0.2, 2.67)])
+def test_the_page_says_which_window_to_expect(flipped, w):
+    mean, noise_std = beyond.mean_of_labels(dim=3, lipschitz=4.0, flipped=flipped)
+    best = optimal_window(mean, n=30, noise_std=noise_std)
+    assert best.w == pytest.approx(w, abs=0.005)
+
+
+def test_local_exponents_of_a_power_law_are_its_powers():
+    grid = [(L, p) for L in (1.0, 2.0, 4.0) for p in (0.0, 0.1, 0.2)]
+    rows = [
+        {"n": 30, "lipschitz": L, "flipped": p, "w": L**2 / max(p, 0.05), "error": 0.01}
+        for L, p in grid
+    ]
+    found = beyond.window_exponents(pd.DataFrame(rows))
+    noise = found[found.varied == "noise"].value.to_numpy()
+    steep = found[found.varied == "lipschitz"].value.to_numpy()
+    assert noise == pytest.approx(np.full(3, 0.5))  # a step from p = 0 has no log
+    assert steep == pytest.approx(np.full(6, -1.0))
+
+
+def test_one_layer_is_a_kernel_and_two_are_not():
+    found = beyond.trained_models(
+        dim=3,
+        n=8,
+        lipschitz=3.0,
+        noise_std=0.3,
+        contexts=200,
+        **SMALL | {"steps": 3},
+    ).set_index("model")
+    assert (found.others["one layer"] == 0).all()
+    assert (found.others["two layers"] > 0.01).all()
+    assert (found.others["two layers, no residual"] > 0.01).all()
+
+
+def test_a_layer_with_one_window_is_the_unit_of_the_package():
+    x = uniform_sphere(stream(0, "evaluation"), 1, 5, 9, 3)
+    y = x[..., 0]
+    M = 2.0 * torch.eye(3, dtype=torch.float64)
+    wanted = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M)
+    found = beyond.predict("one layer", {"M": M[None]}, x, y)
+    assert torch.allclose(found, wanted)
+    two = {"M": M[None], "M1": 3 * M[None], "gain": torch.zeros(1).double()}
+    assert torch.allclose(beyond.predict("two heads", two, x, y), wanted)
+
+
+def test_equal_weights_collapse_in_one_layer_and_no_layer_beats_its_bound():
+    found = beyond.collapse(
+        dim=3, windows=[0.0, 1.0, 30.0], layers=50, contexts=3, tokens=5
+    )
+    alone = found[found.model == "attention alone"]
+    first = alone[alone.layer == 1].set_index("w").spread
+    assert first[0.0] < 1e-12 and first[30.0] > 0.1
+    largest = alone.groupby("w").factor.max()
+    bound = alone.groupby("w").bound.first()
+    assert bound.to_numpy() == pytest.approx([0, 1 - np.exp(-2), 1 - np.exp(-60)])
+    assert (largest < bound + 1e-9).all()
