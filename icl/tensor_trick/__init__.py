@@ -1,11 +1,11 @@
 """The tensor trick and the five softmax regressions of paper 2.
 
-- `regressions`: loss, gradient and Hessian product, large problems in tiles.
-- `formulas`: what they compute, without checks of arguments.
+- `regressions`: loss, gradient and Hessian product, over blocks of rows.
+- `formulas`: what they compute for the rows, without checks of arguments.
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
 - `lipschitz`: proved constants. `supremum_search`: lower bounds on them by gradient ascent.
 - `target_shift`: moves of weights and data as moves of the target.
-- `inputs`, `tiling` (private): argument checks, and the tiles of rows.
+- `inputs` (private): checks of arguments.
 """
 
 from icl.tensor_trick.formulas import KINDS, TARGETED
