@@ -4,7 +4,7 @@
   names that the book prints. `sweeps`: slopes, and limits at the ends of sweeps.
 - `layers`, `classification`, `closeness`, `functions`: several heads and layers, labels -1 and 1, what
   *close* means, other classes of functions.
-- `identities`, `misprints`: both sides of formulas, on random problems. `costs`: what they cost.
+- `tensor_trick`: formulas broken on purpose, five gradients, ranks, and counted operations.
 - `kernel`: attention as a kernel estimate, its weights, bias and noise over w, best windows.
 - `exact_risk`: against direct rules and sampling, bias + noise, cost.
 - `lipschitz`: constants printed, proved, built and found. `curvature`: step sizes and passes.

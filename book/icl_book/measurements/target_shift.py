@@ -21,8 +21,8 @@ from icl.tensor_trick.target_shift import (
     target_move,
 )
 from icl_book.measurements.curvature import safe_step
-from icl_book.measurements.identities import Problem, normal_problem
 from icl_book.measurements.tables import measured
+from icl_book.measurements.tensor_trick import Problem, normal_problem
 
 Rng = np.random.Generator
 KINDS = ("normalized", "rescaled")

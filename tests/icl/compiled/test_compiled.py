@@ -1,6 +1,5 @@
 """The compiled loops against NumPy, PyTorch and the plain gradient."""
 
-import math
 import os
 import subprocess
 import sys
