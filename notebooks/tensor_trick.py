@@ -207,12 +207,11 @@ judge(
 )
 
 # %% tags=["remove-input"]
-literal = 8 * worst.n**2 * worst.dim**2
 judge(
     "P2.memory",
-    worst.assign(share=worst.explicit / literal),
-    worst.assign(share=worst.matrices / literal),
-    value="share",
+    worst.assign(numbers=worst.explicit / 8),
+    worst.assign(numbers=worst.matrices / 8),
+    value="numbers",
     name="n = {n}, d = {dim}",
     folded=True,
 )
