@@ -8,9 +8,8 @@ import functools
 import math
 
 import numpy as np
-from numba import config, njit, types
+from numba import config, njit
 from numba.core.caching import FunctionCache
-from numba.extending import overload
 
 LANES = 64  # contexts that go through the gradient side by side
 
@@ -109,17 +108,7 @@ def _power_of_two(real, integer, degree):
     return exp2
 
 
-exp2, exp2_double = _power_of_two(f32, i32, 5), _power_of_two(f64, i64, 11)
-
-
-def exp2_for_dtype(x):
-    """``2^x`` in the precision of x; this body is what runs with ``NUMBA_DISABLE_JIT=1``."""
-    return (exp2 if x.dtype == f32 else exp2_double)(x)
-
-
-@overload(exp2_for_dtype, inline="always")
-def _exp2_for_dtype(x):
-    return {types.float32: exp2, types.float64: exp2_double}[x].py_func
+exp2 = _power_of_two(f32, i32, 5)
 
 
 @inline

@@ -70,14 +70,8 @@ def test_elementary_functions_are_single_precision():
     assert np.all(
         error < 3e-7 + 2.0**-23 * np.abs(x)
     )  # log2(e) and its product with x are rounded
-    x = np.linspace(-1020, 1020, 100_001)
-    assert np.abs(each(elementary.exp2_double, x) / np.exp2(x) - 1).max() < 3e-15
-    for function, real in (
-        (elementary.exp2, np.float32),
-        (elementary.exp2_double, np.float64),
-    ):
-        low, nan = each(function, np.array([-np.inf, np.nan], real))
-        assert abs(low / np.finfo(real).tiny - 1) < 3e-7 and np.isnan(nan)
+    low, nan = each(elementary.exp2, np.array([-np.inf, np.nan], np.float32))
+    assert abs(low / np.finfo(np.float32).tiny - 1) < 3e-7 and np.isnan(nan)
     x = np.r_[
         np.geomspace(1e-30, 1, 50_000), 1 - np.geomspace(1e-7, 0.5, 50_000)
     ].astype(np.float32)
