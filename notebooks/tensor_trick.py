@@ -155,10 +155,10 @@ size = np.array([2, 1024])
 ax.loglog(worst.dim, worst.explicit, "o", label=r"explicit $A_1\otimes A_2$")
 ax.loglog(worst.dim, worst.matrices, "s", label=r"$A_1$, $X$, $A_2$ and the scores")
 ax.loglog(size, 8 * 9 * size**4, ":", color="C0")
-ax.loglog(size, 8 * 9 * size**2, ":", color="C1")
+ax.loglog(size, 8 * 16 * size**2, ":", color="C1")
 ax.axhline(24 * 2**30, color=plots.COLORS["guide"], ls="--", label="24 GiB")
 ax.set(xlabel="dimension d, with n = 3 d tokens", ylabel="bytes")
-ax.legend()
+ax.legend(loc="lower right", fontsize=9)
 plt.show()
 
 # %% [markdown]
@@ -168,7 +168,7 @@ plt.show()
 # one gigabyte.
 #
 # Bytes of the explicit product, and of the matrices and the scores. Points: measured in the experiment. Dotted: the numbers of
-# entries, $n^2d^2$ and $n^2$, times eight bytes, continued to the $d=1024$ that the summary proposes. The dashed line is the
+# entries, $n^2d^2$ and $2nd+d^2+n^2$, times eight bytes, continued to the $d=1024$ that the summary proposes. The dashed line is the
 # memory of a large laptop.
 # ```
 
@@ -271,7 +271,7 @@ assert all((kron_block(A1, A2, j) @ vec(X)).equal((A1 @ X @ A2.T)[j]) for j in (
 
 # %% tags=["hide-input"]
 columns = {r"$A_1\otimes A_2$": K, r"$\mathrm{vec}(X)$": vec(X)[:, None]}
-columns[r"$\mathrm{vec}(A_1XA_2^\top)$"] = (K @ vec(X))[:, None]
+columns["product"] = (K @ vec(X))[:, None]
 figure, axes = plt.subplots(1, 3, figsize=(4.2, 2.2), width_ratios=[4, 1, 1])
 for ax, (title, part) in zip(axes, columns.items(), strict=True):
     plots.matrix(ax, part.numpy(), fmt=".0f", limit=30)
