@@ -88,15 +88,10 @@ PARAMETERS: dict[str, Real] = {
     "learning_rate": Real("step size of the optimizer"),
     "contexts": Integer("Monte Carlo contexts; an interval needs two", 2, 10**8),
     "draws": Integer("random problems per size", 1),
-    "large_sizes": Integers("problem sizes that only the fast form reaches", 1),
     "radii": Reals("bounds R on the norms of data and weights"),
-    "memory_limit": Real(
-        "GiB of address space a measured process may take more", 0.1, 10_000
-    ),
     "conditions": Reals("condition numbers of the data matrices", 1, 1e12),
     "starts": Integer("random starts of a search", 1, 10_000),
     "sizes": Integers("problem sizes", 1),
-    "repeats": Integer("timed repetitions, of which the fastest counts", 1, 1000),
     "relu_rate": Real("size of the plain gradient steps, ReLU class"),
     "cosine_rate": Real("size of the plain gradient steps, cosine class"),
     "hidden_units": Integers("hidden units of a random network", 1),

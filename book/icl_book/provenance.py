@@ -81,11 +81,11 @@ def machine() -> dict[str, str | int | None]:
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
 
-def resident_bytes(field: str = "VmHWM") -> int:
-    """Return this process's resident memory at its highest, or now (``VmRSS``); 0 off Linux."""
+def resident_bytes() -> int:
+    """Return this process's resident memory at its highest; 0 off Linux."""
     path = Path("/proc/self/status")
     said = re.search(
-        rf"^{field}:\s*(\d+) kB",
+        r"^VmHWM:\s*(\d+) kB",
         path.read_text() if path.is_file() else "",
         re.MULTILINE,
     )

@@ -104,14 +104,15 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case "normalized":
             F = torch.softmax(S, -1)
             C = F - B
-            F_t = F * (T - _dot(F, T))
-            return F_t * (C - _dot(F, C)) + F * (F_t - _dot(F_t, C) - _dot(F, F_t))
+            log_F_t = T - _dot(F, T)  # so that F_t = F * log_F_t, and C_t = F_t
+            turn = log_F_t * (C + F - _dot(F, C))
+            return F * (turn - _dot(F, turn))
         case "rescaled":
             U = S.exp()
             U_t = U * T
             Q = U - U.sum(-1, keepdim=True) * B
             Q_t = U_t - U_t.sum(-1, keepdim=True) * B
-            return U_t * (Q - _dot(Q, B)) + U * (Q_t - _dot(Q_t, B))
+            return U * (T * (Q - _dot(Q, B)) + Q_t - _dot(Q_t, B))
         case "sparse":
             return S.exp() * T
         case "cross_entropy":

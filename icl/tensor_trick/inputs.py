@@ -3,71 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import cast
 
 import torch
 from torch import Tensor
 
-from icl.tensor_trick.formulas import TARGETED, target
-
-#: Bytes of the logits looked at together after an overflow.
-TILE = 2**21
-
-
-def check_problem(
-    A1: Tensor,
-    A2: Tensor,
-    X: Tensor,
-    B: Tensor | None,
-    kind: str,
-    V: Tensor | None = None,
-) -> dict[str, Tensor]:
-    """Check kind, types, shapes and entries as `icl.tensor_trick.loss` documents; return the tensors by name.
-
-    The entries of a target that the kind uses are left to `check_result`. The target is the only array of
-    n x m numbers, and an entry of it that is not finite makes the result not finite.
-    """
-    target(B, kind)
-    maybe = {"A1": A1, "A2": A2, "X": X, "B": B, "V": V}
-    optional = {"B", "V"}  # `target` has seen that B is there where the kind needs one
-    given = {
-        n: cast(Tensor, value)
-        for n, value in maybe.items()
-        if value is not None or n not in optional
-    }
-    check_matrices(**given)
-    (n, d), (m, e) = A1.shape[-2:], A2.shape[-2:]
-    for name, wanted in {"X": (d, e), "V": (d, e), "B": (n, m)}.items():
-        if name in given and given[name].shape[-2:] != wanted:
-            raise ValueError(
-                f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}, "
-                f"as A1 ends in {(n, d)} and A2 in {(m, e)}"
-            )
-    used = [name for name in given if name != "B" or kind not in TARGETED]
-    largest = require_finite(**{name: given[name] for name in used})
-    # softmax turns logits of -infinity into zeros in silence: where they may overflow, they are looked at
-    bound = d * e * largest["A1"] * largest["X"] * max(largest["A2"], 1.0)
-    if not bound <= torch.finfo(A1.dtype).max and not _all_finite(
-        *_logit_range(A1, A2, X)
-    ):
-        raise _overflow("logits", given, kind)
-    return given
-
-
-def check_result(
-    result: Tensor, what: str, given: dict[str, Tensor], kind: str
-) -> Tensor:
-    """Return a finite result; raise ValueError if the target is to blame for another, else OverflowError."""
-    if _all_finite(*_range(result)):
-        return result
-    if "B" in given:
-        require_finite(B=given["B"])
-    raise _overflow(what, given, kind)
-
 
 def check_matrices(**given: Tensor) -> None:
     """Check that all are nonempty matrices of one floating dtype and device whose batches broadcast."""
-    (reference, first), *_ = given.items()
+    reference, first = next(iter(given.items()))
     for name, value in given.items():
         require_tensor(name, value)
         if not value.is_floating_point():
@@ -95,6 +38,45 @@ def check_matrices(**given: Tensor) -> None:
         raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
 
 
+def check_problem(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
+) -> None:
+    """Check types, shapes and entries as `icl.tensor_trick.loss` documents them.
+
+    The entries of B, the only array of n x m numbers, are left to `check_result`.
+    """
+    given = {"A1": A1, "A2": A2, "X": X}
+    if B is not None:
+        given["B"] = B
+    if V is not None:
+        given["V"] = V
+    check_matrices(**given)
+    n, d = A1.shape[-2:]
+    m, e = A2.shape[-2:]
+    for name, wanted in {"X": (d, e), "B": (n, m), "V": (d, e)}.items():
+        if name in given and given[name].shape[-2:] != wanted:
+            raise ValueError(
+                f"{name} has shape {tuple(given[name].shape)}; it must end in {wanted}, "
+                f"as A1 ends in {(n, d)} and A2 in {(m, e)}"
+            )
+    given.pop("B", None)
+    require_finite(**given)
+
+
+def check_result(result: Tensor, what: str, X: Tensor, B: Tensor | None) -> Tensor:
+    """Return a finite result; for another raise ValueError if B is not finite, else OverflowError."""
+    if _all_finite(result):
+        return result
+    if B is not None:
+        require_finite(B=B)
+    dtype = str(result.dtype).removeprefix("torch.")
+    largest = X.detach().abs().max().item()
+    raise OverflowError(
+        f"the {what} overflows {dtype} (the largest entry of X is {largest:.4g}); "
+        "shrink X or B, or use a wider dtype"
+    )
+
+
 def batch_shape(*matrices: Tensor | None) -> torch.Size:
     """Return the leading dimensions that the matrices broadcast to."""
     shape: torch.Size = torch.broadcast_shapes(  # type: ignore[no-untyped-call]
@@ -104,68 +86,31 @@ def batch_shape(*matrices: Tensor | None) -> torch.Size:
 
 
 def require_tensor(name: str, value: object) -> None:
-    """Check that a value is a tensor."""
+    """Check that a value is a dense tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} is a {type(value).__name__}; a torch tensor is needed")
     if value.layout != torch.strided:
         raise TypeError(f"{name} is sparse ({value.layout}); use {name}.to_dense()")
 
 
-def require_finite(**given: Tensor) -> dict[str, float]:
-    """Return the largest absolute entry of each tensor; raise ValueError if an entry is not finite."""
-    largest = {}
+def require_finite(**given: Tensor) -> None:
+    """Check that all entries are real and finite."""
     for name, value in given.items():
         if value.is_complex():
             raise TypeError(f"{name} has dtype {value.dtype}; real numbers are needed")
-        low, high = _range(value)
-        if not _all_finite(low, high):
+        if not _all_finite(value):
             raise ValueError(f"{name} has a NaN or infinite entry; all must be finite")
-        largest[name] = max(-low, high)
-    return largest
 
 
-def _range(value: Tensor) -> tuple[float, float]:
-    """Return the smallest and the largest entry, NaN if one is NaN, and zeros where they cannot be known."""
+def _all_finite(value: Tensor) -> bool:
+    """Return whether all entries are finite, as far as values can be looked at."""
     if value.numel() == 0:
-        return 0.0, 0.0
+        return True
     try:
-        low, high = torch.aminmax(
-            value.detach()
-        )  # reads a large array in a tenth of the time of isfinite
-        return low.item(), high.item()
+        # of NaN the largest is NaN; one pass, and no array of the size of a large target
+        low, high = torch.aminmax(value.detach())
+        return math.isfinite(low.item()) and math.isfinite(high.item())
     except RuntimeError as error:
-        if "vmap" in str(error):  # inside torch.func.vmap values cannot be looked at
-            return 0.0, 0.0
+        if "vmap" in str(error):  # inside torch.func.vmap there are no values
+            return True
         raise
-
-
-def _all_finite(low: float, high: float) -> bool:
-    return math.isfinite(low) and math.isfinite(high)
-
-
-def _logit_range(A1: Tensor, A2: Tensor, X: Tensor) -> tuple[float, float]:
-    """Return the smallest and the largest logit, from a few rows at a time."""
-    row = math.prod(batch_shape(A1, A2, X)) * A2.shape[-2] * A1.element_size()
-    rows = max(1, TILE // max(1, row))
-    ranges = [_range(part @ X @ A2.mT) for part in torch.split(A1, rows, -2)]
-    return _range(torch.tensor(ranges, dtype=torch.float64))
-
-
-def _overflow(what: str, given: dict[str, Tensor], kind: str) -> OverflowError:
-    """Return the error that says whether the logits overflow or what is made of them."""
-    A1, A2, X = given["A1"], given["A2"], given["X"]
-    low, high = _logit_range(A1, A2, X)
-    what = what if _all_finite(low, high) else "logits"
-    top = math.log(torch.finfo(A1.dtype).max)
-    squared = (
-        f" ({top / 2:.3g} where they are squared, as in rescaled)"
-        if kind == "rescaled"
-        else ""
-    )
-    dtype = str(A1.dtype).removeprefix("torch.")
-    fits = high <= (top / 2 if kind == "rescaled" else top) - math.log(A2.shape[-2])
-    cause = "B" if what != "logits" and fits and "B" in given else "X"
-    return OverflowError(
-        f"the {what} ({kind}) overflows {dtype}: the largest logit is {high:.4g}, "
-        f"exp allows {top:.3g}{squared}; shrink {cause} or use a wider dtype"
-    )

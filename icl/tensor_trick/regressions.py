@@ -1,7 +1,13 @@
 r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
-`icl.tensor_trick.formulas` holds the formulas. Nothing here forms a Kronecker product or calls autograd;
-`icl.tensor_trick.kronecker` holds the explicit Kronecker versions these are tested against.
+`icl.tensor_trick.formulas` holds the formulas of a row. Rows of the problem do not interact, so they are
+taken in blocks, of which the logits fit the cache of a core. With a the rows of A1 in a block,
+
+    S = a X A2',   P from S and its rows of B,   gradient += a' (P A2).
+
+So beside the arguments O(n d) numbers are held, never n x m. Nothing here forms a Kronecker product or calls
+autograd; `icl.tensor_trick.kronecker` holds the explicit Kronecker versions these are tested against. The
+results can be differentiated and mapped by PyTorch; a recorded history then holds all logits.
 
 Shapes: A1 (..., n, d), A2 (..., m, e), X and V (..., d, e), B (..., n, m); the paper has m = n and e = d.
 Leading dimensions broadcast; every element of the batch is a problem of its own. Logits are not divided by
@@ -10,11 +16,23 @@ anything: put a 1/sqrt(d) into X if you want one.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
+import torch
 from torch import Tensor
 
-from icl.tensor_trick.formulas import TARGETED, row_loss
-from icl.tensor_trick.inputs import check_problem, check_result
-from icl.tensor_trick.tiling import tiled_or_plain
+from icl.tensor_trick.formulas import (
+    TARGETED,
+    row_gradient,
+    row_hvp,
+    row_loss,
+    target,
+)
+from icl.tensor_trick.inputs import batch_shape, check_problem, check_result
+
+#: Bytes of the logits of a block: a few arrays of this size fit the cache of a core, or fill a GPU.
+BLOCK, BLOCK_GPU = 2**19, 2**26
 
 
 def loss(
@@ -31,8 +49,13 @@ def loss(
         OverflowError: If the result leaves the range of the dtype (exp in "rescaled" and
             "sparse", or the logits themselves).
     """
-    given = check_problem(A1, A2, X, B, kind)
-    return check_result(row_loss(A1 @ X @ A2.mT, B, kind).sum(-1), "loss", given, kind)
+    target(B, kind)
+    check_problem(A1, A2, X, B)
+    used = B if kind in TARGETED else None
+    total = torch.zeros((), dtype=X.dtype, device=X.device)
+    for a, b in _blocks(A1, A2, X, used):
+        total = total + row_loss(a @ X @ A2.mT, b, kind).sum(-1)
+    return check_result(total, f"loss ({kind})", X, used)
 
 
 def gradient(
@@ -40,14 +63,16 @@ def gradient(
 ) -> Tensor:
     """Compute the gradient of `loss` with respect to X, A1' P A2 with P = dloss/dS.
 
-    Arguments and errors are those of `loss`. Large problems are computed in tiles of rows, with O(n d) memory
-    beside the arguments. Small ones, and those that autograd or torch.func is to differentiate or to map,
-    are computed by `plain_gradient`. Tiles save memory; they are little faster than autograd, unlike those of
-    `hvp`: the page *Benchmarks* has both. The result is (..., d, e).
+    Arguments and errors are those of `loss`. The result is (..., d, e).
     """
-    given = check_problem(A1, A2, X, B, kind)
-    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, None, kind=kind)
-    return check_result(result, "gradient", given, kind)
+    target(B, kind)
+    check_problem(A1, A2, X, B)
+    used = B if kind in TARGETED else None
+    total = torch.zeros_like(X)
+    for a, b in _blocks(A1, A2, X, used):
+        P = row_gradient(a @ X @ A2.mT, b, kind)
+        total = total + a.mT @ (P @ A2)
+    return check_result(total, f"gradient ({kind})", X, used)
 
 
 def hvp(
@@ -60,8 +85,26 @@ def hvp(
 ) -> Tensor:
     """Compute the Hessian of `loss` in X applied to the direction V, both (..., d, e).
 
-    The other arguments and the errors are those of `loss`; `gradient` says how it is computed.
+    The other arguments and the errors are those of `loss`.
     """
-    given = check_problem(A1, A2, X, B, kind, V)
-    result = tiled_or_plain(A1, A2, X, B if kind in TARGETED else None, V, kind=kind)
-    return check_result(result, "Hessian product", given, kind)
+    target(B, kind)
+    check_problem(A1, A2, X, B, V)
+    used = B if kind in TARGETED else None
+    total = torch.zeros_like(X)
+    for a, b in _blocks(A1, A2, X, used, V):
+        W = row_hvp(a @ X @ A2.mT, a @ V @ A2.mT, b, kind)
+        total = total + a.mT @ (W @ A2)
+    return check_result(total, f"Hessian product ({kind})", X, used)
+
+
+def _blocks(
+    A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
+) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Yield blocks of rows of A1 and the same rows of B."""
+    block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
+    problems = math.prod(batch_shape(A1, A2, X, B, V))
+    row = max(1, problems) * A2.shape[-2] * A1.element_size()
+    height = max(1, block // row)
+    for start in range(0, A1.shape[-2], height):
+        rows = slice(start, start + height)
+        yield A1[..., rows, :], None if B is None else B[..., rows, :]

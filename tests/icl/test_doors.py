@@ -302,22 +302,15 @@ def run_python(code, **env):
 
 def test_loops_that_are_not_compiled_give_no_warnings():
     code = """
-import torch
-from icl.compiled.regressions import squared_gradient
-from icl.tensor_trick.formulas import row_gradient
 from icl.pretrain import train_grid
 from icl.tasks import ReLU
 print(float(train_grid(ReLU(3), 0.1, 4, 1, 3, 5).windows[0, 0]))
-S, B = torch.arange(12.0).reshape(3, 4).cos(), torch.ones(3, 4) / 4
-wanted = row_gradient(S, B, "normalized")
-squared_gradient(S, B, "normalized")
-print(float((S - wanted).abs().max()) < 1e-6)
 """
     runs = [run_python(code, **env) for env in ({"NUMBA_DISABLE_JIT": "1"}, {})]
     for run in runs:
         assert run.returncode == 0 and run.stderr == "", run.stderr
-    (plain, right), (compiled, _) = (run.stdout.split() for run in runs)
-    assert float(plain) == pytest.approx(float(compiled), rel=1e-4) and right == "True"
+    plain, compiled = (float(run.stdout) for run in runs)
+    assert plain == pytest.approx(compiled, rel=1e-4)
 
 
 def test_the_science_needs_no_pandas():

@@ -20,7 +20,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner import execute, pairs, plan, schedule
 from programs import program
 
-NAME = "misprints"
+NAME = "tensor_trick"
 EDITS = [("draws = 10", "draws = 11"), ("draws = 10", "draws = 12")]
 
 

@@ -1,0 +1,227 @@
+"""The tensor trick: formulas broken on purpose, five gradients, ranks, and counted operations."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from icl.streams import stream
+from icl.tensor_trick import KINDS, gradient, hvp, kron_block, vec
+from icl.tensor_trick.formulas import plain_gradient, row_gradient
+from icl.tensor_trick.kronecker import kron_gradient
+
+#: A1 and A2 (..., n, dim), X (..., dim, dim) and B (..., n, n).
+Problem = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def normal_problem(n: int, dim: int, rng: np.random.Generator, *draws: int) -> Problem:
+    """Draw A1, A2 and X standard normal, rows of B softmaxes of standard normal vectors."""
+    A1 = torch.from_numpy(rng.standard_normal((*draws, n, dim)))
+    A2 = torch.from_numpy(rng.standard_normal((*draws, n, dim)))
+    X = torch.from_numpy(rng.standard_normal((*draws, dim, dim)))
+    B = torch.from_numpy(rng.standard_normal((*draws, n, n))).softmax(-1)
+    return A1, A2, X, B
+
+
+def difference(left: Tensor, right: Tensor) -> float:
+    """Return the largest difference of two tensors in units of the largest entry of the second."""
+    return float((left - right).abs().max() / right.abs().max())
+
+
+def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
+    """Break the trick and the two losses as a slip of the pen would.
+
+    Returns:
+        Columns ``statement``, ``what``, ``dim``, ``n`` and ``difference``, the smallest over the draws.
+    """
+    rows = []
+    for dim in dims:
+        n = 3 * dim
+        rng = stream(seed, "tasks", dim)
+        for _ in range(draws):
+            A1, A2, X, B = normal_problem(n, dim, rng)
+            X = X / dim
+            S = A1 @ X @ A2.T
+            U = S.exp()
+            alpha = U.sum(-1, keepdim=True)
+            normalized = (U / alpha - B).square().sum()
+            rescaled = (U - alpha * B).square().sum()
+            slips = {
+                ("trick", "vec by columns"): (
+                    torch.kron(A1, A2) @ vec(X.T),
+                    vec(S.T),
+                ),
+                ("normalized", "columns of B"): (
+                    (U / alpha - B.T).square().sum(),
+                    normalized,
+                ),
+                ("normalized", "one normalization"): (
+                    (U / alpha.sum() - B).square().sum(),
+                    normalized,
+                ),
+                ("rescaled", "columns of B"): (
+                    (U - alpha * B.T).square().sum(),
+                    rescaled,
+                ),
+                ("rescaled", "one normalization"): (
+                    (U - alpha.sum() * B).square().sum(),
+                    rescaled,
+                ),
+            }
+            for (statement, what), sides in slips.items():
+                rows.append(
+                    {
+                        "statement": statement,
+                        "what": what,
+                        "dim": dim,
+                        "n": n,
+                        "difference": difference(*sides),
+                    }
+                )
+    by = ["statement", "what", "dim", "n"]
+    return pd.DataFrame(rows).groupby(by, sort=False, as_index=False).min()
+
+
+def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
+    """Compare the closed form of all five gradients with autograd through the explicit product.
+
+    Returns:
+        Columns ``kind``, ``what``, which is "closed form" or "P transposed", and ``difference``: the largest
+        over dimensions and draws, and with P transposed the smallest.
+    """
+    rows = []
+    for dim in dims:
+        n = 3 * dim
+        rng = stream(seed, "tasks", dim)
+        for _ in range(draws):
+            A1, A2, X, B = normal_problem(n, dim, rng)
+            X = X / dim
+            for kind in KINDS:
+                wanted = kron_gradient(A1, A2, X, B, kind)
+                P = row_gradient(A1 @ X @ A2.T, B, kind)
+                rows.append(
+                    {
+                        "kind": kind.replace("_", "-"),
+                        "closed form": difference(gradient(A1, A2, X, B, kind), wanted),
+                        "P transposed": difference(A1.T @ P.T @ A2, wanted),
+                    }
+                )
+    sizes = pd.DataFrame(rows).groupby("kind", sort=False)
+    worst = sizes.agg({"closed form": "max", "P transposed": "min"}).reset_index()
+    return worst.melt("kind", var_name="what", value_name="difference")
+
+
+def ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
+    """Return the rank of a Kronecker product: ``n`` (3 dim, and dim - 1, too few), ``dim``, ``rank``."""
+    rows = []
+    for dim in dims:
+        for n in (3 * dim, dim - 1):
+            A1, A2, *_ = normal_problem(n, dim, stream(seed, "tasks", dim))
+            rank = int(torch.linalg.matrix_rank(torch.kron(A1, A2)))
+            rows.append({"n": n, "dim": dim, "rank": rank})
+    return pd.DataFrame(rows)
+
+
+#: Losses that a number added to a whole row of scores does not change.
+INVARIANT = ("normalized", "cross_entropy", "entropy")
+
+
+def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
+    """Return ranks of Hessians: as drawn, with a constant column in A2, and, as a control, in A1.
+
+    Columns ``kind``, ``dim``, ``where`` (the constant column), ``rank`` and ``invisible``, whether the loss
+    cannot see the column's directions; in A1 the losses that see them are left out.
+    """
+    rows = []
+    for dim in dims:
+        for where in ("nowhere", "in A2", "in A1"):
+            A1, A2, X, B = normal_problem(3 * dim, dim, stream(seed, "tasks", dim))
+            X = X / dim
+            if where == "in A1":
+                A1[:, -1] = 1.0
+            if where == "in A2":
+                A2[:, -1] = 1.0
+            directions = torch.eye(dim**2, dtype=X.dtype).reshape(dim**2, dim, dim)
+            for kind in INVARIANT if where == "in A1" else KINDS:
+                hessian = vec(hvp(A1, A2, X, B, directions, kind))
+                rank = int(torch.linalg.matrix_rank(hessian, rtol=1e-10))
+                rows.append(
+                    {
+                        "kind": kind.replace("_", "-"),
+                        "dim": dim,
+                        "where": where,
+                        "rank": rank,
+                        "invisible": kind in INVARIANT and where != "nowhere",
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def explicit(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute the gradient of the normalized loss by two products with the whole Kronecker product."""
+    K = torch.kron(A1, A2)
+    P = row_gradient((K @ X.reshape(-1, 1)).reshape(B.shape), B, "normalized")
+    return (K.T @ P.reshape(-1, 1)).reshape(X.shape)
+
+
+def blockwise(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute it with one block of the Kronecker product at a time."""
+    x = X.reshape(-1, 1)
+    total = torch.zeros_like(x)
+    for j in range(len(A1)):
+        block = kron_block(A1, A2, j)
+        total += block.T @ row_gradient((block @ x).T, B[j : j + 1], "normalized").T
+    return total.reshape(X.shape)
+
+
+def autograd(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute it by automatic differentiation of the matrix form."""
+    X = X.detach().requires_grad_()
+    value = 0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum()
+    return torch.autograd.grad(value, X)[0]
+
+
+#: Five ways to one gradient.
+FORMS = {
+    "explicit": explicit,
+    "blockwise": blockwise,
+    "autograd": autograd,
+    "closed form": plain_gradient,
+    "streaming": gradient,
+}
+
+#: By how much n and dim grow.
+GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
+
+
+def operations(
+    forms: Sequence[str], size: int, growing: Sequence[str], seed: int
+) -> pd.DataFrame:
+    """Return the exponent of the operations of matrix products when n, dim or both double from ``size``.
+
+    Columns ``form``, ``growing``, ``exponent`` and ``error``: counts are whole numbers, so only the logarithm
+    is rounded.
+    """
+    rows = []
+    for form in forms:
+        for what in growing:
+            n_factor, dim_factor = GROWING[what]
+            before = _counted(form, n=size, dim=size, seed=seed)
+            after = _counted(form, n=size * n_factor, dim=size * dim_factor, seed=seed)
+            exponent = math.log2(after / before)
+            error = 4 * float(np.spacing(exponent))
+            rows.append(
+                {"form": form, "growing": what, "exponent": exponent, "error": error}
+            )
+    return pd.DataFrame(rows)
+
+
+def _counted(form: str, n: int, dim: int, seed: int) -> int:
+    A1, A2, X, B = normal_problem(n, dim, stream(seed, "tasks", dim))
+    with FlopCounterMode(display=False) as counter:
+        FORMS[form](A1, A2, X / dim**1.5, B)
+    return int(counter.get_total_flops())
