@@ -1,0 +1,15 @@
+"""The tensor trick and the five softmax regressions of paper 2.
+
+- `regressions`: loss, gradient and Hessian product, over blocks of rows.
+- `formulas`: what they compute for the rows, without checks of arguments.
+- `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
+- `lipschitz`: proved Lipschitz constants of a row.
+- `target_shift`: the target whose move replaces a move of the weights.
+- `inputs` (private): checks of arguments.
+"""
+
+from icl.tensor_trick.formulas import KINDS, TARGETED
+from icl.tensor_trick.kronecker import kron_block, unvec, vec
+from icl.tensor_trick.regressions import gradient, hvp, loss
+
+__all__ = ["KINDS", "TARGETED", "gradient", "hvp", "kron_block", "loss", "unvec", "vec"]
