@@ -23,11 +23,11 @@ ONE = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
     "1",
 )
-RISK, TRAINED = (
-    {"dims": (2, 5), "w": (1.0, 30.0), "n": (20, 10**6), "noise_std": 0.5},
-    {"d": 3, "n": 10},
-)
-STEPS, BATCH, TOKENS, WIDTH = 100, 64, 512, 16
+DIMS = (2, 5)
+WINDOWS = (1.0, 30.0)
+LENGTHS = (20, 10**6)
+NOISE = 0.5
+TOKENS, WIDTH = 512, 16  # of the regression whose gradient is computed
 
 
 def compute(dtype, stream):
@@ -42,40 +42,42 @@ def compute(dtype, stream):
     from icl.tensor_trick import gradient
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    tasks = [cls(d) for cls in (Affine, ReLU) for d in RISK["dims"]]
+    tasks = [cls(dim) for cls in (Affine, ReLU) for dim in DIMS]
     values = {}
     if dtype == "float64" and stream == "portable":  # the exact risk knows nothing else
-        risks = [
-            float(population_risk(t, w, n, RISK["noise_std"]).total)
-            for t in tasks
-            for w in RISK["w"]
-            for n in RISK["n"]
+        values["population_risk"] = [
+            [float(population_risk(task, w, n, NOISE).total)]
+            for task in tasks
+            for w in WINDOWS
+            for n in LENGTHS
         ]
-        windows = [
-            float(optimal_window(t, n, RISK["noise_std"]).w)
-            for t in tasks
-            for n in RISK["n"]
+        values["optimal_window"] = [
+            [float(optimal_window(task, n, NOISE).w)] for task in tasks for n in LENGTHS
         ]
-        values = {
-            "population_risk": [[v] for v in risks],
-            "optimal_window": [[v] for v in windows],
-        }
     units = [
-        UnitConfig(ReLU(TRAINED["d"], L), RISK["noise_std"], TRAINED["n"], s)
-        for s, L in enumerate((1.0, 4.0))
+        UnitConfig(ReLU(3, lipschitz), NOISE, context_length=10, seed=seed)
+        for seed, lipschitz in enumerate((1.0, 4.0))
     ]
-    trained = pretrain(units, STEPS, BATCH, 0.1, stream=stream, dtype=dtype)
+    trained = pretrain(
+        units,
+        steps=100,
+        batch_size=64,
+        learning_rate=0.1,
+        stream=stream,
+        dtype=dtype,
+    )
     values["pretrain"] = [M.ravel().tolist() for M in trained.M]
     if stream == "portable":  # it draws nothing
         rng = streams.stream(0, "evaluation")
-        shapes = ((TOKENS, WIDTH), (TOKENS, WIDTH), (WIDTH, WIDTH), (TOKENS, TOKENS))
-        A1, A2, X, B = (
-            torch.tensor(rng.standard_normal(s), dtype=getattr(torch, dtype))
-            for s in shapes
-        )
-        values["gradient"] = [
-            gradient(A1, A2, X / WIDTH**1.5, B.softmax(-1)).ravel().tolist()
-        ]
+
+        def normal(*shape):
+            return torch.tensor(rng.standard_normal(shape), dtype=getattr(torch, dtype))
+
+        A1 = normal(TOKENS, WIDTH)
+        A2 = normal(TOKENS, WIDTH)
+        X = normal(WIDTH, WIDTH) / WIDTH**1.5
+        B = normal(TOKENS, TOKENS).softmax(-1)
+        values["gradient"] = [gradient(A1, A2, X, B).ravel().tolist()]
     loaded = threadpoolctl.threadpool_info()
     return values, {
         "threads": torch.get_num_threads(),
@@ -174,4 +176,7 @@ def main():
 
 
 if __name__ == "__main__":
-    print(json.dumps(compute(*sys.argv[1:]))) if sys.argv[1:] else main()
+    if len(sys.argv) == 3:  # one column, in a process of its own
+        print(json.dumps(compute(dtype=sys.argv[1], stream=sys.argv[2])))
+    else:
+        main()

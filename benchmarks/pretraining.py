@@ -3,8 +3,8 @@
     make bench      or      .venv/bin/python benchmarks/pretraining.py [repeats]
 
 Writes benchmarks/results/pretraining.json. In each repeat all competitors run one after the other, and
-ratios are taken within a repeat. Wall time suffers where the machine has other work; CPU time of the process is given
-beside it. Every competitor draws its own contexts and trains in single precision with Adam.
+ratios are taken within a repeat. Wall time suffers where the machine has other work; CPU time of the process
+is given beside it. Every competitor draws its own contexts and trains in single precision with Adam.
 """
 
 import os

@@ -31,11 +31,7 @@ __all__ = [
     "Normal",
     "Sphere",
     "cap_quantile",
-    "inner_products",
-    "linear_map",
-    "normalize",
     "restrict_to_cap",
-    "reversed_axes",
     "uniform_sphere",
 ]
 
@@ -86,11 +82,9 @@ def uniform_sphere(
         integer(shape[-1], "dim", 2, _MOST_DIM),
     )
     affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
-    if isinstance(rng, NativeStream):
-        return normalize(reversed_axes(rng.standard_normal(shape[::-1])))
     import torch  # takes long to import, and the exact risk needs no points
 
-    return normalize(torch.from_numpy(rng.standard_normal(shape)))
+    return normalize(torch.as_tensor(rng.standard_normal(shape)))
 
 
 def cap_quantile(dim: int, mass: float) -> float:

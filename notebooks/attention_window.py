@@ -40,53 +40,24 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 
 from icl.attention import softmax_attention, softmax_weights
-from icl.risk import linear_optimum, optimal_window
+from icl.risk import linear_optimum, optimal_window, population_risk
+from icl.streams import stream
 from icl.tasks import Cosine, ReLU
 from icl_book import notebook, plots
-from icl_book.claims import LIMIT, cases, judge, other_readings
+from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
-from icl_book.measurements import kernel
-from icl_book.measurements.tables import each
+from icl_book.measurements import attention_window
 
 # statsmodels, about random numbers that are not used here
 warnings.filterwarnings("ignore", category=FutureWarning)
 
 notebook.setup(globals())
 
-# %% tags=["hide-input"]
-_, angles, _ = kernel.drawn_on_circle(Cosine(2), 12, noise_std, seed, 9)
-on_circle, at_zero = kernel.on_circle(angles), kernel.on_circle([0.0])[0]
-weights = softmax_weights(on_circle, at_zero, 6 * torch.eye(2).double())
-figure, (prompt, ring) = plt.subplots(1, 2, figsize=(7.6, 2.5), width_ratios=[3, 1.3])
-box = {"boxstyle": "round,pad=0.4", "facecolor": "none", "edgecolor": "0.5"}
-blocks = ["$x_1$\n$y_1$", "$x_2$\n$y_2$", "...", "$x_n$\n$y_n$", "$x_q$\n?"]
-for i, text in enumerate(blocks):
-    prompt.text(i, 0, text, ha="center", va="center", fontsize=13, bbox=box)
-words = {(1.5, 0.65): "n labeled examples", (4, 0.65): "query"}
-for place, text in (words | {(2, -0.9): "prediction: weighted mean of labels"}).items():
-    prompt.text(*place, text, ha="center", fontsize=10)
-ring.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
-ring.plot(*on_circle.T, ".", color="0.5", markersize=4)
-ring.scatter(*on_circle.T, s=900 * weights, alpha=0.7, color=plots.COLORS["softmax"])
-ring.plot(1, 0, "k*", markersize=11)
-ring.set_aspect("equal")
-for ax, limits in ((prompt, (-0.6, 4.6, -1, 0.9)), (ring, (-1.3, 1.5, -1.3, 1.3))):
-    ax.axis("off")
-    ax.axis(limits)
-plt.show()
-
 # %% [markdown]
-# ```{caption} fig-prompt
-# :alt: Left, a row of boxes: examples x 1 with label y 1 to x n with label y n, then the query with a question mark. Right,
-# points on a circle, large near a star and small far from it.
-#
-# Left: a prompt, $n$ labeled examples and a {term}`query`. Right: twelve examples on the circle $d=2$; the area of each is its
-# attention weight for the query (star) at $w=6$.
-# ```
-#
 # ## In plain words
 #
 # Attention predicts with a weighted mean of labels; examples near the query count most. The region that counts is
@@ -95,7 +66,117 @@ plt.show()
 # - few labels are averaged, so noise stays; all of them come from close by, so little is smeared;
 # - the faster the functions change, the narrower the window should be (larger $w$);
 # - the noisier the labels, the wider it should be (smaller $w$).
+
+# %% tags=["hide-input"]
+shown = np.deg2rad([200, 75, -20, 130, 12])
+on_circle = attention_window.on_circle(shown)
+at_zero = attention_window.on_circle([0.0])[0]
+shares = softmax_weights(on_circle, at_zero, 2 * torch.eye(2).double()).numpy()
+blue = plots.COLORS["softmax"]
+figure, (ring, prompt) = plt.subplots(1, 2, figsize=(7.6, 3.0), width_ratios=[1.3, 3])
+ring.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
+ring.scatter(*on_circle.T, s=900 * shares, alpha=0.5, color=blue)
+for i, (x, y) in enumerate(1.3 * on_circle.numpy(), start=1):
+    ring.text(x, y, f"$x_{i}$", ha="center", va="center", fontsize=13)
+ring.plot(1, 0, "k*", markersize=11)
+ring.text(0.66, 0, "$x_q$", ha="center", va="center", fontsize=13)
+ring.set_aspect("equal")
+ring.axis("off")
+ring.axis((-1.5, 1.6, -1.5, 1.5))
+box = {"boxstyle": "round,pad=0.4", "facecolor": "none", "edgecolor": "0.5"}
+text = {"ha": "center", "va": "center", "fontsize": 13}
+target = (2, -1)
+for i, share in enumerate(shares):
+    prompt.text(i, 1, f"$x_{i + 1}$\n$y_{i + 1}$", bbox=box, **text)
+    arrow = {"arrowstyle": "-|>", "color": blue, "linewidth": 0.5 + 9 * share}
+    arrow |= {"shrinkA": 26, "shrinkB": 22}
+    prompt.annotate("", target, (i, 1), arrowprops=arrow)
+    prompt.text(i, 1.62, f"{100 * share:.0f} %", color=blue, **text)
+prompt.text(*target, "prediction of $y_q$", bbox=box, **text)
+prompt.text(5, 1, "$x_q$\n?", bbox=box, **text)
+prompt.axis("off")
+prompt.axis((-0.6, 5.6, -1.4, 1.9))
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-prompt
+# :alt: Left, five numbered points on a circle and a star; the disc of a point is larger the nearer it is to the star. Right,
+# five boxes, each an example with its label, with arrows to one box, the prediction. The thickest arrows come from the
+# examples nearest to the star.
 #
+# How attention answers. Left: five labeled examples on the circle $d=2$ and a {term}`query` (star); the area of a disc is the
+# attention weight of its example at $w=2$. Right: the prompt. The prediction is the mean of the labels with these weights
+# (percentages, thickness of the arrows), whatever the order of the examples.
+# ```
+#
+# ## The experiment: attention is kernel regression
+#
+# We draw contexts and compute the weights twice: as the softmax of the scores $w\,x_i\cdot x_q$, and as a Gaussian kernel of
+# the distance to the query. On the sphere they are the same numbers. Tokens with a normal law are not on a sphere, and
+# there the two differ.
+
+# %%
+rows = []
+for tokens in ("sphere", "normal"):
+    for dim in dims:
+        for draw in range(draws):
+            rng = stream(seed, "monte carlo", draw)
+            # the last of n + 1 points is the query
+            x = torch.from_numpy(rng.standard_normal((context_length + 1, dim)))
+            if tokens == "sphere":
+                x = x / x.norm(dim=-1, keepdim=True)
+            distance = (x[:-1] - x[-1]).norm(dim=-1)
+            for w in (1.0, 4.0, 16.0):
+                attention = torch.softmax(w * x[:-1] @ x[-1], dim=0)
+                kernel = torch.exp(-w / 2 * distance**2)
+                context = {"tokens": tokens, "dim": dim, "draw": draw, "w": w}
+                columns = {
+                    "distance": distance,
+                    "attention": attention,
+                    "kernel": kernel / kernel.sum(),
+                }
+                rows.append(pd.DataFrame(context | columns))
+weights = pd.concat(rows, ignore_index=True)
+weights["gap"] = (weights.attention - weights.kernel).abs()
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.8), sharey=True)
+for ax, tokens in zip(axes, ("sphere", "normal"), strict=True):
+    context = weights[(weights.tokens == tokens) & (weights.dim == dim)]
+    for w, part in context[context.draw == 0].groupby("w"):
+        part = part.sort_values("distance")
+        (line,) = ax.plot(part.distance, part.kernel, label=f"w = {w:g}")
+        ax.plot(part.distance, part.attention, "o", mfc="none", c=line.get_color())
+    ax.set(title=f"{tokens}, d = {dim}", xlabel="distance to the query")
+axes[0].set(yscale="log", ylim=(1e-6, 1.5), ylabel="weight of an example")
+axes[0].legend()
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-kernel
+# :alt: Weight against distance to the query, two panels. On the sphere the points lie on three falling curves, steeper for
+# larger w. With normal tokens the points are scattered away from the curves.
+#
+# The weights of one drawn context: softmax attention (points) and the Gaussian kernel $e^{-\frac w2\|x-x_q\|^2}$ (lines), in
+# the highest dimension of the list. Left: tokens on the sphere, where a larger $w$ is a narrower kernel. Right: tokens with a
+# normal law, where long examples win.
+# ```
+#
+# This takes about a second on two cores. Expect a largest gap of rounding size on the sphere,
+# {judged}`P1.W.kernel | d = 5 | .0e` at $d=5$, and a large one off it.
+
+# %% tags=["remove-input"]
+gaps = weights.groupby(["tokens", "dim"], as_index=False).gap.max()
+on_sphere = gaps.loc[gaps.tokens == "sphere", ["dim", "gap"]]
+off_sphere = gaps.loc[gaps.tokens == "normal", ["dim", "gap"]]
+judge(
+    "P1.W.kernel",
+    cases(on_sphere, "gap", name="d = {dim}"),
+    cases(off_sphere, "gap", name="d = {dim}, normal tokens"),
+    folded=True,
+)
+
+# %% [markdown]
 # ## As printed, and what is true
 #
 # The slides rewrite the attention that the query $x_{n+1}$ pays to $x_i$ as
@@ -126,7 +207,7 @@ plt.show()
 # $1:e^{-w/2}$, which is the same. With $w=\ln 4$ that is $2:1$. The kernel $e^{-w\|x-x_q\|^2}$ would give $4:1$.
 
 # %%
-x = kernel.on_circle(np.deg2rad([0.0, 60.0]))
+x = attention_window.on_circle(np.deg2rad([0.0, 60.0]))
 M = np.log(4) * torch.eye(2).double()
 print(softmax_weights(x, x[0], M))
 print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
@@ -147,7 +228,7 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 # A figure to move: attention on the circle.
 
 # %% tags=["hide-input"]
-curves, points = kernel.circle_tables()
+curves, points = attention_window.circle_to_move()
 three = {"prediction": "prediction", "target": "target", "best": "at the best w"}
 sliders = {"query": "query, degrees", "w": "window parameter w", "L": "waves L"}
 interactive(
@@ -159,7 +240,7 @@ interactive(
     cursor="query",
     points=points,
     labels=("angle in degrees", "label"),
-    log="",
+    log=False,
     ylim=(-1.9, 1.9),
     experiment="Move w until the prediction is close to the one with the best w for "
     "this L. Then move L, and find it again. Then drag the query.",
@@ -178,64 +259,78 @@ interactive(
 # | functions of Fig. 1 | not printed; we take $f(x)=\cos(L\,u\cdot x)$ with random $u$ |
 # ```
 #
-# ## Experiment 1: attention is kernel regression
+# ## The kernel, further
 #
-# We draw contexts and compare the softmax weights with the kernel. In the control the examples have a normal law, so they
-# are not on a sphere: then long examples win, and both statements must fail.
+# On the sphere a nearer example never weighs less than a farther one. Off the sphere it may.
 
-# %%
-drawn = {"d": dims, "n": context_length, "draws": draws, "seed": seed}
-here = each(kernel.weights, **drawn, w=4.0)
-off = each(kernel.weights, **drawn, w=4.0, on_sphere=False)
-judge(
-    "P1.W.kernel",
-    cases(here[["d", "gap"]], "gap", name="d = {d}"),
-    cases(off[["d", "gap"]], "gap", name="d = {d}, normal tokens"),
-    folded=True,
-)
-
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
+by_distance = attention_window.weights_by_distance(weights)
+grouped = by_distance[by_distance.w == 4].groupby(["tokens", "dim"], as_index=False)
+disorder = grouped.disorder.mean()
+in_order = disorder.loc[disorder.tokens == "sphere", ["dim", "disorder"]]
+out_of_order = disorder.loc[disorder.tokens == "normal", ["dim", "disorder"]]
 judge(
     "P1.W.closer",
-    cases(here[["d", "disorder"]], "disorder", name="d = {d}"),
-    cases(off[["d", "disorder"]], "disorder", name="d = {d}, normal tokens"),
+    cases(in_order, "disorder", name="d = {dim}"),
+    cases(out_of_order, "disorder", name="d = {dim}, normal tokens"),
     folded=True,
 )
 
 # %% [markdown]
 # The coefficient of $\|x_i-x_q\|^2$ in $-\log\omega_i$, in units of $w$, is one half:
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
+coefficients = (
+    by_distance[by_distance.tokens == "sphere"]
+    .pivot_table(values="coefficient", index="dim", columns="w")
+    .reset_index()
+)
 judge(
     "P1.W.appendix-kernel",
-    here[["d", "coefficient"]],
+    pd.DataFrame({"dim": coefficients.dim, "coefficient": coefficients[4.0] / 4.0}),
     value="coefficient",
-    name="d = {d}",
+    name="d = {dim}",
 )
 
 # %% [markdown]
 # Four libraries predict the same: statsmodels (kernel regression), scikit-learn (nearest neighbors with Gaussian weights),
 # SciPy (von Mises-Fisher density) and PyTorch (fused attention).
 
-# %% tags=["hide-input"]
-by_library = {"by": list(kernel.LIBRARIES), **drawn, "noise_std": noise_std}
+# %% tags=["remove-input"]
 judge(
     "P1.W.nadaraya-watson",
-    each(kernel.gap_to_library, **by_library),
+    attention_window.gaps_to_libraries(
+        dims=dims, n=context_length, draws=draws, noise_std=noise_std, seed=seed
+    ),
     value="gap",
-    name="{by}, d = {d}",
+    name="{library}, d = {dim}",
     folded=True,
 )
 
 # %% [markdown]
-# ## Experiment 2: the table, measured
+# ## The table, measured
 #
 # For each $w$: the distance at which the weight has fallen to half of its largest possible value, the number of points
 # attended to, $1/\mathbb E\sum_i\omega_i^2$, and the two parts of the {term}`population risk`. All are exact.
 
 # %%
-d = max(dims)
-parts = kernel.parts(ReLU(d), [0.3, 1, 3, 10, 30, 100, 1000], context_length, noise_std)
+task = ReLU(dim)
+rows = []
+for w in (0.3, 1, 3, 10, 30, 100, 1000):
+    risk = population_risk(task, w, context_length, noise_std)
+    # the mean sum of squared weights is the noise term at sigma = 1
+    squares = population_risk(task, w, context_length, noise_std=1.0).noise
+    rows.append(
+        {
+            "w": w,
+            "half": np.sqrt(2 * np.log(2) / w),
+            "points": 1 / float(squares),
+            "bias": float(risk.bias),
+            "noise": float(risk.noise),
+            "risk": float(risk.total),
+        }
+    )
+parts = pd.DataFrame(rows)
 print(f"least risk in this list at w = {parts.w[parts.risk.idxmin()]:g}")
 
 # %% tags=["hide-input"]
@@ -249,7 +344,7 @@ plots.table(
         "noise": "{noise:.4f}",
         "risk": "{risk:.4f}",
     },
-    f"ReLU class, L = 1, d = {d}, n = {context_length}, sigma = {noise_std:g}; exact. "
+    f"ReLU class, L = 1, d = {dim}, n = {context_length}, sigma = {noise_std:g}. "
     "A distance of more than 2 does not occur.",
 )
 
@@ -265,24 +360,25 @@ plots.table(
 # **First row.** The larger $w$, the faster $-\log\omega_i$ grows with the squared distance; as $w\to\infty$ one example has
 # all the weight.
 
-# %% tags=["hide-input"]
-wide = each(kernel.weights, **drawn, w=1.0)
-decay = here[["d"]].assign(ratio=here.coefficient * 4.0 / wide.coefficient)
+# %% tags=["remove-input"]
 judge(
     "P1.W.table-decay",
-    decay,
+    pd.DataFrame(
+        {"dim": coefficients.dim, "ratio": coefficients[4.0] / coefficients[1.0]}
+    ),
     value="ratio",
-    name="d = {d}, w = 4 over w = 1",
+    name="d = {dim}, w = 4 over w = 1",
     folded=True,
 )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 judge(
     "P1.W.concentrate",
-    each(kernel.concentration, d=dims, n=[3, 20]),
-    name="d = {d}, n = {n}",
+    attention_window.concentration(dims=dims, n_values=[3, 20]),
+    value="slope",
+    error="error",
+    name="d = {dim}, n = {n}",
     folded=True,
-    **LIMIT,
 )
 
 # %% [markdown]
@@ -290,12 +386,13 @@ judge(
 # $\frac d{dw}\log\sum_i\omega_i^2=2(E_{2w}[t]-E_w[t])\ge0$ with $t_i=x_i\cdot x_q$, because $E_w[t]$ grows with $w$: its
 # derivative is the variance of $t$ under the weights.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 judge(
     "P1.W.table-noise",
-    each(kernel.noise_growth, d=dims, n=context_length),
+    attention_window.noise_slopes(dims=dims, n=context_length),
+    value="slope",
     error="error",
-    name=f"d = {{d}}, n = {context_length}",
+    name=f"d = {{dim}}, n = {context_length}",
     folded=True,
 )
 
@@ -309,58 +406,54 @@ judge(
 # *before* the mean. It falls only up to the best $w$ without noise, $w_0$, where a few examples are left in the window. A
 # narrower window makes the prediction depend on where those few happen to lie.
 
-# %% tags=["hide-input"]
-at = {"d": dims, "n": context_length}
-bias = each(kernel.bias_slope, kind=list(kernel.KINDS), **at)
-turns = each(kernel.bias_turns, kind=kernel.PROPORTIONAL, **at)
-name = "{kind}, d = {d}, from ${low:g}\\,w_0$ to ${high:g}\\,w_0$"
-squared_first = cases(turns, "slope", error="error", name=name)
-(same_talk,) = other_readings("P1.W.table-bias")
+# %% tags=["remove-input"]
+means = attention_window.bias_slopes(
+    tasks=["affine", "ReLU", "cosine"], dims=dims, n=context_length
+)
+squares = attention_window.squared_bias_slopes(
+    tasks=["affine", "ReLU"], dims=dims, n=context_length
+)
+template = "{task}, d = {dim}, from ${low:g}\\,w_0$ to ${high:g}\\,w_0$"
 judge(
     "P1.W.table-bias",
-    bias,
-    error="error",
-    name="{kind}, d = {d}, w = 0.1 to 100",
-    readings={same_talk: squared_first},
+    cases(means, "slope", error="error", name="{task}, d = {dim}, w = 0.1 to 100"),
+    readings={
+        "squared-first": cases(squares, "slope", error="error", name=template),
+    },
 )
 
-# %% tags=["hide-input"]
-judge("P1.W.bias-turns", squared_first, folded=True)
-
 # %% [markdown]
-# ## Experiment 3: Fig. 1, redrawn with exact curves
+# ## Fig. 1, redrawn with exact curves
 #
 # The paper's Fig. 1 shows functions of different Lipschitz constants with their windows, the weights of softmax and linear
 # attention, and the "ICL error with varying number of context tokens". Its functions are not printed; ours are cosines.
 
 # %% tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
-both = {"L": lipschitz_values, "window": lipschitz_values}
-lengths = np.array(n_values)
-risks = each(kernel.error_on_circle, **both, lengths=lengths, noise_std=noise_std)
-errors = risks.set_index("L")
-blue, purple = plots.COLORS["softmax"], plots.COLORS["linear attention"]
-waves = {L: Cosine(2, L) for L in lipschitz_values}
-best = {L: optimal_window(f, context_length, noise_std).w for L, f in waves.items()}
-linear = {L: linear_optimum(f, n_values, noise_std).risk for L, f in waves.items()}
-samples = {
-    L: kernel.drawn_on_circle(f, context_length, noise_std, seed, step)
-    for step, (L, f) in enumerate(waves.items())
-}
-
-# %% tags=["hide-input"]
-figure, axes = plt.subplots(3, len(waves), figsize=(7.6, 5.6), sharey="row")
-for L, (top, middle, bottom) in zip(waves, axes.T, strict=True):
-    weight = np.exp(best[L] * (np.cos(around) - 1))
+blue = plots.COLORS["softmax"]
+purple = plots.COLORS["linear attention"]
+figure, axes = plt.subplots(3, len(lipschitz_values), figsize=(7.6, 5.6), sharey="row")
+for column, L in enumerate(lipschitz_values):
+    top, middle, bottom = axes[:, column]
+    task = Cosine(2, L)
+    best = float(optimal_window(task, context_length, noise_std).w)
+    f, angles, labels = attention_window.drawn_on_circle(
+        task, context_length, noise_std, seed, step=column
+    )
+    weight = np.exp(best * (np.cos(around) - 1))
     top.axvspan(*around[weight > 0.5][[0, -1]], color=blue, alpha=0.2)
-    plots.exact_curve(top, around, samples[L][0], "function")
-    top.plot(*samples[L][1:], ".", color="0.5", label="examples")
+    plots.exact_curve(top, around, f, "function")
+    top.plot(angles, labels, ".", color="0.5", label="examples")
+    top.set_title(f"L = {L:g}, best w = {best:.0f}")
     plots.exact_curve(middle, around, weight, "softmax", blue)
     plots.exact_curve(middle, around, np.cos(around), "linear", purple, ls=":")
-    plots.lines(bottom, errors.loc[L], "n", "error", "window", label="w of L = {:g}")
-    plots.exact_curve(bottom, n_values, linear[L], "linear", purple, ls=":")
-    top.set_title(f"L = {L:g}, best w = {best[L]:.0f}")
     middle.set_xlabel("angle to the query")
+    for other, color in plots.colors(lipschitz_values).items():
+        w = optimal_window(Cosine(2, other), n_values, noise_std).w
+        risk = population_risk(task, w, n_values, noise_std).total
+        plots.exact_curve(bottom, n_values, risk, f"w of L = {other:g}", color)
+    linear = linear_optimum(task, n_values, noise_std).risk
+    plots.exact_curve(bottom, n_values, linear, "linear", purple, ls=":")
     bottom.set(xscale="log", yscale="log", xlabel="context length n")
     bottom.set_xticks(n_values[::2], n_values[::2])
     bottom.tick_params(which="minor", labelbottom=False)
@@ -383,32 +476,25 @@ plt.show()
 # The top row shows one context each, drawn by this run; the other two rows are exact. The cosines are even, so the best
 # [linear attention](/notebooks/linear_attention.ipynb) predicts zero and its risk does not move.
 
-# %% tags=["hide-input"]
-smooth, rough = min(lipschitz_values), max(lipschitz_values)
+# %% tags=["remove-input"]
+compared = {
+    "n": context_length,
+    "noise_std": noise_std,
+    "low": min(lipschitz_values),
+    "high": max(lipschitz_values),
+}
+on_ring = attention_window.narrowing(tasks=["cosine"], dims=[2], **compared)
+on_spheres = attention_window.narrowing(tasks=["affine", "ReLU"], dims=dims, **compared)
 setting = (
-    f"n = {context_length}, $\\sigma$ = {noise_std:g}, L = {rough:g} over {smooth:g}"
+    f"{{task}}, d = {{dim}}, n = {context_length}, $\\sigma$ = {noise_std:g}, "
+    f"L = {max(lipschitz_values):g} over {min(lipschitz_values):g}"
 )
-compared = {"n": context_length, "noise_std": noise_std, "low": smooth, "high": rough}
-on_ring = each(kernel.narrowing, kind=["cosine"], d=[2], **compared)
-on_spheres = each(kernel.narrowing, kind=kernel.PROPORTIONAL, d=dims, **compared)
 judge(
     "P1.W.softmax-adapts",
-    [
-        cases(on_ring, error="error", labels=[], name=f"cosine, d = 2, {setting}"),
-        cases(on_spheres, error="error", name=f"{{kind}}, d = {{d}}, {setting}"),
-    ],
-    folded=True,
-)
-
-# %% tags=["hide-input"]
-waves_at = {"L": lipschitz_values, "noise_std": noise_std}
-adapted_slopes = each(kernel.error_exponent, **waves_at)
-kept_slopes = each(kernel.error_exponent, **waves_at, short=n_values[-1])
-kept = f"L = {{L:g}}, window of n = {n_values[-1]}"
-judge(
-    "P1.W.context-error",
-    cases(adapted_slopes, name="L = {L:g}", **LIMIT),
-    cases(kept_slopes, name=kept, **LIMIT),
+    pd.concat([on_ring, on_spheres]),
+    value="ratio",
+    error="error",
+    name=setting,
     folded=True,
 )
 
@@ -419,21 +505,40 @@ judge(
 # window with $L$ at every context length. A larger $L$ of our cosines is a shorter wavelength, not a larger amplitude. Where
 # a context is too short for the wavelength the best $w$ is zero ([phase diagram](/notebooks/phase_diagram.ipynb)).
 
-# %% tags=["hide-input"]
-steep = {**at, "noise_std": noise_std or 1.0}
-in_steepness = each(kernel.slope_in_lipschitz, kind=kernel.PROPORTIONAL, **steep)
-in_waves = each(kernel.slope_in_lipschitz, kind=["cosine"], **steep)
-slopes = {"error": "error", "name": f"{{kind}}, d = {{d}}, n = {context_length}"}
-(also_cosines,) = other_readings("P1.W.rapid")
-of_waves = {also_cosines: cases(in_waves, **slopes)}
-judge("P1.W.rapid", cases(in_steepness, **slopes), readings=of_waves)
+# %% tags=["remove-input"]
+setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
+template = f"{{task}}, d = {{dim}}, n = {context_length}"
+slopes = attention_window.slopes_in_lipschitz(tasks=["affine", "ReLU"], **setting)
+of_waves = attention_window.slopes_in_lipschitz(tasks=["cosine"], **setting)
+judge(
+    "P1.W.rapid",
+    cases(slopes, "slope", error="error", name=template),
+    readings={"cosines": cases(of_waves, "slope", error="error", name=template)},
+)
 
-# %% tags=["hide-input"]
-in_noise = each(kernel.slope_in_noise, kind=kernel.PROPORTIONAL, **at)
-judge("P1.W.noisy", cases(in_noise, **slopes), folded=True)
+# %% tags=["remove-input"]
+judge(
+    "P1.W.noisy",
+    attention_window.slopes_in_noise(
+        tasks=["affine", "ReLU"], dims=dims, n=context_length
+    ),
+    value="slope",
+    error="error",
+    name=template,
+    folded=True,
+)
 
 # %% [markdown]
-# **Exercise 3.** In the right column of {numref}`fig-one` the best $w$ for $L=1$ gives less risk in longer contexts. Why, if
+# **Exercise 3.** In the experiment at the top, change one line so that the softmax equals the kernel for normal tokens as
+# well. (The squared length of an example must not count.)
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Subtract half of it from the score: `attention = torch.softmax(w * (x[:-1] @ x[-1] - (x[:-1] ** 2).sum(dim=-1) / 2), dim=0)`.
+# Then the exponent is $-\frac w2\|x_i-x_q\|^2$ up to a constant, and every gap is rounding.
+# ```
+#
+# **Exercise 4.** In the right column of {numref}`fig-one` the best $w$ for $L=1$ gives less risk in longer contexts. Why, if
 # it is a window too wide for $L=8$?
 #
 # ```{admonition} Solution

@@ -32,34 +32,80 @@ contexts = 40000  # Monte Carlo contexts for each sampled number
 seed = 0  # root of the random streams
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
+import time
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import torch
 
 from icl.risk import optimal_window, population_risk
+from icl.streams import stream
 from icl.tasks import Affine, ReLU, Zonal, make_task
-from icl_book import notebook, plots
+from icl_book import notebook
 from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
 from icl_book.measurements import exact_risk
-from icl_book.measurements.tables import KINDS, each
 
 notebook.setup(globals())
 
-# %% tags=["hide-input"]
+# %% [markdown]
+# ## In plain words
+#
+# Attention predicts with a weighted mean of noisy labels. Its error has two independent parts. The function at the
+# neighbors is not the function at the query: this is the **bias**, and it contains the luck of where the neighbors fall.
+# The labels carry **noise**. A larger $w$, a narrower {term}`window`, raises the noise and at first lowers the bias. The sum
+# of both is the {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
+
+# %%
+risk = population_risk(ReLU(dim=5, lipschitz=1.0), w=10.0, n=100, noise_std=0.5)
+print(f"bias {risk.bias:.12f}   noise {risk.noise:.12f}   total {risk.total:.12f}")
+print(f"estimated relative error {risk.error:.0e}")
+best = optimal_window(ReLU(dim=5, lipschitz=1.0), n=10**12, noise_std=0.5)
+print(f"best w for 10^12 examples: {best.w:.3f}")
+
+# %% [markdown]
+# ## The experiment: computed against sampled
+#
+# We draw contexts, let attention predict the label of each query, and average the squared error. Beside it stands the number
+# that the formula of this chapter gives without drawing anything.
+
+# %%
 dim = dims[len(dims) // 2]
-function_class = {"lipschitz": lipschitz, "noise_std": noise_std}
-setting = {"n": context_length, **function_class, "contexts": contexts, "seed": seed}
-few, many = np.geomspace(0.3, 60, 8).tolist(), np.geomspace(0.3, 60, 60)
-drawn = each(exact_risk.sampled_risk, kind=list(KINDS), w=few, d=dim, **setting)
+rng = stream(seed, "monte carlo")
+rows = []
+for name in ("affine", "ReLU", "cosine"):
+    task = make_task(name, dim, lipschitz)
+    # the last of n + 1 random points of the sphere is the query
+    x = torch.from_numpy(rng.standard_normal((contexts, context_length + 1, dim)))
+    x = x / x.norm(dim=-1, keepdim=True)
+    f = task.sample(rng, contexts)(x)
+    y = f + noise_std * torch.from_numpy(rng.standard_normal(f.shape))
+    scores = (x[:, :-1] * x[:, -1:]).sum(dim=-1)
+    for w in np.geomspace(0.3, 60, 16):
+        weights = torch.softmax(w * scores, dim=1)
+        loss = ((weights * y[:, :-1]).sum(dim=1) - f[:, -1]) ** 2
+        rows.append(
+            {
+                "task": name,
+                "w": w,
+                "exact": float(
+                    population_risk(task, w, context_length, noise_std).total
+                ),
+                "sampled": float(loss.mean()),
+                "standard_error": float(loss.std()) / contexts**0.5,
+            }
+        )
+risks = pd.DataFrame(rows)
+
+# %%
 figure, ax = plt.subplots(figsize=(6.4, 3.3))
-for kind, color in plots.colors(KINDS).items():
-    task = make_task(kind, dim, lipschitz)
-    risks = population_risk(task, many, context_length, noise_std)
-    least = optimal_window(task, context_length, noise_std)
-    plots.exact_curve(ax, many, risks.total, kind, color)
-    star = {"color": color, "markersize": 11, "zorder": 4}
-    ax.plot(least.w, least.risk, "*", **star)
-plots.points(ax, drawn, "w", "mean", "kind", label="")
+for name, part in risks.groupby("task", sort=False):
+    (line,) = ax.plot(part.w, part.exact, label=name)
+    bars = 4.4 * part.standard_error  # one interval in 100,000 misses
+    ax.errorbar(part.w, part.sampled, bars, fmt="o", mfc="white", c=line.get_color())
+    best = optimal_window(make_task(name, dim, lipschitz), context_length, noise_std)
+    ax.plot(best.w, best.risk, "*", color=line.get_color(), markersize=13)
 ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk")
 ax.set_title(f"d = {dim}, n = {context_length}")
 ax.legend()
@@ -75,19 +121,12 @@ plt.show()
 # $w>0$; a class without one is best predicted by the plain mean.
 # ```
 #
-# ## In plain words
-#
-# Attention predicts with a weighted mean of noisy labels. Its error has two independent parts. The function at the
-# neighbors is not the function at the query: this is the **bias**, and it contains the luck of where the neighbors fall.
-# The labels carry **noise**. A larger $w$, a narrower {term}`window`, raises the noise and at first lowers the bias. The sum
-# of both is the {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
+# This takes about five seconds on two cores. Expect every point within its interval of the curve: the largest distance in
+# standard errors is printed below, and over four would be a surprise.
 
 # %%
-risk = population_risk(ReLU(dim=5, lipschitz=1.0), w=10.0, n=100, noise_std=0.5)
-print(f"bias {risk.bias:.12f}   noise {risk.noise:.12f}   total {risk.total:.12f}")
-print(f"estimated relative error {risk.error:.0e}")
-best = optimal_window(ReLU(dim=5, lipschitz=1.0), n=10**12, noise_std=0.5)
-print(f"best w for 10^12 examples: {best.w:.3f}")
+distance = (risks.sampled - risks.exact).abs() / risks.standard_error
+print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} points")
 
 # %% [markdown]
 # ## The definition as printed
@@ -179,6 +218,16 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # $f$ enter.
 # ```
 #
+# **Exercise 3.** Let the query attend to itself as well, with its own clean label. Which lines of the experiment do you
+# change, and do the points still lie on the curves?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Take `scores = (x * x[:, -1:]).sum(dim=-1)`, and `f[:, -1:]` as one more label: `labels = torch.cat([y[:, :-1], f[:, -1:]],
+# dim=1)`. The points fall below the curves, most of all at large $w$, where the query gets nearly all the weight. The
+# card P1.risk.exact uses this as its control.
+# ```
+#
 # ### The formula on one screen
 #
 # For the affine class a single degree survives. These lines are the whole computation for moderate $w$; the package adds
@@ -228,53 +277,55 @@ print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 # | query not in the denominator | the paper's definition; a query that counts itself is a control |
 # ```
 #
-# ## Experiment 1: exact against direct
+# ## Direct integration over all tokens
 #
 # For a short context the risk can be computed without the formula. Gauss rules integrate over the angles of *all* tokens, the
 # denominator is computed as it stands, and the difference of two tokens is averaged over the azimuth between them. Twice
 # the nodes in every variable give the error. The control takes another convention: the query is one more token and brings
 # its own clean label.
 
-# %%
-classes = {"kind": list(KINDS), "d": dims}
-direct = each(exact_risk.direct_over_exact, **classes, n=[2, 3], **function_class)
-own, template = direct.pop("own"), "{kind}, d = {d}, n = {n}, w = {w:g}"
+# %% tags=["remove-input"]
+direct = exact_risk.direct_over_exact(
+    tasks=["affine", "ReLU", "cosine"],
+    dims=dims,
+    n_values=[2, 3],
+    w_values=[1.0, 6.0],
+    lipschitz=lipschitz,
+    noise_std=noise_std,
+)
+counted = direct["query"]
+direct = direct.drop(columns="query")
+template = "{task}, d = {dim}, n = {n}, w = {w:g}"
 judge(
     "P1.risk.exact",
-    cases(direct[~own], error="error", name=template),
-    cases(direct[own], error="error", name=template + ", query counted"),
+    cases(direct[~counted], error="error", name=template),
+    cases(direct[counted], error="error", name=template + ", query counted"),
 )
 
 # %% [markdown]
 # Three tokens exercise every part of the formula: a single token, a pair, and a factor $\varphi$.
 #
-# ## Experiment 2: bias and noise add
+# ## Bias and noise add
 #
-# The two parts add because the noise has mean zero and knows nothing of the functions. The card checks this identity at
+# The two parts add because the noise has mean zero and is independent of the functions. The card checks this identity at
 # drawn tokens and functions, with the loss averaged over *all* sign patterns of a noise of two values, $\pm\sigma$. The
 # control gives the noise a mean.
 
-# %%
-centered, shifted = (
-    each(exact_risk.split_gap, **classes, **function_class, seed=seed, shift=shift)
-    for shift in (0.0, 3.0)
-)
+# %% tags=["remove-input"]
+drawn = {
+    "tasks": ["affine", "ReLU", "cosine"],
+    "dims": dims,
+    "lipschitz": lipschitz,
+    "noise_std": noise_std,
+    "seed": seed,
+}
+centered = exact_risk.loss_against_parts(**drawn, shift=0.0)
+shifted = exact_risk.loss_against_parts(**drawn, shift=3.0)
 judge(
     "P1.risk.split",
-    cases(centered, name="{kind}, d = {d}"),
-    cases(shifted, name="{kind}, d = {d}, noise with a mean"),
+    cases(centered, name="{task}, d = {dim}"),
+    cases(shifted, name="{task}, d = {dim}, noise with a mean"),
 )
-
-# %% [markdown]
-# **How far from the best predictor?** Attention is linear in the labels. The best prediction that is linear in the labels
-# is {term}`kriging` with the covariance of the class. It may weight every arrangement of tokens anew; attention has only
-# its one $w$.
-
-# %%
-floor = each(exact_risk.above_floor, **classes, **setting)
-wide = floor.pivot_table("ratio", "kind", "d", sort=False).add_prefix("d").reset_index()
-heads = {"class": "{kind}"} | {f"$d={k}$": f"{{d{k}:.3f}}" for k in dims}
-plots.table(wide, heads, "Least risk of attention over the sampled risk of kriging")
 
 # %% [markdown]
 # ## What it costs
@@ -282,47 +333,39 @@ plots.table(wide, heads, "Least risk of attention over the sampled risk of krigi
 # The time of one exact value does not grow with $n$. The time of sampling a context is proportional to $n$, and an error
 # of $\epsilon$ takes about $\epsilon^{-2}$ contexts.
 
-# %% tags=["hide-input"]
-asked = [1e2, 1e3, 1e4, 1e6, 1e8, 1e10, 1e12]
-cost = each(exact_risk.cost, n=asked, noise_std=noise_std, seed=seed)
-figure, ax = plt.subplots(figsize=(6.0, 2.4))
-ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="seconds")
-plots.exact_curve(ax, cost.n, cost.exact, "exact")
-red = plots.COLORS["sampled"]
-ax.plot(cost.n, cost.sampled, "o", color=red, label="sampled, to 0.1 %")
-ax.legend(loc="center right")
-plt.show()
+# %%
+for n in (1e2, 1e4, 1e8, 1e12):
+    start = time.perf_counter()
+    population_risk(Affine(dim=5), w=10.0, n=n, noise_std=0.5)
+    milliseconds = 1000 * (time.perf_counter() - start)
+    print(f"n = {n:.0e}   {milliseconds:.1f} ms on this machine")
 
 # %% [markdown]
-# ```{caption} fig-cost
-# :alt: Log-log plot of seconds against context length. The exact cost is flat up to ten to the twelve tokens; the sampling
-# cost is much higher and rises with the context length.
-#
-# Seconds for one value of the risk against the context length $n$, on the machine that made this page: exact, and plain
-# Monte Carlo to a relative error of $10^{-3}$ (measured on 4000 contexts and scaled). Affine class, $d=5$, $w=10$.
-# ```
-#
 # ## Move it
 
 # %% tags=["hide-input"]
-parts, lowest = exact_risk.risk_table()
-sliders = {"functions": "functions", "d": "dimension d", "n": "context length n"}
-sliders |= {"L": "Lipschitz constant L", "sigma": "noise σ", "w": "window parameter w"}
-start = {"functions": "affine", "d": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0}
+parts, lowest = exact_risk.risk_to_move()
 interactive(
     parts,
     x="w",
     y={"risk": "risk", "bias": "bias", "noise": "noise"},
-    sliders=sliders,
-    start=start,
+    sliders={
+        "task": "functions",
+        "dim": "dimension d",
+        "n": "context length n",
+        "L": "Lipschitz constant L",
+        "sigma": "noise σ",
+        "w": "window parameter w",
+    },
+    start={"task": "affine", "dim": 5, "n": 100, "L": 1, "sigma": 0.5, "w": 1.0},
     best=lowest,
     squares={"bias": "L", "noise": "sigma"},
     labels=("window parameter w (to the right: narrower)", "mean squared error"),
     experiment="Move n to 10⁸: the ring, the lowest point, goes to the right, and the "
-    "risk falls. Then move σ until the ring is back where it was.",
+    "risk falls. Then move σ to 10: more noise brings the ring part of the way back.",
     alt="Bias, noise and their sum, the risk, against the window parameter w, both "
     "axes logarithmic. The minimum of the risk is marked.",
-    caption="Exact; bias and noise are those of L = σ = 1.",
+    caption="Exact. Bias is proportional to L², noise to σ².",
 )
 
 # %% [markdown]

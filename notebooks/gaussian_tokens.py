@@ -7,16 +7,15 @@
 # ---
 
 # %% [markdown]
-# # Gaussian tokens: the window stops at one
+# # Gaussian tokens: the best w stops at one
 #
-# **Short answer.** On Gaussian tokens the window stops narrowing: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and
+# **Short answer.** On Gaussian tokens the best $w$ stops growing: with $M=wI$, linear functions, $d=5$, $\sigma=0.5$ and
 # $n=10^6$ the best $w$ is {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f`, and on the sphere with the same
 # mean squared length {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f`; tokens in a ball leave an error of
 # {judged}`P1.G.ball | floor, d = 5 | 100*.1f` % of the variance for every $n$. No other matrix does better on linear functions.
 # The layer's output approaches its limit, in mean square, with an exponent that falls with $w$ ({judged}`P1.G.distance`); at
-# $w=1$ it is one over the golden ratio $\varphi$, and so $1-w^*$ falls like $(\log n)^{d/2+1}n^{-1/\varphi}$
-# ({judged}`P1.G.rate`): both are theorems. Even in long contexts a square is not recovered {judged}`P1.G.floor`, and on linear
-# functions linear attention has the smaller risk {judged}`P1.G.linear`.
+# $w=1$ it is one over the golden ratio $\varphi$, and so $1-w^*$ falls like $(\log n)^{d/2+1}n^{-1/\varphi}$: both are theorems.
+# Even in long contexts a square is not recovered {judged}`P1.G.floor`.
 
 # %% tags=["remove-cell"]
 import sys
@@ -37,52 +36,24 @@ seeds = 48  # independent sets of tokens
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from icl.risk import (
     distance_exponent,
-    gaussian_best_scale,
     gaussian_distance,
+    gaussian_risk,
     gaussian_window,
-    least_hermite_floor,
+    optimal_window,
 )
+from icl.streams import stream
+from icl.tasks import Linear
 from icl_book import notebook, plots
 from icl_book.claims import cases, judge
-from icl_book.measurements import gaussian
-from icl_book.measurements.tables import each
+from icl_book.measurements import gaussian_tokens
 
 notebook.setup(globals())
-d, sigma = dims[len(dims) // 2], noise_stds[len(noise_stds) // 2]  # of the figures
-
-# %% tags=["hide-input"]
-medium, few = (np.geomspace(2, end, k).round() for end, k in ((1e10, 14), (1e6, 8)))
-far = 10.0 ** np.array([2, 4, 7, 11, 16, 22, 30])
-exact_windows = each(gaussian.window, d=dims, lengths=medium, sigmas=sigma)
-long_contexts = each(gaussian.window, d=dims, lengths=far, sigmas=sigma)
-on_sphere = each(gaussian.window_on_sphere, d=d, lengths=few, sigmas=sigma)
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.9))
-plots.lines(left, exact_windows, "n", "w", "d", label="Gaussian, d = {}")
-plots.exact_curve(left, few, on_sphere.w, f"sphere, d = {d}", linestyle="--")
-left.set(xlabel="context length n", ylabel="window parameter w*")
-plots.lines(right, long_contexts, "n", "gap", "d", label="")
-right.set(xlabel="context length n", ylabel="1 - w*")
-for ax in (left, right):
-    ax.set(xscale="log", yscale="log")
-plots.guide(right, 1e8, 1e-6, -gaussian.RATE, "", decades=22)
-right.text(1e3, 1e-14, f"slope -{gaussian.RATE:.3f}", color=plots.COLORS["guide"])
-left.legend(fontsize=8)
-plt.show()
 
 # %% [markdown]
-# ```{caption} fig-gaussian
-# :alt: Left, against the context length: on Gaussian tokens the best window parameter levels off at one in every dimension,
-# on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that become
-# parallel to a dashed line.
-#
-# Exact. Left: the best window parameter on Gaussian tokens (solid) stops at one; on the sphere of equal mean squared length
-# (dashed) it grows. Right: its distance from one falls like a power of $n$, up to logarithms. The dashed line has the slope
-# $-1/\varphi$, with the golden ratio $\varphi$.
-# ```
-#
 # ## In plain words
 #
 # Attention averages the labels of tokens in a {term}`window` around the {term}`query`. On the sphere all tokens have the same
@@ -100,11 +71,94 @@ plt.show()
 #
 # For linear $f$ the right side is $wf(x_q)$, which is correct at $w=1$. With more examples $w^*$ tends to one, where on the
 # sphere it rises without end. (Two examples without noise can have a larger $w^*$.)
+#
+# ## The experiment: tokens of one length, and of many lengths
+#
+# We compute the best $w$ for the same linear functions on Gaussian tokens and on the sphere of radius $\sqrt d$, whose points
+# have the same mean squared length. (A function of tokens of length $\sqrt d$ is one of slope $\sqrt d\,L$ of unit tokens, and
+# their $w$ is $d$ times larger.)
 
 # %%
-for n in (1e2, 1e6, 1e12):
-    best = gaussian_window(dim=5, n=n, noise_std=0.5)
-    print(f"n = {n:.0e}   w* = {best.w:.4f}   1 - w* = {best.gap:.2e}")
+lengths = sorted({*n_values, 10**9, 10**12})
+rows = []
+for dim in dims:
+    for noise_std in noise_stds:
+        setting = {"dim": dim, "noise_std": noise_std, "n": lengths}
+        best = gaussian_window(dim, lengths, noise_std)
+        gaussian = {
+            "tokens": "Gaussian",
+            "w": best.w,
+            "error": best.w * best.error,
+            # 1 - w, with digits of its own
+            "gap": best.gap,
+        }
+        best = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std)
+        sphere = {
+            "tokens": "sphere",
+            "w": best.w / dim,
+            "error": best.w / dim * best.error,
+        }
+        rows.append(pd.DataFrame(setting | gaussian))
+        rows.append(pd.DataFrame(setting | sphere))
+windows = pd.concat(rows, ignore_index=True)
+
+# %%
+sigma = noise_stds[len(noise_stds) // 2]
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.9))
+for dim, color in plots.colors(dims).items():
+    part = windows[(windows.dim == dim) & (windows.noise_std == sigma)]
+    part = part.set_index(["tokens", "n"])
+    left.plot(part.w["Gaussian"], color=color, label=f"Gaussian, d = {dim}")
+    left.plot(part.w["sphere"], "--", color=color, label=f"sphere, d = {dim}")
+    right.plot(part.gap["Gaussian"], color=color)
+left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
+right.set(xscale="log", yscale="log", xlabel="context length n", ylabel="1 - best w")
+slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
+plots.guide(right, 1e3, 1e-3, slope, f"slope {slope:.3f}", decades=6)
+left.legend(fontsize=8)
+plt.show()
+
+# %% [markdown]
+# ```{caption} fig-gaussian
+# :alt: Left, against the context length: on Gaussian tokens the best window parameter levels off at one in every dimension,
+# on the sphere it grows like a power. Right, log-log: one minus the best window parameter falls along curves that become
+# parallel to a dashed line.
+#
+# Exact. Left: the best window parameter on Gaussian tokens (solid) stops at one; on the sphere of equal mean squared length
+# (dashed) it grows. Right: its distance from one on Gaussian tokens falls like a power of $n$, up to logarithms. The dashed
+# line has the slope $-1/\varphi$, with the golden ratio $\varphi$.
+# ```
+#
+# This takes about five seconds on two cores. Expect {judged}`P1.G.stops | Gaussian, d = 5, n = 1e+06, sigma = 0.5 | .3f` at $d=5$,
+# $n=10^6$ and $\sigma=0.5$ on Gaussian tokens, and {judged}`P1.G.stops | sphere, d = 5, n = 1e+06, sigma = 0.5 | .1f` on the
+# sphere.
+
+# %% tags=["remove-input"]
+long = [n for n in n_values if n >= 100] or lengths
+long = windows[windows.n.isin([long[0], long[-1]])]
+on_gaussian = long[long.tokens == "Gaussian"]
+on_sphere = long[(long.tokens == "sphere") & (long.n == long.n.max())]
+pair = gaussian_window(dim=2, n=2, noise_std=0.0)
+control = pd.DataFrame(
+    [{"tokens": "Gaussian", "w": pair.w, "error": pair.w * pair.error}]
+)
+judge(
+    "P1.G.stops",
+    cases(
+        pd.concat([on_gaussian, on_sphere]),
+        "w",
+        error="error",
+        labels=["dim", "n", "noise_std", "tokens"],
+        name="{tokens}, d = {dim}, n = {n:g}, sigma = {noise_std:g}",
+    ),
+    cases(
+        control,
+        "w",
+        error="error",
+        labels=["tokens"],
+        name="{tokens}, d = 2, n = 2",
+    ),
+)
 
 # %% [markdown]
 # ## What is printed, and what is true
@@ -126,7 +180,7 @@ for n in (1e2, 1e6, 1e12):
 # - What remains of Theorem 2 for linear functions is the direction: $w^*$ rises with $L/\sigma$.
 # ```
 #
-# We have read that paper's abstract, and one of its propositions as another text quotes it (Experiment 3). Demir
+# We have read that paper's abstract, and one of its propositions as another text quotes it (below). Demir
 # and Dogan {cite}`demir2025` study temperature, Lu et al. {cite}`lu2025` linear attention in high dimension.
 #
 # ## By hand: a parabola
@@ -136,8 +190,9 @@ for n in (1e2, 1e6, 1e12):
 # is $2$: a third of it remains for every $n$.
 
 # %%
-floor = least_hermite_floor([0, 0, 1])  # f = He_2
-print(f"w^2 = {floor.w**2:.6f}   error {floor.risk:.6f}   variance {floor.power:.0f}")
+w_squared = np.linspace(0, 1, 1001)
+error = 3 * (1 - w_squared) ** 2 - 2 * (1 - w_squared) + 1
+print(f"least error {error.min():.4f} at w^2 = {w_squared[error.argmin()]:.3f}")
 
 # %% [markdown]
 # ```{admonition} What is assumed, and what we test
@@ -145,31 +200,54 @@ print(f"w^2 = {floor.w**2:.6f}   error {floor.risk:.6f}   variance {floor.power:
 # | assumption | here |
 # |---|---|
 # | tokens and query $N(0,I_d)$, the query does not attend to itself | kept; sphere and ball for comparison |
-# | $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ | unless said otherwise; nonlinear functions in Experiment 4 |
-# | $M=wI$ | for linear functions no restriction ({prf:ref}`theorem for any lengths <thm-lengths>`); an assumption in Experiment 4 |
-# | the exact risk | tested: two tokens, summed directly |
+# | $f(x)=\beta\cdot x$ with $\mathbb E\beta\beta^\top=\frac{L^2}dI$ | unless said otherwise; nonlinear functions in the last section |
+# | $M=wI$ | for linear functions no restriction ({prf:ref}`theorem for any lengths <thm-lengths>`); an assumption in the last section |
 # ```
 #
-# ## Experiment 1: the exact risk
+# ## The exact risk
 #
 # Let $r$ be the length of the query, $\tau=wr$, and $g_i$ the tokens' components along it: $\omega_i\propto e^{\tau g_i}$.
 # Two moments of the weights are enough,
 #
 # $$C=\mathbb E\sum\omega_i^2,\qquad D=\mathbb E\sum\omega_i^3-\mathbb E\big(\sum\omega_i^2\big)^2 .$$
 #
-# Integrating by parts gives $\mathbb E\sum\omega_ig_i=\tau(1-C)$ and
-# $\mathbb E(\sum\omega_ig_i)^2=\tau^2(1-C-6D)+C$, hence the bias that the card states. The {term}`noise <population risk>`
-# term is $\sigma^2C$. The card sums two tokens directly; the control counts the query as one more token.
+# The noise term of the {term}`population risk` is $\sigma^2C$, and the bias at a query of length $r$ is
+#
+# $$\frac{L^2}d\Big[r^2\big((1-w)^2+w(2-w)C-6w^2D\big)+dC\Big].$$
+#
+# :::{admonition} Where the 6 comes from
+# :class: dropdown
+# Let $m=\sum_i\omega_ig_i$ and $p_k=\sum_i\omega_i^k$. For standard normal $g$, integration by parts gives
+# $\mathbb E\,g_iF=\mathbb E\,\partial_iF$ and $\mathbb E\,g_ig_jF=\mathbb E\,\partial_i\partial_jF+\delta_{ij}\mathbb EF$,
+# and $\partial_j\omega_i=\tau\,\omega_i(\delta_{ij}-\omega_j)$.
+#
+# *First moment.* $\mathbb Em=\sum_i\mathbb E\,\partial_i\omega_i=\tau\,\mathbb E\sum_i\omega_i(1-\omega_i)=\tau(1-C)$.
+#
+# *Second moment.* $\mathbb Em^2=C+\sum_{ij}\mathbb E\,\partial_i\partial_j(\omega_i\omega_j)$. For $i\ne j$ the derivative is
+# $\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j)$, and for $i=j$ it is $\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2)$. The
+# first expression summed over *all* pairs is $\tau^2(1-4p_2+6p_2^2)$; on the diagonal it has to be replaced by the second one,
+# which adds $\tau^2(3p_2-6p_3)$. Together $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so
+#
+# $$\mathbb Em^2=C+\tau^2(1-C-6D).$$
+#
+# *The bias.* The error is $\beta\cdot(\sum_i\omega_ix_i-x_q)$, so its mean square is $\frac{L^2}d$ times
+# $\mathbb E(m-r)^2+(d-1)C$: the other $d-1$ components of the tokens are independent of the weights. Insert both
+# moments. $\square$
+# :::
 
-# %% tags=["hide-input"]
-two = each(gaussian.two_token_ratio, d=dims)
-control = two[["d", "wrong", "error"]]
-judge(
-    "P1.G.exact",
-    cases(two, error="error", labels=["d"], name="d = {d}, n = 2"),
-    cases(control, "wrong", error="error", name="d = {d}, n = 2"),
-    folded=True,
-)
+# %%
+w, n, noise_std = 0.5, 5, 1.0
+rng = stream(0, "evaluation")
+x = rng.standard_normal((100_000, n, 5))
+query = rng.standard_normal((100_000, 1, 5))
+scores = w * (x * query).sum(axis=2)
+weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+missed = (weights[..., None] * x).sum(axis=1) - query[:, 0]
+# with E beta beta' = I / 5
+bias = (missed**2).sum(axis=1) / 5
+risk = gaussian_risk(dim=5, w=w, n=n, noise_std=noise_std)
+print(f"bias {risk.bias:.4f}   sampled {bias.mean():.4f}")
+assert abs(bias.mean() - risk.bias) < 5 * bias.std() / len(bias) ** 0.5
 
 # %% [markdown]
 # **Exercise 1.** What are $C$, $D$ and the bias at $w=0$?
@@ -180,10 +258,7 @@ judge(
 # $\frac{L^2}d(\mathbb Er^2+\frac dn)=L^2(1+\frac1n)$: the query's own label and the variance of a mean.
 # :::
 #
-# ## Experiment 2: where the window stops
-#
-# A function of tokens of length $\sqrt d$ is one of slope $\sqrt dL$ of unit tokens, and $w$ is $d$ times smaller. This makes
-# the two laws comparable. The control is a pair of tokens without noise, whose best $w$ exceeds one.
+# ## No other matrix does better
 #
 # That $M$ is a multiple of the identity is no restriction here, whatever the lengths of the tokens are:
 #
@@ -219,41 +294,21 @@ judge(
 #
 # The same three steps apply to the limit $n\to\infty$, where $\mu(\tau)$ is the mean under the tilted law and $S=\mu^2$.
 # :::
-
-# %%
-many, noises = np.array([n for n in n_values if n >= 100]), np.array(noise_stds)
-stopped = each(gaussian.window, d=dims, lengths=many, sigmas=noises)
-at_last = {"lengths": many[-1:], "sigmas": noises}
-on_the_sphere = each(gaussian.window_on_sphere, d=dims, **at_last)
-pair = each(gaussian.window, d=[2], lengths=2, sigmas=0.0)
-
-# %% tags=["hide-input"]
-columns, where = ["d", "n", "sigma", "tokens"], "{tokens}, d = {d}, n = {n:g}"
-setting = f"{where}, sigma = {{sigma:g}}"
-judge(
-    "P1.G.stops",
-    [
-        cases(table, "w", error="error", labels=columns, name=setting)
-        for table in (stopped, on_the_sphere)
-    ],
-    cases(
-        pair, "w", error="error", labels=["tokens"], name=where.format(**pair.iloc[0])
-    ),
-)
-
-# %% [markdown]
+#
 # **In a ball.** The uniform law in the unit ball of $\mathbb R^d$ is the projection of that on the sphere in $d+2$
 # dimensions. For many tokens the prediction at a query of length $r$ is $A(wr)\,\beta\cdot x_q/r$ with $A=I_{d/2+1}/I_{d/2}$.
 # This function is strictly concave, so it is never the identity: a floor remains, and by the {prf:ref}`theorem for any
 # lengths <thm-lengths>` no other matrix lowers it.
 
-# %% tags=["hide-input"]
-balls, spheres = each(gaussian.ball_limit, d=dims), each(gaussian.sphere_floor, d=dims)
-judge("P1.G.ball", balls, spheres, error="error", name="{what}, d = {d}", folded=True)
-
-# %% tags=["hide-input"]
-signal = each(gaussian.signal_slope, d=dims, n=n_values)
-judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=True)
+# %% tags=["remove-input"]
+judge(
+    "P1.G.ball",
+    gaussian_tokens.ball_limits(dims=dims),
+    gaussian_tokens.sphere_limits(dims=dims),
+    error="error",
+    name="{what}, d = {dim}",
+    folded=True,
+)
 
 # %% [markdown]
 # **Exercise 2.** Why does $w^*$ exceed one for two tokens without noise in two dimensions?
@@ -264,7 +319,7 @@ judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=
 # corrects it as long as $C$ grows slowly.
 # :::
 #
-# ## Experiment 3: how fast, at every window
+# ## How fast, at every $w$
 #
 # :::{prf:theorem} many Gaussian tokens, every window
 # :label: thm-every-w
@@ -294,7 +349,8 @@ judge("P1.G.survives", signal, error="error", name="d = {d}, n = {n:g}", folded=
 # :::{admonition} Proof
 # :class: dropdown
 # *Given the query,* let $\tau=wr$, $x=\tau^2/\ell$, $p_k=\sum\omega_i^k$, $C=\mathbb Ep_2$, $D=\mathbb Ep_3-\mathbb Ep_2^2$. By
-# Experiment 1 the squared distance has the mean $Q=dC+\tau^2(C-6D)$. Since $p_2^2\le p_3\le p_2$ by Cauchy and Schwarz,
+# the moments above the squared distance of $\sum\omega_ix_i$ from $w\,x_q$ has the mean
+# $\mathbb E(m-\tau)^2+(d-1)C=Q=dC+\tau^2(C-6D)$. Since $p_2^2\le p_3\le p_2$ by Cauchy and Schwarz,
 # $0\le D\le C$ and $Q\le(d+\tau^2)C$. Write $S=\sum_{j\ge2}e^{\tau g_j}$ and $A=S/(n\,e^{\tau^2/2})$.
 #
 # *1. The sum of the others is rarely small.* $Y=e^{\tau g}1\{g\le\tau\}$ has $\mathbb EY=\frac12e^{\tau^2/2}$ and
@@ -361,29 +417,22 @@ for w in (0.5, 1.0, 2.0):
     print(f"w = {w}: exponent {exponent:.3f}, theorem {distance_exponent(w):.3f}")
 
 # %% tags=["hide-input"]
-grid_w = np.geomspace(0.25, 3, 19)
+exponents = gaussian_tokens.distance_exponents(
+    dims=dims, w_values=np.geomspace(0.25, 3, 19)
+)
 fine_w = np.geomspace(0.25, 3, 400)
 wide_w = fine_w[fine_w >= 1]
-exact_exponents = each(gaussian.distance_exponents, d=dims, w=grid_w)
+guide = plots.COLORS["guide"]
 figure, ax = plt.subplots(figsize=(6.4, 3.0))
 plots.exact_curve(ax, fine_w, distance_exponent(fine_w), "theorem")
-for dim, shade in plots.colors(dims).items():
-    part = exact_exponents[exact_exponents.d == dim]
-    ax.plot(
-        part.w, part.value, "o", markersize=3.5, color=shade, label=f"exact, d = {dim}"
-    )
-guide_color = plots.COLORS["guide"]
-ax.plot(
-    wide_w,
-    gaussian.RATE / wide_w**2,
-    color=guide_color,
-    linestyle="--",
-    linewidth=1.2,
-    label=r"$w^{-2}/\varphi$",
-)
-ax.axvline(0.5**0.5, color=guide_color, linewidth=0.8)
+for dim, color in plots.colors(dims).items():
+    part = exponents[exponents.dim == dim]
+    label = f"exact, d = {dim}"
+    ax.plot(part.w, part.value, "o", markersize=3.5, color=color, label=label)
+ax.plot(wide_w, -slope / wide_w**2, "--", color=guide, label=r"$w^{-2}/\varphi$")
+ax.axvline(0.5**0.5, color=guide, linewidth=0.8)
 ax.set(xscale="log", xlabel="window parameter w", ylabel="exponent of 1/n")
-ax.set(ylim=(0, 1.08))
+ax.set_ylim(0, 1.08)
 ax.set_xticks([0.25, 0.5, 1, 2, 3], labels=["0.25", "0.5", "1", "2", "3"])
 ax.minorticks_off()
 ax.legend(fontsize=8, loc="lower left")
@@ -414,15 +463,14 @@ plt.show()
 # The card divides the distance by the power of $\log n$ that the theorem has; the control has queries of one length only, for
 # which the exponent is one.
 
-# %% tags=["hide-input"]
-few_w = np.array([0.5, 0.8, 1.0, 1.25])
-exponents = each(gaussian.distance_exponents, d=dims, w=few_w)
-at_one_length = exponents[exponents.w > 0.75]
-labels_w, name_w = ["d", "w"], "w = {w:g}, d = {d}"
+# %% tags=["remove-input"]
+few = gaussian_tokens.distance_exponents(dims=dims, w_values=[0.5, 0.8, 1.0, 1.25])
+at_one_length = few[few.w > 0.75]
+labels = {"error": "error", "labels": ["dim", "w"], "name": "w = {w:g}, d = {dim}"}
 judge(
     "P1.G.distance",
-    cases(exponents, error="error", labels=labels_w, name=name_w),
-    cases(at_one_length, "wrong", error="error", labels=labels_w, name=name_w),
+    cases(few, "value", **labels),
+    cases(at_one_length, "one_length", **labels),
 )
 
 # %% [markdown]
@@ -450,7 +498,7 @@ judge(
 #
 # :::{admonition} Proof
 # :class: dropdown
-# By the {prf:ref}`theorem for any lengths <thm-lengths>` only $M=wI$, $w\ge0$, matters. By Experiment 1, with $C$ and $Q$ as
+# By the {prf:ref}`theorem for any lengths <thm-lengths>` only $M=wI$, $w\ge0$, matters. By the exact risk, with $C$ and $Q$ as
 # in the last proof at $\tau=wr$,
 #
 # $$R(w)=L^2(1-w)^2+J(w),\qquad
@@ -492,129 +540,92 @@ judge(
 for n in (100, 1000):
     print(f"d = 1, no noise, n = {n}: w* = {gaussian_window(1, n, 0.0).w:.3f}")
 
-# %% tags=["hide-input"]
-styles = {"exact": "-", "one heavy token": ":"}
-swept = {"d": dims, "kind": list(styles)}
-slopes = each(gaussian.gap_slopes, **swept, lengths=far, sigma=sigma)
-figure, ax = plt.subplots(figsize=(6.4, 2.6))
-for kind, style in styles.items():
-    label = "d = {}" if kind == "exact" else ""
-    part = slopes[slopes.kind == kind]
-    plots.lines(ax, part, "log_n", "slope", "d", label=label, linestyle=style)
-ax.axhline(-gaussian.RATE, color=plots.COLORS["guide"], linestyle="--", lw=1.2)
-ax.text(5, -gaussian.RATE + 0.01, r"$-1/\varphi$", color=plots.COLORS["guide"])
-ax.set(xscale="log", xlabel="log n", ylabel="local slope of log(1 - w*)")
-ax.legend(loc="upper right")
-plt.show()
-
 # %% [markdown]
-# ```{caption} fig-golden
-# :alt: Local slopes against the logarithm of the context length on a logarithmic axis. In each dimension they fall and tend
-# to a dashed line at minus one over the golden ratio.
-#
-# Local slope of $\log(1-w^*)$ in $\log n$: exact up to $n=10^{30}$ (solid), and from the integral with one heavy token
-# (dotted). The limit, about $-0.618$, is the same in every dimension; powers of $\log n$ delay it.
-# ```
-#
-# The integral replaces the sum of the other tokens by its mean. It fills the gap between contexts whose exact risk we compute
-# and those so long that powers of $\log n$ no longer matter. The card checks the law in two steps, from exact to integral and
-# from integral to law; the control is the law of dimension $d+1$.
+# The power of $\log n$ can be taken from the local slope of the exact $1-w^*$ between $n=10^{28}$ and $10^{30}$. What is left is
+# near $-1/\varphi$ in every dimension and at every noise:
 
 # %%
-steps = each(gaussian.rate_steps, d=dims, sigma=noise_stds)
-
-# %% tags=["hide-input"]
-labels, at = ["d", "sigma"], "d = {d}, sigma = {sigma:g}"
-by_law = f"one heavy token over the law, {at}"
-first = f"exact over one heavy token, {at}"
-judge(
-    "P1.G.rate",
-    [
-        cases(steps, "first", error="first_error", labels=labels, name=first),
-        cases(steps, "second", error="second_error", labels=labels, name=by_law),
-    ],
-    cases(steps, "wrong", error="wrong_error", labels=labels, name=by_law),
-)
+for dim in dims:
+    for noise_std in noise_stds:
+        gap = gaussian_window(dim, [1e28, 1e30], noise_std).gap
+        local = np.log(gap[1] / gap[0]) / np.log(100)
+        powers_of_log = (dim / 2 + 1) * np.log(30 / 28) / np.log(100)
+        left_over = local - powers_of_log
+        print(f"d = {dim:2d}   sigma = {noise_std:.1f}   exponent {left_over:.3f}")
+        assert abs(left_over - slope) < 0.02
 
 # %% [markdown]
-# **How many tokens does the limit need?** $C$ is one over the number of tokens attended to. For $C=0.1$ the context must grow
-# exponentially in $(wr)^2$ (first card). At a fixed query the weighted mean of the tokens tends to $wx_q$, in mean square
-# like $1/n$ (second card), whatever $w$ is: the slower rates of the {prf:ref}`theorem on every window <thm-every-w>` are
-# those of rare long queries.
-
-# %% tags=["hide-input"]
-ends = [{"a": float(a), "b": a + 1.0} for a in range(1, 9)]
-needed = each(gaussian.tokens_needed, ends=ends)
-between = "w r = {a:g} to {b:g}"
-judge("P1.G.tokens", needed, error="error", name=between, folded=True)
-
-# %% tags=["hide-input"]
-approach = each(gaussian.approach_slopes, d=d)
-near = f"w r = {{a:g}}, d = {d}"
-judge("P1.G.large-prompt", approach, error="error", name=near, folded=True)
-
-# %% [markdown]
-# ## Experiment 4: the floor of nonlinear functions
+# ## The floor of nonlinear functions
 #
 # Expand $f(x)=\sum_kc_k\mathrm{He}_k(u\cdot x)$ in Hermite polynomials. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit
 # {eq}`eq-tilt` replaces $\mathrm{He}_k(t)$ by $(wt)^k$. The two agree for $k\le1$ at $w=1$; for a single $k\ge2$ the best multiple
 # of $t^k$ leaves $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # A function is recovered if $\mathbb Ef(g+wx)=f(x)$. At $w=1$ and among functions of polynomial growth these are the harmonic
-# polynomials, such as $x_1x_2$, because the Fourier transform of $f$ must vanish but at zero. Without the growth condition
-# there is also $e^{ax_1}\cos ax_1$ with $a^2=2\pi$; and at $w=\sqrt2$ the normal distribution function,
-# $\mathbb E\Phi(g+\sqrt2x)=\Phi(x)$.
+# polynomials, such as $x_1x_2$, because the Fourier transform of $f$ must be supported at the origin. At other $w$ there are
+# others (Exercise 4).
 
-# %%
-names = list(gaussian.functions())
+# %% tags=["remove-input"]
+known = gaussian_tokens.functions()
 lengths = [n for n in (100, 1000, 10000, 100000) if n <= context_length]
-drawn = {"seed": range(seeds), "most": context_length}
-risks = each(gaussian.sampled_risk, f=names, n=lengths, **drawn)
-longest = risks.loc[risks.n == lengths[-1], ["f", "seed", "excess"]]
-
-# %% tags=["hide-input"]
-missed = each(gaussian.sampled_risk, f="He_2", n=context_length, **drawn, w=1.0)
-recovered = each(gaussian.recovered_limit, f=list(gaussian.RECOVERED))
-template = f"{{f}}, n = {context_length}"
+risks = gaussian_tokens.sampled_risks(
+    names=list(known), n_values=lengths, seeds=seeds, most=context_length
+)
+longest = risks.loc[risks.n == lengths[-1], ["function", "seed", "excess"]]
+rows = []
+for seed in range(seeds):
+    risk = gaussian_tokens.sampled_risk(
+        "He_2", n=context_length, seed=seed, most=context_length, w=1.0
+    )
+    rows.append({"seed": seed, "excess": risk})
+control = pd.DataFrame(rows)
 judge(
     "P1.G.floor",
-    [
-        cases(longest, "excess", samples="seed", name=template),
-        [
-            cases(row, error="error", labels=[], name=f"{f}, limit")
-            for f, row in recovered.groupby("f", sort=False)
-        ],
-    ],
-    cases(missed, "risk", samples="seed", labels=[], name=template.format(f="He_2")),
+    cases(
+        longest, "excess", samples="seed", name=f"{{function}}, n = {context_length}"
+    ),
+    cases(control, "excess", samples="seed", name=f"He_2, n = {context_length}"),
 )
 
 # %% tags=["hide-input"]
-known = gaussian.functions()
-figure, ax = plt.subplots(figsize=(7.6, 2.6))
-shown = gaussian.mean_risks(risks)
-shown["beside"] = shown.n * 1.15 ** (shown.f.map(names.index) - 2.0)
-printed = ["$x_1$", "$He_2$", "$He_3$", "$(x_1)_+$", "$x_1x_2$"]
-shown["name"] = shown.f.map(dict(zip(names, printed, strict=True)))
-plots.points(ax, shown, "beside", "mean", "name")
-for name, color in zip(names, plots.colors(printed).values(), strict=True):
-    if known[name].limit:
-        floor_of = known[name].limit / known[name].power
-        ax.axhline(floor_of, color=color, linestyle="--", linewidth=1)
+shown = gaussian_tokens.mean_risks(risks)
+printed = {
+    "linear": "$x_1$",
+    "He_2": "$He_2$",
+    "He_3": "$He_3$",
+    "ReLU": "$(x_1)_+$",
+    "x_1 x_2": "$x_1x_2$",
+}
+figure, ax = plt.subplots(figsize=(6.4, 3.0))
+for i, (name, function) in enumerate(known.items()):
+    part = shown[shown.function == name]
+    stops = function.limit > 0
+    color = plots.PALETTE[1] if stops else plots.PALETTE[0]
+    # side by side, so that intervals can be told apart
+    n = part.n * 1.1 ** (i - 2)
+    bars = [part["mean"] - part.low, part.high - part["mean"]]
+    ax.errorbar(n, part["mean"], bars, fmt="o-", lw=1, ms=4, mfc="w", color=color)
+    last = (n.iloc[-1], part["mean"].iloc[-1])
+    words = {"textcoords": "offset points", "va": "center", "color": color}
+    ax.annotate(printed[name], last, xytext=(14, 6), **words)
+    if stops:
+        ax.axhline(function.limit / function.variance, color=color, ls="--", lw=1)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk / variance")
 ax.set_ylim(2e-4, 6)
-ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+ax.set_xlim(60, 6 * lengths[-1])
 plt.show()
 
 # %% [markdown]
 # ```{caption} fig-floors
-# :alt: The linear function and the product of two coordinates fall with the context length; their intervals are wide because
-# rare tokens of large weight dominate. The second and third Hermite polynomials and the ReLU level off at their floors.
+# :alt: Two kinds of curves. The linear function and the product of two coordinates fall with the context length. The second and
+# third Hermite polynomials and the ReLU level off, each at its own dashed line.
 #
-# Risk over the variance of the function: mean over sampled sets of tokens, with interval (points; those of the same $n$ stand
-# side by side, and intervals that reach zero are cut), and the exact limits (dashed).
+# There are two kinds of functions: those of which the error falls with the context length ($x_1$ and $x_1x_2$), and those of
+# which it stops at a floor (the others; dashed, the exact limits). Risk over the variance of the function, mean over sampled
+# sets of tokens with interval, at the best $w$; intervals that reach zero are truncated.
 # ```
 #
-# **Exercise 3.** Which window is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
+# **Exercise 3.** Which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$, in long contexts?
 #
 # :::{admonition} Solution
 # :class: dropdown
@@ -623,73 +634,36 @@ plt.show()
 # of what linear attention misses ($2c^2$).
 # :::
 #
-# ## Experiment 5: against linear attention
-#
-# Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$, $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, with risk
-# $L^2(1-m)$, which falls like $1/n$. Softmax attention is slower. An intercept, which it does not notice because its weights
-# sum to one, reverses the order; it is the control.
-
-# %% tags=["hide-input"]
-all_n = np.array(n_values)
-over = each(gaussian.over_linear, d=dims, lengths=all_n, sigmas=noises)
-offset = each(
-    gaussian.over_linear, d=dims, lengths=all_n[-1], sigmas=noises, intercept=1.0
-)
-columns_over, ratio = ["d", "n", "sigma"], "d = {d}, n = {n:g}, sigma = {sigma:g}"
-judge(
-    "P1.G.linear",
-    cases(over, error="error", labels=columns_over, name=ratio),
-    cases(offset, error="error", labels=columns_over, name=ratio),
-    folded=True,
-)
-
-# %% tags=["hide-input"]
-grid = np.geomspace(2, 1e8, 15).round()
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 2.5))
-both = each(gaussian.over_linear, d=d, lengths=grid, sigmas=sigma)
-boundary = each(gaussian.intercept_boundary, d=dims, n=grid.tolist(), sigma=sigma)
-softmax, linear = plots.COLORS["softmax"], plots.COLORS["linear attention"]
-narrow = gaussian_best_scale(d, (d + 2) ** -0.5, grid, sigma).risk
-plots.exact_curve(left, grid, both.softmax, "softmax", softmax)
-plots.exact_curve(left, grid, narrow, "with value scale", softmax, linestyle="--")
-plots.exact_curve(left, grid, both.linear, "linear attention", linear)
-left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="risk")
-plots.lines(right, boundary, "n", "b", "d")
-right.set(xscale="log", xlabel="context length n", ylabel="intercept / L")
-right.legend(title="d")
-left.legend(fontsize=8)
-plt.show()
-
-# %% [markdown]
-# ```{caption} fig-gaussian-phases
-# :alt: Left, three falling risks: linear attention is lowest, softmax attention with a value scale runs parallel to it, plain
-# softmax attention falls more slowly. Right, boundary curves against the context length, one for each dimension.
-#
-# Exact. Left: least risks in the middle dimension of the list; dashed, softmax attention at $w^2=1/(d+2)$ with its best value
-# scale. Right: the intercept's standard deviation at which both have the same risk. Linear attention wins below a curve.
-# ```
-#
-# **The value scale.** Let a factor $v$ of the prediction, the corner of $W_V$, be free. At fixed $w<\frac1{\sqrt2}$ the mean of
-# $C$ is finite times $\frac1n$, and $v\approx\frac1w$ repairs the slope: the rate $1/n$ returns.
-
-# %% tags=["hide-input"]
-scaled = each(gaussian.value_scale, d=dims, sigma=noise_stds)
-far_away = f"{at}, n = 1e12"
-judge(
-    "P1.G.value",
-    cases(scaled, "free", error="free_error", labels=labels, name=far_away),
-    cases(scaled, "fixed", error="fixed_error", labels=labels, name=far_away),
-    folded=True,
-)
-
-# %% [markdown]
-# **Exercise 4.** Where does the factor $(1+\frac2d)^{d/2+1}$ of the card come from?
+# **Exercise 4.** Show that the normal distribution function $\Phi(x_1)$ is recovered at $w=\sqrt2$.
 #
 # :::{admonition} Solution
 # :class: dropdown
-# To leading order $n\,C=e^{w^2r^2}$ and $n\,\mathbb EC=(1-2w^2)^{-d/2}$. The best $v$ leaves
-# $\frac1n\big[(1-2w^2)^{-d/2-1}+\frac{1+\sigma^2}{w^2}(1-2w^2)^{-d/2}\big]$ for $L=1$; at $w^2=\frac1{d+2}$ this is the factor
-# times $\frac{d+1+d\sigma^2}n$.
+# With $h\sim N(0,1)$ independent of $g$, $\mathbb E\Phi(g+\sqrt2x)=P(h\le g+\sqrt2x)=P(h-g\le\sqrt2x)=\Phi(x)$, since
+# $h-g\sim N(0,2)$.
+# :::
+#
+# ## Against linear attention
+#
+# Linear attention $\frac1n\sum_iy_i\,x_i^\top Mx_q$ is best at $M=mI$, $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, with risk
+# $L^2(1-m)$, which falls like $1/n$. Softmax attention is slower. An intercept, which it does not notice because its weights
+# sum to one, reverses the order.
+
+# %%
+dim, noise_std = 5, 0.5
+for n in (1e2, 1e4, 1e6):
+    softmax = gaussian_window(dim, n, noise_std).risk
+    linear = 1 - 1 / (1 + (dim + 1 + dim * noise_std**2) / n)
+    print(f"n = {n:.0e}   softmax {softmax:.1e}   linear attention {linear:.1e}")
+    assert softmax > linear
+
+# %% [markdown]
+# **Exercise 5.** Find the line of the experiment at the top that sets the token lengths of the sphere. What happens to its curve if
+# the sphere has radius one?
+#
+# :::{admonition} Solution
+# :class: dropdown
+# `Linear(dim, lipschitz=dim**0.5)` and the division of $w$ by `dim`. With `Linear(dim, lipschitz=1.0)` and no division the
+# functions are flatter by $\sqrt d$, so noise matters more; the curve still grows like $n^{2/(d+3)}$, without end.
 # :::
 #
 # ## To remember

@@ -198,11 +198,13 @@ def test_a_user_without_an_entry_in_passwd_has_a_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", process.ENDINGS, ids=lambda ending: ending.name)
 def test_every_ending_is_that_of_ctrl_c_and_happens_once(tmp_path, ending):
     """What tidies up then is not interrupted by a second signal; what was started ends as well."""
-    child = "import time; from icl_book import process as p; p.end_in_order()\n"
+    heard = f"import signal; signal.signal({int(ending)}, signal.SIG_DFL)\n"  # under nohup, too
+    child = heard + "import time; from icl_book import process as p; p.end_in_order()\n"
     child += (
         "with p.scratch('icl-kernel-'):\n print('ready', flush=True); time.sleep(600)"
     )
-    code = "import pathlib, sys, time; from icl_book import process as p; p.end_in_order()\n"
+    code = heard + "import pathlib, sys, time\n"
+    code += "from icl_book import process as p; p.end_in_order()\n"
     code += "try:\n with p.scratch('icl-kernel-'):\n"
     code += "  p.run([sys.executable, '-c', sys.argv[1]], pathlib.Path.cwd())\n"
     code += "except KeyboardInterrupt: time.sleep(1); print('tidy', flush=True)\n"

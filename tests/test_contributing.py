@@ -17,11 +17,11 @@ NEXT = {
     "Add a class of functions": [
         f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
         f"{PYTHON} -m mypy",
-        f"{PYTHON} -c 'from icl_book.measurements import theorem2, tables, exact_risk; "
-        'rows = tables.each(theorem2.exact_window, kind=["sine", "ReLU"], d=[3], lengths=[100.0], '
+        f"{PYTHON} -c 'from icl_book.measurements import theorem2_scaling; "
+        'rows = theorem2_scaling.exact_windows(tasks=["sine", "ReLU"], dims=[3], lengths=[100.0], '
         "lipschitz=2.0, noise_std=0.5); from icl_book import plots; "
-        'colors = plots.colors(rows["kind"]); assert len(set(colors.values())) == 2; '
-        'assert (rows["w"] > 1).all() and list(rows["kind"]) == ["sine", "ReLU"]\'',
+        'colors = plots.colors(rows["task"]); assert len(set(colors.values())) == 2; '
+        'assert (rows["w"] > 1).all() and list(rows["task"]) == ["sine", "ReLU"]\'',
     ]
 }
 #: The file that a block is appended to, its language, its text.

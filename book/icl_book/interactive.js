@@ -110,10 +110,10 @@
     const draw = () => {
       const width = drawing.clientWidth || 620, height = round(max(230, min(330, 0.52 * width)));
       const box = { left: 62, right: width - 22, top: 10, bottom: height - 44 };
-      const x = numbers("curves", given.x), lines = given.y.map(([name]) => curve(name)), log = (a) => given.log.includes(a);
-      const [low, high] = given.ylim ?? reach(lines, log("y"));
-      const across = axis(min(...x), max(...x), log("x"), box.left, box.right, 64);
-      const up = axis(low, high, log("y"), box.bottom, box.top, 34);
+      const x = numbers("curves", given.x), lines = given.y.map(([name]) => curve(name));
+      const [low, high] = given.ylim ?? reach(lines, given.log);
+      const across = axis(min(...x), max(...x), given.log, box.left, box.right, 64);
+      const up = axis(low, high, given.log, box.bottom, box.top, 34);
       const place = (v, u) => `${across.at(v).toFixed(1)},${up.at(u).toFixed(1)}`;
       const inside = [];
       for (const v of across.ticks) inside.push(`<path class="grid" d="M${across.at(v)},${box.top}V${box.bottom}"/>`);

@@ -38,7 +38,7 @@ def interactive(
     points: pd.DataFrame | None = None,
     cursor: str = "",
     squares: Mapping[str, str] | None = None,
-    log: str = "xy",
+    log: bool = True,
     ylim: tuple[float, float] | None = None,
 ) -> HTML:
     """Build a figure with sliders from a tidy table; without scripts its curves at the start stay.
@@ -46,7 +46,8 @@ def interactive(
     Args:
         frame: One row for each setting of the sliders and each ``x``; a missing row or NaN breaks a curve.
         x: Column of the abscissa. If it is a slider too, that moves along the curves.
-        y: Columns that are curves, and their words. The first sets the vertical axis, unless ``ylim`` does.
+        y: Columns that are curves, at most three, and their words. The first sets the vertical axis, unless
+            ``ylim`` does.
         sliders: Columns that are sliders (menus if they hold text) and their words; every value is a stop.
         start: Where each slider starts, one of its values.
         labels: Names of both axes.
@@ -58,7 +59,7 @@ def interactive(
         cursor: The slider whose value is the abscissa that is read out; by default ``x``.
         squares: Columns of ``frame`` and the slider whose square multiplies each. The first of ``y``, if
             it is no column, is their sum: risk = L^2 bias + sigma^2 noise.
-        log: Which axes are logarithmic: "", "x", "y" or "xy".
+        log: Whether both axes are logarithmic.
         ylim: Ends of the vertical axis.
 
     Raises:
@@ -117,11 +118,7 @@ def interactive(
     shown = shown.assign(
         **{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}
     ).set_index(x)
-    ax = (
-        shown[[*y]]
-        .rename(columns=y)
-        .plot(logx="x" in log, logy="y" in log, style=["-", "--", ":", "-."])
-    )
+    ax = shown[[*y]].rename(columns=y).plot(loglog=log, style=["-", "--", ":"])
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)

@@ -99,7 +99,6 @@ PARAMETERS: dict[str, Real] = {
     "repeats": Integer("timed repetitions, of which the fastest counts", 1, 1000),
     "relu_rate": Real("size of the plain gradient steps, ReLU class"),
     "cosine_rate": Real("size of the plain gradient steps, cosine class"),
-    "steepnesses": Reals("steepness beta of the tanh classes"),
     "hidden_units": Integers("hidden units of a random network", 1),
     "flips": Reals("probabilities that a label is flipped", 0, 1),
     "shifts": Reals("shifts of the sigmoid's scores", -1e6),
@@ -107,7 +106,6 @@ PARAMETERS: dict[str, Real] = {
     "max_depth": Integer("largest number of layers", 1, 10_000),
     "collapse_windows": Reals("window parameters w of the layers", 0),
     "judged_window": Real("largest window parameter w that a card judges", 0),
-    "pool_sizes": Integers("functions in a fixed pool", 1),
     "near_values": Reals("Lipschitz constants close to the one of pretraining"),
     "more_dims": Integers(
         "further dimensions d, for other readings of a statement", 2, 1000

@@ -1,18 +1,17 @@
-"""Elementary functions for compiled loops: exponential, logarithm, sine and cosine as polynomials.
+"""How loops are compiled, and powers of two as polynomials for them.
 
 A loop over polynomials is compiled to vector instructions, one over functions of the C library is not.
 """
 
 import contextlib
 import functools
-import math
 
 import numpy as np
 from numba import config, njit, types
 from numba.core.caching import FunctionCache
 from numba.extending import overload
 
-LANES = 64  # contexts that go through the gradient side by side
+LANES = 64  # numbers that are compared side by side
 
 #: What may be rearranged: sums and products, not the meaning of infinity and NaN: divergence is seen.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -49,14 +48,8 @@ class _Kept(FunctionCache):
 
 
 # numba would widen every result
-u32, u64, i32, i64, f32, f64 = (
-    np.uint32,
-    np.uint64,
-    np.int32,
-    np.int64,
-    np.float32,
-    np.float64,
-)
+i32, i64 = np.int32, np.int64
+f32, f64 = np.float32, np.float64
 
 
 def _polynomial(function, low, high, degree, real=f32):
@@ -75,15 +68,6 @@ def _polynomial(function, low, high, degree, real=f32):
         return value
 
     return horner
-
-
-_half_turn = np.pi / 2
-_log1p_over_x = _polynomial(lambda x: np.log1p(x) / x, -1 / 3, 1 / 3, 7)
-_sine_over_t = _polynomial(
-    lambda s: np.sin(_half_turn * np.sqrt(s)) / np.sqrt(s), 1e-12, 1, 5
-)  # of t^2
-_cosine = _polynomial(lambda s: np.cos(_half_turn * np.sqrt(np.abs(s))), 0, 1, 5)
-_LOG2, _PER_LOG2 = f32(math.log(2)), f32(1 / math.log(2))
 
 
 def _power_of_two(real, integer, degree):
@@ -120,26 +104,3 @@ def exp2_for_dtype(x):
 @overload(exp2_for_dtype, inline="always")
 def _exp2_for_dtype(x):
     return {types.float32: exp2, types.float64: exp2_double}[x].py_func
-
-
-@inline
-def exp(x):
-    """``exp(x)`` for x <= 88."""
-    return exp2(f32(x * _PER_LOG2))
-
-
-@inline
-def log(x):
-    """``log(x)`` for normal x > 0: with x = 2^e m and m in [2/3, 4/3), which is exact near 1."""
-    bits = f32(x).view(i32)
-    e = i32(i32(bits - i32(0x3F2AAAAB)) >> i32(23))
-    m = f32(i32(bits - i32(e << i32(23))).view(f32) - f32(1))
-    return f32(f32(e) * _LOG2 + m * _log1p_over_x(m))
-
-
-@inline
-def cos_sin_pi(t):
-    """``cos(pi t), sin(pi t)`` for t in [-1, 1], by doubling the angle."""
-    square = f32(t * t)
-    sine, cosine = f32(t * _sine_over_t(square)), _cosine(square)
-    return f32(f32(1) - f32(2) * sine * sine), f32(f32(2) * sine * cosine)

@@ -74,6 +74,7 @@ class UnitConfig:
             )
         more = "; for one of your own add (phi, derivative, normalized) to icl.attention.ACTIVATIONS"
         choice(self.activation, "activation", ACTIVATIONS, more)
+        # plain numbers, so that equal units have equal text
         numbers: dict[str, Any] = {
             "noise_std": real(self.noise_std, "noise_std", 0, MOST),
             "context_length": integer(self.context_length, "context_length", 1, 10**7),
@@ -86,10 +87,7 @@ class UnitConfig:
             )
         if self.width is not None:
             numbers["width"] = integer(self.width, "width", 1, 10**6)
-        for (
-            name,
-            value,
-        ) in numbers.items():  # plain numbers, so that equal units have equal text
+        for name, value in numbers.items():
             object.__setattr__(self, name, value)
         if self.initial_std == 0 and (
             self.width is not None or "relu" in self.activation

@@ -3,8 +3,8 @@
 - `regressions`: loss, gradient and Hessian product, large problems in tiles.
 - `formulas`: what they compute, without checks of arguments.
 - `kronecker`: vec, the blocks A_j, and everything through the explicit Kronecker product, slowly.
-- `lipschitz`: proved constants. `supremum_search`: lower bounds on them by gradient ascent.
-- `target_shift`: moves of weights and data as moves of the target.
+- `lipschitz`: proved Lipschitz constants of a row.
+- `target_shift`: the target whose move replaces a move of weights or data.
 - `inputs`, `tiling` (private): argument checks, and the tiles of rows.
 """
 

@@ -41,8 +41,7 @@ from icl.tasks import (
     angle_quadrature,
 )
 from icl.tensor_trick import kron_block, unvec, vec
-from icl.tensor_trick.lipschitz import witness
-from icl.tensor_trick.target_shift import data_move, shifted_target
+from icl.tensor_trick.target_shift import shifted_target
 
 X = torch.arange(120.0).reshape(40, 3).double().cos()
 Y, EYE = X[:, 0].exp(), torch.eye(3).double()
@@ -120,15 +119,6 @@ REFUSED = [
     ),
     (vec, NAN, "X has a NaN or infinite entry"),
     (unvec, NAN[0], "x has a NaN or infinite entry"),
-    (data_move, EYE, 0 * EYE, EYE, "X has condition number nan"),
-    (
-        data_move,
-        EYE,
-        torch.ones(3, 3).double(),
-        EYE,
-        "X has condition number .*; it must be invertible",
-    ),
-    (data_move, EYE, EYE[:2], EYE, r"X has shape \(2, 3\); it must end in \(3, 3\)"),
     (shifted_target, EYE, NAN, EYE, "S_next has a NaN"),
     (shifted_target, EYE, EYE, EYE[:2], r"B has shape \(2, 3\)"),
     (metrics.spectral_norm, NAN.numpy(), "M="),
@@ -164,7 +154,6 @@ REFUSED = [
     (QUADRATIC.risk, BATCH, "weights has shape"),
     (QUADRATIC.product, QUADRATIC.kernel_vector, None, "b=None"),
     (full_unit, BATCH, EYE, EYE[:, :2], EYE, r"W_K has shape \(3, 2\)"),
-    (witness, X[0], X[0], 0.1, "s has length"),
     (asymptotics.effective_fraction, 10**4, 1e8, "w=1.*: too large for dim=10000"),
     (asymptotics.many_token_risk, Affine(10**4), 1e8, 10, 0.1, "w=1.*: too large"),
     (
@@ -244,15 +233,6 @@ print(float(population_risk(ReLU(3), 2.0, 20, 0.5).total))
     assert run.returncode == 0 and float(run.stdout) > 0 and run.stderr == "", (
         run.stderr
     )
-
-
-def test_an_ill_conditioned_move_is_named():
-    X = torch.diag(torch.tensor([1.0, 1.0, 1e-9], dtype=torch.float64))
-    with pytest.warns(
-        RuntimeWarning,
-        match=r"X has condition number 1e\+09: the move has few right digits",
-    ):
-        data_move(EYE, X, EYE)
 
 
 def test_the_ratio_of_row_sums_may_overflow():

@@ -119,7 +119,6 @@ def quadratic_risk(task, tokens, noise_std):
     return form.risk(form.kriging())
 
 
-VECTOR = X[0, :, 0] / 10
 OWN = [
     (attention.softmax_attention, dict(x=X, y=X[..., 0], x_q=X[:, 0], M=EYE)),
     (attention.full_unit, dict(tokens=X)),
@@ -127,9 +126,6 @@ OWN = [
     (loss, dict(A1=EYE, A2=EYE, X=EYE, B=EYE)),
     (gradient, dict(A1=EYE, A2=EYE, X=EYE, B=EYE)),
     (vec, dict(X=X)),
-    (lipschitz.witness, dict(s=VECTOR, w=VECTOR)),
-    (lipschitz.log_jacobian_norm, dict(s=VECTOR, w=VECTOR)),
-    (target_shift.linear_attention_layer, dict(tokens=X, values=X)),
     (covariates.restrict_to_cap, dict(x=TOKENS, u=np.full((2, 4), 0.5))),
     (metrics.scale_scores, dict(trained=TRAINED, factors=[2.0])),
     (metrics.evaluation_error, dict(M=np.eye(3))),
@@ -302,7 +298,6 @@ def numbers_of(value):
 DOCUMENTED = {
     *(getattr(attention, name) for name in attention.__all__ if name.islower())
 }
-DOCUMENTED |= {lipschitz.log_jacobian_norm, lipschitz.log_norm}
 DOCUMENTED |= {
     statistics.median_interval
 }  # the whole line, where too few values are given

@@ -9,7 +9,6 @@ from graphlib import TopologicalSorter
 import pytest
 
 from icl_book.claims import (
-    LIMIT,
     Alternative,
     Choice,
     Severity,
@@ -22,8 +21,7 @@ from icl_book.claims import (
 from icl_book.claims.claim import OWN
 from icl_book.claims.registry import load
 from icl_book.claims.rules import Amount, Rule
-from icl_book.measurements import theorem3
-from icl_book.measurements.tables import each
+from icl_book.measurements import theorem3_generalization
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
@@ -280,22 +278,21 @@ def test_a_reading_is_found_by_its_words():
 
 def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_function():
     """The class of the slide contradicts the bound; the worst function has its exponent, from both sides."""
-    at = {"dim": [3], "ratio": [4.0], "lipschitz": 1.0, "noise_std": 1.0}
-    drawn = cases(
-        each(theorem3.slope, quantity="risk", **at), labels=["dim", "ratio"], **LIMIT
-    )
-    worst = each(theorem3.worst_slope, side=["lower", "upper"], **at)
+    at = {"dims": [3], "lipschitz": 1.0, "noise_std": 1.0}
+    slope = {"value": "slope", "error": "error"}
+    drawn = cases(theorem3_generalization.risk_slopes(ratios=[4.0], **at), **slope)
+    worst = theorem3_generalization.worst_slopes(ratios=[4.0], **at)
     claim = CLAIMS["P1.T3.larger"]
-    unlike = each(theorem3.slope, quantity="bias of affine functions", **at)
-    rest = [a.name for a in claim.alternatives if a.rule is None]
+    unlike = theorem3_generalization.affine_bias_slopes(**at)
+    rest = [a.key for a in claim.alternatives if a.rule is None]
     card = judge(
         claim,
         drawn,
-        cases(unlike, labels=["dim", "ratio"], **LIMIT),
-        dict.fromkeys(rest, drawn)
-        | {reading(claim.id, "the worst"): cases(worst, **LIMIT)},
+        cases(unlike, **slope),
+        dict.fromkeys(rest, drawn) | {"worst": cases(worst, **slope)},
     )
-    assert card.record()["readings"][reading(claim.id, "the worst")] == "agrees"
+    (name,) = [a.name for a in claim.alternatives if a.key == "worst"]
+    assert card.record()["readings"][name] == "agrees"
     assert card.record()["readings"]["as we read it"] == "contradicts"
     assert card.verdict is Verdict.DEPENDS and card.record()["as_expected"]
 

@@ -5,16 +5,19 @@ import pytest
 import torch
 
 from icl.tensor_trick.formulas import row_hvp
-from icl_book.measurements.curvature import CONCAVE, SMOOTH
 from icl_rigor import curvature
+
+#: The ends of the range for two tokens, 4 g(p) at the stationary points of g.
+ENDS = {
+    side: 4 * p**2 * (1 - p) * (2 - 3 * p)
+    for side, p in ((1, (15 - 33**0.5) / 24), (-1, (15 + 33**0.5) / 24))
+}
 
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_the_ends_are_proved_and_smaller_ones_are_not(side):
     proof = curvature.prove(side)
-    assert proof.proved and proof.end == pytest.approx(
-        SMOOTH if side > 0 else CONCAVE, abs=1e-15
-    )
+    assert proof.proved and proof.end == pytest.approx(ENDS[side], abs=1e-15)
     wrong = curvature.prove(side, 0.999)
     assert not wrong.proved
     p = wrong.where[0][0]  # the box that is left is at the maximum
@@ -84,4 +87,4 @@ def test_the_corner():
     """The bound of the docstring, at its least favorable probabilities."""
     r, C = 0.08, 0.54**2 + 0.46**2 + 0.08**2
     assert C <= 0.5096 < 2 * 0.46 and 0.54**2 + 0.46**2 <= 0.7094**2
-    assert (1 + C) * r * ((1 + r) ** 2 + 0.7094**2) < 0.202 < -CONCAVE
+    assert (1 + C) * r * ((1 + r) ** 2 + 0.7094**2) < 0.202 < -ENDS[-1]

@@ -1,10 +1,11 @@
-"""Measurements on what training finds: the growth of M, and how it falls short of the minimizer.
+"""What training finds: the growth of M, and the units in which all of W_V, W_K, W_Q are trained.
 
-Units are trained by constant steps from M = 0 and looked at on their way (`grow`), on finitely many contexts
-or functions (`finite_contexts`, `finite_functions`), and for a finite time (`windows_in_time`).
+A full unit sees tokens z = (x, y), the query with an empty label slot, and predicts the last entry of
+``W_V sum_i omega_i z_i`` with weights from the scores ``z_i' W_K' W_Q z_q``. Of W_V only the last row
+``(v', c)`` reaches the prediction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,265 +13,338 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+from scipy.special import hyp0f1
 
-from icl.covariates import Ellipsoid, uniform_sphere
-from icl.pretrain import UnitConfig, draw_contexts, pretrain, train_grid
-from icl.pretrain.finite import ReLUPool, context_losses, fit_matrix, fit_window
-from icl.pretrain.metrics import spectral_norm
-from icl.risk import optimal_window, population_flow, population_risk
+from icl.attention import full_unit, softmax_weights
+from icl.covariates import uniform_sphere
+from icl.pretrain import train_grid
+from icl.pretrain.config import CovariateLaw
+from icl.risk import optimal_window, population_flow
 from icl.streams import stream
-from icl.tasks import Cosine, Projected, QuadraticRisk, ReLU, Zonal, make_task
-from icl_book.measurements.beyond import Wave
-from icl_book.measurements.tables import FAST, Array, Training, grid, measured
-
-#: What "non-isotropic" may mean: functions symmetric in the whitened coordinates, or those of the sphere.
-LAWS = ("isotropic", "non-isotropic", "non-isotropic, same functions")
-
-
-KINDS = ("ReLU", "cosine", "wave")
-
-
-def _task(kind: str, d: int, lipschitz: float) -> Zonal:
-    return Wave(d, lipschitz) if kind == "wave" else make_task(kind, d, lipschitz)
+from icl.tasks import Affine, Function, QuadraticRisk, Task, Zonal
+from icl.tasks.base import Rng
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What the units of this page share: d, n, sigma, the constants L, the batch and the device."""
+class Leaning(Affine):
+    """Linear functions of the first coordinate, all with positive slope; the covariance is not theirs.
 
-    dim: int
-    context_length: int
-    noise_std: float
-    lipschitz_values: Sequence[float]
-    batch_size: int
-    device: torch.device | str = "cpu"
-
-    def windows(self) -> pd.DataFrame:
-        """Return the exact best windows on the sphere: ``kind``, ``L``, ``w``."""
-
-        def one(kind: str, L: float) -> float:
-            return float(
-                optimal_window(
-                    _task(kind, self.dim, L), self.context_length, self.noise_std
-                ).w
-            )
-
-        return measured(one, ["w"], kind=KINDS, L=self.lipschitz_values)
-
-
-def grow(
-    setting: Setting,
-    kind: str,
-    law: str,
-    seeds: int,
-    record: Sequence[int],
-    rate: float,
-    method: str = "sgd",
-) -> pd.DataFrame:
-    """Train units with steps of constant size from M = 0, for as many steps as the last of ``record``.
-
-    Units of one seed see the same tokens and noise for all L.
-
-    Returns:
-        Columns ``kind``, ``law``, ``step``, ``L``, ``seed``, ``norm`` (spectral) and ``diagonal`` (its mean).
+    A function of this kind is not as likely as its negative.
     """
-    root: Any = np.diag(
-        np.linspace(1.5, 0.5, setting.dim)
-    )  # axes of non-isotropic tokens
-    tasks: list[Any] = [_task(kind, setting.dim, L) for L in setting.lipschitz_values]
-    if law == LAWS[1]:
-        inverse: Any = np.linalg.inv(root)
-        tasks = [Projected(task, inverse) for task in tasks]
-    options: dict[str, Any] = {
-        "optimizer": method,
-        "schedule": "constant",
-        "record": record,
-    }
-    options["covariates"] = None if law == LAWS[0] else Ellipsoid(root)
-    training = Training(seeds, record[-1], setting.batch_size, rate, setting.device)
-    M = train_grid(
-        tasks, setting.noise_std, setting.context_length, *training, **options
-    ).M_history
-    frame = grid(
-        kind=[kind],
-        law=[law],
-        step=record,
-        L=setting.lipschitz_values,
-        seed=range(seeds),
-    )
-    diagonal = np.trace(M, axis1=-2, axis2=-1).ravel() / setting.dim
-    return frame.assign(norm=spectral_norm(M).ravel(), diagonal=diagonal)
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        low = self.lipschitz / 2
+        high = 1.5 * self.lipschitz
+        slope = torch.as_tensor(rng.uniform(low, high, (count, 1)))
+        return lambda x: slope.to(x) * x[..., 0]
 
 
-def flow(setting: Setting, record: Sequence[int], rate: float) -> pd.DataFrame:
-    """Return the exact population flow of the ReLU class: ``L``, ``step``, ``w``."""
+@dataclass(frozen=True)
+class CosineWithPhase(Zonal):
+    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
 
-    def one(L: float) -> tuple[Any, ...]:
-        task, times = ReLU(setting.dim, L), rate * np.array(record)
-        return record, population_flow(
-            task, setting.context_length, setting.noise_std, times
-        )
+    lipschitz: float = 1.0
+    label = "cosine with phase"
 
-    return measured(one, ["step", "w"], L=setting.lipschitz_values)
+    def covariance(self, cosine: ArrayLike) -> NDArray[np.float64]:
+        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
+        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
+        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
 
+    def sample(self, rng: Rng, count: int) -> Function:
+        u = torch.as_tensor(rng.standard_normal((count, self.dim)))
+        u = u / u.norm(dim=1, keepdim=True)
+        phase = torch.as_tensor(rng.uniform(0, 2 * np.pi, (count, 1)))
 
-def over_flow(units: pd.DataFrame, exact: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean diagonal over the flow, averaged over the last three quarters: ``L, seed, ratio``."""
-    late = units[4 * units.step >= units.step.max()].merge(exact, on=["L", "step"])
-    return (
-        late.assign(ratio=late.diagonal / late.w)
-        .groupby(["L", "seed"], as_index=False)
-        .ratio.mean()
-    )
+        def wave(x: torch.Tensor) -> torch.Tensor:
+            angle = self.lipschitz * torch.einsum("bd,bnd->bn", u.to(x), x)
+            return (angle + phase.to(x)).cos()
 
-
-def ratios(units: pd.DataFrame, steps: Sequence[int]) -> pd.DataFrame:
-    """Compare the spectral norms at each L and at the next smaller one, unit by unit.
-
-    Returns:
-        ``L``, ``other``, ``seed``, the ``ratio`` and its ``log``, at that of the steps at which the median
-        over the seeds is smallest.
-    """
-    looked_at = units[
-        units.step.isin(list(steps))
-    ]  # M = 0 at the first step has no logarithm
-    log = np.log(looked_at.pivot(index=["step", "seed"], columns="L", values="norm"))
-    parts = []
-    for other, L in pairwise(log.columns):
-        some = log[L] - log[other]
-        worst = some.loc[some.groupby("step").median().idxmin()]
-        parts.append(worst.rename("log").reset_index().assign(L=L, other=other))
-    return pd.concat(parts, ignore_index=True).assign(
-        ratio=lambda frame: np.exp(frame["log"])
-    )
+        return wave
 
 
-def resolved(windows: pd.DataFrame, kind: str, compared: pd.DataFrame) -> pd.DataFrame:
-    """Keep the comparisons of `ratios` in which the exact best window of a class grows with L."""
-    w = windows[windows.kind == kind].set_index("L").w
-    return compared[w.loc[compared.L].to_numpy() > w.loc[compared.other].to_numpy()]
-
-
-def cosine_edge(setting: Setting) -> pd.DataFrame:
-    """Return exact windows of the cosine class over L: ``case`` (n and d), ``L``, ``w``."""
-    n, d = setting.context_length, setting.dim
-    cases = {f"n = {m}, d = {k}": (m, k) for m, k in ((n, d), (5 * n, d), (n, d + 2))}
-
-    def one(case: str, L: float) -> float:
-        n, d = cases[case]
-        return float(optimal_window(Cosine(d, L), n, setting.noise_std).w)
-
-    return measured(one, ["w"], case=cases, L=np.linspace(0.5, 12.0, 24))
-
-
-class Excess:
-    """The risk of units beyond that of the best window, relative to it, on fixed test tokens."""
-
-    def __init__(
-        self, task: Zonal, noise_std: float, context_length: int, contexts: int
-    ):
-        self.best = optimal_window(task, context_length, noise_std)
-        self.x = uniform_sphere(
-            stream(1, "evaluation"), contexts, context_length + 1, task.dim
-        )
-        self.form = QuadraticRisk.of(task, self.x, noise_std)
-        self.reference = self._risk(float(self.best.w) * np.eye(task.dim))
-
-    def _risk(self, M: Array | Tensor) -> float:
-        scores = torch.einsum(
-            "bnd,de,be->bn", self.x[:, :-1], torch.as_tensor(M).double(), self.x[:, -1]
-        )
-        return float(self.form.risk(torch.softmax(scores, -1)).mean())
-
-    def __call__(self, M: Array | Tensor) -> float:
-        """Return the excess of a unit with matrix M, (d, d)."""
-        return (self._risk(M) - self.reference) / float(self.best.risk)
-
-
-def finite_contexts(
-    task: Zonal,
+def trained_norms(
+    tasks: Mapping[float, Task],
+    *,
+    covariates: CovariateLaw | None,
     noise_std: float,
     context_length: int,
-    sizes: Sequence[int],
-    draws: int,
-    contexts: int,
+    seeds: int,
+    record: Sequence[int],
+    batch_size: int,
+    learning_rate: float,
+    optimizer: str,
+    device: torch.device | str,
 ) -> pd.DataFrame:
-    """Minimize the empirical loss of T contexts, over the number w and over all matrices.
+    """Train units with steps of constant size from M = 0, until the last step of ``record``.
+
+    ``tasks`` has the class for each Lipschitz constant. Units of one seed see the same tokens and noise.
 
     Returns:
-        Columns ``unit`` ("full matrix M", "one number w"), ``T``, ``draw`` and ``excess``, relative.
+        Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M.
     """
-    excess, n = Excess(task, noise_std, context_length, contexts), context_length
-    start = float(excess.best.w) * torch.eye(task.dim, dtype=torch.float64)
-
-    def one(T: int, draw: int) -> tuple[Any, ...]:
-        x, y = draw_contexts(
-            task, noise_std=noise_std, n=n, batch_size=T, seed=1000 * T + draw
-        )
-        risk = float(population_risk(task, fit_window(x, y), n, noise_std).total)
-        lost = excess(fit_matrix(x, y, start)), risk / float(excess.best.risk) - 1
-        return ["full matrix M", "one number w"], lost
-
-    return measured(one, ["unit", "excess"], T=sizes, draw=range(draws))
-
-
-def score_constant(
-    task: Zonal, noise_std: float, context_length: int, contexts: int = 20000
-) -> float:
-    """Return c of the relative excess c / T of the best w on T contexts, from the variance of the score."""
-    best = optimal_window(task, context_length, noise_std)
-    x, y = draw_contexts(
-        task, noise_std=noise_std, n=context_length, batch_size=contexts, seed=5
+    units = train_grid(
+        list(tasks.values()),
+        noise_std,
+        context_length,
+        seeds=seeds,
+        steps=record[-1],
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        device=device,
+        covariates=covariates,
+        optimizer=optimizer,
+        schedule="constant",
+        record=record,
     )
-    w, step, eye = float(best.w), 1e-3, torch.eye(task.dim, dtype=torch.float64)
-    high, low = (context_losses((w + sign * step) * eye, x, y) for sign in (1, -1))
-    beside = w * np.array([0.99, 1.01])
-    curvature = np.diff(population_risk(task, beside, context_length, noise_std).slope)[
-        0
-    ] / (0.02 * w)
-    return float(((high - low) / (2 * step)).var()) / (
-        2 * float(curvature) * float(best.risk)
+    norm = np.linalg.norm(units.M_history, ord=2, axis=(-2, -1))
+    rows = [
+        {"lipschitz": L, "step": step, "seed": seed, "norm": norm[t, i, seed]}
+        for t, step in enumerate(record)
+        for i, L in enumerate(tasks)
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(rows)
+
+
+def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
+    """Compare the norms at each Lipschitz constant and at the next smaller one, unit by unit.
+
+    Of the given steps the one counts at which the median over the seeds is smallest.
+
+    Returns:
+        Columns ``lipschitz``, ``smaller``, ``seed`` and ``log_ratio``.
+    """
+    looked_at = units[units.step.isin(steps)]
+    log = np.log(
+        looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm")
     )
+    parts = []
+    for smaller, larger in pairwise(log.columns):
+        difference = log[larger] - log[smaller]
+        least_favorable = difference.groupby("step").median().idxmin()
+        part = difference.loc[least_favorable].rename("log_ratio").reset_index()
+        parts.append(part.assign(lipschitz=larger, smaller=smaller))
+    return pd.concat(parts, ignore_index=True)
 
 
-def finite_functions(
-    setting: Setting,
-    L: float,
-    sizes: Sequence[int],
+def growing(
+    compared: pd.DataFrame,
+    tasks: Mapping[float, Zonal],
+    *,
+    context_length: int,
+    noise_std: float,
+) -> pd.DataFrame:
+    """Keep the comparisons of `norm_ratios` in which the exact best window grows with the constant."""
+    best = {
+        L: float(optimal_window(task, context_length, noise_std).w)
+        for L, task in tasks.items()
+    }
+    larger = compared.lipschitz.map(best)
+    return compared[larger > compared.smaller.map(best)]
+
+
+def train_full_units(
+    tasks: Mapping[str, Task],
+    *,
+    dim: int,
+    noise_std: float,
+    context_length: int,
+    width: int,
     seeds: int,
     steps: int,
-    rate: float,
-    contexts: int,
+    batch_size: int,
+    learning_rate: float,
+    device: torch.device | str,
 ) -> pd.DataFrame:
-    """Train units on fixed pools of ReLU functions, one for each seed, and on fresh functions.
+    """Train units with all matrices free from random starts.
+
+    All entries start as independent normal numbers, of deviation 0.3 where W_K and W_Q have d + 1 rows. With
+    more rows (the ``width``) the deviation is smaller, so that W_K' W_Q starts at the same size. ``tasks``
+    has classes by name.
 
     Returns:
-        Columns ``T`` (functions in the pool, infinite for fresh ones), ``seed``, ``unit`` ("full matrix M")
-        and ``excess``, relative.
+        A row for each class and seed: ``task``, ``dim``, ``noise_std``, ``width``, ``seed``, the entries
+        ``scores`` (W_K' W_Q) and ``values`` ((v', c)), and
+
+        - ``window``, the mean diagonal of the token block of W_K' W_Q, and ``corner``, |c|;
+        - ``outside``, the norm of all entries outside the token block over that of the block, the last column
+          taken as zero, which it would be after a start at zero;
+        - ``last_column``, the norm of this column of W_Q after training over that before.
     """
-    task, n, sigma = ReLU(setting.dim, L), setting.context_length, setting.noise_std
-    excess, cases = (
-        Excess(task, sigma, n, contexts),
-        grid(T=(*sizes, np.inf), seed=range(seeds)),
+    units = train_grid(
+        list(tasks.values()),
+        noise_std,
+        context_length,
+        seeds=seeds,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        device=device,
+        width=width,
+        initial_std=0.3 * min(1.0, ((dim + 1) / width) ** 0.5),
+        record=[0],
     )
+    (before,) = units.trained.history
+    after = units.trained.parameters
+    rows: list[dict[str, Any]] = []
+    for i, task in enumerate(tasks):
+        for seed in range(seeds):
+            unit = i * seeds + seed
+            W_Q = after[unit]["W_Q"]
+            scores = after[unit]["W_K"].T @ W_Q
+            values = after[unit]["W_V"].ravel()
+            block = scores[:dim, :dim]
+            rest = scores.copy()
+            rest[:dim, :dim] = 0
+            rest[:, dim] = 0
+            last_column = np.linalg.norm(W_Q[:, dim])
+            rows.append(
+                {
+                    "task": task,
+                    "dim": dim,
+                    "noise_std": noise_std,
+                    "width": width,
+                    "seed": seed,
+                    "scores": scores,
+                    "values": values,
+                    "window": np.trace(block) / dim,
+                    "corner": abs(values[-1]),
+                    "outside": np.linalg.norm(rest) / np.linalg.norm(block),
+                    "last_column": last_column
+                    / np.linalg.norm(before[unit]["W_Q"][:, dim]),
+                }
+            )
+    return pd.DataFrame(rows)
 
-    def unit(T: float, seed: int) -> UnitConfig:
-        pool: Any = task if T == np.inf else ReLUPool(task.dim, L, int(T), seed)
-        return UnitConfig(pool, sigma, n, seed)
 
-    units = [unit(*case) for case in cases.itertuples(index=False)]
-    trained = pretrain(units, steps, setting.batch_size, rate, setting.device, **FAST)
-    return cases.assign(unit="full matrix M", excess=[excess(M) for M in trained.M])
+def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
+    """Return the largest change of random units' predictions when a part of W_V is drawn anew.
+
+    The parts are the first d ``rows`` and the first d ``columns``.
+    """
+    rng = stream(0, "evaluation")
+    tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, dim + 1)))
+    tokens[:, -1, -1] = 0
+    W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
+    before = full_unit(tokens, W_V, W_K, W_Q)
+    changes = {}
+    for part in ("rows", "columns"):
+        other = W_V.clone()
+        drawn = torch.from_numpy(rng.standard_normal((dim, dim + 1)))
+        if part == "rows":
+            other[:dim] = drawn
+        else:
+            other[:, :dim] = drawn.T
+        after = full_unit(tokens, other, W_K, W_Q)
+        changes[part] = float((after - before)[:, -1].abs().max())
+    return changes
+
+
+def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
+    """Return what a random v adds to the error of random contexts and their mirror images.
+
+    The mirror image has all labels reversed. Units ignore labels in their scores. The added error is divided
+    by the mean of (v' sum omega x)^2.
+    """
+    contexts = 200
+    dim = task.dim
+    rng = stream(0, "evaluation", 1)
+    x = uniform_sphere(rng, contexts, context_length + 1, dim)
+    f = task.sample(rng, contexts)(x)
+    y = f + noise_std * torch.from_numpy(rng.standard_normal(f.shape))
+    y[:, -1] = 0  # the query has no label
+    W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
+    W_K[:, -1] = 0  # labels do not enter the scores
+    W_Q[:, -1] = 0
+    without = W_V.clone()
+    without[-1, :-1] = 0  # v = 0
+    added = []
+    moved = []
+    for sign in (1, -1):
+        z = torch.cat([x, sign * y[..., None]], dim=-1)
+        prediction = full_unit(z, W_V, W_K, W_Q)[:, -1]
+        at_zero = full_unit(z, without, W_K, W_Q)[:, -1]
+        target = sign * f[:, -1]
+        added.append((prediction - target) ** 2 - (at_zero - target) ** 2)
+        moved.append((prediction - at_zero) ** 2)
+    return float(torch.stack(added).mean() / torch.stack(moved).mean())
+
+
+def corner_optimum(
+    task: Zonal,
+    *,
+    context_length: int,
+    noise_stds: Sequence[float],
+    contexts: int,
+) -> pd.DataFrame:
+    """Return the population optimum of corner and window together, and of the window alone.
+
+    Labels are integrated out, tokens sampled: once for a grid of windows, which serves every noise.
+
+    Returns:
+        Columns ``noise_std``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one`` at
+        c = 1.
+    """
+    moments = _moments(task, context_length, contexts)
+    power = float(task.covariance(np.array(1.0)))
+    w = np.linspace(0, 30, 3001)
+    rows = []
+    for noise_std in noise_stds:
+        cross, square, spread = moments(w).T
+        square = square + noise_std**2 * spread
+        free = power - cross**2 / square
+        fixed = power - 2 * cross + square
+        i = free.argmin()
+        j = fixed.argmin()
+        rows.append(
+            {
+                "noise_std": noise_std,
+                "c": cross[i] / square[i],
+                "w": w[i],
+                "risk": free[i],
+                "w_one": w[j],
+                "risk_one": fixed[j],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
+    """Return a spline in w of E omega' k_q, E omega' K omega and E |omega|^2."""
+    windows = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
+    rng = stream(0, "monte carlo")
+    x = uniform_sphere(rng, contexts, context_length + 1, task.dim)
+    form = QuadraticRisk.of(task, x, 0.0)
+    identity = torch.eye(task.dim, dtype=torch.float64)
+    means = []
+    for w in windows:
+        omega = softmax_weights(x[:, :-1], x[:, -1], w * identity)
+        cross = form.gain(omega).mean()
+        square = form.product(omega, omega).mean()
+        spread = (omega**2).sum(-1).mean()
+        means.append([float(cross), float(square), float(spread)])
+    return CubicSpline(windows, means)
 
 
 def windows_in_time(
-    task: Zonal, noise_std: float, lengths: Sequence[float], times: Sequence[float]
+    task: Zonal,
+    *,
+    noise_std: float,
+    lengths: Sequence[int],
+    times: Sequence[float],
 ) -> pd.DataFrame:
-    """Return exact windows along the population flow: ``n``, ``time`` (infinite for the minimizer), ``w``."""
+    """Return exact windows along the population flow.
 
-    def one(n: float) -> tuple[Any, ...]:
-        path = population_flow(task, int(n), noise_std, [0.0, *times])[1:]
-        return [*times, np.inf], [*path, float(optimal_window(task, n, noise_std).w)]
-
-    return measured(one, ["time", "w"], n=lengths)
+    Columns ``n``, ``time`` (infinite for the minimizer) and ``w``.
+    """
+    rows = []
+    for n in lengths:
+        flow = population_flow(task, n, noise_std, [0.0, *times])
+        for time, w in zip(times, flow[1:], strict=True):
+            rows.append({"n": n, "time": time, "w": w})
+        best = optimal_window(task, n, noise_std).w
+        rows.append({"n": n, "time": np.inf, "w": best})
+    return pd.DataFrame(rows)

@@ -32,7 +32,7 @@ MARK = "# What follows from the sizes; python -m icl_book plan writes it.\n"
 #: The preset whose numbers count where the sizes say nothing.
 PRESET = "quick"
 #: What measures beside `icl`; the rest of `icl_book` shows, and `icl_book.claims` judges.
-MEASURES = ("icl_book.bounds", "icl_book.measure")
+MEASURES = ("icl_book.measure",)
 
 Plan = Mapping[str, Any]
 

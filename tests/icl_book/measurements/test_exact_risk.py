@@ -1,21 +1,41 @@
-import numpy as np
 import pytest
 
+from icl.risk import optimal_window
+from icl.tasks import ReLU
 from icl_book.measurements import exact_risk
 
 
 @pytest.mark.parametrize(
-    ("kind", "d", "n"), [("affine", 2, 2), ("cosine", 3, 2), ("ReLU", 3, 3)]
+    ("name", "dim", "n"), [("affine", 2, 2), ("cosine", 3, 2), ("ReLU", 3, 3)]
 )
-def test_direct_rules_agree_unless_the_query_counts(kind, d, n):
-    found = exact_risk.direct_over_exact(kind, d, n, 1.0, 0.3)
-    off = np.abs(found["value"] - 1)
-    assert (off[:, 0] <= found["error"][:, 0] + 1e-9).all() and (off[:, 1] > 1e-3).all()
+def test_direct_rules_agree_unless_the_query_counts(name, dim, n):
+    found = exact_risk.direct_over_exact(
+        tasks=[name],
+        dims=[dim],
+        n_values=[n],
+        w_values=[1.0, 6.0],
+        lipschitz=1.0,
+        noise_std=0.3,
+    )
+    off = (found.value - 1).abs()
+    assert (off <= found.error + 1e-9)[~found["query"]].all()
+    assert (off[found["query"]] > 1e-3).all()
 
 
 def test_the_loss_splits_unless_the_noise_has_a_mean():
-    exact, shifted = (
-        exact_risk.split_gap("ReLU", 3, 1.0, 0.3, 0, shift)["value"]
-        for shift in (0.0, 3.0)
-    )
-    assert exact < 1e-12 and shifted > 0.01
+    setting = {"tasks": ["ReLU"], "dims": [3], "lipschitz": 1.0, "noise_std": 0.3}
+    centered = exact_risk.loss_against_parts(**setting, seed=0, shift=0.0)
+    shifted = exact_risk.loss_against_parts(**setting, seed=0, shift=3.0)
+    assert centered.value[0] < 1e-12 and shifted.value[0] > 0.01
+
+
+def test_the_figure_to_move_has_the_best_window_of_each_setting():
+    parts, lowest = exact_risk.risk_to_move()
+    chosen = lowest.query("task == 'ReLU' and dim == 5 and n == 100")
+    row = chosen.query("L == 2 and sigma == 0.5").iloc[0]
+    best = optimal_window(ReLU(5, 2.0), 100, 0.5)
+    assert row.w == pytest.approx(float(best.w), rel=1e-6)
+    assert row.risk == pytest.approx(float(best.risk), rel=1e-9)
+    here = parts.query("task == 'ReLU' and dim == 5 and n == 100")
+    total = 4 * here.bias + 0.25 * here.noise
+    assert row.risk <= total.min() < 1.01 * row.risk

@@ -1,0 +1,333 @@
+"""Other measurements of the chapter on the window: libraries, bias and noise over w, best windows."""
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from icl.attention import softmax_attention, softmax_weights
+from icl.covariates import uniform_sphere
+from icl.risk import optimal_window, population_risk
+from icl.streams import stream
+from icl.tasks import Affine, Cosine, ReLU, Zonal, angle_quadrature, make_task
+from icl.tasks.gegenbauer import Polynomials
+
+Array = NDArray[np.float64]
+
+#: What stands for equal weights, w = 0, where a logarithm is taken.
+EQUAL_WEIGHTS = 1e-6
+
+
+def statsmodels_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
+    """Predict by statsmodels' kernel regression with the bandwidth w^(-1/2)."""
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+    h = np.full(x.shape[1], w**-0.5)
+    model = KernelReg(y.numpy(), x.numpy(), "c" * x.shape[1], "lc", bw=h)
+    return float(model.fit(query.numpy()[None])[0][0])
+
+
+def scikit_learn_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
+    """Predict by scikit-learn's nearest neighbors, all of them, with Gaussian weights."""
+    from sklearn.neighbors import KNeighborsRegressor
+
+    model = KNeighborsRegressor(
+        len(x), weights=lambda distance: np.exp(-w / 2 * distance**2)
+    )
+    return float(model.fit(x.numpy(), y.numpy()).predict(query.numpy()[None])[0])
+
+
+def scipy_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
+    """Predict with weights by SciPy's density of von Mises and Fisher."""
+    from scipy.stats import vonmises_fisher
+
+    density = vonmises_fisher(query.numpy(), w).pdf(x.numpy())
+    return float(density @ y.numpy() / density.sum())
+
+
+def pytorch_prediction(x: Tensor, y: Tensor, query: Tensor, w: float) -> float:
+    """Predict by PyTorch's fused attention."""
+    found = torch.nn.functional.scaled_dot_product_attention(
+        query[None, None], x[None], y[None, :, None], scale=w
+    )
+    return float(found[0, 0, 0])
+
+
+#: The same prediction by other people's code.
+LIBRARIES: dict[str, Callable[[Tensor, Tensor, Tensor, float], float]] = {
+    "statsmodels": statsmodels_prediction,
+    "scikit-learn": scikit_learn_prediction,
+    "SciPy, von Mises-Fisher": scipy_prediction,
+    "PyTorch, fused attention": pytorch_prediction,
+}
+
+
+def gaps_to_libraries(
+    *, dims: list[int], n: int, draws: int, noise_std: float, seed: int
+) -> pd.DataFrame:
+    """Compare the predictions of `LIBRARIES` with ours on drawn contexts.
+
+    Returns:
+        Columns ``library, dim`` and ``gap``, the largest difference at w = 0.5, 4 and 30.
+    """
+    rows = []
+    for library, dim in product(LIBRARIES, dims):
+        gap = 0.0
+        for step in range(draws):
+            x = uniform_sphere(stream(seed, "monte carlo", step), n + 1, dim)
+            f = ReLU(dim).sample(stream(seed, "tasks", step), 1)(x[None])[0]
+            noise = stream(seed, "noise", step).standard_normal(n + 1)
+            y = f + noise_std * torch.from_numpy(noise)
+            for w in (0.5, 4.0, 30.0):
+                M = w * torch.eye(dim, dtype=torch.float64)
+                ours = float(softmax_attention(x[:-1], y[:-1], x[-1], M))
+                theirs = LIBRARIES[library](x[:-1], y[:-1], x[-1], w)
+                gap = max(gap, abs(theirs - ours))
+        rows.append({"library": library, "dim": dim, "gap": gap})
+    return pd.DataFrame(rows)
+
+
+def weights_by_distance(weights: pd.DataFrame) -> pd.DataFrame:
+    """Say how weights fall with the distance to the query.
+
+    Args:
+        weights: A row for each example: ``tokens, dim, w, draw, distance, attention``.
+
+    Returns:
+        For each context (``tokens, dim, w, draw``) the ``coefficient`` of the squared distance in
+        -log(attention), and ``disorder``, the share of pairs of which the farther example weighs more.
+    """
+    rows = []
+    context = ["tokens", "dim", "w", "draw"]
+    for setting, part in weights.groupby(context, sort=False):
+        distance = part.distance.to_numpy()
+        attention = part.attention.to_numpy()
+        slope = np.polyfit(distance**2, -np.log(attention), deg=1)[0]
+        farther = distance[:, None] > distance
+        heavier = attention[:, None] > attention
+        pairs = len(part) * (len(part) - 1) / 2
+        disorder = np.sum(farther & heavier) / pairs
+        row = dict(zip(context, setting, strict=True))
+        rows.append(row | {"coefficient": slope, "disorder": disorder})
+    return pd.DataFrame(rows)
+
+
+def concentration(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
+    """Return slopes of log(1 - E sum_i omega_i^2) in log w from w = 1e5 to 1e6: ``dim, n, slope, error``."""
+    rows = []
+    for dim, n in product(dims, n_values):
+        risk = population_risk(Affine(dim), [1e5, 1e6], n, noise_std=1.0)
+        spread = 1 - risk.noise
+        error = risk.error * risk.noise / spread
+        slope = np.log(spread[1] / spread[0]) / np.log(10)
+        rows.append(
+            {"dim": dim, "n": n, "slope": slope, "error": error.sum() / np.log(10)}
+        )
+    return pd.DataFrame(rows)
+
+
+def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
+    """Return the smallest slope of log E sum_i omega_i^2 in log w: ``dim, slope, error``.
+
+    It is taken between neighbors on a grid of w from 0.01 to 1,000 and is the same for all classes.
+    """
+    w = np.geomspace(0.01, 1e3, 21)
+    step = np.log(w[1] / w[0])
+    rows = []
+    for dim in dims:
+        risk = population_risk(Affine(dim), w, n, noise_std=1.0)
+        slope = np.diff(np.log(risk.noise)) / step
+        error = (risk.error[1:] + risk.error[:-1]) / step
+        rows.append({"dim": dim, "slope": slope.min(), "error": error.max()})
+    return pd.DataFrame(rows)
+
+
+def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
+    """Return the largest slope in log w of the log of the mean square of the estimator's bias.
+
+    The mean over tokens is taken before the square. Columns ``task, dim, slope`` and ``error``, what a
+    coarser quadrature changes, and rounding.
+    """
+    w_values = np.geomspace(0.1, 100, 16)
+    rows = []
+    for dim in dims:
+        missed = [_missed_shares(dim, n, w, nodes=300, step=0.1) for w in w_values]
+        coarse = [_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
+        for name in tasks:
+            a, _ = make_task(name, dim).spectrum(len(missed[0]))
+            slope = _steepest(w_values, np.array(missed) ** 2 @ a)
+            other = _steepest(w_values, np.array(coarse) ** 2 @ a)
+            error = abs(slope - other) + np.finfo(float).eps
+            rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def _steepest(x: Array, y: Array) -> float:
+    return float((np.diff(np.log(y)) / np.diff(np.log(x))).max())
+
+
+def _missed_shares(
+    dim: int, n: int, w: float, *, nodes: int, step: float, degrees: int = 60
+) -> Array:
+    """Return 1 - m_l, l from 1 to ``degrees``: the mean prediction of a function of degree l is m_l times it.
+
+    ``m_l = E sum_i omega_i P_l(t_i)``; as ``1 / S = int exp(-s S) ds``, it is one integral over s.
+    """
+    theta, p = angle_quadrature(dim, nodes)
+    u = np.arange(-np.log(n) - 30, 2 * w + 6, step)
+    z = np.exp(np.minimum(u[:, None] - w * (1 - np.cos(theta)), 8))
+    phi = (np.exp(-z) @ p)[:, None] ** (n - 1)
+    one_token = (z * np.exp(-z) * phi).sum(0) * p
+    # one minus each Gegenbauer polynomial
+    lost = Polynomials(dim, theta).take(degrees + 1)[1:]
+    return np.asarray(n * step * (lost @ one_token))
+
+
+def squared_bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
+    """Return slopes of log L_bias in log w, the square taken before the mean over tokens.
+
+    They are taken between windows from 0.1 to 10 times w_0, the best window without noise. Columns
+    ``task, dim, low, high`` (both windows in units of w_0), ``slope`` and ``error``.
+    """
+    factors = np.array([0.1, 0.5, 0.9, 1.0, 1.1, 3.0, 10.0])
+    steps = np.diff(np.log(factors))
+    parts = []
+    for name, dim in product(tasks, dims):
+        task = make_task(name, dim)
+        silent = optimal_window(task, n, noise_std=0.0)
+        risk = population_risk(task, factors * silent.w, n, noise_std=0.0)
+        columns = {
+            "low": factors[:-1],
+            "high": factors[1:],
+            "slope": np.diff(np.log(risk.bias)) / steps,
+            "error": (risk.error[1:] + risk.error[:-1]) / steps,
+        }
+        parts.append(pd.DataFrame({"task": name, "dim": dim} | columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def half_weight_distance(w: ArrayLike) -> Array:
+    """Return the distance at which the weight has fallen to half; no two points are farther apart than 2."""
+    return np.asarray(np.minimum(2, np.sqrt(2 * np.log(2) / np.maximum(w, 1e-9))))
+
+
+def narrowing(
+    *,
+    tasks: list[str],
+    dims: list[int],
+    n: int,
+    noise_std: float,
+    low: float,
+    high: float,
+) -> pd.DataFrame:
+    """Return the distance of half weight at L = high over that at L = low: ``task, dim, ratio, error``."""
+    rows = []
+    for name, dim in product(tasks, dims):
+        smooth = optimal_window(make_task(name, dim, low), n, noise_std)
+        rough = optimal_window(make_task(name, dim, high), n, noise_std)
+        ratio = half_weight_distance(rough.w) / half_weight_distance(smooth.w)
+        error = ratio * (smooth.error + rough.error)
+        rows.append({"task": name, "dim": dim, "ratio": ratio, "error": error})
+    return pd.DataFrame(rows)
+
+
+def slopes_in_lipschitz(
+    *, tasks: list[str], dims: list[int], n: int, noise_std: float
+) -> pd.DataFrame:
+    """Return the smallest slope of log w* in log L: ``task, dim, slope, error``.
+
+    L runs from 1/4 to 16, for cosines from 1 to 16 in one step; equal weights count as w = 1e-6.
+    """
+    rows = []
+    for name, dim in product(tasks, dims):
+        lipschitz = np.geomspace(0.25, 16, 13)
+        if name == "cosine":
+            lipschitz = np.array([1.0, 16.0])
+        found = [
+            optimal_window(make_task(name, dim, L), n, noise_std) for L in lipschitz
+        ]
+        w = np.maximum([float(best.w) for best in found], EQUAL_WEIGHTS)
+        errors = np.array([float(best.error) for best in found])
+        steps = np.diff(np.log(lipschitz))
+        slope = np.diff(np.log(w)) / steps
+        error = (errors[1:] + errors[:-1]) / steps
+        rows.append(
+            {"task": name, "dim": dim, "slope": slope.min(), "error": error.max()}
+        )
+    return pd.DataFrame(rows)
+
+
+def slopes_in_noise(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
+    """Return the largest slope of log w* in log sigma, 0.05 to 3: ``task, dim, slope, error``."""
+    noise_stds = np.geomspace(0.05, 3, 13)
+    step = np.log(noise_stds[1] / noise_stds[0])
+    rows = []
+    for name, dim in product(tasks, dims):
+        best = optimal_window(make_task(name, dim), n, noise_stds)
+        slope = np.diff(np.log(np.maximum(best.w, EQUAL_WEIGHTS))) / step
+        error = (best.error[1:] + best.error[:-1]) / step
+        rows.append(
+            {"task": name, "dim": dim, "slope": slope.max(), "error": error.max()}
+        )
+    return pd.DataFrame(rows)
+
+
+def on_circle(angles: ArrayLike) -> Tensor:
+    """Return points of the unit circle, (angles, 2)."""
+    return torch.from_numpy(np.stack([np.cos(angles), np.sin(angles)], axis=-1))
+
+
+def drawn_on_circle(
+    task: Zonal, n: int, noise_std: float, seed: int, step: int
+) -> tuple[Array, Array, Array]:
+    """Draw one function: its values at 400 angles from -pi to pi, angles of n examples, and their labels."""
+    f = task.sample(stream(seed, "tasks", step), 1)
+    theta = np.sort(stream(seed, "covariates", step).uniform(-np.pi, np.pi, n))
+    noise = noise_std * stream(seed, "noise", step).standard_normal(n)
+    around = f(on_circle(np.linspace(-np.pi, np.pi, 400))[None])[0].numpy()
+    labels = f(on_circle(theta)[None])[0].numpy()
+    return around, theta, labels + noise
+
+
+def circle_to_move(noise_std: float = 0.3) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return predictions around the circle, and the examples' weights, for the figure to move.
+
+    Columns ``w, L, angle, prediction, target, best`` (the prediction at the best w for this L); and
+    ``w, L, query, x, y, size``.
+    """
+    rng = stream(4, "evaluation")
+    n = 40
+    angles = rng.integers(-180, 180, n)
+    noise = noise_std * rng.standard_normal(n)
+    around = np.arange(-180, 181, 3)
+    queries = around[::5]
+    examples = on_circle(np.deg2rad(angles))
+    curves = []
+    points = []
+    for L in (1, 2, 3, 5, 8):
+        labels = np.cos(L * np.deg2rad(angles)) + noise
+        best_w = float(optimal_window(Cosine(2, L), n, noise_std).w)
+        best = _circle_weights(examples, around, best_w) @ labels
+        for w in (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0):
+            weights = _circle_weights(examples, around, w)
+            columns = {
+                "angle": around,
+                "prediction": weights @ labels,
+                "target": np.cos(L * np.deg2rad(around)),
+                "best": best,
+            }
+            curves.append(pd.DataFrame({"w": w, "L": L} | columns))
+            for query, sizes in zip(queries, weights[::5], strict=True):
+                columns = {"x": angles, "y": labels, "size": sizes}
+                points.append(pd.DataFrame({"w": w, "L": L, "query": query} | columns))
+    return pd.concat(curves, ignore_index=True), pd.concat(points, ignore_index=True)
+
+
+def _circle_weights(examples: Tensor, around: ArrayLike, w: float) -> Array:
+    queries = on_circle(np.deg2rad(around))
+    M = w * torch.eye(2, dtype=torch.float64)
+    return np.asarray(softmax_weights(examples, queries, M).numpy())

@@ -1,0 +1,187 @@
+"""Other measurements of the chapter on Gaussian tokens: distance from the limit, ball, nonlinear functions.
+
+The unit is ``M = w I``, and functions are linear with L = 1 unless said otherwise.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from icl.risk import gaussian_distance, least_ball_limit
+from icl.risk.asymptotics import resultant_length
+from icl.risk.gaussian_moments import weight_moments
+from icl.statistics import t_interval
+from icl.streams import stream
+
+Array = NDArray[np.float64]
+
+#: The end of the scan of the ball's windows.
+LARGEST_W = 1e6
+
+
+def distance_exponents(
+    *, dims: Sequence[int], w_values: Sequence[float]
+) -> pd.DataFrame:
+    """Return local exponents of ``E |sum omega_i x_i - w x_q|^2`` from n = 10^28 to 10^30.
+
+    Returns:
+        Columns ``dim, w``; ``plain``, the exponent of the distance itself; ``value``, the exponent without
+        the power of log n that the theorem has, ``(log n)^(d/2)`` for ``w^2 > 1/2`` and none below, and its
+        ``error``; ``one_length``, the exponent at queries of the one length sqrt(d) in place of all queries.
+    """
+    lengths = np.array([1e28, 1e30])
+    log_n = np.log(lengths)
+    step = log_n[1] - log_n[0]
+    rows = []
+    for dim, w in product(dims, w_values):
+        found = gaussian_distance(dim, w, lengths)
+        plain = float(np.log(found.distance[0] / found.distance[1]) / step)
+        power = dim / 2 if w**2 > 0.5 else 0.0
+        tau = w * dim**0.5
+        at_one_length = []
+        for n in lengths:
+            c, third = weight_moments(np.array([tau]), float(n))[:2, 0]
+            at_one_length.append(dim * c + tau**2 * (c - 6 * third))
+        rows.append(
+            {
+                "dim": dim,
+                "w": w,
+                "plain": plain,
+                "value": plain + power * np.log(log_n[1] / log_n[0]) / step,
+                "error": float(found.error.sum() / step),
+                "one_length": np.log(at_one_length[0] / at_one_length[1]) / step,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
+    """Return the window of the least limit in the unit ball, and that limit, the floor.
+
+    Columns ``what`` (window, floor), ``dim, value, error``.
+    """
+    rows = []
+    for dim in dims:
+        ball = least_ball_limit(dim)
+        for what, value in (("window", ball.w), ("floor", ball.risk)):
+            row = {"what": what, "dim": dim, "value": value}
+            rows.append(row | {"error": value * ball.error})
+    return pd.DataFrame(rows)
+
+
+def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
+    """Return the limit on the unit sphere at `LARGEST_W`: ``what`` (sphere), ``dim, value, error``."""
+    rows = []
+    for dim in dims:
+        missed = float(1 - resultant_length(dim, LARGEST_W))
+        row = {"what": "sphere", "dim": dim, "value": missed**2}
+        rows.append(row | {"error": missed * np.finfo(float).eps})
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """A function, its best w for infinitely many Gaussian tokens, the risk that is left, and its variance."""
+
+    f: Callable[[Array], Array]
+    w: float
+    limit: float
+    variance: float
+
+
+#: Queries in one dimension, and their law.
+QUERIES = np.arange(-20, 21) / 4
+LAW = np.exp(-QUERIES * QUERIES / 2) / np.exp(-QUERIES * QUERIES / 2).sum()
+
+
+@cache
+def functions() -> dict[str, Recovered]:
+    """Return the functions whose floors are sampled; ``x_1 x_2`` has two coordinates, the others one.
+
+    For ``He_k`` the best multiple of t^k leaves ``k! (1 - k! / (2 k - 1)!!)``; for ReLU the least is found on
+    a grid of w.
+    """
+    w = np.linspace(0.2, 1.5, 1301)[:, None]
+    density = np.exp(-((w * QUERIES) ** 2) / 2) / np.sqrt(2 * np.pi)
+    smooth = w * QUERIES * ndtr(w * QUERIES) + density
+    relu = np.maximum(QUERIES, 0)
+    left = (relu - smooth) ** 2 @ LAW
+    best = left.argmin()
+    variance = float(LAW @ relu**2 - (LAW @ relu) ** 2)
+    return {
+        "linear": Recovered(lambda x: x[:, 0], w=1.0, limit=0.0, variance=1.0),
+        "He_2": Recovered(
+            lambda x: x[:, 0] ** 2 - 1,
+            w=(2 / 3) ** (1 / 2),
+            limit=2 * (1 - 2 / 3),
+            variance=2.0,
+        ),
+        "He_3": Recovered(
+            lambda x: x[:, 0] ** 3 - 3 * x[:, 0],
+            w=(6 / 15) ** (1 / 3),
+            limit=6 * (1 - 6 / 15),
+            variance=6.0,
+        ),
+        "ReLU": Recovered(
+            lambda x: np.maximum(x[:, 0], 0),
+            w=float(w[best, 0]),
+            limit=float(left[best]),
+            variance=variance,
+        ),
+        "x_1 x_2": Recovered(
+            lambda x: x[:, 0] * x[:, 1], w=1.0, limit=0.0, variance=1.0
+        ),
+    }
+
+
+def sampled_risk(name: str, *, n: int, seed: int, most: int, w: float) -> float:
+    """Sample the risk of one of `functions` over its variance, with the first n of ``most`` tokens."""
+    function = functions()[name]
+    queries = QUERIES[:, None]
+    law = LAW
+    if name == "x_1 x_2":
+        node, weight = np.polynomial.hermite_e.hermegauss(8)
+        queries = np.stack(np.meshgrid(node, node), -1).reshape(-1, 2)
+        law = np.outer(weight, weight).ravel() / weight.sum() ** 2
+    x = stream(seed, "monte carlo").standard_normal((most, queries.shape[1]))[:n]
+    values = function.f(x)
+    predicted = []
+    # one query at a time stays in the cache
+    for query in queries:
+        scores = w * (x @ query)
+        weights = np.exp(scores - scores.max())
+        predicted.append(values @ weights / weights.sum())
+    missed = np.array(predicted) - function.f(queries)
+    return float(law @ missed**2) / function.variance
+
+
+def sampled_risks(
+    *, names: Sequence[str], n_values: Sequence[int], seeds: int, most: int
+) -> pd.DataFrame:
+    """Return sampled risks at the best w: ``function, n, seed, risk``, and ``excess`` over the limit.
+
+    Both are over the function's variance.
+    """
+    rows = []
+    for name, n, seed in product(names, n_values, range(seeds)):
+        function = functions()[name]
+        risk = sampled_risk(name, n=n, seed=seed, most=most, w=function.w)
+        row = {"function": name, "n": n, "seed": seed, "risk": risk}
+        rows.append(row | {"excess": risk - function.limit / function.variance})
+    return pd.DataFrame(rows)
+
+
+def mean_risks(risks: pd.DataFrame) -> pd.DataFrame:
+    """Return means over the seeds of sampled risks: ``function, n, mean, low, high``."""
+    rows = []
+    for (name, n), part in risks.groupby(["function", "n"], sort=False):
+        mean, low, high = t_interval(part.risk.to_numpy())
+        row = {"function": name, "n": n, "mean": float(mean)}
+        rows.append(row | {"low": float(low), "high": float(high)})
+    return pd.DataFrame(rows)

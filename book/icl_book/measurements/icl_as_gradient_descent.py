@@ -1,0 +1,186 @@
+"""Layers that imitate a gradient step, and a move of the weights that is much too long."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from icl.statistics import median_interval
+from icl.streams import stream
+from icl.tensor_trick import gradient
+from icl.tensor_trick.formulas import row_loss
+from icl.tensor_trick.target_shift import shifted_target
+
+#: Sharpness c of the attention layers that are tried, or no attention; and the one that the card judges.
+SHARPNESS = ("none", "0", "0.25", "0.5", "1", "2", "4", "16")
+JUDGED = "1"
+
+
+def reversed_weights(
+    *, R: float = 2.0, n: int = 8, reach: float = 16.0
+) -> pd.DataFrame:
+    """Turn round an x that is ``reach`` times as long as R, with one token that counts.
+
+    Returns:
+        A row for each ``kind``: ``shift``, the log10 of the target's move over n^1.5 e^(10 R^2) times the
+        move of x; ``loss``, the log10 of the relative difference of the two losses over 1e-6; and ``error``,
+        the rounding of the largest score.
+    """
+    largest = reach * R**2
+    scores = torch.zeros(1, n, dtype=torch.float64)
+    scores[0, 0] = -largest  # A has one row that is not zero, of length R; x goes to -x
+    target = torch.zeros(1, n, dtype=torch.float64)
+    target[0, 1] = 1.0
+    printed = 1.5 * math.log10(n) + 10 * R**2 / math.log(10)
+    rows = []
+    for kind in ("normalized", "rescaled"):
+        moved = shifted_target(scores, -scores, target, kind)
+        after = float(row_loss(-scores, target, kind))
+        instead = float(row_loss(scores, moved, kind))
+        gap = abs(after - instead) / max(after, instead)
+        ratio = float((moved - target).norm()) / (2 * reach * R)
+        rows.append(
+            {
+                "kind": kind,
+                "shift": math.log10(ratio) - printed,
+                "loss": math.log10(max(gap, 1e-17) / 1e-6),
+                "error": n * float(np.spacing(largest)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def imitations(
+    *, context_length: int, dim: int, draws: int, seeds: int, seed: int
+) -> pd.DataFrame:
+    """Fit layers A1 + softmax(c A1 A1') A1 V to gradient steps on random problems, in independent streams.
+
+    Returns:
+        Columns ``layer`` (what is fitted, and tested on what), ``sharpness`` (of `SHARPNESS`),
+        ``seed`` and ``cosine``: the median, over problems that no shared layer was fitted to, of the cosine
+        between the moves of the scores by the layer and by the step; of "its matrix against -1" the cosine
+        between V of the shared layer and minus the identity.
+    """
+    rows = []
+    for repetition in range(seeds):
+        rng = stream(seed, "evaluation", repetition)
+        A1_seen, A2_seen, X_seen, B_seen = random_problems(
+            context_length, dim, rng, draws
+        )
+        A1, A2, X, B = random_problems(context_length, dim, rng, draws)
+        goals_seen = wanted_move(A1_seen, A2_seen, X_seen, B_seen)
+        goals = wanted_move(A1, A2, X, B)
+
+        grown = (2 * A1 @ X @ A2.mT).softmax(-1)  # the targets that 2 X fits
+        found = [("every token shrunk", "none", median_cosine(-A1, goals, A2, X))]
+        for sharpness in SHARPNESS:
+            tokens = attended(A1, sharpness)
+            own = tokens @ least_squares(tokens, goals)
+            V = shared_matrix(attended(A1_seen, sharpness), goals_seen)
+            shared = tokens @ V
+            found += [
+                (
+                    "fitted to one problem",
+                    sharpness,
+                    median_cosine(own, goals, A2, X),
+                ),
+                (
+                    "one layer for all problems",
+                    sharpness,
+                    median_cosine(shared, goals, A2, X),
+                ),
+            ]
+            if sharpness != JUDGED:
+                continue
+            minus_one = -torch.eye(dim, dtype=V.dtype)
+            another = tokens @ least_squares(tokens, goals.roll(1, 0))
+            goals_grown = wanted_move(A1, A2, X, grown)
+            found += [
+                ("its matrix against -1", sharpness, float(cosine(V, minus_one))),
+                (
+                    "fitted to another's step",
+                    sharpness,
+                    median_cosine(another, goals, A2, X),
+                ),
+                (
+                    "tested on targets of 2X",
+                    sharpness,
+                    median_cosine(shared, goals_grown, A2, X),
+                ),
+            ]
+        for layer, sharpness, value in found:
+            rows.append(
+                {
+                    "layer": layer,
+                    "sharpness": sharpness,
+                    "seed": repetition,
+                    "cosine": value,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def medians(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the median over seeds of each layer and sharpness, with the ends of its interval."""
+    rows = []
+    for (layer, sharpness), group in table.groupby(["layer", "sharpness"], sort=False):
+        middle, low, high, _ = median_interval(group.cosine.to_numpy())
+        rows.append(
+            {
+                "layer": layer,
+                "sharpness": sharpness,
+                "cosine": float(middle),
+                "low": float(low),
+                "high": float(high),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def random_problems(
+    n: int, dim: int, rng: np.random.Generator, draws: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Draw A1, A2 standard normal, X around the identity, rows of B softmaxes of standard normal numbers."""
+    A1 = torch.from_numpy(rng.standard_normal((draws, n, dim)))
+    A2 = torch.from_numpy(rng.standard_normal((draws, n, dim)))
+    X = torch.from_numpy(rng.standard_normal((draws, dim, dim)))
+    B = torch.from_numpy(rng.standard_normal((draws, n, n)))
+    return A1, A2, torch.eye(dim, dtype=X.dtype) + X / dim, B.softmax(-1)
+
+
+def wanted_move(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute the move of A1 that changes the scores as a gradient step of size one does."""
+    slope = gradient(A1, A2, X, B)
+    quotient: Tensor = torch.linalg.solve(X.mT, slope.mT).mT  # slope X^{-1}
+    return -A1 @ quotient
+
+
+def attended(A1: Tensor, sharpness: str) -> Tensor:
+    """Compute softmax averages of the tokens, or without attention the tokens themselves."""
+    if sharpness == "none":
+        return A1
+    return torch.softmax(float(sharpness) * A1 @ A1.mT, -1) @ A1
+
+
+def least_squares(tokens: Tensor, goals: Tensor) -> Tensor:
+    """Compute the V with the least |tokens V - goals| of each problem."""
+    solution: Tensor = torch.linalg.lstsq(tokens, goals, driver="gelsd").solution
+    return solution
+
+
+def shared_matrix(tokens: Tensor, goals: Tensor) -> Tensor:
+    """Fit one V to all problems, each goal divided by its length."""
+    lengths = torch.linalg.matrix_norm(goals)[:, None, None]
+    return least_squares(tokens.flatten(0, 1), (goals / lengths).flatten(0, 1))
+
+
+def median_cosine(move: Tensor, goals: Tensor, A2: Tensor, X: Tensor) -> float:
+    """Compute the median, over problems, of the cosine between two moves of the scores A1 X A2'."""
+    return float(cosine(move @ X @ A2.mT, goals @ X @ A2.mT).median())
+
+
+def cosine(U: Tensor, V: Tensor) -> Tensor:
+    """Compute the cosine of matrices, (...)."""
+    return torch.nn.functional.cosine_similarity(U.flatten(-2), V.flatten(-2), dim=-1)

@@ -1,0 +1,293 @@
+"""Other measurements of the chapter on linear attention: growth of the gap, hard edges, other activations.
+
+With M = w I, scores ``s = w t`` and ``t = x_i . x_q``, an activation phi predicts with the weights
+``phi(w t_i)``, divided by their sum ("normalized") or times a gain. By Funk and Hecke it multiplies the
+harmonics of degree l by ``m_l = E phi(w t) P_l(t)``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from icl.covariates import uniform_sphere
+from icl.risk import (
+    asymptotics,
+    linear_optimum,
+    nearest_neighbor_risk,
+    neighbors_risk,
+    optimal_window,
+    population_risk,
+)
+from icl.statistics import t_interval
+from icl.streams import stream
+from icl.tasks import QuadraticRisk, ReLU, Zonal, angle_quadrature, make_task
+from icl.tasks.gegenbauer import Polynomials
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Centered(Zonal):
+    """Another class without its constant part, which then need not be predicted."""
+
+    base: Zonal
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        (one,), rest = self.base.spectrum(1)
+        constant = self.base.covariance(np.array(1.0)) - one - rest
+        return np.asarray(self.base.covariance(cosine) - constant)
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        return self.base.spectrum(degree)
+
+
+def growth(
+    *,
+    tasks: Sequence[str],
+    dims: Sequence[int],
+    lipschitz: float,
+    noise_std: float,
+    intercept: bool,
+) -> pd.DataFrame:
+    """Return the slope in log n of the log of linear attention's least risk over softmax attention's.
+
+    It is taken between the lengths at which the sharp law says w = 3e4 and 1e5. Without the ``intercept``
+    linear attention is spared the constant part of the functions. Columns ``task, dim, slope, error``.
+    """
+    rows = []
+    for dim, name in product(dims, tasks):
+        task = make_task(name, dim, lipschitz)
+        seen = task if intercept else Centered(dim, task)
+        n = asymptotics.sharp_context(task, [3e4, 1e5], noise_std)
+        best = optimal_window(task, n, noise_std)
+        softmax = population_risk(task, best.w, n, noise_std)
+        ratio = linear_optimum(seen, n, noise_std).risk / softmax.total
+        step = np.log(n[1] / n[0])
+        slope = np.log(ratio[1] / ratio[0]) / step
+        error = (softmax.error.sum() + 1e-14) / step
+        rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def neighbors(task: Zonal, n: int, noise_std: float) -> dict[str, float]:
+    """Compare the least risk of a unit with the mean over the k nearest tokens, at one setting.
+
+    Returns:
+        ``value``, the risk over that of the best ``k``, and its ``error``; ``one``, the risk of the nearest
+        token over the unit's, and its error, ``one_error``.
+    """
+    best = optimal_window(task, n, noise_std)
+    unit = population_risk(task, best.w, n, noise_std)
+    k = np.unique(np.geomspace(1, n, 200).round())
+    # the second time between the neighbors of the best
+    for _ in range(2):
+        at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
+        best_k = float(k[at])
+        low = k[max(at - 1, 0)]
+        high = k[min(at + 1, k.size - 1)]
+        k = np.unique(np.linspace(low, high, 200).round())
+    many = neighbors_risk(task, best_k, n, noise_std)
+    single = nearest_neighbor_risk(task, n, noise_std)
+    value = float(unit.total / many.total)
+    one = float(single.total / unit.total)
+    return {
+        "value": value,
+        "error": value * float(many.error + unit.error),
+        "one": one,
+        "one_error": one * float(single.error + unit.error),
+        "k": best_k,
+    }
+
+
+@dataclass(frozen=True)
+class Activation:
+    """What attention does with its scores: a ``kernel``, and whether weights are divided by their sum."""
+
+    kernel: str
+    normalized: bool
+
+
+#: phi(s) at s = w t, up to a factor that gain or normalization takes out.
+KERNELS: dict[str, Callable[[Array, float], Array]] = {
+    "exp": lambda s, w: np.exp(s - w),
+    "sigmoid": lambda s, w: 1 / (1 + np.exp(-s)),
+    "ReLU": lambda s, w: np.maximum(s, 0),
+    "tanh": lambda s, w: np.tanh(s),
+    "linear": lambda s, w: s,
+}
+#: By the names that the page prints. Odd ones are not normalized, since their sums may be near zero.
+ACTIVATIONS: dict[str, Activation] = {
+    "softmax": Activation("exp", normalized=True),
+    "exp": Activation("exp", normalized=False),
+    "normalized sigmoid": Activation("sigmoid", normalized=True),
+    "sigmoid": Activation("sigmoid", normalized=False),
+    "normalized ReLU": Activation("ReLU", normalized=True),
+    "ReLU": Activation("ReLU", normalized=False),
+    "tanh": Activation("tanh", normalized=False),
+    "linear": Activation("linear", normalized=False),
+}
+#: Window parameters of all sweeps, from wide to narrow.
+W_VALUES = np.geomspace(0.05, 400, 60)
+#: The last degree of all expansions.
+DEGREE = 120
+
+
+@lru_cache(maxsize=8)
+def _harmonics(dim: int) -> tuple[Array, Array, Array]:
+    """Return nodes in t, their masses, and P_0, ..., P_DEGREE there."""
+    theta, density = angle_quadrature(dim, 400)
+    return np.cos(theta), density, 1 - Polynomials(dim, theta).take(DEGREE + 1)
+
+
+def moments(kernel: str, w: float, dim: int) -> tuple[Array, float]:
+    """Return m_0, ..., m_DEGREE and E phi^2."""
+    t, density, P = _harmonics(dim)
+    values = KERNELS[kernel](w * t, w)
+    return P @ (density * values), float(density @ values**2)
+
+
+def coefficients(task: Zonal) -> Array:
+    """Return a_0, ..., a_DEGREE of a class; what lies beyond is lost on every kernel, and in the last."""
+    a, rest = task.spectrum(DEGREE)
+    a[-1] += rest
+    constant = float(task.covariance(np.array(1.0))) - a.sum()
+    return np.concatenate([[constant], a])
+
+
+def floors(task: Zonal) -> pd.DataFrame:
+    """Return what an infinite context leaves at the best w and gain, over the class's variance.
+
+    Columns ``activation`` and ``floor``.
+    """
+    a = coefficients(task)
+    rows = []
+    for name, activation in ACTIVATIONS.items():
+        m = np.array([moments(activation.kernel, w, task.dim)[0] for w in W_VALUES])
+        gain = ((m @ a) / (m**2 @ a))[:, None]
+        if activation.normalized:
+            gain = 1 / m[:, :1]
+        left = (1 - gain * m) ** 2 @ a
+        rows.append({"activation": name, "floor": float(left.min() / a[1:].sum())})
+    return pd.DataFrame(rows)
+
+
+def gain_risk(kernel: str, task: Zonal, w: float, n: int, noise_std: float) -> float:
+    """Return the exact risk at the best gain, without normalization."""
+    a = coefficients(task)
+    m, square = moments(kernel, w, task.dim)
+    fluctuation = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
+    return float(a.sum() - (a @ m) ** 2 / fluctuation)
+
+
+class Tokens:
+    """Sampled contexts with the labels of a class integrated out: the risk of any weights there."""
+
+    def __init__(self, task: Zonal, *, noise_std: float, n: int, contexts: int):
+        x = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, task.dim)
+        self.cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
+        self.form = QuadraticRisk.of(task, x, noise_std)
+
+    def normalized(self, values: Array) -> Array:
+        """Return the risks of predictors with weights proportional to ``values``, (contexts,)."""
+        total = values.sum(1, keepdims=True)
+        weights = torch.from_numpy(values / np.where(total == 0, 1, total))
+        return np.asarray(self.form.risk(weights).numpy())
+
+
+def risk_curves(
+    *,
+    dim: int,
+    lipschitz_values: Sequence[float],
+    noise_std: float,
+    n: int,
+    contexts: int,
+) -> pd.DataFrame:
+    """Return the risk over w for every activation and L, ReLU class.
+
+    Columns ``activation, lipschitz, w, risk``, and the ends ``low`` and ``high`` of an interval: exact,
+    except for normalized sigmoid and ReLU, whose tokens are sampled.
+    """
+    rows = []
+    for lipschitz in lipschitz_values:
+        task = ReLU(dim, lipschitz)
+        tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
+        for (name, activation), w in product(ACTIVATIONS.items(), W_VALUES[::2]):
+            if name == "softmax":
+                risk = float(population_risk(task, w, n, noise_std).total)
+                low = high = risk
+            elif not activation.normalized:
+                risk = gain_risk(activation.kernel, task, w, n, noise_std)
+                low = high = risk
+            else:
+                values = KERNELS[activation.kernel](w * tokens.cosine, w)
+                mean, first, last = t_interval(tokens.normalized(values))
+                risk = float(mean)
+                low = float(first)
+                high = float(last)
+            rows.append(
+                {
+                    "activation": name,
+                    "lipschitz": lipschitz,
+                    "w": w,
+                    "risk": risk,
+                    "low": low,
+                    "high": high,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def adaptation(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return what the window does for each activation: ``activation``, ``over_softmax``, ``price``.
+
+    The least risk over softmax's at the largest L; and the risk there with the w that is best for the
+    smallest L, over the least: one means that there was nothing to adapt.
+    """
+    smooth = curves[curves.lipschitz == curves.lipschitz.min()]
+    rough = curves[curves.lipschitz == curves.lipschitz.max()]
+    least = rough.groupby("activation", sort=False).risk.min()
+    rows = []
+    for name, risk in least.items():
+        mine = smooth[smooth.activation == name]
+        kept = mine.w.loc[mine.risk.idxmin()]
+        there = rough[(rough.activation == name) & (rough.w == kept)].risk.iloc[0]
+        rows.append(
+            {
+                "activation": name,
+                "over_softmax": risk / least["softmax"],
+                "price": there / risk,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def shifted_sigmoid(
+    task: Zonal,
+    *,
+    noise_std: float,
+    n: int,
+    contexts: int,
+    shifts: Sequence[float],
+) -> pd.DataFrame:
+    """Return the least risk of the normalized sigmoid of ``s - shift`` over softmax's: ``shift, ratio``."""
+    tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
+    w_values = W_VALUES[::2][W_VALUES[::2] < 60]
+    softmax = []
+    sigmoid: dict[float, list[float]] = {shift: [] for shift in shifts}
+    for w in w_values:
+        s = w * tokens.cosine
+        softmax.append(tokens.normalized(np.exp(s - s.max())).mean())
+        for shift in shifts:
+            values = 1 / (1 + np.exp(shift - s))
+            sigmoid[shift].append(tokens.normalized(values).mean())
+    rows = [
+        {"shift": shift, "ratio": min(risks) / min(softmax)}
+        for shift, risks in sigmoid.items()
+    ]
+    return pd.DataFrame(rows)

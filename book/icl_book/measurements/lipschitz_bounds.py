@@ -1,0 +1,314 @@
+"""Printed Lipschitz bounds beside what is proved, the curvature of a row, and passes to a solution."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+from icl.streams import stream
+from icl.tensor_trick import gradient, hvp, loss, unvec, vec
+from icl.tensor_trick.formulas import row_gradient, row_hvp
+from icl.tensor_trick.lipschitz import (
+    largest_exponential,
+    proven_constant,
+    smallest_normalizer,
+)
+
+#: The row functions as the book writes them.
+TEX = {
+    "u": "$u$",
+    "alpha": r"$\alpha$",
+    "1/alpha": r"$\alpha^{-1}$",
+    "f": "$f$",
+    "<f, v>": r"$\langle f,v\rangle$",
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A printed upper bound, factor * n^n_power * R^R_power * e^(exponent R^2)."""
+
+    function: str  #: Which one it bounds, a key of `TEX`
+    tex: str  #: As printed, mathematics without dollars
+    factor: float
+    n_power: float
+    R_power: float
+    exponent: float
+
+    @property
+    def name(self) -> str:
+        """Return the function and its bound, as the book prints them."""
+        return f"{TEX[self.function]}: ${self.tex}$"
+
+    def log10(self, n: float, R: float) -> float:
+        """Compute log10 of the bound; float64 itself overflows from R = 5."""
+        return (
+            math.log10(self.factor)
+            + self.n_power * math.log10(n)
+            + self.R_power * math.log10(R)
+            + self.exponent * R**2 / math.log(10)
+        )
+
+
+#: "The Lipschitz constant is at most": arXiv 2306.14048, App. D.48, which restates Lemma 7.2 of
+#: arXiv 2304.10411 (u, and alpha by the square root of n); arXiv 2309.07418, Lemma E.5, parts 1 to 5 and
+#: their proofs (the others), with |v| at most R^2.
+LIPSCHITZ = (
+    Bound("u", r"2\sqrt{n}\,R\,e^{R^2}", 2, 0.5, 1, 1),
+    Bound("u", r"\sqrt{n}\,e^{2R^2}", 1, 0.5, 0, 2),
+    Bound("u", r"\sqrt{n}\,R\,e^{R^2}", 1, 0.5, 1, 1),
+    Bound("alpha", r"2n\,R\,e^{R^2}", 2, 1, 1, 1),
+    Bound("1/alpha", r"n\,e^{4R^2}", 1, 1, 0, 4),
+    Bound("f", r"n^{1.5}R\,e^{6R^2}", 1, 1.5, 1, 6),
+    Bound("f", r"n^{1.5}e^{6R^2}", 1, 1.5, 0, 6),
+    Bound("<f, v>", r"n^{1.5}e^{7R^2}", 1, 1.5, 0, 7),
+)
+#: "The largest value is at most", the norm of a vector, the value of a number: Lemma E.4 of the same paper.
+SIZES = (
+    Bound("u", r"\sqrt{n}\,e^{R^2}", 1, 0.5, 0, 1),
+    Bound("alpha", r"n\,e^{R^2}", 1, 1, 0, 1),
+    Bound("1/alpha", r"e^{R^2}", 1, 0, 0, 1),
+    Bound("f", "1", 1, 0, 0, 0),
+)
+
+
+def printed_constants(
+    *, n_values: Sequence[int], radii: Sequence[float]
+) -> pd.DataFrame:
+    """Compare the printed Lipschitz constants with those that we prove; both are log10.
+
+    Returns:
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``proved`` and ``slack``, their
+        difference.
+    """
+    rows = []
+    for bound in LIPSCHITZ:
+        for n in n_values:
+            for R in radii:
+                if bound.function == "<f, v>":
+                    # it moves at most |v| times as fast as f
+                    proved = proven_constant("f", n, R) + math.log10(R**2)
+                else:
+                    proved = proven_constant(bound.function, n, R)
+                rows.append(
+                    {
+                        "function": bound.function,
+                        "bound": bound.name,
+                        "n": n,
+                        "R": R,
+                        "printed": bound.log10(n, R),
+                        "proved": proved,
+                    }
+                )
+    table = pd.DataFrame(rows)
+    table["slack"] = table.printed - table.proved
+    return table
+
+
+def printed_sizes(
+    *, n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
+) -> pd.DataFrame:
+    """Compare the printed sizes with the largest ones for |x| <= reach R, by closed forms; both are log10.
+
+    Returns:
+        Columns ``function``, ``bound`` (its name), ``n``, ``R``, ``printed``, ``largest`` and ``excess``, the
+        largest over the printed size.
+    """
+    rows = []
+    for bound in SIZES:
+        for n in n_values:
+            for R in radii:
+                rows.append(
+                    {
+                        "function": bound.function,
+                        "bound": bound.name,
+                        "n": n,
+                        "R": R,
+                        "printed": bound.log10(n, R),
+                        "largest": largest_size(bound.function, n, R, reach),
+                    }
+                )
+    table = pd.DataFrame(rows)
+    table["excess"] = table.largest - table.printed
+    return table
+
+
+def largest_size(function: str, n: int, R: float, reach: float = 1.0) -> float:
+    """Compute log10 of the largest |g(s)| over |s| <= reach R^2."""
+    if function == "u":
+        # |u|^2 is the sum of the exponentials of twice the scores
+        return largest_exponential(n, 2 * reach * R**2) / 2
+    if function == "alpha":
+        return largest_exponential(n, reach * R**2)
+    if function == "1/alpha":
+        return -smallest_normalizer(n, R, reach)
+    return 0.0  # |f| <= 1, in the limit
+
+
+def two_tokens(p: ArrayLike) -> NDArray[np.float64]:
+    """Compute the second derivative 4 g(p) of p^2 along the unit direction that separates two tokens."""
+    p = np.asarray(p, dtype=float)
+    return np.asarray(4 * p**2 * (1 - p) * (2 - 3 * p))
+
+
+#: Where it is largest, where it is most negative, and the two values.
+P_LOW = (15 - math.sqrt(33)) / 24
+P_HIGH = (15 + math.sqrt(33)) / 24
+SMOOTH = float(two_tokens(P_LOW))
+CONCAVE = float(two_tokens(P_HIGH))
+
+
+def extreme_curvature(
+    *,
+    n_values: Sequence[int],
+    starts: int,
+    steps: int,
+    seed: int,
+    kind: str = "normalized",
+) -> pd.DataFrame:
+    """Search the extreme second derivatives of a row over scores and directions, with target e_1.
+
+    The ascent starts from random scores, and from the best ones of two tokens with all other scores very low.
+
+    Returns:
+        Columns ``n``, ``which``, ``value``, in units of the two-token ends, and ``most``, which it is proved
+        not to exceed: one, up to rounding. Of the cross-entropy, which is convex, it is zero for the most
+        negative one, and nothing for the largest.
+    """
+    rng = stream(seed, "monte carlo")
+    rows = []
+    for n in n_values:
+        target = torch.zeros(n, dtype=torch.float64)
+        target[0] = 1.0
+        for which, sign, p, end in (
+            ("largest", 1.0, P_LOW, SMOOTH),
+            ("most negative", -1.0, P_HIGH, -CONCAVE),
+        ):
+            scores = torch.from_numpy(3 * rng.standard_normal((starts, n)))
+            direction = torch.from_numpy(rng.standard_normal((starts, n)))
+            # p is the weight of the second token
+            scores[0] = -40.0
+            scores[0, :2] = torch.tensor([math.log((1 - p) / p), 0.0])
+            direction[0] = 0.0
+            direction[0, :2] = torch.tensor([1.0, -1.0])
+            scores.requires_grad_()
+            direction.requires_grad_()
+            adam = torch.optim.Adam([scores, direction], lr=0.1)
+            best = -math.inf
+            for _ in range(steps):
+                unit = direction / direction.norm(dim=-1, keepdim=True)
+                bend = sign * (row_hvp(scores, unit, target, kind) * unit).sum(-1)
+                best = max(best, bend.max().item())
+                adam.zero_grad()
+                (-bend.sum()).backward()
+                adam.step()
+            most = 1 + 1e-12
+            if kind == "cross_entropy":
+                most = math.inf if which == "largest" else 1e-12
+            rows.append({"n": n, "which": which, "value": best / end, "most": most})
+    return pd.DataFrame(rows)
+
+
+#: Loss at which a problem counts as solved, over the first one; and the largest number of steps.
+GOAL = 1e-6
+MOST_STEPS = 1_000_000
+
+
+def passes(
+    *, context_length: int, dim: int, conditions: Sequence[float], seed: int
+) -> pd.DataFrame:
+    """Count passes over the data to a millionth of the first loss, from zero, on a target that can be fitted.
+
+    One problem is stretched, both data matrices alike, so that its scores stay the same.
+
+    Returns:
+        Columns ``condition`` (number of both matrices), ``descent`` at the safe step and ``preconditioned``
+        (steps, of which every tenth is looked at), and ``newton`` (gradients and Hessian products).
+    """
+    rng = stream(seed, "monte carlo")
+    X_true = torch.from_numpy(rng.standard_normal((dim, dim))) / 2
+    Q1 = torch.linalg.qr(torch.from_numpy(rng.standard_normal((context_length, dim)))).Q
+    Q2 = torch.linalg.qr(torch.from_numpy(rng.standard_normal((context_length, dim)))).Q
+    B = (context_length * Q1 @ X_true @ Q2.T / 2).softmax(-1)
+    powers = torch.linspace(0, 1, dim, dtype=torch.float64)
+    rows = []
+    for condition in conditions:
+        stretch = torch.diag(condition**-powers)
+        A1 = math.sqrt(context_length) * Q1 @ stretch
+        A2 = math.sqrt(context_length) * Q2 @ stretch
+        norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
+        identity = torch.eye(dim, dtype=torch.float64)
+        rows.append(
+            {
+                "condition": condition,
+                "descent": steps_needed(
+                    A1, A2, B, left=identity / (SMOOTH * norms**2), right=identity
+                ),
+                "preconditioned": steps_needed(
+                    A1,
+                    A2,
+                    B,
+                    left=torch.linalg.inv(A1.T @ A1) / SMOOTH,
+                    right=torch.linalg.inv(A2.T @ A2),
+                ),
+                "newton": newton_passes(A1, A2, B),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def steps_needed(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) -> int:
+    """Count the steps X - left gradient right to the goal, looking at every tenth."""
+    X = torch.zeros(A1.shape[1], A2.shape[1], dtype=A1.dtype)
+    goal = GOAL * float(loss(A1, A2, X, B))
+    for step in range(MOST_STEPS):
+        if step % 10 == 0 and float(loss(A1, A2, X, B)) <= goal:
+            return step
+        # the formula itself: tens of thousands of checks of the same arguments would take longer
+        slope = A1.T @ row_gradient(A1 @ X @ A2.T, B, "normalized") @ A2
+        X = X - left @ slope @ right
+    return MOST_STEPS
+
+
+def newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
+    """Count the gradients and Hessian products of SciPy's trust-region Newton-CG to the goal."""
+    rows, columns = A1.shape[1], A2.shape[1]
+    losses: list[float] = []  # after each pass
+
+    def matrix(x: NDArray[np.float64]) -> Tensor:
+        return unvec(torch.from_numpy(x), rows, columns)
+
+    def value(x: NDArray[np.float64]) -> float:
+        return float(loss(A1, A2, matrix(x), B))
+
+    def slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        losses.append(value(x))
+        return np.asarray(vec(gradient(A1, A2, matrix(x), B)))
+
+    def product(x: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+        losses.append(losses[-1])
+        return np.asarray(vec(hvp(A1, A2, matrix(x), B, matrix(v))))
+
+    minimize(
+        value,
+        np.zeros(rows * columns),
+        jac=slope,
+        hessp=product,
+        method="trust-ncg",
+        options={
+            "gtol": 1e-9,
+            "maxiter": 500,
+            "initial_trust_radius": 1.0,
+            "max_trust_radius": 1e3,
+        },
+    )
+    for count, reached in enumerate(losses, start=1):
+        if reached <= GOAL * losses[0]:
+            return count
+    return MOST_STEPS

@@ -1,0 +1,283 @@
+"""Other measurements of the chapter on phases: the extreme examples after Theorem 2, and smooth classes.
+
+In the extreme examples, much noise, a strong signal, long contexts, classes have L = 1 unless it is given,
+since the best window of affine and ReLU functions depends on L / sigma alone.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from icl.risk import asymptotics, nearest_neighbor_risk, optimal_window, population_risk
+from icl.tasks import Affine, Cosine, Linear, Quadratic, ReLU, Zonal, make_task
+
+Array = NDArray[np.float64]
+
+#: Classes that are proportional to L.
+PROPORTIONAL = ("affine", "ReLU")
+#: Wavenumbers L of the waves cos(L u.x) that stand for the cosine class.
+WAVENUMBERS = (1.0, 4.0)
+
+
+def windows_over_signal(
+    *, tasks: Sequence[str], dim: int, n_values: Sequence[int]
+) -> pd.DataFrame:
+    """Return best windows over L / sigma: ``task, n, signal, w``, and ``silent``, the one without noise."""
+    signal = np.geomspace(0.05, 1e4, 40)
+    parts = []
+    for name, n in product(tasks, n_values):
+        task = make_task(name, dim)
+        columns = {
+            "signal": signal,
+            "w": optimal_window(task, n, 1 / signal).w,
+            "silent": float(optimal_window(task, n, 0.0).w),
+        }
+        parts.append(pd.DataFrame({"task": name, "n": n} | columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def slopes_at_much_noise(*, tasks: Sequence[str], dim: int, n: int) -> pd.DataFrame:
+    """Return slopes of log w* in log sigma from sigma = 200 to 400: ``task, value, error``."""
+    rows = []
+    for name in tasks:
+        best = optimal_window(make_task(name, dim), n, [200.0, 400.0])
+        slope = np.log(best.w[1] / best.w[0]) / np.log(2)
+        rows.append(
+            {"task": name, "value": slope, "error": best.error.sum() / np.log(2)}
+        )
+    return pd.DataFrame(rows)
+
+
+def waves_at_much_noise(*, dims: Sequence[int]) -> pd.DataFrame:
+    """Return w* of waves at sigma = 100, n = 100: ``lipschitz, dim, value, error``."""
+    rows = []
+    for lipschitz, dim in product(WAVENUMBERS, dims):
+        best = optimal_window(Cosine(dim, lipschitz), 100, 100.0)
+        w = float(best.w)
+        row = {"lipschitz": lipschitz, "dim": dim, "value": w}
+        rows.append(row | {"error": w * float(best.error)})
+    return pd.DataFrame(rows)
+
+
+def silent_windows(
+    *, tasks: Sequence[str], dims: Sequence[int], n_values: Sequence[int]
+) -> pd.DataFrame:
+    """Return 1 / w* without noise: ``task, dim, n, value, error``."""
+    rows = []
+    for name, dim, n in product(tasks, dims, n_values):
+        best = optimal_window(make_task(name, dim), n, 0.0)
+        value = 1 / float(best.w)
+        row = {"task": name, "dim": dim, "n": n, "value": value}
+        rows.append(row | {"error": value * float(best.error)})
+    return pd.DataFrame(rows)
+
+
+def slopes_in_signal(*, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
+    """Return the smaller slope of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
+
+    At the length at which the law says w* = 1e5 for 100. Columns ``task, dim, value, error``.
+    """
+    rows = []
+    for name, dim in product(tasks, dims):
+        task = make_task(name, dim)
+        n = asymptotics.sharp_context(task, 1e5, noise_std=0.01)
+        best = optimal_window(task, n, [1.0, 0.1, 0.01])
+        slope = np.diff(np.log(best.w)) / np.log(10)
+        error = (best.error[1:] + best.error[:-1]) / np.log(10)
+        row = {"task": name, "dim": dim, "value": slope.min(), "error": error.max()}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def smallest_slopes_in_length(
+    *,
+    tasks: Sequence[str],
+    dims: Sequence[int],
+    lengths: Array,
+    noise_stds: float | Array = 1.0,
+    lipschitz_values: Sequence[float] = (1.0,),
+) -> pd.DataFrame:
+    """Return the smallest slope of log w* in log n between neighbors of ``lengths``.
+
+    Columns ``task, lipschitz, dim, value, error``; the noise is the same at all lengths or one for each.
+    """
+    steps = np.diff(np.log(lengths))
+    rows = []
+    for name, dim, lipschitz in product(tasks, dims, lipschitz_values):
+        best = optimal_window(make_task(name, dim, lipschitz), lengths, noise_stds)
+        slope = np.diff(np.log(best.w)) / steps
+        error = (best.error[1:] + best.error[:-1]) / steps
+        row = {"task": name, "lipschitz": lipschitz, "dim": dim}
+        rows.append(row | {"value": slope.min(), "error": error.max()})
+    return pd.DataFrame(rows)
+
+
+def slopes_of_the_number_of_tokens(
+    *, tasks: Sequence[str], dims: Sequence[int], lengths: Array
+) -> pd.DataFrame:
+    """Return the slope in log n of the log number of tokens attended to, between two lengths.
+
+    The number is sigma^2 over the noise term, at the best windows for sigma = 1. ``task, dim, value, error``.
+    """
+    step = np.log(lengths[1] / lengths[0])
+    rows = []
+    for name, dim in product(tasks, dims):
+        task = make_task(name, dim)
+        best = optimal_window(task, lengths, noise_std=1.0)
+        risk = population_risk(task, best.w, lengths, noise_std=1.0)
+        slope = np.log(risk.noise[0] / risk.noise[1]) / step
+        # the number falls like w^(-d/2)
+        error = (risk.error + dim * best.error).sum() / step
+        rows.append({"task": name, "dim": dim, "value": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def nearest_over_best(
+    *,
+    tasks: Sequence[str],
+    dims: Sequence[int],
+    n_values: Sequence[float],
+    noise_std: float,
+) -> pd.DataFrame:
+    """Return the risk of the nearest neighbor over the least one: ``task, dim, n, value, error``."""
+    rows = []
+    for name, dim, n in product(tasks, dims, n_values):
+        task = make_task(name, dim)
+        best = optimal_window(task, n, noise_std)
+        least = population_risk(task, best.w, n, noise_std)
+        single = nearest_neighbor_risk(task, n, noise_std)
+        value = float(single.total / least.total)
+        error = value * float(single.error + least.error)
+        rows.append({"task": name, "dim": dim, "n": n, "value": value, "error": error})
+    return pd.DataFrame(rows)
+
+
+def energies(task: Zonal, last: int = 140) -> tuple[float, float]:
+    """Return E |grad f|^2 and E (Laplacian f)^2 over sphere and class, from degrees up to ``last``."""
+    a, _ = task.spectrum(last)
+    degree = np.arange(1.0, last + 1)
+    level = degree * (degree + task.dim - 2)
+    return float(a @ level), float(a @ level**2)
+
+
+def largest_slope(wavenumber: float) -> float:
+    """Return the Lipschitz constant of cos(L u.x) along the unit sphere."""
+    t = np.linspace(-1, 1, 200001)
+    slope = wavenumber * np.abs(np.sin(wavenumber * t)) * np.sqrt(1 - t**2)
+    return float(slope.max())
+
+
+def waves_over_laws(
+    *, dims: Sequence[int], lipschitz_values: Sequence[float], noise_std: float
+) -> pd.DataFrame:
+    """Return w* of waves at n = 10^10 over its law, with the Laplacian and with the gradient in its place.
+
+    Columns ``dim, lipschitz, laplacian, gradient``.
+    """
+    rows = []
+    for dim, lipschitz in product(dims, lipschitz_values):
+        wave = Cosine(dim, lipschitz)
+        gradient, laplacian = energies(wave)
+        best = optimal_window(wave, 1e10, noise_std).w
+        ratio = float(best / asymptotics.sharp_window(wave, 1e10, noise_std))
+        exponent = asymptotics.window_law(wave).exponent
+        other = ratio * (laplacian / gradient) ** exponent
+        row = {"dim": dim, "lipschitz": lipschitz}
+        rows.append(row | {"laplacian": ratio, "gradient": other})
+    return pd.DataFrame(rows)
+
+
+def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.DataFrame:
+    """Return w* over the law at the length at which the law says 1e5, for waves and quadratic functions.
+
+    Columns ``name, value, error``.
+    """
+    smooth: dict[str, Zonal] = {}
+    for dim, lipschitz in product(dims, WAVENUMBERS):
+        smooth[f"cosine, L = {lipschitz:g}, d = {dim}"] = Cosine(dim, lipschitz)
+    for dim in dims:
+        smooth[f"quadratic, d = {dim}"] = Quadratic(dim)
+    rows = []
+    for name, task in smooth.items():
+        n = asymptotics.sharp_context(task, 1e5, noise_std)
+        best = optimal_window(task, n, noise_std)
+        value = float(best.w) / 1e5
+        error = value * float(best.error)
+        rows.append({"name": name, "value": value, "error": error})
+    return pd.DataFrame(rows)
+
+
+def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
+    """Return linear functions that share a measure of the slope with waves, by that measure.
+
+    The mean squared gradient of a linear function is L^2 (d - 1) / d; L itself is that of the affine class.
+    """
+    gradient, _ = energies(Cosine(dim, wavenumber), last=100)
+    return {
+        "L": Affine(dim, wavenumber),
+        "slope in space": Linear(dim, wavenumber),
+        "largest slope": Linear(dim, largest_slope(wavenumber)),
+        "mean squared gradient": Linear(dim, np.sqrt(gradient * dim / (dim - 1))),
+    }
+
+
+def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
+    """Return the limit for n to infinity of w* of waves, L = 4, over that of linear functions, by the law.
+
+    Columns ``dim, equal``; ``value``, by the package's law, and ``error``, its distance from the same ratio
+    by the `energies` of both classes, with rounding.
+    """
+    rows = []
+    for dim in dims:
+        wave = Cosine(dim, 4.0)
+        exponent = asymptotics.window_law(wave).exponent
+        for equal, linear in linear_of_equal_slope(dim, 4.0).items():
+            law = asymptotics.sharp_window(wave, 1e12, 0.5)
+            value = float(law / asymptotics.sharp_window(linear, 1e12, 0.5))
+            other = (energies(wave)[1] / energies(linear)[1]) ** exponent
+            error = abs(value - other) + 1e-14 * value
+            rows.append({"dim": dim, "equal": equal, "value": value, "error": error})
+    return pd.DataFrame(rows)
+
+
+def class_spread(
+    *, dims: Sequence[int], n_values: Sequence[int], noise_std: float
+) -> pd.DataFrame:
+    """Return the largest over the smallest w* of affine, ReLU and cosine functions with L = 1.
+
+    Columns ``dim, n, value, error``; infinite if the smallest is zero.
+    """
+    rows = []
+    for dim, n in product(dims, n_values):
+        tasks: list[Zonal] = [Affine(dim), ReLU(dim), Cosine(dim)]
+        best = [optimal_window(task, n, noise_std) for task in tasks]
+        best.sort(key=lambda found: float(found.w))
+        value = np.inf
+        error = 0.0
+        if best[0].w > 0:
+            value = float(best[-1].w / best[0].w)
+            error = value * float(best[-1].error + best[0].error)
+        rows.append({"dim": dim, "n": n, "value": value, "error": error})
+    return pd.DataFrame(rows)
+
+
+def steeper_waves(
+    *, dims: Sequence[int], n_decades: Sequence[int], noise_std: float
+) -> pd.DataFrame:
+    """Return w* of waves of wavenumber 8 over that of 1, each divided by its largest slope.
+
+    Columns ``dim``; ``k``, with n = 10^k; ``value, error``.
+    """
+    rows = []
+    for dim, k in product(dims, n_decades):
+        steep = optimal_window(
+            Cosine(dim, 8.0), 10.0**k, largest_slope(8.0) * noise_std
+        )
+        flat = optimal_window(Cosine(dim, 1.0), 10.0**k, largest_slope(1.0) * noise_std)
+        value = float(steep.w / flat.w)
+        error = value * float(steep.error + flat.error)
+        rows.append({"dim": dim, "k": k, "value": value, "error": error})
+    return pd.DataFrame(rows)

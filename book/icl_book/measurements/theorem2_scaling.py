@@ -1,0 +1,239 @@
+"""Theorem 2: exact windows over many decades of n, local slopes, and the ingredients of the proof sketch.
+
+An exponent is a local slope on logarithmic axes between two settings that lie far out: there the law says
+that the best window parameter is 3e4 and 1e5. The error of a slope is that of the numbers it is made of.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from icl.covariates import cap_quantile
+from icl.risk import asymptotics, optimal_window, population_risk
+from icl.tasks import Affine, Sign, Zonal, make_task
+
+Array = NDArray[np.float64]
+
+#: Window parameters between which local slopes are read; there the laws for large w hold within a percent.
+FAR = (3e4, 1e5)
+
+
+def function_class(name: str, dim: int, lipschitz: float) -> Zonal:
+    """Return a class by its name; signs, which have no Lipschitz constant, are plus and minus L."""
+    return Sign(dim, lipschitz) if name == "sign" else make_task(name, dim, lipschitz)
+
+
+def log_slope(
+    x: ArrayLike, y: ArrayLike, relative_error: ArrayLike
+) -> tuple[float, float]:
+    """Return the slope of log y in log x between two points, and its error.
+
+    Args:
+        x: Both abscissas, positive.
+        y: Both ordinates, positive.
+        relative_error: Their relative errors, one number for both or two.
+    """
+    step = float(np.diff(np.log(x))[0])
+    error = float(np.sum(np.broadcast_to(relative_error, 2)))
+    return float(np.diff(np.log(y))[0]) / step, error / abs(step)
+
+
+def exact_windows(
+    *,
+    tasks: Sequence[str],
+    dims: Sequence[int],
+    lengths: ArrayLike,
+    lipschitz: float,
+    noise_std: float,
+) -> pd.DataFrame:
+    """Compare exact best windows with the law of the window.
+
+    Args:
+        tasks: Names of classes, see `icl.tasks.make_task`.
+        dims: Dimensions d.
+        lengths: Context lengths n.
+        lipschitz: Lipschitz constant L of the classes.
+        noise_std: Standard deviation of the label noise.
+
+    Returns:
+        ``task``, ``dim``, ``n``, the best ``w``, its ``law``, ``ratio``, which is w over its law, and
+        ``error``, the error of the ratio.
+    """
+    parts = []
+    for name in tasks:
+        for dim in dims:
+            task = function_class(name, dim, lipschitz)
+            best = optimal_window(task, lengths, noise_std)
+            law = asymptotics.sharp_window(task, lengths, noise_std)
+            ratio = best.w / law
+            columns = {
+                "task": name,
+                "dim": dim,
+                "n": lengths,
+                "w": best.w,
+                "law": law,
+                "ratio": ratio,
+                "error": best.error * ratio,
+            }
+            parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def far_windows(
+    *, tasks: Sequence[str], dims: Sequence[int], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return `exact_windows` at the two lengths of each class at which the law says `FAR`."""
+    parts = []
+    for name in tasks:
+        for dim in dims:
+            task = function_class(name, dim, lipschitz)
+            windows = exact_windows(
+                tasks=[name],
+                dims=[dim],
+                lengths=asymptotics.sharp_context(task, FAR, noise_std),
+                lipschitz=lipschitz,
+                noise_std=noise_std,
+            )
+            parts.append(windows)
+    return pd.concat(parts, ignore_index=True)
+
+
+def local_slopes(windows: pd.DataFrame) -> pd.DataFrame:
+    """Return the local slopes of log w in log n between neighboring lengths of `exact_windows`.
+
+    Returns:
+        ``task``, ``dim``, ``n``, the geometric mean of the two lengths, the ``slope`` and its ``error``.
+    """
+    rows = []
+    for (task, dim), group in windows.groupby(["task", "dim"], sort=False):
+        n, w = group.n.to_numpy(), group.w.to_numpy()
+        relative_error = (group.error / group.ratio).to_numpy()
+        for i in range(len(n) - 1):
+            pair = slice(i, i + 2)
+            slope, error = log_slope(n[pair], w[pair], relative_error[pair])
+            middle = np.sqrt(n[i] * n[i + 1])
+            rows.append(
+                {"task": task, "dim": dim, "n": middle, "slope": slope, "error": error}
+            )
+    return pd.DataFrame(rows)
+
+
+def slopes_in_signal(
+    *, task: str, dims: Sequence[int], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return the local slope of log w in log(L / sigma), at the length at which the law says 1e5.
+
+    Returns:
+        ``dim``, the ``slope`` between half of L / sigma and all of it, and its ``error``.
+    """
+    rows = []
+    for dim in dims:
+        functions = make_task(task, dim, lipschitz)
+        n = asymptotics.sharp_context(functions, FAR[1], noise_std)
+        # only L / sigma counts: half of L is twice the noise
+        best = optimal_window(functions, n, noise_std * np.array([2.0, 1.0]))
+        slope, error = log_slope([0.5, 1.0], best.w, best.error)
+        rows.append({"dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataFrame:
+    """Return the slope in n of a window that follows the nearest token, between the last two lengths.
+
+    A fraction 1 / n of the sphere lies within the angle of which 1 / w is one minus the cosine.
+
+    Returns:
+        ``dim`` and ``slope``.
+    """
+    last = np.asarray(lengths)[-2:]
+    rows = []
+    for dim in dims:
+        w = [1 / cap_quantile(dim, 1 / n) for n in last]
+        rows.append({"dim": dim, "slope": log_slope(last, w, 0.0)[0]})
+    return pd.DataFrame(rows)
+
+
+def many_tokens(dim: int) -> float:
+    """Return a context length with which every window up to w = 1e5 averages at least 1e12 tokens."""
+    return float(np.round(1e12 * asymptotics.effective_fraction(dim, FAR[1])))
+
+
+def noise_slopes(*, dims: Sequence[int], extra_dims: int) -> pd.DataFrame:
+    """Return the local slope of the log of the noise in log w, on the unit sphere of R^(dim + extra_dims).
+
+    Returns:
+        ``dim``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        task = Affine(dim + extra_dims)
+        risk = population_risk(task, FAR, many_tokens(task.dim), noise_std=1.0)
+        slope, error = log_slope(FAR, risk.noise, risk.error)
+        rows.append({"dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def bias_slopes(*, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
+    """Return the local slope of the log of the bias in log w.
+
+    Returns:
+        ``task``, ``dim``, ``slope`` and ``error``.
+    """
+    rows = []
+    for name in tasks:
+        for dim in dims:
+            task = make_task(name, dim)
+            risk = population_risk(task, FAR, many_tokens(dim), noise_std=0.0)
+            slope, error = log_slope(FAR, risk.bias, risk.error)
+            rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def bias_growth(
+    *, tasks: Sequence[str], dims: Sequence[int], noise_std: float
+) -> pd.DataFrame:
+    """Return the slope in n of the largest ratio of the bias to its printed upper bound.
+
+    The largest ratio of bias / L^2 to 1 / w + 1 / n is taken over twelve windows from sqrt(w*) to w*, at the
+    lengths at which the law says that w* is `FAR`; L = 1.
+
+    Returns:
+        ``task``, ``dim``, ``slope`` and ``error``.
+    """
+    rows = []
+    for name in tasks:
+        for dim in dims:
+            task = make_task(name, dim)
+            lengths = asymptotics.sharp_context(task, FAR, noise_std)
+            largest = []
+            errors = []
+            for n in lengths:
+                best = optimal_window(task, n, noise_std).w
+                w = np.geomspace(best**0.5, best, 12)
+                risk = population_risk(task, w, n, noise_std=0.0)
+                largest.append(np.max(risk.bias / (1 / w + 1 / n)))
+                errors.append(np.max(risk.error))
+            slope, error = log_slope(lengths, largest, errors)
+            rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
+    """Return the same slope at w = n, where one token has all the weight, between n = 1e6 and 1e8.
+
+    Affine functions, L = 1; ``dim``, ``slope`` and ``error``.
+    """
+    lengths = np.array([1e6, 1e8])
+    rows = []
+    for dim in dims:
+        bias = []
+        errors = []
+        for n in lengths:
+            risk = population_risk(Affine(dim), n, n, noise_std=0.0)
+            bias.append(risk.bias)
+            errors.append(risk.error)
+        slope, error = log_slope(lengths, np.array(bias) * lengths / 2, errors)
+        rows.append({"dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)

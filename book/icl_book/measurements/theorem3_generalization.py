@@ -1,0 +1,431 @@
+"""Theorem 3: what a window costs that was trained for another Lipschitz constant, or for another class.
+
+A unit is trained at L and tested at L' = ratio L. Where functions are proportional to L, as in the affine and
+the ReLU class, its bias at L' is ratio^2 times that at L. Exponents in n are local slopes between the two
+lengths at which the law says that the window of L is 3e4 and 1e5 (`theorem2_scaling.FAR`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import hyp0f1
+
+from icl.pretrain import UnitConfig, pretrain
+from icl.pretrain.metrics import evaluation_error, scale_scores
+from icl.risk import asymptotics, mismatch_risk, optimal_window, population_risk
+from icl.risk.integrals import attended_gegenbauer_means
+from icl.risk.result import WindowRisk
+from icl.tasks import Affine, Cosine, ReLU, Zonal, make_task
+from icl_book.measurements.theorem2_scaling import FAR, log_slope
+
+Array = NDArray[np.float64]
+
+
+def prices(
+    *,
+    tasks: Sequence[str],
+    dims: Sequence[int],
+    ratios: Sequence[float],
+    lengths: ArrayLike,
+    lipschitz: float,
+    noise_std: float,
+) -> pd.DataFrame:
+    """Return the exact price of the window of L where functions have L' = ratio L.
+
+    Returns:
+        ``task``, ``dim``, ``ratio``, ``n``, the ``risk`` with the window of L, the ``price``, it over the
+        least one, its ``error``, its ``limit`` for long contexts, and ``bound``, the risk over the
+        talk's bound, an upper one for ratio 1, otherwise a lower one.
+    """
+    n = np.asarray(lengths, dtype=float)
+    parts = []
+    for name in tasks:
+        for dim in dims:
+            task = make_task(name, dim, lipschitz)
+            kept = mismatch_risk(task, task, n, noise_std)
+            # only sigma / L counts: at L' the noise is relatively smaller by the ratio
+            relative_noise = noise_std / np.asarray(ratios)[:, None]
+            at_one = optimal_window(task, n, relative_noise).risk
+            for ratio, best in zip(ratios, at_one, strict=True):
+                risk = ratio**2 * kept.bias + kept.noise
+                least = ratio**2 * best
+                printed = printed_bound(dim, ratio, n, lipschitz, noise_std)
+                columns = {
+                    "task": name,
+                    "dim": dim,
+                    "ratio": ratio,
+                    "n": n,
+                    "risk": risk,
+                    "price": risk / least,
+                    "error": 2 * kept.error * risk / least,
+                    "limit": asymptotics.mismatch_penalty(task, ratio),
+                    "bound": risk / printed,
+                }
+                parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def printed_bound(
+    dim: int, ratio: float, n: ArrayLike, lipschitz: float, noise_std: float
+) -> Array:
+    """Return the right side of Theorem 3 as the talk displays it, with constant one."""
+    n = np.asarray(n, dtype=float)
+    capital = n * (lipschitz / noise_std) ** 2
+    if ratio == 1:
+        return np.asarray(lipschitz**2 * capital ** (-1 / (dim + 2)))
+    if ratio > 1:
+        return np.asarray((ratio * lipschitz) ** 2 * capital ** (-2 / (dim + 2)))
+    return np.asarray(capital ** (1 / (dim + 2)) / n)
+
+
+def far_risk(
+    task: Zonal, noise_std: float, tested: Zonal | None = None
+) -> tuple[Array, Array, WindowRisk]:
+    """Return both lengths n at which the law says `FAR` for a class, its best windows, and their risk.
+
+    The risk is that on the class itself, or on the class ``tested``.
+    """
+    n = asymptotics.sharp_context(task, FAR, noise_std)
+    w = optimal_window(task, n, noise_std).w
+    return n, w, population_risk(tested or task, w, n, noise_std)
+
+
+def risk_slopes(
+    *,
+    dims: Sequence[int],
+    ratios: Sequence[float],
+    lipschitz: float,
+    noise_std: float,
+    extra_dims: int = 0,
+) -> pd.DataFrame:
+    """Return the local slope in n of the risk on ReLU functions of L' with the window of L.
+
+    Tokens are on the unit sphere of R^(dim + extra_dims).
+
+    Returns:
+        ``dim``, ``ratio``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        n, _, risk = far_risk(ReLU(dim + extra_dims, lipschitz), noise_std)
+        for ratio in ratios:
+            total = ratio**2 * risk.bias + risk.noise
+            slope, error = log_slope(n, total, risk.error)
+            rows.append({"dim": dim, "ratio": ratio, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def benefit_slopes(
+    *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return the local slope in n of the risk at L' over that at L, ReLU functions, window of L.
+
+    Returns:
+        ``dim``, ``ratio``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
+        for ratio in ratios:
+            total = ratio**2 * risk.bias + risk.noise
+            slope, error = log_slope(n, total / risk.total, 2 * risk.error)
+            rows.append({"dim": dim, "ratio": ratio, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def growing_slopes(
+    *, dims: Sequence[int], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return the local slope in n of the risk over L'^2 where L' / L is the root of n, ReLU functions.
+
+    Returns:
+        ``dim``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
+        slope, error = log_slope(n, risk.bias + risk.noise / n, risk.error)
+        rows.append({"dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def affine_bias_slopes(
+    *, dims: Sequence[int], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return the local slope in n of the bias of affine functions in the window of ReLU functions.
+
+    Returns:
+        ``dim``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std, Affine(dim))
+        slope, error = log_slope(n, risk.bias, risk.error)
+        rows.append({"dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def class_slopes(
+    *, dims: Sequence[int], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return the local slope in n of the price of the affine window on ReLU functions of the same L.
+
+    Returns:
+        ``dim``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        tested = ReLU(dim, lipschitz)
+        n, _, risk = far_risk(Affine(dim, lipschitz), noise_std, tested)
+        price = risk.total / optimal_window(tested, n, noise_std).risk
+        slope, error = log_slope(n, price, 2 * risk.error)
+        rows.append({"dim": dim, "slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
+    """Return two numbers between which the largest bias of a 1-Lipschitz function in the window w lies.
+
+    The lower one is the bias of one of them, the wave cos(b u.x) / b with b = sqrt(w) / 2. The upper one is
+    E sum omega_i |x_i - x_q|^2, which none exceeds: by Jensen's inequality (sum omega_i f(x_i) - f(x_q))^2 is
+    at most sum omega_i (f(x_i) - f(x_q))^2.
+    """
+    wave = Cosine(dim, 0.5 * w**0.5)
+    lower = population_risk(wave, w, n, noise_std=0.0).bias / wave.lipschitz**2
+    (mean_cosine,) = attended_gegenbauer_means(dim, w, n, 1)
+    return float(lower), float(2 * (1 - mean_cosine))
+
+
+def worst_slopes(
+    *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return local slopes in n of both ends of `worst_bias`, times L'^2, plus the noise, in the window of L.
+
+    Returns:
+        ``side`` ("lower" or "upper"), ``dim``, ``ratio``, ``slope`` and ``error``.
+    """
+    rows = []
+    for dim in dims:
+        n, w, risk = far_risk(ReLU(dim, lipschitz), noise_std)
+        ends = [worst_bias(dim, float(w[i]), float(n[i])) for i in range(2)]
+        for side, bias in zip(("lower", "upper"), np.transpose(ends), strict=True):
+            for ratio in ratios:
+                total = (ratio * lipschitz) ** 2 * bias + risk.noise
+                slope, error = log_slope(n, total, risk.error)
+                row = {"side": side, "dim": dim, "ratio": ratio}
+                rows.append(row | {"slope": slope, "error": error})
+    return pd.DataFrame(rows)
+
+
+def powers(
+    *,
+    dims: Sequence[int],
+    ratios: Sequence[float],
+    n: float,
+    lipschitz: float,
+    noise_std: float,
+) -> pd.DataFrame:
+    """Return exact exponents in L' of two risks on ReLU functions, each twice its share of the bias.
+
+    Returns:
+        ``dim``, ``ratio``, the exponent ``kept`` of the risk with the window of L, the exponent ``best`` of
+        the least risk, whose derivative in the window vanishes, and ``error``, which bounds that of their
+        difference.
+    """
+    rows = []
+    for dim in dims:
+        task = ReLU(dim, lipschitz)
+        for ratio in ratios:
+            relative_noise = noise_std / ratio  # what counts is sigma / L'
+            window = optimal_window(task, n, noise_std).w
+            kept = population_risk(task, window, n, relative_noise)
+            window = optimal_window(task, n, relative_noise).w
+            best = population_risk(task, window, n, relative_noise)
+            row = {
+                "dim": dim,
+                "ratio": ratio,
+                "kept": 2 * kept.bias / kept.total,
+                "best": 2 * best.bias / best.total,
+                "error": 4 * max(kept.error, best.error),
+            }
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFrame:
+    """Return the matched risk over the displayed upper bound, at the worst n with n (L / sigma)^2 >= 10.
+
+    Returns:
+        ``dim``, ``signal``, which is L / sigma, ``worst`` and its ``error``.
+    """
+    rows = []
+    for dim in dims:
+        for signal in signals:
+            n = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
+            n = n[n * signal**2 >= 10]
+            risk = mismatch_risk(ReLU(dim), ReLU(dim), n, 1 / signal)
+            worst = np.max(risk.total / printed_bound(dim, 1.0, n, 1.0, 1 / signal))
+            error = worst * np.max(risk.error)
+            rows.append({"dim": dim, "signal": signal, "worst": worst, "error": error})
+    return pd.DataFrame(rows)
+
+
+def over_displayed(
+    *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
+) -> pd.DataFrame:
+    """Return the risk on ReLU functions of L' > L over the displayed lower bound, where the law says w = 1e5.
+
+    Returns:
+        ``dim``, ``ratio``, ``value`` and its ``error``.
+    """
+    rows = []
+    for dim in dims:
+        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
+        for ratio in ratios:
+            printed = printed_bound(dim, ratio, n, lipschitz, noise_std)
+            value = ((ratio**2 * risk.bias + risk.noise) / printed)[1]
+            error = value * risk.error[1]
+            rows.append({"dim": dim, "ratio": ratio, "value": value, "error": error})
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class PhasedCosine(Zonal):
+    """``cos(L u.x + phase)`` with ``u`` uniform on the sphere and a phase uniform on the circle."""
+
+    lipschitz: float = 1.0
+    label = "cosine with phase"
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        """Return half the mean of a plane wave over all directions, at the distance of the two points."""
+        square = 2 * self.lipschitz**2 * (1 - np.asarray(cosine, dtype=float))
+        return np.asarray(hyp0f1(self.dim / 2, -square / 4) / 2)
+
+
+def class_of(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
+    """Return a class by its name, also the "cosine with phase"."""
+    if name == PhasedCosine.label:
+        return PhasedCosine(dim, lipschitz)
+    return make_task(name, dim, lipschitz)
+
+
+def class_prices(
+    *,
+    tasks: Sequence[str],
+    dim: int,
+    n: float,
+    noise_std: float,
+    lipschitz: float = 1.0,
+) -> pd.DataFrame:
+    """Return the exact price on each class of the window of each other class of the same L.
+
+    Returns:
+        ``trained``, ``tested``, ``dim``, ``n``, ``price`` and its ``error``.
+    """
+    rows = []
+    for trained in tasks:
+        for tested in tasks:
+            if trained == tested:
+                continue
+            there = class_of(tested, dim, lipschitz)
+            risk = mismatch_risk(class_of(trained, dim, lipschitz), there, n, noise_std)
+            price = risk.total / optimal_window(there, n, noise_std).risk
+            row = {"trained": trained, "tested": tested, "dim": dim, "n": n}
+            rows.append(row | {"price": price, "error": 2 * risk.error * price})
+    return pd.DataFrame(rows)
+
+
+def prices_on_cosines(
+    *, cosine: str, dim: int, n: int, noise_std: float
+) -> pd.DataFrame:
+    """Return the exact price on cosines of L = 1 of three other best windows.
+
+    Args:
+        cosine: ``"cosine"`` or ``"cosine with phase"``.
+        dim: The dimension d.
+        n: The context length.
+        noise_std: Standard deviation of the label noise.
+
+    Returns:
+        ``trained``, ``same``, which says whether L is the same, ``price`` and its ``error``.
+    """
+    tested = class_of(cosine, dim)
+    windows = {
+        "affine, L = 1": Affine(dim),
+        "cosine, L = 0.1": class_of(cosine, dim, 0.1),
+        "cosine, L = 10": class_of(cosine, dim, 10.0),
+    }
+    rows = []
+    for name, task in windows.items():
+        risk = mismatch_risk(task, tested, n, noise_std)
+        price = risk.total / optimal_window(tested, n, noise_std).risk
+        row = {"trained": name, "same": name.endswith("= 1")}
+        rows.append(row | {"price": price, "error": 2 * risk.error * price})
+    return pd.DataFrame(rows)
+
+
+def trained_units(
+    *,
+    dim: int,
+    context_length: int,
+    noise_std: float,
+    seeds: int,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    contexts: int,
+    device: torch.device | str = "cpu",
+) -> pd.DataFrame:
+    """Train units on affine, ReLU and cosine functions and test each on those of L = 1.
+
+    Cosines without a phase are even, so that M = -w I, which looks at the opposite end of the sphere, is as
+    good as M = w I: a unit that found it is turned around before it is tested. Units of one seed share
+    training and test contexts, units of different seeds share none.
+
+    Returns:
+        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the ``error``, its
+        ``ratio`` to that of the unit trained on the class tested, and ``opposite``, the same ratio of the
+        unit that looks at the opposite end.
+    """
+    tasks: dict[str, Zonal] = {
+        "affine, L = 1": Affine(dim),
+        "ReLU, L = 1": ReLU(dim),
+        "cosine, L = 1": Cosine(dim, 1.0),
+        "cosine, L = 0.1": Cosine(dim, 0.1),
+        "cosine, L = 10": Cosine(dim, 10.0),
+    }
+    rows = [(name, seed) for seed in range(seeds) for name in tasks]
+    units = pd.DataFrame(rows, columns=["trained", "seed"])
+    trained = pretrain(
+        [
+            UnitConfig(tasks[name], noise_std, context_length, seed)
+            for name, seed in rows
+        ],
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        device=device,
+        shared_tokens=True,
+    )
+    sign = np.where(np.trace(trained.M, axis1=1, axis2=2) < 0, -1, 1)
+    turned = scale_scores(trained, sign.tolist())
+    opposite = scale_scores(trained, (-sign).tolist())
+
+    parts = []
+    for tested in list(tasks)[:3]:
+        errors = {}
+        for name, some in (("error", turned), ("opposite", opposite)):
+            history = evaluation_error(
+                some, tasks[tested], noise_std, context_length, contexts, seed=None
+            )
+            errors[name] = np.asarray(history[-1])
+        table = units.assign(tested=tested, error=errors["error"])
+        own = table[table.trained == tested].set_index("seed").error
+        table["ratio"] = table.error / table.seed.map(own)
+        table["opposite"] = errors["opposite"] / table.seed.map(own)
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,274 @@
+"""Theorem 4 over all matrices, and, for Figure 9 of the talk, functions of B'x behind a nonlinear link.
+
+Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres. The functions of
+the theorem are linear in ``u`` (`icl.risk.low_rank`). ``dim`` and ``rank`` are d and k.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from icl.covariates import LowRank
+from icl.pretrain import train_grid
+from icl.pretrain.metrics import evaluation_error
+from icl.risk import asymptotics, low_rank_risk, optimal_window, population_risk
+from icl.streams import stream
+from icl.tasks import Cosine, Linear, Projected, Quadratic, Zonal
+
+Array = NDArray[np.float64]
+
+#: The three links of the slide by name, called with the dimension k, and the affine one without its +2.
+LINKS: dict[str, Callable[[int], Zonal]] = {
+    "affine": lambda rank: Linear(rank, 1.0, 2.0),
+    "quadratic": Quadratic,
+    "cosine": lambda rank: Cosine(rank, 4.0),
+    "affine without +2": lambda rank: Linear(rank, 1.0),
+}
+#: The links that the slide prints, and those of them that are even.
+PRINTED = ("affine", "quadratic", "cosine")
+EVEN = ("quadratic", "cosine")
+
+
+def random_basis(dim: int, rank: int, *, seed: int = 0) -> Array:
+    """Return orthonormal columns (dim, rank) that span a random subspace."""
+    normal = stream(seed, "monte carlo").standard_normal((dim, dim))
+    return np.asarray(np.linalg.qr(normal).Q[:, :rank])
+
+
+def sine_of_angle(M: Array, basis: Array) -> float:
+    """Return the sine of the largest principal angle between col(B) and M's leading left singular vectors."""
+    leading = np.linalg.svd(M).U[:, : basis.shape[1]]
+    return float(np.linalg.norm(leading - basis @ basis.T @ leading, ord=2))
+
+
+def least_isotropic(
+    dim: int, rank: int, *, n: float, noise_std: float
+) -> tuple[float, float]:
+    """Return the best w of M = wI, right to a thousandth, and its risk."""
+    found = minimize_scalar(
+        lambda log_w: np.log(
+            low_rank_risk(dim, rank, np.exp(log_w), np.exp(log_w), n, noise_std).total
+        ),
+        bounds=(0.0, 4.0),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(np.exp(found.x)), float(np.exp(found.fun))
+
+
+def risks_over_grid(
+    dim: int, rank: int, *, n: int, noise_std: float, c: Array, e: Array
+) -> Array:
+    """Return the exact risk of c BB' + e (I - BB') over that of the best c BB', minus one: (e, c)."""
+    least = optimal_window(Linear(rank), n, noise_std).risk
+    risks = [
+        [low_rank_risk(dim, rank, one_c, one_e, n, noise_std).total for one_c in c]
+        for one_e in e
+    ]
+    return np.array(risks) / least - 1
+
+
+def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
+    """Return the largest quotient in the definition of Lip_s over functions and 200 random points.
+
+    ``inside`` is the share |B's|^2 of the direction s in the subspace. Of the functions a'B'x the one with
+    ``a`` along B's is the steepest.
+    """
+    rng = stream(dim, "tasks", rank)
+    Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
+    B = Q[:, :rank]
+    s = np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
+    a = np.eye(rank)[0]
+    if inside > 0:
+        a = B.T @ s / np.linalg.norm(B.T @ s)
+    along = rng.standard_normal((200, dim)) @ s  # s'x
+    values = along * (a @ B.T @ s)  # f(s s'x)
+    first, second = np.triu_indices(200, k=1)
+    quotients = (values[first] - values[second]) / (along[first] - along[second])
+    return float(np.abs(quotients).max())
+
+
+def complement_gains(
+    dim: int,
+    rank: int,
+    *,
+    settings: Sequence[tuple[int, float]],
+    whole: bool = False,
+) -> pd.DataFrame:
+    """Compare the exact risk with e > 0 and that with e = 0, for each c of a grid.
+
+    ``settings`` are pairs of a context length and a noise. ``whole`` says whether the functions depend on the
+    complement as much as on the subspace.
+
+    Returns:
+        A row for each setting: ``dim``, ``rank``, ``n``, ``noise_std``; ``value``, the smallest ratio of the
+        two risks over the grid, minus one, and its numerical ``error``.
+    """
+    n = np.array([n for n, _ in settings])
+    noise_std = np.array([noise_std for _, noise_std in settings])
+
+    def risk(c: float, e: float) -> tuple[Array, Array]:
+        found = low_rank_risk(dim, rank, c, e, n, noise_std)
+        if not whole:
+            return found.total, found.error
+        other = low_rank_risk(dim, dim - rank, e, c, n, noise_std)
+        return found.total + other.bias, np.maximum(found.error, other.error)
+
+    values = []
+    errors = []
+    for c in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0):
+        without, error_without = risk(c, 0.0)
+        for e in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
+            beside, error_beside = risk(c, e)
+            ratio = beside / without
+            values.append(ratio - 1)
+            errors.append(ratio * (error_beside + error_without))
+    smallest = np.argmin(values, axis=0)
+    rows = [
+        {
+            "dim": dim,
+            "rank": rank,
+            "n": int(n[i]),
+            "noise_std": noise_std[i],
+            "value": values[at][i],
+            "error": errors[at][i],
+        }
+        for i, at in enumerate(smallest)
+    ]
+    return pd.DataFrame(rows)
+
+
+def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
+    """Return the largest ratio of risks, minus one, over 32 equal steps of c from 0 to the best c.
+
+    ``value``, and its numerical ``error``.
+    """
+    task = Linear(rank)
+    best = optimal_window(task, n, noise_std)
+    risk = population_risk(task, np.linspace(0, best.w, 33), n, noise_std)
+    ratios = risk.total[1:] / risk.total[:-1]
+    errors = ratios * (risk.error[1:] + risk.error[:-1])
+    worst = ratios.argmax()
+    return {"value": ratios[worst] - 1, "error": errors[worst]}
+
+
+def risk_slope(rank: int) -> dict[str, float]:
+    """Return the local slope in log n of the log of the least risk of c BB'.
+
+    The two lengths are those at which the law says that the best c is 3 10^4 and 10^5. ``value``, and its
+    numerical ``error``.
+    """
+    task = Linear(rank)
+    n = asymptotics.sharp_context(task, [3e4, 1e5], 1.0)
+    best = optimal_window(task, n, 1.0)
+    decades = np.log(n[1] / n[0])
+    return {
+        "value": np.log(best.risk[1] / best.risk[0]) / decades,
+        "error": best.error.sum() / decades,
+    }
+
+
+def isotropic_slope(dim: int, rank: int) -> float:
+    """Return the slope in log n of the log of the least risk of wI, between n = 10^4 and 9 10^4."""
+    low = least_isotropic(dim, rank, n=1e4, noise_std=1.0)[1]
+    high = least_isotropic(dim, rank, n=9e4, noise_std=1.0)[1]
+    return float(np.log(high / low) / np.log(9))
+
+
+def train_behind_link(
+    link: str,
+    *,
+    dim: int,
+    rank: int,
+    activation: str,
+    noise_std: float,
+    context_length: int,
+    seeds: int,
+    record: Sequence[int],
+    batch_size: int,
+    learning_rate: float,
+    device: torch.device | str,
+    test_contexts: int,
+) -> pd.DataFrame:
+    """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
+
+    Softmax units start with steps of size w* / 50, as they have about that far to go; linear attention with
+    ``learning_rate``. Each seed is tested on contexts of its own.
+
+    Returns:
+        A row for each recorded step and seed: ``link``, ``dim``, ``rank``, ``unit``, ``step``, ``seed``,
+        ``sine`` of the largest principal angle to the subspace, and the test ``error`` with the clean query
+        label.
+    """
+    basis: Any = random_basis(dim, rank, seed=dim + rank)
+    law = LowRank(basis)
+    behind = LINKS[link](rank)
+    task = Projected(behind, basis.T)
+    if activation == "softmax":
+        learning_rate = float(optimal_window(behind, context_length, noise_std).w) / 50
+    units = train_grid(
+        task,
+        noise_std,
+        context_length,
+        seeds=seeds,
+        steps=record[-1],
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        device=device,
+        covariates=law,
+        activation=activation,
+        record=record,
+    )
+    error = evaluation_error(
+        units.trained,
+        task,
+        noise_std,
+        context_length,
+        contexts=test_contexts,
+        seed=None,
+        covariates=law,
+    )
+    rows = [
+        {
+            "link": link,
+            "dim": dim,
+            "rank": rank,
+            "unit": activation,
+            "step": step,
+            "seed": seed,
+            "sine": sine_of_angle(units.M_history[i, 0, seed], basis),
+            "error": error[i, seed],
+        }
+        for i, step in enumerate(record)
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(rows)
+
+
+def error_of_constant(link: str, rank: int) -> float:
+    """Return the error of the best constant, the variance of the query's label, sampled."""
+    rng = stream(0, "monte carlo")
+    u = torch.from_numpy(rng.standard_normal((100000, 1, rank)))
+    f = LINKS[link](rank).sample(rng, 100000)(u / u.norm(dim=-1, keepdim=True))
+    return float(f.var())
+
+
+def batch_exponents(
+    small: pd.DataFrame, large: pd.DataFrame, *, value: str, factor: float
+) -> pd.DataFrame:
+    """Return the exponent with which a number of each unit changes in the size of the batch.
+
+    The batch of the second table is ``factor`` times as large. The two tables have the same ``link``,
+    ``dim``, ``rank``, ``unit`` and ``seed``; those are the columns of the result, beside ``exponent`` and
+    ``run``, the number of its row.
+    """
+    by = ["link", "dim", "rank", "unit", "seed"]
+    both = small.merge(large, on=by, suffixes=("_small", "_large"))
+    ratio = both[f"{value}_large"] / both[f"{value}_small"]
+    exponent = np.log(ratio) / np.log(factor)
+    return both[by].assign(exponent=exponent, run=range(len(both)))

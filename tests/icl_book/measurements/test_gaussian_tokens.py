@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from icl.risk import distance_exponent, gaussian_risk
+from icl_book.measurements import gaussian_tokens
+
+
+def test_exponents_of_the_distance_are_those_of_the_theorem():
+    table = gaussian_tokens.distance_exponents(
+        dims=[1, 4], w_values=[0.5, 0.8, 1.0, 1.25]
+    )
+    assert np.allclose(table.value, distance_exponent(table.w), atol=0.005)
+    assert (table.error < 1e-9).all()
+    # without the power of log n, and at queries of one length, they are others
+    above = table[table.w > 0.75]
+    power = above.dim / 2 * np.log(30 / 28) / np.log(100)
+    assert np.allclose(above.value - above.plain, power)
+    assert np.allclose(table.plain[table.w == 0.5], 1)
+    assert np.allclose(table.one_length, 1, atol=1e-3)
+
+
+def test_a_floor_stays_in_the_ball_and_none_on_the_sphere():
+    ball = gaussian_tokens.ball_limits(dims=[2, 5]).set_index(["what", "dim"]).value
+    assert (ball["floor"] > 0.005).all() and (ball["window"] < 100).all()
+    sphere = gaussian_tokens.sphere_limits(dims=[2, 5])
+    # 1 - A(w) is about (d - 1) / 2 w
+    expected = ((sphere.dim - 1) / 2e6) ** 2
+    assert sphere.value.to_numpy() == pytest.approx(expected.to_numpy(), rel=1e-3)
+
+
+def test_sampled_risks_are_those_of_the_exact_formula():
+    risks = gaussian_tokens.sampled_risks(
+        names=["linear", "He_2"], n_values=[50], seeds=60, most=100
+    )
+    means = gaussian_tokens.mean_risks(risks).set_index("function")
+    exact = gaussian_risk(1, 1.0, 50, 0.0).total
+    assert means.low["linear"] < exact < means.high["linear"]
+    square = risks[risks.function == "He_2"]
+    assert np.allclose(square.risk - square.excess, 1 / 3)
+
+
+@pytest.mark.parametrize("name", ["He_2", "He_3", "ReLU"])
+def test_the_best_window_is_a_minimum_of_the_limit(name):
+    known = gaussian_tokens.functions()[name]
+    node, weight = np.polynomial.hermite_e.hermegauss(60)
+    t = np.linspace(-6, 6, 1201)
+    law = np.exp(-t * t / 2) / np.exp(-t * t / 2).sum()
+
+    def limit(w):
+        shifted = (w * t[:, None] + node).reshape(-1, 1)
+        smooth = known.f(shifted).reshape(t.size, -1) @ weight / weight.sum()
+        return law @ (known.f(t[:, None]) - smooth) ** 2
+
+    assert limit(known.w) == pytest.approx(known.limit, abs=2e-3)
+    assert limit(known.w) < min(limit(0.8 * known.w), limit(1.2 * known.w))

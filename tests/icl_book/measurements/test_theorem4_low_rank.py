@@ -1,0 +1,122 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from icl.pretrain.metrics import subspace_error
+from icl.risk import low_rank_risk, optimal_window
+from icl.streams import stream
+from icl.tasks import Linear
+from icl_book.measurements import theorem4_low_rank as low_rank
+
+LINK = {
+    "dim": 4,
+    "rank": 2,
+    "noise_std": 0.1,
+    "context_length": 8,
+    "seeds": 3,
+    "record": [1, 60],
+    "batch_size": 32,
+    "learning_rate": 0.03,
+    "device": "cpu",
+    "test_contexts": 400,
+}
+
+
+def test_bases_are_orthonormal_and_differ_by_seed():
+    B = low_rank.random_basis(5, 2)
+    assert B.shape == (5, 2) and np.allclose(B.T @ B, np.eye(2))
+    assert not np.allclose(B, low_rank.random_basis(5, 2, seed=1))
+
+
+def test_the_sine_is_that_of_the_package():
+    M = stream(0, "evaluation").standard_normal((5, 5))
+    B = low_rank.random_basis(5, 2)
+    assert low_rank.sine_of_angle(M, B) == pytest.approx(subspace_error(M, B))
+    assert low_rank.sine_of_angle(3 * B @ B.T, B) == pytest.approx(0, abs=1e-12)
+
+
+def test_best_multiple_of_the_identity_beats_its_neighbors():
+    w, risk = low_rank.least_isotropic(4, 2, n=20, noise_std=0.5)
+    for other in (0.9 * w, 1.1 * w):
+        assert low_rank_risk(4, 2, other, other, 20, 0.5).total > risk
+    assert optimal_window(Linear(2), 20, 0.5).risk < risk
+
+
+def test_the_grid_is_least_at_the_known_best_c_without_the_complement():
+    best = float(optimal_window(Linear(2), 20, 0.5).w)
+    c = best * np.array([0.5, 1.0, 1.5])
+    e = np.array([0.0, 0.5, 1.0])
+    excess = low_rank.risks_over_grid(4, 2, n=20, noise_std=0.5, c=c, e=e)
+    assert np.unravel_index(excess.argmin(), excess.shape) == (0, 1)
+    assert abs(excess[0, 1]) < 1e-9
+
+
+def test_lipschitz_quotients_by_hand():
+    assert low_rank.lipschitz_quotient(5, 2, inside=1.0) == pytest.approx(1)
+    assert low_rank.lipschitz_quotient(5, 2, inside=0.0) == pytest.approx(0, abs=1e-12)
+    assert low_rank.lipschitz_quotient(5, 2, inside=0.25) == pytest.approx(0.5)  # |B's|
+
+
+def test_the_complement_costs_unless_the_functions_depend_on_it():
+    settings = [(2, 0.0), (20, 0.5)]
+    gains = low_rank.complement_gains(5, 2, settings=settings)
+    assert gains.n.tolist() == [2, 20] and gains.noise_std.tolist() == [0.0, 0.5]
+    assert (gains.value > gains.error).all() and (gains.error > 0).all()
+    whole = low_rank.complement_gains(5, 2, settings=settings, whole=True)
+    assert (whole.value < -0.01).all()
+
+
+def test_the_smallest_gain_of_a_setting_is_found_on_the_grid():
+    gains = low_rank.complement_gains(5, 2, settings=[(20, 0.5)])
+    by_hand = min(
+        low_rank_risk(5, 2, c, e, 20, 0.5).total
+        / low_rank_risk(5, 2, c, 0.0, 20, 0.5).total
+        for c in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+        for e in (0.25, 8.0)
+    )
+    assert gains.value[0] == pytest.approx(by_hand - 1)
+
+
+def test_the_risk_falls_up_to_the_best_c():
+    for noise_std in (0.0, 0.5):
+        step = low_rank.steepest_step(2, n=20, noise_std=noise_std)
+        assert step["value"] + step["error"] < 0
+
+
+def test_the_projection_sets_the_slope_and_without_it_the_dimension_does():
+    assert low_rank.risk_slope(2)["value"] == pytest.approx(-4 / 5, abs=1e-3)
+    assert low_rank.isotropic_slope(5, 2) == pytest.approx(-4 / 7, abs=0.05)
+
+
+def test_linear_attention_needs_the_class_without_intercept():
+    ends = {}
+    for link in ("affine", "affine without +2"):
+        curve = low_rank.train_behind_link(link, activation="linear", **LINK)
+        assert len(curve) == 6 and (curve.unit == "linear").all()
+        ends[link] = curve[curve.step == 60].error.mean()
+    assert ends["affine without +2"] < 0.4 < 1 < ends["affine"]
+
+
+def test_softmax_attention_comes_down_to_the_least_risk_of_the_projected_problem():
+    curve = low_rank.train_behind_link("affine", activation="softmax", **LINK)
+    least = float(optimal_window(Linear(2), 8, 0.1).risk)
+    first, last = curve.groupby("step").error.mean()
+    assert 0.9 * least < last < first and last < 2 * least
+
+
+def test_constants_by_hand():
+    """The mean squares of w'u, and of cos^2 minus its mean 1/2, on the circle."""
+    known = {"affine": 0.5, "affine without +2": 0.5, "quadratic": 1 / 8}
+    for link, variance in known.items():
+        assert low_rank.error_of_constant(link, 2) == pytest.approx(variance, rel=0.02)
+
+
+def test_exponents_are_those_of_a_power_law():
+    small = pd.DataFrame(
+        {"link": "affine", "dim": 4, "rank": 2, "unit": "softmax", "seed": [0, 1]}
+    )
+    small["sine"] = [0.1, 0.2]
+    large = small.assign(sine=small.sine * 16**-0.375)
+    found = low_rank.batch_exponents(small, large, value="sine", factor=16)
+    assert found.exponent.to_numpy() == pytest.approx(-0.375)
+    assert found.run.tolist() == [0, 1]
