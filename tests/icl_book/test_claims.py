@@ -263,40 +263,6 @@ def test_a_search_can_contradict_an_upper_bound_and_never_establish_it():
     )
 
 
-def test_an_extrapolation_has_the_error_that_a_known_case_shows():
-    def ends(limit, step):
-        frame = pd.DataFrame(
-            {"value": [2.0, 3.0], "change": -0.1, "limit": limit, "step": step}
-        )
-        made = cases(
-            frame, kind="extrapolated", change="change", known=("limit", "step", 1.0)
-        )
-        return [end for case in made for end in case.interval]
-
-    assert ends([1.3, 1.05], -0.1) == pytest.approx(
-        [1.7, 2.3, 2.9, 3.1]
-    )  # misses by three times its change
-    assert ends([1.5, 1.0], 0.0) == [-INF, INF, 2.9, 3.1]
-
-
-def test_an_extrapolation_that_tells_nothing_apart_is_undecided_in_one_sided_rules_too():
-    def limit(value, error, **labels):
-        return cases(
-            pd.DataFrame({"value": [value], "e": error, **labels}),
-            kind="extrapolated",
-            error="e",
-        )
-
-    wide, narrow = limit(5.0, 3.5), limit(5.0, 0.1)
-    assert judge(claim(resolution=0.5), narrow).verdict is V.HOLDS
-    assert judge(claim(resolution=0.5), wide).verdict is V.INCONCLUSIVE
-    far = limit(-9.0, 3.5, d=8)
-    assert (
-        judge(claim(resolution=lambda case: 1 / case["d"]), far).verdict
-        is V.INCONCLUSIVE
-    )
-
-
 def test_an_exact_number_carries_its_error_unless_it_is_whole():
     assert judge(claim(grade=Grade.EXACT), at(3.0)).verdict is V.HOLDS
     assert judge(claim(grade=Grade.IDENTITY), at(1.5)).verdict is V.HOLDS
@@ -457,12 +423,6 @@ def seen_where(few):
             "no alternative is called 'a'",
         ),
         (
-            lambda: judge(
-                claim(), cases(TABLE, "slope", kind="extrapolated", error="error")
-            ),
-            "no resolution",
-        ),
-        (
             lambda: judge(claim(grade=Grade.EXACT), at(1.5)),
             "needs the error that the code computed",
         ),
@@ -476,26 +436,14 @@ def seen_where(few):
         (lambda: cases(TABLE, "slope", error="change"), "column 'change'"),
         (
             lambda: cases(TABLE, "slope", low=0.0),
-            "have an error or two ends, found one end",
+            "have an error or two ends, found ones one end",
         ),
         (
             lambda: cases(TABLE, "slope", low=0.0, high=9.0, kind="found"),
-            "found one end",
+            "found ones one end",
         ),
         (lambda: cases(TABLE, "slope", kind="guessed"), "kind = 'guessed'"),
-        (
-            lambda: cases(TABLE, "slope", kind="extrapolated"),
-            "needs an error, or a change and a known case",
-        ),
-        (
-            lambda: cases(TABLE, "slope", kind="extrapolated", change="n"),
-            "a change and a known case",
-        ),
         (lambda: cases(TABLE, "slope", error=0.1), "error = 0.1: must be a column"),
-        (
-            lambda: cases(TABLE, "slope", change="n", known=("n", 0.1, 1.0)),
-            "not typed by hand",
-        ),
         (lambda: cases(TABLE, "slope", samples="d"), "at least 2"),
         (
             lambda: cases(TABLE, "slope", samples="error", labels=[]),

@@ -20,15 +20,7 @@ from icl_book.claims.claim import (
 from icl_book.claims.judge import judge
 from icl_book.claims.registry import other_readings, reading, registry
 
-#: How a table of exponents at the ends of sweeps is judged, with the columns of `icl_book.measurements`.
-LIMIT = {
-    "kind": "extrapolated",
-    "change": "change",
-    "known": ("limit", "step", "truth"),
-}
-
 __all__ = [
-    "LIMIT",
     "Alternative",
     "Authority",
     "Case",

@@ -138,11 +138,6 @@ class Choice:
     ] = ()
 
 
-def _resolution(given: object) -> object:
-    """Keep a number; what a file writes as a text or a choice depends on the labels."""
-    return rules.Amount(given) if isinstance(given, str | dict) else given
-
-
 def _standing(given: object) -> str:
     """Write ``{known: Nair 2025}`` in words; "new" is as far as we know."""
     ((novelty, why),) = (
@@ -189,11 +184,6 @@ class Claim:
     control: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
     why_not: str = ""  #: The reason why it cannot be tested
-    #: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected one, for
-    #: all cases or from a case's labels. An extrapolated case whose half-width is larger is undecided.
-    resolution: Annotated[
-        float | Callable[[Labels], float] | None, BeforeValidator(_resolution)
-    ] = None
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
     #: Of a result of this book, see `STANDING`
