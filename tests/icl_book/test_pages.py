@@ -112,7 +112,7 @@ CORRECTED = {
     "expected": Verdict.CORRECTED,
     "severity": Severity.CONSTANT,
     "depends_on": (
-        Choice("a grid", (Alternative("another grid", lambda p: (0.0, 0.5)),)),
+        Choice("a grid", (Alternative("grid", "another grid", lambda p: (0.0, 0.5)),)),
     ),
     "corrected": "$b \\le 9$",
     "corrected_rule": lambda p: (0.0, 9.0),

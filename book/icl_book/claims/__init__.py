@@ -18,7 +18,7 @@ from icl_book.claims.claim import (
     Verdict,
 )
 from icl_book.claims.judge import judge
-from icl_book.claims.registry import other_readings, reading, registry
+from icl_book.claims.registry import registry
 
 __all__ = [
     "Alternative",
@@ -30,4 +30,4 @@ __all__ = [
     "Severity",
     "Verdict",
 ]
-__all__ += ["cases", "judge", "other_readings", "reading", "registry"]
+__all__ += ["cases", "judge", "registry"]

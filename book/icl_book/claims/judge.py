@@ -65,27 +65,25 @@ def judge(
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
     ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
-    names = {a.key: a.name for a in claim.alternatives if a.key}
-    given = {
-        names.get(key, key): list(_flat(some, columns))
-        for key, some in readings.items()
-    }
+    given = {key: list(_flat(some, columns)) for key, some in readings.items()}
     if not ours:
         raise ValueError(f"claim {claim.id}: needs at least one case")
     if bool(controls) != bool(claim.control):
         raise ValueError(
             f"claim {claim.id}: control cases go with a control in words, and only with it"
         )
-    if unknown := given.keys() - {a.name for a in claim.alternatives}:
-        raise ValueError(f"claim {claim.id}: no alternative is called {min(unknown)!r}")
+    if unknown := given.keys() - {a.key for a in claim.alternatives}:
+        raise ValueError(
+            f"claim {claim.id}: no alternative has the key {min(unknown)!r}"
+        )
 
     fixed = claim.corrected_rule
     rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
     for alternative in claim.alternatives:
-        mine = given.get(alternative.name, [])
+        mine = given.get(alternative.key, [])
         if not mine and alternative.rule is None:
             raise ValueError(
-                f"claim {claim.id}: cases of the reading {alternative.name!r} are missing"
+                f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
             )
         rows[alternative.name] = [
             _row(claim, c, alternative.rule or claim.rule) for c in mine or ours
