@@ -6,7 +6,7 @@
 A refactoring reproduces every card of `quick`: its verdict, its readings, the permitted ranges, and the
 measured values with their intervals to 1e-9. Random values are those of the locked versions on the processor
 of the commit that froze them; what is measured of a machine (seconds, memory) is not frozen. Of `smoke`,
-which the tests run everywhere, the exact and extrapolated numbers are frozen, to 1e-6.
+which the tests run everywhere, the exact numbers are frozen, to 1e-6.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ def _frozen(record: Mapping[str, Any]) -> dict:
 
 def exact(record: Mapping[str, Any]) -> dict[str, list]:
     """Return the numbers of a card's cases, by reading, that neither chance nor a search decides."""
-    kinds = ("exact", "extrapolated")
     found = {
-        key: [c["measured"] for c in some if c["kind"] in kinds]
+        key: [c["measured"] for c in some if c["kind"] == "exact"]
         for key, some in _lists(record).items()
     }
     return {key: numbers for key, numbers in found.items() if numbers}

@@ -112,7 +112,7 @@ CORRECTED = {
     "expected": Verdict.CORRECTED,
     "severity": Severity.CONSTANT,
     "depends_on": (
-        Choice("a grid", (Alternative("another grid", lambda p: (0.0, 0.5)),)),
+        Choice("a grid", (Alternative("grid", "another grid", lambda p: (0.0, 0.5)),)),
     ),
     "corrected": "$b \\le 9$",
     "corrected_rule": lambda p: (0.0, 9.0),
@@ -305,7 +305,7 @@ def test_counts_are_by_authority_and_of_roots_and_chances_those_of_the_intervals
     says(written("counts_others"), ">not testable</span> | 1 |")
     says(written("counts_book"), ">established</span> | 1 |")
     miss = card("P1.a", 0.4)["cases"][1]["miss"]
-    says(written("chance"), f"| 6 | 0 | 0 | 5 | {miss:.2g} | {5 * miss:.2g} |")
+    says(written("chance"), f"| 6 | 0 | 5 | {miss:.2g} | {5 * miss:.2g} |")
     says(
         written("readme"),
         "- P1, statements of its authors: 2 tested, *holds* 1, *false as printed, corrected* 1 (1 of",

@@ -22,7 +22,6 @@ from icl_book.claims.claim import OWN
 from icl_book.claims.registry import load
 from icl_book.claims.rules import Amount, Rule
 from icl_book.measurements import theorem3_generalization
-from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
 INF = math.inf
@@ -140,8 +139,8 @@ P9.one:
     - a choice
     - what: another
       alternatives:
-        - measured anew
-        - {name: half, rule: {at_least: 0.5}, late: true}
+        anew: measured anew
+        half: {name: half, rule: {at_least: 0.5}, late: true}
 P9.two:
   authority: review
   source: there
@@ -165,7 +164,7 @@ def test_an_entry_is_a_claim(tmp_path):
     assert one.rule({"d": 2}) == (0.5, INF) and one.expected is Verdict.HOLDS
     assert one.depends_on[0] == Choice("a choice") and one.alternatives[
         0
-    ] == Alternative("measured anew")
+    ] == Alternative("anew", "measured anew")
     assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
     assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
     assert (one.where, two.where) == (
@@ -210,6 +209,12 @@ def test_an_entry_is_a_claim(tmp_path):
             "9: P9.one, standing: needs one of new, known, elementary",
         ),
         ("P9.two", "P9.one", "16: P9.one stands twice"),
+        ("half: {name", "anew: {name", "15: anew stands twice"),
+        (
+            "        anew: measured anew\n        half: {",
+            "        - {",
+            "13: P9.one, depends_on, alternatives: needs a mapping from keys",
+        ),
         ("source: there", "source: there: here", "18: mapping values are not allowed"),
         ("P9.two:\n", "P9.two: text\nP9.three:\n", "1: an id and a mapping"),
     ],
@@ -263,17 +268,6 @@ def test_a_result_that_a_choice_names_enters_the_verdict():
         CLAIMS["P1.T2.near"], depends_on=(Choice("the other case is P1.T2.sharp."),)
     )
     assert contradicted_elsewhere(loose)
-
-
-def test_a_reading_is_found_by_its_words():
-    assert "errs at most 50 %" in reading("P1.T2.nearest", "errs at most")
-    for words, many in (("the moon", 0), ("n", 2)):
-        with pytest.raises(
-            ValueError, match=f"P1.T2.nearest: {many} readings have the words '{words}'"
-        ):
-            reading("P1.T2.nearest", words)
-    with pytest.raises(BadInput, match="P1.none"):
-        reading("P1.none", "x")
 
 
 def test_theorem_3_is_not_called_false_where_it_is_exact_for_the_worst_test_function():
@@ -334,7 +328,8 @@ def test_nobody_says_that_no_source_prints_a_cosine():
 
 
 TALK, OURS = CLAIMS["P1.T2.lower"], CLAIMS["P1.T2.near"]
-WIDER = (Choice("", (Alternative("wider"),)),)
+WIDER = (Choice("", (Alternative("wider", "wider"),)),)
+SAME = Choice("", (Alternative("wider", "another"),))
 
 
 @pytest.mark.parametrize(
@@ -370,6 +365,8 @@ WIDER = (Choice("", (Alternative("wider"),)),)
         ),
         (TALK, {"expected": Verdict.FAILS, "depends_on": WIDER}, "severity"),
         (TALK, {"depends_on": WIDER * 2}, "share a name"),
+        (TALK, {"depends_on": (*WIDER, SAME)}, "share a key"),
+        (TALK, {"depends_on": (Choice("", (Alternative("", "x"),)),)}, "has no key"),
         (TALK, {"standing": OURS.standing}, "results have a standing"),
     ],
 )

@@ -18,17 +18,9 @@ from icl_book.claims.claim import (
     Verdict,
 )
 from icl_book.claims.judge import judge
-from icl_book.claims.registry import other_readings, reading, registry
-
-#: How a table of exponents at the ends of sweeps is judged, with the columns of `icl_book.measurements`.
-LIMIT = {
-    "kind": "extrapolated",
-    "change": "change",
-    "known": ("limit", "step", "truth"),
-}
+from icl_book.claims.registry import registry
 
 __all__ = [
-    "LIMIT",
     "Alternative",
     "Authority",
     "Case",
@@ -38,4 +30,4 @@ __all__ = [
     "Severity",
     "Verdict",
 ]
-__all__ += ["cases", "judge", "other_readings", "reading", "registry"]
+__all__ += ["cases", "judge", "registry"]

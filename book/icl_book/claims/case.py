@@ -1,9 +1,9 @@
 """Measurements offered as evidence for or against a statement.
 
 A `Case` carries a measured value with an interval, and says where the interval comes from: *exact* numbers
-have a numerical error, *extrapolated* ones an error that is derived, or calibrated on a known case, *found*
-ones are the best of a search and bound a supremum or an infimum from one side, *sampled* ones have a
-distribution-free interval for the median over seeds. `cases` makes them of a tidy table.
+have a numerical error, *found* ones are the best of a search and bound a supremum or an infimum from one
+side, *sampled* ones have a distribution-free interval for the median over seeds. `cases` makes them of a tidy
+table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Case:
         interval: ``(low, high)`` around it.
         parameters: What the claim's rule needs, e.g. ``{"dim": 3}``.
         samples: Independent samples behind the interval; None if nothing was sampled.
-        kind: Where the interval comes from: ``"exact"``, ``"extrapolated"``, ``"found"`` or ``"sampled"``.
+        kind: Where the interval comes from: ``"exact"``, ``"found"`` or ``"sampled"``.
         miss: Probability that a sampled interval misses the median; zero for the others.
     """
 
@@ -64,8 +64,6 @@ def cases(
     error: str | None = None,
     low: Column | None = None,
     high: Column | None = None,
-    change: str | None = None,
-    known: tuple[str, str, Column] | None = None,
     samples: str | None = None,
     kind: str = "exact",
     labels: list[str] | None = None,
@@ -80,12 +78,9 @@ def cases(
         low: Lower end of an interval, in place of the error. Of found numbers it is what the infimum cannot
             pass, proved (``-math.inf`` without a proof), and the value is the smallest found.
         high: Upper end. Of found numbers it bounds the supremum, and the value is the largest found.
-        change: How much an extrapolated number changed over the last step of a sweep. The error is the
-            change times the factor by which it understates the error of the known case, at least 1.
-        known: ``(measured, change, truth)`` of the same computation where the limit is known.
         samples: The column that tells independent values of one case apart, e.g. ``"seed"``: one row a case
             and seed. The case is their median, between two order statistics (`icl.statistics`).
-        kind: ``"exact"``, ``"extrapolated"`` or ``"found"``; with samples it is ``"sampled"``.
+        kind: ``"exact"`` or ``"found"``; with samples it is ``"sampled"``.
         labels: The columns that are labels, where the table has more.
         name: Template of the cases' names, e.g. ``"{task}, $n$ = {n:g}"``; by default every label.
 
@@ -96,15 +91,11 @@ def cases(
         ValueError: If a column is missing, the errors or ends do not go with the kind, a value lies outside
             its interval, or a case has fewer than two samples or one of them twice.
     """
-    given = [value, error, low, high, change, *(known or ()), samples]
+    given = [value, error, low, high, samples]
     columns = [column for column in given if isinstance(column, str)]
-    if typed := [
-        x
-        for x in (error, change, *(known or ())[:2])
-        if x is not None and not isinstance(x, str)
-    ]:
+    if error is not None and not isinstance(error, str):
         raise ValueError(
-            f"error = {typed[0]}: must be a column; errors are computed, not typed by hand"
+            f"error = {error}: must be a column; errors are computed, not typed by hand"
         )
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
@@ -125,23 +116,12 @@ def cases(
     measured, ends = column(value), [low, high]
     if kind == "found" and ends == [None, None]:
         ends = [None, math.inf]
-    if kind not in ("exact", "extrapolated", "found") or (ends.count(None) == 1) != (
-        kind == "found"
-    ):
+    if kind not in ("exact", "found") or (ends.count(None) == 1) != (kind == "found"):
         raise ValueError(
-            f"kind = {kind!r}: exact and extrapolated have an error or two ends, found one end"
+            f"kind = {kind!r}: exact numbers have an error or two ends, found ones one end"
         )
     if ends == [None, None]:
         half = column(0.0 if error is None else error)
-        if kind == "extrapolated":
-            if (error is None) == (change is None) or (change is None) != (
-                known is None
-            ):
-                raise ValueError(
-                    f"extrapolated {value!r}: needs an error, or a change and a known case"
-                )
-            if change is not None and known is not None:
-                half = np.abs(column(change)) * _understated(*map(column, known))
         first, last = measured - half, measured + half
     else:
         first, last = (measured if end is None else column(end) for end in ends)
@@ -179,15 +159,6 @@ def _attained(
         if x > high[i]:
             last[i] = math.inf if beyond else x
     return first, last, notes
-
-
-def _understated(limit: Numbers, step: Numbers, truth: Numbers) -> Numbers:
-    """Return the factor by which the last step understates the error of a known limit, at least 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.nan_to_num(
-            np.abs(limit - truth) / np.abs(step), nan=0.0, posinf=np.inf
-        )
-    return np.maximum(1.0, factor)
 
 
 def _sampled(

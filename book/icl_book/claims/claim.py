@@ -99,9 +99,9 @@ STRICT = ConfigDict(extra="forbid")
 
 
 def _keyed(given: object) -> object:
-    """Let a mapping from keys to readings stand for a list of readings that have keys."""
+    """Take a mapping from keys to readings, each a name or a mapping."""
     if not isinstance(given, dict):
-        return given
+        raise ValueError(f"needs a mapping from keys to readings, not {given!r}")
     return [
         {"key": key} | ({"name": some} if isinstance(some, str) else some)
         for key, some in given.items()
@@ -114,15 +114,16 @@ class Alternative:
 
     __pydantic_config__ = STRICT
 
+    key: (
+        str  #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
+    )
     name: str  #: In words
     #: What the statement permits, for the same measured cases; without a rule the notebook measures cases of
-    #: its own and hands them to the judge under this name.
+    #: its own and hands them to the judge under this key.
     rule: Rule | None = None
     #: Whether it was added after its data, which the card says. In what others state it counts like any
     #: other; it does not rescue a result of this book.
     late: bool = False
-    #: Short and unique in its claim, e.g. ``"next-sphere"``; evidence names it
-    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,14 +134,7 @@ class Choice:
 
     what: str  #: What no source settles, and what we took, e.g. ``"the cosine class has no phase"``
     #: The other fair readings, each judged beside ours; empty if there is nothing to compute.
-    alternatives: Annotated[
-        tuple[Annotated[Alternative, _named("name")], ...], BeforeValidator(_keyed)
-    ] = ()
-
-
-def _resolution(given: object) -> object:
-    """Keep a number; what a file writes as a text or a choice depends on the labels."""
-    return rules.Amount(given) if isinstance(given, str | dict) else given
+    alternatives: Annotated[tuple[Alternative, ...], BeforeValidator(_keyed)] = ()
 
 
 def _standing(given: object) -> str:
@@ -189,11 +183,6 @@ class Claim:
     control: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
     why_not: str = ""  #: The reason why it cannot be tested
-    #: What the card has to tell apart, e.g. the distance of the printed exponent from the corrected one, for
-    #: all cases or from a case's labels. An extrapolated case whose half-width is larger is undecided.
-    resolution: Annotated[
-        float | Callable[[Labels], float] | None, BeforeValidator(_resolution)
-    ] = None
     #: Why no data could contradict it; such statements, and identities, are counted apart from those tested.
     cannot_fail: str = ""
     #: Of a result of this book, see `STANDING`
@@ -240,6 +229,7 @@ class Claim:
         untested = self.expected is Verdict.NOT_TESTABLE
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
         names = [a.name for a in self.alternatives]
+        keys = [a.key for a in self.alternatives]
         problems = [
             (
                 self.own == bool(self.quote),
@@ -280,6 +270,8 @@ class Claim:
                 "severity goes with a correction or a failure",
             ),
             (len(set(names)) != len(names), "two alternatives share a name"),
+            (len(set(keys)) != len(keys), "two alternatives share a key"),
+            ("" in keys, "an alternative has no key"),
         ]
         if found := [message for wrong, message in problems if wrong]:
             raise ValueError(f"claim {self.id}: {'; '.join(found)}")

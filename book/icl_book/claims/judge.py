@@ -1,8 +1,7 @@
 """Compare measured cases with what a claim permits, in every reading of it.
 
 A case *agrees* if its interval lies inside the permitted range, *contradicts* if the two are disjoint, and is
-*undecided* otherwise; every tolerance is part of the range. An extrapolated case whose error is larger than
-what the card has to tell apart is undecided. One contradicting case contradicts a statement.
+*undecided* otherwise; every tolerance is part of the range. One contradicting case contradicts a statement.
 
 All readings of what others say count alike, whenever they were found: one that was added after its data can
 take a *holds* from an author, and a *false* as well. Of this book's own results a later reading can only make
@@ -58,7 +57,7 @@ def judge(
 
     Raises:
         ValueError: If evidence, the control or an alternative's cases are missing or unexpected, the claim is
-            not testable, an exact case of an exact claim has no error, or an extrapolated one no resolution.
+            not testable, or an exact case of an exact claim has no error.
         BadInput: If the id is unknown; ids like it are named.
     """
     if isinstance(claim, str):
@@ -66,27 +65,25 @@ def judge(
     if claim.rule is None:
         raise ValueError(f"claim {claim.id} is not testable: {claim.why_not}")
     ours, controls = list(_flat(evidence, columns)), list(_flat(control, columns))
-    names = {a.key: a.name for a in claim.alternatives if a.key}
-    given = {
-        names.get(key, key): list(_flat(some, columns))
-        for key, some in readings.items()
-    }
+    given = {key: list(_flat(some, columns)) for key, some in readings.items()}
     if not ours:
         raise ValueError(f"claim {claim.id}: needs at least one case")
     if bool(controls) != bool(claim.control):
         raise ValueError(
             f"claim {claim.id}: control cases go with a control in words, and only with it"
         )
-    if unknown := given.keys() - {a.name for a in claim.alternatives}:
-        raise ValueError(f"claim {claim.id}: no alternative is called {min(unknown)!r}")
+    if unknown := given.keys() - {a.key for a in claim.alternatives}:
+        raise ValueError(
+            f"claim {claim.id}: no alternative has the key {min(unknown)!r}"
+        )
 
     fixed = claim.corrected_rule
     rows = {OURS: [_row(claim, case, claim.rule, fixed) for case in ours]}
     for alternative in claim.alternatives:
-        mine = given.get(alternative.name, [])
+        mine = given.get(alternative.key, [])
         if not mine and alternative.rule is None:
             raise ValueError(
-                f"claim {claim.id}: cases of the reading {alternative.name!r} are missing"
+                f"claim {claim.id}: cases of the reading {alternative.key!r} are missing"
             )
         rows[alternative.name] = [
             _row(claim, c, alternative.rule or claim.rule) for c in mine or ours
@@ -196,15 +193,13 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
     """Judge one case by a rule and its correction.
 
     Raises:
-        ValueError: If the case has not the error, or the claim not the resolution, that its kind needs.
+        ValueError: If the case has not the error that its claim needs.
     """
     where = f"claim {claim.id}: case {case.name!r}"
-    if case.kind == "extrapolated" and claim.resolution is None:
-        raise ValueError(f"{where} is extrapolated, but the claim has no resolution")
     whole = math.isinf(case.measured) or case.measured == round(case.measured)
     if (
         case.kind == "exact"
-        and claim.grade in (Grade.EXACT, Grade.CERTIFIED)
+        and claim.grade in (Grade.EXACT, Grade.CERTIFIED, Grade.EXTRAPOLATED)
         and not whole
     ):
         if case.interval[0] == case.interval[1]:
@@ -216,23 +211,15 @@ def _row(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) ->
     return asdict(case) | {
         "measured": _plain(case.measured),
         "interval": _plain(case.interval),
-        "outcome": _outcome(claim, case, permitted),
+        "outcome": _outcome(case, permitted),
         "permitted": _plain(permitted),
-        "outcome_corrected": _outcome(claim, case, fixed) if fixed else None,
+        "outcome_corrected": _outcome(case, fixed) if fixed else None,
         "permitted_corrected": _plain(fixed) if fixed else None,
     }
 
 
-def _outcome(claim: Claim, case: Case, permitted: Range) -> str:
+def _outcome(case: Case, permitted: Range) -> str:
     (low, high), (first, last) = case.interval, permitted
-    if case.kind == "extrapolated":
-        tells = (
-            claim.resolution(case.parameters)
-            if callable(claim.resolution)
-            else claim.resolution
-        )
-        if (high - low) / 2 > (tells or 0.0):
-            return UNDECIDED
     if high < first or low > last:
         return CONTRADICTS
     return AGREES if first <= low and high <= last else UNDECIDED

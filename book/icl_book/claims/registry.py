@@ -47,26 +47,6 @@ def find(claim: str) -> Claim:
     return found[claim]
 
 
-def other_readings(claim: str) -> list[str]:
-    """Return the names of a claim's alternative readings, in their order; BadInput if the id is unknown."""
-    return [alternative.name for alternative in find(claim).alternatives]
-
-
-def reading(claim: str, words: str) -> str:
-    """Return the name of the one alternative reading of a claim that has these words.
-
-    Raises:
-        KeyError: If the id is unknown.
-        ValueError: If none or several have them.
-    """
-    names = [name for name in other_readings(claim) if words in name]
-    if len(names) != 1:
-        raise ValueError(
-            f"claim {claim}: {len(names)} readings have the words {words!r}, must be one"
-        )
-    return names[0]
-
-
 def load(folder: Path) -> dict[str, Claim]:
     """Return the claims of all files of a folder by id.
 
@@ -126,6 +106,9 @@ def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             node = node.value[step]
             line = node.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode) and isinstance(step, int):
+            key, node = node.value[step]  # readings by key are a tuple
+            line = key.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == step:
