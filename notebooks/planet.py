@@ -43,8 +43,8 @@ unit_noise_std = (
 )
 context_length = 30  # number n of labeled places in a context of the trained layers
 seeds = 6  # trained layers of a map
-steps = 300  # Adam steps a layer
-batch_size = 128  # fresh contexts a step
+steps = 1000  # Adam steps a layer
+batch_size = 256  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
