@@ -55,6 +55,11 @@ def integrate(
         for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
+    if task.unresolved > 0:  # independent from place to place, and at the query as well
+        bias, noise = (0, 2) if slopes else (0, 1)
+        out[bias] += task.unresolved * (1 + out[noise])
+        if slopes:
+            out[1] += task.unresolved * out[3]
     return out
 
 

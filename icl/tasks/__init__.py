@@ -3,6 +3,7 @@
 - `base`: `Zonal`, the rotation-invariant class; write your own by deriving from it. `Projected` covariates.
 - `classes`: affine, ReLU, cosine, linear, quadratic, sign, a smooth step, one degree alone, random networks.
 - `quadratic_form`: the risk of any predictor that is linear in the labels, given the tokens.
+- `spectrum`: a class known by its power in each degree, and a map of the sphere, turned at random.
 - `gegenbauer`: the polynomials that all spectra are written in, and the law of the angle.
 """
 
@@ -22,12 +23,14 @@ from icl.tasks.classes import (
 )
 from icl.tasks.gegenbauer import angle_quadrature
 from icl.tasks.quadratic_form import QuadraticRisk
+from icl.tasks.spectrum import Globe, Spectrum, globe
 
 __all__ = [
     "CLASSES",
     "Affine",
     "Cosine",
     "Function",
+    "Globe",
     "Harmonic",
     "Linear",
     "Network",
@@ -36,11 +39,13 @@ __all__ = [
     "QuadraticRisk",
     "ReLU",
     "Sign",
+    "Spectrum",
     "Tanh",
     "Task",
     "Zonal",
     "angle_quadrature",
     "check_setting",
     "check_task",
+    "globe",
     "make_task",
 ]

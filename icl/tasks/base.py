@@ -88,6 +88,11 @@ class Zonal:
         return None
 
     @property
+    def unresolved(self) -> float:
+        """The variance in functions finer than any window: like noise, also at the query; usually zero."""
+        return 0.0
+
+    @property
     def covariance_slope(self) -> float | None:
         """``k'(1)``, the mean squared gradient over d - 1, where it has a closed form."""
         return None

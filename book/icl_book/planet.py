@@ -1,0 +1,89 @@
+"""Two maps of the Earth: land and sea, and the vertical component of the magnetic field.
+
+The files in ``book/planet`` say where they come from, and how to make them again.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, lpmv
+
+from icl_book.provenance import ROOT
+
+Array = NDArray[np.float64]
+FOLDER = ROOT / "book" / "planet"
+#: Mean radius of the Earth in kilometres (IUGG).
+RADIUS = 6371.0
+#: Digests of the files, by name.
+SHA256 = {
+    "land.npz": "42eceb4046341e965e7355890a217f23f27f589a1a643056f83b9bafc61e2073",
+    "magnetic.csv": "c39427cee3fde55ba3963d7f8abfe22f164a6883bc5c9596556c4355c047a568",
+}
+
+
+def land() -> Array:
+    """Return 1 for cells of half a degree that are mostly land, else 0: (360, 720).
+
+    Rows go from north to south, columns from -180 degrees eastwards.
+    """
+    _check("land.npz")
+    with np.load(FOLDER / "land.npz", allow_pickle=False) as found:
+        rows, columns = found["shape"]
+        bits = np.unpackbits(found["bits"], axis=1)
+    return bits[:rows, :columns].astype(float)
+
+
+def magnetic_field(rows: int = 180) -> Array:
+    """Return the downward component of the main magnetic field in 2020, at the Earth's mean radius, in nT.
+
+    The map has ``rows`` rows from north to south and twice as many columns from -180 degrees eastwards, with
+    the values at the cells' centers. With Schmidt's semi-normalized functions,
+    ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``.
+    """
+    theta = (np.arange(rows) + 0.5) * math.pi / rows
+    phi = (np.arange(2 * rows) + 0.5) * math.pi / rows - math.pi
+    total = np.zeros((rows, 2 * rows))
+    for degree, order, value in _coefficients():
+        m = abs(order)
+        wave = np.cos(m * phi) if order >= 0 else np.sin(m * phi)
+        schmidt = _schmidt(degree, m) * lpmv(m, degree, np.cos(theta))
+        total -= (degree + 1) * value * np.outer(schmidt, wave)
+    return total
+
+
+def magnetic_power() -> tuple[float, ...]:
+    """Return the mean square of `magnetic_field` in degrees 0, ..., 13, from the coefficients, in nT^2."""
+    power = np.zeros(14)
+    for degree, _, value in _coefficients():
+        power[degree] += (degree + 1) ** 2 / (2 * degree + 1) * value**2
+    return tuple(power.tolist())
+
+
+def _schmidt(degree: int, m: int) -> float:
+    """Return the factor from scipy's associated Legendre functions to Schmidt's, without the sign (-1)^m."""
+    ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))
+    return (-1) ** m * ratio * (math.sqrt(2) if m else 1.0)
+
+
+def _coefficients() -> list[tuple[int, int, float]]:
+    """Return degree, order and coefficient in nT; a negative order stands for a sine."""
+    _check("magnetic.csv")
+    with (FOLDER / "magnetic.csv").open(newline="") as file:
+        return [
+            (int(row["degree"]), int(row["order"]), float(row["nT"]))
+            for row in csv.DictReader(file)
+        ]
+
+
+def _check(name: str) -> None:
+    """Raise ValueError if a file is not the one that the book was written with."""
+    found = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
+    if found != SHA256[name]:
+        raise ValueError(
+            f"book/planet/{name}: sha256 {found[:12]}..., must be {SHA256[name][:12]}..."
+        )

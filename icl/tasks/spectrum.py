@@ -1,0 +1,242 @@
+r"""Classes that are known by their power: data on a sphere, turned at random.
+
+Any square-integrable function on the unit sphere, composed with a uniformly random rotation, is a rotation
+invariant class. Its covariance is ``sum_l power_l P_l(x . x')`` with ``power_l`` the variance that spherical
+harmonics of degree l carry, so the exact risk needs the power of the data and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import eval_chebyt, eval_gegenbauer
+
+from icl.checks import integer, real
+from icl.covariates import uniform_sphere
+from icl.layout import inner_products
+from icl.tasks.base import (
+    MOST,
+    MOST_DEGREE,
+    Array,
+    Function,
+    Rng,
+    Zonal,
+    angles,
+    cosines,
+)
+from icl.tasks.gegenbauer import multiplicity, shortfall
+
+_MOST_POWERS = 10_000  # degrees of a class
+
+
+@dataclass(frozen=True, repr=False)
+class Spectrum(Zonal):
+    """A class that is known by its variance in each degree of spherical harmonics.
+
+    ``power[l]`` is the variance in degree l; ``power[0]``, the square of the mean, is ignored, because a
+    constant is predicted without error. ``rest`` is the variance beyond the last degree, too fine for any
+    window that is considered: like noise, it differs independently from place to place, at the query as well.
+
+    `sample` draws zonal harmonics ``f(x) = sqrt(A N_l) P_l(u . x)`` with a random degree l, of probability
+    ``power[l] / A``, A their sum, and a random direction u. Other functions may have the same power: the
+    risk of attention depends on the power alone. With a rest there is nothing to draw.
+
+    ValueError if the dimension is not 2 to 10,000, if there are not 2 to 10,000 powers, or if one of them or
+    the rest is negative or not finite.
+    """
+
+    power: tuple[float, ...] = (0.0, 1.0)
+    rest: float = 0.0
+    label = "spectrum"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        integer(len(self.power), "len(power)", 2, _MOST_POWERS)
+        power = tuple(
+            real(p, f"power[{at}]", 0, MOST) for at, p in enumerate(self.power)
+        )
+        object.__setattr__(self, "power", power)
+        object.__setattr__(self, "rest", real(self.rest, "rest", 0, MOST))
+
+    @property
+    def unresolved(self) -> float:
+        return self.rest
+
+    @property
+    def _coefficients(self) -> Array:
+        return np.asarray(self.power)[1:]
+
+    def spectrum(self, degree: int) -> tuple[Array, float]:
+        degree, a = integer(degree, "degree", 0, MOST_DEGREE), self._coefficients
+        return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
+
+    def variogram(self, theta: ArrayLike) -> Array:
+        """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
+        return shortfall(self.dim, self._coefficients, angles(theta))
+
+    def covariance(self, cosine: ArrayLike) -> Array:
+        """Return ``sum_l power_l P_l(cosine)`` over the degrees from one on, without the rest."""
+        return np.asarray(
+            self._coefficients.sum() - self.variogram(np.arccos(cosines(cosine)))
+        )
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
+        if self.rest > 0:
+            raise ValueError(
+                f"rest={self.rest:g}: must be 0 for sample, which draws no such fine functions"
+            )
+        a = self._coefficients
+        chosen = np.asarray(rng.uniform(0.0, 1.0, (count,)), dtype=float)
+        degree = 1 + np.searchsorted(np.cumsum(a) / a.sum(), chosen).clip(
+            max=a.size - 1
+        )
+        size = np.sqrt(a.sum() * multiplicity(self.dim, a.size)[degree])
+        u = uniform_sphere(rng, count, self.dim)
+
+        def f(x: torch.Tensor) -> torch.Tensor:
+            cosine = inner_products(u, x).cpu().numpy().astype(float)
+            values = size[:, None] * _polynomial(self.dim, degree[:, None], cosine)
+            return torch.from_numpy(values).to(x)
+
+        return f
+
+    def __repr__(self) -> str:
+        """Return one short line."""
+        beyond = f", rest={self.rest:.3g}" if self.rest else ""
+        return f"{type(self).__name__}(dim={self.dim}, degrees 1 to {len(self.power) - 1}{beyond})"
+
+
+def _polynomial(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
+    """Return the Gegenbauer polynomials ``P_l`` with ``P_l(1) = 1``."""
+    if dim == 2:
+        return np.asarray(eval_chebyt(degree, cosine))
+    alpha = dim / 2 - 1
+    return np.asarray(
+        eval_gegenbauer(degree, alpha, cosine) / eval_gegenbauer(degree, alpha, 1.0)
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Globe(Spectrum):
+    """A map of the sphere in three dimensions, turned at random.
+
+    Build it with `globe`, which finds the power of a map. The functions are the values of the map, constant
+    on each of its cells, after a uniformly random rotation.
+    """
+
+    values: NDArray[np.float64] = field(
+        default_factory=lambda: np.zeros((2, 4)), compare=False, repr=False
+    )
+    label = "map"
+
+    def sample(self, rng: Rng, count: int) -> Function:
+        import torch
+
+        values = torch.as_tensor(self.values)
+        rows, columns = self.values.shape
+        rotation = _rotations(torch.as_tensor(rng.standard_normal((count, 4))))
+
+        def f(x: torch.Tensor) -> torch.Tensor:
+            place = x @ rotation.to(x).mT
+            colatitude = place[..., 2].clamp(-1, 1).arccos()
+            longitude = torch.atan2(place[..., 1], place[..., 0]) + math.pi
+            row = (colatitude * (rows / math.pi)).long().clamp(0, rows - 1)
+            column = (
+                (longitude * (columns / (2 * math.pi))).long().clamp(0, columns - 1)
+            )
+            return values.to(x)[row, column]
+
+        return f
+
+
+def _rotations(normal: torch.Tensor) -> torch.Tensor:  # noqa: F821
+    """Return uniformly random rotations (count, 3, 3) from normal numbers (count, 4): unit quaternions."""
+    import torch
+
+    a, b, c, d = (normal / normal.norm(dim=1, keepdim=True)).unbind(1)
+    rows = [
+        [a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)],
+        [2 * (b * c + a * d), a * a - b * b + c * c - d * d, 2 * (c * d - a * b)],
+        [2 * (b * d - a * c), 2 * (c * d + a * b), a * a - b * b - c * c + d * d],
+    ]
+    return torch.stack([torch.stack(row, dim=1) for row in rows], dim=1)
+
+
+def globe(values: ArrayLike, degree: int) -> Globe:
+    """Return the class of a map of the sphere, turned at random.
+
+    Args:
+        values: The map, (rows, columns): rows of equal width in latitude from north to south, columns of
+            equal width in longitude from -180 degrees eastwards. It is constant on each cell.
+        degree: The last degree whose power is computed, at most half the number of rows. What is left of the
+            variance is the rest.
+
+    Raises:
+        ValueError: If the map is not two-dimensional with finite entries, if it has fewer than two rows or
+            four columns, or if the degree is out of range.
+    """
+    found = np.asarray(values, dtype=float)
+    if (
+        found.ndim != 2
+        or min(found.shape) < 2
+        or found.shape[1] < 4
+        or not np.isfinite(found).all()
+    ):
+        raise ValueError(
+            f"values of shape {found.shape}: must be finite, with 2 rows and 4 columns or more"
+        )
+    degree = integer(degree, "degree", 1, found.shape[0] // 2)
+    power = map_power(found, degree)
+    edges = np.linspace(0, math.pi, found.shape[0] + 1)
+    area = -np.diff(np.cos(edges)) / 2
+    mean = area @ found.mean(axis=1)
+    variance = float(area @ ((found - mean) ** 2).mean(axis=1))
+    rest = max(0.0, variance - float(power[1:].sum()))
+    return Globe(3, tuple(power.tolist()), rest, values=found)
+
+
+def map_power(values: Array, degree: int) -> Array:
+    """Return the variance in degrees 0, ..., ``degree`` of a map (rows, columns) of constant cells.
+
+    The harmonics are ``Pbar_lm(cos theta) e^{i m phi}``, of mean square one over the sphere. Over a cell's
+    longitudes they are integrated exactly, over its colatitudes by Gauss's rule with three nodes.
+    """
+    rows, columns = values.shape
+    order = np.arange(degree + 1)
+    # the mean over longitude of the map times e^{-i m phi}; a cell's own integral is a sinc
+    fourier = np.fft.fft(values, axis=1)[:, order % columns] / columns
+    fourier = fourier * np.sinc(order / columns)
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    half = math.pi / rows / 2
+    theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
+    area = (half * weights * np.sin(theta).reshape(rows, -1) / 2).ravel()
+    power = np.zeros(degree + 1)
+    for m in range(degree + 1):
+        row_means = np.repeat(fourier[:, m], nodes.size) * area
+        found = _associated_legendre(m, degree, theta) @ row_means
+        power[m:] += (1 if m == 0 else 2) * np.abs(found) ** 2
+    return power
+
+
+def _associated_legendre(m: int, degree: int, theta: Array) -> Array:
+    """Return ``Pbar_lm(cos theta)`` for l = m, ..., degree, of mean square one over the sphere."""
+    cosine, sine = np.cos(theta), np.sin(theta)
+    first = np.ones_like(theta)
+    for k in range(1, m + 1):
+        first = first * sine * math.sqrt((2 * k + 1) / (2 * k))
+    rows = [first]
+    before = np.zeros_like(theta)
+    for degree_now in range(m + 1, degree + 1):
+        square = (4 * degree_now**2 - 1) / (degree_now**2 - m**2)
+        previous = ((degree_now - 1) ** 2 - m**2) / (4 * (degree_now - 1) ** 2 - 1)
+        following = math.sqrt(square) * (
+            cosine * rows[-1] - math.sqrt(previous) * before
+        )
+        before = rows[-1]
+        rows.append(following)
+    return np.stack(rows)
