@@ -67,7 +67,8 @@ def magnetic_power() -> tuple[float, ...]:
 def _schmidt(degree: int, m: int) -> float:
     """Return the factor from scipy's associated Legendre functions to Schmidt's, without the sign (-1)^m."""
     ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))
-    return (-1) ** m * ratio * (math.sqrt(2) if m else 1.0)
+    sign = -1.0 if m % 2 else 1.0
+    return sign * ratio * (math.sqrt(2) if m else 1.0)
 
 
 def _coefficients() -> list[tuple[int, int, float]]:

@@ -8,7 +8,7 @@ per unit, labels are (S, K, n + 1, B). The query is the last token.
 Gradient. With scores ``s_i = z_i' A z_q``, weights ``omega_i`` and prediction p, the loss of a context has
 ``dL/d omega_i = h_i``; sampled labels give ``h_i = 2 (p - y_q) v_i`` with ``v_i`` the value of token i, and
 labels integrated out (Rao-Blackwell) give ``h = 2 (K omega - k_q + sigma^2 omega)`` with the class
-covariance K. For normalized activations, ``omega = phi(s) / sum phi``,
+covariance K. For normalized activations, ``omega = phi(s) / sum phi``, ::
 
     dL/ds_i = phi'(s_i) / sum phi * (h_i - sum_j omega_j h_j),
 

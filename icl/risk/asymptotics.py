@@ -6,7 +6,7 @@ of R^d (the paper's appendix writes ``exp(-w_app |x - x'|^2)``, so ``w_app = w /
 task that is not rotation invariant or, where it takes a `window_law`, has none.
 
 For n -> infinity at fixed w the softmax weights tend to a von Mises-Fisher law around the
-query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``:
+query, with mean resultant length ``A_d(w)`` and effective number of tokens ``n / R_d(w)``::
 
     noise ~ sigma^2 kappa w^((d-1)/2) / n,      bias ~ beta w^(-rho/2),
 
@@ -15,7 +15,7 @@ jumps. beta is a closed form, see `window_law`.
 
 Minimizing bias + noise gives the law of the window, `sharp_window`. The chapter
 ``notebooks/theorem2_scaling`` proves that every minimizer follows it. Before w is large, the limit
-n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``:
+n -> infinity is a closed form in Bessel functions, ``r_l = I_{nu+l} / I_nu`` with ``nu = d/2 - 1``::
 
     bias -> sum_l a_l (1 - r_l(w))^2,    n noise -> sigma^2 R_d(w).
 
@@ -267,11 +267,11 @@ def window_law(task: Zonal) -> WindowLaw:
     r"""Return order and constant of the law of the window.
 
     The bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``, x and x' two tokens drawn
-    with the weights of attention. On the scale ``w^(-1/2)`` these are Gaussian, xi in d - 1 dimensions, hence
+    with the weights of attention. On the scale ``w^(-1/2)`` these are Gaussian, xi in d - 1 dimensions::
 
-        beta = c |2^(rho/2) - 2| E |xi|^rho,    E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
+        beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2),
 
-    with order and constant of the class's `singular_term`. A class without one is smooth, of order 4:
+    with order and constant of the class's `singular_term`. A class without one is smooth, of order 4::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
@@ -309,7 +309,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the leading order of ``w*`` for n -> infinity at fixed noise > 0.
 
     It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order and the constant of
-    `window_law`:
+    `window_law`::
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
     """
@@ -343,7 +343,7 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
     The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The
     constant of their law is proportional to L^2, so that best windows differ by the factor ``ratio^(2 e)``,
-    e the exponent of the law. With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are,
+    e the exponent of the law. With the order rho and s = rho / (d - 1) it is, whatever n, sigma and L are, ::
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
     """

@@ -1,7 +1,7 @@
 r"""Limits of softmax attention for many tokens that do not lie on a sphere: Gaussian, and uniform in a ball.
 
 *Gaussian.* Given the query, the weights ``exp(w x . x_q)`` tilt the law N(0, I) of a token to N(w x_q, I).
-For n to infinity the prediction tends to the mean of f under it,
+For n to infinity the prediction tends to the mean of f under it, ::
 
     h(x_q) = E f(g + w x_q),   g ~ N(0, I):
 
@@ -11,12 +11,12 @@ on Gaussian tokens proves.
 
 *Ball.* Tokens and query are uniform in the unit ball of R^d, ``f(x) = beta . x`` with ``E beta beta'`` a
 multiple of the identity. The prediction at a query of length r tends to ``beta . x`` averaged with the
-density ``exp(w x . x_q)``, the gradient of the logarithm of
+density ``exp(w x . x_q)``, the gradient of the logarithm of ::
 
     E exp(s u . x) = Gamma(d/2 + 1) (2 / s)^(d/2) I_{d/2}(s),   |u| = 1, s = w r:
 
 it is ``A(s) beta . u`` with ``A = I_{d/2+1} / I_{d/2}``, the mean resultant length on the sphere in d + 2
-dimensions, whose projection the ball is. In units of the variance of f the limit of the risk is
+dimensions, whose projection the ball is. In units of the variance of f the limit of the risk is ::
 
     E (r - A(w r))^2 / E r^2,   with density d r^(d-1) of r.
 
@@ -60,7 +60,7 @@ class BallLimit:
 def distance_exponent(w: ArrayLike) -> Array:
     r"""Return the exponent r(w) of the mean squared distance of n Gaussian tokens from the limit, w > 0.
 
-    The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d,
+    The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d, ::
 
         E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2),
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import eval_chebyt, eval_gegenbauer
 
 from icl.checks import integer, real
-from icl.covariates import uniform_sphere
-from icl.layout import inner_products
+from icl.covariates import inner_products, uniform_sphere
 from icl.tasks.base import (
     MOST,
     MOST_DEGREE,
@@ -28,6 +28,9 @@ from icl.tasks.base import (
     cosines,
 )
 from icl.tasks.gegenbauer import multiplicity, shortfall
+
+if TYPE_CHECKING:
+    import torch
 
 _MOST_POWERS = 10_000  # degrees of a class
 
@@ -154,7 +157,7 @@ class Globe(Spectrum):
         return f
 
 
-def _rotations(normal: torch.Tensor) -> torch.Tensor:  # noqa: F821
+def _rotations(normal: torch.Tensor) -> torch.Tensor:
     """Return uniformly random rotations (count, 3, 3) from normal numbers (count, 4): unit quaternions."""
     import torch
 

@@ -1,9 +1,9 @@
 r"""Lipschitz constants of the building blocks of softmax regression, proved.
 
 One row of the matrix problem is a single regression with a data matrix A (n x p) and unknown x: logits
-s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume |A| <= R (spectral
-norm) and |x| <= R and bound |g(x) - g(y)| / |x - y| for each of these functions g. The domain is convex,
-so the best constant is the largest norm of the derivative J_g(s) A, and
+s = A x, u = exp(s), alpha = sum of u, f = u / alpha. The papers of this line assume ``|A| <= R`` (spectral
+norm) and ``|x| <= R`` and bound ``|g(x) - g(y)| / |x - y|`` for each of these functions g. The domain is
+convex, so the best constant is the largest norm of the derivative J_g(s) A, and ::
 
     sup over A, x of |J_g(A x) A|  =  R * sup over |s| <= R^2 of |J_g(s)|.
 
@@ -30,12 +30,12 @@ FUNCTIONS = ("u", "alpha", "1/alpha", "f")
 def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> float:
     r"""Compute log10 of our upper bound on the Lipschitz constant, valid for every R > 0 and all pairs.
 
-    u: ``R e^{R^2}``, attained. alpha: R max |u|, attained, from `largest_exponential`. 1/alpha:
+    u: ``R e^{R^2}``, attained. alpha: R max ``|u|``, attained, from `largest_exponential`. 1/alpha:
     ``R e^{R^2/sqrt(n)} / n``. f: R / 2, attained in the limit of long x.
 
     There are n tokens, 2 to 10^7. R, at most 1000, bounds the spectral norm of A, and ``reach * R`` bounds
-    |x|; reach is at most 10, and 1 in the printed precondition. ValueError for a function that is not one of
-    `FUNCTIONS`.
+    ``|x|``; reach is at most 10, and 1 in the printed precondition. ValueError for a function that is not
+    one of `FUNCTIONS`.
     """
     choice(function, "function", FUNCTIONS)
     n, R, reach = _checked(n, R, reach)
@@ -51,7 +51,7 @@ def proven_constant(function: str, n: int, R: float, reach: float = 1.0) -> floa
 
 
 def largest_exponential(n: int, radius: float) -> float:
-    """Compute log10 of the largest sum of exp(s_i) over |s| <= radius, s in R^n, n >= 2.
+    """Compute log10 of the largest sum of exp(s_i) over ``|s| <= radius``, s in R^n, n >= 2.
 
     At a stationary point ``e^{s_i}`` is a multiple of s_i, so there are at most two different entries; at
     a maximum at most one lies on the convex side (s_i > 1). Hence the maximizer is (a, b, ..., b), and
@@ -74,10 +74,12 @@ def largest_exponential(n: int, radius: float) -> float:
 
 
 def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
-    r"""Compute log10 of beta, the smallest alpha over |A| <= R, |x| <= reach R: n e^{-reach R^2/\sqrt n}.
+    r"""Compute log10 of beta, the smallest alpha: ``n e^{-reach R^2/sqrt(n)}``.
+
+    It is the smallest over ``|A| <= R`` and ``|x| <= reach R``.
 
     By the inequality of the means ``alpha >= n e^{mean of s}``, and by Cauchy-Schwarz the mean is at least
-    -|s| / sqrt(n). Equality: all rows of A equal.
+    ``-|s| / sqrt(n)``. Equality: all rows of A equal.
     """
     n, R, reach = _checked(n, R, reach)
     return math.log10(n) - reach * R**2 / math.sqrt(n) / math.log(10)

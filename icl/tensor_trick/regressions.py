@@ -1,7 +1,7 @@
 r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
 `icl.tensor_trick.formulas` holds the formulas of a row. Rows of the problem do not interact, so they are
-taken in blocks, of which the logits fit the cache of a core. With a the rows of A1 in a block,
+taken in blocks, of which the logits fit the cache of a core. With a the rows of A1 in a block, ::
 
     S = a X A2',   P from S and its rows of B,   gradient += a' (P A2).
 

@@ -2,7 +2,7 @@ r"""Moves of weights and data as moves of the target: what "in-context learning 
 
 Papers of this line (arXiv 2304.13276, and arXiv 2307.02419 for matrices) compare two moves of the logits
 S -> S', a gradient step on the weights and a change of the data by attention, with a move of the
-target B -> B~ that leaves the residual, and so the value of the loss, what it becomes:
+target B -> B~ that leaves the residual, and so the value of the loss, what it becomes::
 
     normalized     F(S') - B           =  F(S) - B~
     rescaled       U(S') - a(S') B     =  U(S) - a(S) B~        (U = exp, a = row sums)
