@@ -113,7 +113,6 @@ panels = plots.panels(
     windows,
     "n",
     ("steepness L of the boundary", "best window parameter w"),
-    log="xy",
     title="{} examples",
     sharey=False,
 )
