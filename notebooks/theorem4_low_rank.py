@@ -501,13 +501,11 @@ judge("P1.T4.constraint", falling, error="error", name=in_k, folded=True)
 
 # %% tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
-isotropic = pd.DataFrame(
-    {"rank": [rank], "value": [low_rank.isotropic_slope(dim, rank)]}
-)
+isotropic = pd.DataFrame([{"rank": rank} | low_rank.isotropic_slope(dim, rank)])
 judge(
     "P1.T4.dimension",
     cases(projected, error="error", name="k = {rank}, any d"),
-    cases(isotropic, name=f"isotropic, d = {dim}, k = {rank}"),
+    cases(isotropic, error="error", name=f"isotropic, d = {dim}, k = {rank}"),
     folded=True,
 )
 
