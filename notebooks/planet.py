@@ -122,7 +122,7 @@ plt.show()
 # field changes slowly over thousands of kilometres. So the window for land and sea should be narrower.
 #
 # **Why this book can compute it.** A map that is turned at random is a rotation-invariant class of functions, and of such a
-# class the {term}`exact risk` needs only the *power*: how much of the variance lies in spherical harmonics of each degree.
+# class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*: how much of the variance lies in spherical harmonics of each degree.
 # Nobody here made these functions. (Turning the map changes nothing: the places are uniform, so the error for one fixed
 # Earth, averaged over places, is the same number. It spares us the word *Earth* in the theorem.)
 #

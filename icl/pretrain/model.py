@@ -58,7 +58,7 @@ class ParameterLayout:
         return sum(map(math.prod, self.shapes.values()))
 
     def unpack(self, theta: ArrayOrTensor) -> dict[str, ArrayOrTensor]:
-        """Return the parameters by name, (..., *shape), as views of ``theta``, (..., size)."""
+        """Return the parameters by name, ``(..., *shape)``, as views of ``theta``, (..., size)."""
         out = {}
         start = 0
         for name, shape in self.shapes.items():
