@@ -29,15 +29,7 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
 noise_std = (
     0.1  # standard deviation sigma of the label noise, in units of each map's own
 )
-n_values = [
-    10,
-    30,
-    100,
-    300,
-    1000,
-    3000,
-    10000,
-]  # context lengths n of the exact curves
+n_values = [10, 30, 100, 300, 1000, 3000, 10000]  # context lengths n of the curves
 unit_noise_std = (
     0.5  # standard deviation sigma of the label noise of the trained layers
 )
@@ -70,7 +62,8 @@ latitude = np.degrees(np.arcsin(generator.uniform(-1, 1, 300)))
 longitude = generator.uniform(-180, 180, 300)
 is_land = land[((90 - latitude) * 2).astype(int), ((longitude + 180) * 2).astype(int)]
 figure, ax = plt.subplots(figsize=(7.6, 3.9))
-ax.imshow(land, extent=(-180, 180, -90, 90), cmap="Greys", alpha=0.35, aspect="equal")
+ax.imshow(land, extent=(-180, 180, -90, 90), cmap="Greys", alpha=0.2, aspect="equal")
+ax.grid(visible=False)
 for value, color, name in ((1, "C2", "land"), (0, "C0", "sea")):
     here = is_land == value
     ax.scatter(longitude[here], latitude[here], s=9, color=color, label=name)
@@ -97,7 +90,7 @@ for n, line in ((100, ":"), (1000, "--"), (10_000, "-")):
         label=label,
     )
 ax.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude", ylabel="latitude")
-ax.legend(loc="lower left", fontsize=7.5, ncols=2)
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=9, ncols=3)
 plt.show()
 
 # %% [markdown]
@@ -123,8 +116,8 @@ plt.show()
 #
 # **Why this book can compute it.** A map that is turned at random is a rotation-invariant class of functions, and of such a
 # class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*: how much of the variance lies in spherical harmonics of each degree.
-# Nobody here made these functions. (Turning the map changes nothing: the places are uniform, so the error for one fixed
-# Earth, averaged over places, is the same number. It spares us the word *Earth* in the theorem.)
+# Nobody here made these functions. Turning the map changes nothing: the places are uniform on the sphere, so the mean error on
+# one fixed Earth is the same number.
 #
 # ## Experiment: the best window for two maps, exact and trained
 

@@ -15,7 +15,6 @@ from icl_book.claims import (
     Verdict,
     cases,
     judge,
-    reading,
     registry,
 )
 from icl_book.claims.claim import OWN

@@ -1,0 +1,69 @@
+"""The experiment is on the page: who changes one line of it sees another table, figure and card.
+
+The chapter is run as a plain script at small sizes, as it is and with one line of its headline cell changed.
+"""
+
+import re
+import sys
+
+import pytest
+
+from icl_book.provenance import ROOT
+from programs import program
+
+SIZES = {
+    "n_values": "[30, 10000]",
+    "seeds": "2",
+    "steps": "2",
+    "batch_size": "4",
+}
+RECORDED = """
+import matplotlib
+matplotlib.use("Agg")
+import icl_book.claims as claims
+unrecorded = claims.judge
+def recorded(claim, *evidence, **options):
+    card = unrecorded(claim, *evidence, **options)
+    if claim == "P1.planet.radius":
+        print("CARD", [case["measured"] for case in card.record()["cases"]])
+    return card
+claims.judge = recorded
+"""
+DRAWN = """
+print("FIGURE", figure.axes[0].lines[0].get_ydata().tolist())
+"""
+
+
+def run(tmp_path, text):
+    for name, value in SIZES.items():
+        text, found = re.subn(rf"(?m)^{name} = [^#\n]*", f"{name} = {value}  ", text)
+        assert found == 1, name
+    script = tmp_path / "planet.py"
+    plotted = "ax.legend()\nplt.show()\n"  # the cell beside the headline
+    assert text.count(plotted) == 1
+    script.write_text(RECORDED + text.replace(plotted, plotted + DRAWN))
+    done = program(sys.executable, str(script), cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-800:]
+    said = done.stdout
+    lines = [
+        re.search(rf"^{word} \[(.*)\]$", said, re.M)[1] for word in ("CARD", "FIGURE")
+    ]
+    return [[float(number) for number in line.split(",")] for line in lines]
+
+
+@pytest.mark.slow
+def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_path):
+    text = (ROOT / "notebooks" / "planet.py").read_text()
+    line = "best = optimal_window(tasks[name], n, noise_std)"
+    assert text.count(line) == 1
+    card, figure = run(tmp_path, text)
+    other_card, other_figure = run(
+        tmp_path, text.replace(line, line.replace("noise_std", "10 * noise_std"))
+    )
+    assert all(
+        wide > 1.2 * narrow for wide, narrow in zip(other_card, card, strict=True)
+    )
+    assert other_figure != figure
+    assert figure[-1] == pytest.approx(card[0], rel=1e-9), (
+        "the card judges what is drawn"
+    )
