@@ -10,7 +10,7 @@
 # # A planet: how many kilometres around should you look?
 #
 # **Short answer.** You are told of $n$ random places on Earth whether they are land, with some noise, and asked about one
-# more place. Attention averages the answers nearby, and the exact risk says how near. From 10,000 places with little noise it
+# more place. Attention averages the answers nearby, and the exact risk says how near. From $n=10{,}000$ places with little noise it
 # looks {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km around for the vertical magnetic field, which is smooth.
 # Layers that are trained on real places find the computed window {judged}`P1.planet.trained`. Each map's window serves the other
