@@ -1,3 +1,14 @@
+// A link to a card, or to a row of its table, opens it.
+const reveal = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.closest(".icl-card")) return;
+  for (let box = target.parentElement; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
+  const folded = target.querySelector(":scope > details.icl-folded");
+  if (folded) folded.open = true;
+  target.scrollIntoView();
+};
+addEventListener("hashchange", reveal);
+addEventListener("load", reveal);
 // A formula in a sentence that is wider than its column gets a line of its own, which scrolls inside the page.
 const fit = () => {
   for (const formula of document.querySelectorAll(".bd-article span.math")) {

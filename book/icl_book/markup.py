@@ -93,6 +93,11 @@ def style_class(verdict: str) -> str:
     return f"icl-{verdict.replace(',', '').replace(' ', '-')}"
 
 
+def row_id(claim: str, case: str) -> str:
+    """Return the anchor of a case in the table of its card, e.g. ``claim-P1.T2.near-ReLU-d-5``."""
+    return f"claim-{claim}-" + re.sub(r"[^A-Za-z0-9.+]+", "-", case).strip("-")
+
+
 @cache
 def environment() -> Environment:
     """Return the environment of the package's templates; in those of HTML, text is escaped."""
@@ -107,6 +112,7 @@ def environment() -> Environment:
         "prose": prose,
         "number": number,
         "interval": interval,
+        "row_id": row_id,
         "style_class": style_class,
     }
     return made

@@ -28,19 +28,19 @@ def test_a_role_shows_the_case_and_links_to_the_card():
         f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link
     )
     assert (
-        '<a class="icl-judged" href="#claim-P1.T" title="judged: P1.T">3.3</a> %'
+        '<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="P1.T: holds">3.3</a> %'
         in text
     )
-    assert ">(P1.T)</a>." in text
+    assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>." in text
     for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
         assert (
-            judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text: text)
+            judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text, *_: text)
             == shown
         )
 
 
 def test_a_run_of_other_sizes_names_the_claim_alone():
-    assert ">(P1.T)</a>" in judged.resolve(
+    assert ">holds</a>" in judged.resolve(
         "{judged}`P1.T | d = 3 | .1f`", CARDS, stage.link
     )
     with pytest.raises(BadInput, match="no card of P1.U"):

@@ -54,9 +54,7 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
         claims = ", ".join(
             dict.fromkeys(m[1].partition(" | ")[0] for m in ROLE.finditer(finding))
         )
-        shown = re.sub(
-            r" +(?=[ .,;:])", "", resolve(finding, cards, lambda claim, number: number)
-        )
+        shown = re.sub(r" +(?=[ .,;:])", "", resolve(finding, cards, _alone))
         return re.sub(
             r"\[Read on\]\(\.\./(.*)\)",
             rf"Judged by {claims}. [Read on](\1.ipynb)",
@@ -68,13 +66,19 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     )
 
 
-def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
+def _alone(claim: str, number: str, case: str, verdict: str) -> str:
+    """Show the number alone."""
+    return number
+
+
+def resolve(text: str, cards: Cards, link: Callable[[str, str, str, str], str]) -> str:
     """Replace the roles of a text; of a case that this run does not have, the claim alone is named.
 
     Args:
         text: Markdown.
         cards: Records of cards by claim.
-        link: From a claim and the number shown, empty for a claim alone, to what stands on the page.
+        link: From a claim, the number shown (empty for a claim alone), the name of its case (or empty) and
+            the verdict to what stands on the page.
 
     Raises:
         BadInput: For a claim that is not judged.
@@ -82,10 +86,12 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str], str]) -> str:
 
     def show(role: re.Match[str]) -> str:
         claim, case, form = _parts(role[1], cards)
+        verdict = cards[claim]["verdict"]
         if role[1].endswith("| verdict"):
-            return link(claim, cards[claim]["verdict"])
+            return link(claim, verdict, "", verdict)
         values = _measured(cards[claim], case)
-        return link(claim, _formatted(values[0], form) if values else "")
+        number = _formatted(values[0], form) if values else ""
+        return link(claim, number, case if values else "", verdict)
 
     return ROLE.sub(show, text)
 

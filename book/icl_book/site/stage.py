@@ -17,7 +17,7 @@ from icl_book import repository
 from icl_book.claims import Claim, Verdict
 from icl_book.claims.card import render
 from icl_book.claims.sources import SOURCES
-from icl_book.markup import environment
+from icl_book.markup import environment, row_id, style_class
 from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json, shown
 from icl_book.site import audit, judged
@@ -125,8 +125,9 @@ def stage(
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
     cards = {name: e.record for name, e in audited.items() if e.notebook}
 
-    def elsewhere(claim: str, number: str) -> str:
-        return link(claim, number, f"../notebooks/{audited[claim].notebook}.html")
+    def elsewhere(claim: str, number: str, case: str, verdict: str) -> str:
+        page = f"../notebooks/{audited[claim].notebook}.html"
+        return link(claim, number, case, verdict, page)
 
     url = repository.address(root)
     words = {
@@ -176,10 +177,14 @@ def findings(module: Any, root: Path) -> list[str]:
     return [text.replace("{{ verdicts }}", whole) for text in judged.findings(root)]
 
 
-def link(claim: str, text: str, page: str = "") -> str:
-    """Write a link to a card as inline HTML."""
-    name = text or f"({claim})"
-    return f'<a class="icl-judged" href="{page}#claim-{claim}" title="judged: {claim}">{name}</a>'
+def link(claim: str, text: str, case: str, verdict: str, page: str = "") -> str:
+    """Write a link to a card, or to the row of a case, as inline HTML; a claim alone shows its verdict."""
+    target = row_id(claim, case) if case else f"claim-{claim}"
+    css = "icl-judged" if text else f"icl-judged icl-badge {style_class(verdict)}"
+    return (
+        f'<a class="{css}" href="{page}#{target}" title="{claim}: {verdict}">'
+        f"{text or verdict}</a>"
+    )
 
 
 def figures(content: dict[str, Any], folder: Path) -> list[dict[str, str]]:
