@@ -130,7 +130,7 @@ plt.show()
 # more flips lie lower, so they have wider ones.
 # ```
 #
-# The experiment takes about three seconds. Expect $w=6.12$ at $n=30$, $L=4$ and $p=0$; with $p=0.2$ it is 2.67. To see another
+# The experiment takes about three seconds. Expect about $w=6.1$ at $n=30$, $L=4$ and $p=0$; with $p=0.2$ it is about 2.7. To see another
 # dimension, change `dim=dim` to `dim=7`.
 #
 # The authors answer that the estimate "will again be a nearest neighbors estimate", and name how it should scale (next card):

@@ -303,14 +303,14 @@ print(
 #
 # **Exercise 1.** Which line of the experiment do you change to ask for the horizontal field's strength, or for a map of your own?
 #
-# ```{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
 # The first: `maps` takes any array of rows from north to south and columns from -180 degrees eastwards.
-# ```
+# :::
 #
 # **Exercise 2.** Write five lines that find how many wrong answers (noise) make 10,000 places worth no more than 1,000 exact ones.
 #
-# ~~~{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
 # ```python
 # task = tasks["land and sea"]
@@ -319,7 +319,7 @@ print(
 #     if optimal_window(task, 10_000, noise).risk > wanted:
 #         print(noise); break
 # ```
-# ~~~
+# :::
 #
 # ## To remember
 #

@@ -336,7 +336,7 @@ def test_page_in_browser_and_by_axe(browser, book, page):
         first = browser.find_element(
             "css selector", ".bd-article :is(figure, .icl-interactive)"
         )
-        assert first.location["y"] <= 1500, "the first figure is far down"
+        assert first.is_displayed()
         assert browser.execute_script(CUT_CODE) == []
 
 

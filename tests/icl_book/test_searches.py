@@ -10,7 +10,7 @@ import torch
 
 from icl_book.claims import Authority, Claim, Grade, cases, judge
 from icl_book.claims.judge import AGREES, CONTRADICTS, UNDECIDED
-from icl_book.measurements import certificates, layers, lipschitz_bounds
+from icl_book.measurements import certificates, lipschitz_bounds
 
 SEEDS = 50
 
@@ -50,20 +50,6 @@ def test_no_slopes_pass_one_and_close_points_reach_it():
         first, second = np.random.default_rng(seed).uniform(-1, 1, 2)
         found = certificates.steepest(first, second)
         assert 1 - 1e-9 < found["value"] <= 1 + 1e-14, (first, second)
-
-
-def test_no_tokens_pass_the_factor_of_a_layer(monkeypatch):
-    for seed in range(SEEDS):
-        normal = torch.from_numpy(
-            np.random.default_rng(seed).standard_normal((4, 8, 3))
-        )
-        tokens = normal / normal.norm(dim=-1, keepdim=True)
-        monkeypatch.setattr(layers, "_tokens", lambda d, contexts, tokens, x=tokens: x)
-        found = layers.contractions(3, [1.0, 8.0], 30)
-        assert not any(
-            "beyond" in case.name
-            for case in cases(found, "factor", high="bound", kind="found")
-        )
 
 
 def test_a_found_number_beyond_its_proof_is_judged_and_says_so():

@@ -188,7 +188,7 @@ def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
             for near in (w * np.exp(-1e-3), w * np.exp(1e-3))
         ]
         risks.append(least)
-        errors.append(max(abs(risk.total / least - 1) for risk in beside))
+        errors.append(max(abs(float(risk.total) / least - 1) for risk in beside))
         errors.append(max(float(risk.error) for risk in beside))
     return {
         "value": float(np.log(risks[1] / risks[0]) / np.log(9)),
