@@ -26,13 +26,9 @@ if "google.colab" in sys.modules:  # a hosted notebook starts without the packag
     get_ipython().run_line_magic("pip", f"install -q icl[notebook]@git+{url}")
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
-noise_std = (
-    0.1  # standard deviation sigma of the label noise, in units of each map's own
-)
+noise_std = 0.1  # label noise in units of the spread of each map, exact curves
 n_values = [10, 30, 100, 300, 1000, 3000, 10000]  # context lengths n of the curves
-unit_noise_std = (
-    0.5  # standard deviation sigma of the label noise of the trained layers
-)
+unit_noise_std = 0.5  # label noise of the trained layers, in the same units
 context_length = 30  # number n of labeled places in a context of the trained layers
 seeds = 10  # trained layers of a map
 steps = 1000  # Adam steps a layer
