@@ -106,10 +106,10 @@ best = optimal_window(task, context_length, noise_std)
 print(f"trained w = {trained:.2f}, exact best w = {best.w:.2f}")
 
 # %% [markdown]
-# It takes about a second. The two numbers should agree within a few percent: Adam's step has a constant size here, so $w$ keeps
-# trembling around the best one. `train_grid` trains many such units at once. With it we follow units on their way, with plain
+# It takes a few seconds. The two numbers should agree within a few percent: Adam's step has a constant size here, so $w$
+# fluctuates around the best one. `train_grid` trains many such units at once. With it we follow units on their way, with plain
 # gradient steps, beside the path that they would take with infinitely many contexts and infinitely small steps. This is the flow
-# $\dot w=-\frac1d\mathcal L'(w)$ of the {term}`population risk` from $w(0)=0$; a step of size $\eta$ takes the time $\eta$.
+# $\dot w=-\frac1d\mathcal L'(w)$ of the {term}`population risk` from $w(0)=0$; each step of size $\eta$ advances time by $\eta$.
 
 # %%
 record = list(range(0, steps + 1, steps // 16))
@@ -146,6 +146,8 @@ for L in lipschitz_values:
                 }
             )
 growth = pd.DataFrame(rows)
+end = growth[growth.step == record[-1]].groupby("lipschitz")
+print(end[["window", "flow", "best"]].median().round(2))
 
 # %%
 figure, ax = plt.subplots(figsize=(6.4, 3.4))
@@ -166,14 +168,13 @@ plt.show()
 # steepest for the largest L, with points on them. All tend to dotted lines in the order of L.
 #
 # Training on the {term}`ReLU class <class>` with plain gradient steps. Points: the units, median over seeds with interval. Solid
-# lines: the exact flow of the population risk, with nothing fitted. Dotted lines: the exact best $w$, where the flow ends.
+# lines: the exact flow of the population risk, with nothing fitted. Dotted lines: the exact best $w$, where the flow ends after more steps than these.
 # The points should lie on the solid lines.
 # ```
 #
 # Both cells together take about ten seconds on two cores. The card divides each unit by the flow, averaged over the last three
 # quarters of the steps; one is expected, and at the largest constant it is
-# {judged}`P1.F3.flow | L = 8 | .2f`. For another dimension change `dim` in the parameters above, or write `ReLU(7, lipschitz=L)` and
-# divide by 7.
+# {judged}`P1.F3.flow | L = 8 | .2f`. For another dimension change `dim` in the parameters above.
 
 # %% tags=["remove-input"]
 late = growth[4 * growth.step >= steps]
