@@ -341,6 +341,19 @@ def test_page_in_browser_and_by_axe(browser, book, page):
 
 
 @pytest.mark.browser
+def test_a_link_to_evidence_opens_its_card_and_marks_the_row(browser, book):
+    look(browser, (book / "book/introduction.html").as_uri())
+    links = browser.find_elements("css selector", "a.icl-judged:not(.icl-badge)")
+    targets = [link.get_attribute("href") for link in links]
+    assert targets
+    look(browser, targets[0])
+    row = browser.find_element("css selector", ".icl-card tr:target")
+    assert row.is_displayed() and row.rect["height"] > 0
+    marked = row.find_element("css selector", "td").value_of_css_property("font-weight")
+    assert marked == "600"
+
+
+@pytest.mark.browser
 def test_a_white_figure_becomes_the_page_in_dark_mode_and_stays_white_in_light(
     browser, book
 ):
