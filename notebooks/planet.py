@@ -50,7 +50,7 @@ notebook.setup(globals(), n_values=2)
 
 # %% tags=["hide-input"]
 land = planet.land()
-shown = globe(land, degree=150)
+shown = globe(land, degree=300)
 spread = (sum(shown.power[1:]) + shown.rest) ** 0.5
 paris = np.array([48.9, 2.4])  # latitude and longitude of the query, in degrees
 generator = np.random.default_rng(1)
@@ -122,7 +122,7 @@ plt.show()
 
 # %%
 maps = {"land and sea": planet.land(), "magnetic field": planet.magnetic_field()}
-degrees = {"land and sea": 150, "magnetic field": 20}
+degrees = {"land and sea": 300, "magnetic field": 20}
 rows = []
 tasks = {}
 for name, values in maps.items():
@@ -168,7 +168,10 @@ plt.show()
 judge(
     "P1.planet.radius",
     windows.loc[windows.n == max(n_values), ["map", "n", "km"]].assign(
-        error=lambda table: 1e-4 * table.km  # optimal_window vouches for that much
+        error=lambda table: [
+            km * float(optimal_window(tasks[name], n, noise_std).error)
+            for name, n, km in zip(table["map"], table.n, table.km, strict=True)
+        ]
     ),
     value="km",
     error="error",
@@ -230,6 +233,7 @@ for name, task in tasks.items():
             "window of": other,
             "n": n,
             "factor": float(risk.total / own.risk),
+            "error": float(risk.total / own.risk * risk.error),
         }
     )
 price = pd.DataFrame(rows)
@@ -238,9 +242,7 @@ price.round(2)
 # %% tags=["remove-input"]
 judge(
     "P1.planet.price",
-    price.rename(columns={"asked about": "map"})[["map", "n", "factor"]].assign(
-        error=lambda table: 1e-6 * table.factor  # population_risk vouches for 1e-7
-    ),
+    price.rename(columns={"asked about": "map"})[["map", "n", "factor", "error"]],
     value="factor",
     error="error",
     name="{map}, n = {n}",
@@ -257,7 +259,7 @@ judge(
 # is rough: its length depends on the ruler. The next cell reads the length off the variogram.
 
 # %%
-coast = globe(land, degree=150)
+coast = globe(land, degree=300)
 for km in (3000, 1000, 300, 150):
     theta = km / planet.RADIUS
     gamma = float(coast.variogram(theta)) + coast.rest
@@ -284,7 +286,7 @@ print(f"{exponent:.2f}; a smooth coast would have 2/3, and ReLU functions 2/5")
 # %%
 shuffled = land.ravel().copy()
 np.random.default_rng(7).shuffle(shuffled)
-without = globe(shuffled.reshape(land.shape), degree=150)
+without = globe(shuffled.reshape(land.shape), degree=300)
 print(
     "best w of the shuffled map:",
     float(optimal_window(without, 1000, 0.1).w).__round__(3),
@@ -297,8 +299,8 @@ print(
 #   should then depend on the place, which one softmax layer of this form cannot do.
 # - Squared error on a label 0 or 1 is not accuracy. The prediction is the estimated probability of land; rounding it is another
 #   criterion with, in general, another best window.
-# - Half a degree is about 55 km. What is finer, {math}`5\,\%` of the variance, counts like noise at every place; windows much
-#   narrower than that are about the map, not about the planet.
+# - What is finer than degree 300, about 70 km, counts like noise at every place. Much narrower windows are about the map, not
+#   about the planet.
 # - One layer with one window. Several layers or heads are a question of [](/notebooks/beyond.ipynb).
 #
 # **Sources.** Land and sea: the package global-land-mask (MIT), after NOAA's GLOBE; the magnetic field: IGRF-14 for 2020, as the

@@ -176,7 +176,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     Args:
         values: The map, (rows, columns): rows of equal width in latitude from north to south, columns of
             equal width in longitude from -180 degrees eastwards. It is constant on each cell.
-        degree: The last degree whose power is computed, at most half the number of rows. What is left of the
+        degree: The last degree whose power is computed, at most the number of rows. What is left of the
             variance is the rest.
 
     Raises:
@@ -193,7 +193,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
         raise ValueError(
             f"values of shape {found.shape}: must be finite, with 2 rows and 4 columns or more"
         )
-    degree = integer(degree, "degree", 1, found.shape[0] // 2)
+    degree = integer(degree, "degree", 1, found.shape[0])
     power = map_power(found, degree)
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
     area = -np.diff(np.cos(edges)) / 2

@@ -112,7 +112,7 @@ def test_a_map_is_turned_in_all_directions():
         (lambda: Spectrum(3, (0.0, 1.0), rest=-1.0), "rest=-1"),
         (lambda: globe(np.ones((4, 8, 2)), 1), "values of shape (4, 8, 2)"),
         (lambda: globe([[0.0] * 8, [math.nan] * 8], 1), "finite"),
-        (lambda: globe(np.ones((4, 8)), 3), "degree=3"),
+        (lambda: globe(np.ones((4, 8)), 5), "degree=5"),
         (
             lambda: Spectrum(3, (0.0, 1.0), rest=0.1).sample(stream(0, "tasks"), 2),
             "rest=0.1",
