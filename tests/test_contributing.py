@@ -12,11 +12,10 @@ from icl_book.provenance import ROOT
 from programs import program
 
 PYTHON = shlex.quote(sys.executable)
-#: What whoever follows a recipe does next, in the copy: `make check`, and a chapter's measurement.
+#: What whoever follows a recipe does next, in the copy: format, lint, and a chapter's measurement.
 NEXT = {
     "Add a class of functions": [
         f"{PYTHON} -m ruff format --check icl && {PYTHON} -m ruff check icl",
-        f"{PYTHON} -m mypy",
         f"{PYTHON} -c 'from icl_book.measurements import theorem2_scaling; "
         'rows = theorem2_scaling.exact_windows(tasks=["sine", "ReLU"], dims=[3], lengths=[100.0], '
         "lipschitz=2.0, noise_std=0.5); from icl_book import plots; "
