@@ -19,14 +19,19 @@ from icl_book.claims.claim import OWN
 
 Record = Mapping[str, Any]
 
-#: Whose statements are counted together.
+#: Whose statements are counted together; and in words.
 GROUPS = {
     "authors": OWN,
     "others": (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
     "book": (Authority.BOOK,),
 }
+NAMES = {
+    "authors": "the authors",
+    "others": "reviewers, summaries and other papers",
+    "book": "this book",
+}
 #: What is counted apart from the verdicts: what no data could contradict, and what another claim implies.
-APART = SURE, IMPLIED = "identities, and what cannot fail", "follow from these"
+APART = SURE, IMPLIED = "identities, or sure to hold", "implied by others"
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,9 @@ def cases(record: Record) -> list[Record]:
 
 def as_json(found: Sequence[Entry]) -> str:
     """Write all claims with their evidence as one JSON document."""
-    claims = [{**e.record, "chapter": e.notebook} for e in found]
+    claims = []
+    for entry in found:
+        address = f"book/audit.html#{entry.record['id']}"
+        claims.append({**entry.record, "chapter": entry.notebook, "address": address})
     document = {"$schema": "audit.schema.json", "claims": claims}
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
