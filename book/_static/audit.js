@@ -6,7 +6,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!place || !entries.length) return;
   // The addresses of statements were longer once.
   const moved = location.hash.match(/^#audit-(P[12]\..+)/);
-  if (moved) location.replace(`#${moved[1]}`);
+  if (moved) history.replaceState(null, "", `#${moved[1]}`);
 
   const keys = { paper: "Paper", authority: "Who says it", verdict: "Verdict", grade: "Evidence", chapter: "Chapter" };
   const wanted = new URLSearchParams(location.search);
