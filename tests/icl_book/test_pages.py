@@ -280,6 +280,8 @@ def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
     """A review of 2026 counted changed verdicts by hand."""
     found = audit.reruns(ROOT)
     assert len(found) == 44 and all(len(one.fresh) in (0, 5) for one in found)
+    said = {v for one in found for v in (one.then, one.registered, *one.fresh)}
+    assert said <= set(Verdict), "a name that a verdict had once"
     page = (ROOT / "book" / "audit.md").read_text()
     for grade in {one.grade for one in found}:
         same = [one for one in found if one.grade == grade]

@@ -85,24 +85,24 @@ class Rerun:
 
 
 def reruns(root: Path) -> list[Rerun]:
-    """Return what further runs found, in the order of the file."""
+    """Return what further runs found, in the order of the file, with the names that verdicts have now."""
     path = root / "results" / "replication.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Rerun(
-                statement=row["statement"],
-                grade=row["grade"],
-                then=row["then"],
-                registered=row["registered"],
-                control=row["control"] == "passed",
-                fresh=tuple(
-                    verdict
-                    for name, verdict in row.items()
-                    if name.startswith("fresh_") and verdict
-                ),
-            )
-            for row in csv.DictReader(file)
-        ]
+    text = path.read_text(encoding="utf-8").replace("as printed", "as we have it")
+    return [
+        Rerun(
+            statement=row["statement"],
+            grade=row["grade"],
+            then=row["then"],
+            registered=row["registered"],
+            control=row["control"] == "passed",
+            fresh=tuple(
+                verdict
+                for name, verdict in row.items()
+                if name.startswith("fresh_") and verdict
+            ),
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]
 
 
 def cases(record: Record) -> list[Record]:
