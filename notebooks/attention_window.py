@@ -173,7 +173,6 @@ judge(
     "P1.W.kernel",
     cases(on_sphere, "gap", name="d = {dim}"),
     cases(off_sphere, "gap", name="d = {dim}, normal tokens"),
-    folded=True,
 )
 
 # %% [markdown]
@@ -273,7 +272,6 @@ judge(
     "P1.W.closer",
     cases(in_order, "disorder", name="d = {dim}"),
     cases(out_of_order, "disorder", name="d = {dim}, normal tokens"),
-    folded=True,
 )
 
 # %% [markdown]
@@ -304,7 +302,6 @@ judge(
     ),
     value="gap",
     name="{library}, d = {dim}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -368,7 +365,6 @@ judge(
     ),
     value="ratio",
     name="d = {dim}, w = 4 over w = 1",
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -378,7 +374,6 @@ judge(
     value="slope",
     error="error",
     name="d = {dim}, n = {n}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -393,7 +388,6 @@ judge(
     value="slope",
     error="error",
     name=f"d = {{dim}}, n = {context_length}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -495,7 +489,6 @@ judge(
     value="ratio",
     error="error",
     name=setting,
-    folded=True,
 )
 
 # %% [markdown]
@@ -525,7 +518,6 @@ judge(
     value="slope",
     error="error",
     name=template,
-    folded=True,
 )
 
 # %% [markdown]

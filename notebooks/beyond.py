@@ -188,7 +188,6 @@ judge(
     value="least",
     samples="seed",
     name="L = {lipschitz:g}, p = {flipped:g}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -310,7 +309,6 @@ factors = largest[["factor", "bound"]].max()
 judge(
     "P1.rebuttal.collapse",
     cases(factors, "factor", high="bound", kind="found", name="w = {w:g}"),
-    folded=True,
 )
 
 # %% [markdown]
@@ -401,7 +399,6 @@ judge(
     value="ratio",
     samples="seed",
     name=f"absolute values first, d = {dim}, n = {context_length}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -430,7 +427,6 @@ judge(
     value="slope",
     name="{task}, d = {dim}",
     readings={"fixed-length": cases(fixed_length, "slope", error="error", name=name)},
-    folded=True,
 )
 
 # %% [markdown]
@@ -493,7 +489,6 @@ judge(
     value="ratio",
     samples="seed",
     name="L = {lipschitz:g}, {hidden} hidden",
-    folded=True,
 )
 
 # %% [markdown]

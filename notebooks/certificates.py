@@ -569,7 +569,7 @@ steepest = certificates.steepest(
     [(1.0, 0.3), (-0.7, 0.2), (0.5, 0.5), (1.0, -1.0), (0.1, 0.9)]
 )
 template = "$\\ell_1$ = {first:g}, $\\ell_2$ = {second:g}"
-judge("P1.T2.lip", steepest, kind="found", high="bound", name=template, folded=True)
+judge("P1.T2.lip", steepest, kind="found", high="bound", name=template)
 
 # %% [markdown]
 # ## To remember

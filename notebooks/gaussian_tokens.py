@@ -307,7 +307,6 @@ judge(
     gaussian_tokens.sphere_limits(dims=dims),
     error="error",
     name="{what}, d = {dim}",
-    folded=True,
 )
 
 # %% [markdown]

@@ -153,7 +153,7 @@ judge("P2.icl.equivalence", values, readings={"gradient": slopes, "layer": score
 # %% tags=["remove-input"]
 weights = cases(worst, "loss", name="weights move, {kind}", **kinds)
 tokens = cases(worst, "loss, tokens", name="data move, {kind}", **kinds)
-judge("P2.icl.identity", [weights, tokens], folded=True)
+judge("P2.icl.identity", [weights, tokens])
 
 # %% [markdown]
 # **Exercise 1.** Make the steps ten times as short: change one line of the experiment. By what factor do the gradients come closer,
@@ -262,7 +262,7 @@ normalized = cases(long[long.kind == "normalized"], "shift", **one)
 rescaled = cases(long[long.kind == "rescaled"], "shift", **one)
 same = cases(long, "loss", error="error", labels=["kind"], name="loss, {kind}, R = 2")
 readings = {"normalized": normalized, "loss": same}
-judge("P2.icl.break", rescaled, readings=readings, folded=True)
+judge("P2.icl.break", rescaled, readings=readings)
 
 # %% [markdown]
 # ## Which layer makes the step?

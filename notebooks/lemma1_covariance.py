@@ -283,7 +283,6 @@ judge(
     "P1.L1.wlog",
     cases(gaps, "whitened", labels=["length"], name=axes_from_to),
     cases(gaps, "unwhitened", labels=["length"], name=axes_from_to),
-    folded=True,
 )
 
 # %% [markdown]

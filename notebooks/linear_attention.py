@@ -159,7 +159,6 @@ judge(
     "P1.LA.wins",
     cases(won, error="error", name=f"linear, {where}"),
     cases(lost, error="error", name=f"affine, {where}"),
-    folded=True,
 )
 
 # %% [markdown]
@@ -275,7 +274,6 @@ judge(
     pd.DataFrame(rows),
     value="disorder",
     name=f"{{task}}, d = {d_show}, n = {context_length}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -316,7 +314,6 @@ judge(
         labels=["task", "context"],
         name=template + ", k = 1",
     ),
-    folded=True,
 )
 
 # %% [markdown]

@@ -303,18 +303,16 @@ judge(
             name="f as stated, n = {n}, R = {R:g}",
         ),
     ],
-    folded=True,
 )
 
 # %% tags=["remove-input"]
-judge("P2.lip.u", slack[~of_f], **look, folded=True)
+judge("P2.lip.u", slack[~of_f], **look)
 
 # %% tags=["remove-input"]
 judge(
     "P2.size.printed",
     cases(within, "excess", labels=["bound", "n"], name="{bound}, n = {n}"),
     cases(far, "excess", labels=[], name="x three times as long, few tokens"),
-    folded=True,
 )
 
 # %% [markdown]
@@ -331,7 +329,7 @@ longer = longer[longer.R == max(radii)]
 longer = longer.assign(excess=longer.found - longer.printed)
 name = "u, n = {n}, R = {R:g}, x up to 10 R long"
 longer = cases(longer, "excess", kind="found", labels=["n", "R"], name=name)
-judge("P2.lip.break", longer, folded=True)
+judge("P2.lip.break", longer)
 
 # %% [markdown]
 # **Exercise 3.** Why does the bound on $\alpha^{-1}$ break for long $x$, although $\alpha^{-1}$ is a factor of $f$?
@@ -417,7 +415,7 @@ plt.show()
 rivals = counts.assign(descent=counts.descent - 9)
 rivals = rivals[["condition", "descent", "newton"]]
 name = "condition number {condition:g}"
-judge("P2.opt.newton", rivals, value="newton", name=name, folded=True)
+judge("P2.opt.newton", rivals, value="newton", name=name)
 
 # %% [markdown]
 # **Exercise 4.** Show that {eq}`eq-opt-pre` visits the same scores for $(A_1M_1,A_2M_2)$ as for $(A_1,A_2)$.

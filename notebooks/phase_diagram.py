@@ -253,7 +253,6 @@ judge(
     readings={"cosines": cases(waves, error="error", name=template)},
     error="error",
     name=f"{{task}}, d = {middle}, n = {context_length}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -304,7 +303,6 @@ judge(
             waves, error="error", name="cosine, L = {lipschitz:g}, d = {dim}"
         )
     },
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -390,7 +388,6 @@ judge(
     phase_diagram.smooth_windows_over_law(dims=dims, noise_std=noise_std),
     error="error",
     name="{name}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -454,7 +451,6 @@ judge(
         cases(gradient, name="same {equal}, L = 4, d = {dim}, limit", **labels),
         cases(remote, name="same {equal}, L = 4, d = {dim}, from one", **labels),
     ],
-    folded=True,
 )
 
 # %% [markdown]

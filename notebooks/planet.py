@@ -176,7 +176,6 @@ judge(
     value="km",
     error="error",
     name="{map}, n = {n}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -210,7 +209,6 @@ judge(
     value="ratio",
     samples="seed",
     name="{map}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -246,7 +244,6 @@ judge(
     value="factor",
     error="error",
     name="{map}, n = {n}",
-    folded=True,
 )
 
 # %% [markdown]

@@ -512,7 +512,6 @@ redrawn = judge(
     "P1.B1.rows",
     cases(rows, name="first d rows"),
     cases(columns, name="first d columns"),
-    folded=True,
 )
 display(redrawn)
 added = pd.DataFrame(
@@ -528,7 +527,7 @@ added = pd.DataFrame(
     for name, make in {"affine": Affine, "ReLU": ReLU}.items()
     for k in dims
 )
-display(judge("P1.B1.values", added, name="{task}, d = {dim}", folded=True))
+display(judge("P1.B1.values", added, name="{task}, d = {dim}"))
 reference = relu[relu.dim == d].set_index("seed").window
 wide = in_widths.assign(ratio=in_widths.window / in_widths.seed.map(reference))
 by_width = {"samples": "seed", "labels": ["width"], "name": f"width {{width}}, d = {d}"}
@@ -536,7 +535,6 @@ judge(
     "P1.P.width",
     cases(wide[wide.width >= d], "ratio", **by_width),
     cases(wide[wide.width < d], "ratio", **by_width),
-    folded=True,
 )
 
 # %% [markdown]
@@ -603,7 +601,6 @@ judge(
     labels=["task", "noise_std", "optimum"],
     name=f"{{task}}, d = {d}, n = {context_length}, L = {lipschitz:g}, "
     "$\\sigma$ = {noise_std:g}",
-    folded=True,
 )
 
 # %% [markdown]

@@ -184,7 +184,7 @@ judge(
 
 # %% [markdown]
 # The controls break each identity as a slip of the pen would: columns of $B$ for rows, or one normalization for the whole
-# matrix. The cards on the other loss, on the trick itself and on memory are judged by the same table and folded.
+# matrix. The cards on the other loss, on the trick itself and on memory are judged by the same table.
 
 # %% tags=["remove-input"]
 judge(
@@ -193,7 +193,6 @@ judge(
     slips[slips.statement == "rescaled"].rename(columns={"difference": "rescaled"}),
     value="rescaled",
     name="n = {n}, d = {dim}",
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -203,7 +202,6 @@ judge(
     slips[slips.statement == "trick"].rename(columns={"difference": "trick"}),
     value="trick",
     name="n = {n}, d = {dim}",
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -213,7 +211,6 @@ judge(
     worst.assign(numbers=worst.matrices / 8),
     value="numbers",
     name="n = {n}, d = {dim}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -344,7 +341,6 @@ judge(
     slopes[turned],
     value="difference",
     name="{kind}, {what}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -399,7 +395,6 @@ judge(
     ranks[ranks.n < ranks.dim],
     value="rank",
     name="n = {n}, d = {dim}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -417,7 +412,6 @@ judge(
     hessians[control],
     value="rank",
     name="{kind}, d = {dim}, constant column {where}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -464,7 +458,6 @@ judge(
     value="exponent",
     error="error",
     name="{form}, {growing}",
-    folded=True,
 )
 
 # %% [markdown]

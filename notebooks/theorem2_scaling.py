@@ -489,7 +489,7 @@ slopes_found = [
     cases(in_length, name="ReLU, d = {dim}, in $n$", **columns),
     cases(in_signal, name=r"ReLU, d = {dim}, in $L/\sigma$", **columns),
 ]
-judge("P1.T2.lower", slopes_found, folded=True)
+judge("P1.T2.lower", slopes_found)
 
 # %% tags=["remove-input"]
 nearest = theorem2_scaling.nearest_token_slopes(
@@ -508,7 +508,6 @@ judge(
             name="sign, d = {dim}, in $n$",
         )
     },
-    folded=True,
 )
 
 # %% [markdown]
@@ -591,7 +590,6 @@ judge(
     error="error",
     labels=["task"],
     name="{task}, d = 5, n = 1e12, sigma = 0.5",
-    folded=True,
 )
 
 # %% [markdown]
@@ -631,7 +629,6 @@ judge(
     error="error",
     readings={"in-space": in_space, "upper-only": in_space},
     name="sphere of dimension {dim}",
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -641,7 +638,6 @@ judge(
     value="slope",
     error="error",
     name="{task}, d = {dim}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -659,7 +655,6 @@ judge(
     "P1.T2.bias-upper",
     cases(growth, name="{task}, d = {dim}", **columns),
     cases(one_token, name="affine, d = {dim}, w = n", **columns),
-    folded=True,
 )
 
 # %% [markdown]

@@ -330,7 +330,6 @@ judge(
             name="d = {dim}, $L/\\sigma$ = {signal:g}, the worst n",
         ),
     },
-    folded=True,
 )
 
 # %% [markdown]
@@ -399,7 +398,6 @@ judge(
             **slope,
         ),
     },
-    folded=True,
 )
 
 # %% [markdown]
@@ -423,7 +421,6 @@ judge(
             **slope,
         )
     },
-    folded=True,
 )
 
 # %% [markdown]
@@ -458,7 +455,6 @@ judge(
             hundred, value="kept", error="error", labels=["dim", "ratio"], name=AT
         )
     },
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -475,7 +471,6 @@ judge(
             tiny, value="kept", error="error", labels=["dim", "ratio"], name=AT
         )
     },
-    folded=True,
 )
 
 # %% [markdown]
@@ -640,7 +635,6 @@ judge(
         "with-phase": cases(with_phase.query(at_length + "3"), **to_other),
         "opposite": cases(away[[*labeled, "opposite"]], value="opposite", **sampled),
     },
-    folded=True,
 )
 
 # %% tags=["remove-input"]
@@ -664,7 +658,6 @@ judge(
     "P1.F5.necessary",
     cases(on_cosines[[*labeled, "same", "ratio"]], value="ratio", **sampled),
     readings=elsewhere,
-    folded=True,
 )
 
 # %% [markdown]

@@ -311,7 +311,6 @@ judge(
     "P1.T4.lipschitz",
     quotients,
     name="d = {dim}, k = {rank}, $|B^\\top s|^2$ = {inside:g}",
-    folded=True,
 )
 
 # %% [markdown]
@@ -453,7 +452,6 @@ judge(
     pd.concat(gains_beyond),
     error="error",
     name=setting,
-    folded=True,
 )
 
 # %% [markdown]
@@ -477,7 +475,6 @@ positive = judge(
     "P1.T4.positive",
     cases(pd.DataFrame(scales), error="error", name=in_k),
     cases(unresolved, name=blind),
-    folded=True,
 )
 display(positive)
 falling = pd.DataFrame(
@@ -486,7 +483,7 @@ falling = pd.DataFrame(
     for k in (2, 3)
     for n, sigma in settings
 )
-judge("P1.T4.constraint", falling, error="error", name=in_k, folded=True)
+judge("P1.T4.constraint", falling, error="error", name=in_k)
 
 # %% [markdown]
 # **Exercise 3.** For $k=1$ tokens have $u=\pm1$. What is $c^*$ at $\sigma=0$, and is the theorem's constraint needed then?
@@ -508,7 +505,6 @@ judge(
     "P1.T4.dimension",
     cases(projected, error="error", name="k = {rank}, any d"),
     cases(isotropic, error="error", name=f"isotropic, d = {dim}, k = {rank}"),
-    folded=True,
 )
 
 # %% [markdown]
@@ -656,7 +652,6 @@ subspace = judge(
     cases(softmax, **each_link, name="{link}, exponent in the batch"),
     cases(linear, **each_link, name="linear attention, {link}"),
     readings={"sine-0.1": small_angle, "sine-0.05": small_angle},
-    folded=True,
 )
 display(subspace)
 errors = ends.pivot_table("error", [*by, "seed"], "unit", sort=False).reset_index()
@@ -668,7 +663,6 @@ judge(
     samples="seed",
     labels=by,
     name=problem,
-    folded=True,
 )
 
 # %% tags=["hide-input"]

@@ -15,7 +15,7 @@ import yaml
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class
 
-from icl_book.claims.registry import FOLDER
+from icl_book.claims.claim import FOLDER
 from icl_book.markup import environment
 from icl_book.parameters import validate
 from icl_book.provenance import ROOT
@@ -253,7 +253,7 @@ def test_the_package_carries_claims_and_templates():
         package / "templates" / name for name in environment().list_templates()
     ]
     assert FOLDER.resolve() == ROOT / "book" / "claims"
-    assert len(claims) == 2 and len(templates) >= 2
+    assert len(claims) == 3 and len(templates) >= 2
     for path in (*claims, *templates):
         assert any(path.relative_to(package).match(pattern) for pattern in patterns), (
             path

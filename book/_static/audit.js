@@ -4,6 +4,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("icl-audit");
   const entries = [...document.querySelectorAll(".icl-entry")];
   if (!place || !entries.length) return;
+  // The addresses of statements were longer once.
+  const moved = location.hash.match(/^#audit-(P[12]\..+)/);
+  if (moved) history.replaceState(null, "", `#${moved[1]}`);
 
   const keys = { paper: "Paper", authority: "Who says it", verdict: "Verdict", grade: "Evidence", chapter: "Chapter" };
   const wanted = new URLSearchParams(location.search);
@@ -90,7 +93,7 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const event of ["input", "change"]) form.addEventListener(event, update);
   form.addEventListener("reset", () => setTimeout(update));
   const reveal = () => {
-    const target = document.getElementById(location.hash.slice(1));
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target || !target.hidden) return;
     form.reset();
     setTimeout(() => target.scrollIntoView());

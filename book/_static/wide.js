@@ -1,10 +1,9 @@
-// A link to a card, or to a row of its table, opens it.
+// A link to a card, to a row of its table or to a statement of the audit opens it.
 const reveal = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target?.closest(".icl-card")) return;
-  for (let box = target.parentElement; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
-  const folded = target.querySelector(":scope > details.icl-folded");
-  if (folded) folded.open = true;
+  for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
+  for (const box of target.querySelectorAll(":scope > details")) box.open = true;
   target.scrollIntoView();
 };
 addEventListener("hashchange", reveal);

@@ -88,8 +88,13 @@ def _power(head: str, sign: str, digits: str) -> str:
     return f"10{raised}" if head == "1" else f"{head}·10{raised}"
 
 
+def plain(markdown: str) -> str:
+    """Write a title without TeX commands as plain text, for a tooltip: ``$w^{d/2}$`` is ``w^(d/2)``."""
+    return markdown.replace("$", "").replace("{", "(").replace("}", ")")
+
+
 def style_class(verdict: str) -> str:
-    """Return the style-sheet class of a verdict, e.g. ``icl-false-as-printed-corrected``."""
+    """Return the style-sheet class of a verdict, e.g. ``icl-false-as-we-have-it-corrected``."""
     return f"icl-{verdict.replace(',', '').replace(' ', '-')}"
 
 

@@ -1,5 +1,6 @@
 """The book: built once from the smoke preset, looked at as a reader would, and broken on purpose."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from functools import cache
 from html import unescape
 from io import BytesIO
 
+import jsonschema
 import nbformat
 import numpy as np
 import pypdf
@@ -75,13 +77,30 @@ def test_two_clicks_lead_from_the_front_page_to_all_code_and_to_every_claim(book
         (book / f"book/{name}.html").read_text() for name in ("introduction", "audit")
     )
     assert 'href="audit.html"' in front and "CC BY 4.0" in front
-    assert [i for i in claims.registry() if f'id="audit-{i}"' not in audit] == []
+    assert [i for i in claims.registry() if f' id="{i}"' not in audit] == []
     for name in NOTEBOOKS:
         assert f'href="../notebooks/{name}.html"' in front, name
         folded = '<details class="admonition hide above-input"'
         assert folded in (book / f"notebooks/{name}.html").read_text(), (
             f"{name}: no code one click away"
         )
+
+
+def test_the_built_audit_follows_its_schema_and_every_address_leads_to_its_statement(
+    book,
+):
+    static = book / "_static"
+    document = json.loads((static / "audit.json").read_text())
+    jsonschema.validate(
+        document, json.loads((static / "audit.schema.json").read_text())
+    )
+    assert [c["id"] for c in document["claims"]] == list(claims.registry())
+    page = (book / "book/audit.html").read_text()
+    for claim in document["claims"]:
+        file, _, anchor = claim["address"].partition("#")
+        assert file == "book/audit.html" and page.count(f' id="{anchor}"') == 1
+        assert anchor == claim["id"]
+        assert ("cases" in claim) == bool(claim["chapter"]), claim["id"]
 
 
 def test_the_api_shows_types_as_they_are_written_and_every_room(book):
@@ -285,6 +304,9 @@ return [...document.querySelectorAll(".bd-article div.cell_input pre")]
   .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.slice(0, 60));
 """
 
+#: How high the open page is.
+HEIGHT = "return document.documentElement.scrollHeight"
+
 #: Pages of three kinds that axe-core checks, or with ICL_AXE=1 all, minutes of work.
 AXE_PAGES = (
     PAGES if os.environ.get("ICL_AXE") else PAGES[:2] + ["notebooks/linear_attention"]
@@ -351,6 +373,38 @@ def test_a_link_to_evidence_opens_its_card_and_marks_the_row(browser, book):
     assert row.is_displayed() and row.rect["height"] > 0
     marked = row.find_element("css selector", "td").value_of_css_property("font-weight")
     assert marked == "600"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("address", ["#P1.T2.upper", "#audit-P1.T2.upper"])
+def test_a_statement_has_an_address_which_opens_it(browser, book, address):
+    """By default the list has what does not simply hold; who asks for one sees it."""
+    page = (book / "book/audit.html").as_uri()
+    look(browser, page)
+    entry = browser.find_element("id", "P1.T2.upper")
+    assert not entry.is_displayed()
+    assert browser.execute_script(HEIGHT) < 12_000
+    look(browser, "about:blank")
+    look(browser, page + address)
+    entry = browser.find_element("id", "P1.T2.upper")
+    number = entry.find_element("css selector", ".icl-number")
+    assert number.is_displayed() and "permitted" in number.text
+    top = "return arguments[0].getBoundingClientRect().top"
+    assert 0 <= browser.execute_script(top, entry) < 300
+
+
+@pytest.mark.browser
+def test_a_mark_in_prose_names_its_statement(browser, book):
+    """Its name is the verdict with the title, and who comes by keyboard sees both."""
+    look(browser, (book / "book/introduction.html").as_uri())
+    mark = browser.find_element("css selector", "a.icl-badge[href*='claim-P1.T2.form']")
+    title = claims.registry()["P1.T2.form"].title
+    assert title in mark.get_attribute("title") and "P1.T2" not in mark.text
+    assert mark.accessible_name.startswith(mark.text) and title in mark.accessible_name
+    shown = "return getComputedStyle(arguments[0], '::after').content"
+    assert browser.execute_script(shown, mark) == "none"
+    mark.send_keys("")
+    assert title in browser.execute_script(shown, mark)
 
 
 @pytest.mark.browser

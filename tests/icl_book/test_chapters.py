@@ -13,8 +13,6 @@ from icl_book.site.stage import CAPTION
 
 #: Characters of a line of code, as wide as its box.
 WIDE = 88
-#: Cards that a chapter shows open, whatever they say.
-OPEN = 5
 #: An exercise, one paragraph, and its solution right below.
 EXERCISE = re.compile(
     r"(?:^|\n\n)\*\*Exercise (\d+)\.\*\*(?:.+\n)+\n(?:```|:::)\{admonition\} Solution\n:class: dropdown\n"
@@ -70,11 +68,6 @@ def test_a_chapter_can_be_read(chapter):
             assert not isinstance(node.value, ast.Constant), (
                 "a seed outside the parameters"
             )
-    judged = [source for source in code if "judge(" in source]
-    assert (
-        sum(source.count("judge(") - source.count("folded=True") for source in judged)
-        <= OPEN
-    )
 
 
 def test_figures_have_captions(chapter):

@@ -23,7 +23,7 @@ from icl_book.claims import (
     judge,
 )
 from icl_book.claims import Verdict as V
-from icl_book.claims.card import render, statement_record, strips
+from icl_book.claims.card import headline, render, statement_record
 from icl_book.parameters import BadInput
 
 INF = math.inf
@@ -172,8 +172,8 @@ def test_detection_limits_are_those_of_bisection(evidence, rule):
 
     limits = [max(least(case, sign) for sign in (-1.0, 1.0)) for case in evidence]
     record = judge(claim(rule=rule), evidence).record()
-    found = record["detection_limit"], record["detection_limit_least"]
-    assert found == pytest.approx((min(limits), max(limits)), rel=1e-9)
+    found = record["detects"]
+    assert found == pytest.approx([min(limits), max(limits)], rel=1e-9)
     assert record["distance"] is None
 
 
@@ -181,7 +181,7 @@ def test_a_one_sided_bound_has_the_distance_of_its_numbers():
     both = at(2.0, 0.25, error=[0, 0.1], lower=[True, False])
     rule = lambda p: (1, INF) if p["lower"] else (-INF, 1)  # noqa: E731
     record = judge(claim(rule=rule), both).record()
-    assert record["distance"] == [0.75, 1.0] and record["detection_limit"] is None
+    assert record["distance"] == [0.75, 1.0] and record["detects"] is None
     assert judge(claim(), at(0.5, error=0.1)).record()["distance"] is None
     assert judge(claim(corrected=True), at(0.5, error=0.1)).record()[
         "distance"
@@ -494,7 +494,7 @@ def test_record_is_strict_json_and_complete():
         json.dumps(card.record(), allow_nan=False)
     )  # an infinite range is a string
     assert (
-        record["verdict"] == "false as printed, corrected"
+        record["verdict"] == "false as we have it, corrected"
         and record["control_cases"][0]["measured"] == -9.0
     )
     assert record["cases"][0]["permitted"] == [1.0, "inf"]
@@ -503,7 +503,10 @@ def test_record_is_strict_json_and_complete():
         "as we read it": "contradicts",
         "narrower": "contradicts",
     }
-    assert record.keys() == statement_record(claim()).keys()
+    said = statement_record(claim(corrected=True, readings=[NARROWER], control="c"))
+    same = said.keys() - {"verdict"}
+    assert {key: record[key] for key in same} == {key: said[key] for key in same}
+    assert record["title"] == "$x \\ge 1$", "without a title the statement is one"
     bundle = card._repr_mimebundle_()
     assert set(bundle) == {"text/html", "text/plain", provenance.CARD_MIME}
     assert bundle["text/html"] == render(record)  # the same from the file
@@ -537,23 +540,18 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
     )
 
 
-def test_the_strips_show_every_reading_in_words():
+def test_the_evidence_lists_every_reading_in_words():
     asked = claim(corrected=True, readings=[NARROWER, MEASURED], control="c")
     evidence = [at(2.0, 0.5), between(0.0, 2.0, 3.0)]
     shown = page(judge(asked, evidence, at(-9.0), {"anew": at(3.0)}))
     for words in (
-        "as we read it: 1 of 3 measurements lie in the permitted range, 1 contradicts, "
-        "1 undecided. (Hollow dot: control.)",
+        "as we read it: 1 of 3 agree, 1 contradicts, 1 undecided.",
         "narrower: 0 of 3 agree, 3 contradict.",
         "measured anew: 1 of 1 agree.",
         "true in our reading: 3 of 3 agree.",
     ):
-        assert f"<span>{words}</span>" in shown
-    assert shown.count('<svg class="icl-strip" role="img" aria-label="') == 4
-    assert (
-        shown.count('<g class="icl-hollow"') == 1
-        and shown.count("<circle") == 3 + 1 + 3 + 1 + 3
-    )
+        assert f"<li>{words}</li>" in shown
+    assert "icl-readings" not in page(judge(claim(), at(2.0))), "of a single reading"
 
 
 def test_an_enclosure_is_shown_by_its_ends():
@@ -566,38 +564,60 @@ def test_an_enclosure_is_shown_by_its_ends():
     assert ">certified</td>" in shown[Grade.CERTIFIED]
 
 
-def test_a_strip_places_numbers_by_their_own_range():
-    def marks(rule, *values):
-        (strip,) = strips(
-            judge(claim(rule=rule), [between(v, v, v) for v in values]).record()
-        )
-        return strip["left"], strip["right"], [at for _, at, _, _ in strip["marks"]]
+@pytest.mark.parametrize(
+    ("values", "ranges", "shown"),
+    [
+        ([2.0, 1.5], [(1, INF)] * 2, ("1.5 to 2", "≥ 1", "")),
+        ([2.0, 2.0], [(1, 3)] * 2, ("2", "[1, 3]", "")),
+        ([2.0, 9.0], [(1.5, INF), (8.9, INF)], ("9", "≥ 8.9", "row = 1")),
+        ([2.0, 9.0], [(2.5, INF), (8.9, INF)], ("2", "≥ 2.5", "row = 0")),
+    ],
+)
+def test_a_card_shows_the_range_of_its_numbers_or_the_one_with_the_least_room(
+    values, ranges, shown
+):
+    asked = claim(rule=lambda p: ranges[p["row"]])
+    record = judge(asked, at(*values, row=range(len(values)))).record()
+    found = headline(record["cases"])
+    assert (found["measured"], found["permitted"], found["where"]) == shown
 
-    left, right, (low, middle, high, far) = marks(
-        lambda p: (1.0, 3.0), 1.0, 2.0, 3.0, 1e9
+
+def test_the_result_is_open_and_its_evidence_one_click_away():
+    words = "The number is large enough"
+    asked = claim(
+        title=words, readings=[NARROWER], control="c", rerun="It failed once."
     )
-    assert (low, middle, high) == (
-        left,
-        strip_middle := (left + right) / 2,
-        right,
-    ) and right < far < 200
-    left, right, (edge, inside, outside) = marks(lambda p: (-INF, 1.0), 1.0, 0.0, 2.0)
-    assert left == 0 and inside == strip_middle < edge == right < outside
+    card = judge(asked, at(2.0), at(-9.0))
+    soup = BeautifulSoup(page(card), "html.parser")
+    folded = soup.select_one("details")
+    hidden = folded.extract().get_text()
+    seen = soup.get_text().replace("\xa0", " ")
+    for said in (
+        words,
+        "depends on the reading",
+        "2; permitted: ≥ 1",
+        "would contradict it",
+        "Contradicted in 1 of 2 readings",
+        "P1.T",
+    ):
+        assert said in seen and not folded.has_attr("open")
+    for said in (
+        "the number is at least one",
+        "narrower",
+        "Negative control",
+        "It failed once.",
+    ):
+        assert said in hidden and said not in seen
 
 
-def test_a_card_that_objects_is_never_folded():
-    def folded(card):
-        return '<details class="icl-folded"><summary class="icl-head">' in page(card)
+def test_a_quotation_that_was_garbled_says_so():
+    assert "at least one [sic, OCR]</p>" in page(judge(claim(garbled=True), at(2.0)))
+    assert "[sic" not in page(judge(claim(), at(2.0)))
 
-    assert folded(judge(claim(), at(2.0), folded=True)) and not folded(
-        judge(claim(), at(2.0))
-    )
-    assert folded(judge(claim(own=True), at(2.0), folded=True))
-    assert not folded(judge(claim(), at(0.5), folded=True))
-    surprise = judge(claim(V.FAILS, readings=[WIDER]), at(7.0), folded=True)
-    assert not folded(surprise) and "Not what we expected: false as printed." in page(
-        surprise
-    )
+
+def test_a_surprise_is_said():
+    surprise = judge(claim(V.FAILS, readings=[WIDER]), at(7.0))
+    assert "Not what we expected: false as we have it." in page(surprise)
 
 
 def test_an_unknown_id_is_named_with_ids_like_it():

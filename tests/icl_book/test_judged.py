@@ -11,6 +11,7 @@ from icl_book.site import judged, stage
 
 CARD = {
     "id": "P1.T",
+    "title": "It grows like $w^{2/d}$",
     "verdict": "holds",
     "statement": "grows like $(nL^2/\\sigma^2)^{2/(d+2)}$",
     "readings": {"as we read it": "agrees"},
@@ -27,14 +28,16 @@ def test_a_role_shows_the_case_and_links_to_the_card():
     text = judged.resolve(
         f"At $d=5$ it is {SHOWN} % {{judged}}`P1.T`.", CARDS, stage.link
     )
+    title = "It grows like w^(2/d): holds"
     assert (
-        '<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="P1.T: holds">3.3</a> %'
-        in text
-    )
+        f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
+        f'aria-label="3.3 ({title})">3.3</a> %'
+    ) in text
+    assert "P1.T<" not in text and "(P1.T" not in text, "a mark, not an id"
     assert 'icl-badge icl-holds" href="#claim-P1.T"' in text and ">holds</a>." in text
     for role, shown in (("P1.T | d = 2 | .0f", "inf"), ("P1.T | verdict", "holds")):
         assert (
-            judged.resolve(f"{{judged}}`{role}`", CARDS, lambda claim, text, *_: text)
+            judged.resolve(f"{{judged}}`{role}`", CARDS, lambda card, text, case: text)
             == shown
         )
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from icl_book.__main__ import main
 from icl_book.claims import Authority, Claim, registry
-from icl_book.claims.sources import SOURCES
+from icl_book.claims.claim import SOURCES
 
 QUOTES = {
     "P1.window": "In training, this window widens [...] label noise in the low-rank tasks.",

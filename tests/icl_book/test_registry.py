@@ -17,8 +17,7 @@ from icl_book.claims import (
     judge,
     registry,
 )
-from icl_book.claims.claim import OWN
-from icl_book.claims.registry import load
+from icl_book.claims.claim import OWN, load
 from icl_book.claims.rules import Amount, Rule
 from icl_book.measurements import theorem3_generalization
 from icl_book.provenance import ROOT
@@ -149,7 +148,7 @@ P9.two:
 """
 
 
-def read(folder, text, name="some.yml"):
+def read(folder, text, name="paper8.yml"):
     (folder / name).write_text(text)
     return load(folder)
 
@@ -167,13 +166,14 @@ def test_an_entry_is_a_claim(tmp_path):
     assert one.alternatives[1].late and one.alternatives[1].rule({}) == (0.5, INF)
     assert two.expected is Verdict.NOT_TESTABLE and two.authority == "review"
     assert (one.where, two.where) == (
-        "book/claims/some.yml:2",
-        "book/claims/some.yml:16",
+        "book/claims/paper8.yml:2",
+        "book/claims/paper8.yml:16",
     )
     with pytest.raises(
-        ValueError, match="too.yml:2: the id P9.one is taken by book/claims/some.yml:2"
+        ValueError,
+        match="paper9.yml:2: the id P9.one is taken by book/claims/paper8.yml:2",
     ):
-        read(tmp_path, ENTRY, "too.yml")
+        read(tmp_path, ENTRY, "paper9.yml")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_an_entry_is_a_claim(tmp_path):
 def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, old, new, message):
     assert ENTRY.count(old) == 1
     with pytest.raises(
-        ValueError, match=f"(?m)^book/claims/some.yml:{re.escape(message)}"
+        ValueError, match=f"(?m)^book/claims/paper8.yml:{re.escape(message)}"
     ):
         read(tmp_path, ENTRY.replace(old, new))
 
@@ -324,6 +324,23 @@ def test_nobody_says_that_no_source_prints_a_cosine():
     ):
         assert sentence not in said
     assert said.count(r"\cos(4w^\top x)") > 5
+
+
+def test_every_statement_has_a_title_in_plain_words_on_one_line():
+    """It is a card's head and a tooltip, where no TeX command can be read."""
+    titles = [claim.title for claim in CLAIMS.values()]
+    assert len(set(titles)) == len(titles)
+    for claim in CLAIMS.values():
+        assert 15 < len(claim.title) <= 100, claim.id
+        assert claim.title.count("$") % 2 == 0 and "\\" not in claim.title, claim.id
+        assert not claim.title.endswith("."), claim.id
+
+
+def test_a_rerun_is_told_with_its_reason():
+    told = [claim for claim in CLAIMS.values() if claim.rerun]
+    assert told
+    for claim in told:
+        assert "because" in claim.rerun and claim.rerun.endswith("."), claim.id
 
 
 TALK, OURS = CLAIMS["P1.T2.lower"], CLAIMS["P1.T2.near"]

@@ -181,7 +181,7 @@ CARD = {
     "as_expected": True,
     "control_passed": True,
 }
-OTHER = CARD | {"verdict": "false as printed", "as_expected": False}
+OTHER = CARD | {"verdict": "false as we have it", "as_expected": False}
 OPEN = OTHER | {"verdict": "inconclusive"}
 
 
@@ -460,7 +460,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tree, monkeypatch, capsys):
     )
     for card, why in (
         (CARD, "No space left on device"),
-        (OTHER, "X: false as printed, expected holds"),
+        (OTHER, "X: false as we have it, expected holds"),
     ):
         monkeypatch.setattr(execute, "_papermill", finishing(card))
         assert why in said("execute tiny")

@@ -1,13 +1,12 @@
 """Statements and their verdicts.
 
-- `claim`: a statement as data: who says it, what is judged, what the verdict rests on.
-- `registry`: the claims of both papers, from ``book/claims/*.yml``. `rules`: what a statement permits.
-- `case`: measurements offered as evidence. `judge`: compares them with what the claim permits.
-- `card`: what a page and the audit show, as data and as HTML, with its strip plots.
-- `sources`: what quotations were read from. `quotes`: compares them with a paper that a reader has.
+- `claim`: a statement as data, and the claims of both papers, read from ``book/claims/*.yml``.
+- `rules`: what a statement permits.
+- `judge`: measurements offered as evidence, compared with what a claim permits.
+- `card`: what a page and the audit show, as data and as HTML.
+- `quotes`: the quotations compared with a paper that a reader has.
 """
 
-from icl_book.claims.case import Case, cases
 from icl_book.claims.claim import (
     Alternative,
     Authority,
@@ -16,9 +15,9 @@ from icl_book.claims.claim import (
     Grade,
     Severity,
     Verdict,
+    registry,
 )
-from icl_book.claims.judge import judge
-from icl_book.claims.registry import registry
+from icl_book.claims.judge import Case, cases, judge
 
 __all__ = [
     "Alternative",
@@ -29,5 +28,7 @@ __all__ = [
     "Grade",
     "Severity",
     "Verdict",
+    "cases",
+    "judge",
+    "registry",
 ]
-__all__ += ["cases", "judge", "registry"]

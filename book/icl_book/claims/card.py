@@ -1,45 +1,27 @@
 """The verdict card: a statement with its evidence as plain data, and as HTML by one template.
 
-The record is all that a card, the audit and the front page show; ``templates/card.html.j2`` shows it. A strip
-plot shows the numbers of each reading against what it permits, at a glance.
+The record is all that a card, the audit and the front page show; ``templates/card.html.j2`` shows it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
-from icl_book.claims.claim import OWN, Claim, Verdict
-from icl_book.claims.sources import SOURCES
+from pydantic import TypeAdapter
+
+from icl_book.claims.claim import OWN, SOURCES, Claim, Verdict
 from icl_book.markup import environment, interval, number
 from icl_book.provenance import CARD_MIME
 
 Record = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
-#: Lengths of a strip, in pixels.
-WIDTH, MARGIN = 200, 8
-QUARTER = (WIDTH - 2 * MARGIN) / 4
-
-#: What a record says of a claim in the claim's own words.
-SAID = (
-    *(
-        "id",
-        "paper",
-        "own",
-        "source",
-        "quote",
-        "place",
-        "reading",
-        "statement",
-        "quantifier",
-        "implied_by",
-    ),
-    *("corrected", "quantity", "tested", "why_not", "unit", "control", "standing"),
-)
+_CLAIM = TypeAdapter(Claim)
+#: What a record does not say of a claim, or says in other words.
+_LEFT_OUT = {"rule", "corrected_rule", "depends_on", "where"}
 
 
 @dataclass(frozen=True)
@@ -83,39 +65,25 @@ def macros() -> Any:
     return environment().get_template("card.html.j2").module
 
 
-def render(
-    record: Mapping[str, Any], on_a_page: bool = False, rerun: bool = False
-) -> str:
-    """Write a card as HTML, from its record; on a page it links to the audit, and to what a `rerun` found."""
-    return str(macros().card(record, on_a_page, rerun))
+def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
+    """Write a card as HTML, from its record; on a page it links to the audit."""
+    return str(macros().card(record, on_a_page))
 
 
 def statement_record(claim: Claim) -> Record:
-    """Return the record of a statement without evidence: one that is not testable."""
-    return {key: getattr(claim, key) for key in SAID} | {
-        "authority": str(claim.authority),
+    """Return what a record says of the statement; of one that is not testable there is no more."""
+    said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
+    late = [reading.name for reading in claim.alternatives if reading.late]
+    return said | {
+        "title": claim.title or claim.statement,
+        "paper": claim.paper,
+        "own": claim.own,
+        "statement": claim.statement,
+        "tested": claim.tested,
         "by": _by(claim),
-        "grade": str(claim.grade) if claim.grade else None,
-        "severity": str(claim.severity) if claim.severity else None,
         "depends_on": [choice.what for choice in claim.depends_on],
-        "late": [
-            alternative.name for alternative in claim.alternatives if alternative.late
-        ],
+        "late": late,
         "verdict": str(claim.expected),
-        "expected": str(claim.expected),
-        "as_expected": True,
-        "objects": False,
-        "folded": False,
-        "stability": "",
-        "readings": {},
-        "detection_limit": None,
-        "detection_limit_least": None,
-        "distance": None,
-        "control_must": "",
-        "control_passed": True,
-        "cases": [],
-        "control_cases": [],
-        "other_readings": {},
     }
 
 
@@ -132,6 +100,36 @@ def _by(claim: Claim) -> str:
         else ": "
     )
     return place if place.startswith(who) else f"{who}{known}{place}"
+
+
+def headline(rows: Rows) -> dict[str, str]:
+    """Choose the number that a card shows at once: the range of all cases, or the case with the least room.
+
+    Where all cases permit the same, the numbers are one range. Where each has its own limit, the case whose
+    number is nearest to it, or farthest beyond it, says most.
+
+    Returns:
+        ``measured``, ``permitted`` and ``where``, which names the case, or is empty for all.
+    """
+    if len({tuple(row["permitted"]) for row in rows}) == 1:
+        values = sorted(float(row["measured"]) for row in rows)
+        ends = list(dict.fromkeys(number(x, ".4g") for x in (values[0], values[-1])))
+        where = ""
+    else:
+        rows = [min(rows, key=_room)]
+        ends = [number(rows[0]["measured"], ".4g")]
+        where = rows[0]["name"]
+    return {
+        "measured": " to ".join(ends),
+        "permitted": interval(rows[0]["permitted"]),
+        "where": where,
+    }
+
+
+def _room(row: Mapping[str, Any]) -> float:
+    """Return how far a number lies within what is permitted; negative beyond it."""
+    low, high = map(float, row["permitted"])
+    return min(float(row["measured"]) - low, high - float(row["measured"]))
 
 
 def _spread(row: Mapping[str, Any], enclosed: bool = False) -> str:
@@ -192,100 +190,21 @@ def contradiction(rows: Rows) -> str:
     return f"A measured value {where} would contradict it."
 
 
-def strips(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Place the marks of a card's strips: our reading with the control, the others, the correction.
-
-    A strip is a band for the permitted range, dots with intervals, hollow for controls. Each number is placed
-    relative to its own range: the ends of a range lie at a quarter and at three quarters of the width, and
-    numbers far outside move towards the margins. The strip has no scale; the table has.
-    """
-    ours, *others = record["readings"]
-    alone = not (others or record["corrected"])
-    yield _strip(
-        "" if alone else ours, record["cases"], record["control_cases"], short=False
-    )
-    for name in others:
-        added = " (a reading added after its data)" if name in record["late"] else ""
-        yield _strip(name + added, record["other_readings"][name])
-    if record["corrected"]:
-        names = {"permitted_corrected": "permitted", "outcome_corrected": "outcome"}
-        rows = [
-            row | {ours: row[theirs] for theirs, ours in names.items()}
-            for row in record["cases"]
-        ]
-        yield _strip(
-            "true in our reading"
-            if record["verdict"] == Verdict.DEPENDS
-            else "corrected",
-            rows,
-        )
-
-
-def _strip(
-    name: str, rows: Rows, control: Rows = (), short: bool = True
-) -> dict[str, Any]:
-    every = [*rows, *control]
-    styles = [row["outcome"] for row in rows] + ["hollow"] * len(control)
-    ends = [tuple(map(float, row["permitted"])) for row in every]
-    gaps = [
-        abs(float(row["measured"]) - end)
-        for row, both in zip(every, ends, strict=True)
-        for end in both
-    ]
-    unit = median(
-        [gap for gap in gaps if 0 < gap < math.inf] or [1.0]
-    )  # of length beside a single end
-    marks = []
-    for row, (low, high), css in zip(every, ends, styles, strict=True):
-        three = map(float, (row["interval"][0], row["measured"], row["interval"][1]))
-        marks.append((*(_place(x, low, high, unit) for x in three), css))
-    return {
-        "name": name,
-        "words": _words(rows, short),
-        "hollow": f" (Hollow dot{'s: controls' if len(control) > 1 else ': control'}.)"
-        if control
-        else "",
-        "left": 0 if all(math.isinf(low) for low, _ in ends) else MARGIN + QUARTER,
-        "right": WIDTH
-        if all(math.isinf(high) for _, high in ends)
-        else MARGIN + 3 * QUARTER,
-        "marks": marks,
-    }
-
-
-def _words(rows: Rows, short: bool) -> str:
-    """Say how many numbers agree, contradict and are undecided."""
-    found, n = [row["outcome"] for row in rows], len(rows)
-    text = f"{found.count('agrees')} of {n}"
-    if short:
-        text += " agree"
-    elif n == 1:
-        text += " measurement lies in the permitted range"
-    else:
-        if found.count("agrees") == n:
-            text = f"all {n}"
-        text += " measurements lie in the permitted range"
+def agreement(rows: Rows, which: str = "outcome") -> str:
+    """Say how many numbers of a reading agree, contradict and are undecided, e.g. ``"2 of 3 agree"``."""
+    found = [row[which] for row in rows]
+    text = f"{found.count('agrees')} of {len(rows)} agree"
     if against := found.count("contradicts"):
         text += f", {against} contradict{'s' * (against == 1)}"
-    return text + (
-        f", {unclear} undecided" if (unclear := found.count("undecided")) else ""
-    )
-
-
-def _place(x: float, low: float, high: float, unit: float) -> float:
-    if math.isinf(low):
-        t = 1 + (x - high) / unit
-    elif math.isinf(high):
-        t = -1 + (x - low) / unit
-    else:
-        t = (x - (low + high) / 2) / ((high - low) / 2 or unit)
-    t = t / (1 + abs(t)) if math.isfinite(t) else math.copysign(1, t)
-    return round(MARGIN + 2 * QUARTER * (1 + t), 1)
+    if unclear := found.count("undecided"):
+        text += f", {unclear} undecided"
+    return text
 
 
 environment().filters |= {
-    "strips": strips,
-    "spread": _spread,
-    "size": _size,
+    "agreement": agreement,
     "contradiction": contradiction,
+    "headline": headline,
+    "size": _size,
+    "spread": _spread,
 }

@@ -3,7 +3,8 @@
 A `Claim` says who states something and where (`authority`, `quote`, `place`), what is judged where that is
 not the quote itself (`reading`), which choices of ours the verdict rests on (`depends_on`), and the *rule*:
 which values of a measured quantity the statement permits. The claims of both papers are entries of
-``book/claims/*.yml``, with the names of these attributes; `icl_book.claims.registry` reads them.
+``book/claims/paper*.yml``, with the names of these attributes; `registry` reads them, and what is wrong in a
+file is named with its line. The texts that were read are in ``book/claims/sources.yml``.
 
 Agreement is as hard to reach as contradiction: a statement holds only if it agrees in every reading, and
 fails only if it is contradicted in every reading. If readings differ, the verdict is "depends on the
@@ -14,14 +15,22 @@ known in the book to contradict or to support a statement is one, whenever it wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict
+import yaml
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from icl_book.claims import rules
+from icl_book.parameters import BadInput
+
+#: ``book/claims``, through a link, so that a wheel has it.
+FOLDER = Path(__file__).resolve().parent / "data"
 
 
 class Authority(StrEnum):
@@ -40,12 +49,28 @@ class Authority(StrEnum):
 OWN = (Authority.TEXT, Authority.TALK, Authority.REBUTTAL)
 
 
+@dataclass(frozen=True)
+class Source:
+    """A text that quotations were read from."""
+
+    name: str  #: Short, as a card prints it
+    reference: str  #: What it is
+    how: str  #: How it was read
+    authority: Authority  #: Who speaks in it, unless a claim says otherwise
+
+
+#: The texts by their keys, with which the place of a quotation begins.
+SOURCES = TypeAdapter(dict[str, Source]).validate_python(
+    yaml.safe_load((FOLDER / "sources.yml").read_text(encoding="utf-8"))
+)
+
+
 class Verdict(StrEnum):
     """The verdict on a statement; the last three are those on this book's own."""
 
     HOLDS = "holds"
-    CORRECTED = "false as printed, corrected"
-    FAILS = "false as printed"
+    CORRECTED = "false as we have it, corrected"
+    FAILS = "false as we have it"
     DEPENDS = "depends on the reading"
     INCONCLUSIVE = "inconclusive"
     NOT_TESTABLE = "not testable"
@@ -158,7 +183,12 @@ class Claim:
     id: str  #: Short and unique, e.g. ``"P1.T2.lower"``
     authority: Authority  #: Who says it
     source: str  #: Where, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``
+    #: The statement in plain words, on one line; formulas have no TeX commands, so that it can be a tooltip
+    title: str = ""
     quote: str = ""  #: The verbatim words, ``[...]`` for what is left out; empty for this book's own
+    garbled: bool = (
+        False  #: Whether the quote shows that it was read by OCR, which the card says
+    )
     place: str = ""  #: Document and line of the quote's first word, e.g. ``"talk:302"``
     reading: str = ""  #: What is judged (MyST markdown), wherever that is not the quote
     quantity: str = ""  #: What is measured, in words; the rule speaks about this number
@@ -178,7 +208,7 @@ class Claim:
     #: Our corrected statement (MyST markdown), if the printed one fails
     corrected: str | None = None
     corrected_rule: Rule | None = None  #: What the corrected statement permits
-    severity: Severity | None = None  #: Given if it is false as printed
+    severity: Severity | None = None  #: Given if it is false as we have it
     #: What is broken in the negative control, in words; empty without one
     control: str = ""
     unit: str = ""  #: Of the detection limit, e.g. ``"in the exponent"``
@@ -187,6 +217,8 @@ class Claim:
     cannot_fail: str = ""
     #: Of a result of this book, see `STANDING`
     standing: Annotated[str, BeforeValidator(_standing)] = ""
+    #: One sentence: what the registered run found otherwise, and why
+    rerun: str = ""
     #: File and line of the entry, e.g. ``"book/claims/paper1.yml:120"``
     where: str = ""
 
@@ -275,3 +307,111 @@ class Claim:
         ]
         if found := [message for wrong, message in problems if wrong]:
             raise ValueError(f"claim {self.id}: {'; '.join(found)}")
+
+
+_ENTRIES = TypeAdapter(dict[str, Claim])
+
+
+@cache
+def registry() -> dict[str, Claim]:
+    """Return all claims of both papers by id, in the order of the files; ValueError as `load`."""
+    return load(FOLDER)
+
+
+def find(claim: str) -> Claim:
+    """Return the claim of an id; BadInput, naming ids like it, if there is none."""
+    found = registry()
+    if claim not in found:
+        close = difflib.get_close_matches(claim, list(found)) or [
+            "an id of book/claims/*.yml"
+        ]
+        raise BadInput(
+            f"claim {claim!r}: there is none of this id; must be e.g. {' or '.join(close)}"
+        )
+    return found[claim]
+
+
+def load(folder: Path) -> dict[str, Claim]:
+    """Return the claims of all files of a folder by id.
+
+    Raises:
+        ValueError: If an entry is no claim, or two have one id; a line for each problem, with file and line.
+    """
+    found: dict[str, Claim] = {}
+    for path in sorted(folder.glob("paper*.yml")):
+        for name, claim in _read(path).items():
+            if name in found:
+                raise ValueError(
+                    f"{claim.where}: the id {name} is taken by {found[name].where}"
+                )
+            found[name] = claim
+    return found
+
+
+class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
+    """Reads YAML, and refuses a key that stands twice in one mapping, of which YAML would take the last."""
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for at, (key, _) in enumerate(node.value):
+            if key.value in keys[:at]:
+                said = f"{key.value} stands twice in one entry"
+                raise yaml.MarkedYAMLError(problem=said, problem_mark=key.start_mark)
+        return dict(super().construct_mapping(node, deep))
+
+
+def _read(path: Path) -> dict[str, Claim]:
+    place, root = f"book/claims/{path.name}", None
+    loader = _Loader(path.read_text(encoding="utf-8"))
+    try:
+        root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
+        entries = loader.construct_document(root)
+        for (key, _), entry in zip(root.value, entries.values(), strict=True):
+            if "authority" not in entry:
+                source, _, _ = str(entry.get("place", "")).partition(":")
+                known = SOURCES[source].authority if source in SOURCES else None
+                entry["authority"] = known if source else Authority.BOOK
+            entry |= {"id": key.value, "where": f"{place}:{key.start_mark.line + 1}"}
+        return _ENTRIES.validate_python(entries)
+    except yaml.MarkedYAMLError as error:
+        problems = [(error.problem_mark.line + 1, error.problem)]
+    except AttributeError:
+        problems = [(1, "an id and a mapping are needed for each claim")]
+    except ValidationError as error:
+        problems = [(_line(root, e["loc"]), _said(e)) for e in error.errors()]
+    raise ValueError("\n".join(f"{place}:{line}: {said}" for line, said in problems))
+
+
+def _line(node: yaml.Node, steps: Sequence[int | str]) -> int:
+    """Return the line of what a problem is about, or of the entry that lacks it."""
+    line = 1
+    for step in steps:
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode) and isinstance(step, int):
+            key, node = node.value[step]  # readings by key are a tuple
+            line = key.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == step:
+                    node, line = value, key.start_mark.line + 1
+    return line
+
+
+def _said(error: Any) -> str:
+    """Return what pydantic found, e.g. ``"P1.T2.upper, grade: Input should be 'identity', ..., not 'x'"``."""
+    keys = [
+        step
+        for step in error["loc"]
+        if isinstance(step, str) and step not in ("[key]", "float")
+    ]
+    said, given = error["msg"].removeprefix("Value error, "), error["input"]
+    wrong = (
+        f", not {given!r}"
+        if isinstance(given, str) and said.startswith("Input")
+        else ""
+    )
+    return f"{', '.join(keys)}: {said}{wrong}"

@@ -18,7 +18,7 @@ from docutils.utils.math import tex2unichar
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from icl_book.claims.registry import registry
+from icl_book.claims.claim import registry
 from icl_book.parameters import BadInput
 
 #: Marks what a quotation leaves out.

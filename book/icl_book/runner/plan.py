@@ -41,6 +41,7 @@ CODE = [
 #: Other files that they may depend on.
 SHARED = [
     "requirements.lock",
+    "book/claims/sources.yml",
     "book/icl_book/templates/[ct]*.j2",
     "book/icl_book/interactive.*",
 ]

@@ -19,14 +19,19 @@ from icl_book.claims.claim import OWN
 
 Record = Mapping[str, Any]
 
-#: Whose statements are counted together.
+#: Whose statements are counted together; and in words.
 GROUPS = {
     "authors": OWN,
     "others": (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
     "book": (Authority.BOOK,),
 }
+NAMES = {
+    "authors": "the authors",
+    "others": "reviewers, summaries and other papers",
+    "book": "this book",
+}
 #: What is counted apart from the verdicts: what no data could contradict, and what another claim implies.
-APART = SURE, IMPLIED = "identities, and what cannot fail", "follow from these"
+APART = SURE, IMPLIED = "identities, or sure to hold", "implied by others"
 
 
 @dataclass(frozen=True)
@@ -80,24 +85,24 @@ class Rerun:
 
 
 def reruns(root: Path) -> list[Rerun]:
-    """Return what further runs found, in the order of the file."""
+    """Return what further runs found, in the order of the file, with the names that verdicts have now."""
     path = root / "results" / "replication.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Rerun(
-                statement=row["statement"],
-                grade=row["grade"],
-                then=row["then"],
-                registered=row["registered"],
-                control=row["control"] == "passed",
-                fresh=tuple(
-                    verdict
-                    for name, verdict in row.items()
-                    if name.startswith("fresh_") and verdict
-                ),
-            )
-            for row in csv.DictReader(file)
-        ]
+    text = path.read_text(encoding="utf-8").replace("as printed", "as we have it")
+    return [
+        Rerun(
+            statement=row["statement"],
+            grade=row["grade"],
+            then=row["then"],
+            registered=row["registered"],
+            control=row["control"] == "passed",
+            fresh=tuple(
+                verdict
+                for name, verdict in row.items()
+                if name.startswith("fresh_") and verdict
+            ),
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]
 
 
 def cases(record: Record) -> list[Record]:
@@ -112,6 +117,9 @@ def cases(record: Record) -> list[Record]:
 
 def as_json(found: Sequence[Entry]) -> str:
     """Write all claims with their evidence as one JSON document."""
-    claims = [{**e.record, "chapter": e.notebook} for e in found]
+    claims = []
+    for entry in found:
+        address = f"book/audit.html#{entry.record['id']}"
+        claims.append({**entry.record, "chapter": entry.notebook, "address": address})
     document = {"$schema": "audit.schema.json", "claims": claims}
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"

@@ -66,19 +66,19 @@ def readme(text: str, said: Sequence[str], cards: Cards) -> str:
     )
 
 
-def _alone(claim: str, number: str, case: str, verdict: str) -> str:
+def _alone(card: Record, number: str, case: str) -> str:
     """Show the number alone."""
     return number
 
 
-def resolve(text: str, cards: Cards, link: Callable[[str, str, str, str], str]) -> str:
+def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
     """Replace the roles of a text; of a case that this run does not have, the claim alone is named.
 
     Args:
         text: Markdown.
         cards: Records of cards by claim.
-        link: From a claim, the number shown (empty for a claim alone), the name of its case (or empty) and
-            the verdict to what stands on the page.
+        link: From the record of a card, what is shown (a number, a verdict, or empty for a claim alone) and
+            the name of its case (or empty) to what stands on the page.
 
     Raises:
         BadInput: For a claim that is not judged.
@@ -86,12 +86,12 @@ def resolve(text: str, cards: Cards, link: Callable[[str, str, str, str], str]) 
 
     def show(role: re.Match[str]) -> str:
         claim, case, form = _parts(role[1], cards)
-        verdict = cards[claim]["verdict"]
+        card = cards[claim]
         if role[1].endswith("| verdict"):
-            return link(claim, verdict, "", verdict)
-        values = _measured(cards[claim], case)
+            return link(card, card["verdict"], "")
+        values = _measured(card, case)
         number = _formatted(values[0], form) if values else ""
-        return link(claim, number, case if values else "", verdict)
+        return link(card, number, case if values else "")
 
     return ROLE.sub(show, text)
 

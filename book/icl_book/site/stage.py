@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 import shutil
@@ -16,8 +17,8 @@ from typing import Any
 from icl_book import repository
 from icl_book.claims import Claim, Verdict
 from icl_book.claims.card import render
-from icl_book.claims.sources import SOURCES
-from icl_book.markup import environment, row_id, style_class
+from icl_book.claims.claim import SOURCES
+from icl_book.markup import environment, plain, row_id, style_class
 from icl_book.provenance import CARD_MIME
 from icl_book.runner.record import read_json, shown
 from icl_book.site import audit, judged
@@ -78,7 +79,6 @@ def stage(
 
     found = context(claims, runs, root)
     audited = {e.record["id"]: e for e in found["entries"]}
-    further = {rerun.statement for rerun in found["reruns"]}
     sources = measurements(root, [run["name"] for run in runs])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
@@ -92,8 +92,7 @@ def stage(
         drawn[name] = figures(content, generated / "gallery")
         for data in shown(content):
             if record := data.get(CARD_MIME):
-                rerun = record["id"] in further
-                data["text/html"] = render(record, on_a_page=True, rerun=rerun)
+                data["text/html"] = render(record, on_a_page=True)
         if name == FRONT:
             (generated / "figure.html").write_text(moving(content), encoding="utf-8")
         if name in sources:
@@ -125,9 +124,9 @@ def stage(
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
     cards = {name: e.record for name, e in audited.items() if e.notebook}
 
-    def elsewhere(claim: str, number: str, case: str, verdict: str) -> str:
-        page = f"../notebooks/{audited[claim].notebook}.html"
-        return link(claim, number, case, verdict, page)
+    def elsewhere(card: audit.Record, number: str, case: str) -> str:
+        page = f"../notebooks/{audited[card['id']].notebook}.html"
+        return link(card, number, case, page)
 
     url = repository.address(root)
     words = {
@@ -166,6 +165,7 @@ def pages(**context: Any) -> Any:
     known = {
         "verdict_order": list(map(str, Verdict)),
         "apart": list(audit.APART),
+        "groups": audit.NAMES,
         "sources": list(SOURCES.values()),
     }
     return made.get_template("pages.md.j2").make_module(known | context)
@@ -177,13 +177,21 @@ def findings(module: Any, root: Path) -> list[str]:
     return [text.replace("{{ verdicts }}", whole) for text in judged.findings(root)]
 
 
-def link(claim: str, text: str, case: str, verdict: str, page: str = "") -> str:
-    """Write a link to a card, or to the row of a case, as inline HTML; a claim alone shows its verdict."""
+def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
+    """Write a link to a card, or to the row of a case, as inline HTML.
+
+    A claim alone shows its verdict. The title of the statement is there for who hovers, focuses or listens.
+    """
+    claim, verdict = card["id"], card["verdict"]
     target = row_id(claim, case) if case else f"claim-{claim}"
-    css = "icl-judged" if text else f"icl-judged icl-badge {style_class(verdict)}"
+    said = html.escape(f"{plain(card['title'])}: {verdict}")
+    if text in ("", verdict):
+        css, text = f"icl-judged icl-badge {style_class(verdict)}", verdict
+    else:
+        css = "icl-judged"
     return (
-        f'<a class="{css}" href="{page}#{target}" title="{claim}: {verdict}">'
-        f"{text or verdict}</a>"
+        f'<a class="{css}" href="{page}#{target}" title="{said}" '
+        f'aria-label="{html.escape(text)} ({said})">{text}</a>'
     )
 
 
