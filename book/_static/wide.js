@@ -30,7 +30,7 @@ const fit = () => {
     else box.removeAttribute("tabindex");
   }
 };
-// A figure links to itself alone. On a phone it keeps three quarters of the size at which it was drawn, and scrolls.
+// A figure links to itself alone. On a phone it keeps four fifths of the size at which it was drawn, and scrolls.
 addEventListener("DOMContentLoaded", () => {
   for (const picture of document.querySelectorAll(".bd-article figure img")) {
     if (picture.closest("a")) continue;
