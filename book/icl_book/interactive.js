@@ -4,14 +4,14 @@
   "use strict";
   const { abs, ceil, floor, log10, max, min, round, sqrt } = Math;
 
+  const power = (k) => `10${[...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("")}`;
   // 0.00123 as 1.23·10⁻³, 1000000 as 10⁶.
   const number = (v, digits = 3) => {
     if (!Number.isFinite(v)) return "not computed";
     const size = v === 0 ? 0 : floor(log10(abs(v)) + 1e-9);
     if (size > -4 && size < 5) return String(Number(v.toPrecision(max(digits, size + 1)))).replace("-", "−");
-    const [head, power] = v.toExponential(digits - 1).split("e").map(Number);
-    const raised = [...String(power)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
-    return `${head === 1 ? "" : `${String(head).replace("-", "−")}·`}10${raised}`;
+    const [head, k] = v.toExponential(digits - 1).split("e").map(Number);
+    return `${head === 1 ? "" : `${String(head).replace("-", "−")}·`}${power(k)}`;
   };
   const html = (name, parent, attributes = {}, words = "") => {
     const element = document.createElement(name);
@@ -20,21 +20,23 @@
     return parent.appendChild(element);
   };
 
-  // An axis from low to high over pixels: its scale and the values of its ticks.
+  // An axis from low to high over pixels: its scale, the values of its ticks, and how they are written: if all are powers
+  // of ten, as such.
   const axis = (low, high, log, from, to, apart) => {
     const f = log ? (v) => (v > 0 ? log10(v) : NaN) : (v) => v, [a, b] = [f(low), f(high)];
     const at = (v) => from + ((to - from) * (f(v) - a)) / (b - a);
     const many = max(1, floor(abs(to - from) / apart));
+    const powers = log && b - a >= 2.5, say = powers ? (v) => power(round(log10(v))) : number;
     let ticks = [];
     if (log) {
-      const step = ceil((b - a) / many - 1e-9), heads = b - a < 0.7 ? [1, 1.2, 1.5, 2, 3, 5, 7] : b - a < 2.5 ? [1, 2, 5] : [1];
+      const step = ceil((b - a) / many - 1e-9), heads = b - a < 0.7 ? [1, 1.2, 1.5, 2, 3, 5, 7] : powers ? [1] : [1, 2, 5];
       for (let k = floor(a); k <= b + 1e-9; k++) if (k % step === 0) ticks.push(...heads.map((h) => Number(`${h}e${k}`)));
     } else {
-      const rough = (b - a) / many, power = 10 ** floor(log10(rough));
-      const step = power * [1, 2, 5, 10].find((h) => h * power >= rough - 1e-12);
+      const rough = (b - a) / many, unit = 10 ** floor(log10(rough));
+      const step = unit * [1, 2, 5, 10].find((h) => h * unit >= rough - 1e-12);
       for (let k = ceil(a / step - 1e-9); k * step <= b + 1e-9 * step; k++) ticks.push(Number((k * step).toPrecision(12)));
     }
-    return { at, ticks: ticks.filter((v) => f(v) >= a - 1e-9 && f(v) <= b + 1e-9), has: (v) => f(v) >= a && f(v) <= b };
+    return { at, say, ticks: ticks.filter((v) => f(v) >= a - 1e-9 && f(v) <= b + 1e-9), has: (v) => f(v) >= a && f(v) <= b };
   };
   // Where the vertical axis ends if nobody says: whole powers of ten that hold the first curve and what of the others is
   // within a power of ten of it; or a little beyond all values.
@@ -109,7 +111,7 @@
     let abscissa = () => 0;  // from pixels to the stop of the cursor
     const draw = () => {
       const width = drawing.clientWidth || 620, height = round(max(230, min(330, 0.52 * width)));
-      const box = { left: 62, right: width - 22, top: 10, bottom: height - 44 };
+      const box = { left: 68, right: width - 22, top: 10, bottom: height - 46 };
       const x = numbers("curves", given.x), lines = given.y.map(([name]) => curve(name));
       const [low, high] = given.ylim ?? reach(lines, given.log);
       const across = axis(min(...x), max(...x), given.log, box.left, box.right, 64);
@@ -163,8 +165,8 @@
       drawing.innerHTML = `<svg x="${box.left}" y="${box.top}" width="${w}" height="${h}" ` +
         `viewBox="${box.left} ${box.top} ${w} ${h}">${inside.join("")}</svg>` +
         `<rect class="frame" x="${box.left}" y="${box.top}" width="${w}" height="${h}"/>` +
-        across.ticks.map((v) => text(across.at(v), box.bottom + 17, number(v), "middle")).join("") +
-        up.ticks.map((u) => text(box.left - 7, up.at(u) + 4, number(u), "end")).join("") +
+        across.ticks.map((v) => text(across.at(v), box.bottom + 18, across.say(v), "middle")).join("") +
+        up.ticks.map((u) => text(box.left - 7, up.at(u) + 5, up.say(u), "end")).join("") +
         text(width / 2, height - 7, given.labels[0], "middle") +
         text(-(box.top + box.bottom) / 2, 14, given.labels[1], "middle", 'transform="rotate(-90)"');
       if (read.textContent !== said.join(" ")) read.textContent = said.join(" ");

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,8 +21,11 @@ import pandas as pd
 import seaborn as sns
 from IPython import get_ipython
 from IPython.display import HTML
+from matplotlib import scale
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterSciNotation
 from numpy.typing import ArrayLike
 
 from icl_book.markup import environment, number
@@ -57,7 +61,22 @@ COLORS = {
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
-_RC = {
+#: Size of text in points: 14 px on a page, which shows figures at the size at which they are drawn.
+TEXT = 10.5
+
+_SIZES = (
+    "font.size",
+    "axes.labelsize",
+    "axes.titlesize",
+    "xtick.labelsize",
+    "ytick.labelsize",
+    "legend.fontsize",
+    "legend.title_fontsize",
+    "figure.titlesize",
+    "figure.labelsize",
+)
+
+_RC = dict.fromkeys(_SIZES, TEXT) | {
     "figure.figsize": (5.8, 3.6),
     "figure.constrained_layout.use": True,
     "legend.frameon": False,
@@ -76,13 +95,55 @@ _RC = {
 }
 
 
+class _Powers(LogFormatterSciNotation):
+    """Labels of a logarithmic axis: powers of ten, or where it is short plain numbers."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        label = super().__call__(x, pos)
+        assert self.axis is not None  # it is set before any label is asked for
+        low, high = sorted(self.axis.get_view_interval())
+        plain = high < 100 * low and 1e-3 <= x < 1e4
+        return f"{x:g}" if label and plain else label
+
+
+class _LogScale(scale.LogScale):
+    """The logarithmic scale of matplotlib with the labels of `_Powers`."""
+
+    def __init__(
+        self, *, base: float = 10, subs: Any = None, nonpositive: Any = "clip"
+    ) -> None:
+        super().__init__(base=base, subs=subs, nonpositive=nonpositive)
+
+    def set_default_locators_and_formatters(self, axis: Axis) -> None:
+        super().set_default_locators_and_formatters(axis)
+        axis.set_major_formatter(_Powers(self.base))
+        minor = _Powers(self.base, labelOnlyBase=self.subs is not None)
+        axis.set_minor_formatter(minor)
+
+
+def spelled(template: str, value: Any) -> str:
+    """Fill a template for the text of a figure, with powers of ten as on its axes.
+
+    ``n = {:g}`` with 30000.0 becomes ``n = 30000``, with 1e6 ``n = $10^{6}$``.
+    """
+    text = template.format(value)
+    text = re.sub(r"(?<![\w.])10{5,}(?![\w.])", lambda m: f"1e{len(m[0]) - 1}", text)
+    return re.sub(
+        r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?)0*(\d+)(?![\w.])",
+        lambda m: (
+            ("$" if m[1] == "1" else rf"${m[1]}\cdot")
+            + f"10^{{{m[2].strip('+')}{m[3]}}}$"
+        ),
+        text,
+    )
+
+
 def style() -> None:
     """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp."""
     matplotlib.rcdefaults()
+    scale.register_scale(_LogScale)
     # The font comes with matplotlib, so that figures are the same on every machine.
-    sns.set_theme(
-        "paper", "ticks", PALETTE, font="DejaVu Sans", font_scale=1.15, rc=_RC
-    )
+    sns.set_theme("paper", "ticks", PALETTE, font="DejaVu Sans", rc=_RC)
     if get_ipython() is not None:
         from matplotlib_inline.backend_inline import (
             set_matplotlib_formats,
@@ -153,7 +214,7 @@ def panels(
         ax.remove()
     out = dict(zip(levels, axes.ravel(), strict=False))
     for i, (level, ax) in enumerate(out.items()):
-        ax.set(title=title.format(level), **{f"{axis}scale": "log" for axis in log})
+        ax.set(title=spelled(title, level), **{f"{axis}scale": "log" for axis in log})
         ax.set_xlabel(labels[0] if i + across >= len(levels) else "")
         ax.set_ylabel(labels[1] if i % across == 0 else "")
     return out
@@ -188,7 +249,7 @@ def lines(
             ax,
             group[x],
             group[y],
-            label.format(level) or None,
+            spelled(label, level) or None,
             **{"color": shades[level]} | line,
         )
 
@@ -235,7 +296,7 @@ def points(
             group[x],
             group[y],
             yerr=[low, high],
-            label=label.format(level) or None,
+            label=spelled(label, level) or None,
             **options,
         )
 
@@ -265,7 +326,7 @@ def guide(
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
     gap, side = (4, "left") if decades > 0 else (-4, "right")
-    text = {"va": "center", "ha": side, "color": COLORS["guide"], "fontsize": 9.5}
+    text = {"va": "center", "ha": side, "color": COLORS["guide"]}
     ax.annotate(label, (x1, y1), xytext=(gap, 0), textcoords="offset points", **text)
     return ax.plot(
         [x0, x1], [y0, y1], "--", color=COLORS["guide"], linewidth=1.2, zorder=1
@@ -309,7 +370,7 @@ def matrix(
         "cbar": False,
     }
     sns.heatmap(
-        values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9}, **scale, **numbers
+        values, ax=ax, linewidths=0.5, annot_kws={"fontsize": 9.5}, **scale, **numbers
     )
     ax.tick_params(length=0, labelrotation=0)
     return ax.collections[-1]

@@ -8,8 +8,12 @@ import time
 from functools import cache
 from html import unescape
 from io import BytesIO
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import jsonschema
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pypdf
@@ -20,7 +24,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 import golden
 from chromium import axe, look, overflow, resize
-from icl_book import claims, repository
+from icl_book import claims, plots, repository
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
@@ -306,6 +310,37 @@ return [...document.querySelectorAll(".bd-article div.cell_input pre")]
 
 #: How high the open page is.
 HEIGHT = "return document.documentElement.scrollHeight"
+#: Least size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
+LEAST_TEXT = {"desktop": 11.0, "phone": 9.0}
+#: Each figure of the open page: its address, and its size as shown over that as drawn.
+SCALES = """
+return [...document.querySelectorAll(".bd-article figure img")].map(e => {
+  const { paddingLeft, paddingRight } = getComputedStyle(e);
+  const shown = e.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+  return [e.src, shown / e.naturalWidth];
+});
+"""
+
+
+def text_sizes(drawing):
+    """Sizes in pixels of the text of a drawing by matplotlib, which writes glyphs of 100 units, by text."""
+    found = re.findall(
+        r'<g id="text_\d+">\s*<!-- (.*?) -->.*?scale\(([.\d]+) -', drawing, re.DOTALL
+    )
+    return {text: float(scale) * 100 * 4 / 3 for text, scale in found}
+
+
+def small_text(browser, size):
+    """Text in figures of the open page below the least size, with its size as shown."""
+    return [
+        (text, round(scale * drawn, 1))
+        for source, scale in browser.execute_script(SCALES)
+        for text, drawn in text_sizes(
+            Path(url2pathname(urlsplit(source).path)).read_text()
+        ).items()
+        if scale * drawn < LEAST_TEXT[size] - 0.05
+    ]
+
 
 #: Pages of three kinds that axe-core checks, or with ICL_AXE=1 all, minutes of work.
 AXE_PAGES = (
@@ -341,6 +376,7 @@ def test_page_in_browser_and_by_axe(browser, book, page):
         resize(browser, size)
         shaded[size], wrong = browser.execute_script(LAYOUT)
         assert wrong == [], size
+        assert small_text(browser, size) == [], size
         for mode in ("light", "dark"):
             paint(browser, mode)
             assert (wide := overflow(browser, size)) <= 0, (
@@ -438,6 +474,19 @@ def test_search_puts_a_theorem_s_page_first_for_its_name(browser, book, words):
         words.lower().replace(" ", "") in link
         and look(browser, browser.current_url).network == []
     )
+
+
+def test_sizes_of_text_in_a_drawing_are_those_that_were_set():
+    plots.style()
+    figure, ax = plt.subplots()
+    ax.text(0, 0.5, "small", fontsize=6)
+    ax.set(xscale="log", xlabel="rotated", xlim=(1, 1e4))
+    ax.xaxis.label.set(rotation=90, fontsize=12)
+    sizes = text_sizes(plots.svg(figure))
+    plt.close(figure)
+    assert sizes["small"] == pytest.approx(8)
+    assert sizes["rotated"] == pytest.approx(16)
+    assert sizes[r"$\mathdefault{10^{2}}$"] == pytest.approx(14)
 
 
 @pytest.mark.browser

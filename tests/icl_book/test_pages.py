@@ -484,13 +484,13 @@ def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
 
 
 def test_the_api_lists_every_public_name_the_most_wanted_first():
-    rooms = stage.rooms(ROOT)
+    packages = stage.packages(ROOT)
     assert [
         name
         for name in stage.WANTED
-        if not any(name in room["names"] for room in rooms.values())
+        if not any(name in package["names"] for package in packages.values())
     ] == []
     assert (
-        rooms["risk"]["kinds"][0][0] == "function"
-        and ("class", "Risk") in rooms["risk"]["kinds"]
+        packages["risk"]["kinds"][0][0] == "function"
+        and ("class", "Risk") in packages["risk"]["kinds"]
     )

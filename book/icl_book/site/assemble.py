@@ -191,7 +191,7 @@ def readme(root: Path = ROOT) -> None:
     )
     (drawn,) = re.findall(
         r"data:image/svg\+xml;base64,([^\"]+)",
-        stage.moving(read_json(files[stage.FRONT])),
+        stage.moving(read_json(files[stage.PICTURE])),
     )
     write_atomically(
         root / "book" / "_static" / "picture.svg", base64.b64decode(drawn).decode()

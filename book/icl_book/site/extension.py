@@ -1,4 +1,4 @@
-"""Sphinx extension: types in signatures, formulas with punctuation, no live kernels, no empty book."""
+"""Sphinx extension: types in signatures, looks of boxes, formulas with punctuation, no live kernels."""
 
 from __future__ import annotations
 
@@ -50,6 +50,24 @@ def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
             annotation.children = [nodes.Text(short)]
 
 
+def look(title: str, theorem: bool) -> str:
+    """Return the class of a box by its title: printed by the authors, true, a proof, a solution; or none."""
+    if theorem:
+        return "icl-printed" if "slides" in title else "icl-true"
+    looks = {"What is true": "true", "Proof": "proof", "Solution": "solution"}
+    found = (kind for words, kind in looks.items() if title.startswith(words))
+    return "".join(f"icl-{kind}" for kind in found)
+
+
+def boxes(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Give boxes the classes by which they look different."""
+    for title in doctree.findall(nodes.title):
+        box = title.parent
+        theorem = "proof" in box.get("classes", ())
+        if theorem or isinstance(box, nodes.admonition):
+            box["classes"] += look(title.astext(), theorem).split()
+
+
 def page(
     app: Sphinx,
     pagename: str,
@@ -89,5 +107,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", staged)
     app.connect("autodoc-process-signature", signature)
     app.connect("doctree-resolved", properties)
+    app.connect("doctree-resolved", boxes)
     app.connect("html-page-context", page, priority=900)
     return {"parallel_read_safe": True}

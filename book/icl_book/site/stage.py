@@ -48,7 +48,9 @@ SOURCE = {
     "source": "{ref}`The source of the other measurements of this page <measurements-",
 }
 #: The chapter whose last interactive figure is the front page's, too.
-FRONT = "exact_risk"
+FRONT = "attention_window"
+#: The chapter whose last interactive figure, without scripts, is the README's picture.
+PICTURE = "exact_risk"
 
 
 def stage(
@@ -109,7 +111,7 @@ def stage(
         runs=runs,
         titles=titles,
         drawn=drawn,
-        rooms=rooms(root),
+        packages=packages(root),
         sources_of_measurements=sources,
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
@@ -160,6 +162,7 @@ def pages(**context: Any) -> Any:
         "line": _line,
         "cell": _cell,
         "github": _github,
+        "titled": _titled,
         "cases": audit.cases,
     }
     known = {
@@ -243,7 +246,7 @@ def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
     }
 
 
-def rooms(root: Path) -> dict[str, dict[str, Any]]:
+def packages(root: Path) -> dict[str, dict[str, Any]]:
     """List what the API shows of each package of `icl`: names by kind, most wanted first, and modules."""
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
@@ -274,6 +277,11 @@ def _line(markdown: str) -> str:
 
 def _cell(markdown: str) -> str:
     return _line(markdown).replace("|", "\\|")
+
+
+def _titled(caption: str) -> str:
+    """Mark a short first sentence, which is what a figure is about."""
+    return re.sub(r"^([^.:$`]{8,60}\.)(?= )", r"**\1**", _line(caption))
 
 
 def _github(markdown: str) -> str:
