@@ -132,7 +132,8 @@ plt.show()
 # in code, beside the exact best $w$, which one call computes without sampling for any context length:
 
 # %%
-d, L = 5, 1.0
+d = 5
+L = 1.0
 p_0 = gamma(d / 2) / (np.sqrt(np.pi) * gamma((d - 1) / 2))
 kappa = np.sqrt(np.pi) / (gamma(d / 2) * 4 ** (d / 2 - 1))
 beta = 2 * (2 - np.sqrt(2)) / (9 * np.sqrt(np.pi)) * p_0 * L**2
@@ -491,13 +492,15 @@ labels = ("context length n", "slope of log w*")
 panels = plots.panels(slopes, "dim", labels, "x", title="d = {}", wrap=2, height=2.4)
 plots.lines(panels, slopes, "n", "slope", "task", col="dim", marker=".")
 colors = plots.colors(slopes.task)
+ends = (slopes.n.min(), slopes.n.max())
 for d, ax in panels.items():
     least, most = asymptotics.printed_exponents(d)
     printed = plots.COLORS["corrected"]
     ax.axhspan(least, most, color=printed, alpha=0.12)
     for functions in (Affine(d), ReLU(d)):
         limit = asymptotics.window_law(functions).exponent
-        ax.axhline(limit, color=colors[functions.label], linestyle=":", linewidth=1.2)
+        color = colors[functions.label]
+        ax.hlines(limit, *ends, color=color, linestyle=":", linewidth=1.2)
     if d == dims[0]:
         ax.text(
             0.02, most, "printed range", va="top", transform=ax.get_yaxis_transform()
@@ -662,8 +665,10 @@ for d in dims:
 # Whether the ingredients hold is read off contexts so long that every window averages $10^{12}$ tokens.
 
 # %% tags=["remove-input"]
-sphere_of_dim = theorem2_scaling.noise_slopes(dims=dims, extra_dims=1)
-sphere_in_dim = theorem2_scaling.noise_slopes(dims=dims, extra_dims=0)
+# the noise is the same for all classes
+noise = {"term": "noise", "tasks": ["affine"], "dims": dims}
+sphere_of_dim = theorem2_scaling.term_slopes(**noise, extra_dims=1).drop(columns="task")
+sphere_in_dim = theorem2_scaling.term_slopes(**noise).drop(columns="task")
 in_space = cases(
     sphere_in_dim, value="slope", error="error", name="sphere in {dim} dimensions"
 )
@@ -680,7 +685,7 @@ judge(
 # %% tags=["remove-input"]
 judge(
     "P1.T2.bias-lower",
-    theorem2_scaling.bias_slopes(tasks=["affine", "ReLU"], dims=dims),
+    theorem2_scaling.term_slopes(term="bias", tasks=["affine", "ReLU"], dims=dims),
     value="slope",
     error="error",
     name="{task}, d = {dim}",
