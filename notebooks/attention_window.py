@@ -133,6 +133,31 @@ plt.show()
 # not matter.
 # ```
 #
+# **Move it.** The same circle, unrolled: every disc is an example, and its area is its weight.
+
+# %% tags=["hide-input"]
+curves, points = attention_window.circle_to_move()
+three = {"prediction": "prediction", "target": "target", "best": "at the best w"}
+sliders = {"query": "query, degrees", "w": "window parameter w", "L": "waves L"}
+interactive(
+    curves,
+    x="angle",
+    y=three,
+    sliders=sliders,
+    start={"query": 60, "w": 3.0, "L": 3},
+    cursor="query",
+    points=points,
+    labels=("angle in degrees", "label"),
+    log=False,
+    ylim=(-1.9, 1.9),
+    experiment="Move w until the prediction is close to the one with the best w for "
+    "this L. Then move L, and find it again. Then drag the query.",
+    alt="Labels on the circle against their angle, discs that are large near the "
+    "query; a wave, the prediction at every angle, and that with the best w.",
+    caption="Area of a disc: its weight. Fixed: 40 examples and their noise, σ = 0.3.",
+)
+
+# %% [markdown]
 # ## The experiment: attention is kernel regression
 #
 # We draw contexts and compute the weights twice: as the softmax of the scores $w\,x_i\cdot x_q$, and as a Gaussian kernel of
@@ -248,30 +273,6 @@ print(softmax_attention(x, torch.tensor([3.0, 0.0]).double(), x[0], M))
 # $\|x-x_q\|^2=2r^2-2\,x\cdot x_q$, so the kernel is the same function of the distance. Distances grow by the factor $r$, and
 # for functions of $x/r$ the best $w$ falls by the factor $r^2$.
 # ```
-#
-# **Move it.** The same circle, unrolled: every disc is an example, and its area is its weight.
-
-# %% tags=["hide-input"]
-curves, points = attention_window.circle_to_move()
-three = {"prediction": "prediction", "target": "target", "best": "at the best w"}
-sliders = {"query": "query, degrees", "w": "window parameter w", "L": "waves L"}
-interactive(
-    curves,
-    x="angle",
-    y=three,
-    sliders=sliders,
-    start={"query": 60, "w": 3.0, "L": 3},
-    cursor="query",
-    points=points,
-    labels=("angle in degrees", "label"),
-    log=False,
-    ylim=(-1.9, 1.9),
-    experiment="Move w until the prediction is close to the one with the best w for "
-    "this L. Then move L, and find it again. Then drag the query.",
-    alt="Labels on the circle against their angle, discs that are large near the "
-    "query; a wave, the prediction at every angle, and that with the best w.",
-    caption="Area of a disc: its weight. Fixed: 40 examples and their noise, σ = 0.3.",
-)
 
 # %% [markdown]
 # ```{admonition} What is assumed, and what we test
@@ -534,25 +535,35 @@ judge(
 
 # %% tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
-template = f"{{task}}, d = {{dim}}, n = {context_length}"
-slopes = attention_window.slopes_in_lipschitz(tasks=["affine", "ReLU"], **setting)
-of_waves = attention_window.slopes_in_lipschitz(tasks=["cosine"], **setting)
+columns = {
+    "value": "least",
+    "error": "error",
+    "labels": ["task", "dim"],
+    "name": f"{{task}}, d = {{dim}}, n = {context_length}",
+}
+of_lines = attention_window.window_slopes(
+    tasks=["affine", "ReLU"], lipschitz=np.geomspace(0.25, 16, 13), **setting
+)
+of_waves = attention_window.window_slopes(
+    tasks=["cosine"], lipschitz=[1.0, 16.0], **setting
+)
 judge(
     "P1.W.rapid",
-    cases(slopes, "slope", error="error", name=template),
-    readings={"cosines": cases(of_waves, "slope", error="error", name=template)},
+    cases(of_lines, **columns),
+    readings={"cosines": cases(of_waves, **columns)},
 )
 
 # %% tags=["remove-input"]
 judge(
     "P1.W.noisy",
-    attention_window.slopes_in_noise(
-        tasks=["affine", "ReLU"], dims=dims, n=context_length
+    attention_window.window_slopes(
+        tasks=["affine", "ReLU"],
+        dims=dims,
+        n=context_length,
+        noise_std=np.geomspace(0.05, 3, 13),
     ),
-    value="slope",
-    error="error",
-    name=template,
     folded=True,
+    **columns | {"value": "greatest"},
 )
 
 # %% [markdown]

@@ -61,10 +61,11 @@ notebook.setup(globals())
 # {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
 
 # %%
-risk = population_risk(ReLU(dim=5, lipschitz=1.0), w=10.0, n=100, noise_std=0.5)
+functions = ReLU(dim=5, lipschitz=lipschitz)
+risk = population_risk(functions, w=10.0, n=100, noise_std=noise_std)
 print(f"bias {risk.bias:.12f}   noise {risk.noise:.12f}   total {risk.total:.12f}")
 print(f"estimated relative error {risk.error:.0e}")
-best = optimal_window(ReLU(dim=5, lipschitz=1.0), n=10**12, noise_std=0.5)
+best = optimal_window(functions, n=10**12, noise_std=noise_std)
 print(f"best w for 10^12 examples: {best.w:.3f}")
 
 # %% [markdown]
@@ -361,7 +362,7 @@ judge(
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):
     start = time.perf_counter()
-    population_risk(Affine(dim=5), w=10.0, n=n, noise_std=0.5)
+    population_risk(Affine(dim=5), w=10.0, n=n, noise_std=noise_std)
     milliseconds = 1000 * (time.perf_counter() - start)
     print(f"n = {n:.0e}   {milliseconds:.1f} ms on this machine")
 

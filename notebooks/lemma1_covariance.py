@@ -155,11 +155,12 @@ plt.show()
 # with the exact $w^*$ of the sphere. Nothing is fitted; the points should lie on the line.
 # ```
 #
-# This takes about five seconds on two cores. Expect every point on the line. The card asks whether the whitened matrix has the
-# same entry along all axes: it multiplies each entry by its eigenvalue and takes the product at the longest axis minus the
-# product at the shortest, over the mean of all. The lemma says zero. The number has a sign because a distance is never exactly
-# zero in a trained unit: a window that is narrower along long axes gives a positive one. In the control it must be positive:
-# there the functions are those of Experiment 2, trained in the next cell.
+# This takes about five seconds on two cores. The card asks whether the whitened matrix has the same entry along all axes: it
+# multiplies each entry by its eigenvalue and takes the product at the longest axis minus the product at the shortest, over the
+# mean of all. The lemma says zero. Expect {judged}`P1.L1.trained | affine, $\Sigma_1$ | .3f` for affine functions and
+# $\Sigma_1$, and every number within 0.1 of zero. The number has a sign, because no trained unit is exact: a window that is
+# narrower along long axes gives a positive one. In the control it must be positive: there the functions are those of
+# Experiment 2, trained in the next cell.
 #
 # **Exercise 1.** In the cell above replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points stay on the line?
 #

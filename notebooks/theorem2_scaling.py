@@ -121,13 +121,14 @@ plt.show()
 #
 # Theorem 2 of the slides says how fast: in long contexts the best $w$ lies between the powers $\frac1d$ and $\frac2d$ of
 # $nL^2/\sigma^2$, where $d$ is the dimension of the tokens and $\sigma^2$ the variance of the label noise. The theorem of this
-# page gives the exact power and its constant. For ReLU functions on the sphere,
+# page gives the exact power and its constant. For ReLU functions on the sphere, which are linear on both sides of a random
+# plane through the origin and have a kink there, and in contexts that are long compared with $(L/\sigma)^2$,
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}},\qquad
 #   \beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,\quad p_0=\frac{\Gamma(d/2)}{\sqrt\pi\,\Gamma((d-1)/2)},\quad
 #   \kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# The bias is about $\beta\,w^{-3/2}$; $p_0$ is how likely a token lies at the kink. A window holds about
+# Here $p_0$ is the density of tokens at the kink, and the bias is about $\beta\,w^{-3/2}$. A window holds about
 # $n/(\kappa\,w^{(d-1)/2})$ tokens, so the noise is about $\sigma^2\kappa\,w^{(d-1)/2}/n$, and the law balances the two. Here it is
 # in code, beside the exact best $w$, which one call computes without sampling for any context length:
 
