@@ -65,10 +65,9 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# An attention layer gets a {term}`prompt`: labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a
-# label. It predicts the query's label as a weighted mean of the labels, with the softmax of the scores $x_i^\top Mx_q$ as
-# weights. The matrix $M$ is all that pretraining learns. For $M=wI$ the examples near the query count most. The region
-# that counts is the {term}`window`, about $w^{-1/2}$ wide; $w$ is its {term}`window parameter`. **Large $w$, narrow window:**
+# An attention layer gets a prompt: labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a {term}`query` $x_q$ without a label. It
+# predicts the query's label as a weighted mean of the labels, with the softmax of the scores $x_i^\top Mx_q$ as weights. The
+# matrix $M$ is all that pretraining learns. For $M=wI$ the examples near the query count most. The region that counts is the {term}`window`, about $w^{-1/2}$ wide; $w$ is its {term}`window parameter`. **Large $w$, narrow window:**
 #
 # - few labels are averaged, so their noise stays; all of them come from close by, so the function is hardly smeared;
 # - the faster the functions change, the narrower the window should be (larger $w$);
@@ -129,7 +128,7 @@ plt.show()
 #
 # How one attention layer answers. Left: five labeled examples and a {term}`query` (star) on the circle, $d=2$, $w=3$. Discs and
 # lines show the attention weight of each example. In the shaded {term}`window` it is more than half of the largest possible
-# one. Right: the {term}`prompt`. The prediction is the mean of the labels with these weights; the order of the examples does
+# one. Right: the prompt. The prediction is the mean of the labels with these weights; the order of the examples does
 # not matter.
 # ```
 #

@@ -102,8 +102,8 @@ plt.show()
 #
 # We draw random ellipsoids, train {term}`units <unit>` on them from $M=0$, and read off the entries $a^\top Ma$ of the trained $M$
 # along the axes $a$ of $\Sigma$. `Projected` makes $f(x)=g(\Sigma^{-1/2}x)$ of a rotation-invariant $g$, so that the functions change
-# equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. To try $d=7$, write `dim = 7` above the loop, and
-# the classes follow.
+# equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. To try $d=7$, write `dim = 7` as the first
+# line.
 
 # %%
 on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
@@ -225,10 +225,10 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# - If the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant: every minimizer is a
-#   multiple of $\Sigma^{-1}$, and its $w$ is that of the sphere. This is how we read the lemma.
-# - If the law of $f$ itself is rotation invariant: another matrix. In the case that we trained, its window is narrower along
-#   the long axes than $\Sigma^{-1}$ makes it.
+# - If the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant, then every minimizer is a
+#   multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
+# - If the law of $f$ itself is rotation invariant, another matrix is best. In the case that we trained, its window is narrower
+#   along the long axes than $\Sigma^{-1}$ makes it.
 # - There is a minimizer with $w\ge0$. For even functions there is another one with $w\le0$.
 # ```
 #

@@ -255,7 +255,7 @@ judge(
 # A map of zeros and ones has no Lipschitz constant. What takes its place is in the {term}`variogram`: two places at the small angle
 # $\theta$ differ if the segment between them crosses a coast, with probability $2\ell\theta/(\pi A)$ if the coast has the length
 # $\ell$ and the sphere the area $A=4\pi$ (Buffon's needle). So the variogram is $\gamma(\theta)=\ell\theta/(\pi A)$, a class of order
-# one, and {prf:ref}`the law of the window <thm-law>` gives the exponent $2/d$, the printed upper end of Theorem 2. But the coast of a real planet
+# one, and {prf:ref}`thm-law` gives the exponent $2/d$, the printed upper end of Theorem 2. But the coast of a real planet
 # is rough: its length depends on the ruler. The next cell reads the length off the variogram.
 
 # %%

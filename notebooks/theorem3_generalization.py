@@ -80,8 +80,8 @@ notebook.setup(globals(), n_decades=2)
 # of the label noise. On functions drawn from the class with $L'$ the loss falls faster, with the power $\frac3{d+2}$; on the worst
 # $L'$-Lipschitz function it falls as printed.
 #
-# What does the wrong window cost, compared with the best one? A longer context narrows the trained and the needed window in the
-# same proportion. So the loss, as a factor, stays:
+# How many times the least loss is that? A longer context narrows the trained and the needed window in the same proportion, so
+# this factor stays. The test functions here are twice as steep as those of pretraining:
 
 # %%
 smooth = ReLU(dim=5, lipschitz=1.0)
@@ -234,14 +234,14 @@ judge(
 #    where $\rho$ stands for $L'/L$ and not for the order.
 # 3. The window of a class of order $\rho'$ costs the factor $n^p$ up to a constant, with
 #    $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
-#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$: the affine window on ReLU functions
-#    $n^{3/((d+2)(d+3))}$.
+#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$. For example, the affine window on ReLU functions
+#    costs the factor $n^{3/((d+2)(d+3))}$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$, so step 3 of the proof of {prf:ref}`the law of the window <thm-law>` applies:
-# the risk at $uw^*$ is $\beta(w^*)^{-\rho/2}(u^{-\rho/2}+s\,u^{(d-1)/2})(1+o(1))$, also where $u$ depends on $n$. *1* and the first part
+# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$, so step 3 of the proof of
+# {prf:ref}`the law of the window <thm-law>` applies: the risk at $uw^*$ is $\beta(w^*)^{-\rho/2}(u^{-\rho/2}+s\,u^{(d-1)/2})(1+o(1))$, also where $u$ depends on $n$. *1* and the first part
 # of *2* are this formula. $\beta$ is proportional to $L^2$, hence $w^*$ to $L^{4/(d-1+\rho)}$. *3.* Here $u$ is of the order
 # $n^{2/(d-1+\rho')-2/(d-1+\rho)}$; for $\rho'>\rho$ it tends to zero and the first term decides, otherwise the second. $\square$
 # :::
@@ -441,8 +441,9 @@ judge(
 )
 
 # %% [markdown]
-# **Functions smoother than those of pretraining.** As an order in $n$ the lower bound holds, with either reading of its exponent. The displayed
-# right side lacks a factor $\sigma^2$, without which it has no unit, so nothing but an order can be meant.
+# **Functions smoother than those of pretraining.** As an order in $n$ the lower bound holds, with either reading of its
+# exponent. The displayed right side lacks a factor $\sigma^2$. Without it the two sides have different units, so only an order can
+# be meant.
 
 # %% tags=["remove-input"]
 judge(
@@ -467,7 +468,8 @@ judge(
 # %% [markdown]
 # **The words beside the two bounds.** For $L'>L$ the dependence on $L'$ is worse than with the window trained at $L'$. "No
 # benefit" for $L'<L$ is true of the *rate*. The loss itself falls near $L'=L$, but never below $\frac3{d+2}$ of its value
-# there (long contexts, ReLU functions): this share is label noise, which no smoothness removes ({prf:ref}`the price of a wrong window <thm-price>`).
+# there (long contexts, ReLU functions), by {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which no
+# smoothness removes.
 
 # %%
 for d in dims:

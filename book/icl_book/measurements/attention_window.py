@@ -219,7 +219,7 @@ def narrowing(
     low: float,
     high: float,
 ) -> pd.DataFrame:
-    """Return the distance of half the weight, at L = high over that at L = low: ``task, dim, ratio, error``."""
+    """Return the half-width of the weights at L = high over that at L = low: ``task, dim, ratio, error``."""
     rows = []
     for name, dim in product(tasks, dims):
         smooth = optimal_window(make_task(name, dim, low), n, noise_std)
