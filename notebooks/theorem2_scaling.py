@@ -272,8 +272,8 @@ for share in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1):
 # :class: tip
 # With $\Lambda = nL^2/\sigma^2$, fixed $L/\sigma$ and $n\to\infty$: $w^*\asymp\Lambda^{2/(d+2)}$ for the ReLU class, which
 # is inside the printed range for $d\ge3$ and at its lower end for $d=2$, and $w^*\asymp\Lambda^{2/(d+3)}$ for the affine class.
-# Both are cases of one theorem, {prf:ref}`the law of the window <thm-law>`, and functions that jump are on the printed upper end. For smooth
-# functions it is the textbook law of kernel smoothing on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`;
+# Both are cases of one theorem of this book, {prf:ref}`the law of the window <thm-law>`, and functions that jump are on the
+# printed upper end. For smooth functions it is the textbook law of kernel smoothing on spheres and manifolds {cite:p}`hall1987,pelletier2006,dimarzio2014`;
 # for kinks in one dimension see {cite:t}`cline1991`. Averaging over a class, every order, and the constants are ours. That the
 # minimizer has the form $w_{KQ}I_d$ is proved in [](/notebooks/certificates.ipynb).
 # ```
