@@ -9,6 +9,9 @@
 # %% [markdown]
 # # The exact risk, without sampling
 #
+# *How wrong is an attention layer on average? Must we draw millions of random contexts to find out, and what do we do when a
+# context has a billion examples?*
+#
 # **Short answer.** The mean squared error of a softmax attention layer can be computed instead of sampled, for
 # rotation-invariant functions on the sphere, at a cost that does not grow with the context length. Direct integration over
 # all tokens of short contexts gives the same values {judged}`P1.risk.exact`. Sampled errors lie on the exact curves
@@ -42,7 +45,7 @@ import torch
 from icl.risk import optimal_window, population_risk
 from icl.streams import stream
 from icl.tasks import Affine, ReLU, Zonal, make_task
-from icl_book import notebook
+from icl_book import notebook, plots
 from icl_book.claims import cases, judge
 from icl_book.interactive import interactive
 from icl_book.measurements import exact_risk
@@ -52,26 +55,27 @@ notebook.setup(globals())
 # %% [markdown]
 # ## In plain words
 #
-# Attention predicts with a weighted mean of noisy labels. Its error has two independent parts. The function at the
-# neighbors is not the function at the query: this is the **bias**, and it contains the luck of where the neighbors fall.
-# The labels carry **noise**. A larger $w$, a narrower {term}`window`, raises the noise and at first lowers the bias. The sum
-# of both is the {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
+# Attention predicts with a weighted mean of noisy labels. Its error has two parts. The function at the neighbors is not the
+# function at the query: this is the **bias**, and it depends on where the neighbors happen to fall. The labels carry
+# **noise**. A larger $w$, a narrower {term}`window`, raises the noise and at first lowers the bias. The sum of both is the
+# {term}`population risk`, the loss that pretraining minimizes. It is usually sampled. One call computes it:
 
 # %%
-risk = population_risk(ReLU(dim=5, lipschitz=1.0), w=10.0, n=100, noise_std=0.5)
+functions = ReLU(dim=5, lipschitz=lipschitz)
+risk = population_risk(functions, w=10.0, n=100, noise_std=noise_std)
 print(f"bias {risk.bias:.12f}   noise {risk.noise:.12f}   total {risk.total:.12f}")
 print(f"estimated relative error {risk.error:.0e}")
-best = optimal_window(ReLU(dim=5, lipschitz=1.0), n=10**12, noise_std=0.5)
+best = optimal_window(functions, n=10**12, noise_std=noise_std)
 print(f"best w for 10^12 examples: {best.w:.3f}")
 
 # %% [markdown]
 # ## The experiment: computed against sampled
 #
 # We draw contexts, let attention predict the label of each query, and average the squared error. Beside it stands the number
-# that the formula of this chapter gives without drawing anything.
+# that the formula of this chapter gives without drawing anything. To try $d=7$, change the first line.
 
 # %%
-dim = dims[len(dims) // 2]
+dim = dims[len(dims) // 2]  # or 7, for example
 rng = stream(seed, "monte carlo")
 rows = []
 for name in ("affine", "ReLU", "cosine"):
@@ -85,13 +89,12 @@ for name in ("affine", "ReLU", "cosine"):
     for w in np.geomspace(0.3, 60, 16):
         weights = torch.softmax(w * scores, dim=1)
         loss = ((weights * y[:, :-1]).sum(dim=1) - f[:, -1]) ** 2
+        exact = population_risk(task, w, context_length, noise_std)
         rows.append(
             {
                 "task": name,
                 "w": w,
-                "exact": float(
-                    population_risk(task, w, context_length, noise_std).total
-                ),
+                "exact": float(exact.total),
                 "sampled": float(loss.mean()),
                 "standard_error": float(loss.std()) / contexts**0.5,
             }
@@ -99,7 +102,7 @@ for name in ("affine", "ReLU", "cosine"):
 risks = pd.DataFrame(rows)
 
 # %%
-figure, ax = plt.subplots(figsize=(6.4, 3.3))
+figure, ax = plt.subplots(figsize=(7.6, 3.6))
 for name, part in risks.groupby("task", sort=False):
     (line,) = ax.plot(part.w, part.exact, label=name)
     bars = 4.4 * part.standard_error  # one interval in 100,000 misses
@@ -108,7 +111,7 @@ for name, part in risks.groupby("task", sort=False):
     ax.plot(best.w, best.risk, "*", color=line.get_color(), markersize=13)
 ax.set(xscale="log", yscale="log", xlabel="window parameter w", ylabel="risk")
 ax.set_title(f"d = {dim}, n = {context_length}")
-ax.legend()
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
@@ -118,7 +121,7 @@ plt.show()
 #
 # {term}`Population risk` (squared label units) against the window parameter $w$: exact (curves) and sampled (points with
 # intervals), for three {term}`classes <class>` at the same $L$, $\sigma$, $n$ and $d$. A star marks the exact optimum where it is at
-# $w>0$; a class without one is best predicted by the plain mean.
+# $w>0$. For a class without a star the plain mean of all labels is best.
 # ```
 #
 # This takes about five seconds on two cores. Expect every point within its interval of the curve: the largest distance in
@@ -141,14 +144,14 @@ print(f"largest distance: {distance.max():.1f} standard errors, {len(risks)} poi
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The slides go on to bound both parts up to constants. The label of the query is clean here; the loss of training has the
-# noisy one and is larger by $\sigma^2$. The index $i$ is printed in the numerator and in the denominator; we write $j$ in
-# the denominator.
+# The slides then bound both parts up to constants. The label of the query is clean here; the loss of training has the noisy
+# label and is larger by $\sigma^2$. The slides print the index $i$ in the numerator and in the denominator; we write $j$ in the
+# denominator.
 #
 # ## By hand: equal weights
 #
 # For $w=0$ all weights are $1/n$. For affine functions, with slope and direction drawn at random, half the mean squared
-# difference at two points is $\frac{L^2}{3d}(1-x\cdot x')$, so with $\mathbb E\,x_i\cdot x_q=0$ the bias is
+# difference at two points is $\frac{L^2}{3d}(1-x\cdot x')$. Since $\mathbb E\,x_i\cdot x_q=0$, the bias is
 # $\frac1n2\cdot\frac{L^2}{3d}+\frac{n-1}n\frac{L^2}{3d}=\frac{L^2}{3d}\big(1+\frac1n\big)$ and the noise $\sigma^2/n$. With
 # $d=5$, $n=2$, $L=\sigma=1$ the bias is $\frac1{10}$ and the noise $\frac12$.
 
@@ -234,12 +237,17 @@ print(f"bias {by_hand.bias:.15f}   noise {by_hand.noise:.15f}")
 # nodes that follow the kernel, the other degrees, and derivatives (`icl.risk.integrals`).
 
 # %%
-d, w, n, sigma = 5, 6.0, context_length, noise_std
+d = 5
+w = 6.0
+n = context_length
+sigma = noise_std
 theta, weight = np.polynomial.legendre.leggauss(200)
 theta = (theta + 1) * np.pi / 2
 p = weight * np.sin(theta) ** (d - 2)
 p = p / p.sum()  # law of the angle between token and query
-gap, step, total = 1 - np.cos(theta), 0.1, 0.0
+gap = 1 - np.cos(theta)
+step = 0.1
+total = 0.0
 gamma = lipschitz**2 / (3 * d) * gap
 for u in np.arange(-np.log(n) - 25, 2 * w + 6, step):
     z = np.exp(np.minimum(u - w * gap, 6))
@@ -267,6 +275,24 @@ class Exponential(Zonal):
 print(population_risk(Exponential(3), w=8.0, n=50, noise_std=0.2).total)
 
 # %% [markdown]
+# **Exercise 4.** Find the best window of this class for $n=50$ and $\sigma=0.2$ with `scipy.optimize.minimize_scalar`, in five
+# lines, and compare it with `optimal_window`.
+#
+# :::{admonition} Solution
+# :class: dropdown
+# ```python
+# from scipy.optimize import minimize_scalar
+#
+# def risk(log_w):
+#     return float(population_risk(Exponential(3), np.exp(log_w), n=50, noise_std=0.2).total)
+#
+# found = minimize_scalar(risk, bounds=(-2, 6), method="bounded")
+# print(np.exp(found.x), optimal_window(Exponential(3), 50, 0.2).w)
+# ```
+# The two agree to about half of the digits of a double. Near its minimum the risk is too flat for a search over its values to
+# find more of them; `optimal_window` looks for the zero of the derivative instead.
+# :::
+#
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
 # | assumption | here |
@@ -303,7 +329,7 @@ judge(
 )
 
 # %% [markdown]
-# Three tokens exercise every part of the formula: a single token, a pair, and a factor $\varphi$.
+# Three tokens test every part of the formula: a single token, a pair, and a factor $\varphi$.
 #
 # ## Bias and noise add
 #
@@ -336,7 +362,7 @@ judge(
 # %%
 for n in (1e2, 1e4, 1e8, 1e12):
     start = time.perf_counter()
-    population_risk(Affine(dim=5), w=10.0, n=n, noise_std=0.5)
+    population_risk(Affine(dim=5), w=10.0, n=n, noise_std=noise_std)
     milliseconds = 1000 * (time.perf_counter() - start)
     print(f"n = {n:.0e}   {milliseconds:.1f} ms on this machine")
 

@@ -9,10 +9,12 @@
 # %% [markdown]
 # # Lemma 1: attention undoes the covariance
 #
+# *Suppose the examples vary much more in some directions than in others. Which matrix should an attention layer learn then?*
+#
 # **Short answer.** If the tokens lie on an ellipsoid, the best $M$ is $w^*\Sigma^{-1}$, the matrix that turns the ellipsoid
 # back into a sphere, with the $w^*$ of the sphere {judged}`P1.L1.form`. This is true if the functions are rotation invariant
-# *as functions of the whitened tokens*; if they are so as functions of the tokens themselves, the best matrix is another
-# one, with a narrower window along the long axes. Trained units show both {judged}`P1.L1.trained`. For even functions both
+# *as functions of the whitened tokens*. If they are rotation invariant as functions of the tokens themselves, another matrix is
+# best, with a narrower window along the long axes. Trained units show both {judged}`P1.L1.trained`. For even functions both
 # signs of $w$ are minimizers {judged}`P1.L1.sign`.
 
 # %% tags=["remove-cell"]
@@ -88,8 +90,9 @@ plt.show()
 #
 # ## In plain words
 #
-# Attention compares tokens by $x^\top Mx_q$. On a stretched cloud of tokens, plain inner products are large for tokens that
-# are long, even if they are not close. $\Sigma^{-1}$ measures lengths in units of the cloud's own axes.
+# Attention compares a token $x$ with the query $x_q$ by the score $x^\top Mx_q$. On a stretched cloud of tokens, plain inner
+# products are large for tokens that are long, even if they are not close. Let $\Sigma$ be the covariance of the cloud, up to a
+# factor. The matrix $\Sigma^{-1}$ measures lengths in units of the cloud's own axes.
 #
 # This is right if the functions change equally fast in all directions, measured in those units. If they change equally
 # fast in the *original* units, they change more along the long axis of the cloud. There the
@@ -97,9 +100,10 @@ plt.show()
 #
 # ## Experiment 1: trained units on ellipsoids
 #
-# We draw random ellipsoids, train units on them from $M=0$, and read off the entries $a^\top Ma$ of the trained $M$ along the axes
-# $a$ of $\Sigma$. `Projected` makes $f(x)=g(\Sigma^{-1/2}x)$ of a rotation-invariant $g$, so that the functions change equally fast in all
-# directions of the whitened token $u=\Sigma^{-1/2}x$.
+# We draw random ellipsoids, train {term}`units <unit>` on them from $M=0$, and read off the entries $a^\top Ma$ of the trained $M$
+# along the axes $a$ of $\Sigma$. `Projected` makes $f(x)=g(\Sigma^{-1/2}x)$ of a rotation-invariant $g$, so that the functions change
+# equally fast in all directions of the whitened token $u=\Sigma^{-1/2}x$. To try $d=7$, write `dim = 7` as the first
+# line.
 
 # %%
 on_sphere = {"affine": Affine(dim, lipschitz), "ReLU": ReLU(dim, lipschitz)}
@@ -123,18 +127,11 @@ for covariance in range(1, draws + 1):
         )
         best = optimal_window(task, context_length, noise_std)
         for seed, M in enumerate(units.M[0]):
-            for axis, length in zip(axes.T, lengths, strict=True):
-                rows.append(
-                    {
-                        "covariance": covariance,
-                        "task": name,
-                        "seed": seed,
-                        "eigenvalue": length**2,
-                        "entry": axis @ M @ axis,
-                        "lemma": best.w / length**2,
-                    }
-                )
-entries = pd.DataFrame(rows)
+            table = pd.DataFrame({"eigenvalue": lengths**2})
+            table["entry"] = np.diag(axes.T @ M @ axes)
+            table["lemma"] = best.w / lengths**2
+            rows.append(table.assign(covariance=covariance, task=name, seed=seed))
+entries = pd.concat(rows, ignore_index=True)
 
 # %%
 middle = medians(entries, "entry", by=["task", "covariance", "lemma"])
@@ -158,11 +155,12 @@ plt.show()
 # with the exact $w^*$ of the sphere. Nothing is fitted; the points should lie on the line.
 # ```
 #
-# This takes about five seconds on two cores. To try $d=7$, set `dim = 7` in the parameters of this run, or write it above the
-# loop. How far a unit is from the claimed form needs a signed number, because a distance is never zero. The card multiplies each
-# entry by its eigenvalue and takes the product at the longest axis minus that at the shortest, over their mean. The lemma says
-# zero, and we expect at most 0.1; a window that is narrower along long axes gives a positive number. In the control it must be
-# positive: there the functions are those of Experiment 2, trained in the next cell.
+# This takes about five seconds on two cores. The card asks whether the whitened matrix has the same entry along all axes: it
+# multiplies each entry by its eigenvalue and takes the product at the longest axis minus the product at the shortest, over the
+# mean of all. The lemma says zero. Expect {judged}`P1.L1.trained | affine, $\Sigma_1$ | .3f` for affine functions and
+# $\Sigma_1$, and every number within 0.1 of zero. The number has a sign, because no trained unit is exact: a window that is
+# narrower along long axes gives a positive one. In the control it must be positive: there the functions are those of
+# Experiment 2, trained in the next cell.
 #
 # **Exercise 1.** In the cell above replace `Projected(task, np.linalg.inv(root))` by `task`. Do the points stay on the line?
 #
@@ -192,11 +190,9 @@ for name, task in {
         covariates=Ellipsoid(stretch),
     )
     for seed, M in enumerate(units.M[0]):
-        for length, entry in zip(np.diag(stretch), np.diag(M), strict=True):
-            rows.append(
-                {"task": name, "seed": seed, "eigenvalue": length**2, "entry": entry}
-            )
-other_symmetry = pd.DataFrame(rows)
+        table = pd.DataFrame({"eigenvalue": np.diag(stretch) ** 2, "entry": np.diag(M)})
+        rows.append(table.assign(task=name, seed=seed))
+other_symmetry = pd.concat(rows, ignore_index=True)
 
 # %% tags=["remove-input"]
 broken = cases(
@@ -229,10 +225,10 @@ judge(
 #
 # ```{admonition} What is true
 # :class: tip
-# - If the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant: every minimizer is a
-#   multiple of $\Sigma^{-1}$, and its $w$ is that of the sphere. This is how we read the lemma.
-# - If the law of $f$ itself is rotation invariant: another matrix. In the case that we trained, its window is narrower along
-#   the long axes than $\Sigma^{-1}$ makes it.
+# - If the law of $f\circ\Sigma^{1/2}$, the function *of the whitened token*, is rotation invariant, then every minimizer is a
+#   multiple of $\Sigma^{-1}$, with the $w$ of the sphere. This is how we read the lemma.
+# - If the law of $f$ itself is rotation invariant, another matrix is best. In the case that we trained, its window is narrower
+#   along the long axes than $\Sigma^{-1}$ makes it.
 # - There is a minimizer with $w\ge0$. For even functions there is another one with $w\le0$.
 # ```
 #
@@ -286,13 +282,13 @@ judge(
 )
 
 # %% [markdown]
-# The control of P1.L1.wlog leaves $M$ as it is while the tokens are whitened: the predictions must then differ, and do.
+# The control of P1.L1.wlog leaves $M$ as it is while the tokens are whitened. The predictions then differ, as they must.
 #
 # **Exercise 2.** Let $\Sigma$ be singular, one axis of length zero. Which part of $M$ is not determined?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Every entry that touches the missing axis: tokens never move there, so it does not enter any score.
+# Every entry in the row or the column of the missing axis is free: tokens have no component there, so it enters no score.
 # ```
 #
 # ```{admonition} What is assumed, and what we test
@@ -305,8 +301,8 @@ judge(
 # | some $w\ge0$ | tested by the exact risk, for classes with and without odd part |
 #
 # Units are trained from $M=0$ by Adam with Gaussian label noise. The step size is proportional to $\|\Sigma^{-1}\|$, because
-# $M$ has that much further to go: with one step size for all, the flattest ellipsoids had not converged. With ten seeds the
-# P1.L1.trained was undecided, so there are more.
+# the entries of $M$ have that much further to go: with one step size for all, the flattest ellipsoids had not converged. A first
+# run with ten seeds left P1.L1.trained undecided, so we use more.
 # ```
 
 # %% [markdown]
@@ -315,12 +311,12 @@ judge(
 # Now $f(x)=\ell\,q\cdot x+b$ (and its ReLU relative) with $q\sim U(S^{d-1})$ acts on the tokens $x=\Sigma^{1/2}u$ themselves.
 # Its law is rotation invariant, and so is the law of $u$. But as a function of $u$ it is $\ell\,(\Sigma^{1/2}q)\cdot u+b$,
 # which varies more along the long axes: along axis $i$ its Lipschitz constant is $L\sqrt{\lambda_i}$, with $\lambda_i$ the
-# eigenvalue of $\Sigma$. There the window should be narrower. So $M_{ii}$ falls more slowly with $\lambda_i$ than the
-# lemma's $w/\lambda_i$.
+# eigenvalue of $\Sigma$. There the window should be narrower. So $M_{ii}$ falls more slowly with $\lambda_i$ than
+# $w/\lambda_i$, which the lemma would give.
 
 # %% tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
-figure, ax = plt.subplots(figsize=(5.6, 3.0))
+figure, ax = plt.subplots(figsize=(7.6, 3.4))
 plots.points(ax, along, "eigenvalue", "median", "task", label="{}, trained")
 x = np.sort(along.eigenvalue.unique())
 scale = np.exp(np.log(along["median"] * along.eigenvalue).mean())
@@ -328,6 +324,8 @@ plots.exact_curve(ax, x, scale / x, r"a multiple of $\Sigma^{-1}$")
 ax.set(xscale="log", yscale="log", xlabel=r"eigenvalue of $\Sigma$")
 ax.set_xticks(x, [f"{value:g}" for value in x], minor=False)
 ax.set_xticks([], minor=True)
+ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+ax.set_yticks([], minor=True)
 ax.set_ylabel("diagonal entry of M")
 ax.legend()
 plt.show()
@@ -341,13 +339,22 @@ plt.show()
 # axes of $\Sigma$. Lemma 1 would have the slope $-1$ of the line; the points fall less steeply.
 # ```
 #
-# **Exercise 3.** Tokens have the covariance $\Sigma$, and the law of the functions is fixed but unknown to you. What do you
-# measure to find out which of the two symmetries it has?
+# **Exercise 3.** Tokens have the covariance $\Sigma$, and you can draw functions but do not know which symmetry they have.
+# Find out in a few lines, without training, for both classes of ReLU functions of this page. (Compare
+# $\mathbb E(f(x)-f(-x))^2$ at the ends $\pm x$ of the axes of the cloud.)
 #
-# ```{admonition} Solution
+# :::{admonition} Solution
 # :class: dropdown
-# Train $M$ and look at $\Sigma^{1/2}M\Sigma^{1/2}$; or compare $\mathbb E(f(x)-f(x'))^2$ along different axes of the cloud.
+# ```python
+# ends = torch.from_numpy(np.concatenate([stretch, -stretch]))  # of all axes
+# whitened = Projected(ReLU(dim, lipschitz), np.linalg.inv(stretch))
+# for task in (whitened, ReLU(dim, original)):
+#     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
+#     print(((f[:, :dim] - f[:, dim:]) ** 2).mean(dim=0))
 # ```
+# The functions of Experiment 1 differ as much at the ends of a short axis as at those of a long one. For the functions of
+# Experiment 2 the mean square is proportional to the eigenvalue.
+# :::
 #
 # **Exercise 4.** In the cell of Experiment 1 that defines `stretch`, change it to `np.diag([4.0, 1.0, 0.25])`. Does the slope in
 # {numref}`fig-counterexample` stay?

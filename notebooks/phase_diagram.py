@@ -341,7 +341,7 @@ judge(
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}},$$ (eq-laplacian)
 #
-# with the constant $\kappa$ of the noise. This is order 4 of the law of the window ({prf:ref}`thm-law`). For a fixed function the
+# with the constant $\kappa$ of the noise. This is order 4 of {prf:ref}`the law of the window <thm-law>`. For a fixed function the
 # bandwidth is known, on spheres and manifolds too {cite:p}`hall1987,pelletier2006,dimarzio2014`; the mean over a class is ours.
 #
 # ```{admonition} Three classes by hand

@@ -9,13 +9,15 @@
 # %% [markdown]
 # # Theorem 3: the price of the wrong window
 #
-# **Short answer.** A layer that is trained on functions of Lipschitz constant $L$ and tested on those of $L'$ has the wrong
-# window, and within a class of functions proportional to $L$ this costs a factor that longer contexts neither remove nor
+# *A layer was trained on smooth functions and then meets rough ones, or the other way round. How much does it lose, and does a
+# longer context make up for it?*
+#
+# **Short answer.** A layer that is trained on functions of Lipschitz constant $L$ and tested on functions of $L'$ has the wrong
+# window. Within a class of functions proportional to $L$ this costs a constant factor, which longer contexts neither remove nor
 # increase {judged}`P1.T3.price`: {judged}`P1.T3.price | ReLU, d = 5, L'/L = 2 | .2f` for ReLU functions, $d=5$ and $L'=2L$.
 # The printed upper bound holds {judged}`P1.T3.matched`, and so does the lower bound for $L'<L$ as an order
-# {judged}`P1.T3.smaller`. Whether the one for $L'>L$ holds depends on what is tested {judged}`P1.T3.larger`: functions drawn from
-# the class with $L'$, for which it is too large in long contexts, or the worst $L'$-Lipschitz function, for which it is the
-# exact order.
+# {judged}`P1.T3.smaller`. Whether the lower bound for $L'>L$ holds depends on what is tested {judged}`P1.T3.larger`. For functions
+# drawn from the class with $L'$ it is too large in long contexts; for the worst $L'$-Lipschitz function it is the exact order.
 
 # %% tags=["remove-cell"]
 import sys
@@ -57,7 +59,43 @@ from icl_book.measurements import theorem3_generalization
 
 notebook.setup(globals(), n_decades=2)
 
-# %% mystnb={"code_prompt_show": "A figure to move, the exact price: {type}"} tags=["hide-input"]
+# %% [markdown]
+# (theorem3-plain)=
+# ## In plain words
+#
+# An attention layer averages the labels of the examples in its {term}`window` around the query. Its {term}`window parameter`
+# is $w$: **large $w$, narrow window**. Pretraining sets $w$ for one Lipschitz constant $L$. Another constant $L'$ needs another
+# window:
+#
+# - **rougher functions, $L'>L$: the window is too wide** and smears them. The {term}`bias <population risk>`, the error
+#   without label noise, grows like $L'^2$.
+# - **smoother functions, $L'<L$: the window is too narrow** and keeps label noise that it could have averaged away.
+#
+# Theorem 3 of the slides bounds the loss from below in both cases. For rougher functions it says that the loss grows at least
+# like the square of $L'$ and falls no faster than the power $\frac2{d+2}$ of the context length $n$:
+#
+# $$\mathcal L(M)\ \ge\ L'^2\Big(\frac{\sigma^2}{n\,L^2}\Big)^{\frac2{d+2}}\qquad(L'>L),$$
+#
+# where $\mathcal L(M)$ is the mean squared error of the trained layer, $d$ the dimension of the tokens and $\sigma^2$ the variance
+# of the label noise. On functions drawn from the class with $L'$ the loss falls faster, with the power $\frac3{d+2}$; on the worst
+# $L'$-Lipschitz function it falls as printed.
+#
+# How many times the least loss is that? A longer context narrows the trained and the needed window in the same proportion, so
+# this factor stays. The test functions here are twice as steep as those of pretraining:
+
+# %%
+smooth = ReLU(dim=5, lipschitz=1.0)
+rough = ReLU(dim=5, lipschitz=2.0)
+print(f"noise_std = {noise_std:g}, as in the parameters of this run")
+for n in (1e4, 1e8, 1e12):
+    wrong = mismatch_risk(trained=smooth, tested=rough, n=n, noise_std=noise_std)
+    least = optimal_window(rough, n, noise_std).risk
+    print(f"n = {n:.0e}   risk / least risk = {wrong.total / least:.4f}")
+
+# %% [markdown]
+# **Move it.** Which mistake is cheaper, a window that is too wide or one that is too narrow?
+
+# %% tags=["hide-input"]
 moving = theorem3_generalization.prices(
     tasks=["ReLU", "affine"],
     dims=[3, 5, 8],
@@ -83,37 +121,17 @@ interactive(
 )
 
 # %% [markdown]
-# (theorem3-plain)=
-# ## In plain words
-#
-# An attention layer averages the labels of the examples in its {term}`window` around the query. Its {term}`window parameter`
-# is $w$: **large $w$, narrow window**. Pretraining sets $w$ for one Lipschitz constant $L$. Another constant $L'$ needs another
-# window:
-#
-# - **rougher functions, $L'>L$: the window is too wide** and smears them. The {term}`bias <population risk>`, the error
-#   without label noise, grows like $L'^2$.
-# - **smoother functions, $L'<L$: the window is too narrow** and keeps label noise that it could have averaged away.
-#
-# A longer context narrows the trained and the needed window in the same proportion. So the loss stays:
-
-# %%
-smooth, rough = ReLU(dim=5, lipschitz=1.0), ReLU(dim=5, lipschitz=2.0)
-for n in (1e4, 1e8, 1e12):
-    kept = mismatch_risk(trained=smooth, tested=rough, n=n, noise_std=0.5)
-    best = optimal_window(rough, n, noise_std=0.5)
-    print(f"n = {n:.0e}   risk / least risk = {kept.total / best.risk:.4f}")
-
-# %% [markdown]
 # ## The experiment: a window for the wrong $L$
 #
 # Pretraining at $L$ finds the best window for $L$ ([](/notebooks/theorem2_scaling.ipynb)). We keep this window, test it on
-# functions of $L'$, and divide the risk by the least risk that any window has there. Nothing is sampled. The last length is
-# the one at which the law says $w^*=10^5$, far beyond what one can simulate.
+# functions of $L'$, and divide the risk by the least risk that any window has there. Nothing is sampled. The last context length
+# is the one for which the [law of the window](/notebooks/theorem2_scaling.ipynb) says $w^*=10^5$, far beyond what one can
+# simulate. To try $d=7$, write `dims = [7]` above the loop.
 
 # %%
-parts = []
+results = []
 for task_class in (Affine, ReLU):
-    for dim in dims:  # of the parameters above; or [7], for example
+    for dim in dims:
         trained = task_class(dim, lipschitz=lipschitz)
         far = asymptotics.sharp_context(trained, w=1e5, noise_std=noise_std)
         n = np.append(10.0 ** np.array(n_decades), far)
@@ -122,28 +140,27 @@ for task_class in (Affine, ReLU):
             tested = task_class(dim, lipschitz=L)
             risk = population_risk(tested, window, n, noise_std)
             least = optimal_window(tested, n, noise_std).risk
-            ratio = L / lipschitz
-            columns = {
-                "task": tested.label,
-                "dim": dim,
-                "ratio": ratio,
-                "n": n,
-                "price": risk.total / least,
-                "error": 2 * risk.error * risk.total / least,
-                "limit": asymptotics.mismatch_penalty(trained, ratio),
-            }
-            parts.append(pd.DataFrame(columns))
-prices = pd.concat(parts, ignore_index=True)
+            table = pd.DataFrame({"n": n, "risk": risk.total, "least": least})
+            table["risk_error"] = risk.error  # relative, as that of the least risk
+            results.append(
+                table.assign(task=tested.label, dim=dim, ratio=L / lipschitz)
+            )
+prices = pd.concat(results, ignore_index=True)
+prices["price"] = prices.risk / prices.least
 
 # %%
 shown = prices[(prices.task == "ReLU") & (prices.dim == dims[-1])]
-figure, ax = plt.subplots(figsize=(6.8, 3.8))
-plots.lines(ax, shown, "n", "price", "ratio", label="L' = {:g} L", marker=".")
-plots.lines(ax, shown, "n", "limit", "ratio", label="", linestyle=":", linewidth=1.2)
+colors = plots.colors(shown.ratio)
+figure, ax = plt.subplots(figsize=(7.6, 4.2))
+for ratio, part in shown.groupby("ratio"):
+    limit = asymptotics.mismatch_penalty(ReLU(dims[-1], lipschitz), ratio)
+    ax.plot(part.n, part.price, ".-", color=colors[ratio], label=f"L' = {ratio:g} L")
+    ends = (part.n.min(), part.n.max())
+    ax.hlines(limit, *ends, color=colors[ratio], linestyle=":", linewidth=1.2)
 ax.set(xscale="log", yscale="log", xlabel="context length n")
 ax.set(ylabel="risk / least risk", title=f"ReLU functions, d = {dims[-1]}")
 ax.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
@@ -163,7 +180,7 @@ plt.show()
 longest = prices.groupby(["task", "dim", "ratio"], sort=False).tail(1)
 judge(
     "P1.T3.price",
-    longest,
+    longest.assign(error=2 * longest.risk_error * longest.price),
     value="price",
     error="error",
     labels=["task", "dim", "ratio"],
@@ -188,14 +205,14 @@ judge(
 # &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 # :::
 #
-# The display is read by OCR from one slide; the cards also judge possible misreadings of its exponents. The paper's own
-# theorem, 3.5, was not seen. A review says that its test data are "any arbitrary L−Lipschitz task".
+# We have this display from one slide, read by OCR, so the cards also judge possible misreadings of its exponents. We have not
+# seen the paper's own theorem, 3.5. A review says that its test data are "any arbitrary L−Lipschitz task".
 #
 # ```{admonition} What is true
 # :class: tip
-# Let $\Lambda=nL^2/\sigma^2$, $\rho=L'/L$, ReLU class, $n\to\infty$ ({prf:ref}`thm-price`):
+# Let $\Lambda=nL^2/\sigma^2$ and $\rho=L'/L$. For the ReLU class and $n\to\infty$, by {prf:ref}`the price of a wrong window <thm-price>`:
 #
-# - Matched: $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound is true and far from sharp.
+# - $L'=L$: $\mathcal L(M)\asymp L^2\Lambda^{-3/(d+2)}$. The printed upper bound is true and far from sharp.
 # - $L'>L$: $\mathcal L(M)\asymp L'^2\Lambda^{-3/(d+2)}$ on functions drawn from $D(\mathcal F_{L'}^+)$, for which the printed lower
 #   bound is too large. The risk of the *worst* $L'$-Lipschitz function is of the order of $L'^2/w^*$, which is
 #   $L'^2\Lambda^{-2/(d+2)}$, exactly as printed.
@@ -208,7 +225,8 @@ judge(
 #
 # :::{prf:corollary} the price of a wrong window
 # :label: thm-price
-# Let a class of order $\rho$ obey the law of the window ({prf:ref}`thm-law`), $s=\frac\rho{d-1}$, $\sigma>0$ fixed, $n\to\infty$.
+# :nonumber:
+# Let a class of order $\rho$ obey {prf:ref}`the law of the window <thm-law>`. Put $s=\frac\rho{d-1}$, and let $n\to\infty$ with $\sigma>0$ fixed.
 #
 # 1. At $w^*$ the noise is the share $\frac s{1+s}$ of the risk, for ReLU functions $\frac3{d+2}$.
 # 2. A window $uw^*$, $u>0$ fixed, has $\frac{u^{-\rho/2}+s\,u^{(d-1)/2}}{1+s}$ times the least risk. For functions proportional to $L$
@@ -216,14 +234,14 @@ judge(
 #    where $\rho$ stands for $L'/L$ and not for the order.
 # 3. The window of a class of order $\rho'$ costs the factor $n^p$ up to a constant, with
 #    $p=\frac{\rho(\rho'-\rho)}{(d-1+\rho)(d-1+\rho')}$ for $\rho'>\rho$ and
-#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$: the affine window on ReLU functions
-#    $n^{3/((d+2)(d+3))}$.
+#    $p=\frac{(d-1)(\rho-\rho')}{(d-1+\rho)(d-1+\rho')}$ for $\rho'<\rho$. For example, the affine window on ReLU functions
+#    costs the factor $n^{3/((d+2)(d+3))}$.
 # :::
 #
 # :::{admonition} Proof
 # :class: dropdown
-# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$, so step 3 of the proof of {prf:ref}`thm-law` applies:
-# the risk at $uw^*$ is $\beta(w^*)^{-\rho/2}(u^{-\rho/2}+s\,u^{(d-1)/2})(1+o(1))$, also where $u$ depends on $n$. *1* and the first part
+# All these windows have $w\to\infty$ and $\epsilon\asymp w^{(d-1)/2}/n\to0$, so step 3 of the proof of
+# {prf:ref}`the law of the window <thm-law>` applies: the risk at $uw^*$ is $\beta(w^*)^{-\rho/2}(u^{-\rho/2}+s\,u^{(d-1)/2})(1+o(1))$, also where $u$ depends on $n$. *1* and the first part
 # of *2* are this formula. $\beta$ is proportional to $L^2$, hence $w^*$ to $L^{4/(d-1+\rho)}$. *3.* Here $u$ is of the order
 # $n^{2/(d-1+\rho')-2/(d-1+\rho)}$; for $\rho'>\rho$ it tends to zero and the first term decides, otherwise the second. $\square$
 # :::
@@ -233,23 +251,39 @@ judge(
 # In $d=4$ the exponent of $\rho$ in {eq}`eq-price` is $2-\frac66=1$ and $\frac3{d-1}=1$, so $P(\rho)=\frac{\rho^2+1}{2\rho}$. A
 # layer tested at twice its $L$, or at half of it, has $\frac54$ of the least risk: both mistakes cost the same.
 #
-# **Exercise 1.** In the experiment let the loop over `dims` read `for dim in [4]:`, and in the plot take `prices.dim == 4`.
-# How many different dotted lines do the eight curves have, and at which heights?
+# **Exercise 1.** Write `dims = [4]` above the loop of the experiment and run it and its plot. How many different dotted lines do
+# the eight curves have, and at which heights?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Four: in $d=4$ the ratios $\rho$ and $1/\rho$ have the same limit $\frac{\rho^2+1}{2\rho}$. It is $1.025$ for $\frac45$ and
+# There are four: in $d=4$ the ratios $\rho$ and $1/\rho$ have the same limit $\frac{\rho^2+1}{2\rho}$. It is $1.025$ for $\frac45$ and
 # $\frac54$, $\frac54$ for $\frac12$ and $2$, $\frac{17}8$ for $\frac14$ and $4$, and $5.05$ for $\frac1{10}$ and $10$.
 # ```
 #
-# **Exercise 2.** For which dimensions is it better to err on the side of a small $w$, a wide window? Use {eq}`eq-price` at
-# $\rho$ and $1/\rho$.
+# **Exercise 2.** In which dimensions is a window that is too wide the cheaper mistake? Use {eq}`eq-price` at $\rho$ and $1/\rho$.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # $P(\rho)$ grows like $\rho^{6/(d+2)}$ for large $\rho$ (window too wide) and like $\rho^{-(2-6/(d+2))}$ for small ones (too
 # narrow). The exponents are equal at $d=4$. For $d>4$ too wide is the cheaper mistake, for $d<4$ too narrow.
 # ```
+#
+# **Exercise 3.** You do not know $L'$, only that it is $L$ or $3L$, and you choose one window for both. In five lines find the
+# window whose larger price is least, for ReLU functions in $d=5$ and $n=1000$. Is it nearer to the best window for $L$, or nearer
+# to the best window for $3L$?
+#
+# :::{admonition} Solution
+# :class: dropdown
+# ```python
+# classes = [ReLU(5, lipschitz=1.0), ReLU(5, lipschitz=3.0)]
+# least = [optimal_window(task, 1000, noise_std) for task in classes]
+# w = np.linspace(least[0].w, least[1].w, 200)
+# price = [population_risk(classes[i], w, 1000, noise_std).total / least[i].risk for i in (0, 1)]
+# print(least[0].w, w[np.argmin(np.max(price, axis=0))], least[1].w, np.max(price, axis=0).min())
+# ```
+# On a logarithmic scale it lies about in the middle between the two best windows. Its price is the same on both classes, and
+# smaller than what the best window of either class costs on the other.
+# :::
 #
 # ```{admonition} What is assumed, and what we test
 # :class: dropdown
@@ -293,7 +327,12 @@ plots.lines(panels, bounds, "n", "bound", "dim", col="ratio", label="d = {}")
 for ratio, ax in panels.items():
     ax.axhspan(*permitted[ratio], color=plots.COLORS["corrected"], alpha=0.12)
     ax.set_ylim(0.5 * bounds.bound.min(), 30)
-panels[1.0].legend()
+panels[1.0].set_title("L' = L, an upper bound")
+panels[max(rougher)].set_title(f"L' = {max(rougher):g} L, a lower bound")
+for ratio, ax in panels.items():
+    middle = np.sqrt(max(permitted[ratio][0], 1e-3) * min(permitted[ratio][1], 30))
+    ax.text(1e6, middle, "permitted", color=plots.COLORS["corrected"], va="center")
+    plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
@@ -333,8 +372,8 @@ judge(
 )
 
 # %% [markdown]
-# **Rougher than trained for.** On functions drawn from the class with $L'$ the printed lower bound falls more slowly in $n$
-# than the risk. As a control, affine functions without label noise have exponent $-\frac4{d+2}$.
+# **Functions rougher than those of pretraining.** On functions drawn from the class with $L'$ the printed lower bound falls more
+# slowly in $n$ than the risk. As a control, affine functions without label noise have the exponent $-\frac4{d+2}$.
 #
 # The worst $L'$-Lipschitz function is another matter. By Jensen's inequality its bias is at most
 # $L'^2\,\mathbb E\sum_i\omega_i\Vert x_i-x_q\Vert^2\sim(d-1)L'^2/w$, and the wave $\frac{L'}b\cos(b\,u\cdot x)$ that turns once in a
@@ -343,9 +382,8 @@ judge(
 # %%
 for d in dims:
     for w in (1e3, 1e5):  # in contexts so long that every window is full
-        wave = Cosine(
-            d, lipschitz=0.5 * w**0.5
-        )  # cos(b u.x), b times as steep as allowed
+        # cos(b u.x), b times as steep as allowed
+        wave = Cosine(d, lipschitz=0.5 * w**0.5)
         bias = population_risk(wave, w, n=1e40, noise_std=0.0).bias / wave.lipschitz**2
         (cosine,) = attended_gegenbauer_means(d, w, 1e40, 1)  # mean of x_i.x_q
         most = 2 * (1 - cosine)  # mean of |x_i - x_q|^2
@@ -401,8 +439,9 @@ judge(
 )
 
 # %% [markdown]
-# **Smoother than trained for.** As an order in $n$ the lower bound holds, with either reading of its exponent. The displayed
-# right side lacks a factor $\sigma^2$, without which it has no unit, so nothing but an order can be meant.
+# **Functions smoother than those of pretraining.** As an order in $n$ the lower bound holds, with either reading of its
+# exponent. The displayed right side lacks a factor $\sigma^2$. Without it the two sides have different units, so only an order can
+# be meant.
 
 # %% tags=["remove-input"]
 judge(
@@ -426,7 +465,8 @@ judge(
 # %% [markdown]
 # **The words beside the two bounds.** For $L'>L$ the dependence on $L'$ is worse than with the window trained at $L'$. "No
 # benefit" for $L'<L$ is true of the *rate*. The loss itself falls near $L'=L$, but never below $\frac3{d+2}$ of its value
-# there (long contexts, ReLU functions): this share is label noise, which no smoothness removes ({prf:ref}`thm-price`).
+# there (long contexts, ReLU functions), by {prf:ref}`the price of a wrong window <thm-price>`. This share is label noise, which no
+# smoothness removes.
 
 # %%
 for d in dims:
@@ -459,13 +499,20 @@ judge(
 
 # %% tags=["remove-input"]
 tiny = theorem3_generalization.powers(dims=dims, ratios=[0.01], n=last, **exact)
+at_L = theorem3_generalization.risk_slopes(dims=dims, ratios=[1.0], **exact)
+both = theorem3_generalization.risk_slopes(dims=dims, ratios=smoother, **exact)
+both = both.merge(at_L.drop(columns="ratio"), on="dim", suffixes=("", "_at_L"))
+benefit = pd.DataFrame(
+    {
+        "dim": both.dim,
+        "ratio": both.ratio,
+        "slope": both.slope - both.slope_at_L,
+        "error": both.error + both.error_at_L,
+    }
+)
 judge(
     "P1.T3.no-benefit",
-    cases(
-        theorem3_generalization.benefit_slopes(dims=dims, ratios=smoother, **exact),
-        name=AT,
-        **slope,
-    ),
+    cases(benefit, name=AT, **slope),
     readings={
         "no-slope": cases(
             tiny, value="kept", error="error", labels=["dim", "ratio"], name=AT
@@ -479,8 +526,8 @@ judge(
 # The talk calls the same $L$ necessary and sufficient. We say that a layer *generalizes* to a class if its risk there is at
 # most 10 % above that of the best window for that class.
 #
-# **Necessary.** In long contexts an $L'$ four times smaller or larger costs more, so the same $L$ is necessary. For an $L'$
-# near $L$, or with little noise at fixed $n$, little is lost.
+# **Necessary.** In long contexts an $L'$ that is four times smaller or larger costs more than 10 %, so the same $L$ is necessary.
+# For an $L'$ near $L$, or with little noise at fixed $n$, little is lost.
 
 # %% tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
@@ -512,8 +559,8 @@ judge(
 # %% [markdown]
 # **Sufficient.** Three classes share $L=1$: affine, ReLU and cosine, here $\cos(Lu\cdot x)$. (The last slide prints low-rank
 # links, $w^\top x+2$ and $\cos(4w^\top x)$, but no law of $w$, and does not say that they are the classes of Fig. 5.)
-# Twenty examples in eight dimensions do not resolve this even wave: its best window is too wide for affine functions. In
-# *long* contexts affine pretraining loses a power of $n$ on ReLU functions.
+# Twenty examples in eight dimensions do not resolve this even wave, so the best window for it is too wide for affine functions.
+# In *long* contexts a layer pretrained on affine functions loses a power of $n$ on ReLU functions.
 
 # %% tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -608,7 +655,7 @@ for ax in panels.values():
     ax.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
     ax.set_yticks([], minor=True)
     ax.set_xlim(-0.5, len(names) - 0.5)
-plt.gcf().supxlabel("trained on", fontsize=10)
+plt.gcf().supxlabel("trained on")
 plt.show()
 
 # %% [markdown]
@@ -616,9 +663,9 @@ plt.show()
 # :alt: Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L = 1
 # lie on the line one, and those trained on cosines with L = 0.1 and L = 10 far above it.
 #
-# Test error of trained units over that of the unit trained on the class tested: median over the seeds and the range from the smallest to the
-# largest. A cosine
-# of $L=10$ is below the resolution of 20 examples: equal weights are best for it, so its window is too *wide*.
+# Test error of trained units over that of the unit trained on the class tested: median over the seeds and the range from the
+# smallest to the largest. A cosine of $L=10$ is too fast for 20 examples: equal weights are best for it, so its window is too
+# *wide*.
 # ```
 
 # %% tags=["remove-input"]
@@ -664,7 +711,7 @@ judge(
 # ## To remember
 #
 # A window that was trained for the wrong $L$ costs a constant factor. If it is too wide, it smears rough functions; if it is
-# too narrow, it keeps noise. More context does not help.
+# too narrow, it keeps noise. A longer context does not remove the factor.
 
 # %% tags=["remove-input"]
 notebook.footer()

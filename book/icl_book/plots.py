@@ -27,6 +27,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 
 from icl_book.markup import environment, number
 
@@ -306,6 +307,44 @@ def _series(
 ) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
     for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
+
+
+def label_ends(ax: Axes, *, spacing: float = 12.0) -> None:
+    """Write the label of each line at its right end, in its color, in place of a legend.
+
+    Call it when scales and limits are set. Labels that would overlap are moved apart.
+
+    Args:
+        ax: The panel; lines without a label stay without one.
+        spacing: Least distance of two labels, in points.
+    """
+    assert isinstance(ax.figure, Figure)
+    ax.figure.draw_without_rendering()
+    points_per_pixel = 72 / ax.figure.dpi
+    bottom, top = ax.bbox.y0 * points_per_pixel, ax.bbox.y1 * points_per_pixel
+    ends = []
+    for line in ax.get_lines():
+        shown = np.isfinite(line.get_xydata()).all(axis=1)
+        if str(line.get_label()).startswith("_") or not shown.any():
+            continue
+        x, y = np.asarray(line.get_xydata())[shown][-1]
+        height = float(ax.transData.transform((x, y))[1]) * points_per_pixel
+        ends.append((min(max(height, bottom), top), x, y, height, line))
+    ends.sort(key=lambda end: end[0])
+    wanted = np.array([end[0] for end in ends])
+    # the heights next to the wanted ones, in the sense of least squares, that are far enough apart
+    steps = spacing * np.arange(len(ends))
+    heights = isotonic_regression(wanted - steps).x + steps
+    for height, (_, x, y, at, line) in zip(heights, ends, strict=True):
+        ax.annotate(
+            str(line.get_label()),
+            (x, y),
+            xytext=(6, height - at),
+            textcoords="offset points",
+            color=line.get_color(),
+            va="center",
+            annotation_clip=False,
+        )
 
 
 def guide(

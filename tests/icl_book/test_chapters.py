@@ -77,3 +77,15 @@ def test_figures_have_captions(chapter):
     for i in drawn:
         assert (found := CAPTION.match(cells[i + 1].source)), cells[i].source
         assert len(found[3].split()) <= 90, f"{found[1]}: a long caption"
+
+
+@pytest.mark.parametrize("name", ["theorem2_scaling", "theorem3_generalization"])
+def test_the_short_path_has_the_noise_of_the_parameters(name):
+    cells = jupytext.read(ROOT / f"notebooks/{name}.py").cells
+    plain = next(i for i, cell in enumerate(cells) if "-plain)=" in cell.source)
+    code = next(c.source for c in cells[plain + 1 :] if c.cell_type == "code")
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    given = [word for call in calls for word in call.keywords if word.arg]
+    noise = [word.value for word in given if word.arg == "noise_std"]
+    assert "noise_std" in code
+    assert not any(isinstance(value, ast.Constant) for value in noise)

@@ -151,3 +151,19 @@ def test_the_style_is_the_same_whatever_was_set_before():
     plt.rcParams.update(mine | {"figure.max_open_warning": 1, "timezone": "Asia/Tokyo"})
     plots.style()
     assert dict(plt.rcParams) == before
+
+
+def test_labels_at_the_ends_of_lines_do_not_overlap(ax):
+    ax.plot([1, 2], [1.0, 2.0], label="low", color="C1")
+    ax.plot([1, 2], [1.0, 2.0001], label="high")
+    ax.plot([1, 2, 3], [1.0, 9.0, np.nan], label="alone")
+    ax.plot([1, 2], [1.0, 5.0])
+    plots.label_ends(ax, spacing=12)
+    low, high, alone = ax.texts
+    assert [text.get_text() for text in ax.texts] == ["low", "high", "alone"]
+    assert low.get_color() == "C1" and alone.xy == (2, 9)
+    pixels = [ax.transData.transform(text.xy)[1] for text in (low, high, alone)]
+    shifts = [text.xyann[1] for text in (low, high, alone)]
+    heights = np.array(pixels) * 72 / ax.figure.dpi + shifts
+    assert heights[1] - heights[0] == pytest.approx(12, abs=0.1)
+    assert shifts[2] == pytest.approx(0, abs=0.1), "a label with room stays at its line"

@@ -210,11 +210,6 @@ def squared_bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.Data
     return pd.concat(parts, ignore_index=True)
 
 
-def half_weight_distance(w: ArrayLike) -> Array:
-    """Return the distance at which the weight has fallen to half; no two points are farther apart than 2."""
-    return np.asarray(np.minimum(2, np.sqrt(2 * np.log(2) / np.maximum(w, 1e-9))))
-
-
 def narrowing(
     *,
     tasks: list[str],
@@ -224,54 +219,60 @@ def narrowing(
     low: float,
     high: float,
 ) -> pd.DataFrame:
-    """Return the distance of half weight at L = high over that at L = low: ``task, dim, ratio, error``."""
+    """Return the half-width of the weights at L = high over that at L = low: ``task, dim, ratio, error``."""
     rows = []
     for name, dim in product(tasks, dims):
         smooth = optimal_window(make_task(name, dim, low), n, noise_std)
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
-        ratio = half_weight_distance(rough.w) / half_weight_distance(smooth.w)
+        # no two points are farther apart than 2
+        halves = [
+            min(2.0, np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9)))
+            for best in (smooth, rough)
+        ]
+        ratio = halves[1] / halves[0]
         error = ratio * (smooth.error + rough.error)
         rows.append({"task": name, "dim": dim, "ratio": ratio, "error": error})
     return pd.DataFrame(rows)
 
 
-def slopes_in_lipschitz(
-    *, tasks: list[str], dims: list[int], n: int, noise_std: float
+def window_slopes(
+    *,
+    tasks: list[str],
+    dims: list[int],
+    n: int,
+    lipschitz: ArrayLike = 1.0,
+    noise_std: ArrayLike,
 ) -> pd.DataFrame:
-    """Return the smallest slope of log w* in log L: ``task, dim, slope, error``.
+    """Return the extreme slopes of log w* in log L, or in log sigma, along a sweep.
 
-    L runs from 1/4 to 16, for cosines from 1 to 16 in one step; equal weights count as w = 1e-6.
+    Args:
+        tasks: Names of classes, see `icl.tasks.make_task`.
+        dims: Dimensions.
+        n: Context length.
+        lipschitz: Lipschitz constants L, or one.
+        noise_std: Standard deviations sigma of the label noise, or one. One of the two is swept.
+
+    Returns:
+        ``task``, ``dim``, the ``least`` and the ``greatest`` slope between neighbors, and their ``error``.
+        Equal weights count as w = 1e-6.
     """
+    swept = np.asarray(lipschitz if np.ndim(lipschitz) else noise_std, dtype=float)
+    settings = list(np.broadcast(lipschitz, noise_std))
+    steps = np.diff(np.log(swept))
     rows = []
     for name, dim in product(tasks, dims):
-        lipschitz = np.geomspace(0.25, 16, 13)
-        if name == "cosine":
-            lipschitz = np.array([1.0, 16.0])
-        found = [
-            optimal_window(make_task(name, dim, L), n, noise_std) for L in lipschitz
-        ]
+        found = [optimal_window(make_task(name, dim, L), n, s) for L, s in settings]
         w = np.maximum([float(best.w) for best in found], EQUAL_WEIGHTS)
         errors = np.array([float(best.error) for best in found])
-        steps = np.diff(np.log(lipschitz))
-        slope = np.diff(np.log(w)) / steps
-        error = (errors[1:] + errors[:-1]) / steps
+        slopes = np.diff(np.log(w)) / steps
         rows.append(
-            {"task": name, "dim": dim, "slope": slope.min(), "error": error.max()}
-        )
-    return pd.DataFrame(rows)
-
-
-def slopes_in_noise(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
-    """Return the largest slope of log w* in log sigma, 0.05 to 3: ``task, dim, slope, error``."""
-    noise_stds = np.geomspace(0.05, 3, 13)
-    step = np.log(noise_stds[1] / noise_stds[0])
-    rows = []
-    for name, dim in product(tasks, dims):
-        best = optimal_window(make_task(name, dim), n, noise_stds)
-        slope = np.diff(np.log(np.maximum(best.w, EQUAL_WEIGHTS))) / step
-        error = (best.error[1:] + best.error[:-1]) / step
-        rows.append(
-            {"task": name, "dim": dim, "slope": slope.max(), "error": error.max()}
+            {
+                "task": name,
+                "dim": dim,
+                "least": slopes.min(),
+                "greatest": slopes.max(),
+                "error": ((errors[1:] + errors[:-1]) / steps).max(),
+            }
         )
     return pd.DataFrame(rows)
 

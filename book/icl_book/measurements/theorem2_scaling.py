@@ -160,23 +160,16 @@ def many_tokens(dim: int) -> float:
     return float(np.round(1e12 * asymptotics.effective_fraction(dim, FAR[1])))
 
 
-def noise_slopes(*, dims: Sequence[int], extra_dims: int) -> pd.DataFrame:
-    """Return the local slope of the log of the noise in log w, on the unit sphere of R^(dim + extra_dims).
+def term_slopes(
+    *, term: str, tasks: Sequence[str], dims: Sequence[int], extra_dims: int = 0
+) -> pd.DataFrame:
+    """Return the local slope in log w of the log of the bias or of the noise.
 
-    Returns:
-        ``dim``, ``slope`` and ``error``.
-    """
-    rows = []
-    for dim in dims:
-        task = Affine(dim + extra_dims)
-        risk = population_risk(task, FAR, many_tokens(task.dim), noise_std=1.0)
-        slope, error = log_slope(FAR, risk.noise, risk.error)
-        rows.append({"dim": dim, "slope": slope, "error": error})
-    return pd.DataFrame(rows)
-
-
-def bias_slopes(*, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
-    """Return the local slope of the log of the bias in log w.
+    Args:
+        term: ``"bias"`` or ``"noise"``.
+        tasks: Names of classes, see `icl.tasks.make_task`.
+        dims: Dimensions.
+        extra_dims: Tokens are on the unit sphere of R^(dim + extra_dims).
 
     Returns:
         ``task``, ``dim``, ``slope`` and ``error``.
@@ -184,9 +177,12 @@ def bias_slopes(*, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
     rows = []
     for name in tasks:
         for dim in dims:
-            task = make_task(name, dim)
-            risk = population_risk(task, FAR, many_tokens(dim), noise_std=0.0)
-            slope, error = log_slope(FAR, risk.bias, risk.error)
+            task = make_task(name, dim + extra_dims)
+            n = many_tokens(task.dim)
+            # without label noise the estimated error is that of the bias alone
+            noise_std = 1.0 if term == "noise" else 0.0
+            risk = population_risk(task, FAR, n, noise_std)
+            slope, error = log_slope(FAR, getattr(risk, term), risk.error)
             rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 

@@ -119,24 +119,6 @@ def risk_slopes(
     return pd.DataFrame(rows)
 
 
-def benefit_slopes(
-    *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
-) -> pd.DataFrame:
-    """Return the local slope in n of the risk at L' over that at L, ReLU functions, window of L.
-
-    Returns:
-        ``dim``, ``ratio``, ``slope`` and ``error``.
-    """
-    rows = []
-    for dim in dims:
-        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
-        for ratio in ratios:
-            total = ratio**2 * risk.bias + risk.noise
-            slope, error = log_slope(n, total / risk.total, 2 * risk.error)
-            rows.append({"dim": dim, "ratio": ratio, "slope": slope, "error": error})
-    return pd.DataFrame(rows)
-
-
 def growing_slopes(
     *, dims: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:

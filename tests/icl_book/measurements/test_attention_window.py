@@ -39,9 +39,14 @@ def test_the_bias_of_the_estimator_falls_and_the_mean_squared_one_turns():
 
 def test_windows_follow_lipschitz_constant_and_noise():
     setting = {"tasks": ["ReLU"], "dims": [3], "n": 20}
-    rough = attention_window.slopes_in_lipschitz(**setting, noise_std=0.3)
-    assert rough.slope[0] > 0
-    assert attention_window.slopes_in_noise(**setting).slope[0] < 0
+    rough = attention_window.window_slopes(
+        **setting, lipschitz=[1.0, 2.0, 4.0], noise_std=0.4
+    )
+    noisy = attention_window.window_slopes(**setting, noise_std=[0.1, 0.2, 0.4])
+    assert rough.least[0] > 0 > noisy.greatest[0]
+    # only L / sigma counts: L from 1 to 4 at sigma = 0.4 is sigma from 0.4 to 0.1 at L = 1
+    assert rough.least[0] == pytest.approx(-noisy.greatest[0], rel=1e-6)
+    assert rough.greatest[0] == pytest.approx(-noisy.least[0], rel=1e-6)
     ratio = attention_window.narrowing(**setting, noise_std=0.3, low=1.0, high=8.0)
     assert 0 < ratio.ratio[0] < 1
 
