@@ -137,4 +137,5 @@ def target(B: Tensor | None, kind: str) -> Tensor:
 
 def _dot(Y: Tensor, Z: Tensor) -> Tensor:
     """Return the inner products of the rows, as a column."""
-    return torch.linalg.vecdot(Y, Z).unsqueeze(-1)
+    products: Tensor = torch.linalg.vecdot(Y, Z)
+    return products.unsqueeze(-1)
