@@ -81,7 +81,7 @@ def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
             return F * (C - _dot(F, C))
         case "rescaled":
             U = S.exp()
-            Q = U - U.sum(-1, keepdim=True) * B
+            Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
             return U * (Q - _dot(Q, B))
         case "sparse":
             return S.exp()
@@ -110,9 +110,9 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case "rescaled":
             U = S.exp()
             U_t = U * T
-            Q = U - U.sum(-1, keepdim=True) * B
-            Q_t = U_t - U_t.sum(-1, keepdim=True) * B
-            return U * (T * (Q - _dot(Q, B)) + Q_t - _dot(Q_t, B))
+            Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
+            Q_t = torch.addcmul(U_t, U_t.sum(-1, keepdim=True), B, value=-1)
+            return U * torch.addcmul(Q_t - _dot(Q_t, B), T, Q - _dot(Q, B))
         case "sparse":
             return S.exp() * T
         case "cross_entropy":
@@ -137,4 +137,5 @@ def target(B: Tensor | None, kind: str) -> Tensor:
 
 def _dot(Y: Tensor, Z: Tensor) -> Tensor:
     """Return the inner products of the rows, as a column."""
-    return (Y * Z).sum(-1, keepdim=True)
+    products: Tensor = torch.linalg.vecdot(Y, Z)
+    return products.unsqueeze(-1)

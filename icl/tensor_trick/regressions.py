@@ -1,13 +1,15 @@
 r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
 `icl.tensor_trick.formulas` holds the formulas of a row. Rows of the problem do not interact, so they are
-taken in blocks, of which the logits fit the cache of a core. With a the rows of A1 in a block, ::
+taken in blocks, of which a few arrays of logits fit the cache. With y a block of rows of A1 X, ::
 
-    S = a X A2',   P from S and its rows of B,   gradient += a' (P A2).
+    S = y A2',   P from S and its rows of B,   P A2,
 
-So beside the arguments O(n d) numbers are held, never n x m. Nothing here forms a Kronecker product or calls
-autograd; `icl.tensor_trick.kronecker` holds the explicit Kronecker versions these are tested against. The
-results can be differentiated and mapped by PyTorch; a recorded history then holds all logits.
+and the gradient is A1' times the blocks of P A2 stacked. The products with A1 are taken once for all rows,
+as small products are slow. So beside the arguments O(n d) numbers are held, never n x m.
+Nothing here forms a Kronecker product or calls autograd; `icl.tensor_trick.kronecker` holds the explicit
+versions these are tested against. The results can be differentiated and mapped by PyTorch; a recorded history
+then holds all logits.
 
 Shapes: A1 (..., n, d), A2 (..., m, e), X and V (..., d, e), B (..., n, m); the paper has m = n and e = d.
 Leading dimensions broadcast; every element of the batch is a problem of its own. Logits are not divided by
@@ -17,7 +19,6 @@ anything: put a 1/sqrt(d) into X if you want one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -31,8 +32,8 @@ from icl.tensor_trick.formulas import (
 )
 from icl.tensor_trick.inputs import batch_shape, check_problem, check_result
 
-#: Bytes of the logits of a block: a few arrays of this size fit the cache of a core, or fill a GPU.
-BLOCK, BLOCK_GPU = 2**19, 2**26
+#: Bytes of the logits of a block: a few arrays of this size fit the caches of a processor, or fill a GPU.
+BLOCK, BLOCK_GPU = 2**20, 2**26
 
 
 def loss(
@@ -52,9 +53,12 @@ def loss(
     target(B, kind)
     check_problem(A1, A2, X, B)
     used = B if kind in TARGETED else None
+    half = A1 @ X
     total = torch.zeros((), dtype=X.dtype, device=X.device)
-    for a, b in _blocks(A1, A2, X, used):
-        total = total + row_loss(a @ X @ A2.mT, b, kind).sum(-1)
+    for rows in _blocks(A1, A2, X, used):
+        S = half[..., rows, :] @ A2.mT
+        b = None if used is None else used[..., rows, :]
+        total = total + row_loss(S, b, kind).sum(-1)
     return check_result(total, f"loss ({kind})", X, used)
 
 
@@ -68,10 +72,13 @@ def gradient(
     target(B, kind)
     check_problem(A1, A2, X, B)
     used = B if kind in TARGETED else None
-    total = torch.zeros_like(X)
-    for a, b in _blocks(A1, A2, X, used):
-        P = row_gradient(a @ X @ A2.mT, b, kind)
-        total = total + a.mT @ (P @ A2)
+    half = A1 @ X
+    parts = []
+    for rows in _blocks(A1, A2, X, used):
+        S = half[..., rows, :] @ A2.mT
+        b = None if used is None else used[..., rows, :]
+        parts.append(row_gradient(S, b, kind) @ A2)
+    total = A1.mT @ torch.cat(parts, -2)
     return check_result(total, f"gradient ({kind})", X, used)
 
 
@@ -90,21 +97,24 @@ def hvp(
     target(B, kind)
     check_problem(A1, A2, X, B, V)
     used = B if kind in TARGETED else None
-    total = torch.zeros_like(X)
-    for a, b in _blocks(A1, A2, X, used, V):
-        W = row_hvp(a @ X @ A2.mT, a @ V @ A2.mT, b, kind)
-        total = total + a.mT @ (W @ A2)
+    half = A1 @ X
+    half_move = A1 @ V
+    parts = []
+    for rows in _blocks(A1, A2, X, used, V):
+        S = half[..., rows, :] @ A2.mT
+        T = half_move[..., rows, :] @ A2.mT
+        b = None if used is None else used[..., rows, :]
+        parts.append(row_hvp(S, T, b, kind) @ A2)
+    total = A1.mT @ torch.cat(parts, -2)
     return check_result(total, f"Hessian product ({kind})", X, used)
 
 
 def _blocks(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
-) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Yield blocks of rows of A1 and the same rows of B."""
+) -> list[slice]:
+    """Cut the rows of A1 into blocks."""
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     problems = math.prod(batch_shape(A1, A2, X, B, V))
     row = max(1, problems) * A2.shape[-2] * A1.element_size()
     height = max(1, block // row)
-    for start in range(0, A1.shape[-2], height):
-        rows = slice(start, start + height)
-        yield A1[..., rows, :], None if B is None else B[..., rows, :]
+    return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
