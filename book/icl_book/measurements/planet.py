@@ -48,10 +48,9 @@ def windows_of_places(
         error by the jackknife over contexts; ``factor``, the risk with the exact best window of uniform
         places over the least risk, and its ``factor_error``.
     """
-    theta = np.linspace(0, np.pi, _ANGLES)
-    covariance = task.covariance(np.cos(theta))
     exact = float(optimal_window(task, n, noise_std).w)
     windows = exact * 2.0 ** (_STEPS / 2)
+    table = _table(task)
     rows = []
     for at, (known, asked) in enumerate(
         [("uniform", "uniform"), ("clustered", "clustered"), ("clustered", "uniform")]
@@ -62,16 +61,7 @@ def windows_of_places(
             centers = _uniform(rng.standard_normal((clusters, 3)))
             places = _drawn(known, centers, n, width, rng)
             wanted = _drawn(asked, centers, queries, width, rng)
-            gram = _at(theta, covariance, places @ places.T)
-            np.fill_diagonal(gram, covariance[0] + task.unresolved + noise_std**2)
-            cosine = wanted @ places.T
-            mixed = _at(theta, covariance, cosine)
-            scores = cosine - cosine.max(axis=1, keepdims=True)
-            weights = np.exp(windows[:, None, None] * scores)
-            weights /= weights.sum(axis=2, keepdims=True)
-            squares = (weights.reshape(-1, n) @ gram).reshape(weights.shape) * weights
-            risk = squares.sum(axis=2) - 2 * (weights * mixed).sum(axis=2)
-            risks[context] = risk.mean(axis=1) + covariance[0] + task.unresolved
+            risks[context] = mean_risks(task, places, wanted, windows, noise_std, table)
         total = risks.sum(axis=0)
         left_out = (total - risks) / (contexts - 1)
         best = [_least(curve) for curve in left_out]
@@ -93,6 +83,38 @@ def windows_of_places(
             }
         )
     return pd.DataFrame(rows)
+
+
+def mean_risks(
+    task: Zonal,
+    places: Array,
+    wanted: Array,
+    windows: Array,
+    noise_std: float,
+    table: tuple[Array, Array] | None = None,
+) -> Array:
+    """Return the mean risk over turned maps, noise and queries, given the places, for each window.
+
+    Places (n, 3), queries ``wanted`` (queries, 3), windows (k,); ``table`` is `_table` of the class.
+    """
+    theta, covariance = table or _table(task)
+    n = len(places)
+    gram = _at(theta, covariance, places @ places.T)
+    np.fill_diagonal(gram, covariance[0] + task.unresolved + noise_std**2)
+    cosine = wanted @ places.T
+    scores = cosine - cosine.max(axis=1, keepdims=True)
+    weights = np.exp(windows[:, None, None] * scores)
+    weights /= weights.sum(axis=2, keepdims=True)
+    product = (weights.reshape(-1, n) @ gram).reshape(weights.shape)
+    product -= 2 * _at(theta, covariance, cosine)
+    risk = (product * weights).sum(axis=2).mean(axis=1)
+    return np.asarray(risk + covariance[0] + task.unresolved)
+
+
+def _table(task: Zonal) -> tuple[Array, Array]:
+    """Return angles from 0 to pi and the covariance there."""
+    theta = np.linspace(0, np.pi, _ANGLES)
+    return theta, task.covariance(np.cos(theta))
 
 
 def _uniform(normal: Array) -> Array:
