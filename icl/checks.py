@@ -112,6 +112,29 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, array.tolist()))
 
 
+def table(value: Any, name: str, most: float) -> NDArray[np.float64]:
+    """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
+
+    The refusal names the first entry that is not finite or larger than ``most`` in size.
+    """
+    numbers = _numbers(value)
+    if numbers.ndim == 0:
+        kind = type(value).__name__
+        raise ValueError(
+            f"{name} is a {kind} that holds other things than numbers, or rows of different lengths: "
+            "must be an array of finite numbers"
+        )
+    wrong = ~(np.abs(numbers) <= most)
+    if wrong.any():
+        at = np.unravel_index(int(wrong.argmax()), wrong.shape)
+        place = ", ".join(map(str, at))
+        raise ValueError(
+            f"{name}[{place}]={numbers[at]}: must be a finite number of size at most {most:.0e}, "
+            "no NaN and no infinity"
+        )
+    return np.ascontiguousarray(numbers)
+
+
 def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
     """Refuse what is no dense tensor of PyTorch with a floating type and finite entries.
 

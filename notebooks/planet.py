@@ -9,12 +9,13 @@
 # %% [markdown]
 # # A planet: how many kilometres around should you look?
 #
-# **Short answer.** You are told of $n$ random places on Earth whether they are land, with some noise, and asked about one
-# more place. Attention averages the answers nearby, and the exact risk says how near. From $n=10{,}000$ places with little noise it
-# looks {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
+# **Short answer.** Is it land here? You are told of $n$ random places on Earth whether they are land, with some noise, and asked
+# about one more. A layer of softmax attention, the part of a language model that looks things up in its input, answers with an
+# average over the places nearby, and this chapter computes how near. From $n=10{,}000$ places with little noise it
+# should look {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km around for land and sea, and
 # {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km around for the vertical magnetic field, which is smooth.
-# Layers that are trained on real places find the computed window {judged}`P1.planet.trained`. Each map's window serves the other
-# badly {judged}`P1.planet.price`: this is what paper 1 says of functions with different Lipschitz constants, on one planet.
+# Layers that are trained on real places find the computed radius {judged}`P1.planet.trained`. The radius for one map serves the
+# other badly {judged}`P1.planet.price`: this is what paper 1 says of functions with different Lipschitz constants, on one planet.
 
 # %% tags=["remove-cell"]
 import sys
@@ -31,43 +32,45 @@ n_values = [10, 30, 100, 300, 1000, 3000, 10000]  # context lengths n of the cur
 unit_noise_std = 0.5  # label noise of the trained layers, in the same units
 context_length = 30  # number n of labeled places in a context of the trained layers
 seeds = 10  # trained layers of a map
-steps = 1000  # Adam steps a layer
+steps = 500  # Adam steps a layer
 batch_size = 256  # fresh contexts a step
 learning_rate = 0.2  # Adam's initial step size, falling linearly to zero
+contexts = 20  # samples of clustered places
 
 # %% mystnb={"code_prompt_show": "Imports"} tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+import icl
 from icl.pretrain import train_grid
 from icl.risk import optimal_window, population_risk
 from icl.tasks import globe
 from icl_book import notebook, planet
 from icl_book.claims import judge
+from icl_book.measurements.planet import windows_of_places
 
 notebook.setup(globals(), n_values=2)
 
 # %% tags=["hide-input"]
 land = planet.land()
-shown = globe(land, degree=300)
-spread = (sum(shown.power[1:]) + shown.rest) ** 0.5
+places = planet.random_places(np.random.default_rng(1), 300)
+latitude = np.degrees(np.arcsin(places[:, 2]))
+longitude = np.degrees(np.arctan2(places[:, 1], places[:, 0]))
+is_land = planet.value_at(land, places)
 paris = np.array([48.9, 2.4])  # latitude and longitude of the query, in degrees
-generator = np.random.default_rng(1)
-latitude = np.degrees(np.arcsin(generator.uniform(-1, 1, 300)))
-longitude = generator.uniform(-180, 180, 300)
-is_land = land[((90 - latitude) * 2).astype(int), ((longitude + 180) * 2).astype(int)]
-figure, ax = plt.subplots(figsize=(7.6, 3.9))
-ax.imshow(land, extent=(-180, 180, -90, 90), cmap="Greys", alpha=0.2, aspect="equal")
-ax.grid(visible=False)
-for value, color, name in ((1, "C2", "land"), (0, "C0", "sea")):
-    here = is_land == value
-    ax.scatter(longitude[here], latitude[here], s=9, color=color, label=name)
-ax.plot(*paris[::-1], "k*", markersize=11, label="the place in question")
+shown = globe(planet.standardized(land), degree=300)
+figure, (world, near) = plt.subplots(1, 2, figsize=(6.9, 2.9), width_ratios=(2, 1))
+for ax, size in ((world, 6), (near, 22)):
+    ax.imshow(land, extent=(-180, 180, -90, 90), cmap="Greys", alpha=0.2)
+    ax.grid(visible=False)
+    for value, color, name in ((1, "C2", "land"), (0, "C0", "sea")):
+        here = is_land == value
+        ax.scatter(longitude[here], latitude[here], s=size, color=color, label=name)
+    ax.plot(*paris[::-1], "k*", markersize=7, label="the place in question")
 turn = np.linspace(0, 2 * np.pi, 200)
-for n, line in ((100, ":"), (1000, "--"), (10_000, "-")):
-    w = optimal_window(shown, n, noise_std * spread).w
-    angle = w**-0.5
+for n, below in ((100, False), (1000, False), (10_000, True)):
+    angle = optimal_window(shown, n, noise_std).w ** -0.5
     up = np.radians(paris[0])
     north = np.arcsin(
         np.sin(up) * np.cos(angle) + np.cos(up) * np.sin(angle) * np.cos(turn)
@@ -76,26 +79,35 @@ for n, line in ((100, ":"), (1000, "--"), (10_000, "-")):
         np.sin(turn) * np.sin(angle) * np.cos(up),
         np.cos(angle) - np.sin(up) * np.sin(north),
     )
-    label = f"n = {n:,}: {planet.RADIUS * angle:,.0f} km"
-    ax.plot(
-        paris[1] + np.degrees(east),
-        np.degrees(north),
-        "k",
-        ls=line,
-        lw=1.1,
-        label=label,
+    for ax in (world, near):
+        ax.plot(paris[1] + np.degrees(east), np.degrees(north), "k", lw=1)
+    near.annotate(
+        f"n = {n:,}: {planet.RADIUS * angle:,.0f} km",
+        (paris[1], np.degrees(north.min() if below else north.max())),
+        xytext=(0, -10 if below else 3),
+        textcoords="offset points",
+        ha="center",
+        bbox={"color": "white", "alpha": 0.7, "pad": 0.5},
+        fontsize=8.5,
     )
-ax.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude", ylabel="latitude")
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=9, ncols=3)
+world.set(xlim=(-180, 180), ylim=(-90, 90), aspect="equal")
+world.set(xticks=range(-180, 181, 90), yticks=range(-90, 91, 45))
+near.set(xlim=(-19, 24), ylim=(35, 65), aspect=1 / np.cos(up))
+near.set(xticks=[-15, 0, 15], yticks=[40, 50, 60])
+for ax in (world, near):
+    ax.set_xlabel("longitude")
+world.set_ylabel("latitude")
+figure.legend(*world.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()
 
 # %% [markdown]
 # ```{caption} fig-planet
-# :alt: A map of the world with three hundred random places, colored by land and sea, a star at Paris, and three closed curves
-# around it, the smaller the more places are known.
+# :alt: A map of the world with three hundred random places, colored by land and sea, and a star at Paris; beside it Europe, with
+# three circles around the star, the smaller the more places are known.
 #
-# Three hundred random places and one in question. The curves have the radius $R_\oplus w^{-1/2}$ of the best window if 100, 1,000
-# or 10,000 places are known: the more places, the smaller the region whose answers are averaged.
+# Three hundred random places and one in question, on the whole map and near it. The circles have the radius
+# $R_\oplus w^{-1/2}$ of the best window if 100, 1,000 or 10,000 places are known: the more places, the smaller the region whose
+# answers are averaged.
 # ```
 #
 # (planet-plain)=
@@ -103,10 +115,11 @@ plt.show()
 #
 # Is it land at the place with the star? Somebody tells you of $n$ places, chosen at random all over the Earth, whether they are
 # land. A sensible guess is an average over the places nearby. If you look too far, you average over other coasts; if you look
-# too near, hardly any place is left, and one wrong answer decides. A {term}`softmax attention unit <unit>` makes exactly such an
-# average: places are points on the unit sphere, a place counts in proportion to $e^{w\cos\theta}$, with $\theta$ its angular distance
-# from the query, so that the places within about $R_\oplus w^{-1/2}$ count,
-# where $R_\oplus=6371$ km is the radius of the Earth. **How many kilometres around should you look?**
+# too near, hardly any place is left, and one wrong answer decides. **How many kilometres around should you look?**
+#
+# A {term}`softmax attention unit <unit>` makes exactly such an average. Places are points on the unit sphere, and a place counts
+# in proportion to $e^{w\cos\theta}$, where $\theta$ is its angular distance from the place in question. So the places within about
+# $R_\oplus w^{-1/2}$ count, where $R_\oplus=6371$ km is the radius of the Earth, and training sets the one number $w$.
 #
 # The answer depends on the map. Coasts are everywhere, and the answer changes at once across a coast; the magnetic
 # field changes slowly over thousands of kilometres. So with many places the window for land and sea should be narrower.
@@ -115,8 +128,7 @@ plt.show()
 #
 # **Why this book can compute it.** A map that is turned at random is a rotation-invariant class of functions, and of such a
 # class the [exact risk](/notebooks/exact_risk.ipynb) needs only the *power*: how much of the variance lies in spherical harmonics of each degree.
-# Nobody here made these functions. Turning the map changes nothing: the places are uniform on the sphere, so the mean error on
-# one fixed Earth is the same number.
+# Nobody here made these functions.
 #
 # ## Experiment: the best window for two maps, exact and trained
 
@@ -126,9 +138,7 @@ degrees = {"land and sea": 300, "magnetic field": 20}
 rows = []
 tasks = {}
 for name, values in maps.items():
-    task = globe(values, degree=degrees[name])
-    std = (sum(task.power[1:]) + task.rest) ** 0.5
-    tasks[name] = globe(values / std, degree=degrees[name])  # variance one
+    tasks[name] = globe(planet.standardized(values), degree=degrees[name])
     for n in n_values:
         best = optimal_window(tasks[name], n, noise_std)
         rows.append(
@@ -144,11 +154,13 @@ windows = pd.DataFrame(rows)
 print(windows.pivot(index="n", columns="map", values="km").round())
 
 # %%
-figure, ax = plt.subplots(figsize=(5.6, 3.2))
+figure, ax = plt.subplots(figsize=(6.0, 3.2))
 for name, part in windows.groupby("map", sort=False):
     ax.plot(part.n, part.km, "o-", label=name)
 ax.set(xscale="log", yscale="log", xlabel="places that are known, n")
-ax.set_ylabel(r"radius of the best window $R_\oplus w^{-1/2}$ (km)")
+ax.set_yticks([100, 300, 1000, 3000], ["100", "300", "1,000", "3,000"])
+ax.minorticks_off()
+ax.set_ylabel(r"best radius $R_\oplus w^{-1/2}$ (km)")
 ax.legend()
 plt.show()
 
@@ -161,7 +173,7 @@ plt.show()
 # few places the rough map has the *wider* window: far from every known place the mean of all is the best guess.
 # ```
 #
-# This takes about five seconds on two cores. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km
+# This takes a few seconds. At $n=10{,}000$ expect {judged}`P1.planet.radius | land and sea, n = 10000 | .0f` km
 # for land and sea and {judged}`P1.planet.radius | magnetic field, n = 10000 | .0f` km for the magnetic field.
 
 # %% tags=["remove-input"]
@@ -180,8 +192,7 @@ judge(
 
 # %% [markdown]
 # **Trained layers.** A layer sees contexts of random places on the map, a new rotation for each context, and learns
-# a full $3\times3$ matrix by Adam, from zero. Nothing tells it what a coast is. This takes about
-# twenty seconds.
+# a full $3\times3$ matrix by Adam, from zero. Nothing tells it what a coast is. This takes about ten seconds.
 
 # %%
 rows = []
@@ -252,23 +263,50 @@ judge(
 # A map of zeros and ones has no Lipschitz constant. What takes its place is in the {term}`variogram`: two places at the small angle
 # $\theta$ differ if the segment between them crosses a coast, with probability $2\ell\theta/(\pi A)$ if the coast has the length
 # $\ell$ and the sphere the area $A=4\pi$ (Buffon's needle). So the variogram is $\gamma(\theta)=\ell\theta/(\pi A)$, a class of order
-# one, and {prf:ref}`thm-law` gives the exponent $2/d$, the printed upper end of Theorem 2. But the coast of a real planet
-# is rough: its length depends on the ruler. The next cell reads the length off the variogram.
-
-# %%
-coast = globe(land, degree=300)
-for km in (3000, 1000, 300, 150):
-    theta = km / planet.RADIUS
-    gamma = float(coast.variogram(theta)) + coast.rest
-    length = gamma * np.pi * 4 * np.pi / theta * planet.RADIUS
-    print(f"seen at {km:5d} km the coasts are {length:9,.0f} km long")
-
-# %% [markdown]
-# The length grows as the window narrows, as Richardson and Mandelbrot found of real coasts, and with it the window narrows faster
-# than the law of a smooth coast says. At noise of half the map's spread its exponent in $n$ is
+# one, and {prf:ref}`thm-law` gives the exponent $2/d$, the printed upper end of Theorem 2. For $d=3$ the risk is
+# $\beta w^{-1/2}+\sigma^2w/n$ to leading order, with $\beta=\frac{\sqrt2-1}{\sqrt\pi}\frac{\ell}{A}$, so that the best window reveals the length
+# of the coasts: $\ell=\frac{2\sqrt\pi}{\sqrt2-1}A\sigma^2w^{3/2}/n$.
+#
+# But the coast of a real planet is rough, and its length depends on the ruler. The next cell reads the length twice: from
+# the exact best window by this formula, and from the variogram at the radius of that window, as a surveyor with a ruler of
+# this length would. The labels are as noisy as the map itself, because the law is about noise that exceeds the map's own changes
+# in the window.
 
 # %%
 task = tasks["land and sea"]
+heights = np.unique(planet.standardized(land))  # the two values of the standardized map
+per_unit = 4 * np.pi * planet.RADIUS / (heights[1] - heights[0]) ** 2
+rows = []
+for n in [1000, 10_000, 100_000]:
+    w = optimal_window(task, n, noise_std=1.0).w
+    theta = w**-0.5
+    gamma = task.variogram(theta) + task.rest
+    rows.append(
+        {
+            "n": n,
+            "radius (km)": planet.RADIUS * theta,
+            "coast by the window (km)": 2
+            * np.sqrt(np.pi)
+            / (np.sqrt(2) - 1)
+            * w**1.5
+            / n
+            * per_unit,
+            "coast by the ruler (km)": np.pi * gamma / theta * per_unit,
+        }
+    )
+coasts = pd.DataFrame(rows).astype(float)
+coasts.round(-2)
+
+# %% [markdown]
+# Both lengths grow as the window narrows, as Richardson and Mandelbrot found of real coasts. They are of one order, but the
+# window sees less coast than the ruler. One reason is the roughness: the window is set by how fast the bias falls, and if
+# $\gamma$ grows like $\theta^\rho$ with $\rho<1$, it falls at $\rho$ times the rate of a smooth coast with the same $\gamma$. The other is the map's own
+# variance in the window, which acts as more noise and fades as the window narrows: the ratio comes closer to $\rho$.
+#
+# As the coast grows, the window narrows faster than the law of a smooth coast says. At noise of half the map's spread its
+# exponent in $n$ is
+
+# %%
 lengths = np.array([10_000, 100_000])
 w = optimal_window(task, lengths, unit_noise_std).w
 exponent = np.log(w[1] / w[0]) / np.log(lengths[1] / lengths[0])
@@ -283,17 +321,88 @@ print(f"{exponent:.2f}; a smooth coast would have 2/3, and ReLU functions 2/5")
 # %%
 shuffled = land.ravel().copy()
 np.random.default_rng(7).shuffle(shuffled)
-without = globe(shuffled.reshape(land.shape), degree=300)
-print(
-    "best w of the shuffled map:",
-    float(optimal_window(without, 1000, 0.1).w).__round__(3),
-)
+without = globe(planet.standardized(shuffled.reshape(land.shape)), degree=60)
+nothing = float(optimal_window(without, 1000, noise_std).w)
+print(f"best w of the shuffled map: {nothing:.3f}")
 
 # %% [markdown]
+# ## One fixed Earth, and how often the answer is right
+#
+# The exact risk is a mean over turned maps, but there is one Earth. For uniform places this makes no difference: to turn the
+# map and to turn all places the other way are the same, and uniform places that are turned are uniform again. So the mean error
+# over random places on the fixed Earth is the exact risk. The next cell draws such places and predicts with `icl.predict`.
+#
+# Rounding the prediction gives an answer, land or sea. The cell counts how often it is right, at the window that is best for the squared
+# error.
+
+# %%
+earth = planet.standardized(land)
+middle = np.unique(earth).mean()
+generator = np.random.default_rng(2)
+rows = []
+for n, samples in ((100, 2000), (10_000, 100)):
+    best = optimal_window(tasks["land and sea"], n, noise_std)
+    losses, right = [], []
+    for _ in range(samples):
+        places = planet.random_places(generator, n + 20)
+        values = planet.value_at(earth, places)
+        labels = values[:n] + noise_std * generator.standard_normal(n)
+        guess = icl.predict(places[:n], labels, places[n:], best.w)
+        losses.append(np.mean((guess - values[n:]) ** 2))
+        right.append(np.mean((guess > middle) == (values[n:] > middle)))
+    rows.append(
+        {
+            "n": n,
+            "exact risk": float(best.risk),
+            "fixed Earth": np.mean(losses),
+            "its standard error": np.std(losses) / samples**0.5,
+            "right answers": np.mean(right),
+            "their standard error": np.std(right) / samples**0.5,
+        }
+    )
+fixed = pd.DataFrame(rows)
+fixed.round(4)
+
+# %% [markdown]
+# Who always says *sea* is right about as often as the Earth is water, seven times in ten.
+#
+# ## Places where people live
+#
+# Weather stations are not uniform: they crowd. The next cell draws $n=300$ places around thirty random
+# centers, with a spread of 640 km, in new positions for each sample, and finds the window of the least mean risk. Given the
+# places, the mean over turned maps is a closed form, so that only places are sampled. There are two questions: about a
+# place that is drawn as the known ones are, and about a place anywhere. The first row of each map is a check, because for uniform places
+# the exact window is known.
+
+# %%
+tables = []
+for name, task in tasks.items():
+    table = windows_of_places(
+        task,
+        n=300,
+        noise_std=noise_std,
+        clusters=30,
+        width=0.1,
+        contexts=contexts,
+    )
+    table["km"] = planet.RADIUS * table.w**-0.5
+    table["km error"] = table.km * table.error / table.w / 2
+    table["exact km"] = planet.RADIUS * optimal_window(task, 300, noise_std).w ** -0.5
+    tables.append(table.assign(map=name))
+clustered = pd.concat(tables)
+columns = ["map", "known", "asked", "km", "km error", "exact km", "factor"]
+clustered[columns].round(2)
+
+# %% [markdown]
+# Errors are standard errors, by the jackknife. If the question comes from the same crowd, the window is about half as
+# wide as for uniform places, because the density around it is higher. `factor` is what the risk grows by if the window of
+# uniform places is kept. About a place anywhere the window is wider for land and sea: most
+# places are far from all centers, where the mean of many is the best guess. For the magnetic field it is narrower. So the exact
+# windows of this chapter are those of uniform places, and [one's own data](/notebooks/your_data.ipynb) should be asked for theirs.
+#
 # ## What this does not say
 #
-# - Places are uniform on the sphere. Weather stations are not: they are dense where people live, and a window in kilometres
-#   should then depend on the place, which one softmax layer of this form cannot do.
+# - A window in kilometres should depend on the place where known places crowd. One softmax layer of this form has one window.
 # - Squared error on a label 0 or 1 is not accuracy. The prediction is the estimated probability of land; rounding it is another
 #   criterion with, in general, another best window.
 # - What is finer than degree 300, about 70 km, counts like noise at every place. Much narrower windows are about the map, not
@@ -320,7 +429,8 @@ print(
 # wanted = optimal_window(task, 1000, 0.0).risk
 # for noise in np.arange(0.1, 4.0, 0.1):
 #     if optimal_window(task, 10_000, noise).risk > wanted:
-#         print(noise); break
+#         print(noise)
+#         break
 # ```
 # :::
 #

@@ -10,6 +10,7 @@ import pytest
 import icl
 import icl_book
 import icl_rigor
+from icl.risk import optimal_window
 from icl_book.provenance import ROOT
 
 MODULES = [
@@ -34,7 +35,6 @@ def test_the_studies_of_the_readme():
     study: dict = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), study)
-    assert (
-        len(blocks) == 2
-        and abs(study["trained"].windows[0].mean() / study["best"].w - 1) < 0.1
-    )
+    assert len(blocks) == 3 and study["best"].edge == ""
+    exact = optimal_window(study["cubic"], n=20, noise_std=2.0).w
+    assert abs(study["trained"].windows[0].mean() / exact - 1) < 0.1

@@ -64,6 +64,32 @@ def magnetic_power() -> tuple[float, ...]:
     return tuple(power.tolist())
 
 
+def standardized(values: Array) -> Array:
+    """Return a map minus its mean over the sphere, divided by its standard deviation there."""
+    area = -np.diff(np.cos(np.linspace(0, math.pi, values.shape[0] + 1))) / 2
+    centered = values - area @ values.mean(axis=1)
+    return np.asarray(centered / math.sqrt(area @ (centered**2).mean(axis=1)))
+
+
+def random_places(rng: np.random.Generator, count: int) -> Array:
+    """Return uniform places as unit vectors, (count, 3)."""
+    places = rng.standard_normal((count, 3))
+    return np.asarray(places / np.linalg.norm(places, axis=1, keepdims=True))
+
+
+def value_at(values: Array, places: Array) -> Array:
+    """Return the values of a map, (rows, columns), in the cells of places (..., 3): its axis is the third.
+
+    Rows go from north to south, columns from -180 degrees eastwards; longitude 0 is the first axis.
+    """
+    rows, columns = values.shape
+    colatitude = np.arccos(places[..., 2].clip(-1, 1))
+    longitude = np.arctan2(places[..., 1], places[..., 0]) + math.pi
+    row = (colatitude * (rows / math.pi)).astype(int).clip(0, rows - 1)
+    column = (longitude * (columns / (2 * math.pi))).astype(int).clip(0, columns - 1)
+    return np.asarray(values[row, column])
+
+
 def _schmidt(degree: int, m: int) -> float:
     """Return the factor from scipy's associated Legendre functions to Schmidt's, without the sign (-1)^m."""
     ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))

@@ -16,6 +16,7 @@ SIZES = {
     "seeds": "2",
     "steps": "2",
     "batch_size": "4",
+    "contexts": "2",
 }
 RECORDED = """
 import matplotlib

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
-from icl.tasks import globe
+from icl.risk import optimal_window
+from icl.tasks import QuadraticRisk, ReLU, globe
 from icl_book import planet
+from icl_book.measurements.planet import mean_risks, windows_of_places
 
 
 def area(rows):
@@ -44,3 +47,52 @@ def test_a_file_that_was_changed_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(planet, "FOLDER", tmp_path)
     with pytest.raises(ValueError, match="land.npz: sha256"):
         planet.land()
+
+
+def test_a_map_is_standardized_by_area():
+    land = planet.standardized(planet.land())
+    assert area(360) @ land.mean(1) == pytest.approx(0, abs=1e-12)
+    assert area(360) @ (land**2).mean(1) == pytest.approx(1)
+
+
+def test_values_are_looked_up_where_a_place_is():
+    cells = np.arange(12.0).reshape(3, 4)  # 60 degrees a row, 90 degrees a column
+    places = {
+        0.0: (-1, -1e-9, 2),
+        6.0: (1, 1e-9, 0),
+        7.0: (-1, 1e-9, 0),
+        11.0: (-1, 1, -5),
+    }
+    for value, place in places.items():
+        unit = np.array(place) / np.linalg.norm(place)
+        assert planet.value_at(cells, unit) == value
+    land = planet.land()
+    places = planet.random_places(np.random.default_rng(0), 40_000)
+    share = planet.value_at(land, places).mean()
+    assert share == pytest.approx(area(360) @ land.mean(1), abs=0.01)  # 4.4 deviations
+
+
+def test_the_windows_of_uniform_places_are_exact_and_of_one_cluster_those_of_a_plane():
+    task = ReLU(3, lipschitz=4.0)
+    found = windows_of_places(
+        task, n=60, noise_std=0.5, clusters=3, width=0.05, contexts=60, queries=10
+    )
+    uniform = found.iloc[0]
+    exact = optimal_window(task, 60, 0.5).w
+    assert abs(uniform.w - exact) < 4.4 * uniform.error < 0.4 * exact
+    assert uniform.factor == pytest.approx(1, abs=4.4 * uniform.factor_error + 1e-4)
+    crowded = found[(found.known == "clustered") & (found.asked == "clustered")].iloc[0]
+    assert crowded.w > 2 * exact, "more places within reach, so a narrower window"
+
+
+def test_the_risk_given_places_is_that_of_the_quadratic_form():
+    """One context and one query, against the form that the other chapters use."""
+    task = ReLU(3, lipschitz=4.0)
+    places = planet.random_places(np.random.default_rng(3), 21)
+    form = QuadraticRisk.of(task, torch.as_tensor(places)[None], 0.5)
+    scores = places[:-1] @ places[-1]
+    windows = np.array([0.5, 4.0])
+    found = mean_risks(task, places[:-1], places[-1:], windows, 0.5)
+    for w, risk in zip(windows, found, strict=True):
+        weights = torch.softmax(torch.as_tensor(w * scores), 0)[None]
+        assert risk == pytest.approx(form.risk(weights).item(), rel=1e-6)

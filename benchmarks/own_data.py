@@ -1,0 +1,88 @@
+"""Attention on one's own data against the nearest neighbors of scikit-learn.
+
+    make bench      or      .venv/bin/python benchmarks/own_data.py [rounds] [threads]
+
+Writes benchmarks/results/own_data.json. Both predict the same queries from the same tokens, and both choose
+their one parameter by leaving one out: attention its window on the whole curve, neighbors their number up to
+200, from one search. All run in turn, round after round, with the same number of threads for BLAS and OpenMP;
+a ratio is the median over rounds of (scikit-learn's seconds / ours).
+"""
+
+import os
+import sys
+
+import numpy as np
+from common import clock, interleaved, save
+from sklearn.neighbors import KNeighborsRegressor
+from threadpoolctl import threadpool_limits
+
+from icl import best_window, predict
+from icl.streams import stream
+
+THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+N, DIM, QUERIES, MOST_NEIGHBORS = 10_000, 10, 2_000, 200
+
+
+def data():
+    """Labels of a linear function with noise at uniform tokens, and queries."""
+    rng = stream(0, "evaluation")
+    tokens = rng.standard_normal((N + QUERIES, DIM))
+    tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
+    labels = tokens[:N, 0] + 0.3 * rng.standard_normal(N)
+    return tokens[:N], labels, tokens[N:]
+
+
+def neighbors(X, y, queries, algorithm):
+    model = KNeighborsRegressor(10, algorithm=algorithm).fit(X, y)
+    return model.predict(queries)
+
+
+def best_number(X, y, algorithm):
+    """The number of neighbors with the least error of the label left out, from one search."""
+    model = KNeighborsRegressor(MOST_NEIGHBORS, algorithm=algorithm).fit(X, y)
+    near = model.kneighbors(return_distance=False)
+    means = np.cumsum(y[near], axis=1) / np.arange(1, MOST_NEIGHBORS + 1)
+    return 1 + int(np.mean((means - y[:, None]) ** 2, axis=0).argmin())
+
+
+def compared(calls, rounds):
+    wall = {name: lambda call=call: clock(call)[0] for name, call in calls.items()}
+    for call in calls.values():
+        call()
+    seconds = interleaved(wall, rounds)
+    return {
+        "median_seconds": {name: float(np.median(s)) for name, s in seconds.items()},
+        "times_ours": {
+            name: float(np.median(s / seconds["attention"]))
+            for name, s in seconds.items()
+        },
+    }
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    X, y, queries = data()
+    w = best_window(X, y).w
+    predicting = {"attention": lambda: predict(X, y, queries, w)}
+    choosing = {"attention": lambda: best_window(X, y)}
+    for algorithm in ("kd_tree", "brute"):
+        name = f"neighbors, {algorithm}"
+        predicting[name] = lambda a=algorithm: neighbors(X, y, queries, a)
+        choosing[name] = lambda a=algorithm: best_number(X, y, a)
+    with threadpool_limits(THREADS):
+        parts = {
+            "threads": THREADS,
+            "rounds": rounds,
+            "n": N,
+            "d": DIM,
+            "queries": QUERIES,
+            "load_before": os.getloadavg()[0],
+            "predict": lambda: compared(predicting, rounds),
+            "choose": lambda: compared(choosing, max(1, rounds // 3)),
+            "load_after": lambda: os.getloadavg()[0],
+        }
+        save("own_data", parts)
+
+
+if __name__ == "__main__":
+    main()

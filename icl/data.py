@@ -1,0 +1,229 @@
+r"""Softmax attention on data of your own: predictions, and the best window by leaving one label out.
+
+A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
+data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Work goes by
+blocks of queries, so that memory grows with the number of tokens, not with its square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icl.checks import real, table
+
+__all__ = ["BestWindow", "best_window", "predict"]
+
+Array = NDArray[np.float64]
+
+_MOST = (
+    1e70  # of an entry and of w, so that w times a score, and its square, are finite
+)
+_BLOCK = 2**17  # scores at once, a megabyte: what a core's cache holds
+_PRODUCT = (
+    2**18
+)  # multiplications of a matrix product; OpenBLAS starts threads for larger ones, at a loss here
+_LEAST_EXPONENT = (
+    -708.0
+)  # exp of less is slow and counts for nothing beside the largest weight, one
+_PER_OCTAVE = 2  # windows between w and 2 w
+_FIRST = 2.0**-6  # of the windows, times the spread of the scores
+_COPIES = (
+    16.0  # where the second nearest token has a weight of e^-16, the nearest is copied
+)
+
+
+@dataclass(frozen=True, eq=False)
+class BestWindow:
+    """What leaving one label out says of the window.
+
+    Attributes:
+        w: The window parameter of the least risk, from a polynomial in log w through the least value of the
+            curve and two neighbors on each side.
+        edge: "" if the minimum lies inside; "mean" if it is w = 0, the mean of all labels; "nearest" if it
+            is the largest window, which copies the label of the nearest token.
+        low, high: The first and the last window of the curve whose losses exceed the least by no more than
+            one standard error of the paired difference: these data hardly tell them apart.
+        windows: The curve's windows, (k,), beginning with 0.
+        risks: The mean squared error of the label that was left out, (k,), summed over the columns of y.
+            With noisy labels it contains the noise of the label that is predicted.
+    """
+
+    w: float
+    edge: str
+    low: float
+    high: float
+    windows: Array = field(repr=False)
+    risks: Array = field(repr=False)
+
+
+def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
+    """Predict labels at queries by one unit of softmax attention with ``M = w I``.
+
+    Args:
+        X: Tokens, (n, d).
+        y: Their labels, (n,) or (n, k).
+        queries: Where to predict, (m, d), or one query (d,).
+        w: Window parameter, from 0, the mean of all labels, to 1e70.
+
+    Returns:
+        Predictions, (m,) or (m, k); without the first axis for one query.
+
+    Raises:
+        ValueError: If shapes do not fit, or an entry is no finite number of size at most 1e70.
+
+    >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
+    0.5
+    """
+    X, y = _labeled(X, y)
+    queries, single = _queries(queries, X.shape[1])
+    w = real(w, "w", 0, _MOST)
+    summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
+    found = np.empty((len(queries), summed.shape[1] - 1))
+    for rows in _blocks(len(queries), summed):
+        scores = _scores(w * queries[rows], X)
+        scores -= scores.max(axis=1, keepdims=True)
+        np.maximum(scores, _LEAST_EXPONENT, out=scores)
+        sums = np.exp(scores, out=scores) @ summed
+        found[rows] = sums[:, :-1] / sums[:, -1:]
+    found = found.reshape(len(queries), *y.shape[1:])
+    return found[0] if single else found
+
+
+def best_window(X: ArrayLike, y: ArrayLike) -> BestWindow:
+    """Find the window that predicts each label best from all the others.
+
+    Every label is left out once, for all windows in one pass over the scores: a geometric grid of two
+    windows an octave, from one that hardly differs from the mean of all labels to one that copies the
+    nearest label for half of the tokens.
+
+    Args:
+        X: Tokens, (n, d), at least two.
+        y: Their labels, (n,) or (n, k).
+
+    Raises:
+        ValueError: If shapes do not fit, or an entry is no finite number of size at most 1e70.
+    """
+    X, y = _labeled(X, y)
+    n = len(X)
+    if n < 2:
+        raise ValueError(
+            f"X has n_samples = {n}: must be 2 or more, one of which is left out"
+        )
+    labels = y.reshape(n, -1)
+    labels = labels - labels.mean(axis=0)  # digits of labels far from zero
+    first, octaves = _range(X)
+    bases = first * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
+    windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
+    losses = np.empty((windows.size, n))
+    losses[0] = np.sum((labels * (n / (n - 1))) ** 2, axis=1)
+    summed = np.column_stack([labels, np.ones(n)])
+    for rows in _blocks(n, summed):
+        gaps = _gaps(X, rows)
+        for first_of_base, base in enumerate(bases, start=1):
+            weights = np.exp(np.maximum(base * gaps, _LEAST_EXPONENT))
+            for at in range(first_of_base, windows.size, _PER_OCTAVE):
+                if at > first_of_base:
+                    weights *= weights  # of the doubled window
+                sums = weights @ summed
+                error = labels[rows] - sums[:, :-1] / sums[:, -1:]
+                losses[at, rows] = np.sum(error**2, axis=1)
+    return _least(windows, losses)
+
+
+def _least(windows: Array, losses: Array) -> BestWindow:
+    """Return the minimum of the mean over tokens of losses (windows, tokens)."""
+    risks = losses.mean(axis=1)
+    at = int(risks.argmin())
+    excess = losses - losses[at]
+    error = excess.std(axis=1, ddof=1) / math.sqrt(losses.shape[1])
+    alike = np.flatnonzero(excess.mean(axis=1) <= error)
+    w, edge = float(windows[at]), ""
+    if at == 0:
+        edge = "mean"
+    elif at == windows.size - 1:
+        edge = "nearest"
+    elif at > 1:
+        near = np.arange(max(1, at - 2), min(windows.size, at + 3))
+        curve = np.polyfit(near - at, risks[near], near.size - 1)
+        fine = np.linspace(-1, 1, 2001)
+        w *= 2 ** (fine[np.polyval(curve, fine).argmin()] / _PER_OCTAVE)
+    low, high = windows[alike[[0, -1]]].tolist()
+    return BestWindow(float(w), edge, low, high, windows, risks)
+
+
+def _range(X: Array) -> tuple[float, int]:
+    """Return the first window and the number of octaves; none where all tokens are one."""
+    n = len(X)
+    centered = X - X.mean(axis=0)
+    # mean over queries of the variance of their scores
+    spread = math.sqrt(
+        float(np.mean((X @ (centered.T @ centered / n)) * X)) * X.shape[1]
+    )
+    rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
+    gaps = -np.concatenate([_gaps(X, rows[part]) for part in _blocks(rows.size, X)])
+    # by less, rounding counts: such scores are equal
+    tiny = 1e-9 * spread + 1e-14 * X.shape[1] * float(np.abs(X).max()) ** 2
+    gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)  # to the next other score
+    gaps = gaps[np.isfinite(gaps)]
+    if gaps.size == 0:
+        return 1.0, 0
+    first = _FIRST / spread
+    last = _COPIES / float(np.median(gaps))
+    return first, max(1, math.ceil(math.log2(max(last / first, 2.0))))
+
+
+def _gaps(X: Array, rows: NDArray[np.intp]) -> Array:
+    """Return how far the scores of tokens as queries are below the highest; its own score is -inf."""
+    scores = _scores(X[rows], X)
+    scores[np.arange(rows.size), rows] = -np.inf
+    scores -= scores.max(axis=1, keepdims=True)
+    return scores
+
+
+def _scores(queries: Array, X: Array) -> Array:
+    """Return the inner products of few queries with all tokens, (queries, tokens)."""
+    found = np.empty((len(queries), len(X)))
+    step = max(1, _PRODUCT // queries.size)
+    for start in range(0, len(X), step):
+        tokens = slice(start, start + step)
+        np.matmul(queries, X[tokens].T, out=found[:, tokens])
+    return found
+
+
+def _blocks(queries: int, summed: Array) -> Iterator[NDArray[np.intp]]:
+    """Yield the indices of so many queries at once that their scores, and products with sums, are small."""
+    tokens, columns = summed.shape
+    size = max(1, min(_BLOCK, _PRODUCT // columns) // tokens)
+    for start in range(0, queries, size):
+        yield np.arange(start, min(start + size, queries))
+
+
+def _labeled(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Return tokens (n, d) and labels (n,) or (n, k)."""
+    tokens = table(X, "X", _MOST)
+    labels = table(y, "y", _MOST)
+    if tokens.ndim != 2 or tokens.size == 0:
+        raise ValueError(f"X has shape {tokens.shape}: must be (n, d), none of them 0")
+    if labels.ndim not in (1, 2) or labels.size == 0 or len(labels) != len(tokens):
+        raise ValueError(
+            f"y has shape {labels.shape}: must be ({len(tokens)},) or ({len(tokens)}, k), "
+            f"as X is {tokens.shape}"
+        )
+    return tokens, labels
+
+
+def _queries(value: Any, dim: int) -> tuple[Array, bool]:
+    """Return queries (m, d), and whether one query (d,) was given."""
+    queries = table(value, "queries", _MOST)
+    single = queries.ndim == 1
+    if queries.ndim not in (1, 2) or queries.shape[-1] != dim or queries.size == 0:
+        raise ValueError(
+            f"queries has shape {queries.shape}: must be (m, {dim}) or ({dim},), as X is (n, {dim})"
+        )
+    return np.atleast_2d(queries), single

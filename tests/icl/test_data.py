@@ -1,0 +1,188 @@
+"""Predictions and the best window for one's own data, against loops, and what is refused at the door."""
+
+import math
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import icl
+from icl.attention import softmax_attention
+from icl.risk import population_risk
+from icl.statistics import t_interval
+from icl.tasks import ReLU
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((23, 3))
+Y = np.sin(X[:, 0]) + 0.3 * RNG.standard_normal(23) + 5
+Q = RNG.standard_normal((7, 3))
+
+
+def slowly(tokens, labels, query, w):
+    """The definition, in loops over numbers of Python."""
+    top = max(sum(a * b for a, b in zip(token, query, strict=True)) for token in tokens)
+    above, below = 0.0, 0.0
+    for token, label in zip(tokens, labels, strict=True):
+        score = sum(a * b for a, b in zip(token, query, strict=True))
+        weight = math.exp(w * (score - top))
+        above, below = above + weight * label, below + weight
+    return above / below
+
+
+def left_out(tokens, labels, w):
+    losses = []
+    for i in range(len(tokens)):
+        others = [j for j in range(len(tokens)) if j != i]
+        guess = slowly(tokens[others], labels[others], tokens[i], w)
+        losses.append((guess - labels[i]) ** 2)
+    return sum(losses) / len(losses)
+
+
+def test_predictions_are_those_of_loops_and_of_the_unit():
+    for w in (0.0, 0.7, 30.0):
+        found = icl.predict(X, Y, Q, w)
+        wanted = [slowly(X, Y, query, w) for query in Q]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        unit = softmax_attention(
+            *map(torch.as_tensor, (X, Y, Q)), w * torch.eye(3).double()
+        )
+        np.testing.assert_allclose(found, unit, rtol=1e-12)
+
+
+def test_the_curve_is_that_of_loops_and_its_minimum_that_of_a_dense_scan():
+    best = icl.best_window(X, Y)
+    assert best.windows[0] == 0 and np.all(np.diff(best.windows) > 0)
+    for w, risk in zip(best.windows, best.risks, strict=True):
+        assert risk == pytest.approx(left_out(X, Y, w), rel=1e-9)
+    dense = best.w * 2 ** np.linspace(-0.5, 0.5, 21)
+    least = dense[np.argmin([left_out(X, Y, w) for w in dense])]
+    assert best.edge == "" and best.w == pytest.approx(least, rel=0.04)
+    assert best.low <= best.w <= best.high
+
+
+def test_blocks_do_not_change_the_numbers(monkeypatch):
+    whole = icl.predict(X, Y, Q, 2.0), icl.best_window(X, Y)
+    monkeypatch.setattr("icl.data._BLOCK", 50)
+    monkeypatch.setattr("icl.data._PRODUCT", 60)
+    np.testing.assert_allclose(icl.predict(X, Y, Q, 2.0), whole[0], rtol=1e-13)
+    np.testing.assert_allclose(icl.best_window(X, Y).risks, whole[1].risks, rtol=1e-11)
+
+
+def test_several_columns_of_labels_add_up():
+    both = np.column_stack([Y, X[:, 1] ** 2])
+    assert icl.predict(X, both, Q, 3.0).shape == (7, 2)
+    assert icl.predict(X, both, Q[0], 3.0).shape == (2,)
+    assert icl.predict(X, Y, Q[0], 3.0).shape == ()
+    parts = [icl.best_window(X, both[:, k]).risks for k in range(2)]
+    np.testing.assert_allclose(icl.best_window(X, both).risks, sum(parts), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        np.ndarray.tolist,
+        pd.DataFrame,
+        torch.as_tensor,
+        lambda a: torch.as_tensor(a).requires_grad_(),
+        np.asfortranarray,
+    ],
+)
+def test_numpy_pandas_tensors_and_lists_give_the_same(kind):
+    y = pd.Series(Y) if kind is pd.DataFrame else kind(Y)
+    found = icl.predict(kind(X), y, kind(Q), 2.0)
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(found, icl.predict(X, Y, Q, 2.0))
+    assert icl.best_window(kind(X), y).w == icl.best_window(X, Y).w
+
+
+def test_what_no_window_can_see_changes_nothing():
+    """A constant feature adds the same to all scores of a query, a constant label to all predictions."""
+    wider = np.column_stack([X, np.full(23, 3.0)])
+    found = icl.predict(wider, Y + 100, np.column_stack([Q, np.full(7, 3.0)]), 2.0)
+    np.testing.assert_allclose(found - 100, icl.predict(X, Y, Q, 2.0), rtol=1e-11)
+
+
+def test_edges_are_named():
+    line = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    circle = np.column_stack([np.cos(line), np.sin(line)])
+    steps = np.repeat([0.0, 1.0], 30)  # exact labels that jump twice
+    assert icl.best_window(circle, np.tile([0.0, 1.0], 30)).edge == "mean"
+    assert icl.best_window(circle, steps).edge == "nearest"
+    assert icl.best_window(circle, np.cos(line)).w > 1
+    same = icl.best_window(np.full((5, 2), 0.1), range(5))
+    assert (same.w, same.edge, same.windows.tolist()) == (0.0, "mean", [0.0])
+    assert same.risks[0] == pytest.approx(np.var(range(5)) * (5 / 4) ** 2)
+
+
+def test_scaling_the_tokens_scales_the_window():
+    small = icl.best_window(1e-3 * X, Y)
+    assert 1e-6 * small.w == pytest.approx(icl.best_window(X, Y).w, rel=1e-9)
+
+
+REFUSED = [
+    (X[0], Y, Q, 1.0, r"X has shape \(3,\): must be \(n, d\)"),
+    (X, Y[:-1], Q, 1.0, r"y has shape \(22,\): must be \(23,\) or \(23, k\)"),
+    (X, Y, Q[:, :2], 1.0, r"queries has shape \(7, 2\): must be \(m, 3\) or \(3,\)"),
+    (X, Y, Q, -1.0, r"w=-1.0: must be a finite number >= 0"),
+    (X, np.where(Y > Y.min(), Y, np.nan), Q, 1.0, r"y\[\d+\]=nan: must be a finite"),
+    (np.where(X < X.max(), X, np.inf), Y, Q, 1.0, r"X\[\d+, \d\]=inf: must be"),
+    (X, ["a"] * 23, Q, 1.0, "y is a list that holds other things than numbers"),
+    (X > 0, Y, Q, 1.0, "X is a ndarray that holds other things than numbers"),
+    (pd.DataFrame({"a": ["x"] * 23}), Y, Q, 1.0, "X is a DataFrame that holds other"),
+    (X[:0], Y[:0], Q, 1.0, r"X has shape \(0, 3\)"),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "queries", "w", "message"), REFUSED)
+def test_bad_data_is_refused_in_one_line(x, y, queries, w, message):
+    with pytest.raises(ValueError, match=message) as refusal:
+        icl.predict(x, y, queries, w)
+    assert "\n" not in str(refusal.value)
+
+
+def test_one_token_cannot_be_left_out():
+    with pytest.raises(ValueError, match="X has n_samples = 1: must be 2 or more"):
+        icl.best_window(X[:1], Y[:1])
+
+
+def test_memory_does_not_grow_with_the_square_of_the_tokens():
+    """As many tokens as scikit-learn's digits have: all scores would be 26 MB, all differences 1.6 GB."""
+    rng = np.random.default_rng(1)
+    tokens, labels = rng.standard_normal((1797, 64)), rng.standard_normal(1797)
+    tracemalloc.start()
+    icl.best_window(tokens, labels)
+    icl.predict(tokens, labels, tokens, 1.0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12e6
+
+
+@pytest.mark.slow
+def test_leaving_one_out_has_the_exact_risk_in_the_mean():
+    """Over data sets, the curve has the mean of the exact risk of one example less, plus the noise."""
+    task, n, noise_std = ReLU(3, lipschitz=4.0), 100, 0.5
+    rng = np.random.default_rng(2)
+    differences = []
+    for _ in range(100):
+        tokens = rng.standard_normal((n, 3))
+        tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
+        f = task.sample(rng, 1)(torch.as_tensor(tokens)[None])[0].numpy()
+        found = icl.best_window(tokens, f + noise_std * rng.standard_normal(n))
+        at = [15, 18, 21]  # w of about 5, 14 and 40
+        exact = population_risk(task, found.windows[at], n - 1, noise_std).total
+        differences.append(found.risks[at] - noise_std**2 - exact)
+    _, low, high = t_interval(np.transpose(differences))
+    assert np.all((low < 0) & (high > 0)) and np.all(high - low < 0.12)
+
+
+def test_data_of_ones_own_need_neither_torch_nor_scikit_learn():
+    code = "import icl, sys; icl.best_window([[0., 1.], [1., 0.], [1., 1.]], [1, 2, 3])"
+    code += "; print([m for m in ('torch', 'sklearn', 'pandas') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
