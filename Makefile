@@ -1,5 +1,6 @@
 # make book [PRESET=quick] [JOBS=2]   the book, _build/book/<preset>/index.html
 # make pdf [PRESET=quick]             the same book as one PDF, where Chromium is installed
+# make release [PRESET=quick]         book, PDF, notebooks and package as archives in _build/release
 # make check                          format, lint, types, imports, unit tests: a minute
 # make test                           every test
 # PROFILE=profiles/slurm runs the notebooks as jobs of a cluster.
@@ -28,7 +29,7 @@ export HOME := $(shell mkdir -p _build/home && cd _build/home && pwd)
 endif
 export PRESET JOBS PROFILE NOTEBOOK GRID COLLECT SEED  # a recipe that reads them there runs nothing in them
 
-.PHONY: book pdf check test bench sweep replicate lab sync lock clean
+.PHONY: book pdf release check test bench sweep replicate lab sync lock clean
 
 book: .venv/.installed
 	@$(PY) -m icl_book book --preset "$$PRESET" --jobs "$$JOBS" --profile "$$PROFILE"
@@ -53,6 +54,9 @@ replicate: .venv/.installed
 
 pdf: .venv/.installed
 	@$(PY) -m icl_book.site.pdf "$$PRESET"
+
+release: .venv/.installed
+	@$(PY) -m icl_book.site.release "$$PRESET"
 
 lab: .venv/.installed
 	@$(PY) -m jupyterlab $(LAB_OPTIONS) notebooks

@@ -250,11 +250,10 @@ def test_workflow_runs_pinned_actions_with_the_least_permissions():
             for n, j in workflow["jobs"].items()
             if "permissions" in j
         }
-        assert more == (
-            {"pages": {"pages": "write", "id-token": "write"}}
-            if path == WORKFLOW
-            else {}
-        )
+        assert more == {
+            "book": {"pages": {"pages": "write", "id-token": "write"}},
+            "release": {"release": {"contents": "write"}},
+        }.get(path.stem, {})
 
 
 def test_the_package_carries_claims_and_templates():
