@@ -79,7 +79,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
             item = Path(page).name.replace("_", " ")
             joined.append(sheet, outline_item=item, import_outline=False)
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
-    number(joined, f"{config['html_title']}, preset {preset}")
+    number(joined, f"{config['title'].partition(':')[0]}, preset {preset}")
     joined.compress_identical_objects(remove_identicals=True, remove_orphans=True)
     joined.write(done.with_suffix(".pdf.new"))
     os.replace(done.with_suffix(".pdf.new"), done)

@@ -108,8 +108,10 @@ def packages(place: Path, root: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(tree)) as packed:
             packed.extractall(folder, filter="data")
-        code = "import sys, setuptools.build_meta as build\n"
-        code += "build.build_wheel(sys.argv[1]); build.build_sdist(sys.argv[1])"
+        code = "import sys, setuptools.build_meta as build; place = sys.argv[1]\n"
+        code += (
+            "build.build_wheel(place); build.build_sdist(place)"  # they change sys.argv
+        )
         done = subprocess.run(
             [sys.executable, "-c", code, str(place)],
             cwd=folder,
